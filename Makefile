@@ -1,0 +1,49 @@
+# Needs Python 3.11 or newer and make; everything else is installed into .venv from locked files.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/installed
+
+.PHONY: help demo test lint format simulator lock clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "%-10s %s\n", $$1, $$2 }'
+
+$(INSTALLED): requirements/dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=python3.11 …")'
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --requirement requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: $(INSTALLED)  ## run the action on the simulator in both modes and show what people see
+	@$(BIN)/python -m tools.demo
+
+test: lint  ## check and test everything; REQUIRE_ENGINE=1 makes a missing container engine a failure
+	$(BIN)/python -m pytest --cov --cov-report=term
+
+lint: $(INSTALLED)  ## style, types, Dockerfile, action and workflows
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/hadolint Dockerfile
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/zizmor --offline --quiet action.yml .github/workflows
+
+format: $(INSTALLED)  ## rewrite the code in the project's style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+simulator: $(INSTALLED)  ## serve the simulated platform until Ctrl-C
+	@$(BIN)/python -m admin_api_simulator
+
+lock: $(INSTALLED)  ## resolve the dependencies anew into requirements/
+	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) pyproject.toml --output-file requirements/image.txt
+	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) pyproject.toml --group dev --constraint requirements/image.txt --output-file requirements/dev.txt
+	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) requirements/build.in --constraint requirements/dev.txt --output-file requirements/build.txt
+
+LOCK_OPTIONS := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
+
+clean:  ## remove what the targets made
+	rm -rf $(VENV) .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
