@@ -1,0 +1,141 @@
+"""The simulator as a program: prints its address and what leads to which outcome, and serves until it is told to stop."""
+
+import argparse
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TextIO
+
+from admin_api_simulator.jobs import AGENT_JOBS, DEMO_PROJECT, FAILED_EXPORT, FINISHED_EXPORT
+from admin_api_simulator.scenario import ScenarioError, read_scenario
+from admin_api_simulator.simulator import DEFAULT_KEY, Simulator
+
+DEFAULT_PORT = 8377
+DEFAULT_STORAGE_PORT = 8378
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the command line's parser."""
+    made = argparse.ArgumentParser(
+        prog="python -m admin_api_simulator",
+        description="Serve a simulated documentation platform: the administrative API on one port, its object storage on "
+        "another. It prints its address and the names that lead to each outcome, and serves until Ctrl-C or SIGTERM.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    made.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    made.add_argument("--port", type=_port, default=DEFAULT_PORT, help="port of the API, 0 for any free one")
+    made.add_argument("--storage-port", type=_port, default=DEFAULT_STORAGE_PORT, help="port of the storage, 0 for any")
+    made.add_argument("--base-path", default="", help="path before the API's own paths, such as /api")
+    made.add_argument("--tls", action="store_true", help="speak https, with an authority made for this run")
+    made.add_argument("--key", default=DEFAULT_KEY, help="the admin API key to accept")
+    made.add_argument("--no-plan", action="store_true", help="refuse static exports, as a plan without them does")
+    made.add_argument("--export-seconds", type=_seconds, default=20.0, help="how long an export takes")
+    made.add_argument("--queue-share", type=_share, default=0.2, help="share of that time in the queue, 0 to 1")
+    made.add_argument("--agent-seconds", type=_seconds, default=20.0, help="how long an agent job is active")
+    made.add_argument("--pages", type=_count, default=12, help="pages of an exported site")
+    made.add_argument("--asset-bytes", type=_size, default=0, help="size of a further file in the bundle, for large ones")
+    made.add_argument("--archive", choices=["tar.gz", "zip"], default="tar.gz", help="kind of the bundle")
+    made.add_argument("--link-seconds", type=_seconds, default=3600.0, help="how long a bundle link works")
+    made.add_argument("--awkward-ids", action="store_true", help="put slashes, spaces and percent signs into job ids")
+    made.add_argument("--scenario", type=Path, metavar="FILE", help="JSON file of scripted faults")
+    return made
+
+
+def main(arguments: Sequence[str] | None = None, *, out: TextIO | None = None) -> int:
+    """Run the program and return its exit code: 0 after a signal, 2 where it could not start."""
+    options = parser().parse_args(arguments)
+    out = out or sys.stdout
+    simulator = Simulator(
+        host=options.host,
+        port=options.port,
+        storage_port=options.storage_port,
+        base_path=options.base_path,
+        tls=options.tls,
+        key=options.key,
+        plan=not options.no_plan,
+        export_seconds=options.export_seconds,
+        queue_share=options.queue_share,
+        agent_seconds=options.agent_seconds,
+        pages=options.pages,
+        asset_bytes=options.asset_bytes,
+        archive=options.archive,
+        link_seconds=options.link_seconds,
+        awkward_ids=options.awkward_ids,
+    )
+    stopping = threading.Event()
+    try:
+        if options.scenario:
+            read_scenario(options.scenario).apply(simulator)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: stopping.set())
+        simulator.start()
+    except (ScenarioError, OSError) as error:
+        sys.stderr.write(f"The simulator cannot start: {error}\n")
+        return 2
+    try:
+        out.write(banner(simulator))
+        out.flush()
+        stopping.wait()
+    finally:
+        simulator.stop()
+    return 0
+
+
+def banner(simulator: Simulator) -> str:
+    """Return what the program prints when it serves: the address first, then all that a user needs to try it."""
+    authority = f"Authority:  {simulator.ca_path}   (give it to the action as ca-bundle)\n" if simulator.ca_path else ""
+    agents = "".join(f"  {job_id:<22}{outcome.replace('-', ' ')}\n" for job_id, outcome in AGENT_JOBS.items())
+    return (
+        f"The simulated platform serves at {simulator.base_url}\n"
+        f"Storage:    {simulator.storage_url}\n"
+        f"Admin key:  {simulator.key}\n"
+        f"{authority}"
+        "\nExport mode, domain:\n"
+        "  docs.example.com      completed, as any other name\n"
+        "  failing.example.com   failed\n"
+        "  no-plan.example.com   403, a plan without static export\n"
+        "  unknown.example.com   404, no such deployment\n"
+        "Export mode, job-id:\n"
+        f"  {FINISHED_EXPORT:<22}completed already\n"
+        f"  {FAILED_EXPORT:<22}failed already\n"
+        f"Agent mode, project-id {DEMO_PROJECT}, job-id:\n"
+        f"{agents}"
+        "\nCtrl-C ends it.\n"
+    )
+
+
+def _port(text: str) -> int:
+    number = int(text)
+    if not 0 <= number <= 65535:
+        raise argparse.ArgumentTypeError(f"{number} is no port; 0 to 65535")
+    return number
+
+
+def _seconds(text: str) -> float:
+    number = float(text)
+    if not 0 <= number < 1e9:
+        raise argparse.ArgumentTypeError(f"{text} is no duration in seconds")
+    return number
+
+
+def _share(text: str) -> float:
+    number = float(text)
+    if not 0 <= number <= 1:
+        raise argparse.ArgumentTypeError(f"{text} is no share between 0 and 1")
+    return number
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is below 1")
+    return number
+
+
+def _size(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{text} is below 0")
+    return number

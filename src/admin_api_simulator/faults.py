@@ -1,0 +1,116 @@
+"""Faults that a test or a scenario plants: which operation, at which turn, what goes wrong."""
+
+import json
+import threading
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeGuard, get_args
+
+from admin_api_simulator.answers import Answer, phrase_of
+
+Operation = Literal["start_export", "read_export", "make_bundle", "read_agent_job", "download"]
+Cut = Literal["before_answer", "in_headers", "in_body"]
+
+OPERATIONS: tuple[str, ...] = get_args(Operation)
+CUTS: tuple[str, ...] = get_args(Cut)
+FRAMING_HEADERS = frozenset({"content-length", "transfer-encoding", "content-encoding", "connection"})
+
+
+def is_operation(name: str) -> TypeGuard[Operation]:
+    """Tell whether a fault can be planted in the operation of that name."""
+    return name in OPERATIONS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """What one turn of an operation does instead of, or on top of, its normal answer.
+
+    With `status`, `body`, `json`, `raw` or `cut="before_answer"` the fault stands in place of the operation, which is carried
+    out all the same when `processed` is true: a start whose answer is lost. Otherwise the operation's normal answer is what
+    gets further `headers`, is delayed, dripped or cut.
+
+    - `status`: 200 where only a body is given. `reason`: the words of the status line.
+    - `body`, `json`: the body; an error status without one gets the API's Error object.
+    - `delay_seconds`: the pause before the first byte. `drip_seconds`: the pause between single bytes, headers included.
+    - `cut`: where the connection ends; `in_body` after `cut_after_bytes` bytes of the body, by default after half of it.
+    - `raw`: these bytes go to the socket as they are, then the connection ends.
+    """
+
+    status: int | None = None
+    reason: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: str | bytes | None = None
+    json: object | None = None
+    delay_seconds: float = 0.0
+    drip_seconds: float = 0.0
+    cut: Cut | None = None
+    cut_after_bytes: int | None = None
+    raw: bytes | None = None
+    processed: bool = False
+
+    @property
+    def stands_in(self) -> bool:
+        """Whether the fault takes the place of the normal answer."""
+        parts = (self.status, self.body, self.json, self.raw)
+        return any(part is not None for part in parts) or self.cut == "before_answer"
+
+    @property
+    def runs_operation(self) -> bool:
+        """Whether the operation is carried out in spite of the fault."""
+        return self.processed or not self.stands_in
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether the answer must be written to the socket byte by byte instead of by the HTTP library."""
+        own_framing = any(name.lower() in FRAMING_HEADERS for name in self.headers)
+        return self.raw is not None or self.cut is not None or self.drip_seconds > 0 or own_framing
+
+    def shape(self, normal: Answer | None) -> Answer:
+        """Return the answer to send, given the operation's normal one where it was carried out."""
+        if self.status is None and self.body is None and self.json is None and normal is not None:
+            changed = {name.lower() for name in self.headers}
+            kept = {name: text for name, text in normal.headers.items() if name.lower() not in changed}
+            return replace(normal, headers={**kept, **self.headers}, reason=self.reason or normal.reason)
+        status = 200 if self.status is None else self.status
+        content, content_type = self._content(status)
+        has_type = any(name.lower() == "content-type" for name in self.headers)
+        headers = {**self.headers} if has_type or not content_type else {"Content-Type": content_type, **self.headers}
+        return Answer(status=status, reason=self.reason, headers=headers, body=content)
+
+    def _content(self, status: int) -> tuple[bytes, str]:
+        if self.json is not None:
+            return json.dumps(self.json, ensure_ascii=False).encode(), "application/json"
+        if isinstance(self.body, bytes):
+            return self.body, "application/octet-stream"
+        if self.body is not None:
+            return self.body.encode(), "text/plain; charset=utf-8"
+        if status >= 400:
+            return json.dumps({"error": self.reason or phrase_of(status)}).encode(), "application/json"
+        return b"", ""
+
+
+class FaultScript:
+    """The planned turns of each operation; safe to change from another thread than the server's."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._turns: dict[str, deque[Fault | None]] = {}
+        self._forever: dict[str, Fault | None] = {}
+
+    def plan(self, operation: str, turns: Iterable[Fault | None], *, then: Fault | None = None) -> None:
+        """Plan the next turns of an operation, in place of what was planned; `then` is for every turn after them.
+
+        Raises ValueError for an unknown operation.
+        """
+        if not is_operation(operation):
+            raise ValueError(f"unknown operation {operation!r}; there are {', '.join(OPERATIONS)}")
+        with self._lock:
+            self._turns[operation] = deque(turns)
+            self._forever[operation] = then
+
+    def next_turn(self, operation: str) -> Fault | None:
+        """Take the fault of this turn; None is a normal turn."""
+        with self._lock:
+            turns = self._turns.get(operation)
+            return turns.popleft() if turns else self._forever.get(operation)

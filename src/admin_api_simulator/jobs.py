@@ -1,0 +1,211 @@
+"""Export jobs and agent jobs, and how they age."""
+
+import hashlib
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Literal
+
+from admin_api_simulator.clock import Clock, as_timestamp
+
+ExportOutcome = Literal["completed", "failed"]
+AgentOutcome = Literal["pull-request", "no-change", "archived", "failed"]
+
+DEMO_PROJECT = "demo-project"
+FINISHED_EXPORT = "export-finished"
+FAILED_EXPORT = "export-failed"
+FAILING_LABEL = "failing"
+NO_PLAN_LABEL = "no-plan"
+UNKNOWN_LABEL = "unknown"
+AGENT_JOBS: Mapping[str, AgentOutcome] = {
+    "agent-pull-request": "pull-request",
+    "agent-no-change": "no-change",
+    "agent-archived": "archived",
+    "agent-failed": "failed",
+}
+AWKWARD_SUFFIX = "/50% done, v1?#ä"
+ENDED_ONLY_FIELDS = frozenset({"status", "prLink", "archivedAt"})
+EXPORT_ERROR = "Page /guides/authentication: the component <Tabs> could not be rendered."
+
+
+def first_label(domain: str) -> str:
+    """Return the first label of a domain, lower-cased: the word that chooses the outcome."""
+    return re.split(r"[.:/]", domain.strip(), maxsplit=1)[0].lower()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportJob:
+    """An export that ends `seconds` after `started` (monotonic seconds), the first `queue_share` of them in the queue."""
+
+    id: str
+    domain: str
+    outcome: ExportOutcome
+    started: float
+    created_at: datetime
+    seconds: float
+    queue_share: float
+    pages: int
+    bundle: bytes | None = None
+
+    def status(self, now: float) -> str:
+        """Return the status at a monotonic time."""
+        age = now - self.started
+        if age >= self.seconds:
+            return self.outcome
+        return "queued" if age < self.seconds * self.queue_share else "running"
+
+    def as_json(self, now: float) -> dict[str, object]:
+        """Return what the platform tells of the job at a monotonic time."""
+        status = self.status(now)
+        told: dict[str, object] = {
+            "jobId": self.id,
+            "status": status,
+            "domain": self.domain,
+            "createdAt": as_timestamp(self.created_at),
+        }
+        if status == "running":
+            queue_seconds = self.seconds * self.queue_share
+            share = (now - self.started - queue_seconds) / (self.seconds - queue_seconds)
+            told |= {"progress": min(99, int(100 * share)), "pageCount": int(self.pages * share)}
+        elif status == "completed":
+            told |= {"pageCount": self.pages}
+        elif status == "failed":
+            told |= {"error": EXPORT_ERROR}
+        return told
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentJob:
+    """An agent job that is active for `seconds` after its first read."""
+
+    id: str
+    project_id: str
+    outcome: AgentOutcome
+    seconds: float
+    created_at: datetime
+    overrides: Mapping[str, object] = field(default_factory=dict)
+
+    def as_json(self, age_seconds: float) -> dict[str, object]:
+        """Return the AgentJob object at an age counted from the first read."""
+        ended = age_seconds >= self.seconds
+        ends_as = self.outcome if self.outcome in ("archived", "failed") else "completed"
+        pull_request = f"https://git.example.com/acme/docs/pull/{len(self.id)}"
+        archived_at = as_timestamp(self.created_at + timedelta(seconds=self.seconds))
+        told: dict[str, object] = {
+            "id": self.id,
+            "status": ends_as if ended else "active",
+            "source": {"repository": "https://git.example.com/acme/docs", "ref": "main"},
+            "model": "simulated-model-1",
+            "prLink": pull_request if ended and self.outcome == "pull-request" else None,
+            "createdAt": as_timestamp(self.created_at),
+            "archivedAt": archived_at if ended and self.outcome == "archived" else None,
+        }
+        return told | {name: value for name, value in self.overrides.items() if ended or name not in ENDED_ONLY_FIELDS}
+
+
+class JobStore:
+    """All jobs of the platform, the well-known ones from the start."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        export_seconds: float,
+        queue_share: float,
+        agent_seconds: float,
+        pages: int,
+        job_ids: Sequence[str] = (),
+        awkward_ids: bool = False,
+    ) -> None:
+        self._clock = clock
+        self._export_seconds = export_seconds
+        self._queue_share = queue_share
+        self._agent_seconds = agent_seconds
+        self._pages = pages
+        self._given_ids = iter(job_ids)
+        self._numbers = itertools.count(1)
+        self._awkward_ids = awkward_ids
+        self._exports: dict[str, ExportJob] = {}
+        self._agents: dict[tuple[str, str], AgentJob] = {}
+        self._first_reads: dict[tuple[str, str], float] = {}
+        self.add_export(FINISHED_EXPORT)
+        self.add_export(FAILED_EXPORT, outcome="failed")
+        for job_id, outcome in AGENT_JOBS.items():
+            self.add_agent(job_id, outcome=outcome)
+
+    def start_export(self, domain: str) -> ExportJob:
+        """Start an export of a domain, whose first label chooses the outcome."""
+        outcome: ExportOutcome = "failed" if first_label(domain) == FAILING_LABEL else "completed"
+        return self.add_export(self._new_id(domain), outcome=outcome, seconds=self._export_seconds, domain=domain)
+
+    def add_export(
+        self,
+        job_id: str,
+        *,
+        outcome: ExportOutcome = "completed",
+        seconds: float = 0.0,
+        domain: str = "docs.example.com",
+        pages: int | None = None,
+        bundle: bytes | None = None,
+    ) -> ExportJob:
+        """Add an export job that ends in `seconds` from now; `bundle` stands in for the archive of its pages."""
+        job = ExportJob(
+            id=job_id,
+            domain=domain,
+            outcome=outcome,
+            started=self._clock.monotonic(),
+            created_at=self._clock.now(),
+            seconds=seconds,
+            queue_share=self._queue_share,
+            pages=self._pages if pages is None else pages,
+            bundle=bundle,
+        )
+        self._exports[job_id] = job
+        return job
+
+    def add_agent(
+        self,
+        job_id: str,
+        *,
+        project_id: str = DEMO_PROJECT,
+        outcome: AgentOutcome = "pull-request",
+        seconds: float | None = None,
+        overrides: Mapping[str, object] | None = None,
+    ) -> AgentJob:
+        """Add an agent job that is active for `seconds` after its first read."""
+        job = AgentJob(
+            id=job_id,
+            project_id=project_id,
+            outcome=outcome,
+            seconds=self._agent_seconds if seconds is None else seconds,
+            created_at=self._clock.now(),
+            overrides=dict(overrides or {}),
+        )
+        self._first_reads.pop((project_id, job_id), None)
+        self._agents[project_id, job_id] = job
+        return job
+
+    def export(self, job_id: str) -> ExportJob | None:
+        """Return the export job of that id."""
+        return self._exports.get(job_id)
+
+    def tell(self, job: ExportJob) -> dict[str, object]:
+        """Return what the platform tells of an export job now."""
+        return job.as_json(self._clock.monotonic())
+
+    def read_agent(self, project_id: str, job_id: str) -> dict[str, object] | None:
+        """Return what the platform tells of an agent job; the first read starts its clock."""
+        job = self._agents.get((project_id, job_id))
+        if job is None:
+            return None
+        now = self._clock.monotonic()
+        return job.as_json(now - self._first_reads.setdefault((project_id, job_id), now))
+
+    def _new_id(self, domain: str) -> str:
+        given = next(self._given_ids, None)
+        if given is not None:
+            return given
+        digest = hashlib.sha256(f"{next(self._numbers)} {domain}".encode()).hexdigest()
+        return f"se_{digest[:12]}{AWKWARD_SUFFIX if self._awkward_ids else ''}"

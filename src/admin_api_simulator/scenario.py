@@ -1,0 +1,133 @@
+"""Faults from a JSON file: `{"read_export": [null, {"status": 503, "headers": {"Retry-After": "1"}}]}`."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from admin_api_simulator.faults import CUTS, OPERATIONS, Fault, Operation, is_operation
+
+
+class ScenarioError(ValueError):
+    """The file cannot be read or does not say what a scenario says; the message names the place in it."""
+
+
+class Scripted(Protocol):
+    """What a scenario is planned in."""
+
+    def script(self, operation: Operation, *turns: Fault | None) -> None:
+        """Plan the next turns of an operation."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """The planned turns of each operation."""
+
+    turns: Mapping[Operation, tuple[Fault | None, ...]]
+
+    def apply(self, simulator: Scripted) -> None:
+        """Plan the turns in a simulator."""
+        for operation, turns in self.turns.items():
+            simulator.script(operation, *turns)
+
+
+def read_scenario(path: Path) -> Scenario:
+    """Read a scenario from a file; raises ScenarioError."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeError) as error:
+        raise ScenarioError(f"the scenario {path} cannot be read: {error}") from error
+    try:
+        return parse_scenario(text)
+    except ScenarioError as error:
+        raise ScenarioError(f"the scenario {path} is not right: {error}") from error
+
+
+def parse_scenario(text: str) -> Scenario:
+    """Read a scenario from its JSON text; raises ScenarioError."""
+    try:
+        document = json.loads(text)
+    except ValueError as error:
+        raise ScenarioError(f"it is not JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise ScenarioError("it must be an object of operations")
+    turns: dict[Operation, tuple[Fault | None, ...]] = {}
+    for operation, listed in document.items():
+        if not is_operation(operation):
+            raise ScenarioError(f"unknown operation {operation!r}; there are {', '.join(OPERATIONS)}")
+        if not isinstance(listed, list):
+            raise ScenarioError(f"{operation} must be a list with one entry a turn")
+        turns[operation] = tuple(_turn(entry, f"{operation}[{number}]") for number, entry in enumerate(listed))
+    return Scenario(turns=turns)
+
+
+def _turn(entry: object, place: str) -> Fault | None:
+    if entry is None:
+        return None
+    if not isinstance(entry, dict):
+        raise ScenarioError(f"{place} must be null, for a normal turn, or an object")
+    unknown = sorted(set(entry) - set(_CHECKS))
+    if unknown:
+        raise ScenarioError(f"{place}.{unknown[0]} is unknown; there are {', '.join(_CHECKS)}")
+    for name, value in entry.items():
+        expected = _CHECKS[name](value)
+        if expected:
+            raise ScenarioError(f"{place}.{name} must be {expected}")
+    raw = entry.get("raw")
+    return Fault(**{**entry, "raw": None if raw is None else raw.encode()})
+
+
+def _status(value: object) -> str:
+    good = isinstance(value, int) and not isinstance(value, bool) and 200 <= value <= 599
+    return "" if good else "a status between 200 and 599"
+
+
+def _one_line(value: object) -> str:
+    return "" if isinstance(value, str) and value.isprintable() else "one line of text"
+
+
+def _text(value: object) -> str:
+    return "" if isinstance(value, str) else "text"
+
+
+def _headers(value: object) -> str:
+    good = isinstance(value, dict) and not any(_one_line(text) for text in value.values())
+    return "" if good else "an object of headers, each one line of text"
+
+
+def _anything(_: object) -> str:
+    return ""
+
+
+def _seconds(value: object) -> str:
+    good = isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+    return "" if good else "a number of seconds, not below 0"
+
+
+def _bytes(value: object) -> str:
+    good = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return "" if good else "a number of bytes, not below 0"
+
+
+def _cut(value: object) -> str:
+    return "" if value in CUTS else f"one of {', '.join(CUTS)}"
+
+
+def _flag(value: object) -> str:
+    return "" if isinstance(value, bool) else "true or false"
+
+
+_CHECKS = {
+    "status": _status,
+    "reason": _one_line,
+    "headers": _headers,
+    "body": _text,
+    "json": _anything,
+    "delay_seconds": _seconds,
+    "drip_seconds": _seconds,
+    "cut": _cut,
+    "cut_after_bytes": _bytes,
+    "raw": _text,
+    "processed": _flag,
+}

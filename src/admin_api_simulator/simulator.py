@@ -1,0 +1,277 @@
+"""The platform in a box: API and storage on two ports, served from a thread of their own."""
+
+import asyncio
+import secrets
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from aiohttp import web
+
+from admin_api_simulator.api import Api, Override
+from admin_api_simulator.bundles import BundleShelf
+from admin_api_simulator.clock import Clock
+from admin_api_simulator.faults import Fault, FaultScript, Operation
+from admin_api_simulator.jobs import DEMO_PROJECT, AgentOutcome, ExportOutcome, JobStore
+from admin_api_simulator.links import LinkSigner
+from admin_api_simulator.recording import RecordedRequest, Recorder
+from admin_api_simulator.site import ArchiveKind
+from admin_api_simulator.storage import Storage
+from admin_api_simulator.tls import Certificates, make_certificates
+from admin_api_simulator.wire import Service, Wire
+
+DEFAULT_KEY = "simulated-admin-key"
+LONGEST_LINE_BYTES = 1 << 20
+SHUTDOWN_SECONDS = 0.05
+
+
+class Simulator:
+    """A documentation platform on this machine, up from `start` (or `with`) to `stop`.
+
+    - `key`: the admin API key that it accepts. `plan=False`: a plan without static export.
+    - `export_seconds`, of which `queue_share` in the queue, and `agent_seconds`: how long jobs take.
+    - `pages`: pages of an exported site. `asset_bytes`: size of a further incompressible file in it, for large bundles.
+    - `archive`: `tar.gz` or `zip`. `link_seconds`: how long a bundle link works.
+    - `base_path`: a prefix before the API's paths, such as `/api`.
+    - `job_ids`: ids for the first exports; `awkward_ids=True` puts `/`, `%`, spaces and more into those after them.
+    - `tls=True`: both ports speak `https`, with a certificate that `ca_path` vouches for.
+    - `host`, `port`, `storage_port`: where to listen; port 0 takes a free one.
+    """
+
+    def __init__(
+        self,
+        *,
+        key: str = DEFAULT_KEY,
+        export_seconds: float = 0.3,
+        queue_share: float = 0.2,
+        agent_seconds: float = 0.3,
+        pages: int = 12,
+        asset_bytes: int = 0,
+        archive: ArchiveKind = "tar.gz",
+        link_seconds: float = 3600.0,
+        base_path: str = "",
+        plan: bool = True,
+        job_ids: Sequence[str] = (),
+        awkward_ids: bool = False,
+        tls: bool = False,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        storage_port: int = 0,
+        clock: Clock | None = None,
+    ) -> None:
+        clock = clock or Clock()
+        self.key = key
+        self._base_path = "/" + base_path.strip("/") if base_path.strip("/") else ""
+        self._jobs = JobStore(
+            clock=clock,
+            export_seconds=export_seconds,
+            queue_share=queue_share,
+            agent_seconds=agent_seconds,
+            pages=pages,
+            job_ids=job_ids,
+            awkward_ids=awkward_ids,
+        )
+        self._signer = LinkSigner(clock=clock, secret=secrets.token_bytes(32), link_seconds=link_seconds)
+        self._shelf = BundleShelf(jobs=self._jobs, archive=archive, asset_bytes=asset_bytes)
+        self._storage = Storage(clock=clock, signer=self._signer, shelf=self._shelf)
+        self._api = Api(
+            key=key,
+            plan=plan,
+            base_path=self._base_path,
+            jobs=self._jobs,
+            shelf=self._shelf,
+            signer=self._signer,
+            storage_url=lambda: self.storage_url,
+        )
+        self._recorder = Recorder()
+        self._faults = FaultScript()
+        self._tls = tls
+        self._host = host
+        self._wanted_ports = (port, storage_port)
+        self._addresses: tuple[str, str] | None = None
+        self._certificates: Certificates | None = None
+        self._running: _Running | None = None
+
+    def start(self) -> Self:
+        """Listen and serve; raises OSError where a port or the host cannot be had, RuntimeError when already started."""
+        if self._running is not None:
+            raise RuntimeError("the simulator is running already")
+        api_socket, storage_socket = _listen(self._host, self._wanted_ports)
+        self._certificates = make_certificates(self._host) if self._tls else None
+        self._addresses = (self._address(api_socket), self._address(storage_socket))
+        wire = Wire(recorder=self._recorder, faults=self._faults, base_path=self._base_path)
+        self._running = _Running(
+            wire=wire,
+            services=[(api_socket, self._api), (storage_socket, self._storage)],
+            ssl_context=self._certificates.server_context if self._certificates else None,
+        )
+        return self
+
+    def stop(self) -> None:
+        """Close every connection, also those in the middle of an answer, and the ports; safe to repeat."""
+        if self._running is not None:
+            self._running.stop()
+            self._running = None
+        if self._certificates is not None:
+            self._certificates.remove()
+            self._certificates = None
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self.stop()
+
+    @property
+    def base_url(self) -> str:
+        """The API's address, with the base path and without a slash at the end."""
+        return self._started_addresses()[0] + self._base_path
+
+    @property
+    def storage_url(self) -> str:
+        """The storage's address."""
+        return self._started_addresses()[1]
+
+    @property
+    def ca_path(self) -> Path | None:
+        """The PEM file of the authority to trust, None without TLS."""
+        return self._certificates.ca_path if self._certificates else None
+
+    @property
+    def requests(self) -> list[RecordedRequest]:
+        """All requests so far, in the order of their arrival."""
+        return self._recorder.snapshot()
+
+    def count(self, operation: str) -> int:
+        """Return how many requests an operation has got so far."""
+        return sum(request.operation == operation for request in self.requests)
+
+    def add_export_job(
+        self,
+        job_id: str,
+        *,
+        outcome: ExportOutcome = "completed",
+        seconds: float = 0.0,
+        domain: str = "docs.example.com",
+        pages: int | None = None,
+        bundle: bytes | None = None,
+    ) -> None:
+        """Add an export job to attach to, which ends in `seconds` from now; `bundle` are other bytes for its archive."""
+        self._jobs.add_export(job_id, outcome=outcome, seconds=seconds, domain=domain, pages=pages, bundle=bundle)
+
+    def add_agent_job(
+        self,
+        job_id: str,
+        *,
+        project_id: str = DEMO_PROJECT,
+        outcome: AgentOutcome = "pull-request",
+        seconds: float | None = None,
+        **overrides: object,
+    ) -> None:
+        """Add an agent job that is active for `seconds` after its first read, by default `agent_seconds`.
+
+        `overrides` are fields of the AgentJob to answer instead; `status`, `prLink` and `archivedAt` once the job has ended.
+        """
+        self._jobs.add_agent(job_id, project_id=project_id, outcome=outcome, seconds=seconds, overrides=overrides)
+
+    def put_bundle(self, job_id: str, content: bytes) -> None:
+        """Serve these bytes as a job's bundle from now on; the ETag changes with them. Raises KeyError for no such job."""
+        self._shelf.put(job_id, content)
+
+    def delete_bundle(self, job_id: str) -> None:
+        """Take a bundle out of the storage: its links answer NoSuchKey until the next bundle request."""
+        self._shelf.delete(job_id)
+
+    def revoke_links(self) -> None:
+        """End all links so far before their time: they answer ExpiredToken."""
+        self._signer.revoke_all()
+
+    def script(self, operation: Operation, *turns: Fault | None) -> None:
+        """Plan the next turns of an operation in place of what was planned; None is a normal turn, as are all after them."""
+        self._faults.plan(operation, turns)
+
+    def script_forever(self, operation: Operation, fault: Fault, *, after: Sequence[Fault | None] = ()) -> None:
+        """Plan a fault for every turn of an operation, `after` these."""
+        self._faults.plan(operation, after, then=fault)
+
+    def override(self, operation: Operation, json: Override | Callable[[dict[str, object]], object] | None = None) -> None:
+        """Let successful turns of an API operation answer this JSON instead; a function gets the normal one. None removes."""
+        if operation == "download":
+            raise ValueError("a download has no JSON to override; see put_bundle")
+        self._api.override(operation, json)
+
+    def _address(self, listening: socket.socket) -> str:
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"{'https' if self._tls else 'http'}://{host}:{listening.getsockname()[1]}"
+
+    def _started_addresses(self) -> tuple[str, str]:
+        if self._addresses is None:
+            raise RuntimeError("the simulator has not been started")
+        return self._addresses
+
+
+class _Running:
+    """The thread with the event loop, from the moment it serves."""
+
+    def __init__(
+        self,
+        *,
+        wire: Wire,
+        services: Sequence[tuple[socket.socket, Service]],
+        ssl_context: ssl.SSLContext | None,
+    ) -> None:
+        self._ready = threading.Event()
+        self._stopping = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self._serve(wire, services, ssl_context)), name="admin-api-simulator", daemon=True
+        )
+        self._thread.start()
+        self._ready.wait()
+
+    def stop(self) -> None:
+        """End the serving and wait for the thread."""
+        if self._loop is not None:
+            with suppress(RuntimeError):  # the loop is closed already
+                self._loop.call_soon_threadsafe(self._stopping.set)
+        self._thread.join()
+
+    async def _serve(
+        self, wire: Wire, services: Sequence[tuple[socket.socket, Service]], ssl_context: ssl.SSLContext | None
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        runners = []
+        try:
+            for listening, service in services:
+                server = web.Server(
+                    wire.handler(service),
+                    handler_cancellation=True,
+                    access_log=None,
+                    max_line_size=LONGEST_LINE_BYTES,
+                    max_field_size=LONGEST_LINE_BYTES,
+                )
+                runner = web.ServerRunner(server, shutdown_timeout=SHUTDOWN_SECONDS)
+                await runner.setup()
+                runners.append(runner)
+                await web.SockSite(runner, listening, ssl_context=ssl_context).start()
+            self._ready.set()
+            await self._stopping.wait()
+        finally:
+            self._ready.set()
+            for runner in runners:
+                await runner.cleanup()
+
+
+def _listen(host: str, ports: tuple[int, int]) -> tuple[socket.socket, socket.socket]:
+    family, _, _, _, address = socket.getaddrinfo(host, ports[0], type=socket.SOCK_STREAM)[0]
+    first = socket.create_server(address[:2], family=family)
+    try:
+        return first, socket.create_server((address[0], ports[1]), family=family)
+    except OSError:
+        first.close()
+        raise

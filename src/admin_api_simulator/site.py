@@ -1,0 +1,77 @@
+"""The little static site that an export delivers, and the archive it comes in; the same bytes for the same job."""
+
+import gzip
+import hashlib
+import html
+import io
+import tarfile
+import zipfile
+from typing import Literal
+
+ArchiveKind = Literal["tar.gz", "zip"]
+
+STYLE = "body{font:16px/1.5 system-ui,sans-serif;max-width:42rem;margin:2rem auto;padding:0 1rem}nav a{margin-right:1rem}\n"
+SCRIPT = 'document.documentElement.dataset.ready = "true";\n'
+MODIFIED_AT = 1_704_067_200  # 2024-01-01T00:00:00Z: bytes that depend on the job alone
+MODIFIED_DATE = (2024, 1, 1, 0, 0, 0)
+
+
+def site_files(*, domain: str, pages: int, asset_bytes: int = 0) -> dict[str, bytes]:
+    """Return the site's files by their path: the pages, style, script, sitemap and an incompressible asset if asked for."""
+    paths = ["index.html", *(f"guides/page-{number}/index.html" for number in range(2, pages + 1))]
+    files = {path: _page(domain=domain, number=number).encode() for number, path in enumerate(paths, start=1)}
+    files["assets/site.css"] = STYLE.encode()
+    files["assets/site.js"] = SCRIPT.encode()
+    files["sitemap.xml"] = _sitemap(domain=domain, paths=paths).encode()
+    if asset_bytes:
+        files["assets/video.bin"] = hashlib.shake_256(domain.encode()).digest(asset_bytes)
+    return files
+
+
+def build_archive(files: dict[str, bytes], kind: ArchiveKind) -> bytes:
+    """Pack files into an archive whose bytes depend on nothing else."""
+    return _zip(files) if kind == "zip" else _tar_gz(files)
+
+
+def _page(*, domain: str, number: int) -> str:
+    root = "" if number == 1 else "../../"
+    name = html.escape(domain)
+    title = f"Welcome to {name}" if number == 1 else f"Guide {number}"
+    following = f"{root}guides/page-{number + 1}/index.html"
+    return (
+        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n'
+        f'<link rel="stylesheet" href="{root}assets/site.css">\n<script src="{root}assets/site.js" defer></script>\n'
+        f'</head>\n<body>\n<nav><a href="{root}index.html">Home</a><a href="{following}">Next</a></nav>\n'
+        f"<h1>{title}</h1>\n<p>Page {number} of the documentation at {name}.</p>\n</body>\n</html>\n"
+    )
+
+
+def _sitemap(*, domain: str, paths: list[str]) -> str:
+    name = html.escape(domain)
+    entries = "".join(f"  <url><loc>https://{name}/{path.removesuffix('index.html')}</loc></url>\n" for path in paths)
+    opening = '<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
+    return f"{opening}{entries}</urlset>\n"
+
+
+def _tar_gz(files: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with (
+        gzip.GzipFile(fileobj=buffer, mode="wb", mtime=MODIFIED_AT, compresslevel=6) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        for path, content in files.items():
+            entry = tarfile.TarInfo(path)
+            entry.size, entry.mtime, entry.mode = len(content), MODIFIED_AT, 0o644
+            archive.addfile(entry, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def _zip(files: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path, content in files.items():
+            entry = zipfile.ZipInfo(path, MODIFIED_DATE)
+            entry.external_attr = 0o644 << 16
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, content)
+    return buffer.getvalue()

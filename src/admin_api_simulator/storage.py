@@ -1,0 +1,123 @@
+"""The object storage behind the presigned links, with the habits of Amazon S3."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from urllib.parse import parse_qsl
+from xml.sax.saxutils import escape
+
+from admin_api_simulator.answers import Answer
+from admin_api_simulator.bundles import Bundle, BundleShelf
+from admin_api_simulator.clock import Clock, as_timestamp
+from admin_api_simulator.links import LinkSigner, expiry_of
+from admin_api_simulator.recording import RecordedRequest
+from admin_api_simulator.site import MODIFIED_AT
+
+LAST_MODIFIED = datetime.fromtimestamp(MODIFIED_AT, UTC).strftime("%a, %d %b %Y %H:%M:%S GMT")
+RANGE = re.compile(r"bytes=(\d*)-(\d*)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Span:
+    """The bytes `start` up to, not including, `end`; empty where a range cannot be satisfied."""
+
+    start: int
+    end: int
+
+
+class Storage:
+    """Answers every request that reaches the storage's port."""
+
+    def __init__(self, *, clock: Clock, signer: LinkSigner, shelf: BundleShelf) -> None:
+        self._clock = clock
+        self._signer = signer
+        self._shelf = shelf
+
+    def operation_of(self, method: str, path: str) -> str:  # noqa: ARG002 - one interface with the API's service
+        """Name the operation of a request: here all are downloads, good or bad."""
+        return "download"
+
+    def answer(self, request: RecordedRequest) -> Answer:
+        """Answer a download, or refuse it with S3's status and XML error."""
+        refusal = self._refusal(request)
+        if refusal is not None:
+            return refusal
+        bundle = self._shelf.find(request.path)
+        if bundle is None:
+            return _error(404, "NoSuchKey", "The specified key does not exist.", {"Key": request.path.lstrip("/")})
+        return _content(request, bundle)
+
+    def _refusal(self, request: RecordedRequest) -> Answer | None:
+        if request.headers.get("Authorization") is not None:
+            message = (
+                "Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter, Signature query string "
+                "parameter or the Authorization header should be specified"
+            )
+            return _error(400, "InvalidArgument", message, {"ArgumentName": "Authorization"})
+        host = request.headers.get("Host", "")
+        verdict = self._signer.check(method=request.method, host=host, path=request.path, query=request.query)
+        if verdict == "unsigned":
+            return _error(403, "AccessDenied", "Access Denied")
+        if verdict == "expired":
+            expired_at = expiry_of(request.query)
+            times = {"Expires": as_timestamp(expired_at)} if expired_at else {}
+            times["ServerTime"] = as_timestamp(self._clock.now())
+            return _error(403, "AccessDenied", "Request has expired", times)
+        if verdict == "revoked":
+            return _error(400, "ExpiredToken", "The provided token has expired.")
+        if verdict == "mismatch":
+            message = (
+                "The request signature we calculated does not match the signature you provided. "
+                "Check your key and signing method."
+            )
+            return _error(403, "SignatureDoesNotMatch", message)
+        return None
+
+
+def parse_range(header: str, size: int) -> Span | None:
+    """Return the bytes that a Range header asks for, None where it is to be ignored (RFC 9110, section 14.2)."""
+    match = RANGE.fullmatch(header.strip())
+    if match is None or match.groups() == ("", ""):
+        return None
+    first, last = match.groups()
+    if not first:
+        return Span(start=size - min(int(last), size), end=size)
+    start = int(first)
+    if last and int(last) < start:
+        return None
+    return Span(start=start, end=min(int(last) + 1, size) if last else size)
+
+
+def _content(request: RecordedRequest, bundle: Bundle) -> Answer:
+    size = len(bundle.content)
+    headers = {
+        "Content-Type": bundle.content_type,
+        "Accept-Ranges": "bytes",
+        "ETag": bundle.etag,
+        "Last-Modified": LAST_MODIFIED,
+    }
+    disposition = dict(parse_qsl(request.query)).get("response-content-disposition")
+    if disposition:
+        headers["Content-Disposition"] = disposition
+    unchanged = request.headers.get("If-Range", bundle.etag) in (bundle.etag, LAST_MODIFIED)
+    span = parse_range(request.headers.get("Range", ""), size) if unchanged else None
+    if span is None:
+        return Answer(headers=headers, body=bundle.content)
+    if span.start >= span.end:
+        details = {"RangeRequested": request.headers.get("Range", ""), "ActualObjectSize": str(size)}
+        refusal = _error(416, "InvalidRange", "The requested range is not satisfiable", details)
+        return Answer(status=416, headers={**refusal.headers, "Content-Range": f"bytes */{size}"}, body=refusal.body)
+    headers["Content-Range"] = f"bytes {span.start}-{span.end - 1}/{size}"
+    return Answer(status=206, headers=headers, body=bundle.content[span.start : span.end])
+
+
+def _error(status: int, code: str, message: str, details: Mapping[str, str] | None = None) -> Answer:
+    parts = {"Code": code, "Message": message, **(details or {}), "RequestId": "SIMULATED0STORAGE"}
+    inner = "".join(f"<{name}>{escape(text)}</{name}>" for name, text in parts.items())
+    body = f'<?xml version="1.0" encoding="UTF-8"?>\n<Error>{inner}</Error>'
+    return Answer(
+        status=status,
+        headers={"Content-Type": "application/xml", "x-amz-request-id": parts["RequestId"]},
+        body=body.encode("utf-8", "replace"),
+    )

@@ -1,0 +1,102 @@
+"""Between the socket and a service: records the request, plays the planned fault, sends the answer."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from aiohttp import web
+from aiohttp.abc import AbstractStreamWriter
+
+from admin_api_simulator.answers import Answer, error_answer
+from admin_api_simulator.faults import Fault, FaultScript
+from admin_api_simulator.recording import RecordedRequest, Recorder, request_on_the_wire
+
+
+class Service(Protocol):
+    """What answers on a port."""
+
+    def operation_of(self, method: str, path: str) -> str:
+        """Name the operation of a request by its method and raw path."""
+
+    def answer(self, request: RecordedRequest) -> Answer:
+        """Carry the request out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wire:
+    """What a port needs besides its service."""
+
+    recorder: Recorder
+    faults: FaultScript
+    base_path: str = ""
+
+    def handler(self, service: Service) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
+        """Return the request handler of a service."""
+
+        async def handle(request: web.BaseRequest) -> web.StreamResponse:
+            try:
+                body = await request.read()
+            except web.HTTPRequestEntityTooLarge:
+                return _respond(error_answer(413, "the body is too large"))
+            path = request.raw_path.partition("?")[0]
+            recorded = request_on_the_wire(
+                operation=service.operation_of(request.method, path),
+                method=request.method,
+                target=request.raw_path,
+                headers=request.headers,
+                body=body,
+                base_path=self.base_path,
+            )
+            number = self.recorder.add(recorded)
+            fault = self.faults.next_turn(recorded.operation)
+            if fault is None:
+                answer = service.answer(recorded)
+                self.recorder.answered(number, answer.status)
+                return _respond(answer)
+            answer = fault.shape(service.answer(recorded) if fault.runs_operation else None)
+            await asyncio.sleep(fault.delay_seconds)
+            if fault.raw is None and fault.cut != "before_answer":
+                self.recorder.answered(number, answer.status)
+            return _HandWritten(answer, fault) if fault.by_hand else _respond(answer)
+
+        return handle
+
+
+class _HandWritten(web.StreamResponse):
+    """A response that writes itself to the socket and then ends the connection."""
+
+    def __init__(self, answer: Answer, fault: Fault) -> None:
+        super().__init__()
+        self._answer_to_write = answer
+        self._fault = fault
+
+    async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
+        """Write all that the fault lets through; raises ConnectionResetError, on which aiohttp closes the connection."""
+        transport = request.transport
+        if transport is not None:
+            content = _let_through(self._answer_to_write, self._fault)
+            pause_seconds = self._fault.drip_seconds
+            step = 1 if pause_seconds > 0 else max(len(content), 1)
+            for position in range(0, len(content), step):
+                transport.write(content[position : position + step])
+                await asyncio.sleep(pause_seconds)
+        raise ConnectionResetError
+
+
+def _let_through(answer: Answer, fault: Fault) -> bytes:
+    if fault.raw is not None:
+        return fault.raw
+    if fault.cut == "before_answer":
+        return b""
+    head = answer.head_bytes()
+    if fault.cut == "in_headers":
+        return head[: max(head.index(b"\r\n") + 2, len(head) // 2)]
+    if fault.cut == "in_body":
+        kept = len(answer.body) // 2 if fault.cut_after_bytes is None else fault.cut_after_bytes
+        return head + answer.body[:kept]
+    return head + answer.body
+
+
+def _respond(answer: Answer) -> web.Response:
+    return web.Response(status=answer.status, reason=answer.phrase, headers=answer.headers, body=answer.body)
