@@ -1,0 +1,98 @@
+"""The administrative API's four operations, nothing else.
+
+Source: the API's description, version 2.0.0 (`docs/admin-api.openapi.yaml`).
+"""
+
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import quote
+
+from .clock import Clock
+from .exchange import Bounds
+from .model import (
+    AgentJob,
+    Bundle,
+    ExportJob,
+    StartedExport,
+    read_agent_job,
+    read_bundle,
+    read_export_job,
+    read_started_export,
+)
+from .transport import Call, Transport
+
+SETTLING_SECONDS: Final = 30.0
+"""How long after its start a job may still be unknown to the servers that are asked for it."""
+
+BUNDLING_SECONDS: Final = 300.0
+"""How long the platform may take to pack a bundle before it answers."""
+
+
+class AdminApi:
+    """The API of one platform, spoken with one key. Every method raises the `ActionError` that the answer stands for."""
+
+    def __init__(self, transport: Transport, clock: Clock) -> None:
+        self._transport = transport
+        self._clock = clock
+
+    @property
+    def host(self) -> str:
+        """The API's host, with its port."""
+        return self._transport.host
+
+    def start_export(self, domain: str, options: Mapping[str, object]) -> StartedExport:
+        """Start a static export of a domain; never sent again once the platform may have seen it."""
+        return self._transport.send(
+            Call(
+                method="POST",
+                path="/v1/static-export/jobs",
+                body={**options, "domain": domain},
+                read=read_started_export,
+                repeatable=False,
+            )
+        )
+
+    def read_export(self, job_id: str, *, deadline: float, started_at: float | None = None) -> ExportJob:
+        """Read an export job's status. `started_at` is when this run started it, if it did; both on the clock."""
+
+        def is_settling(status: int) -> bool:
+            return status == 404 and started_at is not None and self._clock.monotonic() < started_at + SETTLING_SECONDS
+
+        return self._transport.send(
+            Call(
+                method="GET",
+                path=f"/v1/static-export/jobs/{_segment(job_id)}",
+                read=read_export_job,
+                temporary=is_settling,
+            ),
+            deadline=deadline,
+        )
+
+    def make_bundle(self, job_id: str) -> Bundle:
+        """Pack a completed export, or make a fresh link to what is packed."""
+        return self._transport.send(
+            Call(
+                method="POST",
+                path=f"/v1/static-export/jobs/{_segment(job_id)}/bundle",
+                read=read_bundle,
+                contract_is_final=True,
+                temporary=lambda status: status == 409,
+                bounds=Bounds(idle_seconds=BUNDLING_SECONDS, total_seconds=BUNDLING_SECONDS),
+            )
+        )
+
+    def read_agent_job(self, project_id: str, job_id: str, *, deadline: float) -> AgentJob:
+        """Read an agent's job."""
+        return self._transport.send(
+            Call(
+                method="GET",
+                path=f"/v2/agent/{_segment(project_id)}/job/{_segment(job_id)}",
+                read=read_agent_job,
+            ),
+            deadline=deadline,
+        )
+
+
+def _segment(identifier: str) -> str:
+    """Percent-encode an identifier for a path, slashes too, and the dots of one that is all dots."""
+    return "".join("%2E" for _ in identifier) if identifier in {".", ".."} else quote(identifier, safe="")

@@ -1,0 +1,74 @@
+"""Agent mode: wait for an AI agent's job and hand over its pull request."""
+
+from collections.abc import Callable
+from typing import Final
+
+from .admin_api import AdminApi
+from .clock import Clock
+from .errors import JobFailed, NoPullRequest
+from .export import still_going
+from .model import AgentJob
+from .record import JobRecord
+from .report.joblog import JobLog
+from .settings import AgentSettings
+from .waiting import DeadlinePassed, Reading, growing_pauses, wait_for_end
+
+KNOWN_STATUSES: Final = ("active", AgentJob.COMPLETED, AgentJob.ARCHIVED, AgentJob.FAILED)
+
+
+def wait_for_agent(
+    settings: AgentSettings,
+    *,
+    api: AdminApi,
+    clock: Clock,
+    record: JobRecord,
+    log: JobLog,
+    on_job_known: Callable[[str], None],
+    warn: Callable[[list[str]], None],
+) -> None:
+    """Wait for one agent job; what becomes known goes into the record at once.
+
+    `warn` gets what is no failure but should be seen. Raises the `ActionError` that the job failed with.
+    """
+
+    def on_reading(reading: Reading[AgentJob]) -> None:
+        record.note_agent_job(reading.job)
+        log.reading()
+
+    log.title(f"Agent job {settings.job_id} of project {settings.project_id}")
+    on_job_known(settings.job_id)
+    log.waiting()
+    try:
+        job = wait_for_end(
+            lambda deadline: api.read_agent_job(settings.project_id, settings.job_id, deadline=deadline),
+            schedule=growing_pauses(
+                shortest_seconds=settings.waiting.shortest_pause_seconds,
+                longest_seconds=settings.waiting.longest_pause_seconds,
+            ),
+            timeout_seconds=settings.waiting.timeout_seconds,
+            clock=clock,
+            on_reading=on_reading,
+        )
+    except DeadlinePassed as error:
+        raise still_going(record, settings.waiting.timeout_seconds) from error
+    _judge(job, settings, record, log, warn)
+
+
+def _judge(job: AgentJob, settings: AgentSettings, record: JobRecord, log: JobLog, warn: Callable[[list[str]], None]) -> None:
+    if job.status == AgentJob.FAILED:
+        raise JobFailed(
+            "the agent failed",
+            cause="The agent hit an error that it could not recover from. The API gives no reason.",
+            remedy="Read the agent's session on the platform, then start a new agent job.",
+        )
+    if job.status == AgentJob.ARCHIVED:
+        warn(
+            [
+                f"{record.subject} was archived",
+                "Somebody, or the platform, put the job aside; what it did until then stands.",
+                "If its work is still wanted, start a new agent job.",
+            ]
+        )
+    if record.pr_link is None and settings.require_pr:
+        raise NoPullRequest("it ended without a pull request")
+    log.note(f"Pull request: {record.pr_link}" if record.pr_link else "No pull request: the agent changed no file.")

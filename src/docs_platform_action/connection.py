@@ -1,0 +1,157 @@
+"""A requests adapter whose exchanges end when they are told to: a bound on the whole answer, and a cancel.
+
+requests' own time-outs bound the wait for the next byte only, so a server that sends one byte at a time holds a client for ever.
+Here a guard holds a duplicate of the exchange's socket and shuts the connection down, whichever stage it is in: the TLS
+handshake, the headers or the body.
+"""
+
+import contextlib
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import certifi
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager, ProxyManager
+from urllib3.connection import HTTPConnection, HTTPSConnection
+
+
+class Guard:
+    """Watches over one exchange.
+
+    `connected` tells whether a connection was made, TLS included: without one, the server saw no request. `expired` tells
+    whether the guard itself ended the exchange.
+    """
+
+    def __init__(self) -> None:
+        self.connected = False
+        self.expired = False
+        self._sockets: list[socket.socket] = []
+        self._lock = threading.Lock()
+
+    def adopt(self, sock: socket.socket) -> None:
+        """Hold on to a socket of this exchange."""
+        with self._lock:
+            self._sockets.append(sock.dup())
+            if self.expired:
+                self._shut_down()
+
+    def expire(self) -> None:
+        """End the exchange now, from any thread: what reads or writes on its connection fails at once."""
+        with self._lock:
+            self.expired = True
+            self._shut_down()
+
+    def release(self) -> None:
+        """Let go of the sockets; the connection itself stays as it is."""
+        with self._lock:
+            for sock in self._sockets:
+                sock.close()
+            self._sockets.clear()
+
+    def _shut_down(self) -> None:
+        for sock in self._sockets:
+            with contextlib.suppress(OSError):  # it is closed already: nothing reads from it any more
+                sock.shutdown(socket.SHUT_RDWR)
+
+
+class GuardedRequest(requests.PreparedRequest):
+    """A request that is ready to be sent, with the guard of its exchange."""
+
+    def __init__(self, guard: Guard) -> None:
+        super().__init__()
+        self.guard = guard
+
+
+class GuardedAdapter(HTTPAdapter):
+    """Sends `GuardedRequest`s over https that trusts `ssl_context`, or over http."""
+
+    def __init__(self, ssl_context: ssl.SSLContext) -> None:
+        self._ssl_context = ssl_context
+        self._current = _CurrentGuard()
+        super().__init__()
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        """Make the pools of direct connections; requests calls this."""
+        super().init_poolmanager(*args, **kwargs, ssl_context=self._ssl_context)
+        self._guard_pools(self.poolmanager)
+
+    def proxy_manager_for(self, proxy: str, **kwargs: Any) -> ProxyManager:
+        """Make the pools of connections through a proxy; requests calls this."""
+        manager: ProxyManager = super().proxy_manager_for(proxy, **kwargs, ssl_context=self._ssl_context)
+        self._guard_pools(manager)
+        return manager
+
+    def send(self, request: requests.PreparedRequest, *args: Any, **kwargs: Any) -> requests.Response:
+        """Send a request, under its guard if it has one."""
+        with self._current.set(getattr(request, "guard", None)):
+            return super().send(request, *args, **kwargs)
+
+    def _guard_pools(self, manager: PoolManager) -> None:
+        manager.pool_classes_by_scheme = _guarded_pools(self._current)
+
+
+def trusting(certificates_pem: str | None) -> ssl.SSLContext:
+    """Trust the public certificate authorities, and those in a PEM text beside them.
+
+    The public ones are certifi's, whatever `SSL_CERT_FILE` or `REQUESTS_CA_BUNDLE` of the workflow's environment say: their
+    paths are the host's, not the container's. Raises `ssl.SSLError` when the text holds no certificate.
+    """
+    context = ssl.create_default_context(cafile=certifi.where())
+    if certificates_pem is not None:
+        context.load_verify_locations(cadata=certificates_pem)
+    return context
+
+
+class _CurrentGuard(threading.local):
+    """The guard of the exchange that this thread has under way."""
+
+    guard: Guard | None = None
+
+    @contextlib.contextmanager
+    def set(self, guard: Guard | None) -> Iterator[None]:
+        self.guard = guard
+        try:
+            yield
+        finally:
+            self.guard = None
+
+    def adopt(self, sock: socket.socket | None) -> None:
+        if self.guard is not None and sock is not None:
+            self.guard.adopt(sock)
+
+    def mark_connected(self) -> None:
+        if self.guard is not None:
+            self.guard.connected = True
+
+
+def _guarded_pools(current: _CurrentGuard) -> dict[str, type[HTTPConnectionPool]]:
+    class GuardedConnection(HTTPConnection):
+        def _new_conn(self) -> socket.socket:
+            sock = super()._new_conn()
+            current.adopt(sock)
+            return sock
+
+        def connect(self) -> None:
+            super().connect()
+            current.mark_connected()
+
+        def request(self, *args: Any, **kwargs: Any) -> None:
+            if self.sock is not None:  # kept alive from an earlier exchange, or just made
+                current.adopt(self.sock)
+                current.mark_connected()
+            super().request(*args, **kwargs)
+
+    class GuardedTLSConnection(GuardedConnection, HTTPSConnection):
+        pass
+
+    class Pool(HTTPConnectionPool):
+        ConnectionCls = GuardedConnection
+
+    class TLSPool(HTTPSConnectionPool):
+        ConnectionCls = GuardedTLSConnection
+
+    return {"http": Pool, "https": TLSPool}

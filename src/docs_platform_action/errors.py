@@ -1,0 +1,153 @@
+"""The ways a run can fail: one exception class a `failureReason`, each with its likely cause and the way out.
+
+The words are written for someone whose deploy just broke. Text that came from outside may stand in them as it came: whoever
+shows them (`report`) cleans it.
+"""
+
+from typing import ClassVar
+
+
+class ActionError(Exception):
+    """A failure that a workflow author can act on.
+
+    `happened` completes "Export of docs.example.com: …"; `facts` are further sentences, one a line; `request_id` is the
+    platform's own name for the request, where it sent one.
+    """
+
+    failure_reason: ClassVar[str]
+    cause: ClassVar[str] = ""
+    remedy: ClassVar[str] = ""
+    job_goes_on: ClassVar[bool] = False
+    """Whether a job that is known by now can still be collected, so that the report tells how."""
+
+    def __init__(
+        self,
+        happened: str,
+        *,
+        facts: tuple[str, ...] = (),
+        cause: str | None = None,
+        remedy: str | None = None,
+        request_id: str | None = None,
+    ) -> None:
+        super().__init__(happened)
+        self.happened = happened
+        self.facts = facts
+        self.because = self.cause if cause is None else cause
+        self.way_out = self.remedy if remedy is None else remedy
+        self.request_id = request_id
+
+
+class InvalidInput(ActionError):
+    """An input is missing or malformed; no request was made."""
+
+    failure_reason = "invalid-input"
+    remedy = "Correct the `with:` block of the step. No request was made."
+
+
+class Unauthorized(ActionError):
+    """The API answered 401."""
+
+    failure_reason = "unauthorized"
+    cause = "The key is mistyped, expired, or belongs to another organisation."
+    remedy = (
+        "Make a new key on the dashboard's API keys page, store it as the secret that `admin-key` reads, and run the job again."
+    )
+    job_goes_on = True
+
+
+class Forbidden(ActionError):
+    """The API answered 403."""
+
+    failure_reason = "forbidden"
+    cause = (
+        "The plan does not include static export, the key lacks the permission, "
+        "or the platform does not allow the runner's address."
+    )
+    remedy = "Check the organisation's plan and the key's permissions in the dashboard, then run the job again."
+    job_goes_on = True
+
+
+class NotFound(ActionError):
+    """The API answered 404 for the job, the project or the domain."""
+
+    failure_reason = "not-found"
+    remedy = "Compare the inputs with the dashboard: `base-url`, and what names the deployment, the project or the job."
+
+
+class Rejected(ActionError):
+    """Any other 4xx that waiting cannot mend."""
+
+    failure_reason = "rejected"
+    cause = "The platform does not accept this request as it is; sending it again would not help."
+    remedy = "Read what the API said, and correct the inputs of the step."
+
+
+class JobFailed(ActionError):
+    """The job's status is `failed`."""
+
+    failure_reason = "job-failed"
+
+
+class NoPullRequest(ActionError):
+    """The job ended without a pull request, and `require-pr` asks for one."""
+
+    failure_reason = "no-pull-request"
+    cause = "The agent found nothing to change, or could not open a pull request."
+    remedy = "Read the agent's session on the platform. Leave out `require-pr` where a run without changes is fine."
+
+
+class TimedOut(ActionError):
+    """The job did not end within `timeout`; it goes on at the platform."""
+
+    failure_reason = "timeout"
+    job_goes_on = True
+
+
+class Unavailable(ActionError):
+    """Temporary errors lasted longer than `outage-tolerance`, or trust in the API's certificate is missing."""
+
+    failure_reason = "unavailable"
+    job_goes_on = True
+
+
+class BadResponse(ActionError):
+    """A final answer that breaks the API's contract."""
+
+    failure_reason = "bad-response"
+    cause = "What answers at `base-url` is not the platform's administrative API, or the API has changed."
+    remedy = "Check `base-url`. If it is right, report this to the platform with the time of the request."
+    job_goes_on = True
+
+
+class StartUnconfirmed(ActionError):
+    """The start request may have reached the platform, but no answer told so."""
+
+    failure_reason = "start-unconfirmed"
+    cause = "The platform may have started the export all the same, so the request was not sent again."
+    remedy = (
+        "Look in the dashboard whether the export runs. If it does, collect it with `job-id`; if it does not, run the job again."
+    )
+
+
+class Cancelled(ActionError):
+    """SIGINT or SIGTERM ended the wait."""
+
+    failure_reason = "cancelled"
+    cause = "The workflow run was cancelled, or the step or job reached its `timeout-minutes`."
+    job_goes_on = True
+
+
+class InternalError(ActionError):
+    """A fault of the action itself."""
+
+    failure_reason = "internal-error"
+    cause = "This is a fault of the action, not of your workflow."
+    remedy = (
+        "Run the job again with debug logging (https://docs.github.com/actions/how-tos/monitor-workflows/"
+        "enable-debug-logging), and attach that log to a bug report."
+    )
+    job_goes_on = True
+
+
+FAILURE_REASONS: tuple[str, ...] = tuple(kind.failure_reason for kind in ActionError.__subclasses__())
+"""Every `failureReason` there is, in the order of the interface's table."""

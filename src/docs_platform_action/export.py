@@ -1,0 +1,111 @@
+"""Export mode: start a static export or attach to one, wait for it, make the bundle link."""
+
+from collections.abc import Callable
+from typing import Final
+
+from .admin_api import AdminApi
+from .clock import Clock
+from .errors import JobFailed, TimedOut
+from .model import ExportJob
+from .record import JobRecord
+from .report.joblog import JobLog
+from .report.text import minutes
+from .settings import ExportSettings
+from .waiting import DeadlinePassed, Reading, growing_pauses, wait_for_end
+
+KNOWN_STATUSES: Final = ("queued", "running", ExportJob.COMPLETED, ExportJob.FAILED)
+"""What platforms of this kind are seen to report; any other is logged as news."""
+
+
+def export_site(
+    settings: ExportSettings,
+    *,
+    api: AdminApi,
+    clock: Clock,
+    record: JobRecord,
+    log: JobLog,
+    on_job_known: Callable[[str], None],
+) -> None:
+    """Carry out one export; what becomes known goes into the record at once.
+
+    `on_job_known` is called before the job is first read. Raises the `ActionError` that the export failed with.
+    """
+    started_at = None
+    log.title(f"Static export of {settings.domain}" if settings.domain else "Static export")
+    if settings.job_id is None:
+        job_id = _start(settings, api, record)
+        started_at = clock.monotonic()
+        on_job_known(job_id)
+        log.note(f"Job {job_id} started. To attach to it later: job-id: {job_id}")
+        if not settings.wait:
+            log.note("Not waiting for it, as `wait: false` asks.")
+            return
+    else:
+        job_id = settings.job_id
+        on_job_known(job_id)
+        log.note(f"Attached to job {job_id}.")
+    _wait(settings, api, clock, record, log, job_id=job_id, started_at=started_at)
+    record.bundle = api.make_bundle(job_id)
+    log.bundle_ready(record.bundle)
+
+
+def _start(settings: ExportSettings, api: AdminApi, record: JobRecord) -> str:
+    assert settings.domain is not None  # noqa: S101  # settings hold a domain or a job; this tells the type checker
+    record.starting = True
+    try:
+        started = api.start_export(settings.domain, settings.start_options)
+        record.job_id, record.status = started.job_id, started.status
+    finally:
+        record.starting = False
+    return started.job_id
+
+
+def _wait(
+    settings: ExportSettings,
+    api: AdminApi,
+    clock: Clock,
+    record: JobRecord,
+    log: JobLog,
+    *,
+    job_id: str,
+    started_at: float | None,
+) -> None:
+    def on_reading(reading: Reading[ExportJob]) -> None:
+        record.note_export(reading.job)
+        log.reading()
+
+    log.waiting()
+    try:
+        job = wait_for_end(
+            lambda deadline: api.read_export(job_id, deadline=deadline, started_at=started_at),
+            schedule=growing_pauses(
+                shortest_seconds=settings.waiting.shortest_pause_seconds,
+                longest_seconds=settings.waiting.longest_pause_seconds,
+            ),
+            timeout_seconds=settings.waiting.timeout_seconds,
+            clock=clock,
+            on_reading=on_reading,
+        )
+    except DeadlinePassed as error:
+        raise still_going(record, settings.waiting.timeout_seconds) from error
+    if job.status == ExportJob.FAILED:
+        raise JobFailed(
+            "the export failed at the platform",
+            facts=(f'The API at {api.host} said: "{job.error}"',) if job.error else (),
+            cause="The site could not be built or rendered." if job.error else "The API gave no reason.",
+            remedy=f"Look at job {job_id} in the dashboard, mend the site, and run this job again.",
+        )
+
+
+def still_going(record: JobRecord, timeout_seconds: float) -> TimedOut:
+    """Make the error for a job of either mode that has not ended in time, with how far it has come."""
+    if record.progress is not None:
+        state = f"at {record.progress:.0f} %"
+    else:
+        state = f"'{record.status}'" if record.status else "unknown: no reading of it succeeded"
+    pages = f", {record.page_count:,} pages" if record.page_count is not None else ""
+    return TimedOut(
+        f"still going on after {minutes(timeout_seconds)}",
+        facts=(f"Its last known state is {state}{pages}.",),
+        remedy="Give it longer with `timeout`, or collect it in a later run.",
+    )

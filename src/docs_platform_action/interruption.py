@@ -1,0 +1,83 @@
+"""Runs the work beside the main thread, so that a signal is answered at once, whatever the work is blocked in.
+
+The main thread does nothing but wait for a letter: from the work, when it ends, or from a signal handler. No exception is ever
+raised out of a handler, so none can arrive at a bad moment.
+"""
+
+import queue
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Final
+
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+
+
+class Interruptions:
+    """Receives SIGINT and SIGTERM from the moment it is made.
+
+    PID 1 of a container has no default action for SIGTERM, so without handlers the runner's cancel would be ignored.
+    """
+
+    def __init__(self) -> None:
+        # SimpleQueue.put is reentrant, so a handler may call it (source: the queue module's documentation)
+        self._mail: queue.SimpleQueue[signal.Signals | BaseException | None] = queue.SimpleQueue()
+        for number in SIGNALS:
+            signal.signal(number, self._receive)
+
+    def run(
+        self,
+        work: Callable[[], None],
+        *,
+        on_idle: Callable[[], None],
+        idle_seconds: float,
+        stop: Callable[[], None],
+        abort: Callable[[], None],
+        grace_seconds: Callable[[], float],
+    ) -> signal.Signals | None:
+        """Run `work` in a thread of its own until it ends or a signal comes; give the signal.
+
+        `on_idle` is called every `idle_seconds` in between. On a signal, `stop` asks the work to end by itself, `abort` is called
+        when `grace_seconds` have not been enough, and half a second later the thread is left behind. What the work raises is
+        raised here.
+        """
+        if not self._mail.empty():
+            received = self._mail.get()
+            if isinstance(received, signal.Signals):
+                return received
+        threading.Thread(target=self._post, args=(work,), daemon=True, name="work").start()
+        while True:
+            try:
+                letter = self._mail.get(timeout=idle_seconds)
+            except queue.Empty:
+                on_idle()
+                continue
+            if not isinstance(letter, signal.Signals):
+                if letter is not None:
+                    raise letter
+                return None
+            stop()
+            if not self._ends_within(grace_seconds()):
+                abort()
+                self._ends_within(0.5)
+            return letter
+
+    def _ends_within(self, seconds: float) -> bool:
+        try:
+            while isinstance(self._mail.get(timeout=seconds), signal.Signals):
+                pass  # a second signal changes nothing
+        except queue.Empty:
+            return False
+        return True
+
+    def _post(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001  # handed to the main thread, which raises it
+            self._mail.put(error)
+        else:
+            self._mail.put(None)
+
+    def _receive(self, number: int, _frame: FrameType | None) -> None:
+        self._mail.put(signal.Signals(number))

@@ -1,0 +1,218 @@
+"""The composition root: environment -> settings -> real parts -> mode -> report, and the exit code."""
+
+import io
+import json
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TextIO
+from urllib.parse import urlsplit
+
+from requests.utils import get_environ_proxies
+
+from . import __version__, agent, export
+from .admin_api import AdminApi
+from .clock import SystemClock
+from .connection import GuardedAdapter, trusting
+from .errors import ActionError, Cancelled, InternalError
+from .exchange import Exchanger
+from .interruption import Interruptions
+from .model import is_loopback
+from .record import JobRecord, as_result
+from .report.console import Console
+from .report.failure import failure_lines
+from .report.joblog import JobLog
+from .report.outputs import Outputs
+from .report.summary import summary_of, write_summary
+from .report.text import minutes
+from .settings import ApiSettings, ExportSettings, Plan, read_key, read_mode, read_plan
+from .transport import Listener, Transport
+
+HEARTBEAT_SECONDS: Final = 55.0
+"""A sign of life at least every minute, with a margin for the second in which it is looked for."""
+
+START_GRACE_SECONDS: Final = 0.5
+"""How long a cancel waits for the answer to a start request, without which nobody knows the job."""
+
+
+def main(interruptions: Interruptions) -> int:
+    """Run the action as the runner calls it; give the exit code."""
+    stream = sys.stdout if isinstance(sys.stdout, io.TextIOWrapper) else io.TextIOWrapper(io.BytesIO())
+    stream.reconfigure(encoding="utf-8", errors="replace", newline="\n")
+    exit_code = run(os.environ, stream, interruptions)
+    try:
+        stream.flush()
+    except OSError:  # told already; Python would try once more when it ends, and turn that into an exit code of its own
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    return exit_code
+
+
+def run(
+    environ: Mapping[str, str], stream: TextIO, interruptions: Interruptions, *, heartbeat_seconds: float = HEARTBEAT_SECONDS
+) -> int:
+    """Run the action with an environment, and give its exit code: 0, 1, or 128 and the number of the signal that ended it."""
+    in_workflow = bool(environ.get("GITHUB_OUTPUT")) or environ.get("GITHUB_ACTIONS") == "true"
+    console = Console(stream, in_workflow=in_workflow, debugging=environ.get("RUNNER_DEBUG") == "1")
+    console.mask(read_key(environ))
+    return _Run(environ, console, interruptions, heartbeat_seconds).carry_out()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Parts:
+    """What a plan is carried out with."""
+
+    exchanger: Exchanger
+    log: JobLog
+    work: Callable[[], None]
+
+
+class _Run:
+    """One run of the action, from the inputs to the exit code."""
+
+    def __init__(
+        self, environ: Mapping[str, str], console: Console, interruptions: Interruptions, heartbeat_seconds: float
+    ) -> None:
+        self._environ = environ
+        self._console = console
+        self._interruptions = interruptions
+        self._heartbeat_seconds = heartbeat_seconds
+        self._clock = SystemClock()
+        self._outputs = Outputs(_named_file(environ, "GITHUB_OUTPUT"), console)
+        self._record = JobRecord(mode=read_mode(environ), began=self._clock.monotonic())
+
+    def carry_out(self) -> int:
+        """Do what the inputs ask, report what became of it, and give the exit code."""
+        exit_code = 1
+        try:
+            received = self._do()
+            exit_code = 0
+            if received is not None:
+                self._record.failure = self._cancelled(received)
+                exit_code = 128 + received
+        except ActionError as error:
+            self._record.failure = error
+        except Exception as error:  # noqa: BLE001  # the last resort: it becomes one `internal-error`, never a bare trace
+            self._record.failure = self._internal(error)
+        return self._report(exit_code)
+
+    def _do(self) -> signal.Signals | None:
+        plan = self._plan()
+        parts = self._assemble(plan)
+        for warning in plan.warnings:
+            self._console.warning([warning])
+        return self._interruptions.run(
+            parts.work,
+            on_idle=lambda: parts.log.heartbeat(self._heartbeat_seconds),
+            idle_seconds=min(1.0, self._heartbeat_seconds / 2),
+            stop=self._clock.cancel,
+            abort=parts.exchanger.abort,
+            grace_seconds=lambda: START_GRACE_SECONDS if self._record.starting else 0.0,
+        )
+
+    def _plan(self) -> Plan:
+        workspace = Path(self._environ.get("GITHUB_WORKSPACE") or ".")
+        temporary = _named_file(self._environ, "RUNNER_TEMP")
+        return read_plan(self._environ, roots=[workspace, *([temporary] if temporary else [])])
+
+    def _assemble(self, plan: Plan) -> _Parts:
+        settings, record, console, clock = plan.settings, self._record, self._console, self._clock
+        record.job_id = settings.job_id
+        if isinstance(settings, ExportSettings):
+            record.domain = settings.domain
+            log = JobLog(console, clock, record, known_statuses=export.KNOWN_STATUSES)
+        else:
+            record.project_id = settings.project_id
+            log = JobLog(console, clock, record, known_statuses=agent.KNOWN_STATUSES)
+        exchanger = _exchanger(settings.api)
+        api = AdminApi(_transport(exchanger, settings.api, clock, log), clock)
+
+        def work() -> None:
+            if isinstance(settings, ExportSettings):
+                export.export_site(settings, api=api, clock=clock, record=record, log=log, on_job_known=self._tell_job)
+            else:
+                agent.wait_for_agent(
+                    settings, api=api, clock=clock, record=record, log=log, on_job_known=self._tell_job, warn=console.warning
+                )
+
+        return _Parts(exchanger=exchanger, log=log, work=work)
+
+    def _tell_job(self, job_id: str) -> None:
+        self._outputs.write("jobId", job_id)
+
+    def _cancelled(self, received: signal.Signals) -> Cancelled:
+        record = self._record
+        after = minutes(record.duration_seconds(self._clock.monotonic()))
+        started = record.job_id is None and record.starting
+        return Cancelled(
+            f"cancelled after {after}",
+            facts=("A start request was under way; look in the dashboard whether the export runs.",) if started else (),
+            cause=f"{received.name} came: {Cancelled.cause[0].lower()}{Cancelled.cause[1:]}",
+        )
+
+    def _internal(self, error: Exception) -> InternalError:
+        frames = traceback.extract_tb(error.__traceback__)
+        where = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else "unknown"
+        for line in "".join(traceback.format_exception(error)).splitlines():
+            self._console.debug(line)
+        return InternalError(
+            "the action itself failed",
+            facts=(f"{type(error).__name__} at {where}, docs-platform-action {__version__}, Python {sys.version.split()[0]}.",),
+        )
+
+    def _report(self, exit_code: int) -> int:
+        record, console = self._record, self._console
+        now = record.ended = self._clock.monotonic()
+        try:
+            self._write_outputs(now)
+        except InternalError as error:
+            record.failure = record.failure or error
+            exit_code = exit_code or 1
+        self._outputs.close()
+        if record.failure is not None:
+            console.error(failure_lines(record, record.failure))
+        write_summary(
+            summary_of(record, duration_seconds=record.duration_seconds(now), now=self._clock.now()),
+            _named_file(self._environ, "GITHUB_STEP_SUMMARY"),
+            console,
+        )
+        return exit_code
+
+    def _write_outputs(self, now: float) -> None:
+        record, write = self._record, self._outputs.write
+        failed = record.failure is not None
+        write("jobId", record.job_id)
+        write("status", record.status)
+        write("pageCount", record.page_count)
+        if record.bundle is not None and not failed:
+            write("bundleUrl", record.bundle.url)
+            write("expiresAt", record.bundle.expires_at)
+        write("prLink", record.pr_link)
+        write("durationSeconds", int(record.duration_seconds(now)))
+        write("failureReason", record.failure.failure_reason if record.failure is not None else None)
+        write("results", json.dumps([as_result(record, now)], separators=(",", ":")))
+
+
+def _exchanger(settings: ApiSettings) -> Exchanger:
+    # a proxy would see what goes to a loopback host over http, and could not reach it anyway
+    host = urlsplit(settings.base_url).hostname or ""
+    proxies = {} if is_loopback(host) else get_environ_proxies(settings.base_url)
+    adapter = GuardedAdapter(trusting(settings.authorities_pem))
+    return Exchanger(adapter=adapter, base_url=settings.base_url, key=settings.admin_key, proxies=proxies)
+
+
+def _transport(exchanger: Exchanger, settings: ApiSettings, clock: SystemClock, listener: Listener) -> Transport:
+    return Transport(
+        exchanger=exchanger,
+        clock=clock,
+        outage_tolerance_seconds=settings.outage_tolerance_seconds,
+        listener=listener,
+    )
+
+
+def _named_file(environ: Mapping[str, str], name: str) -> Path | None:
+    value = environ.get(name)
+    return Path(value) if value else None

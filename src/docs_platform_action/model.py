@@ -1,0 +1,215 @@
+"""What the API says: its resources, and readers that take the JSON as it comes.
+
+Only what an operation cannot do without is insisted on; everything that the API's description leaves open may be absent or of
+another type, and then reads as `None`. Source: the administrative API's description, version 2.0.0.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from ipaddress import ip_address
+from typing import ClassVar, Final
+from urllib.parse import urlsplit
+
+UNUSABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+"""Control characters, and lone surrogates, which cannot be sent: no identifier or address holds one."""
+
+_WHITE_SPACE: Final = re.compile(r"\s")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportJob:
+    """A reading of a static export job. `progress` is a percentage, 0 to 100."""
+
+    status: str
+    progress: float | None = None
+    page_count: int | None = None
+    error: str | None = None
+
+    COMPLETED: ClassVar[str] = "completed"
+    FAILED: ClassVar[str] = "failed"
+
+    @property
+    def ended(self) -> bool:
+        """Whether the job has come to its end; a status that nobody described is one of a job that still runs."""
+        return self.status in {self.COMPLETED, self.FAILED}
+
+
+@dataclass(frozen=True, kw_only=True)
+class StartedExport:
+    """The answer to a start request."""
+
+    job_id: str
+    status: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bundle:
+    """A time-limited link to a finished export. `expires_at` is the API's own text, `expires` its meaning if it has one."""
+
+    url: str
+    expires_at: str | None = None
+    expires: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentJob:
+    """A reading of an AI agent's job."""
+
+    status: str
+    pr_link: str | None = None
+    repository: str | None = None
+    ref: str | None = None
+    model: str | None = None
+    created_at: str | None = None
+    archived_at: str | None = None
+
+    COMPLETED: ClassVar[str] = "completed"
+    ARCHIVED: ClassVar[str] = "archived"
+    FAILED: ClassVar[str] = "failed"
+
+    @property
+    def ended(self) -> bool:
+        """Whether the job has come to its end."""
+        return self.status in {self.COMPLETED, self.ARCHIVED, self.FAILED}
+
+
+def read_started_export(body: Mapping[str, object]) -> StartedExport:
+    """Read the answer to a start request.
+
+    Raises `ValueError` when it names no usable job.
+    """
+    job_id = body.get("jobId")
+    if not is_job_id(job_id):
+        raise ValueError("it names no job: `jobId` is missing, empty or unusable")
+    return StartedExport(job_id=str(job_id), status=_text(body, "status"))
+
+
+def read_export_job(body: Mapping[str, object]) -> ExportJob:
+    """Read an export job's status.
+
+    Raises `ValueError` when there is no `status`.
+    """
+    return ExportJob(
+        status=_status(body),
+        progress=_percent(body.get("progress")),
+        page_count=_count(body.get("pageCount")),
+        error=_text(body, "error"),
+    )
+
+
+def read_bundle(body: Mapping[str, object]) -> Bundle:
+    """Read the answer to a bundle request.
+
+    Raises `ValueError` when there is no usable `bundleUrl`.
+    """
+    url = body.get("bundleUrl")
+    if not isinstance(url, str) or not is_bundle_url(url):
+        raise ValueError("it holds no usable `bundleUrl`: an absolute https address")
+    raw = body.get("expiresAt")
+    if isinstance(raw, bool) or not isinstance(raw, str | int | float):
+        return Bundle(url=url)
+    return Bundle(url=url, expires_at=str(raw).strip() or None, expires=_moment(raw))
+
+
+def read_agent_job(body: Mapping[str, object]) -> AgentJob:
+    """Read an agent job.
+
+    Raises `ValueError` when there is no `status`.
+    """
+    found = body.get("source")
+    source: Mapping[str, object] = found if isinstance(found, dict) else {}
+    link = body.get("prLink")
+    return AgentJob(
+        status=_status(body),
+        pr_link=link if isinstance(link, str) and is_web_address(link) else None,
+        repository=_text(source, "repository"),
+        ref=_text(source, "ref"),
+        model=_text(body, "model"),
+        created_at=_text(body, "createdAt"),
+        archived_at=_text(body, "archivedAt"),
+    )
+
+
+def read_error(body: object) -> str | None:
+    """Read the text of an error answer: the API's own `error`, or the places where gateways before it put theirs."""
+    if not isinstance(body, dict):
+        return None
+    nested = body.get("error")
+    places = [body, nested] if isinstance(nested, dict) else [body]
+    texts = (_text(place, name) for place in places for name in ("error", "message", "detail"))
+    return next((text for text in texts if text), None)
+
+
+def is_job_id(value: object) -> bool:
+    """Whether this can name a job: a non-empty string without control characters."""
+    return isinstance(value, str) and bool(value) and not UNUSABLE.search(value)
+
+
+def is_web_address(url: str) -> bool:
+    """Whether this is an absolute http or https address without white space or control characters."""
+    return _scheme_and_host(url) is not None
+
+
+def is_bundle_url(url: str) -> bool:
+    """Whether a bundle may be fetched from there: https, or http on this machine."""
+    found = _scheme_and_host(url)
+    return found is not None and (found[0] == "https" or is_loopback(found[1]))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address means this machine."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _scheme_and_host(url: str) -> tuple[str, str] | None:
+    if UNUSABLE.search(url) or _WHITE_SPACE.search(url):
+        return None
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return None
+    return (parts.scheme, host) if parts.scheme in {"http", "https"} and host else None
+
+
+def _status(body: Mapping[str, object]) -> str:
+    status = _text(body, "status")
+    if status is None:
+        raise ValueError("it holds no `status`")
+    return status
+
+
+def _text(body: Mapping[str, object], name: str) -> str | None:
+    value = body.get(name)
+    return (value.strip() or None) if isinstance(value, str) else None
+
+
+def _percent(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value <= 100 else None  # NaN is in no range
+
+
+def _count(value: object) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value) if 0 <= value < 2**53 and math.floor(value) == value else None
+
+
+def _moment(value: str | float) -> datetime | None:
+    """Read a time stamp: ISO 8601, or seconds or milliseconds since 1970. A time without a zone is taken as UTC."""
+    try:
+        if isinstance(value, str):
+            moment = datetime.fromisoformat(value.strip())
+            return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        return datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None

@@ -1,0 +1,124 @@
+"""What is known of one job, from first to last: filled in by a mode, read by the report, and a row of `results`."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from .errors import ActionError, InvalidInput
+from .model import AgentJob, Bundle, ExportJob
+from .settings import AGENT
+
+
+@dataclass(kw_only=True)
+class JobRecord:
+    """One job of the run. What is `None` is not known, yet or at all.
+
+    `starting` holds while a start request is under way, so that a cancel can give its answer a moment. `began` and `ended` are
+    on the clock's `monotonic`.
+    """
+
+    mode: str | None
+    domain: str | None = None
+    project_id: str | None = None
+    job_id: str | None = None
+    status: str | None = None
+    progress: float | None = None
+    page_count: int | None = None
+    bundle: Bundle | None = None
+    agent_job: AgentJob | None = None
+    failure: ActionError | None = None
+    starting: bool = False
+    began: float = 0.0
+    ended: float | None = None
+
+    @property
+    def subject(self) -> str:
+        """What the job is, as a sentence begins."""
+        if self.mode == AGENT:
+            return f"Agent job {self.job_id} of project {self.project_id}" if self.job_id else "Agent job"
+        if self.domain is not None:
+            return f"Export of {self.domain}"
+        return f"Export job {self.job_id}" if self.job_id else "Static export"
+
+    def headline(self, error: ActionError) -> str:
+        """Tell what failed and how, in a sentence that is enough by itself."""
+        return error.happened if isinstance(error, InvalidInput) else f"{self.subject}: {error.happened}"
+
+    @property
+    def pr_link(self) -> str | None:
+        """The pull request of an agent job that ended well."""
+        job = self.agent_job
+        return job.pr_link if job is not None and job.status in {AgentJob.COMPLETED, AgentJob.ARCHIVED} else None
+
+    def note_export(self, job: ExportJob) -> None:
+        """Take over what a reading of the export job tells."""
+        self.status = job.status
+        self.progress = job.progress
+        self.page_count = self.page_count if job.page_count is None else job.page_count
+
+    def note_agent_job(self, job: AgentJob) -> None:
+        """Take over what a reading of the agent job tells."""
+        self.status = job.status
+        self.agent_job = job
+
+    def duration_seconds(self, now: float) -> float:
+        """Tell how long the step has been at this job."""
+        return (self.ended if self.ended is not None else now) - self.began
+
+
+def as_result(record: JobRecord, now: float) -> dict[str, object]:
+    """Make the row of `results`: every key is there, in the interface's order; `None` is what is unknown."""
+    agent_job = record.agent_job
+    bundle = record.bundle if record.failure is None else None
+    known: dict[str, object] = {
+        "mode": record.mode,
+        "domain": record.domain,
+        "projectId": record.project_id,
+        "jobId": record.job_id,
+        "status": record.status,
+        "bundleUrl": bundle.url if bundle else None,
+        "expiresAt": bundle.expires_at if bundle else None,
+        "pageCount": record.page_count,
+        "prLink": record.pr_link,
+        "durationSeconds": int(record.duration_seconds(now)),
+    }
+    if agent_job is not None:
+        known |= {
+            "repository": agent_job.repository,
+            "ref": agent_job.ref,
+            "model": agent_job.model,
+            "createdAt": agent_job.created_at,
+            "archivedAt": agent_job.archived_at,
+        }
+    if record.failure is not None:
+        known |= {
+            "failureReason": record.failure.failure_reason,
+            "message": record.headline(record.failure),
+        }
+    return {key: known.get(key) for key in RESULT_KEYS}
+
+
+RESULT_KEYS: Final = (
+    "mode",
+    "domain",
+    "projectId",
+    "jobId",
+    "status",
+    "bundleUrl",
+    "expiresAt",
+    "pageCount",
+    "bundlePath",
+    "bundleSize",
+    "bundleSha256",
+    "sitePath",
+    "valuesFile",
+    "prLink",
+    "repository",
+    "ref",
+    "model",
+    "createdAt",
+    "archivedAt",
+    "durationSeconds",
+    "failureReason",
+    "message",
+)
+"""The keys of an object in `results`."""

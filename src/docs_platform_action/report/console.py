@@ -1,0 +1,94 @@
+"""The log: the one place that writes to standard output, and makes foreign text harmless on the way."""
+
+import contextlib
+import sys
+import threading
+from collections.abc import Sequence
+from typing import Final, TextIO
+
+from actions_toolkit.command import Command
+
+from .text import clean
+
+ANNOTATION_LIMIT: Final = 4096
+"""Characters of an annotation that the runner keeps (source: actions/runner)."""
+
+
+class Console:
+    """Writes log lines and the runner's commands. Safe to use from several threads.
+
+    In a workflow the runner reads the commands; elsewhere they are written as a person would read them, and the key is never
+    written to be masked. A stream that cannot be written to is given up: the run does not fail for its log.
+    """
+
+    def __init__(self, stream: TextIO, *, in_workflow: bool, debugging: bool) -> None:
+        self._stream = stream
+        self._in_workflow = in_workflow
+        self._debugging = debugging
+        self._secrets: list[str] = []
+        self._lock = threading.Lock()
+        self.broken = False
+
+    @property
+    def debugging(self) -> bool:
+        """Whether debug logging is on."""
+        return self._debugging
+
+    def mask(self, secret: str) -> None:
+        """Hide a secret: from here on in whatever this console writes, and by the runner in whatever the job writes."""
+        if not secret:
+            return
+        if self._in_workflow:
+            self._write(str(Command("add-mask", {}, secret)))
+        # every line, as the runner does it; longest first, for one may hold another
+        self._secrets = sorted({*self._secrets, secret, *filter(None, secret.splitlines())}, key=len, reverse=True)
+
+    def hide(self, text: str) -> str:
+        """Replace every secret in a text."""
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return text
+
+    def line(self, text: str) -> None:
+        """Write a line of the log."""
+        self._write(self._safe(text))
+
+    def error(self, lines: Sequence[str]) -> None:
+        """Write one error annotation; its first line is the title, which has to be enough by itself."""
+        self._annotate("error", lines)
+
+    def warning(self, lines: Sequence[str]) -> None:
+        """Write one warning annotation."""
+        self._annotate("warning", lines)
+
+    def debug(self, text: str) -> None:
+        """Write a line that is seen only with debug logging."""
+        if self._debugging:
+            self._write(str(Command("debug", {}, self._safe(text))) if self._in_workflow else f"debug: {self._safe(text)}")
+
+    def output(self, name: str, value: str) -> None:
+        """Print an output, where there is no runner to hand it to."""
+        value = self.hide(value)
+        self._write(f"{name}={clean(value, longest=len(value)) if self._in_workflow else value}")
+
+    def _annotate(self, kind: str, lines: Sequence[str]) -> None:
+        title, *rest = [self._safe(line) for line in lines]
+        message = "\n".join([title, *(f"  {line}" for line in rest)])[:ANNOTATION_LIMIT]
+        self._write(str(Command(kind, {"title": title}, message)) if self._in_workflow else f"{kind.capitalize()}: {message}")
+
+    def _safe(self, text: str) -> str:
+        return clean(self.hide(text))
+
+    def _write(self, line: str) -> None:
+        with self._lock:
+            if self.broken:
+                return
+            try:
+                self._stream.write(line + "\n")
+                self._stream.flush()
+            except (OSError, ValueError) as error:
+                self.broken = True
+                with contextlib.suppress(OSError, ValueError):  # the last place there is to say it
+                    sys.stderr.write(
+                        f"Warning: the log cannot be written ({type(error).__name__}); the run goes on without it.\n"
+                    )

@@ -1,0 +1,92 @@
+"""The log of one job: a line when something changes, one for temporary trouble, and a sign of life in between."""
+
+import threading
+
+from ..clock import Clock
+from ..model import Bundle
+from ..record import JobRecord
+from .console import Console
+from .text import minutes, moment, pause, roughly, without_query
+
+
+class JobLog:
+    """Tells how one job goes. It is the transport's listener too."""
+
+    def __init__(self, console: Console, clock: Clock, record: JobRecord, *, known_statuses: tuple[str, ...]) -> None:
+        self._console = console
+        self._clock = clock
+        self._record = record
+        self._known_statuses = {*known_statuses}
+        self._shown: tuple[object, ...] = ()
+        self._in_trouble = ""
+        self._last_line_at = clock.monotonic()
+        self._waiting_since = clock.monotonic()
+        self._lock = threading.Lock()
+
+    def title(self, text: str) -> None:
+        """Begin the job's log."""
+        self._tell(text)
+
+    def note(self, text: str) -> None:
+        """Add a line to the job's log."""
+        self._tell(f"  {text}")
+
+    def waiting(self) -> None:
+        """Count the elapsed time of the readings to come from now."""
+        self._waiting_since = self._clock.monotonic()
+
+    def reading(self) -> None:
+        """Show the job's state if it has changed since it was last shown."""
+        record = self._record
+        percent = None if record.progress is None or record.status == "completed" else int(record.progress)
+        state = (record.status, percent, record.page_count)
+        if state == self._shown:
+            return
+        self._shown = state
+        if record.status is not None and record.status not in self._known_statuses:
+            self._known_statuses.add(record.status)
+            self.note(f"The platform reports the status '{record.status}', which is not known here; waiting goes on.")
+        self._tell(self._state_line(percent))
+
+    def heartbeat(self, every_seconds: float) -> None:
+        """Show the state again if nothing was told for this long."""
+        if self._clock.monotonic() - self._last_line_at < every_seconds:
+            return
+        record = self._record
+        percent = None if record.progress is None or record.status == "completed" else int(record.progress)
+        self._tell(self._state_line(percent) + (f"    {self._in_trouble}" if self._in_trouble else ""))
+
+    def trouble(self, what: str, *, budget_seconds: float, pause_seconds: float) -> None:
+        """Tell of temporary trouble, once, and what happens next."""
+        self._in_trouble = "(no good answer from the API)"
+        self.note(f"{what}. Trying again for up to {minutes(budget_seconds)}, next in {pause(pause_seconds)}.")
+
+    def recovered(self, after_seconds: float) -> None:
+        """Tell that the trouble is over."""
+        self._in_trouble = ""
+        self.note(f"The API answers again after {minutes(after_seconds)}.")
+
+    def exchanged(self, method: str, path: str, *, outcome: str, milliseconds: float, request_id: str | None) -> None:
+        """Write a request to the debug log: never a header or a body."""
+        named = f" request id {request_id}" if request_id else ""
+        self._console.debug(f"{method} {path}: {outcome}, {milliseconds:.0f} ms{named}")
+
+    def bundle_ready(self, bundle: Bundle) -> None:
+        """Tell of the bundle's link, without the query that opens it."""
+        until = ""
+        if bundle.expires is not None:
+            now = self._clock.now()
+            until = f", works until {moment(bundle.expires, now)} ({roughly((bundle.expires - now).total_seconds())})"
+        self.note(f"Bundle link ready: {without_query(bundle.url)}{until}")
+
+    def _state_line(self, percent: int | None) -> str:
+        record = self._record
+        shown_percent = "" if percent is None else f"{percent} %"
+        pages = "" if record.page_count is None else f"{record.page_count:,} page{'' if record.page_count == 1 else 's'}"
+        elapsed = minutes(self._clock.monotonic() - self._waiting_since)
+        return f"  {record.status or 'starting':<10} {shown_percent:>5} {pages:>12} {elapsed:>9}"
+
+    def _tell(self, text: str) -> None:
+        with self._lock:
+            self._last_line_at = self._clock.monotonic()
+            self._console.line(text)

@@ -1,0 +1,60 @@
+"""Step outputs: what later steps and jobs read."""
+
+import threading
+from pathlib import Path
+
+from actions_toolkit import core
+
+from ..errors import InternalError
+from ..model import UNUSABLE
+from .console import Console
+
+
+class Outputs:
+    """Hands outputs to the runner through the file that `GITHUB_OUTPUT` names, or prints them where there is none.
+
+    Each is written as soon as it is known: the runner reads the file after a cancel too. Once closed it takes no more.
+    """
+
+    def __init__(self, file: Path | None, console: Console) -> None:
+        self._file = file
+        self._console = console
+        self._lock = threading.Lock()
+        self._written: dict[str, str] = {}
+        self._closed = False
+
+    def write(self, name: str, value: object) -> None:
+        """Write an output, unless it is `None` or has that value already.
+
+        Raises `InternalError` when the file cannot be written.
+        """
+        if value is None:
+            return
+        text = _storable(str(value))
+        with self._lock:
+            if self._closed or self._written.get(name) == text:
+                return
+            self._written[name] = text
+            if self._file is None:
+                self._console.output(name, text)
+                return
+            try:
+                self._file.touch()
+                core.set_output(name, text)
+            except OSError as error:
+                raise InternalError(
+                    "the step's output file cannot be written",
+                    facts=(f"The file that GITHUB_OUTPUT names: {error.strerror or type(error).__name__}.",),
+                    cause="The runner's disk is full, or its temporary folder cannot be written to.",
+                    remedy="Mend the runner and run the job again.",
+                ) from error
+
+    def close(self) -> None:
+        """Take no more: what comes later, from a thread that was left behind, is too late."""
+        with self._lock:
+            self._closed = True
+
+
+def _storable(text: str) -> str:
+    """Replace what cannot be stored in UTF-8, and control characters: every output is one line."""
+    return UNUSABLE.sub(" ", text)

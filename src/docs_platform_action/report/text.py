@@ -1,0 +1,85 @@
+"""Words and numbers for people: durations, dates, links without their secrets, and foreign text made harmless."""
+
+import re
+import unicodedata
+from datetime import datetime
+from typing import Final
+from urllib.parse import urlsplit
+
+LONGEST_FOREIGN_TEXT: Final = 1000
+"""Characters of one line that are shown; what a server sends beyond that helps nobody."""
+
+
+def clean(text: str, *, longest: int = LONGEST_FOREIGN_TEXT) -> str:
+    """Make text that came from outside harmless in a line of the log.
+
+    It becomes one line without control, formatting (bidirectional, zero-width) or surrogate characters, and holds neither `::`,
+    which begins a workflow command at a line's start, nor `##[`, which does so anywhere (source: actions/runner,
+    ActionCommand.cs).
+    """
+    if len(text) > longest:
+        text = text[:longest] + "…"
+    visible = "".join(_visible(character) for character in text)
+    return re.sub(r"#(?=#*\[)", "# ", re.sub(r":(?=:)", ": ", visible)).rstrip()
+
+
+def _visible(character: str) -> str:
+    category = unicodedata.category(character)
+    if category in {"Zl", "Zp"} or character in "\t\n\r\v\f\x85":
+        return " "
+    if category in {"Cc", "Cf", "Co", "Cn"}:
+        return ""
+    return "\N{REPLACEMENT CHARACTER}" if category == "Cs" else character
+
+
+def markdown(text: str) -> str:
+    """Show text literally in a cell or a line of GitHub's Markdown: nothing in it formats, links, mentions or ends the cell."""
+    return re.sub(r"([\\`*_{}\[\]<>()#|~$@&!^=+]|:(?=//|[\w+-]+:)|(?<=www)\.)", r"\\\1", clean(text))
+
+
+def markdown_link(url: str, label: str) -> str:
+    """Link to a foreign web address; what Markdown could stumble over in it is percent-encoded."""
+    target = re.sub(r"[^A-Za-z0-9\-._~:/?#@!$&*+,;=%]", lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()), url)
+    return f"[{markdown(label)}](<{target}>)"
+
+
+def without_query(url: str) -> str:
+    """Show a link by host and path alone: its query is what opens it."""
+    parts = urlsplit(url)
+    return parts.netloc.rpartition("@")[2] + parts.path
+
+
+def host_of(url: str) -> str:
+    """Give a link's host."""
+    return urlsplit(url).hostname or ""
+
+
+def minutes(seconds: float) -> str:
+    """Write a duration as `m:ss` or `h:mm:ss`."""
+    whole = int(max(seconds, 0.0))
+    hours, rest = divmod(whole, 3600)
+    return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
+
+
+def roughly(seconds: float) -> str:
+    """Write a time span as one number with its unit."""
+    if seconds < 90:
+        return f"{max(seconds, 0):.0f} s"
+    if seconds < 90 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.0f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.0f} days"
+
+
+def pause(seconds: float) -> str:
+    """Write a short pause, with a decimal below ten seconds."""
+    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+
+
+def moment(when: datetime, now: datetime) -> str:
+    """Write a time of day in UTC, with the date unless it is today."""
+    return f"{when:%H:%M} UTC" if when.date() == now.date() else f"{when:%Y-%m-%d %H:%M} UTC"
+
+
+def capitalised(text: str) -> str:
+    """Begin a sentence."""
+    return text[:1].upper() + text[1:]

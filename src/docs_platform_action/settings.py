@@ -1,0 +1,382 @@
+"""What the workflow asks for: inputs become frozen settings, and every mistake in them is reported at once."""
+
+import json
+import re
+import ssl
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, TypeVar
+from urllib.parse import urlsplit
+
+from .errors import InvalidInput
+from .model import is_job_id, is_loopback
+
+T = TypeVar("T")
+
+EXPORT: Final = "export"
+AGENT: Final = "agent"
+MODES: Final = (EXPORT, AGENT)
+
+LONGEST_DURATION_SECONDS: Final = 35 * 24 * 3600.0
+"""GitHub cancels a workflow run after 35 days (source: GitHub's documentation of usage limits)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Input:
+    """An input of the action: its default as a workflow author would write it, and the modes that it belongs to."""
+
+    name: str
+    default: str = ""
+    modes: tuple[str, ...] = MODES
+
+
+INPUTS: Final = (
+    Input(name="mode", default=EXPORT),
+    Input(name="base-url"),
+    Input(name="admin-key"),
+    Input(name="domain", modes=(EXPORT,)),
+    Input(name="job-id"),
+    Input(name="project-id", modes=(AGENT,)),
+    Input(name="timeout", default="60m"),
+    Input(name="wait", default="true", modes=(EXPORT,)),
+    Input(name="poll-interval", default="1s"),
+    Input(name="max-poll-interval", default="30s"),
+    Input(name="outage-tolerance", default="5m"),
+    Input(name="start-options", modes=(EXPORT,)),
+    Input(name="require-pr", default="false", modes=(AGENT,)),
+    Input(name="ca-bundle"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApiSettings:
+    """Where the API is and how to be let in. `authorities_pem` are certificate authorities to trust beside the public ones."""
+
+    base_url: str
+    admin_key: str = field(repr=False)
+    outage_tolerance_seconds: float
+    authorities_pem: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaitSettings:
+    """How long to wait for a job, and the bounds of the pause between two readings; all in seconds."""
+
+    timeout_seconds: float
+    shortest_pause_seconds: float
+    longest_pause_seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportSettings:
+    """A run in mode `export`. Without `job_id` there is a `domain` to start an export of."""
+
+    api: ApiSettings
+    waiting: WaitSettings
+    domain: str | None
+    job_id: str | None
+    wait: bool
+    start_options: Mapping[str, object]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentSettings:
+    """A run in mode `agent`."""
+
+    api: ApiSettings
+    waiting: WaitSettings
+    project_id: str
+    job_id: str
+    require_pr: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The settings of a run, and what its author should be warned of."""
+
+    settings: ExportSettings | AgentSettings
+    warnings: tuple[str, ...]
+
+
+def read_key(environ: Mapping[str, str]) -> str:
+    """Read the admin key as it is, before anything is known of it, so that it can be masked first."""
+    return _raw(environ, "admin-key")
+
+
+def read_mode(environ: Mapping[str, str]) -> str | None:
+    """Read the mode, if it is one of those that exist, so that a report on other inputs can name it."""
+    mode = _raw(environ, "mode") or EXPORT
+    return mode if mode in MODES else None
+
+
+def read_plan(environ: Mapping[str, str], *, roots: Sequence[Path]) -> Plan:
+    """Read the inputs as the runner passes them: `INPUT_` and the name in upper case, hyphens kept.
+
+    `roots` are the folders that outlive the container: the workspace first, which relative paths start at, then the runner's
+    temporary folder. Raises `InvalidInput` that lists every mistake.
+    """
+    reader = _Reader(environ)
+    mode = reader.get("mode", _mode)
+    if mode is None:
+        raise reader.failure()
+    warnings = tuple(reader.misplaced(mode))
+    api, waiting = _read_api(reader, roots), _read_waiting(reader)
+    settings: ExportSettings | AgentSettings
+    if mode == EXPORT:
+        settings, more = _read_export(reader, api, waiting)
+        warnings += more
+    else:
+        settings = AgentSettings(
+            api=api,
+            waiting=waiting,
+            project_id=reader.need("project-id", _identifier, "mode agent needs the project: copy it from the API keys page"),
+            job_id=reader.need("job-id", _identifier, "mode agent needs the agent job to wait for"),
+            require_pr=reader.get("require-pr", _boolean) is True,
+        )
+    if reader.problems:
+        raise reader.failure()
+    return Plan(settings=settings, warnings=warnings)
+
+
+def _read_api(reader: "_Reader", roots: Sequence[Path]) -> ApiSettings:
+    return ApiSettings(
+        base_url=reader.need(
+            "base-url", _base_url, "give the address of the administrative API, such as https://api.example.com"
+        ),
+        admin_key=reader.need("admin-key", _admin_key, "pass the secret that holds it; a secret that does not exist is empty"),
+        outage_tolerance_seconds=reader.get("outage-tolerance", _duration) or 0.0,
+        authorities_pem=reader.get("ca-bundle", lambda value: _certificates(_path(value, roots))),
+    )
+
+
+def _read_waiting(reader: "_Reader") -> WaitSettings:
+    shortest, longest = reader.get("poll-interval", _duration), reader.get("max-poll-interval", _duration)
+    if shortest is not None and longest is not None and longest < shortest:
+        reader.problem("max-poll-interval", f"must not be below poll-interval, which is {reader.text('poll-interval')}")
+    return WaitSettings(
+        timeout_seconds=reader.get("timeout", _duration) or 0.0,
+        shortest_pause_seconds=shortest or 0.0,
+        longest_pause_seconds=longest or 0.0,
+    )
+
+
+def _read_export(reader: "_Reader", api: ApiSettings, waiting: WaitSettings) -> tuple[ExportSettings, tuple[str, ...]]:
+    settings = ExportSettings(
+        api=api,
+        waiting=waiting,
+        domain=reader.get("domain", _domain),
+        job_id=reader.get("job-id", _identifier),
+        wait=reader.get("wait", _boolean) is not False,
+        start_options=reader.get("start-options", _options) or {},
+    )
+    attaching = bool(reader.text("job-id"))
+    if not attaching and not reader.text("domain"):
+        reader.problem("domain", "mode export needs a domain to export, or a job-id to attach to")
+    if attaching and not settings.wait:
+        reader.problem("wait", "false starts a job and stops there, but job-id names one that is started; leave one of them out")
+    if attaching and settings.start_options:
+        return settings, ("Input `start-options` has no effect together with `job-id`: no job is started.",)
+    return settings, ()
+
+
+class _Reader:
+    """Reads input by input and collects what is wrong with them."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self._defaults = {known.name: known.default for known in INPUTS}
+        self.problems: list[tuple[str, str]] = []
+
+    def text(self, name: str) -> str:
+        """Give an input's text, or its default where it is empty."""
+        return _raw(self._environ, name) or self._defaults[name]
+
+    def get(self, name: str, clean: Callable[[str], T]) -> T | None:
+        """Give an input's value, or `None` where it has neither text nor default, or is wrong, which is noted."""
+        text = self.text(name)
+        if not text:
+            return None
+        try:
+            text.encode()
+            return clean(text)
+        except UnicodeEncodeError:
+            self.problem(name, "is not valid UTF-8")
+        except ValueError as error:
+            self.problem(name, str(error))
+        return None
+
+    def need(self, name: str, clean: Callable[[str], str], how: str) -> str:
+        """Give the value of an input that has to be there; what stands in for a wrong one never leaves this module."""
+        if not self.text(name):
+            self.problem(name, f"missing: {how}")
+        return self.get(name, clean) or ""
+
+    def problem(self, name: str, what: str) -> None:
+        """Note a mistake."""
+        self.problems.append((name, what))
+
+    def misplaced(self, mode: str) -> list[str]:
+        """Tell of inputs that are set but belong to another mode."""
+        return [
+            f"Input `{known.name}` has no effect in mode `{mode}`; it belongs to mode `{known.modes[0]}`."
+            for known in INPUTS
+            if mode not in known.modes and self.text(known.name) != known.default
+        ]
+
+    def failure(self) -> InvalidInput:
+        """Make one error of all mistakes."""
+        if len(self.problems) == 1:
+            name, what = self.problems[0]
+            return InvalidInput(f"Invalid input `{name}`: {what}")
+        names = ", ".join(f"`{name}`" for name in dict.fromkeys(name for name, _ in self.problems))
+        return InvalidInput(
+            f"{len(self.problems)} invalid inputs: {names}", facts=tuple(f"`{name}`: {what}." for name, what in self.problems)
+        )
+
+
+def _raw(environ: Mapping[str, str], name: str) -> str:
+    return environ.get(f"INPUT_{name.upper()}", "").strip()
+
+
+def _mode(value: str) -> str:
+    if value not in MODES:
+        raise ValueError(f"unknown mode {_shown(value)}; the two that exist are `export` and `agent`")
+    return value
+
+
+def _boolean(value: str) -> bool:
+    if value in {"true", "True", "TRUE"}:
+        return True
+    if value in {"false", "False", "FALSE"}:
+        return False
+    raise ValueError(f"write true or false, not {_shown(value)}")
+
+
+def _duration(value: str) -> float:
+    form = "a number with a unit, such as 500ms, 30s, 15m or 1h30m; a bare number is seconds"
+    number = r"([0-9]+(?:\.[0-9]+)?)"
+    bare = re.fullmatch(number, value)
+    units = re.fullmatch(rf"(?:{number}h)?(?:{number}m)?(?:{number}s)?(?:{number}ms)?", value)
+    if bare:
+        seconds = float(value)
+    elif units:
+        amounts = zip(units.groups(default="0"), (3600.0, 60.0, 1.0, 0.001), strict=True)
+        seconds = sum(float(amount) * unit for amount, unit in amounts)
+    else:
+        raise ValueError(f"{_shown(value)} is no duration: write {form}")
+    if seconds <= 0:
+        raise ValueError(f"{_shown(value)} is no time at all: a duration is above zero")
+    if seconds > LONGEST_DURATION_SECONDS:
+        raise ValueError(f"{_shown(value)} is longer than a workflow run can last, 35 days")
+    return seconds
+
+
+def _base_url(value: str) -> str:
+    if re.search(r"[\s\x00-\x20\x7f]", value) or not value.isascii():
+        raise ValueError("holds white space, control or non-ASCII characters; write the host name in its ASCII form")
+    try:
+        parts = urlsplit(value)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        raise ValueError("is no address; write it like https://api.example.com") from None
+    if parts.scheme not in {"https", "http"} or not host:
+        raise ValueError("is no https address; write it like https://api.example.com")
+    if "@" in parts.netloc or "?" in value or "#" in value:
+        raise ValueError("holds a user name, a query or a fragment; give scheme, host and, where there is one, a path alone")
+    if parts.scheme == "http" and not is_loopback(host):
+        raise ValueError("is http, which would show the key to the network; use https (http is for loopback hosts alone)")
+    if port == 0 or re.search(r"%(?![0-9A-Fa-f]{2})|[\\<>\"^`{|}]", parts.path) or {"..", "."} & set(parts.path.split("/")):
+        raise ValueError("holds a port or path that cannot be used")
+    return value.rstrip("/")
+
+
+def _admin_key(value: str) -> str:
+    if re.search(r"[^\x21-\x7e]", value):
+        hint = "; give the key alone, without `Bearer`" if value.lower().startswith("bearer ") else ""
+        raise ValueError(f"holds white space, control or non-ASCII characters inside, so it cannot be a key{hint}")
+    return value
+
+
+def _identifier(value: str) -> str:
+    if not is_job_id(value):
+        raise ValueError("holds control characters or more than one line")
+    return value
+
+
+_LABEL = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
+_DOMAIN: Final = re.compile(rf"(?=[^:]{{1,253}}(?::|\Z)){_LABEL}(?:\.{_LABEL})*(?::[0-9]{{1,5}})?")
+
+
+def _domain(value: str) -> str:
+    lines = [line.strip() for line in value.splitlines() if line.strip()]
+    wrong = [problem for problem in map(_domain_problem, lines) if problem]
+    wrong += [f"{_shown(line)} is named twice" for line in dict.fromkeys(lines) if lines.count(line) > 1]
+    if wrong:
+        raise ValueError("; ".join(wrong))
+    if len(lines) > 1:
+        raise ValueError("one domain at a time: export several with a job for each, through `strategy.matrix`")
+    return lines[0]
+
+
+def _domain_problem(line: str) -> str | None:
+    if _is_domain(line):
+        return None
+    bare = re.sub(r"^[A-Za-z][A-Za-z0-9+.-]*://", "", line).partition("/")[0]
+    bare = re.split(r"[?#\\]", bare)[0].rpartition("@")[2].strip().rstrip(".")
+    bare = re.sub(r"\s+", "", bare)
+    try:
+        bare = bare if bare.isascii() else bare.encode("idna").decode()
+    except UnicodeError:
+        bare = ""
+    meant = f"; write {bare}" if _is_domain(bare) else ", such as docs.example.com"
+    return f"{_shown(line)} is no bare host name{meant}"
+
+
+def _is_domain(text: str) -> bool:
+    return bool(_DOMAIN.fullmatch(text)) and 0 < int(text.partition(":")[2] or "1") < 65536
+
+
+def _options(value: str) -> Mapping[str, object]:
+    form = 'write a JSON object of further fields, such as {"version": "v2"}'
+
+    def no_constant(name: str) -> object:
+        raise ValueError(f"{name} is no JSON")
+
+    try:
+        options = json.loads(value, parse_constant=no_constant)
+    except (ValueError, RecursionError):
+        raise ValueError(f"is no JSON: {form}") from None
+    if not isinstance(options, dict):
+        raise ValueError(f"is JSON, but no object: {form}")
+    if "domain" in options:
+        raise ValueError("holds `domain`, which is an input of its own")
+    return options
+
+
+def _path(value: str, roots: Sequence[Path]) -> Path:
+    if "\x00" in value or "\n" in value:
+        raise ValueError("holds a control character")
+    path = (roots[0] / value).resolve()
+    if not any(path.is_relative_to(root.resolve()) for root in roots):
+        raise ValueError(f"{_shown(value)} is outside the workspace, where the container cannot see it; use a path inside")
+    return path
+
+
+def _certificates(path: Path) -> str:
+    try:
+        text = path.read_bytes().decode("ascii", errors="ignore")
+    except OSError as error:
+        raise ValueError(f"the file cannot be read ({error.strerror})") from None
+    found = re.findall(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", text, flags=re.DOTALL)
+    pem = "\n".join(found) + "\n"
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=pem)
+    except (ssl.SSLError, ValueError):
+        raise ValueError("the file holds no PEM certificates that can be read") from None
+    return pem
+
+
+def _shown(value: str) -> str:
+    """Quote a value for an error, shortened; never used for a key or an address that may hold one."""
+    return f"'{value[:80]}…'" if len(value) > 80 else f"'{value}'"

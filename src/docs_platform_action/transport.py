@@ -1,0 +1,307 @@
+"""One operation of the API made well: repeated where that is safe, for as long as it may take, its failures told apart."""
+
+import http
+import re
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Final, Generic, Protocol, TypeVar
+from urllib.parse import urlsplit
+
+import backoff
+
+from .clock import Clock, slept_on
+from .errors import (
+    ActionError,
+    BadResponse,
+    Forbidden,
+    NotFound,
+    Rejected,
+    StartUnconfirmed,
+    Unauthorized,
+    Unavailable,
+)
+from .exchange import Answer, Bounds, Exchanger, NetworkError, UntrustedError
+
+T = TypeVar("T")
+
+LONGEST_PAUSE_SECONDS: Final = 30.0
+LAST_TRY_SECONDS: Final = 10.0
+"""What a try may take that starts when its time is all but up."""
+
+_TEMPORARY: Final = frozenset({408, 425, 429, *range(500, 600)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call(Generic[T]):
+    """One operation of the API.
+
+    `path` is sent byte for byte. `read` makes the answer's JSON object into what the caller wants, and raises `ValueError` when
+    it breaks the contract; `contract_is_final` says that such an answer is the last word, where it would otherwise be taken for
+    a gateway's and tried again. `temporary` names further statuses that are worth waiting for, at the time they come.
+    """
+
+    method: str
+    path: str
+    read: Callable[[Mapping[str, object]], T]
+    body: Mapping[str, object] | None = None
+    repeatable: bool = True
+    contract_is_final: bool = False
+    temporary: Callable[[int], bool] = field(default=lambda _status: False)
+    bounds: Bounds = field(default_factory=Bounds)
+
+
+class Listener(Protocol):
+    """Who wants to know how the talk with the API goes."""
+
+    def trouble(self, what: str, *, budget_seconds: float, pause_seconds: float) -> None:
+        """Hear of the first failed try of a call: how long tries may go on, and when the next one comes."""
+        ...
+
+    def recovered(self, after_seconds: float) -> None:
+        """Hear that a call succeeded after trouble."""
+        ...
+
+    def exchanged(self, method: str, path: str, *, outcome: str, milliseconds: float, request_id: str | None) -> None:
+        """Hear of the end of one request, in a status or in a fault."""
+        ...
+
+
+class Transport:
+    """Carries out calls, through temporary failures for as long as `outage-tolerance` allows."""
+
+    def __init__(
+        self,
+        *,
+        exchanger: Exchanger,
+        clock: Clock,
+        outage_tolerance_seconds: float,
+        listener: Listener,
+        jitter: Callable[[float], float] = backoff.full_jitter,
+    ) -> None:
+        self._exchanger = exchanger
+        self._clock = clock
+        self._tolerance = outage_tolerance_seconds
+        self._listener = listener
+        self._jitter = jitter
+
+    @property
+    def host(self) -> str:
+        """The API's host, with its port."""
+        return self._exchanger.host
+
+    def send(self, call: Call[T], *, deadline: float | None = None) -> T:
+        """Carry out a call.
+
+        `deadline` is on the clock's `monotonic`; when it is reached, one last try decides. Raises the `ActionError` that the
+        answer stands for, `Unavailable` when temporary failures last, `StartUnconfirmed` when a call that must not be repeated
+        may have been processed, and `Cancelled`.
+        """
+        outage = _Outage(clock=self._clock, tolerance_seconds=self._tolerance, deadline=deadline)
+
+        @backoff.on_exception(
+            slept_on(self._clock, lambda: self._pauses(outage)),
+            _TemporaryError,
+            giveup=lambda error: isinstance(error, _TemporaryError) and error.sent and not call.repeatable,
+            jitter=None,
+            logger=None,
+        )
+        def attempt() -> T:
+            return self._judge(call, self._try_once(call, outage))
+
+        try:
+            result: T = attempt()
+        except _TemporaryError as error:
+            raise self._given_up(call, error, outage) from error
+        if outage.began is not None:
+            self._listener.recovered(self._clock.monotonic() - outage.began)
+        return result
+
+    def _pauses(self, outage: "_Outage") -> Generator[float, "_TemporaryError", None]:
+        ceilings = backoff.expo(base=2, factor=1, max_value=LONGEST_PAUSE_SECONDS)
+        next(ceilings)
+        error = yield 0.0
+        while True:
+            first = outage.begin()
+            left = outage.left_seconds()
+            if left <= 0:
+                return
+            pause = min(max(self._jitter(next(ceilings)), error.retry_after_seconds or 0.0), left)
+            if first:
+                self._listener.trouble(error.what, budget_seconds=left, pause_seconds=pause)
+            error = yield pause
+
+    def _try_once(self, call: Call[T], outage: "_Outage") -> Answer:
+        bounds = call.bounds.within(max(LAST_TRY_SECONDS, outage.left_seconds()))
+        began = self._clock.monotonic()
+        outcome, request_id = "ended without an answer", None
+        try:
+            answer = self._exchanger.exchange(call.method, call.path, call.body, bounds)
+            outcome, request_id = str(answer.status), answer.request_id
+        except NetworkError as error:
+            outcome = error.what
+            raise _TemporaryError(error.what, sent=error.sent) from error
+        except UntrustedError as error:
+            raise self._untrusted(error) from error
+        finally:
+            milliseconds = (self._clock.monotonic() - began) * 1000
+            self._listener.exchanged(call.method, call.path, outcome=outcome, milliseconds=milliseconds, request_id=request_id)
+        return answer
+
+    def _judge(self, call: Call[T], answer: Answer) -> T:
+        if 200 <= answer.status < 300:
+            return self._read(call, answer)
+        if 300 <= answer.status < 400:
+            raise self._redirected(answer)
+        temporary = answer.status in _TEMPORARY or call.temporary(answer.status)
+        if 400 <= answer.status < 500 and not temporary:
+            raise self._refused(answer)
+        # here too: 1xx that http.client took for an answer, and what no standard knows
+        retry_after = read_retry_after(answer.headers, self._clock.now())
+        raise _TemporaryError(
+            f"The API answered {_phrase(answer.status)}",
+            sent=not (answer.status == 429 or (answer.status == 503 and retry_after is not None)),
+            retry_after_seconds=retry_after,
+            said=answer.said,
+            request_id=answer.request_id,
+        )
+
+    def _read(self, call: Call[T], answer: Answer) -> T:
+        is_api = isinstance(answer.body, dict)
+        try:
+            if isinstance(answer.body, dict):
+                return call.read(answer.body)
+            kind = answer.headers.get("Content-Type", "no content type").split(";")[0]
+            problem = f"it is no JSON object ({kind}, {answer.size} bytes)"
+        except ValueError as error:
+            problem = str(error)
+        what = f"The API answered {answer.status}, but {problem}"
+        if not call.repeatable or (call.contract_is_final and is_api):
+            raise BadResponse(
+                f"the API's answer to {call.method} {call.path} cannot be used",
+                facts=(f"{what}.",),
+                request_id=answer.request_id,
+            )
+        raise _TemporaryError(what, sent=True, request_id=answer.request_id)
+
+    def _refused(self, answer: Answer) -> ActionError:
+        kind, happened = {
+            401: (Unauthorized, "the platform refused the admin key (401)"),
+            403: (Forbidden, "the platform does not allow this (403)"),
+            404: (NotFound, "the platform does not know it (404)"),
+        }.get(answer.status, (Rejected, f"the platform rejected the request, {_phrase(answer.status)}"))
+        return kind(happened, facts=self._quote(answer.said), request_id=answer.request_id)
+
+    def _redirected(self, answer: Answer) -> BadResponse:
+        try:
+            target = urlsplit(answer.headers.get("Location", "")).netloc.rpartition("@")[2] or self.host
+        except ValueError:
+            target = "an address that cannot be read"
+        return BadResponse(
+            f"the API redirects to {target} ({answer.status})",
+            facts=("The redirect was not followed: the admin key goes to the host of `base-url` alone.",),
+            cause="`base-url` is not the API's own address, or a login page or gateway stands in front of it.",
+            remedy="Set `base-url` to the address that the API answers at without a redirect.",
+            request_id=answer.request_id,
+        )
+
+    def _untrusted(self, error: UntrustedError) -> Unavailable:
+        return Unavailable(
+            f"the certificate of {self.host} is not trusted",
+            facts=(f"TLS said: {error.reason}.",),
+            cause="The API uses a certificate of a private authority, an expired one, or one for another host name.",
+            remedy="Pass the authority's certificate (PEM) with `ca-bundle`, or correct `base-url`.",
+        )
+
+    def _given_up(self, call: Call[T], error: "_TemporaryError", outage: "_Outage") -> ActionError:
+        said = self._quote(error.said)
+        if error.sent and not call.repeatable:
+            return StartUnconfirmed(
+                "it is unknown whether the platform started it", facts=(f"{error.what}.", *said), request_id=error.request_id
+            )
+        return Unavailable(
+            f"the API at {self.host} stayed unavailable",
+            facts=(f"No good answer came for {outage.lasted_seconds():.0f} s. The last try: {error.what}.", *said),
+            cause="The platform, or the network between it and this runner, is down or overloaded.",
+            remedy="Look at the platform's status page and run the job again, or give it longer with `outage-tolerance`.",
+            request_id=error.request_id,
+        )
+
+    def _quote(self, said: str | None) -> tuple[str, ...]:
+        return (f'The API at {self.host} said: "{said}"',) if said else ()
+
+
+class _TemporaryError(Exception):
+    """A try failed in a way that may pass. `sent` tells whether the platform may have acted on it."""
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        sent: bool,
+        retry_after_seconds: float | None = None,
+        said: str | None = None,
+        request_id: str | None = None,
+    ) -> None:
+        super().__init__(what)
+        self.what = what
+        self.sent = sent
+        self.retry_after_seconds = retry_after_seconds
+        self.said = said
+        self.request_id = request_id
+
+
+@dataclass(kw_only=True)
+class _Outage:
+    """The stretch of a call in which no good answer came. `began` is `None` until a try failed."""
+
+    clock: Clock
+    tolerance_seconds: float
+    deadline: float | None
+    began: float | None = None
+
+    def begin(self) -> bool:
+        """Take note of a failed try; tell whether it is the first."""
+        if self.began is not None:
+            return False
+        self.began = self.clock.monotonic()
+        return True
+
+    def left_seconds(self) -> float:
+        """Tell how long tries may go on from now."""
+        ends = [self.deadline] if self.deadline is not None else []
+        if self.began is not None:
+            ends.append(self.began + self.tolerance_seconds)
+        return min(ends) - self.clock.monotonic() if ends else float("inf")
+
+    def lasted_seconds(self) -> float:
+        """Tell how long it has been going on."""
+        return self.clock.monotonic() - self.began if self.began is not None else 0.0
+
+
+def read_retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
+    """Read a `Retry-After`, in whole seconds or as a date (RFC 9110, section 10.2.3); `None` when there is no sensible one.
+
+    A date is measured against the answer's own `Date`, so that this machine's clock does not matter.
+    """
+    value = headers.get("Retry-After", "").strip()
+    if re.fullmatch(r"[0-9]{1,9}", value):
+        return float(value)
+    until, since = _http_date(value), _http_date(headers.get("Date", "")) or now
+    return max((until - since).total_seconds(), 0.0) if until is not None else None
+
+
+def _http_date(value: str) -> datetime | None:
+    try:
+        moment = parsedate_to_datetime(value)
+    except (ValueError, OverflowError):
+        return None
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def _phrase(status: int) -> str:
+    try:
+        return f"{status} ({http.HTTPStatus(status).phrase.lower()})"
+    except ValueError:
+        return str(status)
