@@ -29,6 +29,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--storage-port", type=_port, default=DEFAULT_STORAGE_PORT, help="port of the storage, 0 for any")
     made.add_argument("--base-path", default="", help="path before the API's own paths, such as /api")
     made.add_argument("--tls", action="store_true", help="speak https, with an authority made for this run")
+    made.add_argument("--ca-file", type=Path, metavar="FILE", help="where to write that authority, as PEM, with --tls")
     made.add_argument("--key", default=DEFAULT_KEY, help="the admin API key to accept")
     made.add_argument("--no-plan", action="store_true", help="refuse static exports, as a plan without them does")
     made.add_argument("--export-seconds", type=_seconds, default=20.0, help="how long an export takes")
@@ -53,6 +54,7 @@ def main(arguments: Sequence[str] | None = None, *, out: TextIO | None = None) -
         storage_port=options.storage_port,
         base_path=options.base_path,
         tls=options.tls,
+        ca_file=options.ca_file,
         key=options.key,
         plan=not options.no_plan,
         export_seconds=options.export_seconds,

@@ -39,7 +39,7 @@ class Simulator:
     - `archive`: `tar.gz` or `zip`. `link_seconds`: how long a bundle link works.
     - `base_path`: a prefix before the API's paths, such as `/api`.
     - `job_ids`: ids for the first exports; `awkward_ids=True` puts `/`, `%`, spaces and more into those after them.
-    - `tls=True`: both ports speak `https`, with a certificate that `ca_path` vouches for.
+    - `tls=True`: both ports speak `https`, with a certificate that `ca_path` vouches for; `ca_file` says where that goes.
     - `host`, `port`, `storage_port`: where to listen; port 0 takes a free one.
     """
 
@@ -59,6 +59,7 @@ class Simulator:
         job_ids: Sequence[str] = (),
         awkward_ids: bool = False,
         tls: bool = False,
+        ca_file: Path | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
         storage_port: int = 0,
@@ -91,6 +92,7 @@ class Simulator:
         self._recorder = Recorder()
         self._faults = FaultScript()
         self._tls = tls
+        self._ca_file = ca_file
         self._host = host
         self._wanted_ports = (port, storage_port)
         self._addresses: tuple[str, str] | None = None
@@ -101,8 +103,14 @@ class Simulator:
         """Listen and serve; raises OSError where a port or the host cannot be had, RuntimeError when already started."""
         if self._running is not None:
             raise RuntimeError("the simulator is running already")
-        api_socket, storage_socket = _listen(self._host, self._wanted_ports)
-        self._certificates = make_certificates(self._host) if self._tls else None
+        certificates = make_certificates(self._host, ca_file=self._ca_file) if self._tls else None
+        try:
+            api_socket, storage_socket = _listen(self._host, self._wanted_ports)
+        except OSError:
+            if certificates is not None:
+                certificates.remove()
+            raise
+        self._certificates = certificates
         self._addresses = (self._address(api_socket), self._address(storage_socket))
         wire = Wire(recorder=self._recorder, faults=self._faults, base_path=self._base_path)
         self._running = _Running(

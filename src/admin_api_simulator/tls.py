@@ -12,21 +12,26 @@ class Certificates:
 
     server_context: ssl.SSLContext
     ca_path: Path
-    folder: tempfile.TemporaryDirectory[str]
+    folder: tempfile.TemporaryDirectory[str] | None
 
     def remove(self) -> None:
-        """Remove the authority's file."""
-        self.folder.cleanup()
+        """Remove the authority's file, wherever it is."""
+        self.ca_path.unlink(missing_ok=True)
+        if self.folder is not None:
+            self.folder.cleanup()
 
 
-def make_certificates(host: str) -> Certificates:
-    """Make an authority and a certificate for a host and the loopback names; needs the package trustme."""
+def make_certificates(host: str, *, ca_file: Path | None = None) -> Certificates:
+    """Make an authority and a certificate for a host and the loopback names; needs the package trustme.
+
+    The authority's PEM goes to `ca_file`, by default to a folder of its own. Raises OSError where it cannot be written.
+    """
     import trustme  # here, because the simulator works without it as long as nobody asks for TLS
 
     authority = trustme.CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert(*sorted({host, "127.0.0.1", "::1", "localhost"})).configure_cert(context)
-    folder = tempfile.TemporaryDirectory(prefix="admin-api-simulator-")
-    ca_path = Path(folder.name) / "ca.pem"
+    folder = None if ca_file else tempfile.TemporaryDirectory(prefix="admin-api-simulator-")
+    ca_path = ca_file or Path(folder.name if folder else "") / "ca.pem"
     authority.cert_pem.write_to_path(str(ca_path))
     return Certificates(server_context=context, ca_path=ca_path, folder=folder)

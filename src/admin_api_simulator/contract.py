@@ -1,0 +1,130 @@
+"""Holds recorded requests against the OpenAPI description, so that a client's requests keep to the contract too."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import jsonschema
+import yaml
+
+from admin_api_simulator.recording import RecordedRequest
+
+DESCRIPTION = Path(__file__).resolve().parents[2] / "docs" / "admin-api.openapi.yaml"
+METHODS = frozenset({"get", "put", "post", "delete", "options", "head", "patch", "trace"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class DescribedOperation:
+    """One operation of the description, with the path's parameters by name."""
+
+    operation_id: str
+    method: str
+    template: str
+    body: Mapping[str, Any] | None
+    path_schemas: Mapping[str, Mapping[str, Any]]
+
+    def match(self, path: str) -> dict[str, str] | None:
+        """Return the decoded path parameters of a raw path, None where the template does not fit."""
+        names = re.findall(r"\{(\w+)\}", self.template)
+        pattern = re.sub(r"\\\{\w+\\\}", "([^/]+)", re.escape(self.template))
+        found = re.fullmatch(pattern, path)
+        return None if found is None else dict(zip(names, map(unquote, found.groups()), strict=True))
+
+
+def check_requests(requests: Iterable[RecordedRequest]) -> None:
+    """Check every request to the API; downloads, which are no part of it, are passed over. Raises AssertionError."""
+    for request in requests:
+        if request.operation != "download":
+            check_request(request)
+
+
+def check_request(request: RecordedRequest) -> None:
+    """Check method, path, bearer authentication, content type and body of one request.
+
+    Raises AssertionError, whose text names the request and what is wrong with it.
+    """
+    where = f"{request.method} {request.path}"
+    operation, parameters = _find(request, where)
+    for name, value in parameters.items():
+        _check_schema(value, operation.path_schemas[name], f"{where}: path parameter {name}")
+    _require(not request.query, f"{where}: the contract has no query, sent was {request.query!r}")
+    authorization = request.headers.get("Authorization", "")
+    _require(
+        re.fullmatch(r"Bearer [\x21-\x7e]+", authorization) is not None,
+        f"{where}: Authorization must be `Bearer <key>`" + ("" if authorization else ", but it was not sent"),
+    )
+    _check_body(operation, request, where)
+
+
+def _find(request: RecordedRequest, where: str) -> tuple[DescribedOperation, dict[str, str]]:
+    _require(request.path.startswith(f"{request.base_path}/"), f"{where}: not below the base path {request.base_path!r}")
+    path = request.path.removeprefix(request.base_path)
+    fitting = [(operation, found) for operation in described() if (found := operation.match(path)) is not None]
+    _require(bool(fitting), f"{where}: no path of the contract")
+    for operation, found in fitting:
+        if operation.method == request.method:
+            return operation, found
+    raise AssertionError(f"{where}: the contract has {', '.join(one.method for one, _ in fitting)} at this path")
+
+
+def _check_body(operation: DescribedOperation, request: RecordedRequest, where: str) -> None:
+    if operation.body is None:
+        _require(not request.body, f"{where}: the contract has no body, sent were {len(request.body)} bytes")
+        return
+    media_type = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    content = operation.body["content"]
+    _require(media_type in content, f"{where}: Content-Type must be {' or '.join(content)}, not {media_type!r}")
+    try:
+        body = json.loads(request.body)
+    except ValueError as error:
+        raise AssertionError(f"{where}: the body is not JSON: {error}") from error
+    _check_schema(body, content[media_type]["schema"], f"{where}: body")
+
+
+def _check_schema(value: object, schema: Mapping[str, Any], what: str) -> None:
+    # The components go along, so that local references resolve inside the schema itself.
+    validator = jsonschema.Draft202012Validator({**schema, "components": description()["components"]})
+    error = next(iter(validator.iter_errors(value)), None)
+    _require(error is None, f"{what}: {error.message if error else ''}")
+
+
+def _require(condition: bool, message: str) -> None:  # noqa: FBT001 - reads as an assertion
+    if not condition:
+        raise AssertionError(message)
+
+
+@cache
+def description() -> dict[str, Any]:
+    """Return the OpenAPI description; raises OSError where the repository's docs folder is not there."""
+    loaded: dict[str, Any] = yaml.safe_load(DESCRIPTION.read_text(encoding="utf-8"))
+    return loaded
+
+
+@cache
+def described() -> tuple[DescribedOperation, ...]:
+    """Return the operations of the description."""
+    return tuple(
+        DescribedOperation(
+            operation_id=about["operationId"],
+            method=method.upper(),
+            template=template,
+            body=about.get("requestBody"),
+            path_schemas={one["name"]: one["schema"] for one in map(_resolved, item.get("parameters", []))},
+        )
+        for template, item in description()["paths"].items()
+        for method, about in item.items()
+        if method in METHODS
+    )
+
+
+def _resolved(parameter: Mapping[str, Any]) -> Mapping[str, Any]:
+    if "$ref" not in parameter:
+        return parameter
+    name = parameter["$ref"].removeprefix("#/components/parameters/")
+    found: Mapping[str, Any] = description()["components"]["parameters"][name]
+    return found

@@ -1,0 +1,119 @@
+"""The action on the simulated platform, in both modes, as people see it: `python -m admin_api_simulator.demo`."""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+import yaml
+
+from admin_api_simulator.jobs import DEMO_PROJECT
+from admin_api_simulator.runner import ActionRun, run_action
+from admin_api_simulator.runner_log import RunnerLog
+from admin_api_simulator.simulator import Simulator
+
+ENTRYPOINT = Path(__file__).resolve().parents[2] / "entrypoint.py"
+EXPORT_SECONDS = 5.0
+AGENT_SECONDS = 3.0
+LONGEST_RUN_SECONDS = 60.0
+RULE = "─" * 78
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    """One run of the demo; `proof` is the output that shows that it ended well."""
+
+    title: str
+    inputs: Mapping[str, str]
+    proof: str
+
+
+def scenes() -> tuple[Scene, ...]:
+    """Return what the demo runs."""
+    export = Scene(
+        title="Export mode: a site becomes static files and a bundle link",
+        inputs={
+            "domain": "docs.example.com",
+            "site-path": "site",
+            "values-file": "values.yaml",
+            "max-poll-interval": "1s",
+        },
+        proof="bundleUrl",
+    )
+    agent = Scene(
+        title="Agent mode: wait for an agent's job and its pull request",
+        inputs={
+            "mode": "agent",
+            "project-id": DEMO_PROJECT,
+            "job-id": "agent-pull-request",
+            "max-poll-interval": "1s",
+        },
+        proof="prLink",
+    )
+    return export, agent
+
+
+def main(arguments: Sequence[str] | None = None, *, out: TextIO | None = None) -> int:
+    """Run the demo; the exit code is 0 only when every run ended well and left its link."""
+    parser = argparse.ArgumentParser(prog="python -m admin_api_simulator.demo", description=__doc__)
+    parser.add_argument("--entrypoint", type=Path, default=ENTRYPOINT, help="the action's entry point")
+    parser.add_argument("--export-seconds", type=float, default=EXPORT_SECONDS, help="how long the export takes")
+    parser.add_argument("--agent-seconds", type=float, default=AGENT_SECONDS, help="how long the agent job is active")
+    parser.add_argument("--debug", action="store_true", help="show debug lines too, as a re-run with debug logging does")
+    options = parser.parse_args(arguments)
+    out = out or sys.stdout
+    unwell = []
+    with (
+        Simulator(export_seconds=options.export_seconds, agent_seconds=options.agent_seconds) as platform,
+        tempfile.TemporaryDirectory(prefix="demo-workspace-") as workspace,
+    ):
+        _write(out, f"The simulated platform serves at {platform.base_url}")
+        for scene in scenes():
+            run = _play(scene, platform, options.entrypoint, Path(workspace), out, debug=options.debug)
+            if run.exit_code != 0 or not run.outputs.get(scene.proof):
+                unwell.append(f"{scene.title}: exit code {run.exit_code}, {scene.proof} {run.outputs.get(scene.proof)!r}")
+    _write(out, RULE, *(unwell or ["Both runs ended well."]))
+    return 1 if unwell else 0
+
+
+def _play(scene: Scene, platform: Simulator, entrypoint: Path, workspace: Path, out: TextIO, *, debug: bool) -> ActionRun:
+    log = RunnerLog(debug=debug)
+    _write(out, "", RULE, scene.title, RULE, "", "The step:", "", _indented(step_yaml(scene.inputs, platform.base_url)))
+    _write(out, "The log:", "")
+    run = run_action(
+        {"base-url": platform.base_url, "admin-key": platform.key, **scene.inputs},
+        entrypoint=entrypoint,
+        workspace=workspace,
+        debug=debug,
+        timeout_seconds=LONGEST_RUN_SECONDS,
+        on_line=lambda line: _write(out, *(f"    {shown}" for shown in log.show(line))),
+    )
+    outputs = "".join(f"{name} = {value}\n" for name, value in run.outputs.items())
+    _write(out, "", "The outputs:", "", _indented(outputs), "The summary's Markdown:", "", _indented(run.summary))
+    return run
+
+
+def step_yaml(inputs: Mapping[str, str], base_url: str) -> str:
+    """Return a workflow's step with these inputs, the key as a secret."""
+    step = {
+        "uses": "OWNER/docs-platform-action@v1",
+        "with": {"base-url": base_url, "admin-key": "${{ secrets.DOCS_ADMIN_KEY }}", **inputs},
+    }
+    return yaml.safe_dump([step], sort_keys=False, width=1000)
+
+
+def _indented(text: str) -> str:
+    return "".join(f"    {line}".rstrip() + "\n" for line in text.rstrip("\n").split("\n"))
+
+
+def _write(out: TextIO, *lines: str) -> None:
+    for line in lines:
+        out.write(f"{line}\n")
+    out.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,284 @@
+"""Runs the action's entry point the way GitHub's runner runs it, for tests and the demo.
+
+Source of what the runner does: actions/runner, `Handler.AddInputsToEnvironment` and `FileCommandManager`.
+"""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+import yaml
+
+MINIMAL_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+DEFAULT_TIMEOUT_SECONDS = 60.0
+OnLine = Callable[[str], None]
+
+
+class OutputFileError(ValueError):
+    """The output file holds what the runner, or act, would refuse; the message names the line."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActionRun:
+    """How a run ended and what it left: `exit_code` is negative where a signal killed the process."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+    outputs: Mapping[str, str]
+    summary: str
+
+
+def run_action(
+    inputs: Mapping[str, str],
+    *,
+    entrypoint: Path,
+    workspace: Path,
+    python: Path | str = sys.executable,
+    env: Mapping[str, str] | None = None,
+    debug: bool = False,
+    timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
+    on_line: OnLine | None = None,
+) -> ActionRun:
+    """Run the action to its end; raises TimeoutError after killing a run that takes longer, OutputFileError."""
+    with start_action(
+        inputs, entrypoint=entrypoint, workspace=workspace, python=python, env=env, debug=debug, on_line=on_line
+    ) as started:
+        return started.collect(timeout_seconds=timeout_seconds)
+
+
+def start_action(
+    inputs: Mapping[str, str],
+    *,
+    entrypoint: Path,
+    workspace: Path,
+    python: Path | str = sys.executable,
+    env: Mapping[str, str] | None = None,
+    debug: bool = False,
+    on_line: OnLine | None = None,
+) -> "StartedAction":
+    """Start the action with these inputs and the defaults of the action.yml beside its entry point.
+
+    `env` comes on top, as a workflow's own `env` does. `on_line` gets each line of stdout and stderr as it comes.
+    """
+    folder = tempfile.TemporaryDirectory(prefix="action-run-")
+    try:
+        environment = _environment(
+            inputs=with_defaults(inputs, entrypoint.with_name("action.yml")),
+            folder=Path(folder.name),
+            workspace=workspace,
+            debug=debug,
+        )
+        process = subprocess.Popen(  # noqa: S603 - runs the program it is told to run, without a shell
+            [str(python), "-I", "-u", str(entrypoint.resolve())],
+            cwd=workspace,
+            env=environment | dict(env or {}),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,  # a Ctrl-C meant for the tests does not reach the action as well
+        )
+    except BaseException:
+        folder.cleanup()
+        raise
+    return StartedAction(process=process, folder=folder, on_line=on_line)
+
+
+class StartedAction:
+    """A run under way: send it signals, wait for its lines, collect how it ended. Leaving `with` kills what still runs."""
+
+    def __init__(
+        self,
+        *,
+        process: subprocess.Popen[bytes],
+        folder: tempfile.TemporaryDirectory[str],
+        on_line: OnLine | None,
+    ) -> None:
+        self._process = process
+        self._folder = folder
+        self._on_line = on_line
+        self._lines: dict[str, list[str]] = {"stdout": [], "stderr": []}
+        self._changed = threading.Condition()
+        self._readers = [
+            threading.Thread(target=self._read, args=(name, stream), daemon=True)
+            for name, stream in (("stdout", process.stdout), ("stderr", process.stderr))
+            if stream is not None
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    def poll(self) -> int | None:
+        """Return the exit code, None while the process runs."""
+        return self._process.poll()
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send a signal to the process."""
+        self._process.send_signal(number)
+
+    def stdout_so_far(self) -> str:
+        """Return what has come on stdout."""
+        with self._changed:
+            return "".join(self._lines["stdout"])
+
+    def wait_for_line(self, text: str, *, timeout_seconds: float = 20.0) -> str:
+        """Return the first line of stdout that holds a text, once it comes; raises TimeoutError, or EOFError at the end."""
+        deadline = time.monotonic() + timeout_seconds
+        with self._changed:
+            while True:
+                for line in self._lines["stdout"]:
+                    if text in line:
+                        return line.rstrip("\n")
+                if not any(reader.is_alive() for reader in self._readers):
+                    raise EOFError(f"the action ended without a line with {text!r}:\n{''.join(self._lines['stdout'])}")
+                if time.monotonic() > deadline:
+                    raise TimeoutError(f"no line with {text!r} in {timeout_seconds:g} s")
+                self._changed.wait(timeout=0.05)
+
+    def collect(self, *, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS) -> ActionRun:
+        """Wait for the end; raises TimeoutError after killing a run that takes longer, OutputFileError."""
+        try:
+            exit_code = self._process.wait(timeout=timeout_seconds)
+        except subprocess.TimeoutExpired:
+            self._end()
+            said = "".join(self._lines["stdout"] + self._lines["stderr"])
+            raise TimeoutError(f"the action still ran after {timeout_seconds:g} s; it said:\n{said}") from None
+        self._join()
+        folder = Path(self._folder.name)
+        try:
+            return ActionRun(
+                exit_code=exit_code,
+                stdout="".join(self._lines["stdout"]),
+                stderr="".join(self._lines["stderr"]),
+                outputs=parse_outputs(read_text(folder / "output")),
+                summary=read_text(folder / "summary"),
+            )
+        finally:
+            self._folder.cleanup()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self._end()
+        self._folder.cleanup()
+
+    def _end(self) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+        self._join()
+
+    def _join(self) -> None:
+        for reader in self._readers:
+            reader.join(timeout=5)
+
+    def _read(self, name: str, stream: IO[bytes]) -> None:
+        # Lines end at \n alone: a lone \r, which ends a line for the runner too, stays for tests to see.
+        with io.TextIOWrapper(stream, encoding="utf-8", errors="replace", newline="\n") as lines:
+            for line in lines:
+                with self._changed:
+                    self._lines[name].append(line)
+                    self._changed.notify_all()
+                if self._on_line is not None:
+                    self._on_line(line.rstrip("\n"))
+
+
+def with_defaults(inputs: Mapping[str, str], action_file: Path) -> dict[str, str]:
+    """Return the inputs and, for those not given, the defaults of action.yml: an undeclared one is an empty string."""
+    if not action_file.exists():
+        return dict(inputs)
+    declared = yaml.safe_load(action_file.read_text(encoding="utf-8")).get("inputs") or {}
+    defaults = {name: _as_text((about or {}).get("default")) for name, about in declared.items()}
+    return defaults | dict(inputs)
+
+
+def variable_of(input_name: str) -> str:
+    """Return the environment variable of an input: upper-cased, spaces to `_`, hyphens kept."""
+    return "INPUT_" + input_name.replace(" ", "_").upper()
+
+
+def parse_outputs(text: str) -> dict[str, str]:
+    """Read an output file as the runner does, and as strictly as act, which refuses blank lines between records."""
+    outputs: dict[str, str] = {}
+    lines = iter(enumerate(text.removesuffix("\n").split("\n") if text else [], start=1))
+    for number, line in lines:
+        equals, heredoc = line.find("="), line.find("<<")
+        if heredoc >= 0 and (equals < 0 or heredoc < equals):
+            key, delimiter = line.split("<<", 1)
+            if not delimiter:
+                raise OutputFileError(f"line {number} of the outputs has no delimiter: {line!r}")
+            outputs[_key(key, number)] = "\n".join(_until(delimiter, lines, number))
+        elif equals >= 0:
+            key, value = line.split("=", 1)
+            outputs[_key(key, number)] = value
+        else:
+            raise OutputFileError(f"line {number} of the outputs is neither key=value nor key<<DELIMITER: {line!r}")
+    return outputs
+
+
+def read_text(path: Path) -> str:
+    """Read a file as it is, without changing its line ends; empty where it was removed."""
+    return path.read_bytes().decode("utf-8") if path.exists() else ""
+
+
+def _until(delimiter: str, lines: Iterator[tuple[int, str]], opened_at: int) -> list[str]:
+    content: list[str] = []
+    for _, line in lines:
+        if line == delimiter:
+            return content
+        content.append(line)
+    raise OutputFileError(f"the value opened in line {opened_at} of the outputs never meets its delimiter {delimiter!r}")
+
+
+def _key(text: str, number: int) -> str:
+    if not text.strip():
+        raise OutputFileError(f"line {number} of the outputs has no key")
+    return text
+
+
+def _as_text(default: object) -> str:
+    if isinstance(default, bool):
+        return str(default).lower()
+    return "" if default is None else str(default)
+
+
+def _environment(*, inputs: Mapping[str, str], folder: Path, workspace: Path, debug: bool) -> dict[str, str]:
+    for name in ("output", "summary", "env", "path", "state"):
+        (folder / name).touch()
+    for name in ("home", "temp"):
+        (folder / name).mkdir()
+    environment = {
+        "PATH": MINIMAL_PATH,
+        "HOME": str(folder / "home"),
+        "LANG": "C.UTF-8",
+        "CI": "true",
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_ENV": str(folder / "env"),
+        "GITHUB_OUTPUT": str(folder / "output"),
+        "GITHUB_PATH": str(folder / "path"),
+        "GITHUB_STATE": str(folder / "state"),
+        "GITHUB_STEP_SUMMARY": str(folder / "summary"),
+        "GITHUB_WORKSPACE": str(workspace.resolve()),
+        "RUNNER_OS": "Linux",
+        "RUNNER_TEMP": str(folder / "temp"),
+    }
+    if debug:
+        environment["RUNNER_DEBUG"] = "1"
+    # A measured test run measures the processes that it starts, too.
+    environment |= {name: text for name, text in os.environ.items() if name.startswith("COVERAGE_")}
+    return environment | {variable_of(name): text for name, text in inputs.items()}

@@ -1,0 +1,56 @@
+"""What people see of an action's output: the runner's commands carried out, secrets masked.
+
+Source of the rules: actions/runner, `ActionCommandManager`, and GitHub's page on workflow commands.
+"""
+
+import re
+
+COMMAND = re.compile(r"\s*::(?P<name>[a-z-]+)(?: (?P<properties>[^:]*(?::(?!:)[^:]*)*))?::(?P<value>.*)", re.DOTALL)
+ANNOTATIONS = {"error": "Error: ", "warning": "Warning: ", "notice": "Notice: "}
+HIDDEN = frozenset({"endgroup", "save-state", "set-output", "echo", "add-matcher", "remove-matcher"})
+
+
+class RunnerLog:
+    """Turns lines of an action's output into lines of the log, in order, because masks hold from their line on."""
+
+    def __init__(self, *, debug: bool = False) -> None:
+        self._debug = debug
+        self._masks: list[str] = []
+        self._stopped_until: str | None = None
+
+    def show(self, line: str) -> list[str]:
+        """Return what the log shows for one line, often just that line, sometimes nothing."""
+        match = COMMAND.fullmatch(line)
+        if self._stopped_until is not None:
+            if line.strip() == f"::{self._stopped_until}::":
+                self._stopped_until = None
+                return []
+            return self._masked(line)
+        if match is None:
+            return self._masked(line)
+        return self._command(match["name"], _decoded(match["value"]), line)
+
+    def _command(self, name: str, value: str, line: str) -> list[str]:
+        if name == "add-mask":
+            lines = {part for part in value.splitlines() if part.strip()}
+            self._masks = sorted({*self._masks, *lines}, key=len, reverse=True)
+            return []
+        if name == "stop-commands":
+            self._stopped_until = value
+            return []
+        if name in ANNOTATIONS:
+            return self._masked(ANNOTATIONS[name] + value)
+        if name == "group":
+            return self._masked(f"▼ {value}")
+        if name == "debug":
+            return self._masked(f"##[debug]{value}") if self._debug else []
+        return [] if name in HIDDEN else self._masked(line)
+
+    def _masked(self, text: str) -> list[str]:
+        for mask in self._masks:
+            text = text.replace(mask, "***")
+        return text.split("\n")
+
+
+def _decoded(value: str) -> str:
+    return value.replace("%0D", "\r").replace("%0A", "\n").replace("%25", "%")
