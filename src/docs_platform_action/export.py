@@ -102,10 +102,10 @@ def still_going(record: JobRecord, timeout_seconds: float) -> TimedOut:
     if record.progress is not None:
         state = f"at {record.progress:.0f} %"
     else:
-        state = f"'{record.status}'" if record.status else "unknown: no reading of it succeeded"
+        state = f"as '{record.status}'" if record.status else "not at all: no reading of it succeeded"
     pages = f", {record.page_count:,} pages" if record.page_count is not None else ""
     return TimedOut(
         f"still going on after {minutes(timeout_seconds)}",
-        facts=(f"Its last known state is {state}{pages}.",),
+        facts=(f"It was last seen {state}{pages}.",),
         remedy="Give it longer with `timeout`, or collect it in a later run.",
     )

@@ -13,6 +13,9 @@ from typing import Final
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
+LEAVING_SECONDS: Final = 0.2
+"""How long an aborted work gets to end by itself, so that a cancel is over within a second."""
+
 
 class Interruptions:
     """Receives SIGINT and SIGTERM from the moment it is made.
@@ -39,7 +42,7 @@ class Interruptions:
         """Run `work` in a thread of its own until it ends or a signal comes; give the signal.
 
         `on_idle` is called every `idle_seconds` in between. On a signal, `stop` asks the work to end by itself, `abort` is called
-        when `grace_seconds` have not been enough, and half a second later the thread is left behind. What the work raises is
+        when `grace_seconds` have not been enough, and if that does not end it at once, the thread is left behind. What the work raises is
         raised here.
         """
         if not self._mail.empty():
@@ -60,7 +63,7 @@ class Interruptions:
             stop()
             if not self._ends_within(grace_seconds()):
                 abort()
-                self._ends_within(0.5)
+                self._ends_within(LEAVING_SECONDS)
             return letter
 
     def _ends_within(self, seconds: float) -> bool:

@@ -178,9 +178,12 @@ class Transport:
             problem = str(error)
         what = f"The API answered {answer.status}, but {problem}"
         if not call.repeatable or (call.contract_is_final and is_api):
+            doubt = (
+                () if call.repeatable else ("It may have started a job all the same: look in the dashboard before the next run.",)
+            )
             raise BadResponse(
                 f"the API's answer to {call.method} {call.path} cannot be used",
-                facts=(f"{what}.",),
+                facts=(f"{what}.", *doubt),
                 request_id=answer.request_id,
             )
         raise _TemporaryError(what, sent=True, request_id=answer.request_id)

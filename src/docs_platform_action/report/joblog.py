@@ -84,7 +84,9 @@ class JobLog:
         shown_percent = "" if percent is None else f"{percent} %"
         pages = "" if record.page_count is None else f"{record.page_count:,} page{'' if record.page_count == 1 else 's'}"
         elapsed = minutes(self._clock.monotonic() - self._waiting_since)
-        return f"  {record.status or 'starting':<10} {shown_percent:>5} {pages:>12} {elapsed:>9}"
+        return (
+            f"  {record.status or ('waiting' if record.job_id else 'starting'):<10} {shown_percent:>5} {pages:>12} {elapsed:>9}"
+        )
 
     def _tell(self, text: str) -> None:
         with self._lock:
