@@ -41,9 +41,9 @@ class Interruptions:
     ) -> signal.Signals | None:
         """Run `work` in a thread of its own until it ends or a signal comes; give the signal.
 
-        `on_idle` is called every `idle_seconds` in between. On a signal, `stop` asks the work to end by itself, `abort` is called
-        when `grace_seconds` have not been enough, and if that does not end it at once, the thread is left behind. What the work raises is
-        raised here.
+        `on_idle` is called every `idle_seconds` in between. On a signal, `stop` asks the work to end by itself, and `abort` is
+        called when `grace_seconds` have not been enough; if that does not end it at once, the thread is left behind. What the
+        work raises is raised here.
         """
         if not self._mail.empty():
             received = self._mail.get()

@@ -175,7 +175,7 @@ class _Run:
         if record.failure is not None:
             console.error(failure_lines(record, record.failure))
         write_summary(
-            summary_of(record, duration_seconds=record.duration_seconds(now), now=self._clock.now()),
+            summary_of(record, safe=console.safe, duration_seconds=record.duration_seconds(now), now=self._clock.now()),
             _named_file(self._environ, "GITHUB_STEP_SUMMARY"),
             console,
         )

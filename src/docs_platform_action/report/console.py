@@ -49,9 +49,13 @@ class Console:
             text = text.replace(secret, "***")
         return text
 
+    def safe(self, text: str) -> str:
+        """Take the secrets out of a text and make it harmless; once more after the cleaning, which may join what was split."""
+        return self.hide(clean(self.hide(text)))
+
     def line(self, text: str) -> None:
         """Write a line of the log."""
-        self._write(self._safe(text))
+        self._write(self.safe(text))
 
     def error(self, lines: Sequence[str]) -> None:
         """Write one error annotation; its first line is the title, which has to be enough by itself."""
@@ -64,7 +68,7 @@ class Console:
     def debug(self, text: str) -> None:
         """Write a line that is seen only with debug logging."""
         if self._debugging:
-            self._write(str(Command("debug", {}, self._safe(text))) if self._in_workflow else f"debug: {self._safe(text)}")
+            self._write(str(Command("debug", {}, self.safe(text))) if self._in_workflow else f"debug: {self.safe(text)}")
 
     def output(self, name: str, value: str) -> None:
         """Print an output, where there is no runner to hand it to."""
@@ -72,12 +76,9 @@ class Console:
         self._write(f"{name}={clean(value, longest=len(value)) if self._in_workflow else value}")
 
     def _annotate(self, kind: str, lines: Sequence[str]) -> None:
-        title, *rest = [self._safe(line) for line in lines]
+        title, *rest = [self.safe(line) for line in lines]
         message = "\n".join([title, *(f"  {line}" for line in rest)])[:ANNOTATION_LIMIT]
         self._write(str(Command(kind, {"title": title}, message)) if self._in_workflow else f"{kind.capitalize()}: {message}")
-
-    def _safe(self, text: str) -> str:
-        return clean(self.hide(text))
 
     def _write(self, line: str) -> None:
         with self._lock:

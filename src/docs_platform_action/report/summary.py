@@ -1,70 +1,68 @@
 """The job summary: the page that people look at after the run."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Final
 
-from ..model import Bundle
+from ..errors import Cancelled
 from ..record import JobRecord
 from ..settings import AGENT
 from .console import Console
 from .failure import failure_lines
-from .text import host_of, markdown, markdown_link, minutes, moment, roughly
-
-LARGEST_SUMMARY_BYTES: Final = 1024 * 1024
-"""What the runner takes from one step; it drops a larger page whole (source: actions/runner)."""
+from .text import host_of, link_target, markdown, minutes, moment, roughly
 
 
-def summary_of(record: JobRecord, *, duration_seconds: float, now: datetime) -> str:
-    """Write the page of one job in GitHub's Markdown: the verdict, then a table of what is known."""
-    verdict = "failed" if record.failure is not None else "done"
-    if record.failure is not None and record.failure.failure_reason == "cancelled":
+def summary_of(record: JobRecord, *, safe: Callable[[str], str], duration_seconds: float, now: datetime) -> str:
+    """Write the page of one job in GitHub's Markdown: the verdict, then a table of what is known.
+
+    `safe` takes the secrets out of a text and makes it harmless, as the log's own does.
+    """
+
+    def show(text: str | None) -> str:
+        return markdown(safe(text)) if text else ""
+
+    verdict = "done" if record.failure is None else "failed"
+    if isinstance(record.failure, Cancelled):
         verdict = "cancelled"
-    rows = [(name, value) for name, value in _rows(record, duration_seconds, now) if value]
-    page = [f"### {markdown(record.subject)}: {verdict}", "", "| | |", "| --- | --- |"]
-    page += [f"| {name} | {value} |" for name, value in rows]
+    page = [f"### {show(record.subject)}: {verdict}", "", "| | |", "| --- | --- |"]
+    page += [f"| {name} | {value} |" for name, value in _rows(record, show, duration_seconds, now) if value]
     if record.failure is not None:
         title, *facts = failure_lines(record, record.failure)
-        page += ["", f"**{markdown(title)}**", "", *(f"- {markdown(fact)}" for fact in facts)]
+        page += ["", f"**{show(title)}**", "", *(f"- {show(fact)}" for fact in facts)]
     return "\n".join(page) + "\n"
 
 
-def _rows(record: JobRecord, duration_seconds: float, now: datetime) -> Sequence[tuple[str, str]]:
-    failure = ("Failure reason", f"`{record.failure.failure_reason}`" if record.failure is not None else "")
+_Show = Callable[[str | None], str]
+
+
+def _rows(record: JobRecord, show: _Show, duration_seconds: float, now: datetime) -> Sequence[tuple[str, str]]:
     common = [
-        ("Job", markdown(record.job_id or "")),
-        ("Status", markdown(record.status or "")),
+        ("Job", show(record.job_id)),
+        ("Status", show(record.status)),
         ("Pages", f"{record.page_count:,}" if record.page_count is not None else ""),
         ("Duration", minutes(duration_seconds)),
-        failure,
+        ("Failure reason", f"`{record.failure.failure_reason}`" if record.failure is not None else ""),
     ]
     if record.mode != AGENT:
-        return [("Domain", markdown(record.domain or "")), *common, ("Bundle link", _bundle(record, now))]
+        return [("Domain", show(record.domain)), *common, ("Bundle link", _bundle(record, show, now))]
     job = record.agent_job
-    return [
-        ("Repository", markdown((job.repository if job else None) or "")),
-        ("Branch", markdown((job.ref if job else None) or "")),
-        ("Model", markdown((job.model if job else None) or "")),
-        ("Project", markdown(record.project_id or "")),
-        *common,
-        ("Pull request", _pull_request(record)),
-    ]
+    told = [] if job is None else [("Repository", show(job.repository)), ("Branch", show(job.ref)), ("Model", show(job.model))]
+    return [*told, ("Project", show(record.project_id)), *common, ("Pull request", _pull_request(record, show))]
 
 
-def _bundle(record: JobRecord, now: datetime) -> str:
-    bundle: Bundle | None = record.bundle
+def _bundle(record: JobRecord, show: _Show, now: datetime) -> str:
+    bundle = record.bundle
     if bundle is None or record.failure is not None:
         return ""
-    host = f"on {markdown(host_of(bundle.url))}"
+    host = f"on {show(host_of(bundle.url))}"
     if bundle.expires is not None:
         return f"{host}, works until {moment(bundle.expires, now)} ({roughly((bundle.expires - now).total_seconds())})"
-    return f"{host}, works until {markdown(bundle.expires_at)}" if bundle.expires_at else host
+    return f"{host}, works until {show(bundle.expires_at)}" if bundle.expires_at else host
 
 
-def _pull_request(record: JobRecord) -> str:
+def _pull_request(record: JobRecord, show: _Show) -> str:
     if record.pr_link is not None:
-        return markdown_link(record.pr_link, record.pr_link)
+        return f"[{show(record.pr_link)}](<{link_target(record.pr_link)}>)"
     return "none" if record.agent_job is not None and record.agent_job.ended else ""
 
 

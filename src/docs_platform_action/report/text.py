@@ -37,10 +37,9 @@ def markdown(text: str) -> str:
     return re.sub(r"([\\`*_{}\[\]<>()#|~$@&!^=+]|:(?=//|[\w+-]+:)|(?<=www)\.)", r"\\\1", clean(text))
 
 
-def markdown_link(url: str, label: str) -> str:
-    """Link to a foreign web address; what Markdown could stumble over in it is percent-encoded."""
-    target = re.sub(r"[^A-Za-z0-9\-._~:/?#@!$&*+,;=%]", lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()), url)
-    return f"[{markdown(label)}](<{target}>)"
+def link_target(url: str) -> str:
+    """Write a foreign web address as the target of a Markdown link: what could end it there is percent-encoded."""
+    return re.sub(r"[^A-Za-z0-9\-._~:/?#@!$&*+,;=%]", lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()), url)
 
 
 def without_query(url: str) -> str:
