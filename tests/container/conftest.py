@@ -1,0 +1,38 @@
+"""The image, a simulated platform, and the runner's way to start the one on the other."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.container.runner import Runner
+from tests.engine import build_image, copy_action, need_engine, remove_image, remove_labelled_containers, temporary_tag
+from tests.keys import ADMIN_KEY
+
+from admin_api_simulator import Simulator
+
+
+def pytest_runtest_setup() -> None:
+    # here and not in a fixture, so that pytest's summary tells the reason once, not once a test
+    need_engine("Container tests")
+
+
+@pytest.fixture(scope="session")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    tag = temporary_tag()
+    build_image(tag, copy_action(tmp_path_factory.mktemp("action")))
+    yield tag
+    remove_image(tag)
+
+
+@pytest.fixture
+def platform() -> Iterator[Simulator]:
+    with Simulator(key=ADMIN_KEY, export_seconds=0.3, agent_seconds=0.3, pages=12, host="127.0.0.1") as platform:
+        yield platform
+
+
+@pytest.fixture
+def runner(image: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
+    # a log holds the command that masks the key, which no file of a job may
+    runner = Runner(image=image, folder=tmp_path, logs=tmp_path_factory.mktemp("logs"))
+    yield runner
+    remove_labelled_containers(runner.label)

@@ -1,0 +1,156 @@
+"""Starts the image with the command line that GitHub's runner uses for a container action (actions/runner v2.336)."""
+
+import os
+import subprocess
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.engine import LABEL, ROOT, docker, remember_output
+
+from admin_api_simulator.runner import parse_outputs, read_text, variable_of, with_defaults
+
+FOLDERS = {
+    "runner_temp": "/github/runner_temp",
+    "home": "/github/home",
+    "workflow": "/github/workflow",
+    "file_commands": "/github/file_commands",
+    "workspace": "/github/workspace",
+}
+FILE_COMMANDS = {
+    "GITHUB_OUTPUT": "set_output",
+    "GITHUB_STEP_SUMMARY": "step_summary",
+    "GITHUB_ENV": "set_env",
+    "GITHUB_PATH": "add_path",
+    "GITHUB_STATE": "save_state",
+}
+FIXED_VARIABLES = {
+    "HOME": "/github/home",
+    "GITHUB_WORKSPACE": "/github/workspace",
+    "GITHUB_REPOSITORY": "example/docs",
+    "GITHUB_RUN_ID": "1",
+    "GITHUB_SERVER_URL": "https://github.com",
+    "RUNNER_TEMP": "/github/runner_temp",
+    "RUNNER_OS": "Linux",
+}
+GRACE_SECONDS = 7.5
+"""What the runner allows between its SIGINT and its SIGTERM."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """A step that is over, as the runner sees it."""
+
+    exit_code: int
+    log: str
+    outputs: Mapping[str, str]
+    summary: str
+
+    @property
+    def errors(self) -> list[str]:
+        """The log's error annotations."""
+        return [line for line in self.log.splitlines() if line.startswith("::error")]
+
+
+class Step:
+    """A step that runs."""
+
+    def __init__(self, *, name: str, client: "subprocess.Popen[bytes]", log: Path, output: Path, summary: Path) -> None:
+        self.name = name
+        self._client = client
+        self._log = log
+        self._output = output
+        self._summary = summary
+
+    def log(self) -> str:
+        return remember_output(read_text(self._log))
+
+    def wait_for_log(self, text: str, *, timeout_seconds: float = 60) -> None:
+        deadline = time.monotonic() + timeout_seconds
+        while text not in self.log():
+            assert self._client.poll() is None, f"the step ended before its log said {text!r}:\n{self.log()}"
+            assert time.monotonic() < deadline, f"the log does not say {text!r}:\n{self.log()}"
+            time.sleep(0.05)
+
+    def signal(self, name: str) -> None:
+        docker("kill", f"--signal={name}", self.name)
+
+    def processes(self) -> str:
+        """Return the command lines of the step's processes."""
+        return docker("top", self.name, "-eo", "pid,args", "-ww")
+
+    def changed_files(self) -> list[str]:
+        """Return what the step has changed in its container's own file system."""
+        return docker("diff", self.name).splitlines()
+
+    def wait(self, *, timeout_seconds: float = 60) -> Ended:
+        try:
+            exit_code = self._client.wait(timeout_seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"the step still runs after {timeout_seconds} s:\n{self.log()}") from None
+        return Ended(
+            exit_code=exit_code,
+            log=self.log(),
+            outputs=parse_outputs(remember_output(read_text(self._output))),
+            summary=remember_output(read_text(self._summary)),
+        )
+
+
+class Runner:
+    """One job's folders, and the steps that run on them."""
+
+    def __init__(self, *, image: str, folder: Path, logs: Path) -> None:
+        self.label = f"{LABEL}={uuid.uuid4().hex[:12]}"
+        self._image = image
+        self._folder = folder
+        self._logs = logs
+        for name in FOLDERS:
+            (folder / name).mkdir()
+        self.workspace = folder / "workspace"
+        self.home = folder / "home"
+
+    def start(self, inputs: Mapping[str, str], *, env: Mapping[str, str] | None = None) -> Step:
+        """Start the action with these inputs and further variables of the workflow."""
+        step = uuid.uuid4().hex[:12]
+        files = {variable: f"{kind}_{step}" for variable, kind in FILE_COMMANDS.items()}
+        for file in files.values():
+            (self._folder / "file_commands" / file).touch()
+        variables = {
+            **(env or {}),
+            **_variables_of(inputs),
+            **{variable: f"/github/file_commands/{file}" for variable, file in files.items()},
+            **FIXED_VARIABLES,
+        }
+        mounts = [f"{self._folder / name}:{inside}" for name, inside in FOLDERS.items()]
+        log = self._logs / f"{step}.log"
+        with log.open("wb") as stream:
+            client = subprocess.Popen(
+                ["docker", "run", "--name", step, "--label", self.label, "--workdir", "/github/workspace", "--rm"]
+                # the runner too gives names only here, and the values to the docker client
+                + [argument for variable in variables for argument in ("-e", variable)]
+                + ["-e", "GITHUB_ACTIONS=true", "-e", "CI=true", "--network", "host"]
+                + [argument for mount in mounts for argument in ("-v", mount)]
+                + [self._image],
+                env={**os.environ, **variables},
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+            )
+        commands = self._folder / "file_commands"
+        return Step(
+            name=step,
+            client=client,
+            log=log,
+            output=commands / files["GITHUB_OUTPUT"],
+            summary=commands / files["GITHUB_STEP_SUMMARY"],
+        )
+
+    def run(self, inputs: Mapping[str, str], *, env: Mapping[str, str] | None = None) -> Ended:
+        """Run the action with these inputs to its end."""
+        return self.start(inputs, env=env).wait()
+
+
+def _variables_of(inputs: Mapping[str, str]) -> dict[str, str]:
+    return {variable_of(name): value for name, value in with_defaults(inputs, ROOT / "action.yml").items()}

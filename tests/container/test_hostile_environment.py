@@ -1,0 +1,82 @@
+"""All of a workflow's environment reaches the container; none of it may change what the action does."""
+
+import shutil
+
+import pytest
+from tests.container.runner import Ended, Runner
+from tests.keys import ADMIN_KEY
+
+from admin_api_simulator import Simulator
+
+pytestmark = pytest.mark.timeout(900)
+
+ASIDE = "raise SystemExit('a file of the workspace ran')\n"
+
+
+@pytest.mark.parametrize("module", ["requests.py", "sitecustomize.py", "docs_platform_action.py", "json.py"])
+def test_python_files_in_the_workspace_do_not_run(runner: Runner, platform: Simulator, module: str) -> None:
+    (runner.workspace / module).write_text(ASIDE)
+    (runner.workspace / "startup.py").write_text(ASIDE)
+    env = {
+        "PYTHONPATH": "/github/workspace",
+        "PYTHONSTARTUP": "/github/workspace/startup.py",
+        "PYTHONHOME": "/github/workspace",
+        "PYTHONINSPECT": "1",
+    }
+
+    ended = export(runner, platform, env)
+
+    assert ended.exit_code == 0, ended.log
+
+
+def test_credentials_in_netrc_do_not_replace_the_key(runner: Runner, platform: Simulator) -> None:
+    netrc = runner.home / ".netrc"
+    netrc.write_text("machine 127.0.0.1 login somebody password else\ndefault login somebody password else\n")
+    netrc.chmod(0o600)
+
+    ended = export(runner, platform, {"NETRC": "/github/home/.netrc"})
+
+    assert ended.exit_code == 0, ended.log
+    assert {request.headers.get("Authorization") for request in platform.requests} == {f"Bearer {platform.key}"}
+
+
+def test_a_proxy_is_not_asked_for_an_api_on_this_machine(runner: Runner, platform: Simulator) -> None:
+    nobody = "http://127.0.0.1:9"
+    env = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"), nobody)
+
+    ended = export(runner, platform, env)
+
+    assert ended.exit_code == 0, ended.log
+
+
+def test_certificate_settings_of_the_workflow_do_not_count(runner: Runner) -> None:
+    with Simulator(key=ADMIN_KEY, tls=True, export_seconds=0.3, host="127.0.0.1") as platform:
+        assert platform.ca_path is not None
+        shutil.copy(platform.ca_path, runner.workspace / "ca.pem")
+        nowhere = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR")
+
+        ended = export(runner, platform, dict.fromkeys(nowhere, "/nowhere/ca.pem"), {"ca-bundle": "ca.pem"})
+
+    assert ended.exit_code == 0, ended.log
+
+
+def test_an_untrusted_certificate_fails_and_the_message_names_the_way_out(runner: Runner) -> None:
+    with Simulator(key=ADMIN_KEY, tls=True, export_seconds=0.3, host="127.0.0.1") as platform:
+        ended = export(runner, platform, {})
+
+        assert platform.requests == []
+    assert ended.outputs["failureReason"] == "unavailable"
+    assert "ca-bundle" in ended.errors[0]
+
+
+def export(runner: Runner, platform: Simulator, env: dict[str, str], further: dict[str, str] | None = None) -> Ended:
+    return runner.run(
+        {
+            "base-url": platform.base_url,
+            "admin-key": platform.key,
+            "domain": "docs.example.com",
+            "poll-interval": "100ms",
+            **(further or {}),
+        },
+        env=env,
+    )

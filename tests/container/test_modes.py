@@ -1,0 +1,72 @@
+"""The built image does the action's work when it is started the way the runner starts it."""
+
+import pytest
+from tests.container.runner import Runner
+
+from admin_api_simulator import Simulator
+
+pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the image
+
+
+def test_export_hands_over_the_bundle_link(runner: Runner, platform: Simulator) -> None:
+    ended = runner.run(export_of("docs.example.com", platform))
+
+    assert ended.exit_code == 0, ended.log
+    assert ended.outputs["status"] == "completed"
+    assert ended.outputs["jobId"] in ended.log
+    assert ended.outputs["bundleUrl"].startswith("http://127.0.0.1:")
+    assert ended.outputs["pageCount"] == "12"
+    assert "docs.example.com" in ended.summary
+
+
+def test_agent_mode_hands_over_the_pull_request(runner: Runner, platform: Simulator) -> None:
+    inputs = {
+        "mode": "agent",
+        "base-url": platform.base_url,
+        "admin-key": platform.key,
+        "project-id": "demo-project",
+        "job-id": "agent-pull-request",
+        "poll-interval": "100ms",
+    }
+
+    ended = runner.run(inputs)
+
+    assert ended.exit_code == 0, ended.log
+    assert ended.outputs["status"] == "completed"
+    assert ended.outputs["prLink"].startswith("https://git.example.com/acme/docs/pull/")
+
+
+def test_a_failed_job_fails_the_step_with_one_annotation(runner: Runner, platform: Simulator) -> None:
+    ended = runner.run(export_of("failing.example.com", platform))
+
+    assert ended.exit_code == 1, ended.log
+    assert ended.outputs["failureReason"] == "job-failed"
+    assert ended.outputs["status"] == "failed"
+    assert "bundleUrl" not in ended.outputs
+    assert len(ended.errors) == 1
+    assert "failing.example.com" in ended.errors[0]
+
+
+def test_a_missing_input_is_told_before_any_request(runner: Runner, platform: Simulator) -> None:
+    ended = runner.run({"base-url": platform.base_url, "admin-key": platform.key})
+
+    assert ended.exit_code == 1, ended.log
+    assert ended.outputs["failureReason"] == "invalid-input"
+    assert platform.requests == []
+
+
+def test_the_key_is_in_the_log_only_where_it_is_masked(runner: Runner, platform: Simulator) -> None:
+    ended = runner.run(export_of("failing.example.com", platform))
+
+    told = [line for line in ended.log.splitlines() if platform.key in line]
+    assert told == [f"::add-mask::{platform.key}"]
+    assert ended.log.splitlines()[0] == told[0], "nothing comes before the mask"
+
+
+def export_of(domain: str, platform: Simulator) -> dict[str, str]:
+    return {
+        "base-url": platform.base_url,
+        "admin-key": platform.key,
+        "domain": domain,
+        "poll-interval": "100ms",
+    }

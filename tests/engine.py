@@ -1,0 +1,142 @@
+"""What the container and workflow tests share: the container engine, the action's image, act, and collected output."""
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, NoReturn
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LABEL = "docs-platform-action-tests"
+JOB_IMAGE = "act-job:latest"
+PUBLISHED = (
+    ".dockerignore",
+    "Dockerfile",
+    "LICENSE",
+    "README.md",
+    "action.yml",
+    "entrypoint.py",
+    "pyproject.toml",
+    "requirements",
+    "src",
+)
+"""What of the repository makes the action; simulator included, to see that it stays out of the image."""
+
+_listeners: list[Callable[[str], None]] = []
+
+
+def remember_output(text: str) -> str:
+    """Hand every text that a container or act gave to those who look at all of it; return it unchanged."""
+    for listener in _listeners:
+        listener(text)
+    return text
+
+
+def on_output(listener: Callable[[str], None]) -> None:
+    """Register who looks at all output."""
+    _listeners.append(listener)
+
+
+def need_engine(what: str) -> None:
+    """Skip where no container engine answers, or fail where one is required."""
+    if problem := _engine_problem():
+        _go_without(f"{what} need a container engine ({problem}). Start Docker or set DOCKER_HOST; `docker info` must succeed.")
+
+
+def need_act() -> str:
+    """Return act's path; skip where it is missing, or fail where it is required."""
+    beside = Path(sys.executable).with_name("act")
+    found = str(beside) if beside.exists() else shutil.which("act")
+    if found is None:
+        _go_without("Workflow tests need act, which `make .venv/installed` puts into the virtual environment.")
+    return found
+
+
+def docker(*arguments: str, timeout_seconds: float = 60, stdin: IO[bytes] | None = None) -> str:
+    """Run a docker command to its end and return what it printed; raise AssertionError with all of it if it fails."""
+    done = subprocess.run(
+        ["docker", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=timeout_seconds,
+        stdin=stdin or subprocess.DEVNULL,
+        check=False,
+    )
+    assert done.returncode == 0, f"docker {' '.join(arguments)}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def copy_action(target: Path) -> Path:
+    """Copy what is published of the action, as a fresh checkout has it."""
+    target.mkdir(parents=True, exist_ok=True)
+    for name in PUBLISHED:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, target / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+        else:
+            shutil.copy(ROOT / name, target / name)
+    return target
+
+
+def temporary_tag() -> str:
+    """Return an image's name that nobody else has."""
+    return f"docs-platform-action:test-{uuid.uuid4().hex[:12]}"
+
+
+def build_image(tag: str, context: Path | IO[bytes]) -> None:
+    """Build an image from a folder or from an archive."""
+    # the host's network: the only one that every engine which these tests may meet has
+    command = ["build", "--network=host", "--tag", tag]
+    if isinstance(context, Path):
+        docker(*command, str(context), timeout_seconds=600)
+    else:
+        docker(*command, "-", timeout_seconds=600, stdin=context)
+
+
+def remove_image(tag: str) -> None:
+    """Remove an image, if it is there."""
+    if docker("image", "ls", "--quiet", tag).strip():
+        docker("image", "rm", "--force", tag)
+
+
+def job_image() -> str:
+    """Return the image of act's jobs, built here where it is missing."""
+    if not docker("image", "ls", "--quiet", JOB_IMAGE).strip():
+        build_image(JOB_IMAGE, ROOT / "tests" / "workflow" / "job-image")
+    return JOB_IMAGE
+
+
+def remove_labelled_containers(label: str) -> None:
+    """Remove whatever is left of the containers that carry a label."""
+    if left := docker("ps", "--all", "--quiet", "--filter", f"label={label}").split():
+        docker("rm", "--force", "--volumes", *left)
+
+
+@functools.cache
+def _engine_problem() -> str | None:
+    if shutil.which("docker") is None:
+        return "there is no docker command"
+    try:
+        asked = subprocess.run(
+            ["docker", "version", "--format", "{{.Server.Version}}"],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return "the engine did not answer within 30 s"
+    if asked.returncode == 0:
+        return None
+    return (asked.stderr.strip() or "docker version failed").splitlines()[-1].rstrip(".")
+
+
+def _go_without(reason: str) -> NoReturn:
+    if os.environ.get("REQUIRE_ENGINE", "0") not in ("", "0"):
+        pytest.fail(f"REQUIRE_ENGINE is set. {reason}", pytrace=False)
+    pytest.skip(f"{reason} REQUIRE_ENGINE=1 makes this a failure.")

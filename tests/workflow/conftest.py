@@ -1,0 +1,42 @@
+"""act with the action in a repository, and a simulated platform."""
+
+from collections.abc import Iterator
+
+import pytest
+from tests.engine import need_act, need_engine, remember_output, remove_image, temporary_tag
+from tests.keys import ADMIN_KEY
+from tests.workflow.act import Act
+
+from admin_api_simulator import Simulator
+
+BUILT_BY_ACT = "act-dockeraction:latest"
+"""The name that act gives to the image of `uses: ./`."""
+
+
+def pytest_runtest_setup() -> None:
+    # here and not in a fixture, so that pytest's summary tells the reason once, not once a test
+    need_engine("Workflow tests")
+    need_act()
+
+
+@pytest.fixture(scope="session")
+def act(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Act]:
+    act = Act(program=need_act(), folder=tmp_path_factory.mktemp("act"))
+    tag = temporary_tag()
+    act.build_ahead(tag)
+    yield act
+    remove_image(BUILT_BY_ACT)
+    remove_image(tag)
+
+
+@pytest.fixture(scope="class")
+def platform() -> Iterator[Simulator]:
+    with Simulator(key=ADMIN_KEY, export_seconds=0.3, agent_seconds=0.3, pages=12, host="127.0.0.1") as platform:
+        yield platform
+
+
+@pytest.fixture(autouse=True)
+def _look_at_the_log(request: pytest.FixtureRequest) -> None:
+    # a run is older than the test that first looks at it
+    if "run" in request.fixturenames:
+        remember_output(request.getfixturevalue("run").log)
