@@ -28,6 +28,7 @@ from admin_api_simulator.wire import Service, Wire
 DEFAULT_KEY = "simulated-admin-key"
 LONGEST_LINE_BYTES = 1 << 20
 SHUTDOWN_SECONDS = 0.05
+TURNS_TO_CLOSE = 5  # an aborted transport, with TLS a nested one, closes its socket in later turns of the loop
 
 
 class Simulator:
@@ -254,6 +255,7 @@ class _Running:
     ) -> None:
         self._loop = asyncio.get_running_loop()
         runners = []
+        servers = []
         try:
             for listening, service in services:
                 server = web.Server(
@@ -266,13 +268,20 @@ class _Running:
                 runner = web.ServerRunner(server, shutdown_timeout=SHUTDOWN_SECONDS)
                 await runner.setup()
                 runners.append(runner)
+                servers.append(server)
                 await web.SockSite(runner, listening, ssl_context=ssl_context).start()
             self._ready.set()
             await self._stopping.wait()
         finally:
             self._ready.set()
+            transports = [connection.transport for server in servers for connection in server.connections]
             for runner in runners:
                 await runner.cleanup()
+            for transport in transports:
+                if transport is not None:
+                    transport.abort()  # what a client does not read is not waited for
+            for _ in range(TURNS_TO_CLOSE):
+                await asyncio.sleep(0)
 
 
 def _listen(host: str, ports: tuple[int, int]) -> tuple[socket.socket, socket.socket]:

@@ -54,7 +54,7 @@ def _start(settings: ExportSettings, api: AdminApi, record: JobRecord) -> str:
     record.starting = True
     try:
         started = api.start_export(settings.domain, settings.start_options)
-        record.job_id, record.status = started.job_id, started.status
+        record.job_id, record.status, record.started = started.job_id, started.status, True
     finally:
         record.starting = False
     return started.job_id

@@ -12,7 +12,8 @@ from .settings import AGENT
 class JobRecord:
     """One job of the run. What is `None` is not known, yet or at all.
 
-    `starting` holds while a start request is under way, so that a cancel can give its answer a moment. `began` and `ended` are
+    `starting` holds while a start request is under way, so that a cancel can give its answer a moment; `started` tells that this
+    run started the job. `began` and `ended` are
     on the clock's `monotonic`.
     """
 
@@ -27,6 +28,7 @@ class JobRecord:
     agent_job: AgentJob | None = None
     failure: ActionError | None = None
     starting: bool = False
+    started: bool = False
     began: float = 0.0
     ended: float | None = None
 

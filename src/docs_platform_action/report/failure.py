@@ -17,7 +17,8 @@ def failure_lines(record: JobRecord, error: ActionError) -> list[str]:
 
 def how_to_collect(record: JobRecord, error: ActionError) -> str:
     """Tell how a later run can pick up a job that goes on without this one."""
-    if not error.job_goes_on or record.job_id is None:
+    is_seen = record.started or record.status is not None
+    if not error.job_goes_on or record.job_id is None or not is_seen:
         return ""
     attach = f"`job-id: {record.job_id}`"
     if record.mode == EXPORT and record.status == _COMPLETED:
