@@ -6,6 +6,7 @@ handshake, the headers or the body.
 """
 
 import contextlib
+import os
 import socket
 import ssl
 import threading
@@ -35,7 +36,8 @@ class Guard:
     def adopt(self, sock: socket.socket) -> None:
         """Hold on to a socket of this exchange."""
         with self._lock:
-            self._sockets.append(sock.dup())
+            # not `sock.dup()`, which a TLS socket refuses: the connection below it is what gets shut down
+            self._sockets.append(socket.socket(fileno=os.dup(sock.fileno())))
             if self.expired:
                 self._shut_down()
 

@@ -1,0 +1,171 @@
+"""Runs the action's real entry point against a platform, and hands all that it leaves to the search for the key."""
+
+import json
+import re
+import signal
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from tests.engine import remember_output
+from tests.keys import ADMIN_KEY
+
+from admin_api_simulator import Simulator
+from admin_api_simulator.runner import ActionRun, StartedAction, start_action
+
+ENTRYPOINT = Path(__file__).parents[1] / "entrypoint.py"
+QUICK = {"poll-interval": "50ms", "outage-tolerance": "400ms"}
+"""Pauses that a test can wait for; a test of theirs sets its own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """A command that the runner would carry out; `properties` and `value` are decoded."""
+
+    name: str
+    properties: Mapping[str, str]
+    value: str
+
+
+def commands_in(text: str) -> list[Command]:
+    r"""Find the commands in a stream as the runner does, of any name.
+
+    Source: actions/runner, `ActionCommand.cs`: the new form at a line's start after white space, the old one anywhere in it.
+    Lines end at a lone `\r` too; here also where Python, more careful, sees a line's end.
+    """
+    found = []
+    for line in text.splitlines():
+        new = re.match(r"\s*::(?P<name>[^\s:]*)(?:\s+(?P<properties>.*?))?::(?P<value>.*)", line)
+        old = re.search(r"##\[(?P<name>[^\s\]]*)(?:\s+(?P<properties>[^\]]*))?\](?P<value>.*)", line)
+        match = new or old
+        if match is None:
+            continue
+        pairs = re.split(r"[,;]", match["properties"] or "")
+        properties = {name: _decoded(value) for name, equals, value in (pair.partition("=") for pair in pairs) if equals}
+        found.append(Command(name=match["name"], properties=properties, value=_decoded(match["value"])))
+    return found
+
+
+def _decoded(text: str) -> str:
+    for code, character in (("%2C", ","), ("%3A", ":"), ("%0D", "\r"), ("%0A", "\n"), ("%25", "%")):
+        text = text.replace(code, character)
+    return text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """How a run ended, as the runner and people see it."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+    outputs: Mapping[str, str]
+    summary: str
+
+    @property
+    def commands(self) -> list[Command]:
+        """What the runner would carry out, of either stream; but the mask of the key, which every run begins with."""
+        return [found for found in commands_in(self.stdout) + commands_in(self.stderr) if found.name != "add-mask"]
+
+    @property
+    def errors(self) -> list[str]:
+        """The messages of the error annotations."""
+        return [found.value for found in self.commands if found.name == "error"]
+
+    @property
+    def error(self) -> str:
+        """The message of the only error annotation."""
+        (message,) = self.errors
+        return message
+
+    @property
+    def warnings(self) -> list[str]:
+        """The messages of the warning annotations."""
+        return [found.value for found in self.commands if found.name == "warning"]
+
+    @property
+    def log(self) -> str:
+        """The lines that are no commands."""
+        return "".join(line + "\n" for line in self.stdout.splitlines() if not commands_in(line))
+
+    @property
+    def reason(self) -> str | None:
+        """The `failureReason`."""
+        return self.outputs.get("failureReason")
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """The only job in `results`."""
+        (row,) = json.loads(self.outputs["results"])
+        return dict(row)
+
+
+class Running:
+    """A run under way. Leaving `with` ends what is left of it."""
+
+    def __init__(self, started: StartedAction) -> None:
+        self._started = started
+        self.pid = started.pid
+
+    def wait_for(self, text: str) -> str:
+        """Wait for a line of the log that holds a text, and give the line."""
+        return self._started.wait_for_line(text)
+
+    def signal(self, *numbers: signal.Signals) -> None:
+        """Send signals, one right after the other."""
+        for number in numbers:
+            self._started.send_signal(number)
+
+    def end(self) -> Ended:
+        """Wait for the run's end."""
+        return _ended(self._started.collect())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self._started.__exit__(kind, error, traceback)
+
+
+class Action:
+    """The action in a workspace of its own."""
+
+    def __init__(self, workspace: Path) -> None:
+        self.workspace = workspace
+        self.python: Path | str = sys.executable
+        self.debug = False
+
+    def start(self, platform: Simulator | str, *, env: Mapping[str, str | None] | None = None, **inputs: str) -> Running:
+        """Start a run against a platform or a base URL; `poll_interval` is the input `poll-interval`.
+
+        `env` comes on top of the runner's; `None` there stands for an empty text, which the action takes as unset.
+        """
+        given = {"admin-key": ADMIN_KEY, **QUICK, **{name.replace("_", "-"): value for name, value in inputs.items()}}
+        given.setdefault("base-url", platform if isinstance(platform, str) else platform.base_url)
+        started = start_action(
+            given,
+            entrypoint=ENTRYPOINT,
+            workspace=self.workspace,
+            python=self.python,
+            env={name: value or "" for name, value in (env or {}).items()},
+            debug=self.debug,
+        )
+        return Running(started)
+
+    def run(self, platform: Simulator | str, *, env: Mapping[str, str | None] | None = None, **inputs: str) -> Ended:
+        """Run to the end."""
+        with self.start(platform, env=env, **inputs) as running:
+            return running.end()
+
+    def export(self, platform: Simulator | str, *, env: Mapping[str, str | None] | None = None, **inputs: str) -> Ended:
+        """Export `docs.example.com` to the end, or what the inputs say."""
+        return self.run(platform, env=env, **{"domain": "docs.example.com", **inputs})
+
+
+def _ended(run: ActionRun) -> Ended:
+    for text in (run.stdout, run.stderr, run.summary, *run.outputs.values()):
+        remember_output(text)
+    return Ended(exit_code=run.exit_code, stdout=run.stdout, stderr=run.stderr, outputs=run.outputs, summary=run.summary)

@@ -1,0 +1,41 @@
+"""A simulated platform, and the action's real entry point to run against it."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.action import Action
+from tests.keys import ADMIN_KEY
+
+from admin_api_simulator import Simulator
+from admin_api_simulator.contract import check_requests
+
+
+@pytest.fixture
+def make_platform() -> Iterator[Callable[..., Simulator]]:
+    """Start a platform with the simulator's options; what it was asked keeps to the API's description."""
+    with ExitStack() as stack:
+        platforms = []
+
+        def make(**options: Any) -> Simulator:
+            options = {"key": ADMIN_KEY, "export_seconds": 0.2, "agent_seconds": 0.2, "pages": 12, **options}
+            platforms.append(stack.enter_context(Simulator(**options)))
+            return platforms[-1]
+
+        yield make
+        for platform in platforms:
+            check_requests(platform.requests)
+
+
+@pytest.fixture
+def platform(make_platform: Callable[..., Simulator]) -> Simulator:
+    return make_platform()
+
+
+@pytest.fixture
+def action(tmp_path: Path) -> Action:
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    return Action(workspace)

@@ -1,0 +1,233 @@
+"""Export mode from the start request to the bundle link, on a platform that behaves."""
+
+import json
+import shutil
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import requests
+from tests.action import Action
+
+from admin_api_simulator import Fault, Simulator
+
+RESULT_KEYS = {
+    *("mode", "domain", "projectId", "jobId", "status", "bundleUrl", "expiresAt", "pageCount", "bundlePath", "bundleSize"),
+    *("bundleSha256", "sitePath", "valuesFile", "prLink", "repository", "ref", "model", "createdAt", "archivedAt"),
+    *("durationSeconds", "failureReason", "message"),
+}
+AWKWARD_JOB_IDS = ["a/b", "50%", "..", ".", "%2F", "v1?x#y", "ünï çödé", "a&b=c;d", "job:7", "../../v2/agent/p/job/j"]
+
+
+def queries_of(url: str) -> list[str]:
+    """Give the parts of a link's query that would open it."""
+    return [value for value in url.partition("?")[2].split("&") if len(value) > 20]
+
+
+def test_the_whole_loop_ends_with_a_link_that_opens_the_bundle(action: Action, platform: Simulator) -> None:
+    ended = action.export(platform)
+
+    assert (ended.exit_code, ended.stderr, ended.commands) == (0, "", [])
+    assert ended.outputs.keys() == {
+        *("jobId", "status", "bundleUrl", "expiresAt", "pageCount", "durationSeconds", "results"),
+    }
+    assert ended.outputs["status"] == "completed"
+    assert ended.outputs["pageCount"] == "12"
+    assert ended.outputs["durationSeconds"].isdigit()
+    assert requests.get(ended.outputs["bundleUrl"], timeout=10).content[:2] == b"\x1f\x8b"
+
+
+def test_results_holds_the_job_under_every_key(action: Action, platform: Simulator) -> None:
+    ended = action.export(platform)
+
+    result = ended.result
+    assert result.keys() == RESULT_KEYS
+    same = ("jobId", "status", "bundleUrl", "expiresAt")
+    assert {name: result[name] for name in same} == {name: ended.outputs[name] for name in same}
+    assert {name: result[name] for name in ("mode", "domain", "pageCount", "failureReason")} == {
+        "mode": "export",
+        "domain": "docs.example.com",
+        "pageCount": 12,
+        "failureReason": None,
+    }
+
+
+def test_the_log_and_the_summary_tell_the_way_without_what_opens_the_bundle(action: Action, platform: Simulator) -> None:
+    ended = action.export(platform)
+
+    url, job_id = ended.outputs["bundleUrl"], ended.outputs["jobId"]
+    lines = ended.log.splitlines()
+    assert lines[0] == "Static export of docs.example.com"
+    assert lines[1] == f"  Job {job_id} started. To attach to it later: job-id: {job_id}"
+    assert [line.split()[0] for line in lines[2:-1]][-1] == "completed"
+    assert lines[-1].startswith(f"  Bundle link ready: {url.partition('?')[0].removeprefix('http://')}, works until ")
+    assert "| Pages | 12 |" in ended.summary
+    assert len(queries_of(url)) > 3
+    for secret in queries_of(url):
+        assert secret not in ended.stdout + ended.summary
+
+
+def test_the_key_is_masked_before_anything_else(action: Action, platform: Simulator) -> None:
+    ended = action.export(platform)
+
+    assert ended.stdout.splitlines()[0] == f"::add-mask::{platform.key}"
+
+
+def test_without_waiting_the_job_is_started_and_collected_by_a_later_run(action: Action, platform: Simulator) -> None:
+    started = action.export(platform, wait="false")
+    assert (started.exit_code, platform.count("read_export")) == (0, 0)
+    assert started.outputs.keys() == {"jobId", "status", "durationSeconds", "results"}
+
+    collected = action.run(platform, job_id=started.outputs["jobId"])
+
+    assert collected.exit_code == 0
+    assert collected.outputs["jobId"] == started.outputs["jobId"]
+    assert collected.outputs["bundleUrl"]
+    assert platform.count("start_export") == 1
+
+
+def test_a_finished_job_gives_a_fresh_link_at_once(action: Action, platform: Simulator) -> None:
+    links = {action.run(platform, job_id="export-finished", timeout="1ms").outputs["bundleUrl"] for _ in range(2)}
+
+    assert len(links) == 2
+    assert (platform.count("start_export"), platform.count("read_export")) == (0, 2)
+
+
+def test_a_domain_beside_a_job_is_its_label(action: Action, platform: Simulator) -> None:
+    ended = action.export(platform, job_id="export-finished")
+
+    assert ended.result["domain"] == "docs.example.com"
+    assert ended.log.startswith("Static export of docs.example.com\n")
+    assert platform.count("start_export") == 0
+
+
+def test_any_job_id_of_the_platform_is_carried_through(action: Action, make_platform: Callable[..., Simulator]) -> None:
+    platform = make_platform(job_ids=AWKWARD_JOB_IDS, export_seconds=0)
+
+    ids = [action.export(platform).outputs["jobId"] for _ in AWKWARD_JOB_IDS]
+
+    assert ids == AWKWARD_JOB_IDS
+    assert {request.operation for request in platform.requests} == {"start_export", "read_export", "make_bundle"}
+
+
+@pytest.mark.parametrize("job_id", ["a/b", "..", "%2e%2E", "50% ünï"])
+def test_any_job_id_of_an_author_is_carried_through(action: Action, platform: Simulator, job_id: str) -> None:
+    platform.add_export_job(job_id)
+
+    ended = action.run(platform, job_id=job_id)
+
+    assert (ended.exit_code, ended.outputs["jobId"]) == (0, job_id)
+
+
+def test_start_options_go_beside_the_domain(action: Action, platform: Simulator) -> None:
+    options = {"version": "2024-06-01", "paths": ["/a", "/ü"], "deep": {"flag": True, "none": None}}
+
+    action.export(platform, start_options=json.dumps(options), wait="false")
+
+    (request,) = platform.requests
+    assert json.loads(request.body) == {**options, "domain": "docs.example.com"}
+
+
+def test_only_the_headers_that_the_api_needs_are_sent(action: Action, platform: Simulator) -> None:
+    action.export(platform)
+
+    common = {"Host", "Authorization", "Accept", "Accept-Encoding", "User-Agent"}
+    expected = {
+        "start_export": {*common, "Content-Length", "Content-Type"},
+        "read_export": common,
+        "make_bundle": {*common, "Content-Length"},
+    }
+    for request in platform.requests:
+        assert set(request.headers) == expected[request.operation]
+        assert request.headers["Authorization"] == f"Bearer {platform.key}"
+        assert request.headers["User-Agent"].startswith("docs-platform-action/")
+
+
+def test_progress_of_any_type_fails_no_run(action: Action, platform: Simulator) -> None:
+    types = ["57", "57 %", True, {"done": 3, "of": 5}, [1], -1, 101, 1e400, None]
+    turns = (Fault(json={"status": "running", "progress": progress, "pageCount": progress}) for progress in types)
+    platform.script("read_export", *turns)
+
+    ended = action.run(platform, job_id="export-finished")
+
+    assert (ended.exit_code, ended.outputs["pageCount"], ended.commands) == (0, "12", [])
+    assert platform.count("read_export") == len(types) + 1
+
+
+@pytest.mark.parametrize(
+    ("reported", "shown"),
+    [(1.0, "1"), (123456, "123456"), (0, "0"), ("412", None), (True, None), (1.5, None)],
+)
+def test_a_page_count_is_an_output_only_as_a_whole_number(
+    action: Action, platform: Simulator, reported: object, shown: str | None
+) -> None:
+    platform.override("read_export", {"status": "completed", "pageCount": reported})
+
+    ended = action.run(platform, job_id="export-finished")
+
+    assert (ended.exit_code, ended.outputs.get("pageCount")) == (0, shown)
+
+
+@pytest.mark.parametrize(
+    ("reported", "written"),
+    [
+        ({}, None),
+        ({"expiresAt": {"seconds": 5}}, None),
+        ({"expiresAt": 1900000000000}, "1900000000000"),
+        ({"expiresAt": "2030-01-01T00:00:00+02:00"}, "2030-01-01T00:00:00+02:00"),
+        ({"expiresAt": "next week"}, "next week"),
+    ],
+)
+def test_an_expiry_of_any_form_is_handed_on_as_written(
+    action: Action, platform: Simulator, reported: dict[str, Any], written: str | None
+) -> None:
+    platform.override("make_bundle", {"bundleUrl": "https://storage.example.com/b.tar.gz?signature=x", **reported})
+
+    ended = action.run(platform, job_id="export-finished")
+
+    assert (ended.exit_code, ended.outputs.get("expiresAt")) == (0, written)
+    assert ended.result["expiresAt"] == written
+
+
+def test_an_unknown_status_is_told_once_and_waited_through(action: Action, platform: Simulator) -> None:
+    turns = ["preparing", "preparing", "queued", "preparing", "finalising"]
+    platform.script("read_export", *(Fault(json={"status": status}) for status in turns))
+
+    ended = action.run(platform, job_id="export-finished")
+
+    assert ended.exit_code == 0
+    assert ended.log.count("'preparing', which is not known here") == 1
+    assert ended.log.count("'finalising', which is not known here") == 1
+    assert platform.count("read_export") == len(turns) + 1
+
+
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_the_base_url_may_hold_a_path(action: Action, make_platform: Callable[..., Simulator], slash: str) -> None:
+    platform = make_platform(base_path="/gateway/docs%20api")
+
+    ended = action.export(platform.base_url + slash)
+
+    assert ended.exit_code == 0
+    assert {request.path.startswith("/gateway/docs%20api/v1/") for request in platform.requests} == {True}
+
+
+def test_a_private_authority_is_trusted_through_ca_bundle(action: Action, make_platform: Callable[..., Simulator]) -> None:
+    platform = make_platform(tls=True)
+    shutil.copy(str(platform.ca_path), action.workspace / "ca.pem")
+
+    ended = action.export(platform, ca_bundle="ca.pem")
+
+    assert ended.exit_code == 0, ended.stdout
+    assert platform.base_url.startswith("https://")
+
+
+def test_an_untrusted_certificate_fails_at_once_and_names_ca_bundle(
+    action: Action, make_platform: Callable[..., Simulator]
+) -> None:
+    platform = make_platform(tls=True)
+
+    ended = action.export(platform, outage_tolerance="1h")
+
+    assert (ended.exit_code, ended.reason) == (1, "unavailable")
+    assert "`ca-bundle`" in ended.error
+    assert platform.requests == []
