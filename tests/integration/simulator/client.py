@@ -1,0 +1,65 @@
+"""What the simulator's tests share: a plain client of the API, and a raw one that sees every byte."""
+
+import socket
+import time
+from collections.abc import Callable, Mapping
+from urllib.parse import urlsplit
+
+import requests
+
+from admin_api_simulator import Simulator
+
+LONGEST_WAIT_SECONDS = 10.0
+
+
+def call(
+    platform: Simulator, method: str, path: str, *, json: object | None = None, headers: Mapping[str, str] | None = None
+) -> requests.Response:
+    """Make one API request with the right key, on a connection of its own."""
+    given = {"Authorization": f"Bearer {platform.key}", **(headers or {})}
+    return requests.request(
+        method, platform.base_url + path, json=json, headers=given, timeout=LONGEST_WAIT_SECONDS, allow_redirects=False
+    )
+
+
+def start_export(platform: Simulator, domain: str = "docs.example.com") -> str:
+    """Start an export and return its job id."""
+    answer = call(platform, "POST", "/v1/static-export/jobs", json={"domain": domain})
+    assert answer.status_code == 202
+    return str(answer.json()["jobId"])
+
+
+def bundle_url(platform: Simulator, job_id: str = "export-finished") -> str:
+    """Return a fresh link to a finished job's bundle."""
+    answer = call(platform, "POST", f"/v1/static-export/jobs/{job_id}/bundle")
+    assert answer.status_code == 200
+    return str(answer.json()["bundleUrl"])
+
+
+def raw_exchange(platform: Simulator, target: str, *, method: str = "GET") -> bytes:
+    """Send a request whose target goes over the wire as it is, and return all that comes until the end."""
+    address = urlsplit(platform.base_url)
+    assert address.hostname
+    assert address.port
+    with socket.create_connection((address.hostname, address.port), timeout=LONGEST_WAIT_SECONDS) as connection:
+        connection.sendall(
+            f"{method} {target} HTTP/1.1\r\nHost: {address.netloc}\r\nAuthorization: Bearer {platform.key}\r\n"
+            "Content-Length: 0\r\nConnection: close\r\n\r\n".encode()
+        )
+        received = b""
+        while part := connection.recv(65536):
+            received += part
+        return received
+
+
+def eventually(told: Callable[[], str], expected: str) -> list[str]:
+    """Ask until the answer is the expected one; return the different answers on the way."""
+    deadline = time.monotonic() + LONGEST_WAIT_SECONDS
+    seen: list[str] = []
+    while not seen or seen[-1] != expected:
+        assert time.monotonic() < deadline, f"never {expected}, but {seen}"
+        word = told()
+        if not seen or seen[-1] != word:
+            seen.append(word)
+        time.sleep(0.005)
+    return seen

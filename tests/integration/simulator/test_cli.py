@@ -1,0 +1,109 @@
+"""The simulator as a program."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import requests
+
+ENDINGS = [signal.SIGTERM, signal.SIGINT]
+
+
+@contextmanager
+def program(*arguments: str) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    command = [sys.executable, "-m", "admin_api_simulator", "--port", "0", "--storage-port", "0", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            banner = ""
+            for line in process.stdout:
+                banner += line
+                if line.startswith("Ctrl-C"):
+                    break
+            yield process, banner
+        finally:
+            process.kill()
+
+
+def address_in(banner: str) -> str:
+    return banner.splitlines()[0].split()[-1]
+
+
+def job(address: str, key: str = "simulated-admin-key") -> requests.Response:
+    headers = {"Authorization": f"Bearer {key}"}
+    return requests.get(f"{address}/v1/static-export/jobs/export-finished", headers=headers, timeout=10)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_it_prints_its_address_serves_and_ends_on_a_signal(ending: signal.Signals) -> None:
+    with program("--key", "mine", "--base-path", "/api") as (process, banner):
+        address = address_in(banner)
+        answer = job(address, "mine")
+        process.send_signal(ending)
+        _, errors = process.communicate(timeout=20)
+
+    assert banner.startswith("The simulated platform serves at http://127.0.0.1:")
+    assert address.endswith("/api")
+    assert answer.status_code == 200
+    for word in ("Storage:", "mine", "failing.", "no-plan.", "unknown.", "export-finished", "agent-archived"):
+        assert word in banner
+    assert (process.returncode, errors) == (0, "")
+
+
+def test_a_scenario_file_plants_faults(tmp_path: Path) -> None:
+    scenario = tmp_path / "scenario.json"
+    scenario.write_text(json.dumps({"read_export": [{"status": 503, "headers": {"Retry-After": "1"}}, None]}))
+
+    with program("--scenario", str(scenario)) as (_, banner):
+        address = address_in(banner)
+
+        assert [job(address).status_code for _ in range(3)] == [503, 200, 200]
+
+
+def test_a_scenario_that_is_not_right_is_told(tmp_path: Path) -> None:
+    scenario = tmp_path / "scenario.json"
+    scenario.write_text('{"read_export": [{"stauts": 503}]}')
+
+    with program("--scenario", str(scenario)) as (process, _):
+        _, errors = process.communicate(timeout=20)
+
+    assert process.returncode == 2
+    assert "read_export[0].stauts is unknown" in errors
+    assert "Traceback" not in errors
+
+
+def test_a_port_that_is_taken_is_told() -> None:
+    with program() as (_, banner):
+        taken = address_in(banner).rpartition(":")[2]
+        with program("--port", taken) as (second, _):
+            _, errors = second.communicate(timeout=20)
+
+    assert second.returncode == 2
+    assert "The simulator cannot start" in errors
+
+
+def test_with_tls_it_prints_where_the_authority_is(tmp_path: Path) -> None:
+    wanted = tmp_path / "ca.pem"
+
+    with program("--tls", "--ca-file", str(wanted)) as (process, banner):
+        assert address_in(banner).startswith("https://")
+        assert wanted.exists()
+        process.terminate()
+        process.communicate(timeout=20)
+
+    assert str(wanted) in banner
+    assert not wanted.exists()
+
+
+@pytest.mark.parametrize("arguments", [("--port", "70000"), ("--queue-share", "2"), ("--pages", "0"), ("--export-seconds", "-1")])
+def test_options_out_of_range_are_refused(arguments: tuple[str, str]) -> None:
+    with program(*arguments) as (process, _):
+        _, errors = process.communicate(timeout=20)
+
+    assert process.returncode == 2
+    assert arguments[0] in errors

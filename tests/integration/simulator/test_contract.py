@@ -1,0 +1,62 @@
+"""The simulator keeps to the OpenAPI description, also against requests that nobody would write by hand."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema
+import pytest
+import requests
+import schemathesis
+from hypothesis import HealthCheck, settings
+
+from admin_api_simulator import Simulator
+from admin_api_simulator.contract import DESCRIPTION, description
+
+schema = schemathesis.openapi.from_path(DESCRIPTION)
+
+
+@pytest.fixture(scope="module")
+def platform() -> Iterator[Simulator]:
+    with Simulator(export_seconds=0.0, agent_seconds=0.0, pages=2) as running:
+        running.add_export_job("0")
+        running.add_agent_job("0", project_id="0")
+        yield running
+
+
+@schema.parametrize()
+@settings(
+    max_examples=40,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
+)
+def test_every_answer_is_as_described(case: schemathesis.Case[Any], platform: Simulator) -> None:
+    case.call_and_validate(base_url=platform.base_url, headers={"Authorization": f"Bearer {platform.key}"})
+
+
+@pytest.mark.parametrize(
+    ("operation", "path", "method"),
+    [
+        ("StartedExport", "/v1/static-export/jobs", "POST"),
+        ("ExportJob", "/v1/static-export/jobs/export-finished", "GET"),
+        ("ExportJob", "/v1/static-export/jobs/export-failed", "GET"),
+        ("Bundle", "/v1/static-export/jobs/export-finished/bundle", "POST"),
+        ("AgentJob", "/v2/agent/demo-project/job/agent-pull-request", "GET"),
+        ("AgentJob", "/v2/agent/demo-project/job/agent-no-change", "GET"),
+        ("AgentJob", "/v2/agent/demo-project/job/agent-archived", "GET"),
+        ("AgentJob", "/v2/agent/demo-project/job/agent-failed", "GET"),
+    ],
+)
+def test_a_good_answer_has_the_described_fields(operation: str, path: str, method: str, platform: Simulator) -> None:
+    body = {"domain": "docs.example.com"} if path.endswith("/jobs") else None
+    answer = requests.request(
+        method, platform.base_url + path, json=body, headers={"Authorization": f"Bearer {platform.key}"}, timeout=10
+    )
+
+    assert 200 <= answer.status_code < 300
+    jsonschema.validate(
+        answer.json(),
+        {"$ref": f"#/components/schemas/{operation}", "components": description()["components"]},
+        format_checker=jsonschema.FormatChecker(),
+    )

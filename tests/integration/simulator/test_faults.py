@@ -1,0 +1,209 @@
+"""Each kind of fault as a client meets it, and a simulator that stops in the middle of them."""
+
+import socket
+import threading
+import time
+
+import pytest
+import requests
+from tests.integration.simulator.client import bundle_url, call, eventually, raw_exchange
+
+from admin_api_simulator import Fault, Simulator
+
+PATH = "/v1/static-export/jobs/export-finished"
+
+
+def test_turns_come_in_order_and_then_all_is_normal(platform: Simulator) -> None:
+    platform.script("read_export", Fault(status=503, headers={"Retry-After": "1"}), None, Fault(status=500))
+
+    answers = [call(platform, "GET", PATH) for _ in range(4)]
+
+    assert [answer.status_code for answer in answers] == [503, 200, 500, 200]
+    assert answers[0].headers["Retry-After"] == "1"
+    assert answers[0].json() == {"error": "Service Unavailable"}
+    assert [request.status for request in platform.requests] == [503, 200, 500, 200]
+
+
+def test_each_operation_has_turns_of_its_own(platform: Simulator) -> None:
+    platform.script("make_bundle", Fault(status=500))
+
+    assert call(platform, "GET", PATH).status_code == 200
+    assert call(platform, "POST", f"{PATH}/bundle").status_code == 500
+
+
+def test_a_fault_can_be_there_forever(platform: Simulator) -> None:
+    platform.script_forever("read_export", Fault(status=502), after=[None])
+
+    assert [call(platform, "GET", PATH).status_code for _ in range(3)] == [200, 502, 502]
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "text"),
+    [
+        (Fault(status=429, body="slow down"), 429, "slow down"),
+        (Fault(body="<html>"), 200, "<html>"),
+        (Fault(body=b"\xff", headers={"Content-Type": "text/plain; charset=latin-1"}), 200, "ÿ"),
+        (Fault(status=400, json={"error": "no"}), 400, '{"error": "no"}'),
+        (Fault(json=[]), 200, "[]"),
+        (Fault(status=204), 204, ""),
+    ],
+)
+def test_a_fault_answers_for_the_operation(fault: Fault, status: int, text: str, platform: Simulator) -> None:
+    platform.script("read_export", fault)
+
+    answer = call(platform, "GET", PATH)
+
+    assert (answer.status_code, answer.text) == (status, text)
+
+
+def test_a_fault_may_have_words_of_its_own(platform: Simulator) -> None:
+    platform.script("read_export", Fault(status=520, reason="Web Server Is Unwell"))
+
+    assert call(platform, "GET", PATH).reason == "Web Server Is Unwell"
+
+
+def test_a_redirect(platform: Simulator) -> None:
+    platform.script("read_export", Fault(status=307, headers={"Location": "https://elsewhere.example.com/"}))
+
+    answer = call(platform, "GET", PATH)
+
+    assert (answer.status_code, answer.headers["Location"]) == (307, "https://elsewhere.example.com/")
+
+
+def test_headers_alone_come_on_top_of_the_normal_answer(platform: Simulator) -> None:
+    platform.script("read_export", Fault(headers={"content-type": "text/html"}))
+
+    answer = call(platform, "GET", PATH)
+
+    assert (answer.status_code, answer.headers["Content-Type"]) == (200, "text/html")
+    assert answer.json()["status"] == "completed"
+
+
+def test_a_length_that_is_not_true(platform: Simulator) -> None:
+    platform.script("read_export", Fault(headers={"Content-Length": "100000"}))
+
+    with pytest.raises(requests.exceptions.ChunkedEncodingError):
+        call(platform, "GET", PATH)
+
+
+def test_a_cut_before_the_answer(platform: Simulator) -> None:
+    platform.script("read_export", Fault(cut="before_answer"))
+
+    assert raw_exchange(platform, PATH) == b""
+    assert platform.requests[0].status is None
+
+
+def test_a_cut_in_the_headers(platform: Simulator) -> None:
+    platform.script("read_export", Fault(cut="in_headers"))
+
+    received = raw_exchange(platform, PATH)
+
+    assert received.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert b"\r\n\r\n" not in received
+
+
+def test_a_cut_in_the_body(platform: Simulator) -> None:
+    platform.script("read_export", Fault(cut="in_body"), Fault(cut="in_body", cut_after_bytes=3))
+
+    halved, three = (raw_exchange(platform, PATH).partition(b"\r\n\r\n") for _ in range(2))
+
+    assert f"Content-Length: {2 * len(halved[2])}".encode() in halved[0] or len(halved[2]) > 3
+    assert len(three[2]) == 3
+
+
+def test_a_download_cut_in_the_body_goes_on_with_a_range(platform: Simulator) -> None:
+    whole = requests.get(bundle_url(platform), timeout=10).content
+    platform.script("download", Fault(cut="in_body", cut_after_bytes=100))
+    url = bundle_url(platform)
+
+    with pytest.raises(requests.exceptions.ChunkedEncodingError):
+        requests.get(url, timeout=10)
+    rest = requests.get(url, headers={"Range": "bytes=100-"}, timeout=10)
+
+    assert rest.status_code == 206
+    assert rest.content == whole[100:]
+
+
+def test_raw_bytes_go_out_as_they_are(platform: Simulator) -> None:
+    platform.script("read_export", Fault(raw=b"\x00SSH-2.0-x\r\n"))
+
+    assert raw_exchange(platform, PATH) == b"\x00SSH-2.0-x\r\n"
+
+
+def test_a_dripped_answer_comes_in_single_bytes(platform: Simulator) -> None:
+    platform.script("read_export", Fault(drip_seconds=0.0001))
+
+    answer = call(platform, "GET", PATH)
+
+    assert answer.json()["status"] == "completed"
+    assert answer.headers["Connection"] == "close"
+
+
+def test_a_delayed_answer_is_the_normal_one(platform: Simulator) -> None:
+    platform.script("read_export", Fault(delay_seconds=0.05))
+
+    with pytest.raises(requests.exceptions.ReadTimeout):
+        requests.get(platform.base_url + PATH, timeout=0.02)
+    assert call(platform, "GET", PATH).status_code == 200
+
+
+@pytest.mark.parametrize(("processed", "jobs"), [(False, 0), (True, 1)])
+def test_a_start_may_be_carried_out_though_its_answer_is_lost(processed: bool, jobs: int) -> None:
+    with Simulator(job_ids=["lost"], export_seconds=0) as platform:
+        platform.script("start_export", Fault(cut="before_answer", processed=processed))
+
+        with pytest.raises(requests.exceptions.ConnectionError):
+            call(platform, "POST", "/v1/static-export/jobs", json={"domain": "docs.example.com"})
+
+        assert call(platform, "GET", "/v1/static-export/jobs/lost").status_code == (200 if jobs else 404)
+
+
+def test_an_unknown_operation_cannot_be_scripted(platform: Simulator) -> None:
+    with pytest.raises(ValueError, match="unknown operation 'reed_export'"):
+        platform.script("reed_export", None)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="put_bundle"):
+        platform.override("download", {})
+
+
+@pytest.mark.parametrize("fault", [Fault(delay_seconds=3600), Fault(drip_seconds=3600), Fault(drip_seconds=0.001)])
+def test_stopping_waits_for_no_fault(fault: Fault) -> None:
+    platform = Simulator().start()
+    platform.script_forever("read_export", fault)
+    host, port = platform.base_url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        connection.sendall(f"GET {PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {platform.key}\r\n\r\n".encode())
+        eventually(lambda: str(platform.count("read_export")), "1")
+
+        stopper = threading.Thread(target=platform.stop)
+        stopper.start()
+        stopper.join(timeout=10)
+
+        assert not stopper.is_alive()
+        while connection.recv(65536):
+            pass
+
+
+def test_stopping_closes_idle_connections(platform: Simulator) -> None:
+    with requests.Session() as session:
+        session.get(platform.base_url + PATH, timeout=10)
+        platform.stop()
+        platform.stop()
+
+        with pytest.raises(requests.exceptions.ConnectionError):
+            session.get(platform.base_url + PATH, timeout=10)
+
+
+def test_a_client_that_leaves_disturbs_nobody(platform: Simulator) -> None:
+    platform.script("read_export", Fault(drip_seconds=0.05))
+    with pytest.raises(requests.exceptions.ReadTimeout):
+        requests.get(platform.base_url + PATH, timeout=0.02, headers={"Authorization": f"Bearer {platform.key}"})
+    time.sleep(0.1)
+
+    assert call(platform, "GET", PATH).status_code == 200
+
+
+def test_a_simulator_starts_once(platform: Simulator) -> None:
+    with pytest.raises(RuntimeError, match="running already"):
+        platform.start()
+    with pytest.raises(RuntimeError, match="not been started"):
+        _ = Simulator().base_url

@@ -1,0 +1,162 @@
+"""The object storage behind the presigned links."""
+
+import time
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+from tests.integration.simulator.client import bundle_url
+
+from admin_api_simulator import Simulator
+
+
+def get(url: str, **headers: str) -> requests.Response:
+    return requests.get(url, headers={name.replace("_", "-"): text for name, text in headers.items()}, timeout=10)
+
+
+def test_a_link_gets_the_whole_bundle(platform: Simulator) -> None:
+    answer = get(bundle_url(platform))
+
+    assert answer.status_code == 200
+    assert answer.headers["Accept-Ranges"] == "bytes"
+    assert answer.headers["Content-Type"] == "application/gzip"
+    assert int(answer.headers["Content-Length"]) == len(answer.content)
+    assert answer.headers["ETag"].startswith('"')
+    assert "bundle.tar.gz" in answer.headers["Content-Disposition"]
+
+
+def test_the_storage_is_on_another_port(platform: Simulator) -> None:
+    assert bundle_url(platform).startswith(f"{platform.storage_url}/")
+    assert urlsplit(platform.storage_url).port != urlsplit(platform.base_url).port
+
+
+def test_the_bytes_of_a_job_stay_the_same(platform: Simulator) -> None:
+    assert get(bundle_url(platform)).content == get(bundle_url(platform)).content
+
+
+def test_an_expired_link_is_refused() -> None:
+    with Simulator(link_seconds=0.05) as platform:
+        url = bundle_url(platform)
+        time.sleep(0.06)
+
+        answer = get(url)
+
+    assert answer.status_code == 403
+    assert "<Code>AccessDenied</Code><Message>Request has expired</Message>" in answer.text
+    assert answer.headers["Content-Type"] == "application/xml"
+
+
+def test_a_revoked_link_is_refused_and_a_fresh_one_works(platform: Simulator) -> None:
+    url = bundle_url(platform)
+    platform.revoke_links()
+
+    assert get(url).status_code == 400
+    assert "<Code>ExpiredToken</Code>" in get(url).text
+    assert get(bundle_url(platform)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ("X-Amz-Expires=3600", "X-Amz-Expires=7200", "SignatureDoesNotMatch"),
+        ("/exports/export-finished/", "/exports/export-failed/", "SignatureDoesNotMatch"),
+        ("X-Amz-Signature=", "X-Amz-Signature=0", "SignatureDoesNotMatch"),
+        ("X-Amz-Security-Token=session", "X-Amz-Security-Token=other", "SignatureDoesNotMatch"),
+        ("X-Amz-Signature=", "X-Amz-Other=", "AccessDenied"),
+        ("X-Amz-Date=", "X-Amz-Date=x", "AccessDenied"),
+    ],
+)
+def test_a_changed_link_is_refused(old: str, new: str, code: str, platform: Simulator) -> None:
+    url = bundle_url(platform)
+    assert old in url
+
+    answer = get(url.replace(old, new))
+
+    assert answer.status_code == 403
+    assert f"<Code>{code}</Code>" in answer.text
+
+
+def test_a_link_whose_comma_was_encoded_on_the_way_still_works(platform: Simulator) -> None:
+    assert get(bundle_url(platform).replace(",", "%2C")).status_code == 200
+
+
+def test_a_bundle_that_was_deleted_is_no_such_key(platform: Simulator) -> None:
+    url = bundle_url(platform)
+    platform.delete_bundle("export-finished")
+
+    answer = get(url)
+
+    assert answer.status_code == 404
+    assert "<Code>NoSuchKey</Code>" in answer.text
+    assert get(bundle_url(platform)).status_code == 200
+
+
+def test_an_authorization_header_beside_the_signature_is_refused(platform: Simulator) -> None:
+    answer = get(bundle_url(platform), Authorization="Bearer key")
+
+    assert answer.status_code == 400
+    assert "<Code>InvalidArgument</Code>" in answer.text
+
+
+def test_only_get_is_signed(platform: Simulator) -> None:
+    assert requests.head(bundle_url(platform), timeout=10).status_code == 403
+    assert requests.post(bundle_url(platform), timeout=10).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("asked", "start", "end"),
+    [("bytes=10-", 10, None), ("bytes=10-19", 10, 20), ("bytes=-7", -7, None), ("bytes=0-999999", 0, None)],
+)
+def test_a_range_gets_its_part(asked: str, start: int, end: int | None, platform: Simulator) -> None:
+    whole = get(bundle_url(platform)).content
+
+    answer = get(bundle_url(platform), Range=asked)
+
+    assert answer.status_code == 206
+    assert answer.content == whole[start:end]
+    assert answer.headers["Content-Range"].endswith(f"/{len(whole)}")
+
+
+@pytest.mark.parametrize("asked", ["bytes=5-1", "bytes=a-b", "lines=1-2", "bytes=0-1,4-5", "bytes=-"])
+def test_a_range_that_makes_no_sense_is_ignored(asked: str, platform: Simulator) -> None:
+    assert get(bundle_url(platform), Range=asked).status_code == 200
+
+
+def test_a_range_from_the_very_end_cannot_be_satisfied(platform: Simulator) -> None:
+    size = len(get(bundle_url(platform)).content)
+
+    answer = get(bundle_url(platform), Range=f"bytes={size}-")
+
+    assert answer.status_code == 416
+    assert answer.headers["Content-Range"] == f"bytes */{size}"
+    assert "<Code>InvalidRange</Code>" in answer.text
+
+
+def test_if_range_goes_on_with_the_same_bundle_and_starts_over_with_another(platform: Simulator) -> None:
+    etag = get(bundle_url(platform)).headers["ETag"]
+
+    same = get(bundle_url(platform), Range="bytes=5-", If_Range=etag)
+    platform.put_bundle("export-finished", b"another bundle")
+    other = get(bundle_url(platform), Range="bytes=5-", If_Range=etag)
+
+    assert same.status_code == 206
+    assert (other.status_code, other.content) == (200, b"another bundle")
+
+
+def test_bundles_can_be_large() -> None:
+    with Simulator(asset_bytes=300_000) as large:
+        assert len(get(bundle_url(large)).content) > 300_000
+
+
+def test_other_bytes_can_be_served_as_a_bundle(platform: Simulator) -> None:
+    platform.add_export_job("odd", bundle=b"no archive")
+
+    assert get(bundle_url(platform, "odd")).content == b"no archive"
+    with pytest.raises(KeyError):
+        platform.put_bundle("nowhere", b"")
+
+
+def test_downloads_are_recorded_apart_from_the_api(platform: Simulator) -> None:
+    get(bundle_url(platform))
+
+    assert [request.operation for request in platform.requests] == ["make_bundle", "download"]
