@@ -1,12 +1,15 @@
 """Faults from a JSON file: `{"read_export": [null, {"status": 503, "headers": {"Retry-After": "1"}}]}`."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from admin_api_simulator.faults import CUTS, OPERATIONS, Fault, Operation, is_operation
+
+TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a header's name, RFC 9110, section 5.1
 
 
 class ScenarioError(ValueError):
@@ -92,7 +95,7 @@ def _text(value: object) -> str:
 
 
 def _headers(value: object) -> str:
-    good = isinstance(value, dict) and not any(_one_line(text) for text in value.values())
+    good = isinstance(value, dict) and all(TOKEN.fullmatch(name) and not _one_line(text) for name, text in value.items())
     return "" if good else "an object of headers, each one line of text"
 
 

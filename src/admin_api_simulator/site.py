@@ -19,7 +19,7 @@ MODIFIED_DATE = (2024, 1, 1, 0, 0, 0)
 def site_files(*, domain: str, pages: int, asset_bytes: int = 0) -> dict[str, bytes]:
     """Return the site's files by their path: the pages, style, script, sitemap and an incompressible asset if asked for."""
     paths = ["index.html", *(f"guides/page-{number}/index.html" for number in range(2, pages + 1))]
-    files = {path: _page(domain=domain, number=number).encode() for number, path in enumerate(paths, start=1)}
+    files = {path: _page(domain=domain, number=number, pages=pages).encode() for number, path in enumerate(paths, start=1)}
     files["assets/site.css"] = STYLE.encode()
     files["assets/site.js"] = SCRIPT.encode()
     files["sitemap.xml"] = _sitemap(domain=domain, paths=paths).encode()
@@ -33,15 +33,15 @@ def build_archive(files: dict[str, bytes], kind: ArchiveKind) -> bytes:
     return _zip(files) if kind == "zip" else _tar_gz(files)
 
 
-def _page(*, domain: str, number: int) -> str:
+def _page(*, domain: str, number: int, pages: int) -> str:
     root = "" if number == 1 else "../../"
     name = html.escape(domain)
     title = f"Welcome to {name}" if number == 1 else f"Guide {number}"
-    following = f"{root}guides/page-{number + 1}/index.html"
+    following = f'<a href="{root}guides/page-{number + 1}/index.html">Next</a>' if number < pages else ""
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n'
         f'<link rel="stylesheet" href="{root}assets/site.css">\n<script src="{root}assets/site.js" defer></script>\n'
-        f'</head>\n<body>\n<nav><a href="{root}index.html">Home</a><a href="{following}">Next</a></nav>\n'
+        f'</head>\n<body>\n<nav><a href="{root}index.html">Home</a>{following}</nav>\n'
         f"<h1>{title}</h1>\n<p>Page {number} of the documentation at {name}.</p>\n</body>\n</html>\n"
     )
 

@@ -1,0 +1,69 @@
+"""What a fault makes of a normal answer, and the order of turns."""
+
+import pytest
+
+from admin_api_simulator.answers import Answer, json_answer
+from admin_api_simulator.faults import Fault, FaultScript
+
+NORMAL = json_answer({"status": "running"}, status=200, headers={"X-Request-Id": "1"})
+
+
+@pytest.mark.parametrize(
+    ("fault", "runs"),
+    [
+        (Fault(), True),
+        (Fault(delay_seconds=1), True),
+        (Fault(cut="in_body"), True),
+        (Fault(headers={"A": "b"}), True),
+        (Fault(status=500), False),
+        (Fault(body=""), False),
+        (Fault(json={}), False),
+        (Fault(raw=b""), False),
+        (Fault(cut="before_answer"), False),
+        (Fault(cut="before_answer", processed=True), True),
+        (Fault(status=500, processed=True), True),
+    ],
+)
+def test_an_operation_runs_unless_the_fault_stands_in_for_it(fault: Fault, runs: bool) -> None:
+    assert fault.runs_operation is runs
+
+
+def test_a_fault_without_an_answer_of_its_own_leaves_the_normal_one() -> None:
+    shaped = Fault(drip_seconds=1, headers={"content-TYPE": "text/html"}).shape(NORMAL)
+
+    assert (shaped.status, shaped.body) == (200, NORMAL.body)
+    assert dict(shaped.headers) == {"X-Request-Id": "1", "content-TYPE": "text/html"}
+
+
+def test_an_error_status_gets_the_apis_error_object() -> None:
+    assert Fault(status=503).shape(None).body == b'{"error": "Service Unavailable"}'
+    assert Fault(status=599, reason="Odd").shape(None).body == b'{"error": "Odd"}'
+    assert Fault(status=302).shape(None).body == b""
+
+
+@pytest.mark.parametrize(
+    "fault", [Fault(raw=b"x"), Fault(cut="in_body"), Fault(drip_seconds=1), Fault(headers={"content-length": "9"})]
+)
+def test_what_breaks_http_is_written_by_hand(fault: Fault) -> None:
+    assert fault.by_hand
+    assert not Fault(status=500, delay_seconds=1).by_hand
+
+
+def test_an_answer_by_hand_closes_and_tells_its_length_unless_told_otherwise() -> None:
+    assert Answer(status=299, body=b"ab").to_bytes() == b"HTTP/1.1 299 \r\nContent-Length: 2\r\nConnection: close\r\n\r\nab"
+    assert Answer(headers={"content-length": "9", "connection": "x"}).to_bytes() == (
+        b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\nconnection: x\r\n\r\n"
+    )
+
+
+def test_a_new_plan_takes_the_place_of_the_old_one() -> None:
+    one, two, three = Fault(status=501), Fault(status=502), Fault(status=503)
+    script = FaultScript()
+
+    script.plan("download", [one, one], then=one)
+    first = script.next_turn("download")
+    script.plan("download", [None, two], then=three)
+    rest = [script.next_turn("download") for _ in range(4)]
+
+    assert [first, *rest] == [one, None, two, three, three]
+    assert script.next_turn("read_export") is None

@@ -1,0 +1,128 @@
+"""How jobs age, with a clock that is turned by hand."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import pytest
+
+from admin_api_simulator.clock import Clock
+from admin_api_simulator.jobs import JobStore, first_label
+
+
+@dataclass
+class Hand:
+    seconds: float = 100.0
+
+    def clock(self) -> Clock:
+        return Clock(monotonic=lambda: self.seconds, now=lambda: datetime(2024, 6, 1, 12, tzinfo=UTC))
+
+
+def store(hand: Hand, *, job_ids: tuple[str, ...] = (), awkward_ids: bool = False) -> JobStore:
+    return JobStore(
+        clock=hand.clock(),
+        export_seconds=10.0,
+        queue_share=0.2,
+        agent_seconds=5.0,
+        pages=100,
+        job_ids=job_ids,
+        awkward_ids=awkward_ids,
+    )
+
+
+@pytest.mark.parametrize(
+    ("age", "status", "progress", "pages"),
+    [
+        (0.0, "queued", None, None),
+        (1.9, "queued", None, None),
+        (2.0, "running", 0, 0),
+        (6.0, "running", 50, 50),
+        (9.999, "running", 99, 99),
+        (10.0, "completed", None, 100),
+        (99.0, "completed", None, 100),
+    ],
+)
+def test_an_export_is_queued_then_runs_then_is_complete(age: float, status: str, progress: int | None, pages: int | None) -> None:
+    hand = Hand()
+    jobs = store(hand)
+    job = jobs.start_export("docs.example.com")
+
+    hand.seconds += age
+    told = jobs.tell(job)
+
+    assert (told["status"], told.get("progress"), told.get("pageCount")) == (status, progress, pages)
+    assert told["createdAt"] == "2024-06-01T12:00:00.000Z"
+
+
+def test_a_failed_export_tells_why_and_counts_nothing() -> None:
+    hand = Hand()
+    jobs = store(hand)
+    job = jobs.start_export("Failing.example.com")
+
+    hand.seconds += 10
+    told = jobs.tell(job)
+
+    assert told["status"] == "failed"
+    assert told["error"]
+    assert "pageCount" not in told
+
+
+def test_the_first_read_starts_an_agent_jobs_clock() -> None:
+    hand = Hand()
+    jobs = store(hand)
+
+    hand.seconds += 1000
+    first = jobs.read_agent("demo-project", "agent-archived")
+    hand.seconds += 4.9
+    second = jobs.read_agent("demo-project", "agent-archived")
+    hand.seconds += 0.1
+    last = jobs.read_agent("demo-project", "agent-archived")
+
+    assert first is not None
+    assert second is not None
+    assert last is not None
+    assert [first["status"], second["status"], last["status"]] == ["active", "active", "archived"]
+    assert (second["archivedAt"], last["archivedAt"]) == (None, "2024-06-01T12:00:05.000Z")
+
+
+def test_fields_that_belong_to_the_end_are_overridden_at_the_end() -> None:
+    hand = Hand()
+    jobs = store(hand)
+    jobs.add_agent("mine", outcome="failed", overrides={"prLink": "https://x.example/1", "model": "m"})
+
+    active = jobs.read_agent("demo-project", "mine")
+    hand.seconds += 5
+    ended = jobs.read_agent("demo-project", "mine")
+
+    assert active is not None
+    assert ended is not None
+    assert (active["prLink"], active["model"]) == (None, "m")
+    assert ended["prLink"] == "https://x.example/1"
+
+
+def test_ids_are_given_ones_first_and_then_made_the_same_way_every_time() -> None:
+    first, second = (
+        [store(Hand(), job_ids=("a/b",)).start_export("d.example").id for _ in range(1)]
+        + [store(Hand()).start_export("d.example").id]
+        for _ in range(2)
+    )
+
+    assert first == second
+    assert first[0] == "a/b"
+    assert first[1].startswith("se_")
+
+
+def test_two_exports_of_a_domain_are_two_jobs() -> None:
+    jobs = store(Hand(), awkward_ids=True)
+
+    one, two = jobs.start_export("d.example"), jobs.start_export("d.example")
+
+    assert one.id != two.id
+    assert set("/% ?#ä") < set(one.id)
+
+
+@pytest.mark.parametrize(
+    ("domain", "label"),
+    [("Docs.example.com", "docs"), ("unknown:8443", "unknown"), ("no-plan", "no-plan"), (" failing.x", "failing"), ("", "")],
+)
+def test_the_first_label_is_the_word_before_the_first_dot(domain: str, label: str) -> None:
+    assert first_label(domain) == label

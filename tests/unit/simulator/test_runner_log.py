@@ -1,0 +1,42 @@
+"""What people see of an action's output."""
+
+from admin_api_simulator.runner_log import RunnerLog
+
+
+def shown(*lines: str, debug: bool = False) -> list[str]:
+    log = RunnerLog(debug=debug)
+    return [visible for line in lines for visible in log.show(line)]
+
+
+def test_plain_lines_are_shown_as_they_are() -> None:
+    assert shown("hello", "", "a::b::c", "::unknown-command::x") == ["hello", "", "a::b::c", "::unknown-command::x"]
+
+
+def test_annotations_are_shown_with_their_kind_and_their_lines() -> None:
+    assert shown("::error title=Export: failed,file=::It failed.%0A  100%25 of it.", "::warning::w", "::notice::n") == [
+        "Error: It failed.",
+        "  100% of it.",
+        "Warning: w",
+        "Notice: n",
+    ]
+
+
+def test_a_mask_holds_from_its_line_on_for_each_of_its_lines() -> None:
+    assert shown("key", "::add-mask::key%0Akeyring%0A ", "the keyring and the key", "::error::key") == [
+        "key",
+        "the *** and the ***",
+        "Error: ***",
+    ]
+
+
+def test_debug_lines_are_for_those_who_debug() -> None:
+    assert shown("::debug::d") == []
+    assert shown("::debug::d", debug=True) == ["##[debug]d"]
+
+
+def test_groups_have_a_heading() -> None:
+    assert shown("::group::Details", "inside", "::endgroup::") == ["▼ Details", "inside"]
+
+
+def test_stopped_commands_are_shown_until_they_go_on() -> None:
+    assert shown("::stop-commands::abc", "::error::text", "::abc::", "::warning::w") == ["::error::text", "Warning: w"]

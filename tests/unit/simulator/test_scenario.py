@@ -1,0 +1,80 @@
+"""Scenario files: what they say, and what is said about wrong ones."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from admin_api_simulator.faults import Fault, Operation
+from admin_api_simulator.scenario import ScenarioError, parse_scenario, read_scenario
+
+
+def test_a_scenario_is_a_list_of_turns_for_each_operation() -> None:
+    scenario = parse_scenario(
+        '{"read_export": [null, {"status": 503, "headers": {"Retry-After": "1"}}, {"cut": "in_body"}],'
+        ' "download": [{"raw": "x", "drip_seconds": 0.5, "processed": true}]}'
+    )
+
+    assert scenario.turns == {
+        "read_export": (None, Fault(status=503, headers={"Retry-After": "1"}), Fault(cut="in_body")),
+        "download": (Fault(raw=b"x", drip_seconds=0.5, processed=True),),
+    }
+
+
+def test_a_scenario_is_planned_in_a_simulator(tmp_path: Path) -> None:
+    planned: dict[str, tuple[Fault | None, ...]] = {}
+
+    class Platform:
+        def script(self, operation: Operation, *turns: Fault | None) -> None:
+            planned[operation] = turns
+
+    path = tmp_path / "scenario.json"
+    path.write_text('{"start_export": [{"status": 429}]}')
+
+    read_scenario(path).apply(Platform())
+
+    assert planned == {"start_export": (Fault(status=429),)}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "not JSON"),
+        ("[]", "an object of operations"),
+        ('{"reed_export": []}', "unknown operation 'reed_export'; there are start_export"),
+        ('{"read_export": {}}', "read_export must be a list"),
+        ('{"read_export": [null, 503]}', r"read_export\[1\] must be null"),
+        ('{"read_export": [{"stauts": 503}]}', r"read_export\[0\]\.stauts is unknown; there are status"),
+    ],
+)
+def test_a_wrong_scenario_is_told_with_the_place(text: str, message: str) -> None:
+    with pytest.raises(ScenarioError, match=message):
+        parse_scenario(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("status", 42, "a status between"),
+        ("status", True, "a status between"),
+        ("reason", "a\nb", "one line"),
+        ("headers", {"A": 1}, "an object of headers"),
+        ("headers", {"A": "x\r\nB: y"}, "an object of headers"),
+        ("headers", {"A: b": "x"}, "an object of headers"),
+        ("body", 1, "text"),
+        ("delay_seconds", -1, "a number of seconds"),
+        ("drip_seconds", "1", "a number of seconds"),
+        ("cut", "somewhere", "one of before_answer, in_headers, in_body"),
+        ("cut_after_bytes", 1.5, "a number of bytes"),
+        ("raw", [1], "text"),
+        ("processed", "yes", "true or false"),
+    ],
+)
+def test_a_wrong_value_is_told_with_what_is_expected(name: str, value: object, expected: str) -> None:
+    with pytest.raises(ScenarioError, match=rf"download\[0\]\.{name} must be {expected}"):
+        parse_scenario(json.dumps({"download": [{name: value}]}))
+
+
+def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=r"gone\.json cannot be read"):
+        read_scenario(tmp_path / "gone.json")
