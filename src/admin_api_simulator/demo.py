@@ -18,6 +18,7 @@ from admin_api_simulator.simulator import Simulator
 ENTRYPOINT = Path(__file__).resolve().parents[2] / "entrypoint.py"
 EXPORT_SECONDS = 5.0
 AGENT_SECONDS = 3.0
+PAGES = 412
 LONGEST_RUN_SECONDS = 60.0
 RULE = "─" * 78
 
@@ -67,7 +68,7 @@ def main(arguments: Sequence[str] | None = None, *, out: TextIO | None = None) -
     out = out or sys.stdout
     unwell = []
     with (
-        Simulator(export_seconds=options.export_seconds, agent_seconds=options.agent_seconds) as platform,
+        Simulator(export_seconds=options.export_seconds, agent_seconds=options.agent_seconds, pages=PAGES) as platform,
         tempfile.TemporaryDirectory(prefix="demo-workspace-") as workspace,
     ):
         _write(out, f"The simulated platform serves at {platform.base_url}")
