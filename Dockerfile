@@ -5,7 +5,6 @@ FROM python:3.13-slim-trixie AS build
 
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 \
     PIP_NO_CACHE_DIR=1 \
-    PIP_NO_COMPILE=1 \
     PIP_ROOT_USER_ACTION=ignore
 
 # The action's environment, /opt/action, goes into the image; the build backend's, /opt/backend, stays behind. Neither
@@ -17,18 +16,18 @@ RUN python -m venv --without-pip /opt/backend && \
 COPY requirements/build.txt requirements/image.txt /build/requirements/
 RUN python -m pip --python /opt/backend install --require-hashes --no-deps --only-binary :all: \
         --requirement /build/requirements/build.txt && \
-    python -m pip --python /opt/action install --require-hashes --no-deps --only-binary :all: \
+    python -m pip --python /opt/action install --no-compile --require-hashes --no-deps --only-binary :all: \
         --requirement /build/requirements/image.txt
 
 COPY pyproject.toml README.md LICENSE /build/
 COPY src/docs_platform_action /build/src/docs_platform_action
 RUN python -m pip --python /opt/backend wheel --no-index --no-deps --no-build-isolation \
         --wheel-dir /build/dist /build && \
-    python -m pip --python /opt/action install --no-index --no-deps /build/dist/*.whl
+    python -m pip --python /opt/action install --no-compile --no-index --no-deps /build/dist/*.whl
 
 COPY entrypoint.py /opt/action/
-# Byte code that is used as it is: a copy changes the times that Python would otherwise compare, and each run, in a
-# container of its own, would compile everything again.
+# Byte code that is used without a look at the times of its sources, which a layer's journey may change: each run, in a
+# container of its own, would then compile everything again.
 RUN /opt/action/bin/python -m compileall -q --invalidation-mode unchecked-hash /opt/action/lib
 
 
@@ -46,6 +45,7 @@ RUN ["/opt/action/bin/python", "-I", "-c", "import docs_platform_action.main"]
 # There is no USER: the workspace and the files that GitHub reads outputs from belong to the runner, and only root can
 # write to them whoever that is (GitHub's documentation asks for root in container actions).
 #
-# There is no shell in between, which would keep the runner's signals to itself. -I keeps the workflow's environment and
-# its workspace out of Python's search for modules, -u shows each line of the log when it is written.
+# There is no shell in between: it would keep the runner's signals to itself, and drop the inputs with a hyphen in their
+# name, such as INPUT_ADMIN-KEY, from the environment. -I keeps the workflow's environment and its workspace out of
+# Python's search for modules, -u shows each line of the log when it is written.
 ENTRYPOINT ["/opt/action/bin/python", "-I", "-u", "/opt/action/entrypoint.py"]

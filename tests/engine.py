@@ -113,8 +113,9 @@ def job_image() -> str:
 
 def remove_labelled_containers(label: str) -> None:
     """Remove whatever is left of the containers that carry a label."""
-    if left := docker("ps", "--all", "--quiet", "--filter", f"label={label}").split():
-        docker("rm", "--force", "--volumes", *left)
+    for container in docker("ps", "--all", "--quiet", "--filter", f"label={label}").split():
+        # its result does not count: the engine may be removing the container already, as --rm asks
+        subprocess.run(["docker", "rm", "--force", "--volumes", container], capture_output=True, timeout=60, check=False)
 
 
 @functools.cache

@@ -46,21 +46,29 @@ def test_nothing_of_the_build_is_left(image: str) -> None:
     assert left == [["action"], False]
 
 
-def test_modules_are_loaded_from_their_byte_code(image: str) -> None:
-    trace = docker(
-        "run",
-        "--rm",
-        "--network=host",
-        "--entrypoint",
-        "sh",
-        image,
-        "-c",
-        f"{PYTHON} -I -v -c 'import docs_platform_action.main' 2>&1",
-    )
+def test_the_action_is_loaded_from_byte_code_throughout(image: str) -> None:
+    python = f"{PYTHON} -I -v -c 'import docs_platform_action.main' 2>&1"
+    trace = docker("run", "--rm", "--network=host", "--entrypoint", "sh", image, "-c", python)
 
     sources = re.findall(r"# code object from '?([^'\n]+)'?", trace)
     assert any("docs_platform_action" in source for source in sources), "the trace tells where modules come from"
     assert [source for source in sources if not source.endswith(".pyc")] == []
+
+
+def test_every_module_has_byte_code_that_looks_at_no_times(image: str) -> None:
+    # flags of a .pyc file: 1 is a hash that is not checked
+    code = """
+import importlib.util, json, pathlib
+checked = {}
+for source in pathlib.Path("/opt/action/lib").rglob("*.py"):
+    compiled = pathlib.Path(importlib.util.cache_from_source(source))
+    checked[str(source)] = compiled.exists() and compiled.read_bytes()[4:8] == bytes([1, 0, 0, 0])
+print(json.dumps(checked))
+"""
+    checked = json.loads(inside(image, code))
+
+    assert any(source.endswith("docs_platform_action/main.py") for source in checked)
+    assert [source for source, good in checked.items() if not good] == []
 
 
 def inside(image: str, code: str) -> str:
