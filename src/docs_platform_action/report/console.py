@@ -89,7 +89,8 @@ class Console:
                 self._stream.flush()
             except (OSError, ValueError) as error:
                 self.broken = True
-                with contextlib.suppress(OSError, ValueError):  # the last place there is to say it
+                # the last place there is to say it; `None` when it was closed from the start
+                with contextlib.suppress(OSError, ValueError, AttributeError):
                     sys.stderr.write(
                         f"Warning: the log cannot be written ({type(error).__name__}); the run goes on without it.\n"
                     )

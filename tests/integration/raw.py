@@ -1,0 +1,82 @@
+"""A server of which a test decides every byte, for what no HTTP server would do."""
+
+import contextlib
+import socket
+import ssl
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+Handler = Callable[[socket.socket], None]
+
+
+class RawServer:
+    """Listens on a loopback port and hands each connection to `handle`, in a thread of its own.
+
+    Leaving `with` ends every connection, on which a handler that waits for its client gets the end of the stream.
+    """
+
+    def __init__(self, handle: Handler) -> None:
+        self._handle = handle
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listening.getsockname()[1]
+        self.base_url = f"http://127.0.0.1:{self.port}"
+        self._connections: list[socket.socket] = []
+        self._threads = [threading.Thread(target=self._accept)]
+        self._lock = threading.Lock()
+        self._closing = False
+
+    @property
+    def connections(self) -> int:
+        """How many connections were made so far."""
+        with self._lock:
+            return len(self._connections)
+
+    def __enter__(self) -> Self:
+        self._threads[0].start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        with self._lock:
+            self._closing = True
+            for connection in self._connections:
+                with contextlib.suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+        self._listening.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join()
+        self._listening.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listening.accept()
+            except OSError:
+                return
+            with self._lock:
+                self._connections.append(connection)
+                if self._closing:
+                    connection.shutdown(socket.SHUT_RDWR)
+                thread = threading.Thread(target=self._serve, args=(connection,))
+                self._threads.append(thread)
+                thread.start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        # what a client does that has had enough
+        with contextlib.closing(connection), contextlib.suppress(ConnectionError, BrokenPipeError, ssl.SSLError, TimeoutError):
+            self._handle(connection)
+
+
+def read_request(connection: socket.socket) -> bytes:
+    """Read a request up to the blank line."""
+    request = b""
+    while b"\r\n\r\n" not in request and (more := connection.recv(65536)):
+        request += more
+    return request
+
+
+def hold(connection: socket.socket) -> None:
+    """Never answer: wait until the client, or the server, ends the connection."""
+    while connection.recv(65536):
+        pass

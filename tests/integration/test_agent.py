@@ -1,0 +1,115 @@
+"""Agent mode, through every end that an agent's job can take."""
+
+import pytest
+from tests.action import Action, Ended
+
+from admin_api_simulator import Fault, Simulator
+
+RESULT_OF_THE_DEMO_JOB = {
+    "mode": "agent",
+    "projectId": "demo-project",
+    "domain": None,
+    "bundleUrl": None,
+    "pageCount": None,
+    "repository": "https://git.example.com/acme/docs",
+    "ref": "main",
+    "model": "simulated-model-1",
+}
+
+
+def wait_for_agent(action: Action, platform: Simulator, job_id: str, **inputs: str) -> Ended:
+    return action.run(platform, mode="agent", **{"project_id": "demo-project", "job_id": job_id, **inputs})
+
+
+def test_a_pull_request_is_handed_on(action: Action, platform: Simulator) -> None:
+    ended = wait_for_agent(action, platform, "agent-pull-request")
+
+    assert (ended.exit_code, ended.stderr, ended.commands) == (0, "", [])
+    assert ended.outputs.keys() == {"jobId", "status", "prLink", "durationSeconds", "results"}
+    assert (ended.outputs["jobId"], ended.outputs["status"]) == ("agent-pull-request", "completed")
+    link = ended.outputs["prLink"]
+    assert ended.log.splitlines()[0] == "Agent job agent-pull-request of project demo-project"
+    assert ended.log.splitlines()[-1] == f"  Pull request: {link}"
+    assert f"(<{link}>)" in ended.summary
+    assert {**RESULT_OF_THE_DEMO_JOB, "prLink": link}.items() <= ended.result.items()
+    assert ended.result["createdAt"]
+
+
+def test_no_pull_request_is_no_failure(action: Action, platform: Simulator) -> None:
+    ended = wait_for_agent(action, platform, "agent-no-change")
+
+    assert (ended.exit_code, ended.commands) == (0, [])
+    assert "prLink" not in ended.outputs
+    assert ended.result["prLink"] is None
+    assert "No pull request" in ended.log
+
+
+@pytest.mark.parametrize(("job_id", "exit_code"), [("agent-no-change", 1), ("agent-pull-request", 0)])
+def test_a_pull_request_can_be_required(action: Action, platform: Simulator, job_id: str, exit_code: int) -> None:
+    ended = wait_for_agent(action, platform, job_id, require_pr="true")
+
+    assert ended.exit_code == exit_code
+    assert ended.reason == ("no-pull-request" if exit_code else None)
+    assert ended.outputs["status"] == "completed"
+
+
+def test_an_archived_job_ends_well_with_a_warning(action: Action, platform: Simulator) -> None:
+    ended = wait_for_agent(action, platform, "agent-archived")
+
+    assert (ended.exit_code, ended.errors, len(ended.warnings)) == (0, [], 1)
+    assert "agent-archived of project demo-project was archived" in ended.warnings[0]
+    assert ended.outputs["status"] == "archived"
+    assert ended.result["archivedAt"]
+
+
+def test_an_archived_job_keeps_its_pull_request(action: Action, platform: Simulator) -> None:
+    link = "https://git.example.com/acme/docs/pull/7"
+    platform.add_agent_job("put-aside", outcome="archived", prLink=link)
+
+    ended = wait_for_agent(action, platform, "put-aside", require_pr="true")
+
+    assert (ended.exit_code, ended.outputs["prLink"], len(ended.warnings)) == (0, link, 1)
+
+
+def test_a_failed_job_fails_the_step(action: Action, platform: Simulator) -> None:
+    ended = wait_for_agent(action, platform, "agent-failed")
+
+    assert (ended.exit_code, ended.reason, ended.outputs["status"]) == (1, "job-failed", "failed")
+    assert "prLink" not in ended.outputs
+
+
+@pytest.mark.parametrize(
+    "link", ["javascript:alert(1)", "git.example.com/pull/1", "https://git.example.com/a b", "", 7, {"url": "https://x.example"}]
+)
+def test_what_is_no_web_address_counts_as_no_pull_request(action: Action, platform: Simulator, link: object) -> None:
+    platform.add_agent_job("odd", seconds=0, prLink=link)
+
+    ended = wait_for_agent(action, platform, "odd")
+
+    assert (ended.exit_code, ended.result["prLink"]) == (0, None)
+    assert "prLink" not in ended.outputs
+
+
+def test_a_link_of_a_job_that_still_runs_is_not_handed_on(action: Action, platform: Simulator) -> None:
+    platform.script_forever("read_agent_job", Fault(json={"status": "active", "prLink": "https://git.example.com/pull/1"}))
+
+    ended = wait_for_agent(action, platform, "agent-pull-request", timeout="200ms")
+
+    assert (ended.exit_code, ended.reason) == (1, "timeout")
+    assert "prLink" not in ended.outputs
+
+
+def test_ids_of_a_project_and_a_job_are_carried_through(action: Action, platform: Simulator) -> None:
+    platform.add_agent_job("j/../1 ü", project_id="team a/b%", seconds=0)
+
+    ended = wait_for_agent(action, platform, "j/../1 ü", project_id="team a/b%")
+
+    assert ended.exit_code == 0
+    assert platform.requests[0].path == "/v2/agent/team%20a%2Fb%25/job/j%2F..%2F1%20%C3%BC"
+
+
+def test_inputs_of_export_mode_bring_a_warning_each(action: Action, platform: Simulator) -> None:
+    ended = wait_for_agent(action, platform, "agent-pull-request", domain="docs.example.com", wait="false")
+
+    assert ended.exit_code == 0
+    assert [name for warning in ended.warnings for name in ("domain", "wait") if f"`{name}`" in warning] == ["domain", "wait"]

@@ -1,0 +1,248 @@
+"""Every way to fail that the interface names, reached over a real socket, and what it leaves behind."""
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.action import Action
+
+from admin_api_simulator import Fault, Simulator
+from admin_api_simulator.faults import Operation
+
+AGENT = {"mode": "agent", "project_id": "demo-project"}
+ATTACH = {"domain": "", "job_id": "export-finished"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A run that has to fail: an export of docs.example.com unless `inputs` say otherwise, on a platform with `faults`."""
+
+    reason: str
+    says: tuple[str, ...]
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    faults: Mapping[Operation, Fault] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    job: bool = True
+    request_id: bool = True
+
+
+CASES = {
+    "an input is missing": Case(
+        reason="invalid-input", says=("base-url", "with:"), inputs={"base_url": ""}, job=False, request_id=False
+    ),
+    "inputs are malformed": Case(
+        reason="invalid-input",
+        says=("4 invalid inputs", "`domain`", "docs.example.com", "`timeout`", "`wait`", "`max-poll-interval`"),
+        inputs={"domain": "https://docs.example.com/", "timeout": "soon", "wait": "yes", "max_poll_interval": "1ms"},
+        job=False,
+        request_id=False,
+    ),
+    "unknown mode": Case(
+        reason="invalid-input", says=("`export`", "`agent`"), inputs={"mode": "import"}, job=False, request_id=False
+    ),
+    "the key is refused": Case(
+        reason="unauthorized", says=("401", "invalid token", "API keys page"), options={"key": "another"}, job=False
+    ),
+    "the key ends in the middle": Case(
+        reason="unauthorized",
+        says=("401", "key expired", "job-id: "),
+        faults={"make_bundle": Fault(status=401, json={"error": "key expired"}, headers={"X-Request-Id": "req-7"})},
+    ),
+    "the plan has no export": Case(
+        reason="forbidden", says=("403", "Enterprise plan", "permission"), options={"plan": False}, job=False
+    ),
+    "no such deployment": Case(
+        reason="not-found", says=("404", "unknown.example.com"), inputs={"domain": "unknown.example.com"}, job=False
+    ),
+    "no such job": Case(reason="not-found", says=("404", "nowhere"), inputs={"domain": "", "job_id": "nowhere"}),
+    "no such agent job": Case(
+        reason="not-found", says=("404", "agent job not found"), inputs={**AGENT, "job_id": "nowhere", "domain": ""}
+    ),
+    "the request is rejected": Case(
+        reason="rejected",
+        says=("422", "no such version"),
+        faults={"start_export": Fault(status=422, json={"error": "no such version"}, headers={"X-Request-Id": "req-7"})},
+        job=False,
+    ),
+    "the job is gone": Case(
+        reason="rejected",
+        says=("410", "gone for good"),
+        faults={"read_export": Fault(status=410, json={"message": "gone for good"}, headers={"x-correlation-id": "c-1"})},
+    ),
+    "the export fails": Case(
+        reason="job-failed",
+        says=("component <Tabs> could not be rendered", "dashboard"),
+        inputs={"domain": "failing.example.com"},
+        request_id=False,
+    ),
+    "the agent fails": Case(
+        reason="job-failed", says=("agent failed",), inputs={**AGENT, "job_id": "agent-failed", "domain": ""}, request_id=False
+    ),
+    "no pull request": Case(
+        reason="no-pull-request",
+        says=("require-pr",),
+        inputs={**AGENT, "job_id": "agent-no-change", "domain": "", "require_pr": "true"},
+        request_id=False,
+    ),
+    "the job takes too long": Case(
+        reason="timeout",
+        says=("`timeout`", "job-id: "),
+        inputs={"timeout": "200ms"},
+        options={"export_seconds": 3600},
+        request_id=False,
+    ),
+    "the API is down": Case(
+        reason="unavailable",
+        says=("503", "outage-tolerance", "upstream down", "job-id: "),
+        faults={"read_export": Fault(status=503, json={"error": "upstream down"}, headers={"X-Request-Id": "req-7"})},
+    ),
+    "no link in the bundle's answer": Case(
+        reason="bad-response",
+        says=("bundleUrl", "base-url", "job-id: "),
+        faults={"make_bundle": Fault(json={"expiresAt": "2030-01-01T00:00:00Z"}, headers={"X-Request-Id": "req-7"})},
+    ),
+    "a link that is none": Case(
+        reason="bad-response",
+        says=("bundleUrl",),
+        inputs=ATTACH,
+        faults={"make_bundle": Fault(json={"bundleUrl": "http://storage.example.com/bundle"})},
+        request_id=False,
+    ),
+    "a start that names no job": Case(
+        reason="bad-response", says=("jobId",), faults={"start_export": Fault(json={"jobId": 7})}, job=False, request_id=False
+    ),
+    "a start that answers a page": Case(
+        reason="bad-response",
+        says=("text/html", "15 bytes"),
+        faults={"start_export": Fault(body="<html>\n</html>\n", headers={"Content-Type": "text/html; charset=utf-8"})},
+        job=False,
+        request_id=False,
+    ),
+    "a start without an answer": Case(
+        reason="start-unconfirmed",
+        says=("dashboard", "`job-id`"),
+        faults={"start_export": Fault(cut="before_answer", processed=True)},
+        job=False,
+        request_id=False,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_failure_tells_its_reason_cause_and_remedy(action: Action, make_platform: Callable[..., Simulator], name: str) -> None:
+    case = CASES[name]
+    platform = make_platform(**case.options)
+    for operation, fault in case.faults.items():
+        platform.script_forever(operation, fault)
+
+    ended = action.export(platform, **case.inputs)
+
+    assert (ended.exit_code, ended.reason) == (1, case.reason), ended.stdout
+    assert ended.error == "\n  ".join(line.strip() for line in ended.error.splitlines())
+    for text in case.says:
+        assert text in ended.error
+    assert ("Request id " in ended.error) == case.request_id
+    assert ("jobId" in ended.outputs) == case.job
+    assert "bundleUrl" not in ended.outputs
+    assert ended.result["failureReason"] == case.reason
+    assert ended.result["message"] == ended.error.splitlines()[0]
+    assert f"`{case.reason}`" in ended.summary
+    assert "Traceback" not in ended.stdout + ended.stderr
+
+
+def test_every_row_of_the_failure_table_is_reached() -> None:
+    interface_rows = {
+        *("invalid-input", "unauthorized", "forbidden", "not-found", "rejected", "job-failed", "no-pull-request", "timeout"),
+        *("unavailable", "bad-response", "start-unconfirmed"),
+    }
+
+    assert {case.reason for case in CASES.values()} == interface_rows
+
+
+def test_invalid_input_makes_no_request(action: Action, platform: Simulator) -> None:
+    action.export(platform, timeout="0s")
+
+    assert platform.requests == []
+
+
+def test_a_fault_of_the_action_is_told_as_one(action: Action, platform: Simulator, tmp_path: Path) -> None:
+    # a thread's stack as large as all the memory that there is: no thread can be made
+    action.python = shell_python(tmp_path, 'ulimit -S -s 2000000 && ulimit -S -v 1900000 && exec "$python" "$@"')
+
+    ended = action.export(platform)
+
+    assert (ended.exit_code, ended.reason) == (1, "internal-error")
+    assert "RuntimeError at threading.py, line " in ended.error
+    assert "debug logging" in ended.error
+    assert "bug report" in ended.error
+    assert ended.result["failureReason"] == "internal-error"
+    assert "`internal-error`" in ended.summary
+    assert "Traceback" not in ended.stdout + ended.stderr
+
+
+def test_a_fault_of_the_action_shows_its_trace_with_debug_logging(action: Action, platform: Simulator, tmp_path: Path) -> None:
+    action.python = shell_python(tmp_path, 'ulimit -S -s 2000000 && ulimit -S -v 1900000 && exec "$python" "$@"')
+    action.debug = True
+
+    ended = action.export(platform)
+
+    debug_lines = [command.value for command in ended.commands if command.name == "debug"]
+    assert any(line.startswith("Traceback (most recent call last)") for line in debug_lines)
+    assert debug_lines[-1] == "RuntimeError: can't start new thread"
+
+
+def test_an_output_file_that_cannot_be_written_fails_the_run(action: Action, platform: Simulator, tmp_path: Path) -> None:
+    ended = action.export(platform, env={"GITHUB_OUTPUT": str(tmp_path)})
+
+    assert ended.exit_code == 1
+    assert "the step's output file cannot be written" in ended.error
+    assert "GITHUB_OUTPUT" in ended.error
+    assert "`internal-error`" in ended.summary
+
+
+def test_a_failure_with_no_output_file_to_tell_it_is_told_as_what_it_was(
+    action: Action, platform: Simulator, tmp_path: Path
+) -> None:
+    ended = action.export(platform, env={"GITHUB_OUTPUT": str(tmp_path / "missing" / "output")}, timeout="never")
+
+    assert ended.exit_code == 1
+    assert "`timeout`" in ended.error
+
+
+@pytest.mark.parametrize("place", ["/dev/full", "/proc/nowhere/summary", "{folder}"])
+def test_a_summary_that_cannot_be_written_costs_a_warning(
+    action: Action, platform: Simulator, tmp_path: Path, place: str
+) -> None:
+    ended = action.run(platform, job_id="export-finished", env={"GITHUB_STEP_SUMMARY": place.format(folder=tmp_path)})
+
+    assert (ended.exit_code, ended.errors, len(ended.warnings)) == (0, [], 1)
+    assert "GITHUB_STEP_SUMMARY" in ended.warnings[0]
+    assert ended.outputs["bundleUrl"]
+
+
+@pytest.mark.parametrize(
+    "redirection",
+    ["> >(exit 0)", "> /dev/full", ">&-", "> /dev/full 2>&-", ">&- 2>&-", "<&- >&- 2>&-", "> /dev/full 2> /dev/full"],
+)
+def test_a_log_that_cannot_be_written_does_not_stop_the_run(
+    action: Action, platform: Simulator, tmp_path: Path, redirection: str
+) -> None:
+    action.python = shell_python(tmp_path, f'exec "$python" "$@" {redirection}')
+
+    ended = action.run(platform, job_id="export-finished")
+
+    assert (ended.exit_code, ended.stdout, ended.reason) == (0, "", None)
+    assert ended.outputs["bundleUrl"]
+    assert "done" in ended.summary
+    assert "Traceback" not in ended.stderr
+
+
+def shell_python(folder: Path, script: str) -> Path:
+    """Write a stand-in for Python that a shell starts in surroundings of its own; `$@` are Python's arguments."""
+    wrapper = folder / "python"
+    wrapper.write_text(f"#!/bin/bash\npython='{sys.executable}'\n{script}\n")
+    wrapper.chmod(0o755)
+    return wrapper
