@@ -5,6 +5,7 @@ import re
 import ssl
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from ipaddress import IPv6Address
 from pathlib import Path
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
@@ -20,6 +21,9 @@ MODES: Final = (EXPORT, AGENT)
 
 LONGEST_DURATION_SECONDS: Final = 35 * 24 * 3600.0
 """GitHub cancels a workflow run after 35 days (source: GitHub's documentation of usage limits)."""
+
+_SHORTEST_KEY_TO_LOOK_FOR: Final = 8
+"""A shorter one may be part of ordinary words."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,6 +189,7 @@ class _Reader:
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
+        self._key = read_key(environ)
         self._defaults = {known.name: known.default for known in INPUTS}
         self.problems: list[tuple[str, str]] = []
 
@@ -196,6 +201,9 @@ class _Reader:
         """Give an input's value, or `None` where it has neither text nor default, or is wrong, which is noted."""
         text = self.text(name)
         if not text:
+            return None
+        if name != "admin-key" and len(self._key) >= _SHORTEST_KEY_TO_LOOK_FOR and self._key in text:
+            self.problem(name, "holds the admin key, which belongs in `admin-key` alone")
             return None
         try:
             text.encode()
@@ -286,6 +294,8 @@ def _base_url(value: str) -> str:
         raise ValueError("holds a user name, a query or a fragment; give scheme, host and, where there is one, a path alone")
     if parts.scheme == "http" and not is_loopback(host):
         raise ValueError("is http, which would show the key to the network; use https (http is for loopback hosts alone)")
+    if not _HOST.fullmatch(parts.netloc) and not _is_ipv6(parts.netloc, host):
+        raise ValueError("holds a host or port that cannot be used")
     if port == 0 or re.search(r"%(?![0-9A-Fa-f]{2})|[\\<>\"^`{|}]", parts.path) or {"..", "."} & set(parts.path.split("/")):
         raise ValueError("holds a port or path that cannot be used")
     return value.rstrip("/")
@@ -304,14 +314,25 @@ def _identifier(value: str) -> str:
     return value
 
 
-_LABEL = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
+def _is_ipv6(netloc: str, host: str) -> bool:
+    try:
+        IPv6Address(host)
+    except ValueError:
+        return False
+    return re.fullmatch(r"\[[0-9A-Fa-f:.]+\](?::[0-9]{1,5})?", netloc) is not None
+
+
+_LABEL: Final = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 _DOMAIN: Final = re.compile(rf"(?=[^:]{{1,253}}(?::|\Z)){_LABEL}(?:\.{_LABEL})*(?::[0-9]{{1,5}})?")
+_HOST: Final = re.compile(rf"(?=[^:]{{1,253}}(?::|\Z)){_LABEL}(?:\.{_LABEL})*\.?(?::[0-9]{{1,5}})?")
+"""As it may stand in an address: a full stop at its end is fine there."""
 
 
 def _domain(value: str) -> str:
     lines = [line.strip() for line in value.splitlines() if line.strip()]
     wrong = [problem for problem in map(_domain_problem, lines) if problem]
-    wrong += [f"{_shown(line)} is named twice" for line in dict.fromkeys(lines) if lines.count(line) > 1]
+    hosts = [line.lower() for line in lines]
+    wrong += [f"{_shown(host)} is named twice" for host in dict.fromkeys(hosts) if hosts.count(host) > 1]
     if wrong:
         raise ValueError("; ".join(wrong))
     if len(lines) > 1:
@@ -330,7 +351,8 @@ def _domain_problem(line: str) -> str | None:
     except UnicodeError:
         bare = ""
     meant = f"; write {bare}" if _is_domain(bare) else ", such as docs.example.com"
-    return f"{_shown(line)} is no bare host name{meant}"
+    shown = _shown(re.sub(r"[^/]*@", "…@", line))  # what stands there may be a password
+    return f"{shown} is no bare host name{meant}"
 
 
 def _is_domain(text: str) -> bool:
@@ -345,6 +367,7 @@ def _options(value: str) -> Mapping[str, object]:
 
     try:
         options = json.loads(value, parse_constant=no_constant)
+        json.dumps(options, allow_nan=False)  # a number such as 1e999 is read as infinite, which cannot be sent
     except (ValueError, RecursionError):
         raise ValueError(f"is no JSON: {form}") from None
     if not isinstance(options, dict):
@@ -357,7 +380,10 @@ def _options(value: str) -> Mapping[str, object]:
 def _path(value: str, roots: Sequence[Path]) -> Path:
     if "\x00" in value or "\n" in value:
         raise ValueError("holds a control character")
-    path = (roots[0] / value).resolve()
+    try:
+        path = (roots[0] / value).resolve()
+    except (OSError, RuntimeError):  # the latter before Python 3.13
+        raise ValueError(f"{_shown(value)} is a link that leads in a circle") from None
     if not any(path.is_relative_to(root.resolve()) for root in roots):
         raise ValueError(f"{_shown(value)} is outside the workspace, where the container cannot see it; use a path inside")
     return path

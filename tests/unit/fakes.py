@@ -1,0 +1,153 @@
+"""Stand-ins that are handed in: time that passes when it is slept through, a wire with scripted answers, ears that remember."""
+
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import requests
+from requests.adapters import BaseAdapter
+from urllib3 import HTTPResponse
+
+from docs_platform_action.clock import Clock
+from docs_platform_action.exchange import Answer, Bounds, Exchanger
+from docs_platform_action.record import JobRecord
+from docs_platform_action.report.console import Console
+from docs_platform_action.report.joblog import JobLog
+
+HOST = "api.example.com"
+BASE_URL = f"https://{HOST}"
+NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
+
+
+class FakeClock:
+    """Starts at noon, and at an odd number of seconds; only `sleep` and `pass_` make time pass."""
+
+    def __init__(self) -> None:
+        self._began = 5000.0
+        self._seconds = 0.0
+        self.pauses: list[float] = []
+        self.on_sleep: Callable[[], None] = lambda: None
+
+    @property
+    def elapsed(self) -> float:
+        return self._seconds
+
+    def monotonic(self) -> float:
+        return self._began + self._seconds
+
+    def now(self) -> datetime:
+        return NOON + timedelta(seconds=self._seconds)
+
+    def pass_(self, seconds: float) -> None:
+        self._seconds += seconds
+
+    def sleep(self, seconds: float) -> None:
+        self.on_sleep()
+        if seconds > 0:
+            self.pauses.append(seconds)
+            self._seconds += seconds
+
+
+def answer(
+    status: int = 200, body: object = None, *, headers: Mapping[str, str] | None = None, request_id: str | None = None
+) -> Answer:
+    return Answer(status=status, headers=headers or {}, body=body, size=len(json.dumps(body)), request_id=request_id)
+
+
+Step = Answer | Exception | Callable[[], Answer]
+
+
+@dataclass(frozen=True)
+class Sent:
+    method: str
+    path: str
+    body: Mapping[str, object] | None
+    bounds: Bounds
+    at: float
+
+
+class FakeExchanger(Exchanger):
+    """Answers by a script, whose last step repeats; each exchange takes `seconds`."""
+
+    def __init__(self, clock: FakeClock, *script: Step, seconds: float = 0.0) -> None:
+        super().__init__(adapter=FakeAdapter(), base_url=BASE_URL, key="k", proxies={})
+        self._clock = clock
+        self._script = list(script)
+        self._takes = seconds
+        self.sent: list[Sent] = []
+
+    def exchange(self, method: str, path: str, body: Mapping[str, object] | None, bounds: Bounds) -> Answer:
+        self.sent.append(Sent(method, path, body, bounds, self._clock.elapsed))
+        self._clock.pass_(self._takes)
+        step = self._script.pop(0) if len(self._script) > 1 else self._script[0]
+        if isinstance(step, Exception):
+            raise step
+        return step if isinstance(step, Answer) else step()
+
+
+class FakeAdapter(BaseAdapter):
+    """Gives one response, or raises one error, to every request, and keeps the requests."""
+
+    def __init__(
+        self, status: int = 200, body: bytes = b"{}", headers: Mapping[str, str] | None = None, error: Exception | None = None
+    ) -> None:
+        super().__init__()
+        self._status, self._body, self._headers, self._error = status, body, dict(headers or {}), error
+        self.requests: list[requests.PreparedRequest] = []
+        self.options: list[Mapping[str, Any]] = []
+        self.before: Callable[[Any], None] = lambda _request: None
+
+    def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:  # type: ignore[override]
+        self.requests.append(request)
+        self.options.append(options)
+        self.before(request)
+        if self._error is not None:
+            raise self._error
+        response = requests.Response()
+        response.status_code = self._status
+        response.headers.update(self._headers)
+        response.raw = HTTPResponse(io.BytesIO(self._body), headers=self._headers, status=self._status, preload_content=False)
+        return response
+
+    def close(self) -> None:
+        pass
+
+
+@dataclass
+class Ears:
+    """Listens to a transport and remembers what it heard."""
+
+    troubles: list[tuple[str, float, float]] = field(default_factory=list)
+    recoveries: list[float] = field(default_factory=list)
+    exchanges: list[tuple[str, str, str, str | None]] = field(default_factory=list)
+
+    def trouble(self, what: str, *, budget_seconds: float, pause_seconds: float) -> None:
+        self.troubles.append((what, budget_seconds, pause_seconds))
+
+    def recovered(self, after_seconds: float) -> None:
+        self.recoveries.append(after_seconds)
+
+    def exchanged(self, method: str, path: str, *, outcome: str, milliseconds: float, request_id: str | None) -> None:
+        assert milliseconds >= 0
+        self.exchanges.append((method, path, outcome, request_id))
+
+
+class Log(JobLog):
+    """A job's log whose lines can be read back."""
+
+    def __init__(self, record: JobRecord, clock: Clock, *known_statuses: str, debugging: bool = False) -> None:
+        self.stream = io.StringIO()
+        console = Console(self.stream, in_workflow=True, debugging=debugging)
+        super().__init__(console, clock, record, known_statuses=known_statuses)
+
+    @property
+    def lines(self) -> list[str]:
+        return self.stream.getvalue().splitlines()
+
+
+def words(lines: Sequence[str]) -> list[str]:
+    """Lines of a log with their columns closed up."""
+    return [" ".join(line.split()) for line in lines]

@@ -1,0 +1,627 @@
+"""Inputs become settings, or one error that lists every mistake."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+import trustme
+from hypothesis import example, given
+from hypothesis import strategies as st
+from tests.keys import ADMIN_KEY
+
+from docs_platform_action.errors import InvalidInput
+from docs_platform_action.settings import (
+    INPUTS,
+    LONGEST_DURATION_SECONDS,
+    AgentSettings,
+    ExportSettings,
+    Plan,
+    read_key,
+    read_mode,
+    read_plan,
+)
+
+WORKSPACE = Path("/github/workspace")
+EXPORT = {"base-url": "https://api.example.com", "admin-key": ADMIN_KEY, "domain": "docs.example.com"}
+AGENT = {
+    "mode": "agent",
+    "base-url": "https://api.example.com",
+    "admin-key": ADMIN_KEY,
+    "project-id": "prj_1",
+    "job-id": "aj_1",
+}
+
+
+def environ(inputs: Mapping[str, str]) -> dict[str, str]:
+    return {f"INPUT_{name.upper()}": value for name, value in inputs.items()}
+
+
+def plan(base: Mapping[str, str], *roots: Path, **changes: str) -> Plan:
+    inputs = {**base, **{name.replace("_", "-"): value for name, value in changes.items()}}
+    return read_plan(environ(inputs), roots=roots or (WORKSPACE,))
+
+
+def export(**changes: str) -> ExportSettings:
+    settings = plan(EXPORT, **changes).settings
+    assert isinstance(settings, ExportSettings)
+    return settings
+
+
+def agent(**changes: str) -> AgentSettings:
+    settings = plan(AGENT, **changes).settings
+    assert isinstance(settings, AgentSettings)
+    return settings
+
+
+def refusal(base: Mapping[str, str], *roots: Path, **changes: str) -> str:
+    """Give all that the refusal of these inputs says."""
+    with pytest.raises(InvalidInput) as caught:
+        plan(base, *roots, **changes)
+    return "\n".join([caught.value.happened, *caught.value.facts])
+
+
+class TestDefaults:
+    def test_an_export_needs_an_address_a_key_and_a_domain_alone(self) -> None:
+        settings = export()
+
+        assert settings.api.base_url == "https://api.example.com"
+        assert settings.api.admin_key == ADMIN_KEY
+        assert settings.api.outage_tolerance_seconds == 300
+        assert settings.api.authorities_pem is None
+        assert settings.waiting.timeout_seconds == 3600
+        assert settings.waiting.shortest_pause_seconds == 1
+        assert settings.waiting.longest_pause_seconds == 30
+        assert settings.domain == "docs.example.com"
+        assert settings.job_id is None
+        assert settings.wait is True
+        assert settings.start_options == {}
+
+    def test_an_agent_job_needs_an_address_a_key_a_project_and_a_job(self) -> None:
+        settings = agent()
+
+        assert (settings.project_id, settings.job_id, settings.require_pr) == ("prj_1", "aj_1", False)
+        assert settings.waiting.timeout_seconds == 3600
+
+    @pytest.mark.parametrize("nothing", ["", " \t\n "])
+    def test_an_empty_input_is_one_that_is_left_out(self, nothing: str) -> None:
+        optional = {known.name: nothing for known in INPUTS if known.name not in EXPORT}
+
+        assert plan({**EXPORT, **optional}) == plan(EXPORT)
+
+    def test_every_input_is_trimmed(self) -> None:
+        padded = {name: f" \t{value}\n" for name, value in AGENT.items()}
+
+        assert plan(padded) == plan(AGENT)
+
+    def test_the_mode_is_export_unless_said_otherwise(self) -> None:
+        assert read_mode({}) == "export"
+        assert read_mode({"INPUT_MODE": " agent "}) == "agent"
+        assert read_mode({"INPUT_MODE": "Agent"}) is None
+
+    def test_the_key_is_read_before_anything_else_is_known(self) -> None:
+        assert read_key({"INPUT_ADMIN-KEY": f" {ADMIN_KEY}\n"}) == ADMIN_KEY
+        assert read_key({}) == ""
+
+    def test_settings_do_not_show_the_key(self) -> None:
+        assert ADMIN_KEY not in repr(plan(EXPORT))
+
+
+class TestRefusals:
+    def test_one_mistake_is_the_message(self) -> None:
+        assert refusal(EXPORT, wait="yes") == "Invalid input `wait`: write true or false, not 'yes'"
+
+    def test_all_mistakes_come_in_one_message(self) -> None:
+        said = refusal({}, timeout="soon", wait="maybe")
+
+        first, *facts = said.splitlines()
+        assert first == "5 invalid inputs: `base-url`, `admin-key`, `timeout`, `wait`, `domain`"
+        assert [fact.partition(":")[0] for fact in facts] == ["`base-url`", "`admin-key`", "`timeout`", "`wait`", "`domain`"]
+
+    def test_an_unknown_mode_is_refused_with_the_two_that_exist(self) -> None:
+        said = refusal(EXPORT, mode="import")
+
+        assert said == "Invalid input `mode`: unknown mode 'import'; the two that exist are `export` and `agent`"
+
+    @pytest.mark.parametrize(
+        ("base", "name", "hint"),
+        [
+            (EXPORT, "base-url", "missing: give the address"),
+            (EXPORT, "admin-key", "missing: pass the secret"),
+            (EXPORT, "domain", "needs a domain to export, or a job-id"),
+            (AGENT, "project-id", "missing: mode agent needs the project"),
+            (AGENT, "job-id", "missing: mode agent needs the agent job"),
+        ],
+    )
+    def test_a_missing_input_is_named_with_where_to_get_it(self, base: dict[str, str], name: str, hint: str) -> None:
+        said = refusal({**base, name: ""})
+
+        assert said.startswith(f"Invalid input `{name}`: ")
+        assert hint in said
+
+    def test_a_long_value_is_shown_shortened(self) -> None:
+        said = refusal(EXPORT, wait="x" * 1000)
+
+        assert len(said) < 200
+
+    def test_text_that_is_no_utf_8_is_refused(self) -> None:
+        assert refusal(EXPORT, domain="docs\udcff.example.com") == "Invalid input `domain`: is not valid UTF-8"
+
+    @pytest.mark.parametrize(
+        ("base", "name", "template"),
+        [
+            (EXPORT, "mode", "{}"),
+            (EXPORT, "domain", "https://{}.example.com/"),
+            (EXPORT, "base-url", "https://api.example.com?key={}"),
+            (EXPORT, "timeout", "{}"),
+            (EXPORT, "ca-bundle", "../{}"),
+            (EXPORT, "wait", "x" * 70 + "{}"),
+            (EXPORT, "job-id", "{}"),
+            (AGENT, "project-id", "{}"),
+        ],
+    )
+    def test_a_key_in_the_wrong_input_is_refused_and_not_shown(self, base: dict[str, str], name: str, template: str) -> None:
+        said = refusal({**base, name: template.format(ADMIN_KEY)})
+
+        assert f"`{name}`: holds the admin key" in said
+        assert ADMIN_KEY[:8] not in said
+
+
+class TestMisplacedInputs:
+    @pytest.mark.parametrize(
+        ("name", "value"), [("domain", "docs.example.com"), ("wait", "false"), ("start-options", '{"version": "v2"}')]
+    )
+    def test_an_export_input_is_warned_of_in_mode_agent(self, name: str, value: str) -> None:
+        warnings = plan({**AGENT, name: value}).warnings
+
+        assert warnings == (f"Input `{name}` has no effect in mode `agent`; it belongs to mode `export`.",)
+
+    @pytest.mark.parametrize(("name", "value"), [("project-id", "prj_1"), ("require-pr", "true")])
+    def test_an_agent_input_is_warned_of_in_mode_export(self, name: str, value: str) -> None:
+        warnings = plan({**EXPORT, name: value}).warnings
+
+        assert warnings == (f"Input `{name}` has no effect in mode `export`; it belongs to mode `agent`.",)
+
+    @pytest.mark.parametrize("base", [EXPORT, AGENT])
+    def test_defaults_that_the_runner_fills_in_are_not_warned_of(self, base: dict[str, str]) -> None:
+        filled_in = {known.name: known.default for known in INPUTS}
+
+        assert plan({**filled_in, **base}).warnings == ()
+
+    def test_even_a_malformed_one_is_warned_of_and_not_refused(self) -> None:
+        assert len(plan(AGENT, wait="perhaps").warnings) == 1
+
+    def test_start_options_have_no_effect_on_a_job_that_is_started(self) -> None:
+        warnings = plan(EXPORT, job_id="se_1", start_options='{"version": "v2"}').warnings
+
+        assert len(warnings) == 1
+        assert "`start-options`" in warnings[0]
+        assert "`job-id`" in warnings[0]
+
+
+class TestBooleans:
+    @pytest.mark.parametrize(
+        ("text", "value"),
+        [("true", True), ("True", True), ("TRUE", True), ("false", False), ("False", False), ("FALSE", False)],
+    )
+    def test_yaml_1_2_spellings_are_read(self, text: str, value: bool) -> None:
+        assert export(wait=text).wait is value
+        assert agent(require_pr=text).require_pr is value
+
+    @given(st.one_of(st.sampled_from(["yes", "no", "on", "off", "1", "0", "tRue", "y", "null"]), st.text(min_size=1)))
+    def test_nothing_else_is(self, text: str) -> None:
+        if text.strip() in {"", "true", "True", "TRUE", "false", "False", "FALSE"}:
+            return
+
+        assert "`wait`" in refusal(EXPORT, wait=text)
+
+
+def spelled(hours: int, minutes: int, seconds: int, milliseconds: int) -> str:
+    parts = ((hours, "h"), (minutes, "m"), (seconds, "s"), (milliseconds, "ms"))
+    return "".join(f"{amount}{unit}" for amount, unit in parts if amount)
+
+
+class TestDurations:
+    @pytest.mark.parametrize(
+        ("text", "seconds"),
+        [
+            ("500ms", 0.5),
+            ("30s", 30),
+            ("15m", 900),
+            ("1h30m", 5400),
+            ("90", 90),
+            ("1.5h", 5400),
+            ("0.5", 0.5),
+            ("1m30s", 90),
+            ("2h3m4s5ms", 7384.005),
+            ("840h", LONGEST_DURATION_SECONDS),
+        ],
+    )
+    def test_the_documented_forms_are_read(self, text: str, seconds: float) -> None:
+        assert export(timeout=text).waiting.timeout_seconds == pytest.approx(seconds)
+
+    @given(st.integers(0, 800), st.integers(0, 59), st.integers(0, 59), st.integers(0, 999))
+    def test_what_is_spelled_out_is_read_back(self, hours: int, minutes: int, seconds: int, milliseconds: int) -> None:
+        text = spelled(hours, minutes, seconds, milliseconds) or "1s"
+
+        read = export(timeout=text).waiting.timeout_seconds
+
+        assert read == pytest.approx(hours * 3600 + minutes * 60 + seconds + milliseconds / 1000 or 1)
+
+    @given(st.one_of(st.text("0123456789.hms -+e_", min_size=1, max_size=8), st.text(min_size=1)))
+    @example("1h 30m")
+    @example("30m1h")
+    @example("5 m")
+    @example("1e3")
+    @example("-5s")
+    @example("٣s")
+    @example("1d")
+    @example("1H")
+    @example("inf")
+    @example("1.s")
+    @example(".5s")
+    def test_nothing_else_is(self, text: str) -> None:
+        text = text.strip()
+        unit = r"\d+(\.\d+)?"
+        if re.fullmatch(rf"(?a:{unit}|(?=.)({unit}h)?({unit}m)?({unit}s)?({unit}ms)?)", text) or not text:
+            return
+
+        assert "is no duration" in refusal(EXPORT, timeout=text)
+
+    @pytest.mark.parametrize("nothing", ["0", "0s", "0.0h", "0h0m", "000ms"])
+    def test_zero_is_refused(self, nothing: str) -> None:
+        assert "above zero" in refusal(EXPORT, timeout=nothing)
+
+    @pytest.mark.parametrize("text", ["841h", "9" * 400, "99999999999m"])
+    def test_more_than_a_workflow_run_can_last_is_refused(self, text: str) -> None:
+        assert "35 days" in refusal(EXPORT, timeout=text)
+
+    @pytest.mark.parametrize("name", ["timeout", "poll-interval", "max-poll-interval", "outage-tolerance"])
+    def test_a_malformed_one_is_named_with_the_forms_there_are(self, name: str) -> None:
+        said = refusal({**EXPORT, name: "soon"})
+
+        assert said == (
+            f"Invalid input `{name}`: 'soon' is no duration: write a number with a unit, such as 500ms, 30s, 15m or 1h30m; "
+            "a bare number is seconds"
+        )
+
+    def test_the_longest_pause_is_not_below_the_shortest(self) -> None:
+        said = refusal(EXPORT, poll_interval="10s", max_poll_interval="9s")
+
+        assert said == "Invalid input `max-poll-interval`: must not be below poll-interval, which is 10s"
+
+    def test_the_two_may_be_equal(self) -> None:
+        waiting = export(poll_interval="10s", max_poll_interval="10s").waiting
+
+        assert waiting.shortest_pause_seconds == waiting.longest_pause_seconds == 10
+
+
+class TestBaseUrl:
+    @pytest.mark.parametrize(
+        ("text", "kept"),
+        [
+            ("https://api.example.com", "https://api.example.com"),
+            ("https://api.example.com/", "https://api.example.com"),
+            ("https://api.example.com//", "https://api.example.com"),
+            ("https://example.com:8443/admin/api/", "https://example.com:8443/admin/api"),
+            ("https://example.com/a%20b", "https://example.com/a%20b"),
+            ("https://10.0.0.1", "https://10.0.0.1"),
+            ("https://[2001:db8::1]:8443", "https://[2001:db8::1]:8443"),
+            ("http://localhost:8080", "http://localhost:8080"),
+            ("http://127.0.0.1:8080/x", "http://127.0.0.1:8080/x"),
+            ("http://[::1]:8080", "http://[::1]:8080"),
+        ],
+    )
+    def test_an_address_is_kept_without_its_trailing_slash(self, text: str, kept: str) -> None:
+        assert export(base_url=text).api.base_url == kept
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "api.example.com",
+            "//api.example.com",
+            "ftp://api.example.com",
+            "https://",
+            "https:///v1",
+            "https:api.example.com",
+            "https://api example.com",
+            "https://api.example.com\nhttps://other.example.com",
+            "https://münchen.example.com",
+            "https://api.example.com:port",
+            "https://api.example.com:99999",
+            "https://api.example.com:0",
+            "https://api.example.com:",
+            "https://[::1",
+            "https://[api]",
+            "https://a..example.com",
+            "https://.example.com",
+            "https://*.example.com",
+            "https://<host>",
+            "https://a|b.example.com",
+            f"https://{'a' * 64}.example.com",
+            "https://api.example.com/a/../b",
+            "https://api.example.com/a|b",
+            "https://api.example.com/%zz",
+            "https://api.example.com\\@evil.example.com",
+        ],
+    )
+    def test_what_is_no_usable_address_is_refused(self, text: str) -> None:
+        assert "`base-url`" in refusal(EXPORT, base_url=text)
+
+    def test_http_is_for_this_machine_alone(self) -> None:
+        assert "would show the key to the network" in refusal(EXPORT, base_url="http://api.example.com")
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "https://user:pa55word@api.example.com",
+            "https://api.example.com?token=pa55word",
+            "https://api.example.com/#pa55word",
+            "https://user:pa55word@api.example.com:port",
+            "https://user:pa55word@ api.example.com",
+            "ftp://user:pa55word@api.example.com",
+        ],
+    )
+    def test_credentials_are_refused_and_not_shown(self, text: str) -> None:
+        assert "pa55word" not in refusal(EXPORT, base_url=text)
+
+    @given(
+        st.one_of(
+            st.text(max_size=30),
+            st.text("abz09.-_:/@?#%[]|<>\\ ", max_size=24).map("https://{}".format),
+            st.from_regex(r"https://[a-z0-9.:-]{1,20}(/[a-z0-9%.]{0,8}){0,3}", fullmatch=True),
+        )
+    )
+    def test_what_is_accepted_can_be_sent_to(self, text: str) -> None:
+        try:
+            kept = export(base_url=text).api.base_url
+        except InvalidInput:
+            return
+
+        request = requests.PreparedRequest()
+        request.prepare(method="GET", url=f"{kept}/v1/static-export/jobs")
+
+        assert str(request.url).lower() == f"{kept}/v1/static-export/jobs".lower()
+
+
+class TestAdminKey:
+    @pytest.mark.parametrize("inside", [" ", "\n", "\t", "\x00", "\x7f", "é", "\u200b"])
+    def test_a_key_that_cannot_be_one_is_refused_without_being_shown(self, inside: str) -> None:
+        said = refusal(EXPORT, admin_key=f"first{inside}second")
+
+        assert said == (
+            "Invalid input `admin-key`: holds white space, control or non-ASCII characters inside, so it cannot be a key"
+        )
+
+    def test_a_pasted_header_is_refused_with_what_to_leave_out(self) -> None:
+        said = refusal(EXPORT, admin_key="Bearer s3cr3t-key")
+
+        assert "without `Bearer`" in said
+        assert "s3cr3t" not in said
+
+    @given(st.text(min_size=1).filter(str.strip))
+    def test_what_is_accepted_fits_a_header(self, key: str) -> None:
+        try:
+            kept = export(admin_key=key, base_url="https://127.0.0.1", domain="1.1").api.admin_key
+        except InvalidInput:
+            return
+
+        assert re.fullmatch(r"[\x21-\x7e]+", kept)
+
+    @given(st.text("abcXYZ", min_size=4), st.sampled_from(" \t\n\x00é\u2028"), st.text("abcXYZ", min_size=4))
+    def test_what_is_refused_is_not_shown(self, first: str, inside: str, second: str) -> None:
+        said = refusal(EXPORT, admin_key=f"{first}{inside}{second}")
+
+        assert first not in said
+        assert second not in said
+
+
+class TestDomain:
+    @pytest.mark.parametrize(
+        "domain", ["docs.example.com", "localhost", "docs.example.com:8443", "xn--mnchen-3ya.example.com", "a_b.example.com"]
+    )
+    def test_a_bare_host_name_is_kept(self, domain: str) -> None:
+        assert export(domain=domain).domain == domain
+
+    @pytest.mark.parametrize(
+        ("text", "corrected"),
+        [
+            ("https://docs.example.com", "docs.example.com"),
+            ("https://docs.example.com/", "docs.example.com"),
+            ("https://docs.example.com:8443/guide?x#y", "docs.example.com:8443"),
+            ("docs.example.com/guide", "docs.example.com"),
+            ("docs.example.com.", "docs.example.com"),
+            ("docs. example.com", "docs.example.com"),
+            ("münchen.example.com", "xn--mnchen-3ya.example.com"),
+        ],
+    )
+    def test_what_is_no_bare_host_name_is_refused_with_the_corrected_form(self, text: str, corrected: str) -> None:
+        assert refusal(EXPORT, domain=text) == f"Invalid input `domain`: '{text}' is no bare host name; write {corrected}"
+
+    @pytest.mark.parametrize(
+        "text", ["https://", "/", "...", "-docs.example.com", "docs.example.com:0", "docs.example.com:99999"]
+    )
+    def test_where_nothing_can_be_meant_an_example_is_given(self, text: str) -> None:
+        assert refusal(EXPORT, domain=text).endswith("is no bare host name, such as docs.example.com")
+
+    def test_credentials_in_it_are_not_shown(self) -> None:
+        said = refusal(EXPORT, domain="https://user:pa55word@docs.example.com/")
+
+        assert "pa55word" not in said
+        assert said.endswith("write docs.example.com")
+
+    @pytest.mark.parametrize("second", ["docs.example.com", "Docs.Example.COM"])
+    def test_a_domain_named_twice_is_refused(self, second: str) -> None:
+        said = refusal(EXPORT, domain=f"docs.example.com\n{second}")
+
+        assert "named twice" in said
+
+    def test_every_wrong_line_is_told(self) -> None:
+        said = refusal(EXPORT, domain="https://a.example.com\nb.example.com/x")
+
+        assert "write a.example.com" in said
+        assert "write b.example.com" in said
+
+    @given(st.one_of(st.text(max_size=40), st.text("ab.:-_/@ ß", max_size=20)))
+    def test_what_is_accepted_is_a_host_and_a_port(self, text: str) -> None:
+        try:
+            domain = export(domain=text, job_id="se_1").domain
+        except InvalidInput:
+            return
+
+        assert domain is None or re.fullmatch(r"(?a:[\w-]{1,63}(\.[\w-]{1,63})*(:\d{1,5})?)", domain)
+
+
+class TestJobId:
+    @pytest.mark.parametrize("job_id", ["se_1", "a/b", "..", "%2F", "with space", "ünïcödé", "🙂"])
+    def test_any_text_without_control_characters_names_a_job(self, job_id: str) -> None:
+        assert export(job_id=job_id).job_id == job_id
+        assert agent(job_id=job_id).job_id == job_id
+
+    @pytest.mark.parametrize("job_id", ["a\nb", "a\x00b", "a\x85b", "a\x1bb"])
+    def test_control_characters_are_refused(self, job_id: str) -> None:
+        assert refusal(EXPORT, job_id=job_id) == "Invalid input `job-id`: holds control characters or more than one line"
+        assert "`project-id`" in refusal(AGENT, project_id=job_id)
+
+    def test_it_replaces_the_domain(self) -> None:
+        settings = export(domain="", job_id="se_1")
+
+        assert (settings.domain, settings.job_id) == (None, "se_1")
+
+    def test_a_domain_beside_it_is_its_label(self) -> None:
+        settings = export(job_id="se_1")
+
+        assert (settings.domain, settings.job_id) == ("docs.example.com", "se_1")
+
+    def test_not_waiting_for_a_job_that_is_started_makes_no_sense(self) -> None:
+        said = refusal(EXPORT, job_id="se_1", wait="false")
+
+        assert said.startswith("Invalid input `wait`: ")
+        assert "job-id" in said
+
+
+class TestStartOptions:
+    def test_an_object_of_further_fields_is_read(self) -> None:
+        options = export(start_options='{"version": "v2", "paths": ["/a"], "deep": {"domain": 1}}').start_options
+
+        assert options == {"version": "v2", "paths": ["/a"], "deep": {"domain": 1}}
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "version=v2",
+            "{",
+            '{"a": NaN}',
+            '{"a": 1e999}',
+            '{"a": -Infinity}',
+            "{'a': 1}",
+            "[" * 100_000,
+            '{"a": ' + "9" * 5000 + "}",
+        ],
+        ids=lambda text: text[:16],
+    )
+    def test_what_is_no_json_is_refused(self, text: str) -> None:
+        assert refusal(EXPORT, start_options=text) == (
+            'Invalid input `start-options`: is no JSON: write a JSON object of further fields, such as {"version": "v2"}'
+        )
+
+    @pytest.mark.parametrize("text", ["[]", "1", '"x"', "null", "true"])
+    def test_json_that_is_no_object_is_refused(self, text: str) -> None:
+        assert "is JSON, but no object" in refusal(EXPORT, start_options=text)
+
+    def test_the_domain_is_an_input_of_its_own(self) -> None:
+        said = refusal(EXPORT, start_options='{"domain": "other.example.com"}')
+
+        assert said == "Invalid input `start-options`: holds `domain`, which is an input of its own"
+
+    @given(
+        st.recursive(
+            st.none() | st.booleans() | st.floats() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+        )
+    )
+    def test_what_is_accepted_can_be_sent(self, value: Any) -> None:
+        text = requests.compat.json.dumps({"a": value})
+
+        try:
+            options = export(start_options=text).start_options
+        except InvalidInput:
+            return
+
+        requests.Request("POST", "https://api.example.com", json=options).prepare()
+
+
+@pytest.fixture(scope="module")
+def authority_pem() -> bytes:
+    return trustme.CA().cert_pem.bytes()
+
+
+class TestCaBundle:
+    def test_certificates_are_read_whatever_stands_between_them(self, tmp_path: Path, authority_pem: bytes) -> None:
+        (tmp_path / "ca.pem").write_bytes("Zürich\r\n".encode("latin-1") + authority_pem + b"# end\n" + authority_pem)
+
+        settings = plan(EXPORT, tmp_path, ca_bundle="ca.pem").settings
+
+        assert settings.api.authorities_pem is not None
+        assert settings.api.authorities_pem.count("BEGIN CERTIFICATE") == 2
+
+    @pytest.mark.parametrize(
+        "garbage", [b"", b"garbage", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", b"\xff\xfe\x00"]
+    )
+    def test_garbage_is_refused(self, tmp_path: Path, garbage: bytes) -> None:
+        (tmp_path / "ca.pem").write_bytes(garbage)
+
+        assert "holds no PEM certificates" in refusal(EXPORT, tmp_path, ca_bundle="ca.pem")
+
+    def test_a_file_that_is_not_there_is_refused(self, tmp_path: Path) -> None:
+        assert "cannot be read (No such file or directory)" in refusal(EXPORT, tmp_path, ca_bundle="ca.pem")
+
+    def test_a_folder_is_refused(self, tmp_path: Path) -> None:
+        assert "cannot be read (Is a directory)" in refusal(EXPORT, tmp_path, ca_bundle=".")
+
+
+class TestPaths:
+    @pytest.fixture
+    def roots(self, tmp_path: Path, authority_pem: bytes) -> list[Path]:
+        """Give a workspace and a temporary folder, with a certificate in each, and one beside them."""
+        roots = [tmp_path / "workspace", tmp_path / "temporary"]
+        for folder in roots:
+            folder.mkdir()
+        for folder in [*roots, tmp_path]:
+            (folder / "ca.pem").write_bytes(authority_pem)
+        return roots
+
+    @pytest.mark.parametrize("path", ["ca.pem", "./ca.pem", "x/../ca.pem", "../workspace/ca.pem", "../temporary/ca.pem"])
+    def test_one_inside_the_workspace_or_the_temporary_folder_is_fine(self, roots: list[Path], path: str) -> None:
+        assert plan(EXPORT, *roots, ca_bundle=path).settings.api.authorities_pem
+
+    def test_so_is_an_absolute_one(self, roots: list[Path]) -> None:
+        assert plan(EXPORT, *roots, ca_bundle=str(roots[1] / "ca.pem")).settings.api.authorities_pem
+
+    @pytest.mark.parametrize(
+        "path", ["../ca.pem", "/etc/ssl/certs/ca-certificates.crt", "x/../../ca.pem", "../workspace2/ca.pem"]
+    )
+    def test_one_that_leads_outside_is_refused(self, roots: list[Path], path: str) -> None:
+        assert "is outside the workspace" in refusal(EXPORT, *roots, ca_bundle=path)
+
+    def test_so_is_a_link_that_leads_outside(self, roots: list[Path]) -> None:
+        (roots[0] / "link.pem").symlink_to(roots[0].parent / "ca.pem")
+
+        assert "is outside the workspace" in refusal(EXPORT, *roots, ca_bundle="link.pem")
+
+    def test_a_workspace_that_is_itself_a_link_is_fine(self, roots: list[Path]) -> None:
+        link = roots[0].parent / "link"
+        link.symlink_to(roots[0])
+
+        assert plan(EXPORT, link, ca_bundle="ca.pem").settings.api.authorities_pem
+
+    def test_links_in_a_circle_are_refused(self, roots: list[Path]) -> None:
+        (roots[0] / "a.pem").symlink_to(roots[0] / "b.pem")
+        (roots[0] / "b.pem").symlink_to(roots[0] / "a.pem")
+
+        assert "`ca-bundle`" in refusal(EXPORT, *roots, ca_bundle="a.pem")
+
+    @pytest.mark.parametrize("path", ["ca\x00.pem", "ca.pem\nother.pem"])
+    def test_control_characters_are_refused(self, roots: list[Path], path: str) -> None:
+        assert "holds a control character" in refusal(EXPORT, *roots, ca_bundle=path)
