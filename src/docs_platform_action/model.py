@@ -109,7 +109,7 @@ def read_bundle(body: Mapping[str, object]) -> Bundle:
     if not isinstance(url, str) or not is_bundle_url(url):
         raise ValueError("it holds no usable `bundleUrl`: an absolute https address")
     raw = body.get("expiresAt")
-    if isinstance(raw, bool) or not isinstance(raw, str | int | float):
+    if isinstance(raw, bool) or not isinstance(raw, str | int | float) or (isinstance(raw, float) and not math.isfinite(raw)):
         return Bundle(url=url)
     return Bundle(url=url, expires_at=str(raw).strip() or None, expires=_moment(raw))
 

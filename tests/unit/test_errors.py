@@ -1,0 +1,39 @@
+"""Every way to fail has its word, a cause and a way out."""
+
+import pytest
+
+from docs_platform_action.errors import FAILURE_REASONS, ActionError, InternalError, Rejected, TimedOut
+
+KINDS = ActionError.__subclasses__()
+
+
+def test_every_kind_has_a_word_of_its_own() -> None:
+    assert len(set(FAILURE_REASONS)) == len(KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.failure_reason)
+def test_a_kind_brings_its_cause_and_remedy(kind: type[ActionError]) -> None:
+    error = kind("it broke", facts=("One.", "Two."), request_id="r-1")
+
+    assert (error.because, error.way_out) == (kind.cause, kind.remedy)
+    assert (error.happened, error.facts, error.request_id) == ("it broke", ("One.", "Two."), "r-1")
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.failure_reason)
+def test_causes_and_remedies_are_sentences_without_exclamation(kind: type[ActionError]) -> None:
+    for text in filter(None, (kind.cause, kind.remedy)):
+        assert text[0].isupper()
+        assert text.endswith(".")
+        assert "!" not in text
+
+
+def test_one_failure_can_know_better() -> None:
+    error = Rejected("it broke", cause="The moon.", remedy="")
+
+    assert (error.because, error.way_out) == ("The moon.", "")
+
+
+def test_a_job_goes_on_after_a_fault_that_is_not_its_own() -> None:
+    assert TimedOut.job_goes_on
+    assert InternalError.job_goes_on
+    assert not Rejected.job_goes_on
