@@ -25,6 +25,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     made.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    made.add_argument("--public-host", metavar="HOST", help="name in addresses, links and certificate instead of --host")
     made.add_argument("--port", type=_port, default=DEFAULT_PORT, help="port of the API, 0 for any free one")
     made.add_argument("--storage-port", type=_port, default=DEFAULT_STORAGE_PORT, help="port of the storage, 0 for any")
     made.add_argument("--base-path", default="", help="path before the API's own paths, such as /api")
@@ -50,6 +51,7 @@ def main(arguments: Sequence[str] | None = None, *, out: TextIO | None = None) -
     out = out or sys.stdout
     simulator = Simulator(
         host=options.host,
+        public_host=options.public_host,
         port=options.port,
         storage_port=options.storage_port,
         base_path=options.base_path,

@@ -41,7 +41,8 @@ class Simulator:
     - `base_path`: a prefix before the API's paths, such as `/api`.
     - `job_ids`: ids for the first exports; `awkward_ids=True` puts `/`, `%`, spaces and more into those after them.
     - `tls=True`: both ports speak `https`, with a certificate that `ca_path` vouches for; `ca_file` says where that goes.
-    - `host`, `port`, `storage_port`: where to listen; port 0 takes a free one.
+    - `host`, `port`, `storage_port`: where to listen; port 0 takes a free one. `public_host`: the name that addresses,
+      links and the certificate carry instead of `host`, for clients that reach this machine by another name.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class Simulator:
         tls: bool = False,
         ca_file: Path | None = None,
         host: str = "127.0.0.1",
+        public_host: str | None = None,
         port: int = 0,
         storage_port: int = 0,
         clock: Clock | None = None,
@@ -95,6 +97,7 @@ class Simulator:
         self._tls = tls
         self._ca_file = ca_file
         self._host = host
+        self._public_host = public_host or host
         self._wanted_ports = (port, storage_port)
         self._addresses: tuple[str, str] | None = None
         self._certificates: Certificates | None = None
@@ -104,7 +107,7 @@ class Simulator:
         """Listen and serve; raises OSError where a port or the host cannot be had, RuntimeError when already started."""
         if self._running is not None:
             raise RuntimeError("the simulator is running already")
-        certificates = make_certificates(self._host, ca_file=self._ca_file) if self._tls else None
+        certificates = make_certificates(self._public_host, ca_file=self._ca_file) if self._tls else None
         try:
             api_socket, storage_socket = _listen(self._host, self._wanted_ports)
         except OSError:
@@ -215,7 +218,7 @@ class Simulator:
         self._api.override(operation, json)
 
     def _address(self, listening: socket.socket) -> str:
-        host = f"[{self._host}]" if ":" in self._host else self._host
+        host = f"[{self._public_host}]" if ":" in self._public_host else self._public_host
         return f"{'https' if self._tls else 'http'}://{host}:{listening.getsockname()[1]}"
 
     def _started_addresses(self) -> tuple[str, str]:

@@ -39,3 +39,16 @@ def test_the_authority_goes_where_it_is_wanted(tmp_path: Path) -> None:
 
 def test_without_tls_there_is_no_authority(platform: Simulator) -> None:
     assert platform.ca_path is None
+
+
+def test_another_name_goes_into_addresses_links_and_certificate() -> None:
+    with Simulator(tls=True, public_host="localhost") as platform:
+        key = {"Authorization": f"Bearer {platform.key}"}
+        path = "/v1/static-export/jobs/export-finished/bundle"
+
+        made = requests.post(platform.base_url + path, headers=key, verify=str(platform.ca_path), timeout=10)
+        got = requests.get(made.json()["bundleUrl"], verify=str(platform.ca_path), timeout=10)
+
+    assert platform.base_url.startswith("https://localhost:")
+    assert got.url.startswith("https://localhost:")
+    assert got.status_code == 200
