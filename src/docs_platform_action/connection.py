@@ -6,6 +6,8 @@ handshake, the headers or the body.
 """
 
 import contextlib
+import http.client
+import io
 import os
 import socket
 import ssl
@@ -130,8 +132,37 @@ class _CurrentGuard(threading.local):
             self.guard.connected = True
 
 
+class _Lines(io.BufferedReader):
+    """Knows whether the last line that was asked for was the end of the stream."""
+
+    ended = False
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        line = super().readline(size)
+        self.ended = not line
+        return line
+
+
+class _WholeHeadResponse(http.client.HTTPResponse):
+    """An answer that is none if its connection ends among the headers.
+
+    http.client takes the end of the stream for the blank line there, and so half an answer for a whole one without a body.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._lines = self.fp = _Lines(self.fp.detach())
+
+    def begin(self) -> None:
+        super().begin()
+        if self._lines.ended:
+            raise http.client.IncompleteRead(b"")
+
+
 def _guarded_pools(current: _CurrentGuard) -> dict[str, type[HTTPConnectionPool]]:
     class GuardedConnection(HTTPConnection):
+        response_class = _WholeHeadResponse
+
         def _new_conn(self) -> socket.socket:
             sock = super()._new_conn()
             current.adopt(sock)

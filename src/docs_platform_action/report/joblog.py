@@ -59,7 +59,7 @@ class JobLog:
     def trouble(self, what: str, *, budget_seconds: float, pause_seconds: float) -> None:
         """Tell of temporary trouble, once, and what happens next."""
         self._in_trouble = "(no good answer from the API)"
-        self.note(f"{what}. Trying again for up to {minutes(budget_seconds)}, next in {pause(pause_seconds)}.")
+        self.note(f"{what}. Trying again for up to {minutes(round(budget_seconds))}, next in {pause(pause_seconds)}.")
 
     def recovered(self, after_seconds: float) -> None:
         """Tell that the trouble is over."""

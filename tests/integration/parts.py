@@ -1,0 +1,36 @@
+"""The action's own parts on real sockets, with bounds that a test can wait for."""
+
+from tests.keys import ADMIN_KEY
+
+from docs_platform_action.clock import SystemClock
+from docs_platform_action.connection import GuardedAdapter, trusting
+from docs_platform_action.exchange import Exchanger
+from docs_platform_action.transport import Transport
+
+
+class NoListener:
+    """Hears everything, tells nothing."""
+
+    def trouble(self, what: str, *, budget_seconds: float, pause_seconds: float) -> None:
+        pass
+
+    def recovered(self, after_seconds: float) -> None:
+        pass
+
+    def exchanged(self, method: str, path: str, *, outcome: str, milliseconds: float, request_id: str | None) -> None:
+        pass
+
+
+def exchanger_to(base_url: str, *, adapter: GuardedAdapter | None = None) -> Exchanger:
+    """Make the exchanger of a run against a base URL."""
+    return Exchanger(adapter=adapter or GuardedAdapter(trusting(None)), base_url=base_url, key=ADMIN_KEY, proxies={})
+
+
+def transport_to(base_url: str, *, outage_tolerance_seconds: float = 0.4) -> Transport:
+    """Make the transport of a run against a base URL."""
+    return Transport(
+        exchanger=exchanger_to(base_url),
+        clock=SystemClock(),
+        outage_tolerance_seconds=outage_tolerance_seconds,
+        listener=NoListener(),
+    )

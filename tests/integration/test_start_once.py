@@ -1,0 +1,146 @@
+"""The start request is sent once, whatever becomes of its answer, unless it certainly was not processed."""
+
+import json
+import socket
+import time
+from collections.abc import Callable
+
+import pytest
+from tests.action import Action
+from tests.integration.parts import transport_to
+from tests.integration.raw import RawServer, read_request
+
+from admin_api_simulator import Fault, Simulator
+from docs_platform_action.errors import StartUnconfirmed
+from docs_platform_action.exchange import Bounds
+from docs_platform_action.model import read_started_export
+from docs_platform_action.transport import Call
+
+LOST = {
+    "before the answer": Fault(cut="before_answer", processed=True),
+    "in the status line": Fault(raw=b"HTTP/1.1 20", processed=True),
+    "in the headers": Fault(cut="in_headers"),
+    "in the headers of an error": Fault(raw=b"HTTP/1.1 404 Not Found\r\nX-Request-Id: r-1\r\n", processed=True),
+    "in the body": Fault(cut="in_body"),
+    "garbage": Fault(raw=b"\x00\xff no HTTP\r\n\r\n", processed=True),
+    "408": Fault(status=408, processed=True),
+    "425": Fault(status=425, processed=True),
+    "500": Fault(status=500, processed=True),
+    "502": Fault(status=502, body="<html>bad gateway</html>", processed=True),
+    "503 without Retry-After": Fault(status=503, processed=True),
+    "503 with an unusable Retry-After": Fault(status=503, headers={"Retry-After": "soon"}, processed=True),
+    "504": Fault(status=504, headers={"Retry-After": "0"}, processed=True),
+    "520": Fault(status=520, processed=True),
+}
+
+
+@pytest.mark.parametrize("how", LOST)
+def test_a_start_whose_answer_is_lost_is_not_sent_again(action: Action, platform: Simulator, how: str) -> None:
+    platform.script("start_export", LOST[how])
+
+    ended = action.export(platform)
+
+    assert (ended.exit_code, ended.reason) == (1, "start-unconfirmed"), ended.error
+    assert [request.operation for request in platform.requests] == ["start_export"]
+    assert "jobId" not in ended.outputs
+    assert "was not sent again" in ended.error
+
+
+NOT_PROCESSED = {
+    "429": [Fault(status=429)],
+    "429 with Retry-After": [Fault(status=429, headers={"Retry-After": "0"})],
+    "503 with Retry-After": [Fault(status=503, headers={"Retry-After": "0"})],
+    "both in turn": [Fault(status=429), Fault(status=503, headers={"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"})],
+}
+
+
+@pytest.mark.parametrize("how", NOT_PROCESSED)
+def test_a_start_that_was_turned_away_is_sent_again(action: Action, platform: Simulator, how: str) -> None:
+    platform.script("start_export", *NOT_PROCESSED[how])
+
+    ended = action.export(platform, outage_tolerance="30s")
+
+    assert (ended.exit_code, ended.reason) == (0, None), ended.stdout
+    starts = [request for request in platform.requests if request.operation == "start_export"]
+    assert [request.status for request in starts] == [*(fault.status for fault in NOT_PROCESSED[how]), 202]
+    assert {json.loads(request.body)["domain"] for request in starts} == {"docs.example.com"}
+    assert ended.log.count("Trying again for up to") == 1
+
+
+def test_a_start_that_was_turned_away_too_long_started_nothing(action: Action, platform: Simulator) -> None:
+    platform.script_forever("start_export", Fault(status=429, json={"error": "too many"}))
+
+    ended = action.export(platform, outage_tolerance="100ms")
+
+    assert (ended.exit_code, ended.reason) == (1, "unavailable")
+    assert "too many" in ended.error
+
+
+def test_a_start_after_one_that_was_turned_away_is_lost_only_once(action: Action, platform: Simulator) -> None:
+    platform.script("start_export", Fault(status=429), Fault(cut="before_answer", processed=True))
+
+    ended = action.export(platform)
+
+    assert (ended.reason, platform.count("start_export")) == ("start-unconfirmed", 2)
+
+
+def test_a_start_waits_for_a_platform_that_is_not_up_yet(action: Action, make_platform: Callable[..., Simulator]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as reserved:
+        port = reserved.getsockname()[1]
+
+    with action.start(f"http://127.0.0.1:{port}", domain="docs.example.com", outage_tolerance="60s") as running:
+        running.wait_for(f"127.0.0.1:{port} refused the connection. Trying again for up to 1:00, next in ")
+        platform = make_platform(port=port)
+        ended = running.end()
+
+    assert (ended.exit_code, platform.count("start_export")) == (0, 1)
+    assert "The API answers again after " in ended.log
+
+
+def test_a_start_that_is_never_taken_was_never_sent(action: Action) -> None:
+    # bound, so that nobody else gets the port, but not listening
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+
+        ended = action.export(f"http://127.0.0.1:{reserved.getsockname()[1]}", outage_tolerance="100ms")
+
+    assert (ended.exit_code, ended.reason) == (1, "unavailable")
+
+
+def test_a_start_is_not_lost_on_a_connection_that_the_server_has_closed_meanwhile(action: Action) -> None:
+    starts = []
+
+    def turn_away_at_first(connection: socket.socket) -> None:
+        starts.append(read_request(connection))
+        if len(starts) == 1:
+            connection.sendall(b"HTTP/1.1 429 Wait\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n")
+        else:
+            connection.sendall(b'HTTP/1.1 202 Accepted\r\nContent-Length: 15\r\n\r\n{"jobId": "j7"}')
+
+    with RawServer(turn_away_at_first) as server:
+        ended = action.export(server.base_url, outage_tolerance="30s", wait="false")
+
+    assert (ended.exit_code, ended.outputs["jobId"], len(starts)) == (0, "j7", 2)
+
+
+def test_a_start_whose_answer_drips_past_its_bound_is_not_sent_again() -> None:
+    started = []
+
+    def drip(connection: socket.socket) -> None:
+        started.append(read_request(connection))
+        while True:
+            connection.sendall(b"H")
+            time.sleep(0.02)
+
+    start = Call(
+        method="POST",
+        path="/v1/static-export/jobs",
+        read=read_started_export,
+        repeatable=False,
+        bounds=Bounds(total_seconds=0.2),
+    )
+    with RawServer(drip) as server, pytest.raises(StartUnconfirmed) as caught:
+        transport_to(server.base_url).send(start)
+
+    assert len(started) == 1
+    assert "The API's answer took longer than" in caught.value.facts[0]
