@@ -130,7 +130,7 @@ class Exchanger:
         return Answer(
             status=response.status_code,
             headers=headers,
-            body=self._scrub(_parse_json(content)),
+            body=self._read_json(content),
             size=len(content),
             request_id=next((headers[name] for name in _REQUEST_ID_HEADERS if headers.get(name)), None),
         )
@@ -184,6 +184,12 @@ class Exchanger:
             what = _describe(causes, self.host, connected=guard.connected)
         return NetworkError(what, sent=guard.connected)
 
+    def _read_json(self, content: bytes) -> object:
+        try:
+            return self._scrub(json.loads(content.decode("utf-8-sig")))
+        except (ValueError, RecursionError):
+            return None
+
     def _scrub(self, value: Any) -> Any:
         """Replace the key wherever a server echoes it."""
         if len(self._key) < _SHORTEST_KEY_TO_SCRUB:
@@ -208,13 +214,6 @@ def _read_bounded(response: requests.Response) -> bytes:
         if len(content) > LARGEST_ANSWER_BYTES:
             raise _AnswerTooLargeError
     return bytes(content)
-
-
-def _parse_json(content: bytes) -> object:
-    try:
-        return json.loads(content.decode("utf-8-sig"))
-    except (ValueError, RecursionError):
-        return None
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -247,8 +247,10 @@ class TestAnyJson:
         assert bundle.expires is None or bundle.expires.utcoffset() == timedelta(0)
         assert bundle.expires_at != ""
 
-    @given(st.datetimes(timezones=st.just(timezone(timedelta(hours=5, minutes=30))), min_value=datetime(1990, 1, 1)))
-    def test_an_expiry_in_another_zone_means_the_same_moment(self, moment: datetime) -> None:
+    @given(st.integers(0, 4_000_000_000))
+    def test_an_expiry_in_another_zone_means_the_same_moment(self, seconds: int) -> None:
+        moment = datetime.fromtimestamp(seconds, timezone(timedelta(hours=5, minutes=30)))
+
         bundle = read_bundle({"bundleUrl": URL, "expiresAt": moment.isoformat()})
 
         assert bundle.expires == moment
