@@ -1,0 +1,505 @@
+"""A call is repeated where that is safe and as long as it may take, and its failures are told apart."""
+
+import http.client
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from tests.unit.fakes import HOST, NOON, Ears, FakeClock, FakeExchanger, Step, answer
+
+from docs_platform_action.errors import (
+    ActionError,
+    BadResponse,
+    Cancelled,
+    Forbidden,
+    NotFound,
+    Rejected,
+    StartUnconfirmed,
+    Unauthorized,
+    Unavailable,
+)
+from docs_platform_action.exchange import Bounds, NetworkError, UntrustedError
+from docs_platform_action.transport import LAST_TRY_SECONDS, LONGEST_PAUSE_SECONDS, Call, Transport, read_retry_after
+
+GOOD = answer(200, {"status": "running"})
+RESET = NetworkError(f"The connection to {HOST} broke off before the answer was whole", sent=True)
+REFUSED = NetworkError(f"{HOST} refused the connection", sent=False)
+
+
+def read_status(body: Mapping[str, object]) -> str:
+    if "status" not in body:
+        raise ValueError("it holds no `status`")
+    return str(body["status"])
+
+
+def call(**changes: Any) -> Call[str]:
+    return Call(**{"method": "GET", "path": "/v1/x", "read": read_status, **changes})
+
+
+class Talk:
+    """A transport with a scripted other side; pauses are as long as they may get, unless `jitter` says otherwise."""
+
+    def __init__(
+        self,
+        *script: Step,
+        tolerance: float = 300.0,
+        seconds: float = 0.0,
+        jitter: Callable[[float], float] = lambda ceiling: ceiling,
+    ) -> None:
+        self.clock = FakeClock()
+        self.ears = Ears()
+        self.exchanger = FakeExchanger(self.clock, *script, seconds=seconds)
+        self.transport = Transport(
+            exchanger=self.exchanger, clock=self.clock, outage_tolerance_seconds=tolerance, listener=self.ears, jitter=jitter
+        )
+
+    @property
+    def times(self) -> list[float]:
+        return [sent.at for sent in self.exchanger.sent]
+
+    def read(self, *, deadline: float | None = None, **changes: Any) -> str:
+        """Carry out a call; the deadline is in seconds from now."""
+        at = None if deadline is None else self.clock.monotonic() + deadline
+        return self.transport.send(call(**changes), deadline=at)
+
+    def start(self) -> str:
+        return self.read(method="POST", path="/v1/static-export/jobs", body={"domain": "d"}, repeatable=False)
+
+    def failure(self, act: Callable[[], str] | None = None) -> ActionError:
+        with pytest.raises(ActionError) as caught:
+            (act or self.read)()
+        return caught.value
+
+
+class TestGoodAnswer:
+    @pytest.mark.parametrize("status", [200, 201, 202, 299])
+    def test_any_2xx_is_read(self, status: int) -> None:
+        assert Talk(answer(status, {"status": "queued"})).read() == "queued"
+
+    def test_it_is_asked_for_once_and_nobody_is_troubled(self) -> None:
+        talk = Talk(GOOD)
+
+        talk.read(body={"a": 1})
+
+        assert [(sent.method, sent.path, sent.body) for sent in talk.exchanger.sent] == [("GET", "/v1/x", {"a": 1})]
+        assert (talk.ears.troubles, talk.ears.recoveries) == ([], [])
+
+    def test_every_exchange_is_told_with_its_outcome_and_request_id(self) -> None:
+        talk = Talk(answer(502, request_id="r-1"), REFUSED, answer(200, {"status": "x"}, request_id="r-2"))
+
+        talk.read()
+
+        assert talk.ears.exchanges == [
+            ("GET", "/v1/x", "502", "r-1"),
+            ("GET", "/v1/x", f"{HOST} refused the connection", None),
+            ("GET", "/v1/x", "200", "r-2"),
+        ]
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("status", "kind", "happened"),
+        [
+            (400, Rejected, "the platform rejected the request, 400 (bad request)"),
+            (401, Unauthorized, "the platform refused the admin key (401)"),
+            (402, Rejected, "the platform rejected the request, 402 (payment required)"),
+            (403, Forbidden, "the platform does not allow this (403)"),
+            (404, NotFound, "the platform does not know it (404)"),
+            (405, Rejected, "the platform rejected the request, 405 (method not allowed)"),
+            (409, Rejected, "the platform rejected the request, 409 (conflict)"),
+            (410, Rejected, "the platform rejected the request, 410 (gone)"),
+            (422, Rejected, None),
+            (451, Rejected, None),
+            (499, Rejected, "the platform rejected the request, 499"),
+        ],
+    )
+    @pytest.mark.parametrize("repeatable", [True, False])
+    def test_a_4xx_that_waiting_cannot_mend_fails_at_once(
+        self, status: int, kind: type[ActionError], happened: str | None, repeatable: bool
+    ) -> None:
+        talk = Talk(answer(status, {"error": "no"}))
+
+        error = talk.failure(lambda: talk.read(repeatable=repeatable))
+
+        assert type(error) is kind
+        assert happened is None or error.happened == happened
+        assert len(talk.exchanger.sent) == 1
+
+    def test_it_carries_what_the_api_said_and_the_request_id(self) -> None:
+        error = Talk(answer(400, {"error": "unknown domain"}, request_id="r-1")).failure()
+
+        assert error.facts == (f'The API at {HOST} said: "unknown domain"',)
+        assert error.request_id == "r-1"
+
+    def test_a_silent_one_carries_no_quotation(self) -> None:
+        assert Talk(answer(401, None)).failure().facts == ()
+
+
+class TestRedirects:
+    @pytest.mark.parametrize(
+        ("location", "named"),
+        [
+            ("https://login.example.com/sso?token=s3cr3t", "login.example.com"),
+            ("https://user:s3cr3t@login.example.com:8443/s3cr3t", "login.example.com:8443"),
+            ("/elsewhere?s3cr3t", HOST),
+            ("", HOST),
+            ("https://[s3cr3t", "an address that cannot be read"),
+        ],
+    )
+    @pytest.mark.parametrize("status", [301, 302, 307, 308])
+    def test_one_is_never_followed_and_names_the_targets_host_alone(self, status: int, location: str, named: str) -> None:
+        talk = Talk(answer(status, None, headers={"Location": location}))
+
+        error = talk.failure()
+
+        assert isinstance(error, BadResponse)
+        assert error.happened == f"the API redirects to {named} ({status})"
+        assert "s3cr3t" not in repr([error.happened, *error.facts, error.because, error.way_out])
+        assert len(talk.exchanger.sent) == 1
+
+    def test_one_without_a_target_is_no_different(self) -> None:
+        assert Talk(answer(304, None)).failure().happened == f"the API redirects to {HOST} (304)"
+
+
+class TestCertificates:
+    @pytest.mark.parametrize("repeatable", [True, False])
+    def test_one_that_is_not_trusted_fails_at_once_and_points_to_ca_bundle(self, repeatable: bool) -> None:
+        talk = Talk(UntrustedError("self-signed certificate"))
+
+        error = talk.failure(lambda: talk.read(repeatable=repeatable))
+
+        assert isinstance(error, Unavailable)
+        assert error.facts == ("TLS said: self-signed certificate.",)
+        assert "`ca-bundle`" in error.way_out
+        assert len(talk.exchanger.sent) == 1
+
+
+TEMPORARY = [
+    pytest.param(answer(status, {"error": "busy"}), id=str(status)) for status in (408, 425, 429, 500, 501, 502, 503, 504, 599)
+] + [
+    pytest.param(RESET, id="reset"),
+    pytest.param(REFUSED, id="refused"),
+    pytest.param(answer(101, None), id="odd-1xx"),
+    pytest.param(answer(700, None), id="odd-7xx"),
+    pytest.param(answer(200, None), id="no-json"),
+    pytest.param(answer(200, ["x"]), id="no-object"),
+    pytest.param(answer(200, {"x": 1}), id="no-status"),
+    pytest.param(answer(204, None), id="no-content"),
+]
+
+
+class TestTemporaryFailures:
+    @pytest.mark.parametrize("bad", TEMPORARY)
+    def test_a_read_is_repeated_until_it_succeeds(self, bad: Step) -> None:
+        talk = Talk(bad, bad, GOOD)
+
+        assert talk.read() == "running"
+        assert len(talk.exchanger.sent) == 3
+
+    @pytest.mark.parametrize("bad", TEMPORARY)
+    def test_it_is_given_up_when_the_tolerance_is_used_up(self, bad: Step) -> None:
+        talk = Talk(bad, tolerance=100)
+
+        error = talk.failure()
+
+        assert isinstance(error, Unavailable)
+        assert error.happened == f"the API at {HOST} stayed unavailable"
+        assert error.facts[0].startswith("No good answer came for 100 s. The last try: ")
+        assert "`outage-tolerance`" in error.way_out
+        assert talk.times[-1] == 100
+
+    def test_pauses_grow_exponentially_up_to_a_bound(self) -> None:
+        talk = Talk(answer(500), tolerance=100)
+
+        talk.failure()
+
+        assert talk.clock.pauses == [1, 2, 4, 8, 16, 30, 30, 9]
+
+    def test_each_pause_is_jittered(self) -> None:
+        ceilings: list[float] = []
+        talk = Talk(answer(500), answer(500), GOOD, jitter=lambda ceiling: ceilings.append(ceiling) or 0.25)
+
+        talk.read()
+
+        assert (ceilings, talk.clock.pauses) == ([1, 2], [0.25, 0.25])
+
+    def test_an_outage_is_told_once_with_what_happens_next(self) -> None:
+        talk = Talk(answer(502), answer(503), RESET, GOOD)
+
+        talk.read()
+
+        assert talk.ears.troubles == [("The API answered 502 (bad gateway)", 300, 1)]
+
+    def test_a_recovery_is_told_once_with_how_long_it_took(self) -> None:
+        talk = Talk(answer(502), answer(503), RESET, GOOD)
+
+        talk.read()
+        talk.read()
+
+        assert talk.ears.recoveries == [7]
+
+    def test_the_tolerance_starts_anew_after_a_good_answer(self) -> None:
+        talk = Talk(answer(502), answer(502), GOOD, answer(502), answer(502), GOOD, tolerance=4, jitter=lambda _: 2)
+
+        assert [talk.read(), talk.read()] == ["running", "running"]
+        assert len(talk.ears.troubles) == len(talk.ears.recoveries) == 2
+
+    def test_the_last_failure_is_the_one_that_is_told(self) -> None:
+        talk = Talk(answer(502), answer(500, {"error": "disk full"}, request_id="r-9"), tolerance=1)
+
+        error = talk.failure()
+
+        assert error.facts == (
+            "No good answer came for 1 s. The last try: The API answered 500 (internal server error).",
+            f'The API at {HOST} said: "disk full"',
+        )
+        assert error.request_id == "r-9"
+
+    def test_a_refusal_after_temporary_failures_is_final(self) -> None:
+        talk = Talk(answer(502), answer(401))
+
+        assert isinstance(talk.failure(), Unauthorized)
+        assert len(talk.exchanger.sent) == 2
+
+    def test_further_statuses_are_temporary_while_the_call_says_so(self) -> None:
+        talk = Talk(answer(404))
+
+        error = talk.failure(lambda: talk.read(temporary=lambda status: status == 404 and talk.clock.elapsed < 3))
+
+        assert isinstance(error, NotFound)
+        assert talk.times == [0, 1, 3]
+
+    def test_a_cancel_in_a_pause_ends_it(self) -> None:
+        talk = Talk(answer(502))
+
+        def cancel() -> None:
+            raise Cancelled("cancelled")
+
+        talk.clock.on_sleep = cancel
+
+        assert isinstance(talk.failure(), Cancelled)
+
+    def test_a_cancel_in_an_exchange_ends_it(self) -> None:
+        talk = Talk(Cancelled("cancelled"))
+
+        assert isinstance(talk.failure(), Cancelled)
+        assert talk.ears.exchanges == [("GET", "/v1/x", "ended without an answer", None)]
+
+
+class TestDeadline:
+    def test_the_last_try_is_at_the_deadline(self) -> None:
+        talk = Talk(answer(502))
+
+        error = talk.failure(lambda: talk.read(deadline=10))
+
+        assert isinstance(error, Unavailable)
+        assert talk.times == [0, 1, 3, 7, 10]
+
+    def test_the_last_try_decides(self) -> None:
+        talk = Talk(answer(502), answer(502), GOOD)
+
+        assert talk.read(deadline=2) == "running"
+
+    def test_a_failure_at_the_deadline_is_not_followed_by_another_try(self) -> None:
+        talk = Talk(answer(502))
+
+        talk.failure(lambda: talk.read(deadline=0))
+
+        assert talk.times == [0]
+        assert talk.ears.troubles == []
+
+    def test_what_comes_first_of_tolerance_and_deadline_counts(self) -> None:
+        talk = Talk(answer(502), tolerance=5)
+
+        talk.failure(lambda: talk.read(deadline=1000))
+
+        assert talk.times[-1] == 5
+        assert talk.ears.troubles[0][1] == 5
+
+    def test_a_try_is_bounded_by_the_time_that_is_left_but_not_to_nothing(self) -> None:
+        talk = Talk(answer(502), jitter=lambda _: 100)
+
+        talk.failure(lambda: talk.read(deadline=40))
+
+        assert [sent.bounds.total_seconds for sent in talk.exchanger.sent] == [40, LAST_TRY_SECONDS]
+
+    def test_without_a_deadline_the_calls_own_bounds_hold(self) -> None:
+        talk = Talk(GOOD)
+
+        talk.read(bounds=Bounds(idle_seconds=300, total_seconds=300))
+
+        assert talk.exchanger.sent[0].bounds.total_seconds == 300
+
+
+class TestStartRequest:
+    @pytest.mark.parametrize(
+        "bad",
+        [REFUSED, answer(429), answer(429, headers={"Retry-After": "2"}), answer(503, headers={"Retry-After": "2"})],
+        ids=["never-connected", "429", "429-later", "503-later"],
+    )
+    def test_it_is_repeated_when_it_certainly_was_not_processed(self, bad: Step) -> None:
+        talk = Talk(bad, GOOD)
+
+        assert talk.start() == "running"
+        assert len(talk.exchanger.sent) == 2
+
+    @pytest.mark.parametrize(
+        "bad",
+        [RESET, answer(503), answer(503, headers={"Retry-After": "soon"})]
+        + [answer(status, {"error": "busy"}) for status in (408, 425, 500, 502, 504)],
+        ids=["reset", "503", "503-garbled", "408", "425", "500", "502", "504"],
+    )
+    def test_it_is_sent_exactly_once_otherwise(self, bad: Step) -> None:
+        talk = Talk(bad)
+
+        error = talk.failure(talk.start)
+
+        assert isinstance(error, StartUnconfirmed)
+        assert len(talk.exchanger.sent) == 1
+        assert talk.clock.pauses == []
+
+    def test_a_doubtful_failure_after_harmless_ones_ends_it_too(self) -> None:
+        talk = Talk(REFUSED, answer(429), answer(502, {"error": "busy"}, request_id="r-1"), GOOD)
+
+        error = talk.failure(talk.start)
+
+        assert isinstance(error, StartUnconfirmed)
+        assert error.facts == ("The API answered 502 (bad gateway).", f'The API at {HOST} said: "busy"')
+        assert error.request_id == "r-1"
+
+    def test_one_that_never_got_through_is_unavailable(self) -> None:
+        talk = Talk(REFUSED, tolerance=10)
+
+        assert isinstance(talk.failure(talk.start), Unavailable)
+
+    @pytest.mark.parametrize("body", [None, [], {"x": 1}])
+    def test_a_2xx_that_cannot_be_used_is_a_bad_response_and_may_have_started_it(self, body: object) -> None:
+        talk = Talk(answer(200, body, headers={"Content-Type": "text/html; charset=utf-8"}, request_id="r-1"))
+
+        error = talk.failure(talk.start)
+
+        assert isinstance(error, BadResponse)
+        assert error.happened == "the API's answer to POST /v1/static-export/jobs cannot be used"
+        assert "look in the dashboard" in error.facts[1]
+        assert error.request_id == "r-1"
+        assert len(talk.exchanger.sent) == 1
+
+    def test_a_refusal_is_what_it_is(self) -> None:
+        talk = Talk(answer(403))
+
+        assert isinstance(talk.failure(talk.start), Forbidden)
+
+
+class TestFinalContract:
+    def test_the_apis_own_answer_that_breaks_it_is_a_bad_response(self) -> None:
+        talk = Talk(answer(200, {"x": 1}))
+
+        error = talk.failure(lambda: talk.read(contract_is_final=True))
+
+        assert isinstance(error, BadResponse)
+        assert error.facts == ("The API answered 200, but it holds no `status`.",)
+
+    def test_a_gateways_page_is_temporary(self) -> None:
+        talk = Talk(answer(200, None, headers={"Content-Type": "text/html"}), GOOD)
+
+        assert talk.read(contract_is_final=True) == "running"
+        assert talk.ears.troubles[0][0] == "The API answered 200, but it is no JSON object (text/html, 4 bytes)"
+
+
+class TestRetryAfter:
+    def test_seconds_are_obeyed(self) -> None:
+        talk = Talk(answer(429, headers={"Retry-After": "40"}), GOOD)
+
+        talk.read()
+
+        assert talk.clock.pauses == [40]
+
+    def test_a_date_is_obeyed(self) -> None:
+        date = format_datetime(NOON + timedelta(seconds=50), usegmt=True)
+        talk = Talk(answer(503, headers={"Retry-After": date}), GOOD)
+
+        talk.read()
+
+        assert talk.clock.pauses == [50]
+
+    def test_a_shorter_one_does_not_shorten_the_backoff(self) -> None:
+        talk = Talk(answer(503, headers={"Retry-After": "0"}), GOOD)
+
+        talk.read()
+
+        assert talk.clock.pauses == [1]
+
+    @pytest.mark.parametrize("asked", ["61", "99999", format_datetime(NOON + timedelta(days=400), usegmt=True)])
+    def test_it_is_never_obeyed_past_the_deadline(self, asked: str) -> None:
+        talk = Talk(answer(503, headers={"Retry-After": asked}))
+
+        talk.failure(lambda: talk.read(deadline=60))
+
+        assert talk.times == [0, 60]
+
+    def test_nor_past_the_tolerance(self) -> None:
+        talk = Talk(answer(503, headers={"Retry-After": "99999"}), tolerance=60)
+
+        talk.failure()
+
+        assert talk.times == [0, 60]
+
+    def test_a_date_is_measured_against_the_servers_own_clock(self) -> None:
+        server = NOON - timedelta(hours=3)
+        headers = {"Retry-After": format_datetime(server + timedelta(seconds=20), usegmt=True), "Date": format_datetime(server)}
+
+        assert read_retry_after(headers, NOON) == 20
+
+    @pytest.mark.parametrize(
+        ("text", "seconds"),
+        [("0", 0), (" 7 ", 7), ("Mon, 04 May 2026 12:00:30 GMT", 30), ("Mon, 04 May 2026 11:00:00 GMT", 0)]
+        + [(text, None) for text in ("", "-1", "1.5", "soon", "1e3", "٣", "9999999999", "Mon, 99 May 2026 12:00:30 GMT")],
+    )
+    def test_the_two_forms_are_read_and_nothing_else(self, text: str, seconds: float | None) -> None:
+        assert read_retry_after({"Retry-After": text}, NOON) == seconds
+
+    def test_without_one_there_is_none(self) -> None:
+        assert read_retry_after({}, NOON) is None
+
+    @given(
+        st.one_of(st.text(max_size=40), st.text("0123456789 :,+-MonMayGMT/.", max_size=32)),
+        st.one_of(st.just(""), st.text("0123456789 :,+-MonMayGMT", max_size=32)),
+    )
+    @example("Mon, 04 May 2026 12:00:30 +9999999999", "")
+    @example("Mon, 04 May 0000 12:00:30 -2359", "Mon, 04 May 9999 12:00:30 +2359")
+    @example("0 0 0 0", "0 0 0 0")
+    def test_any_text_is_a_pause_or_none(self, text: str, date: str) -> None:
+        seconds = read_retry_after({"Retry-After": text, "Date": date}, NOON)
+
+        assert seconds is None or 0 <= seconds < float("inf")
+
+
+class TestAnyOutage:
+    @given(
+        st.lists(st.sampled_from([answer(500), answer(429, headers={"Retry-After": "77"}), RESET, REFUSED]), max_size=30),
+        st.floats(1, 600),
+        st.floats(0.01, 900),
+        st.floats(0, 20),
+        st.floats(0, 1),
+    )
+    def test_tries_end_in_time_and_are_not_pressed(
+        self, script: list[Any], tolerance: float, deadline: float, seconds: float, jitter: float
+    ) -> None:
+        talk = Talk(*script, answer(502), tolerance=tolerance, seconds=seconds, jitter=lambda ceiling: ceiling * jitter + 0.01)
+
+        talk.failure(lambda: talk.read(deadline=deadline))
+
+        end = min(deadline, seconds + tolerance)
+        assert talk.times[-1] <= max(end, 0) + seconds + 1e-6
+        assert talk.clock.elapsed >= end - 1e-6
+        assert all(pause <= max(LONGEST_PAUSE_SECONDS + 1, 77) for pause in talk.clock.pauses)
+        assert len(talk.ears.troubles) <= 1
+
+
+def test_phrases_of_unknown_statuses_are_left_out() -> None:
+    assert 599 not in http.client.responses
+    assert Talk(answer(599), tolerance=1).failure().facts[0].endswith("The API answered 599.")
