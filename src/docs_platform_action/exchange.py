@@ -121,6 +121,9 @@ class Exchanger:
                 )
                 with response:
                     content = _read_bounded(response)
+                content_json = self._read_json(content)
+                if guard.expired and content_json is None:
+                    raise TimeoutError  # a body without a length seems whole when the guard ends its connection
             # ValueError: what urllib3 and http.client let through of a malformed status line, header or proxy address
             except (requests.RequestException, HTTPError, http.client.HTTPException, OSError, ValueError) as error:
                 raise self._fault(error, guard, bounds) from error
@@ -130,7 +133,7 @@ class Exchanger:
         return Answer(
             status=response.status_code,
             headers=headers,
-            body=self._read_json(content),
+            body=content_json,
             size=len(content),
             request_id=next((headers[name] for name in _REQUEST_ID_HEADERS if headers.get(name)), None),
         )

@@ -2,6 +2,7 @@
 
 from tests.keys import ADMIN_KEY
 
+from docs_platform_action.admin_api import AdminApi
 from docs_platform_action.clock import SystemClock
 from docs_platform_action.connection import GuardedAdapter, trusting
 from docs_platform_action.exchange import Exchanger
@@ -34,3 +35,8 @@ def transport_to(base_url: str, *, outage_tolerance_seconds: float = 0.4) -> Tra
         outage_tolerance_seconds=outage_tolerance_seconds,
         listener=NoListener(),
     )
+
+
+def api_of(base_url: str, *, outage_tolerance_seconds: float) -> AdminApi:
+    """Make the API as a run sees it."""
+    return AdminApi(transport_to(base_url, outage_tolerance_seconds=outage_tolerance_seconds), SystemClock())

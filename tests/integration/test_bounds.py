@@ -1,0 +1,203 @@
+"""An answer that does not come to its end is ended, whichever stage it hangs in, and leaves nothing behind."""
+
+import socket
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.integration.parts import exchanger_to
+from tests.integration.raw import RawServer, hold, read_request
+
+from docs_platform_action.connection import GuardedAdapter, trusting
+from docs_platform_action.errors import Cancelled
+from docs_platform_action.exchange import Bounds, NetworkError
+
+Handler = Callable[[socket.socket], None]
+ENDLESS = 10**9
+
+
+def slowly(head: bytes, then: bytes) -> Handler:
+    """Send a byte of `then` again and again, never so slowly that a bound on a single read would see it."""
+
+    def handle(connection: socket.socket) -> None:
+        read_request(connection)
+        connection.sendall(head)
+        while True:
+            connection.sendall(then)
+            time.sleep(0.02)
+
+    return handle
+
+
+def without_end(head: bytes, then: bytes) -> Handler:
+    """Send `then` as fast as it is taken."""
+
+    def handle(connection: socket.socket) -> None:
+        read_request(connection)
+        connection.sendall(head)
+        while True:
+            connection.sendall(then)
+
+    return handle
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
+HANGING: dict[str, Handler] = {
+    "no answer": hold,
+    "half a status line": slowly(b"HTTP/1.1 2", b""),
+    "status line, byte by byte": slowly(b"HTTP/1.1 200 ", b"K"),
+    "header, byte by byte": slowly(OK + b"X-Filler: ", b"x"),
+    "body, byte by byte": slowly(OK + b"Content-Length: %d\r\n\r\n" % ENDLESS, b" "),
+    "body without a length, byte by byte": slowly(OK + b"\r\n", b" "),
+    "chunks, one by one": slowly(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n"),
+    "an interim answer, again and again": slowly(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "headers, one by one": slowly(OK, b"X: y\r\n"),
+}
+ENDLESS_ANSWERS: dict[str, Handler] = {
+    "body": without_end(OK + b"Content-Length: %d\r\n\r\n" % ENDLESS, b" " * 65536),
+    "body without a length": without_end(OK + b"\r\n", b" " * 65536),
+    "chunks": without_end(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"10000\r\n" + b" " * 65536 + b"\r\n"),
+    "chunk size": without_end(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"0" * 65536),
+    "header": without_end(OK + b"X-Filler: ", b"x" * 65536),
+    "headers": without_end(OK, b"X: y\r\n" * 1000),
+    "status line": without_end(b"HTTP/1.1 200 ", b"K" * 65536),
+    "interim answers": without_end(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 1000),
+}
+
+
+@pytest.fixture
+def adapter() -> GuardedAdapter:
+    return GuardedAdapter(trusting(None))
+
+
+def open_files() -> int:
+    """Count the open files."""
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def watches() -> list[threading.Thread]:
+    """Give the threads that watch over exchanges."""
+    return [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]
+
+
+def failed_exchange(
+    adapter: GuardedAdapter, base_url: str, *, idle_seconds: float = 30.0, total_seconds: float = 0.25
+) -> NetworkError:
+    """Make an exchange that has to fail, and give its error."""
+    bounds = Bounds(connect_seconds=10, idle_seconds=idle_seconds, total_seconds=total_seconds)
+    with pytest.raises(NetworkError) as caught:
+        exchanger_to(base_url, adapter=adapter).exchange("GET", "/v1/job", None, bounds)
+    return caught.value
+
+
+@pytest.mark.parametrize("stage", HANGING)
+def test_an_answer_that_hangs_is_ended_by_the_bound_on_the_whole(adapter: GuardedAdapter, stage: str) -> None:
+    with RawServer(HANGING[stage]) as server:
+        error = failed_exchange(adapter, server.base_url)
+
+    assert error.what.startswith("The API's answer took longer than")
+    assert error.sent
+
+
+@pytest.mark.parametrize("stage", ["no answer", "half a status line"])
+def test_an_answer_that_hangs_is_ended_by_the_bound_on_silence(adapter: GuardedAdapter, stage: str) -> None:
+    with RawServer(HANGING[stage]) as server:
+        error = failed_exchange(adapter, server.base_url, idle_seconds=0.2, total_seconds=60)
+
+    assert error.what.endswith("sent nothing for too long")
+    assert error.sent
+
+
+@pytest.mark.parametrize("part", ENDLESS_ANSWERS)
+def test_an_answer_without_end_is_ended(adapter: GuardedAdapter, part: str) -> None:
+    with RawServer(ENDLESS_ANSWERS[part]) as server:
+        error = failed_exchange(adapter, server.base_url, total_seconds=1.0)
+
+    assert error.sent
+
+
+@pytest.mark.parametrize("part", ["body", "body without a length", "chunks"])
+def test_a_body_without_end_is_ended_by_its_size(adapter: GuardedAdapter, part: str) -> None:
+    with RawServer(ENDLESS_ANSWERS[part]) as server:
+        error = failed_exchange(adapter, server.base_url, total_seconds=60)
+
+    assert error.what == "The API's answer is larger than 1024 KiB"
+
+
+@pytest.mark.parametrize("idle_seconds", [30.0, 0.2])
+def test_a_tls_handshake_that_hangs_is_ended_and_nothing_was_sent(adapter: GuardedAdapter, idle_seconds: float) -> None:
+    with RawServer(hold) as server:
+        error = failed_exchange(adapter, f"https://127.0.0.1:{server.port}", idle_seconds=idle_seconds)
+
+    assert not error.sent
+
+
+def test_a_tls_handshake_byte_by_byte_is_ended(adapter: GuardedAdapter) -> None:
+    def handshake(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(b"\x16\x03\x03\x40\x00")
+        while True:
+            connection.sendall(b"\x02")
+            time.sleep(0.02)
+
+    with RawServer(handshake) as server:
+        error = failed_exchange(adapter, f"https://127.0.0.1:{server.port}")
+
+    assert error.what.startswith("The API's answer took longer than")
+    assert not error.sent
+
+
+def test_what_speaks_no_tls_is_told_as_such(adapter: GuardedAdapter) -> None:
+    def plain(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        hold(connection)
+
+    with RawServer(plain) as server:
+        error = failed_exchange(adapter, f"https://127.0.0.1:{server.port}", total_seconds=30)
+
+    assert error.what == f"The TLS connection to 127.0.0.1:{server.port} failed"
+    assert not error.sent
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_an_exchange_that_hangs_ends_when_it_is_aborted(adapter: GuardedAdapter, scheme: str) -> None:
+    caught: list[BaseException] = []
+
+    with RawServer(hold) as server:
+        exchanger = exchanger_to(f"{scheme}://127.0.0.1:{server.port}", adapter=adapter)
+
+        def exchange() -> None:
+            try:
+                exchanger.exchange("GET", "/v1/job", None, Bounds())
+            except Cancelled as error:
+                caught.append(error)
+
+        thread = threading.Thread(target=exchange)
+        thread.start()
+        while not server.connections:
+            time.sleep(0.005)
+        exchanger.abort()
+        thread.join()
+        with pytest.raises(Cancelled):
+            exchanger.exchange("GET", "/v1/job", None, Bounds())
+
+    assert len(caught) == 1
+
+
+def test_nothing_is_left_of_ended_exchanges() -> None:
+    before = open_files()
+
+    for scheme, handle in (("http", hold), ("http", HANGING["body, byte by byte"]), ("https", hold)):
+        adapter = GuardedAdapter(trusting(None))
+        with RawServer(handle) as server:
+            for _ in range(3):
+                failed_exchange(adapter, f"{scheme}://127.0.0.1:{server.port}", total_seconds=0.1)
+            adapter.close()
+
+    assert open_files() == before
+    for watch in watches():
+        watch.join(timeout=10)  # one that was called off is about to end
+    assert watches() == []

@@ -1,0 +1,225 @@
+"""Temporary trouble is waited through, told once, and given up on in time; a redirect is not followed."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+from tests.action import Action
+from tests.integration.parts import api_of
+
+from admin_api_simulator import Fault, Simulator
+from admin_api_simulator.faults import Operation
+
+MIB = 1024 * 1024
+PASSING = {
+    "408": Fault(status=408),
+    "425": Fault(status=425),
+    "429": Fault(status=429),
+    "500": Fault(status=500),
+    "502": Fault(status=502, body="<html>\r\n::error::bad gateway</html>", headers={"Content-Type": "text/html"}),
+    "599": Fault(status=599, json=["no", "object"]),
+    "cut before the answer": Fault(cut="before_answer"),
+    "cut in the headers": Fault(cut="in_headers"),
+    "cut in the body": Fault(cut="in_body"),
+    "truncated JSON": Fault(body='{"status": "compl', headers={"Content-Type": "application/json"}),
+    "too many bytes announced": Fault(raw=b'HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"status": "completed"}'),
+    "a page": Fault(body="<html>sign in</html>", headers={"Content-Type": "text/html"}),
+    "an empty body": Fault(body=""),
+    "no content": Fault(status=204),
+    "JSON that is no object": Fault(json=["completed"]),
+    "deep JSON": Fault(body="[" * 200_000),
+    "no UTF-8": Fault(body=b'{"status": "\xff"}'),
+    "garbage": Fault(raw=b"SSH-2.0-server\r\n"),
+    "broken chunks": Fault(raw=b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}"),
+    "a coding that was not asked for": Fault(body=b"\x1f\x8b no gzip", headers={"Content-Encoding": "gzip"}),
+    "too large": Fault(json={"status": "completed", "filler": "x" * MIB}),
+    "too large without a length": Fault(raw=b"HTTP/1.1 200 OK\r\n\r\n" + b" " * (MIB + 1)),
+    "a status of no standard": Fault(raw=b"HTTP/1.1 999 Who Knows\r\nContent-Length: 0\r\n\r\n"),
+}
+BROKEN_READING = {
+    "no status": Fault(json={"progress": 5}),
+    "a status of another type": Fault(json={"status": 7}),
+}
+BUNDLE_NOT_READY = {"409": Fault(status=409, json={"error": "still running"})}
+
+
+def cases(operation: Operation, faults: dict[str, Fault]) -> list[pytest.ParameterSet]:
+    return [pytest.param(operation, fault, id=f"{operation}: {name}") for name, fault in faults.items()]
+
+
+@pytest.mark.parametrize(
+    ("operation", "fault"),
+    [*cases("read_export", PASSING | BROKEN_READING), *cases("make_bundle", BUNDLE_NOT_READY)],
+)
+def test_a_fault_that_passes_is_told_once_and_waited_through(
+    action: Action, platform: Simulator, operation: Operation, fault: Fault
+) -> None:
+    platform.script(operation, fault)
+
+    ended = action.run(platform, job_id="export-finished", outage_tolerance="100ms")
+
+    assert (ended.exit_code, ended.commands, ended.stderr) == (0, [], ""), ended.stdout
+    assert platform.count(operation) == 2
+    assert ended.log.count("Trying again for up to 0:00, next in ") == 1
+    assert ended.log.count("The API answers again after 0:00.") == 1
+    assert ended.outputs["bundleUrl"]
+
+
+@pytest.mark.parametrize("name", [name for name in PASSING if name != "too large"])
+def test_a_fault_that_passes_does_not_keep_the_bundle_from_being_made(platform: Simulator, name: str) -> None:
+    platform.script("make_bundle", PASSING[name])
+
+    bundle = api_of(platform.base_url, outage_tolerance_seconds=0.05).make_bundle("export-finished")
+
+    assert bundle.url.startswith(platform.storage_url)
+    assert platform.count("make_bundle") == 2
+
+
+def test_many_faults_in_a_row_are_one_outage(action: Action, platform: Simulator) -> None:
+    platform.script("read_export", Fault(status=502), Fault(cut="before_answer"))
+
+    ended = action.run(platform, job_id="export-finished", outage_tolerance="30s")
+
+    assert (ended.exit_code, platform.count("read_export")) == (0, 3)
+    assert ended.log.count("Trying again") == 1
+    assert "The API answered 502 (bad gateway). Trying again for up to 0:30, next in " in ended.log
+    assert ended.log.count("The API answers again after ") == 1
+
+
+def test_a_good_answer_ends_an_outage(action: Action, platform: Simulator) -> None:
+    running = Fault(json={"status": "running"})
+    platform.script("read_export", *[turn for _ in range(4) for turn in (Fault(status=503), running)])
+
+    # longer all in all than the tolerance, which each of them is within
+    ended = action.run(platform, job_id="export-finished", outage_tolerance="150ms")
+
+    assert ended.exit_code == 0
+    assert ended.log.count("The API answers again") == 4
+
+
+@pytest.mark.parametrize("form", ["seconds", "date"])
+def test_retry_after_is_obeyed(action: Action, platform: Simulator, form: str) -> None:
+    # a date has whole seconds: two from one are more than one
+    now = datetime(2030, 1, 1, tzinfo=UTC)
+    dates = {"Retry-After": format_datetime(now + timedelta(seconds=1), usegmt=True), "Date": format_datetime(now, usegmt=True)}
+    headers = {"Retry-After": "1"} if form == "seconds" else dates
+    platform.script("read_export", Fault(status=429, headers=headers))
+
+    ended = action.run(platform, job_id="export-finished", outage_tolerance="30s")
+
+    first, second = [request.at for request in platform.requests if request.operation == "read_export"]
+    assert ended.exit_code == 0
+    assert second - first >= 1
+
+
+@pytest.mark.parametrize(
+    ("inputs", "reason"),
+    [
+        ({"timeout": "300ms", "outage_tolerance": "1h"}, "timeout"),
+        ({"timeout": "1h", "outage_tolerance": "300ms"}, "unavailable"),
+    ],
+)
+def test_retry_after_is_not_obeyed_past_the_time_that_there_is(
+    action: Action, platform: Simulator, inputs: dict[str, str], reason: str
+) -> None:
+    platform.script_forever("read_export", Fault(status=503, headers={"Retry-After": "3600"}))
+
+    ended = action.run(platform, job_id="export-finished", **inputs)
+
+    assert (ended.exit_code, ended.reason, platform.count("read_export")) == (1, reason, 2)
+
+
+def test_a_platform_that_comes_back_at_the_last_moment_is_a_success(action: Action, platform: Simulator) -> None:
+    platform.script("read_export", Fault(status=503, headers={"Retry-After": "3600"}))
+
+    ended = action.run(platform, job_id="export-finished", timeout="300ms", outage_tolerance="1h")
+
+    assert (ended.exit_code, ended.outputs["status"]) == (0, "completed")
+
+
+def test_the_last_reading_decides(action: Action, platform: Simulator) -> None:
+    platform.script("read_export", Fault(json={"status": "running"}))
+
+    # the second reading is due after the time is up, so it is the last
+    ended = action.run(platform, job_id="export-finished", timeout="200ms", poll_interval="20s")
+
+    assert (ended.exit_code, platform.count("read_export")) == (0, 2)
+    assert ended.outputs["bundleUrl"]
+
+
+def test_a_timeout_tells_how_to_attach(action: Action, make_platform: Callable[..., Simulator]) -> None:
+    platform = make_platform(export_seconds=3600, queue_share=0.5)
+
+    ended = action.export(platform, timeout="150ms")
+
+    job_id = ended.outputs["jobId"]
+    assert (ended.reason, ended.outputs["status"]) == ("timeout", "queued")
+    assert f"`job-id: {job_id}`" in ended.error
+    assert "goes on at the platform" in ended.error
+    assert "`timeout`" in ended.error
+
+
+def test_a_job_that_this_run_started_may_be_unknown_at_first(action: Action, platform: Simulator) -> None:
+    platform.script("read_export", Fault(status=404), Fault(status=404))
+
+    ended = action.export(platform, outage_tolerance="30s")
+
+    assert (ended.exit_code, ended.log.count("The API answered 404 (not found). Trying again")) == (0, 1)
+
+
+def test_a_job_that_this_run_attached_to_is_known_or_not(action: Action, platform: Simulator) -> None:
+    platform.script("read_export", Fault(status=404))
+
+    ended = action.run(platform, job_id="export-finished")
+
+    assert (ended.reason, platform.count("read_export")) == ("not-found", 1)
+
+
+@pytest.mark.parametrize("operation", ["start_export", "read_export", "make_bundle"])
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_not_followed(
+    action: Action, make_platform: Callable[..., Simulator], operation: Operation, status: int
+) -> None:
+    platform, elsewhere = make_platform(export_seconds=0), make_platform()
+    target = elsewhere.base_url.removeprefix("http://")
+    location = f"http://user:secret-word@{target}/v1/static-export/jobs/export-finished?token=secret-word"
+    platform.script(operation, Fault(status=status, headers={"Location": location}))
+
+    ended = action.export(platform)
+
+    assert (ended.exit_code, ended.reason) == (1, "bad-response")
+    assert f"redirects to {target} ({status})" in ended.error
+    assert "secret-word" not in ended.stdout + ended.summary
+    assert elsewhere.requests == []
+    assert platform.count(operation) == 1
+
+
+@pytest.mark.parametrize("location", ["/login", "", "//[", "https://[::1", "\x01", "http://:80", None])
+def test_a_redirect_to_nowhere_is_one_too(action: Action, platform: Simulator, location: str | None) -> None:
+    headers = b"" if location is None else f"Location: {location}\r\n".encode()
+    platform.script("read_export", Fault(raw=b"HTTP/1.1 302 Found\r\n" + headers + b"Content-Length: 0\r\n\r\n"))
+
+    ended = action.run(platform, job_id="export-finished")
+
+    assert (ended.exit_code, ended.reason, platform.count("read_export")) == (1, "bad-response", 1)
+    assert "redirects to " in ended.error
+
+
+def test_no_cookie_is_kept(action: Action, platform: Simulator) -> None:
+    cookie = Fault(headers={"Set-Cookie": "session=abc; Path=/"})
+    platform.script("start_export", cookie)
+    platform.script("read_export", cookie, cookie)
+
+    ended = action.export(platform)
+
+    assert ended.exit_code == 0
+    assert not any("Cookie" in request.headers for request in platform.requests)
+
+
+def test_agent_jobs_are_read_through_trouble_too(action: Action, platform: Simulator) -> None:
+    platform.script("read_agent_job", Fault(status=502), None, Fault(cut="in_body"))
+
+    ended = action.run(platform, mode="agent", project_id="demo-project", job_id="agent-pull-request")
+
+    assert (ended.exit_code, ended.log.count("The API answers again")) == (0, 2)
