@@ -77,11 +77,6 @@ def open_files() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-def watches() -> list[threading.Thread]:
-    """Give the threads that watch over exchanges."""
-    return [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]
-
-
 def failed_exchange(
     adapter: GuardedAdapter, base_url: str, *, idle_seconds: float = 30.0, total_seconds: float = 0.25
 ) -> NetworkError:
@@ -188,7 +183,7 @@ def test_an_exchange_that_hangs_ends_when_it_is_aborted(adapter: GuardedAdapter,
 
 
 def test_nothing_is_left_of_ended_exchanges() -> None:
-    before = open_files()
+    files, threads = open_files(), {*threading.enumerate()}
 
     for scheme, handle in (("http", hold), ("http", HANGING["body, byte by byte"]), ("https", hold)):
         adapter = GuardedAdapter(trusting(None))
@@ -197,7 +192,7 @@ def test_nothing_is_left_of_ended_exchanges() -> None:
                 failed_exchange(adapter, f"{scheme}://127.0.0.1:{server.port}", total_seconds=0.1)
             adapter.close()
 
-    assert open_files() == before
-    for watch in watches():
-        watch.join(timeout=10)  # one that was called off is about to end
-    assert watches() == []
+    assert open_files() == files
+    for thread in {*threading.enumerate()} - threads:
+        thread.join(timeout=10)  # the watch that was called off last is about to end
+    assert {*threading.enumerate()} <= threads
