@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.container.runner import Runner
-from tests.engine import build_image, copy_action, need_engine, remove_image, remove_labelled_containers, temporary_tag
+from tests.engine import build_image, copy_action, need_engine, remove_image, temporary_tag
 from tests.keys import ADMIN_KEY
 
 from admin_api_simulator import Simulator
@@ -35,4 +35,4 @@ def runner(image: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory)
     # a log holds the command that masks the key, which no file of a job may
     runner = Runner(image=image, folder=tmp_path, logs=tmp_path_factory.mktemp("logs"))
     yield runner
-    remove_labelled_containers(runner.label)
+    runner.clean_up()

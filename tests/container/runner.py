@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.engine import LABEL, ROOT, docker, remember_output
+from tests.engine import LABEL, ROOT, docker, remember_output, remove_labelled_containers
 
 from admin_api_simulator.runner import parse_outputs, read_text, variable_of, with_defaults
 
@@ -108,6 +108,7 @@ class Runner:
         self._logs = logs
         for name in FOLDERS:
             (folder / name).mkdir()
+        self._clients: list[subprocess.Popen[bytes]] = []
         self.workspace = folder / "workspace"
         self.home = folder / "home"
 
@@ -138,6 +139,7 @@ class Runner:
                 stdout=stream,
                 stderr=subprocess.STDOUT,
             )
+        self._clients.append(client)
         commands = self._folder / "file_commands"
         return Step(
             name=step,
@@ -150,6 +152,13 @@ class Runner:
     def run(self, inputs: Mapping[str, str], *, env: Mapping[str, str] | None = None) -> Ended:
         """Run the action with these inputs to its end."""
         return self.start(inputs, env=env).wait()
+
+    def clean_up(self) -> None:
+        """End what a test that failed has left running."""
+        remove_labelled_containers(self.label)
+        for client in self._clients:
+            client.kill()
+            client.wait()
 
 
 def _variables_of(inputs: Mapping[str, str]) -> dict[str, str]:
