@@ -136,6 +136,7 @@ class Action:
     def __init__(self, workspace: Path) -> None:
         self.workspace = workspace
         self.python: Path | str = sys.executable
+        self.entrypoint = ENTRYPOINT
         self.debug = False
 
     def start(self, platform: Simulator | str, *, env: Mapping[str, str | None] | None = None, **inputs: str) -> Running:
@@ -147,7 +148,7 @@ class Action:
         given.setdefault("base-url", platform if isinstance(platform, str) else platform.base_url)
         started = start_action(
             given,
-            entrypoint=ENTRYPOINT,
+            entrypoint=self.entrypoint,
             workspace=self.workspace,
             python=self.python,
             env={name: value or "" for name, value in (env or {}).items()},

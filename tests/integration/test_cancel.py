@@ -1,0 +1,218 @@
+"""A cancel ends the run at once, whatever it is doing, and leaves all that is known.
+
+No test here measures time: a platform that never answers, or a pause of an hour, would let a run that waits for it outlast the
+test.
+"""
+
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.action import ENTRYPOINT, Action, Ended, Running
+from tests.integration.raw import RawServer, hold, read_request
+
+from admin_api_simulator import Fault, Simulator
+from admin_api_simulator.faults import Operation
+
+NEVER_SECONDS = 3600.0
+BOTH = pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+
+
+@pytest.fixture
+def platform(make_platform: Callable[..., Simulator]) -> Simulator:
+    """Have jobs that outlast every test."""
+    return make_platform(export_seconds=NEVER_SECONDS, agent_seconds=NEVER_SECONDS, queue_share=0.5)
+
+
+def wait_for_request(platform: Simulator, operation: Operation, number: int = 1) -> None:
+    while platform.count(operation) < number:
+        time.sleep(0.005)
+
+
+def assert_cancelled(ended: Ended, exit_code: int, *, job_id: str | None, status: str | None) -> None:
+    assert ended.exit_code == exit_code, ended.stdout + ended.stderr
+    assert (ended.reason, ended.outputs.get("jobId"), ended.outputs.get("status")) == ("cancelled", job_id, status)
+    assert "cancelled after 0:0" in ended.error
+    assert ended.stderr == ""
+    assert ": cancelled" in ended.summary
+    if status is not None:
+        assert f"`job-id: {job_id}`" in ended.error
+    assert (ended.result["failureReason"], ended.result["jobId"]) == ("cancelled", job_id)
+
+
+@BOTH
+def test_in_the_pause_between_two_readings(action: Action, platform: Simulator, number: signal.Signals, exit_code: int) -> None:
+    with action.start(platform, domain="docs.example.com", poll_interval="1h", max_poll_interval="1h") as running:
+        running.wait_for("  queued")
+        running.signal(number)
+        ended = running.end()
+
+    assert_cancelled(ended, exit_code, job_id=ended.outputs["jobId"], status="queued")
+    assert number.name in ended.error
+
+
+@BOTH
+@pytest.mark.parametrize("operation", ["read_export", "make_bundle", "read_agent_job"])
+def test_in_a_request_that_hangs(
+    action: Action, platform: Simulator, operation: Operation, number: signal.Signals, exit_code: int
+) -> None:
+    platform.script_forever(operation, Fault(delay_seconds=NEVER_SECONDS))
+    agent = {"mode": "agent", "project_id": "demo-project", "job_id": "agent-pull-request"}
+    inputs = agent if operation == "read_agent_job" else {"job_id": "export-finished"}
+
+    with action.start(platform, **inputs) as running:
+        wait_for_request(platform, operation)
+        running.signal(number)
+        ended = running.end()
+
+    status = "completed" if operation == "make_bundle" else None
+    assert_cancelled(ended, exit_code, job_id=inputs["job_id"], status=status)
+    assert platform.count(operation) == 1
+    assert "bundleUrl" not in ended.outputs
+
+
+@BOTH
+def test_in_a_long_pause_that_the_server_asked_for(
+    action: Action, platform: Simulator, number: signal.Signals, exit_code: int
+) -> None:
+    platform.script_forever("read_export", Fault(status=429, headers={"Retry-After": "3000"}), after=[None])
+
+    with action.start(platform, domain="docs.example.com", outage_tolerance="1h") as running:
+        running.wait_for("Trying again for up to ")
+        running.signal(number)
+        ended = running.end()
+
+    assert_cancelled(ended, exit_code, job_id=ended.outputs["jobId"], status="queued")
+
+
+@BOTH
+def test_in_a_start_request_that_is_never_answered(
+    action: Action, platform: Simulator, number: signal.Signals, exit_code: int
+) -> None:
+    platform.script("start_export", Fault(delay_seconds=NEVER_SECONDS))
+
+    with action.start(platform, domain="docs.example.com") as running:
+        wait_for_request(platform, "start_export")
+        running.signal(number)
+        ended = running.end()
+
+    assert_cancelled(ended, exit_code, job_id=None, status=None)
+    assert "A start request was under way" in ended.error
+    assert "dashboard" in ended.error
+
+
+@pytest.fixture
+def answering_after_a_cancel() -> Iterator[tuple[RawServer, Callable[[Running], None]]]:
+    """Give a server that answers a start as soon as the run has got its signal, and what waits for the request first."""
+    arrived: list[socket.socket] = []
+
+    def answer(connection: socket.socket) -> None:
+        read_request(connection)
+        arrived.append(connection)
+        hold(connection)
+
+    def cancel_then_answer(running: Running) -> None:
+        while not arrived:
+            time.sleep(0.005)
+        running.signal(signal.SIGTERM)
+        wait_until_received(running.pid, signal.SIGTERM)
+        body = b'{"jobId": "late-one", "status": "queued"}'
+        arrived[0].sendall(b"HTTP/1.1 202 Accepted\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+
+    with RawServer(answer) as server:
+        yield server, cancel_then_answer
+
+
+def wait_until_received(pid: int, number: signal.Signals) -> None:
+    """Wait until a signal is no longer pending for a process."""
+    while True:
+        fields = dict(line.split(":\t") for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":\t" in line)
+        if not int(fields["ShdPnd"], 16) & 1 << (number - 1):
+            return
+        time.sleep(0.005)
+
+
+def test_a_start_that_is_answered_right_after_the_signal_leaves_its_job(
+    action: Action, answering_after_a_cancel: tuple[RawServer, Callable[[Running], None]]
+) -> None:
+    server, cancel_then_answer = answering_after_a_cancel
+
+    with action.start(server.base_url, domain="docs.example.com") as running:
+        cancel_then_answer(running)
+        ended = running.end()
+
+    assert_cancelled(ended, 143, job_id="late-one", status="queued")
+    assert server.connections == 1
+
+
+@BOTH
+def test_while_the_server_sends_byte_by_byte(action: Action, platform: Simulator, number: signal.Signals, exit_code: int) -> None:
+    platform.script_forever("read_export", Fault(drip_seconds=0.05, json={"status": "running", "filler": "x" * 100_000}))
+
+    with action.start(platform, job_id="export-finished") as running:
+        wait_for_request(platform, "read_export")
+        running.signal(number)
+        ended = running.end()
+
+    assert_cancelled(ended, exit_code, job_id="export-finished", status=None)
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:{port}", "https://127.0.0.1:{port}"])
+def test_in_a_server_that_takes_the_connection_and_no_more(action: Action, address: str) -> None:
+    with RawServer(hold) as server, action.start(address.format(port=server.port), job_id="j-1") as running:
+        while not server.connections:
+            time.sleep(0.005)
+        running.signal(signal.SIGINT)
+        ended = running.end()
+
+    assert_cancelled(ended, 130, job_id="j-1", status=None)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "exit_code"),
+    [
+        ((signal.SIGINT, signal.SIGTERM), 130),
+        ((signal.SIGINT, signal.SIGINT, signal.SIGINT), 130),
+        ((signal.SIGTERM, signal.SIGTERM), 143),
+    ],
+)
+def test_further_signals_change_nothing(
+    action: Action, platform: Simulator, numbers: tuple[signal.Signals, ...], exit_code: int
+) -> None:
+    platform.script("start_export", Fault(delay_seconds=NEVER_SECONDS))
+
+    with action.start(platform, domain="docs.example.com") as running:
+        wait_for_request(platform, "start_export")
+        for number in numbers:
+            running.signal(number)
+            wait_until_received(running.pid, number)
+        ended = running.end()
+
+    assert_cancelled(ended, exit_code, job_id=None, status=None)
+
+
+@BOTH
+def test_while_the_interpreter_starts(
+    action: Action, platform: Simulator, tmp_path: Path, number: signal.Signals, exit_code: int
+) -> None:
+    # stands still where the entry point has asked for signals and goes on to import the rest
+    action.entrypoint = entry_point_that_signals_itself(tmp_path, number)
+
+    ended = action.export(platform)
+
+    assert ended.exit_code == exit_code
+    assert ended.reason == "cancelled"
+    assert platform.requests == []
+
+
+def entry_point_that_signals_itself(folder: Path, number: signal.Signals) -> Path:
+    """Copy the entry point, with a signal that comes between its first import and the others."""
+    text = ENTRYPOINT.read_text()
+    early = "interruptions = Interruptions()\n"
+    assert text.count(early) == 1
+    copy = folder / "entrypoint.py"
+    copy.write_text(text.replace(early, f"{early}    __import__('os').kill(__import__('os').getpid(), {int(number)})\n"))
+    return copy
