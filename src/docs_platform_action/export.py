@@ -51,12 +51,10 @@ def export_site(
 
 def _start(settings: ExportSettings, api: AdminApi, record: JobRecord) -> str:
     assert settings.domain is not None  # noqa: S101  # settings hold a domain or a job; this tells the type checker
-    record.starting = True
-    try:
-        started = api.start_export(settings.domain, settings.start_options)
-        record.job_id, record.status, record.started = started.job_id, started.status, True
-    finally:
-        record.starting = False
+    record.starting = True  # and so it stays when a cancel ends the request, which may have been received all the same
+    started = api.start_export(settings.domain, settings.start_options)
+    record.job_id, record.status, record.started = started.job_id, started.status, True
+    record.starting = False
     return started.job_id
 
 

@@ -1,0 +1,214 @@
+"""The four operations go where the API's description says, and know what is temporary for each."""
+
+from collections.abc import Callable
+from urllib.parse import unquote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.fakes import HOST, Ears, FakeClock, FakeExchanger, Step, answer
+
+from docs_platform_action.admin_api import BUNDLING_SECONDS, SETTLING_SECONDS, AdminApi
+from docs_platform_action.errors import ActionError, BadResponse, NotFound, Rejected, StartUnconfirmed, Unavailable
+from docs_platform_action.exchange import Exchanger
+from docs_platform_action.model import is_job_id
+from docs_platform_action.transport import Transport
+
+URL = "https://storage.example.com/bundle.tar.gz?X-Signature=abc"
+RUNNING = answer(200, {"status": "running"})
+UNKNOWN = answer(404, {"error": "job not found"})
+
+
+class Platform:
+    """An API with a scripted other side."""
+
+    def __init__(self, *script: Step) -> None:
+        self.clock = FakeClock()
+        self.exchanger: FakeExchanger = FakeExchanger(self.clock, *script)
+        self.api = AdminApi(self._transport(self.exchanger), self.clock)
+
+    def _transport(self, exchanger: Exchanger) -> Transport:
+        return Transport(
+            exchanger=exchanger, clock=self.clock, outage_tolerance_seconds=300, listener=Ears(), jitter=lambda ceiling: ceiling
+        )
+
+    @property
+    def deadline(self) -> float:
+        return self.clock.monotonic() + 1000
+
+    @property
+    def sent(self) -> list[tuple[str, str, object]]:
+        return [(sent.method, sent.path, sent.body) for sent in self.exchanger.sent]
+
+    def failure(self, act: Callable[[], object]) -> ActionError:
+        with pytest.raises(ActionError) as caught:
+            act()
+        return caught.value
+
+
+class TestStart:
+    def test_the_domain_is_posted(self) -> None:
+        platform = Platform(answer(202, {"jobId": "se_1", "status": "queued"}))
+
+        started = platform.api.start_export("docs.example.com", {})
+
+        assert started.job_id == "se_1"
+        assert platform.sent == [("POST", "/v1/static-export/jobs", {"domain": "docs.example.com"})]
+
+    def test_options_go_beside_it_and_never_replace_it(self) -> None:
+        platform = Platform(answer(202, {"jobId": "se_1"}))
+
+        platform.api.start_export("docs.example.com", {"version": "v2", "domain": "other.example.com"})
+
+        assert platform.sent[0][2] == {"version": "v2", "domain": "docs.example.com"}
+
+    def test_it_is_not_sent_again_once_the_platform_may_have_seen_it(self) -> None:
+        platform = Platform(answer(500))
+
+        error = platform.failure(lambda: platform.api.start_export("docs.example.com", {}))
+
+        assert isinstance(error, StartUnconfirmed)
+        assert len(platform.sent) == 1
+
+
+class TestReadExport:
+    def test_the_job_is_read(self) -> None:
+        platform = Platform(RUNNING)
+
+        job = platform.api.read_export("se_1", deadline=platform.deadline)
+
+        assert job.status == "running"
+        assert platform.sent == [("GET", "/v1/static-export/jobs/se_1", None)]
+
+    def test_a_404_just_after_the_start_is_temporary(self) -> None:
+        platform = Platform(UNKNOWN, UNKNOWN, RUNNING)
+        started_at = platform.clock.monotonic()
+
+        job = platform.api.read_export("se_1", deadline=platform.deadline, started_at=started_at)
+
+        assert job.status == "running"
+
+    def test_one_that_lasts_longer_than_that_is_final(self) -> None:
+        platform = Platform(UNKNOWN)
+        started_at = platform.clock.monotonic()
+
+        error = platform.failure(lambda: platform.api.read_export("se_1", deadline=platform.deadline, started_at=started_at))
+
+        assert isinstance(error, NotFound)
+        assert platform.exchanger.sent[-2].at < SETTLING_SECONDS <= platform.exchanger.sent[-1].at
+
+    def test_one_later_is_final_at_once(self) -> None:
+        platform = Platform(UNKNOWN)
+        started_at = platform.clock.monotonic()
+        platform.clock.pass_(SETTLING_SECONDS)
+
+        error = platform.failure(lambda: platform.api.read_export("se_1", deadline=platform.deadline, started_at=started_at))
+
+        assert isinstance(error, NotFound)
+        assert len(platform.sent) == 1
+
+    def test_one_for_a_job_that_somebody_else_started_is_final_at_once(self) -> None:
+        platform = Platform(UNKNOWN)
+
+        error = platform.failure(lambda: platform.api.read_export("se_1", deadline=platform.deadline))
+
+        assert isinstance(error, NotFound)
+        assert len(platform.sent) == 1
+
+
+class TestBundle:
+    def test_it_is_posted_without_a_body_and_may_take_its_time(self) -> None:
+        platform = Platform(answer(200, {"bundleUrl": URL}))
+
+        bundle = platform.api.make_bundle("se_1")
+
+        assert bundle.url == URL
+        assert platform.sent == [("POST", "/v1/static-export/jobs/se_1/bundle", None)]
+        assert platform.exchanger.sent[0].bounds.total_seconds == BUNDLING_SECONDS
+
+    @pytest.mark.parametrize("bad", [answer(409, {"error": "not ready"}), answer(502), answer(200, None)])
+    def test_a_conflict_and_the_usual_trouble_are_temporary(self, bad: Step) -> None:
+        platform = Platform(bad, bad, answer(200, {"bundleUrl": URL}))
+
+        assert platform.api.make_bundle("se_1").url == URL
+
+    def test_a_conflict_that_lasts_is_given_up(self) -> None:
+        platform = Platform(answer(409, {"error": "not ready"}))
+
+        error = platform.failure(lambda: platform.api.make_bundle("se_1"))
+
+        assert isinstance(error, Unavailable)
+        assert error.facts[1] == f'The API at {HOST} said: "not ready"'
+
+    def test_an_answer_without_a_usable_link_is_final(self) -> None:
+        platform = Platform(answer(200, {"bundleUrl": "http://storage.example.com/x"}))
+
+        error = platform.failure(lambda: platform.api.make_bundle("se_1"))
+
+        assert isinstance(error, BadResponse)
+        assert len(platform.sent) == 1
+
+
+class TestReadAgentJob:
+    def test_the_job_is_read(self) -> None:
+        platform = Platform(answer(200, {"status": "active"}))
+
+        job = platform.api.read_agent_job("prj_1", "aj_1", deadline=platform.deadline)
+
+        assert job.status == "active"
+        assert platform.sent == [("GET", "/v2/agent/prj_1/job/aj_1", None)]
+
+    @pytest.mark.parametrize(("status", "kind"), [(404, NotFound), (409, Rejected)])
+    def test_what_is_temporary_elsewhere_is_final(self, status: int, kind: type[ActionError]) -> None:
+        platform = Platform(answer(status))
+
+        error = platform.failure(lambda: platform.api.read_agent_job("prj_1", "aj_1", deadline=platform.deadline))
+
+        assert isinstance(error, kind)
+        assert len(platform.sent) == 1
+
+
+class TestPaths:
+    @pytest.mark.parametrize(
+        ("identifier", "segment"),
+        [
+            ("a/b", "a%2Fb"),
+            ("a%2Fb", "a%252Fb"),
+            (".", "%2E"),
+            ("..", "%2E%2E"),
+            ("...", "..."),
+            ("a?b#c;d", "a%3Fb%23c%3Bd"),
+            ("a b", "a%20b"),
+            ("ü", "%C3%BC"),
+            ("🙂", "%F0%9F%99%82"),
+            ("a.b-c_d~e", "a.b-c_d~e"),
+        ],
+    )
+    def test_identifiers_are_percent_encoded_whoever_gave_them(self, identifier: str, segment: str) -> None:
+        platform = Platform(answer(200, {"status": "x", "bundleUrl": URL}))
+
+        platform.api.read_export(identifier, deadline=platform.deadline)
+        platform.api.make_bundle(identifier)
+        platform.api.read_agent_job(identifier, identifier, deadline=platform.deadline)
+
+        assert [path for _, path, _ in platform.sent] == [
+            f"/v1/static-export/jobs/{segment}",
+            f"/v1/static-export/jobs/{segment}/bundle",
+            f"/v2/agent/{segment}/job/{segment}",
+        ]
+
+    @given(st.text(min_size=1).filter(is_job_id))
+    def test_any_identifier_is_one_segment_that_reads_back(self, identifier: str) -> None:
+        platform = Platform(RUNNING)
+
+        platform.api.read_export(identifier, deadline=platform.deadline)
+
+        *parents, segment = platform.sent[0][1].split("/")
+        assert parents == ["", "v1", "static-export", "jobs"]
+        assert unquote(segment) == identifier
+        assert segment not in {".", ".."}
+        assert segment.isascii()
+
+
+def test_the_host_is_named_for_messages() -> None:
+    assert Platform(RUNNING).api.host == HOST

@@ -1,0 +1,255 @@
+"""Export mode: start or attach, wait, make the link, and what becomes known on the way."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, cast
+
+import pytest
+from tests.unit.fakes import BASE_URL, HOST, NOON, FakeClock, Log, words
+
+from docs_platform_action.admin_api import AdminApi
+from docs_platform_action.errors import ActionError, BadResponse, Cancelled, JobFailed, StartUnconfirmed, TimedOut, Unavailable
+from docs_platform_action.export import KNOWN_STATUSES, export_site, still_going
+from docs_platform_action.model import Bundle, ExportJob, StartedExport
+from docs_platform_action.record import JobRecord
+from docs_platform_action.settings import ApiSettings, ExportSettings, WaitSettings
+
+BUNDLE = Bundle(
+    url="https://storage.example.com/se_1/bundle.tar.gz?X-Signature=abc",
+    expires_at="2026-05-04T13:00:00Z",
+    expires=NOON + timedelta(hours=1),
+)
+QUEUED = ExportJob(status="queued")
+COMPLETED = ExportJob(status="completed", page_count=412)
+
+
+class FakeApi:
+    """Answers with what it was made of, and writes down what happens in its order. The last reading repeats."""
+
+    host = HOST
+
+    def __init__(
+        self,
+        *readings: ExportJob | Exception,
+        started: StartedExport | Exception | None = None,
+        bundle: Bundle | Exception = BUNDLE,
+    ) -> None:
+        self._readings = list(readings)
+        self._started = started or StartedExport(job_id="se_1", status="queued")
+        self._bundle = bundle
+        self.events: list[str] = []
+        self.started_with: tuple[str, Mapping[str, object]] | None = None
+        self.started_at: set[float | None] = set()
+
+    def start_export(self, domain: str, options: Mapping[str, object]) -> StartedExport:
+        self.events.append("start")
+        self.started_with = (domain, options)
+        return _give(self._started)
+
+    def read_export(self, job_id: str, *, deadline: float, started_at: float | None = None) -> ExportJob:
+        del deadline
+        self.events.append(f"read {job_id}")
+        self.started_at.add(started_at)
+        return _give(self._readings.pop(0) if len(self._readings) > 1 else self._readings[0])
+
+    def make_bundle(self, job_id: str) -> Bundle:
+        self.events.append(f"bundle {job_id}")
+        return _give(self._bundle)
+
+
+def _give(value: Any) -> Any:
+    if isinstance(value, Exception):
+        raise value
+    return value
+
+
+class Run:
+    """One export with a fake API, in virtual time."""
+
+    def __init__(self, api: FakeApi, **changes: Any) -> None:
+        self.api = api
+        self.clock = FakeClock()
+        self.settings = ExportSettings(
+            **{
+                "api": ApiSettings(base_url=BASE_URL, admin_key="k", outage_tolerance_seconds=300),
+                "waiting": WaitSettings(timeout_seconds=600, shortest_pause_seconds=1, longest_pause_seconds=30),
+                "domain": "docs.example.com",
+                "job_id": None,
+                "wait": True,
+                "start_options": {},
+                **changes,
+            }
+        )
+        self.record = JobRecord(mode="export", domain=self.settings.domain, job_id=self.settings.job_id)
+        self.log = Log(self.record, self.clock, *KNOWN_STATUSES)
+
+    def __call__(self) -> None:
+        export_site(
+            self.settings,
+            api=cast(AdminApi, self.api),
+            clock=self.clock,
+            record=self.record,
+            log=self.log,
+            on_job_known=lambda job_id: self.api.events.append(f"told {job_id}"),
+        )
+
+    def failure(self) -> ActionError:
+        with pytest.raises(ActionError) as caught:
+            self()
+        return caught.value
+
+
+class TestStarting:
+    def test_the_job_is_told_before_it_is_first_read(self) -> None:
+        run = Run(FakeApi(QUEUED, COMPLETED))
+
+        run()
+
+        assert run.api.events == ["start", "told se_1", "read se_1", "read se_1", "bundle se_1"]
+
+    def test_domain_and_options_are_asked_for(self) -> None:
+        run = Run(FakeApi(COMPLETED), start_options={"version": "v2"})
+
+        run()
+
+        assert run.api.started_with == ("docs.example.com", {"version": "v2"})
+
+    def test_reading_knows_when_this_run_started_the_job(self) -> None:
+        run = Run(FakeApi(COMPLETED))
+
+        run()
+
+        assert run.api.started_at == {5000.0}
+
+    def test_without_waiting_the_job_is_started_and_told_alone(self) -> None:
+        run = Run(FakeApi(), wait=False)
+
+        run()
+
+        assert run.api.events == ["start", "told se_1"]
+        assert (run.record.job_id, run.record.status, run.record.bundle) == ("se_1", "queued", None)
+        assert "wait: false" in run.log.lines[-1]
+
+    def test_a_failed_start_leaves_no_job(self) -> None:
+        run = Run(FakeApi(started=StartUnconfirmed("it is unknown")))
+
+        assert isinstance(run.failure(), StartUnconfirmed)
+        assert run.record.job_id is None
+        assert run.api.events == ["start"]
+
+    def test_a_cancelled_start_stays_one_that_may_have_been_made(self) -> None:
+        run = Run(FakeApi(started=Cancelled("cancelled")))
+
+        run.failure()
+
+        assert run.record.starting
+
+    def test_an_answered_start_is_over(self) -> None:
+        run = Run(FakeApi(QUEUED, Unavailable("it broke")))
+
+        run.failure()
+
+        assert not run.record.starting
+        assert run.record.started
+
+
+class TestAttaching:
+    def test_the_job_is_told_before_it_is_first_read_and_none_is_started(self) -> None:
+        run = Run(FakeApi(COMPLETED), job_id="se_9")
+
+        run()
+
+        assert run.api.events == ["told se_9", "read se_9", "bundle se_9"]
+        assert run.api.started_at == {None}
+        assert not run.record.started
+
+    @pytest.mark.parametrize(
+        ("domain", "title"), [("docs.example.com", "Static export of docs.example.com"), (None, "Static export")]
+    )
+    def test_a_domain_is_its_label(self, domain: str | None, title: str) -> None:
+        run = Run(FakeApi(COMPLETED), job_id="se_9", domain=domain)
+
+        run()
+
+        assert run.log.lines[:2] == [title, "  Attached to job se_9."]
+
+
+class TestLog:
+    def test_a_good_run_reads_as_a_story(self) -> None:
+        running = ExportJob(status="running", progress=57.2, page_count=231)
+        run = Run(FakeApi(QUEUED, QUEUED, running, running, COMPLETED))
+
+        run()
+
+        assert words(run.log.lines) == [
+            "Static export of docs.example.com",
+            "Job se_1 started. To attach to it later: job-id: se_1",
+            "queued 0:00",
+            "running 57 % 231 pages 0:02",
+            "completed 412 pages 0:04",
+            "Bundle link ready: storage.example.com/se_1/bundle.tar.gz, works until 13:00 UTC (60 min)",
+        ]
+
+
+class TestEnds:
+    def test_a_completed_job_brings_its_bundle(self) -> None:
+        run = Run(FakeApi(COMPLETED))
+
+        run()
+
+        assert (run.record.status, run.record.page_count, run.record.bundle) == ("completed", 412, BUNDLE)
+
+    def test_a_failed_job_is_a_failure_with_the_platforms_own_words(self) -> None:
+        error = Run(FakeApi(ExportJob(status="failed", error="page /a does not render"))).failure()
+
+        assert isinstance(error, JobFailed)
+        assert error.facts == (f'The API at {HOST} said: "page /a does not render"',)
+        assert "se_1" in error.way_out
+
+    def test_a_failed_job_without_words_says_that_there_are_none(self) -> None:
+        error = Run(FakeApi(ExportJob(status="failed"))).failure()
+
+        assert (error.facts, error.because) == ((), "The API gave no reason.")
+
+    def test_no_bundle_is_made_of_a_failed_job(self) -> None:
+        run = Run(FakeApi(ExportJob(status="failed")))
+
+        run.failure()
+
+        assert run.api.events[-1] == "read se_1"
+
+    def test_a_job_that_goes_on_past_the_timeout_is_told_with_how_far_it_came(self) -> None:
+        run = Run(FakeApi(ExportJob(status="running", progress=83.4, page_count=1412)))
+
+        error = run.failure()
+
+        assert isinstance(error, TimedOut)
+        assert error.happened == "still going on after 10:00"
+        assert error.facts == ("It was last seen at 83 %, 1,412 pages.",)
+        assert run.clock.elapsed == pytest.approx(600)
+
+    def test_a_bundle_that_cannot_be_used_leaves_the_job_completed(self) -> None:
+        run = Run(FakeApi(COMPLETED, bundle=BadResponse("it cannot be used")))
+
+        assert isinstance(run.failure(), BadResponse)
+        assert (run.record.status, run.record.bundle) == ("completed", None)
+
+    def test_what_was_read_before_an_outage_stays_known(self) -> None:
+        run = Run(FakeApi(ExportJob(status="running", progress=12, page_count=48), Unavailable("it broke")))
+
+        assert isinstance(run.failure(), Unavailable)
+        assert (run.record.status, run.record.progress, run.record.page_count) == ("running", 12, 48)
+
+
+class TestStillGoing:
+    @pytest.mark.parametrize(
+        ("record", "fact"),
+        [
+            (JobRecord(mode="export", status="running", progress=0.0), "It was last seen at 0 %."),
+            (JobRecord(mode="export", status="polishing"), "It was last seen as 'polishing'."),
+            (JobRecord(mode="export", status="running", page_count=7), "It was last seen as 'running', 7 pages."),
+            (JobRecord(mode="export"), "It was last seen not at all: no reading of it succeeded."),
+        ],
+    )
+    def test_it_tells_how_far_the_job_has_come(self, record: JobRecord, fact: str) -> None:
+        assert still_going(record, 60).facts == (fact,)

@@ -1,0 +1,143 @@
+"""A signal ends the work at once, whatever it is blocked in."""
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Generator
+from typing import Any
+
+import pytest
+
+from docs_platform_action.interruption import SIGNALS, Interruptions
+
+
+@pytest.fixture
+def interruptions() -> Generator[Interruptions]:
+    before = [signal.getsignal(number) for number in SIGNALS]
+    yield Interruptions()
+    for number, handler in zip(SIGNALS, before, strict=True):
+        signal.signal(number, handler)
+
+
+def receive(number: signal.Signals) -> None:
+    """Have the process receive a signal, as a container does; the kernel hands it to the main thread."""
+    os.kill(os.getpid(), number)
+
+
+def nothing() -> None:
+    pass
+
+
+def run(interruptions: Interruptions, work: Callable[[], None], **changes: Any) -> signal.Signals | None:
+    parts: dict[str, Any] = {
+        "on_idle": nothing,
+        "idle_seconds": 5.0,
+        "stop": nothing,
+        "abort": nothing,
+        "grace_seconds": lambda: 0.0,
+        **changes,
+    }
+    return interruptions.run(work, **parts)
+
+
+def test_work_that_ends_is_no_interruption(interruptions: Interruptions) -> None:
+    done: list[str] = []
+
+    assert run(interruptions, lambda: done.append("work")) is None
+    assert done == ["work"]
+
+
+def test_what_the_work_raises_is_raised(interruptions: Interruptions) -> None:
+    def work() -> None:
+        raise LookupError("lost")
+
+    with pytest.raises(LookupError, match="lost"):
+        run(interruptions, work)
+
+
+def test_idle_time_is_told_while_the_work_goes_on(interruptions: Interruptions) -> None:
+    idle = threading.Event()
+
+    run(interruptions, lambda: assert_soon(idle), on_idle=idle.set, idle_seconds=0.001)
+
+    assert idle.is_set()
+
+
+def assert_soon(event: threading.Event) -> None:
+    assert event.wait(5)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_stops_the_work_and_is_given(interruptions: Interruptions, number: signal.Signals) -> None:
+    stopped = threading.Event()
+
+    def work() -> None:
+        receive(number)
+        assert_soon(stopped)
+
+    assert run(interruptions, work, stop=stopped.set, grace_seconds=lambda: 5.0) is number
+
+
+def test_work_that_ends_in_its_grace_is_not_aborted(interruptions: Interruptions) -> None:
+    stopped, aborted = threading.Event(), threading.Event()
+
+    def work() -> None:
+        receive(signal.SIGINT)
+        assert_soon(stopped)
+
+    run(interruptions, work, stop=stopped.set, abort=aborted.set, grace_seconds=lambda: 5.0)
+
+    assert not aborted.is_set()
+
+
+def test_work_that_does_not_stop_is_aborted(interruptions: Interruptions) -> None:
+    aborted = threading.Event()
+
+    def work() -> None:
+        receive(signal.SIGTERM)
+        assert_soon(aborted)
+
+    assert run(interruptions, work, abort=aborted.set) is signal.SIGTERM
+    assert aborted.is_set()
+
+
+def test_work_that_is_deaf_to_everything_is_left_behind(interruptions: Interruptions, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("docs_platform_action.interruption.LEAVING_SECONDS", 0.01)
+    released = threading.Event()
+
+    def work() -> None:
+        receive(signal.SIGTERM)
+        released.wait(5)
+
+    assert run(interruptions, work) is signal.SIGTERM
+    released.set()
+
+
+def test_a_second_signal_changes_nothing(interruptions: Interruptions) -> None:
+    stopped = threading.Event()
+
+    def work() -> None:
+        receive(signal.SIGINT)
+        assert_soon(stopped)
+        receive(signal.SIGTERM)
+
+    assert run(interruptions, work, stop=stopped.set, grace_seconds=lambda: 5.0) is signal.SIGINT
+
+
+def test_what_the_work_raises_after_a_signal_is_not_told(interruptions: Interruptions) -> None:
+    stopped = threading.Event()
+
+    def work() -> None:
+        receive(signal.SIGINT)
+        assert_soon(stopped)
+        raise LookupError("lost")
+
+    assert run(interruptions, work, stop=stopped.set, grace_seconds=lambda: 5.0) is signal.SIGINT
+
+
+def test_a_signal_before_the_work_keeps_it_from_beginning(interruptions: Interruptions) -> None:
+    done: list[str] = []
+    receive(signal.SIGTERM)
+
+    assert run(interruptions, lambda: done.append("work")) is signal.SIGTERM
+    assert done == []

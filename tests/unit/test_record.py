@@ -1,0 +1,121 @@
+"""What is known of a job becomes a sentence and a row of `results`."""
+
+import pytest
+
+from docs_platform_action.errors import InvalidInput, JobFailed
+from docs_platform_action.model import AgentJob, Bundle, ExportJob
+from docs_platform_action.record import RESULT_KEYS, JobRecord, as_result
+
+URL = "https://storage.example.com/bundle.tar.gz?X-Signature=abc"
+
+
+def exported(**changes: object) -> JobRecord:
+    known = {
+        "mode": "export",
+        "domain": "docs.example.com",
+        "job_id": "se_1",
+        "status": "completed",
+        "page_count": 412,
+        "bundle": Bundle(url=URL, expires_at="2026-05-04T15:04:00Z"),
+        "began": 100.0,
+    }
+    return JobRecord(**{**known, **changes})  # type: ignore[arg-type]
+
+
+class TestSubject:
+    @pytest.mark.parametrize(
+        ("record", "subject"),
+        [
+            (JobRecord(mode="export", domain="docs.example.com", job_id="se_1"), "Export of docs.example.com"),
+            (JobRecord(mode="export", job_id="se_1"), "Export job se_1"),
+            (JobRecord(mode="export"), "Static export"),
+            (JobRecord(mode=None), "Static export"),
+            (JobRecord(mode="agent", project_id="prj_1", job_id="aj_1"), "Agent job aj_1 of project prj_1"),
+            (JobRecord(mode="agent"), "Agent job"),
+        ],
+    )
+    def test_it_names_what_is_known(self, record: JobRecord, subject: str) -> None:
+        assert record.subject == subject
+
+    def test_a_headline_joins_it_with_what_happened(self) -> None:
+        assert exported().headline(JobFailed("it broke")) == "Export of docs.example.com: it broke"
+
+    def test_a_mistake_in_the_inputs_is_about_no_job(self) -> None:
+        assert exported().headline(InvalidInput("Invalid input `wait`: no")) == "Invalid input `wait`: no"
+
+
+class TestReadings:
+    def test_pages_that_a_later_reading_leaves_out_stay_known(self) -> None:
+        record = JobRecord(mode="export")
+
+        record.note_export(ExportJob(status="running", progress=99.0, page_count=400))
+        record.note_export(ExportJob(status="completed"))
+
+        assert (record.status, record.progress, record.page_count) == ("completed", None, 400)
+
+    @pytest.mark.parametrize(("status", "link"), [("completed", "x"), ("archived", "x"), ("active", None), ("failed", None)])
+    def test_a_pull_request_counts_when_the_job_ended_well(self, status: str, link: str | None) -> None:
+        record = JobRecord(mode="agent")
+
+        record.note_agent_job(AgentJob(status=status, pr_link="x"))
+
+        assert record.pr_link == link
+
+    def test_time_is_counted_until_the_end_once_there_is_one(self) -> None:
+        record = exported()
+
+        assert record.duration_seconds(130.0) == 30
+        record.ended = 150.0
+        assert record.duration_seconds(1000.0) == 50
+
+
+class TestResult:
+    def test_every_key_is_there_in_order_and_unknown_is_none(self) -> None:
+        row = as_result(JobRecord(mode=None), 7.9)
+
+        assert tuple(row) == RESULT_KEYS
+        assert {key: value for key, value in row.items() if value is not None} == {"durationSeconds": 7}
+
+    def test_a_finished_export_is_told_in_full(self) -> None:
+        row = as_result(exported(), 353.0)
+
+        assert {key: value for key, value in row.items() if value is not None} == {
+            "mode": "export",
+            "domain": "docs.example.com",
+            "jobId": "se_1",
+            "status": "completed",
+            "bundleUrl": URL,
+            "expiresAt": "2026-05-04T15:04:00Z",
+            "pageCount": 412,
+            "durationSeconds": 253,
+        }
+
+    def test_a_finished_agent_job_is_told_in_full(self) -> None:
+        record = JobRecord(mode="agent", project_id="prj_1", job_id="aj_1")
+        record.note_agent_job(
+            AgentJob(
+                status="archived", pr_link="p", repository="r", ref="main", model="m", created_at="then", archived_at="later"
+            )
+        )
+
+        row = as_result(record, 0.0)
+
+        assert {key: value for key, value in row.items() if value is not None} == {
+            "mode": "agent",
+            "projectId": "prj_1",
+            "jobId": "aj_1",
+            "status": "archived",
+            "prLink": "p",
+            "repository": "r",
+            "ref": "main",
+            "model": "m",
+            "createdAt": "then",
+            "archivedAt": "later",
+            "durationSeconds": 0,
+        }
+
+    def test_a_failure_has_its_word_and_message_and_no_link(self) -> None:
+        row = as_result(exported(failure=JobFailed("it broke")), 100.0)
+
+        assert (row["failureReason"], row["message"]) == ("job-failed", "Export of docs.example.com: it broke")
+        assert (row["bundleUrl"], row["expiresAt"]) == (None, None)
