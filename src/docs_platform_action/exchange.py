@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import requests
 from requests.adapters import BaseAdapter
 from requests.structures import CaseInsensitiveDict
+from requests.utils import select_proxy
 from urllib3.exceptions import HTTPError, NameResolutionError
 
 from . import __version__
@@ -184,7 +185,8 @@ class Exchanger:
         elif guard.expired:
             what = f"The API's answer took longer than {bounds.total_seconds:.0f} s"
         else:
-            what = _describe(causes, self.host, connected=guard.connected)
+            proxied = select_proxy(self._base_url, self._proxies) is not None
+            what = _describe(causes, self.host, connected=guard.connected, proxied=proxied)
         return NetworkError(what, sent=guard.connected)
 
     def _read_json(self, content: bytes) -> object:
@@ -231,13 +233,13 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
             waiting += [*item.args, getattr(item, "reason", None), item.__cause__, item.__context__]
 
 
-def _describe(causes: list[BaseException], host: str, *, connected: bool) -> str:
+def _describe(causes: list[BaseException], host: str, *, connected: bool, proxied: bool) -> str:
     """Tell in a few words what a network error means; never the error's own text, which may hold addresses and secrets."""
 
     def among(*kinds: type[BaseException]) -> bool:
         return any(isinstance(cause, kinds) for cause in causes)
 
-    if among(requests.exceptions.InvalidProxyURL):
+    if proxied and among(requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema):
         return "The proxy address in the environment cannot be used"
     if among(requests.exceptions.ProxyError):
         return f"The proxy did not let the request through to {host}"

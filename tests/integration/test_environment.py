@@ -1,0 +1,179 @@
+"""A workflow's environment reaches the action whole; only what it documents has an effect."""
+
+import base64
+import shutil
+import socket
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from tests.action import Action
+from tests.integration.raw import RawServer, read_request
+from tests.keys import ADMIN_KEY
+
+from admin_api_simulator import Simulator
+
+PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
+ASIDE = "raise SystemExit('a file of the workspace ran')\n"
+
+
+@dataclass
+class RecordingProxy:
+    """A proxy that lets nobody through, and what it was asked."""
+
+    url: str
+    asked: list[str] = field(default_factory=list)
+
+
+@pytest.fixture
+def proxy() -> Iterator[RecordingProxy]:
+    def refuse(connection: socket.socket) -> None:
+        proxy.asked.append(read_request(connection).decode("latin-1"))
+        connection.sendall(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+
+    with RawServer(refuse) as server:
+        proxy = RecordingProxy(server.base_url)
+        yield proxy
+
+
+@pytest.mark.parametrize("name", ["requests.py", "sitecustomize.py", "docs_platform_action.py", "json.py", "signal.py"])
+def test_python_files_of_the_workspace_do_not_run(action: Action, platform: Simulator, name: str) -> None:
+    (action.workspace / name).write_text(ASIDE)
+    (action.workspace / "startup.py").write_text(ASIDE)
+    workspace = str(action.workspace)
+    variables = {
+        "PYTHONPATH": workspace,
+        "PYTHONSTARTUP": f"{workspace}/startup.py",
+        "PYTHONHOME": workspace,
+        "PYTHONINSPECT": "1",
+        "PYTHONWARNINGS": "error",
+        "PYTHONIOENCODING": "ascii:strict",
+        "PYTHONOPTIMIZE": "2",
+    }
+
+    ended = action.run(platform, job_id="export-finished", env=variables)
+
+    assert (ended.exit_code, ended.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("place", ["NETRC", "HOME"])
+def test_a_netrc_does_not_replace_the_key(action: Action, platform: Simulator, tmp_path: Path, place: str) -> None:
+    netrc = tmp_path / ".netrc"
+    netrc.write_text("machine 127.0.0.1 login somebody password else\ndefault login somebody password else\n")
+    netrc.chmod(0o600)
+
+    ended = action.export(platform, env={place: str(netrc if place == "NETRC" else tmp_path)})
+
+    assert ended.exit_code == 0
+    assert {request.headers["Authorization"] for request in platform.requests} == {f"Bearer {ADMIN_KEY}"}
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_no_proxy_sees_what_goes_to_a_loopback_host(
+    action: Action, make_platform: Callable[..., Simulator], proxy: RecordingProxy, tls: bool
+) -> None:
+    platform = make_platform(tls=tls)
+    inputs = {"ca_bundle": "ca.pem"} if tls else {}
+    if tls:
+        shutil.copy(str(platform.ca_path), action.workspace / "ca.pem")
+
+    ended = action.export(platform, env=dict.fromkeys(PROXY_VARIABLES, proxy.url), **inputs)
+
+    assert (ended.exit_code, proxy.asked) == (0, [])
+
+
+@pytest.mark.parametrize("variable", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY"])
+def test_a_proxy_is_asked_for_the_host_and_learns_no_key(action: Action, proxy: RecordingProxy, variable: str) -> None:
+    ended = action.export("https://api.docs.invalid", env={variable: proxy.url}, outage_tolerance="50ms")
+
+    assert (ended.exit_code, ended.reason) == (1, "unavailable")
+    assert "The proxy did not let the request through to api.docs.invalid" in ended.error
+    assert {request.splitlines()[0].rpartition(" ")[0] for request in proxy.asked} == {"CONNECT api.docs.invalid:443"}
+    for request in proxy.asked:
+        assert ADMIN_KEY not in request
+        assert "authorization" not in request.lower().replace("proxy-authorization", "")
+
+
+def test_credentials_of_a_proxy_go_to_the_proxy_and_nowhere_else(action: Action, proxy: RecordingProxy) -> None:
+    with_credentials = proxy.url.replace("http://", "http://robot:proxy-word@")
+
+    ended = action.export("https://api.docs.invalid", env={"HTTPS_PROXY": with_credentials}, outage_tolerance="50ms")
+
+    expected = base64.b64encode(b"robot:proxy-word").decode()
+    assert all(f"Proxy-Authorization: Basic {expected}" in request for request in proxy.asked)
+    assert proxy.asked
+    assert "proxy-word" not in ended.stdout + ended.stderr + ended.summary
+
+
+@pytest.mark.parametrize("excluded", ["api.docs.invalid", ".docs.invalid", "*", "other.example, docs.invalid"])
+def test_no_proxy_is_asked_for_what_no_proxy_names(action: Action, proxy: RecordingProxy, excluded: str) -> None:
+    env = {"HTTPS_PROXY": proxy.url, "NO_PROXY": excluded}
+
+    ended = action.export("https://api.docs.invalid", env=env, outage_tolerance="50ms")
+
+    assert (ended.reason, proxy.asked) == ("unavailable", [])
+    assert "api.docs.invalid could not be resolved" in ended.error
+
+
+@pytest.mark.parametrize(
+    "address", ["http://[", "nonsense://x", "http://127.0.0.1:99999", "http://", "::", "socks5://127.0.0.1:9"]
+)
+def test_a_proxy_address_that_cannot_be_used_is_told(action: Action, address: str) -> None:
+    ended = action.export("https://api.docs.invalid", env={"HTTPS_PROXY": address}, outage_tolerance="50ms")
+
+    assert (ended.exit_code, ended.reason) == (1, "unavailable"), ended.error
+    assert "proxy" in ended.error.lower()
+
+
+def test_certificate_settings_of_the_workflow_do_not_count(action: Action, make_platform: Callable[..., Simulator]) -> None:
+    platform = make_platform(tls=True)
+    shutil.copy(str(platform.ca_path), action.workspace / "ca.pem")
+    names = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR", "OPENSSL_CONF")
+
+    ended = action.export(platform, ca_bundle="ca.pem", env=dict.fromkeys(names, "/nowhere/ca.pem"))
+
+    assert ended.exit_code == 0, ended.stdout
+
+
+@pytest.mark.parametrize("variable", ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"])
+def test_no_variable_makes_a_certificate_trusted(action: Action, make_platform: Callable[..., Simulator], variable: str) -> None:
+    platform = make_platform(tls=True)
+
+    ended = action.export(platform, env={variable: str(platform.ca_path)})
+
+    assert (ended.reason, platform.requests) == ("unavailable", [])
+    assert "`ca-bundle`" in ended.error
+
+
+def test_the_keys_of_tls_are_not_written_anywhere(
+    action: Action, make_platform: Callable[..., Simulator], tmp_path: Path
+) -> None:
+    platform = make_platform(tls=True)
+    shutil.copy(str(platform.ca_path), action.workspace / "ca.pem")
+    log = tmp_path / "tls-keys.log"
+
+    ended = action.export(platform, ca_bundle="ca.pem", env={"SSLKEYLOGFILE": str(log)})
+
+    assert ended.exit_code == 0
+    assert not log.exists()
+
+
+@pytest.mark.parametrize("locale", ["C", "POSIX", "en_US.ISO-8859-1", ""])
+def test_the_locale_changes_no_text(action: Action, platform: Simulator, locale: str) -> None:
+    platform.add_export_job("jöb-雪")
+    env = {"LANG": locale, "LC_ALL": locale, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+    ended = action.run(platform, job_id="jöb-雪", env=env)
+
+    assert (ended.exit_code, ended.outputs["jobId"]) == (0, "jöb-雪")
+    assert "Attached to job jöb-雪." in ended.log
+    assert "jöb-雪" in ended.summary
+
+
+def test_a_run_needs_next_to_nothing_of_its_environment(action: Action, platform: Simulator) -> None:
+    emptied = dict.fromkeys(("PATH", "HOME", "LANG", "RUNNER_TEMP", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE", "CI"))
+
+    ended = action.run(platform, job_id="export-finished", env=emptied)
+
+    assert (ended.exit_code, ended.stderr) == (0, "")
