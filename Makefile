@@ -17,7 +17,7 @@ $(INSTALLED): requirements/dev.txt pyproject.toml
 	@touch $@
 
 demo: $(INSTALLED)  ## run the action on the simulator in both modes and show what people see
-	@$(BIN)/python -m tools.demo
+	@$(BIN)/python -m admin_api_simulator.demo
 
 test: lint  ## check and test everything; REQUIRE_ENGINE=1 makes a missing container engine a failure
 	$(BIN)/python -m pytest --cov --cov-report=term

@@ -38,8 +38,6 @@ def scenes() -> tuple[Scene, ...]:
         title="Export mode: a site becomes static files and a bundle link",
         inputs={
             "domain": "docs.example.com",
-            "site-path": "site",
-            "values-file": "values.yaml",
             "max-poll-interval": "1s",
         },
         proof="bundleUrl",
