@@ -106,14 +106,16 @@ def test_credentials_of_a_proxy_go_to_the_proxy_and_nowhere_else(action: Action,
     assert "proxy-word" not in ended.stdout + ended.stderr + ended.summary
 
 
-@pytest.mark.parametrize("excluded", ["api.docs.invalid", ".docs.invalid", "*", "other.example, docs.invalid"])
+@pytest.mark.parametrize("excluded", ["0.0.0.0", "*", "docs.example, 0.0.0.0", "0.0.0.0/8"])
 def test_no_proxy_is_asked_for_what_no_proxy_names(action: Action, proxy: RecordingProxy, excluded: str) -> None:
     env = {"HTTPS_PROXY": proxy.url, "NO_PROXY": excluded}
 
-    ended = action.export("https://api.docs.invalid", env=env, outage_tolerance="50ms")
+    # an address of this machine that is not the loopback one, so that it takes no name server to find it
+    with RawServer(socket.socket.close) as api:
+        ended = action.export(f"https://0.0.0.0:{api.port}", env=env, outage_tolerance="50ms")
 
     assert (ended.reason, proxy.asked) == ("unavailable", [])
-    assert "api.docs.invalid could not be resolved" in ended.error
+    assert api.connections > 0
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,49 @@
+"""Debug logging tells of every request, but never what it holds."""
+
+import re
+
+from tests.action import Action, Ended
+from tests.keys import ADMIN_KEY
+
+from admin_api_simulator import Fault, Simulator
+
+LINE = re.compile(r"(?P<method>GET|POST) (?P<path>/v1/\S+): (?P<outcome>.+), \d+ ms(?: request id (?P<id>.+))?")
+
+
+def debug_lines(ended: Ended) -> list[str]:
+    return [command.value for command in ended.commands if command.name == "debug"]
+
+
+def test_every_request_has_its_line(action: Action, platform: Simulator) -> None:
+    platform.script("read_export", Fault(status=502), Fault(cut="before_answer"), None)
+    action.debug = True
+
+    ended = action.run(platform, job_id="export-finished", outage_tolerance="30s")
+
+    matches = [match for line in debug_lines(ended) if (match := LINE.fullmatch(line))]
+    assert [(match["method"], match["path"]) for match in matches] == [
+        (request.method, request.path) for request in platform.requests
+    ]
+    assert [match["outcome"] for match in matches] == [
+        "502",
+        f"The connection to {platform.base_url.removeprefix('http://')} broke off before the answer was whole",
+        "200",
+        "200",
+    ]
+    assert [match["id"] is not None for match in matches] == [False, False, True, True]
+
+
+def test_no_line_holds_a_header_or_a_body(action: Action, platform: Simulator) -> None:
+    platform.script("read_export", Fault(json={"status": "running", "note": "body-word"}, headers={"X-Note": "header-word"}))
+    action.debug = True
+
+    ended = action.export(platform, start_options='{"note": "sent-word"}')
+
+    assert ended.exit_code == 0
+    shown = "\n".join(debug_lines(ended))
+    for word in (ADMIN_KEY, "Bearer", "Authorization", "body-word", "header-word", "sent-word", "X-Amz-Signature"):
+        assert word not in shown
+
+
+def test_without_debug_logging_there_are_no_such_lines(action: Action, platform: Simulator) -> None:
+    assert action.run(platform, job_id="export-finished").commands == []

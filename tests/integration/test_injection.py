@@ -1,0 +1,284 @@
+"""Whatever a platform says is shown as text: it starts no command, formats nothing, and never holds the key."""
+
+import json
+import re
+import socket
+from collections.abc import Callable, Iterator
+
+import pytest
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from tests.action import Action, Ended, commands_in
+from tests.integration.raw import RawServer, hold, read_request
+from tests.keys import ADMIN_KEY
+
+from admin_api_simulator import Fault, Simulator
+
+COMMANDS = [
+    "::error::stolen",
+    "  ::set-output name=jobId::stolen",
+    "::stop-commands::token",
+    "##[set-env name=PATH;]stolen",
+    "text ##[error]stolen",
+    "####[debug]stolen",
+    "#\u200b#[warning]stolen",
+    "\r::error::stolen",
+    "a\n::error::stolen",
+    "a\r\n::add-mask::e",
+    "a\v::error::stolen",
+    "a\f::error::stolen",
+    "a\x1c::error::stolen",
+    "a\x85::error::stolen",
+    "a\u2028::error::stolen",
+    "a\u2029##[error]stolen",
+    ":\u200b:error::stolen",
+    ":\ufeff:error::stolen",
+    ":::error::stolen",
+]
+TERMINAL = ["\x1b[31mred\x1b[0m", "\x9b31mred", "\x1b]8;;https://evil.example\x07link\x1b]8;;\x07", "\x07\x08\x7f\x00"]
+HIDDEN = ["\u202eevil\u202c", "\u2066evil\u2069", "zero\u200bwidth\u200d", "\ufeffmark", "tag\U000e0041", "\ud800"]
+MARKDOWN = [
+    "# title",
+    "**bold** _it_ ~~gone~~ `code`",
+    "[link](https://evil.example)",
+    "![image](https://evil.example/x.png)",
+    "<img src=x onerror=alert(1)><script>alert(1)</script>",
+    "https://evil.example www.evil.example mail@evil.example",
+    "<https://evil.example>",
+    "a | b | c",
+    "```mermaid\ngraph TD\n```",
+    "&lt;b&gt; &amp; &#35;",
+    "- item",
+    "1. item",
+    "> quote",
+    "$$\\frac{1}{2}$$ $x$",
+    "@octocat #1 org/repo#1",
+    "\\| \\\\| \\",
+    "a\n\n***\n\n| x |\n| - |",
+    "[ref]: https://evil.example",
+    "    code",
+    "<!-- gone -->",
+    "==marked== ^up^",
+]
+HARMFUL = COMMANDS + TERMINAL + HIDDEN + MARKDOWN
+TEXT = " ".join(HARMFUL)
+OURS = {"error", "warning", "debug"}
+
+
+UNSEEN = re.compile(
+    r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\U000e0000-\U000e007f]"
+)
+REASONS = {"job-failed", "rejected", "bad-response", "timeout", "unavailable", "forbidden"}
+FORMATTING = {
+    *("html_inline", "html_block", "image", "fence", "code_block", "blockquote_open", "em_open", "s_open", "hr"),
+    *("ordered_list_open", "lheading_open"),
+}
+
+
+def json_fault(value: object) -> Fault:
+    """Answer JSON that may hold what cannot be written in UTF-8."""
+    return Fault(body=json.dumps(value), headers={"Content-Type": "application/json"})
+
+
+def assert_harmless(ended: Ended, *, commands: int) -> None:
+    """Check that the runner sees no commands but our own, and people see no characters that they cannot."""
+    assert {command.name for command in ended.commands} <= OURS
+    assert len(ended.commands) == commands, ended.commands
+    assert not UNSEEN.search(ended.stdout)
+    for line in ended.stdout.splitlines():
+        assert line.startswith("::") or ("::" not in line and "##[" not in line)
+    for command in ended.commands:
+        assert not commands_in(command.value)
+    assert ended.stderr == ""
+
+
+def tokens_of(page: str) -> Iterator[Token]:
+    for token in MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(page):
+        yield token
+        yield from token.children or []
+
+
+def assert_literal(summary: str, *, links: int = 0) -> None:
+    """Check that the summary's Markdown is ours alone: its heading, one table, a bold title and a list."""
+    tokens = list(tokens_of(summary))
+    kinds = [token.type for token in tokens]
+    assert not FORMATTING & {*kinds}
+    assert kinds.count("link_open") == links
+    assert (kinds.count("heading_open"), kinds.count("table_open")) == (1, 1)
+    assert kinds.count("strong_open") <= 1
+    assert {token.content for token in tokens if token.type == "code_inline"} <= REASONS
+    rows = [line for line in summary.splitlines() if line.startswith("|")]
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {3}
+    # GitHub makes links of bare addresses, and formulas of dollars, which the parser here does not know
+    assert not re.search(r"(?<!\\)(https?://|www\.|\$)", re.sub(r"\(<.*?>\)", "", summary))
+
+
+@pytest.fixture(params=range(0, len(HARMFUL), 13))
+def harmful(request: pytest.FixtureRequest) -> str:
+    """Give some harmful texts in a row, few enough to be shown whole."""
+    return " ".join(HARMFUL[request.param : request.param + 13])
+
+
+def test_an_error_text_is_shown_literally(action: Action, platform: Simulator, harmful: str) -> None:
+    platform.script("read_export", json_fault({"status": "failed", "error": harmful}))
+
+    ended = action.run(platform, job_id="export-finished")
+
+    assert ended.reason == "job-failed"
+    assert_harmless(ended, commands=1)
+    assert_literal(ended.summary)
+
+
+def test_statuses_of_any_text_are_shown_literally_in_the_log(action: Action, platform: Simulator) -> None:
+    platform.script("read_export", *(json_fault({"status": text}) for text in HARMFUL))
+
+    ended = action.run(platform, job_id="export-finished", poll_interval="1ms", max_poll_interval="1ms")
+
+    assert (ended.exit_code, platform.count("read_export")) == (0, len(HARMFUL) + 1)
+    assert_harmless(ended, commands=0)
+
+
+@pytest.mark.parametrize("text", MARKDOWN)
+def test_a_status_of_any_text_is_shown_literally_in_the_summary(action: Action, platform: Simulator, text: str) -> None:
+    platform.script_forever("read_export", json_fault({"status": text}))
+
+    ended = action.run(platform, job_id="export-finished", timeout="1ms")
+
+    assert ended.reason == "timeout"
+    assert len(ended.outputs["status"].splitlines()) == 1
+    assert_harmless(ended, commands=1)
+    assert_literal(ended.summary)
+
+
+def test_headers_of_an_answer_are_shown_literally(action: Action) -> None:
+    def answer(connection: socket.socket) -> None:
+        read_request(connection)
+        hostile = (
+            "::error::x ##[error]x \x1b[31m \u202e <b>*x*</b> [l](https://evil.example) | \x85::error::x \x0b::error::x".encode()
+        )
+        connection.sendall(
+            b"HTTP/1.1 403 ::error::reason ##[error]\r\nContent-Length: 2\r\nX-Request-Id: %b\r\nContent-Type: %b\r\n\r\n{}"
+            % (hostile, hostile)
+        )
+        hold(connection)
+
+    with RawServer(answer) as server:
+        ended = action.run(server.base_url, job_id="j")
+
+    assert ended.reason == "forbidden"
+    assert "Request id " in ended.error
+    assert_harmless(ended, commands=1)
+    assert_literal(ended.summary)
+
+
+def test_a_content_type_is_shown_literally(action: Action, platform: Simulator) -> None:
+    platform.script("start_export", Fault(body="no", headers={"Content-Type": "x ##[error]y ::error::<b>*z*</b>"}))
+
+    ended = action.export(platform)
+
+    assert ended.reason == "bad-response"
+    assert_harmless(ended, commands=1)
+    assert_literal(ended.summary)
+
+
+def test_a_job_id_is_shown_literally(action: Action, make_platform: Callable[..., Simulator]) -> None:
+    job_id = "##[set-env name=PATH]x ::error::<b>*z*</b> | [l](https://evil.example) `\u2028::error::x \u202e @octocat"
+    platform = make_platform(job_ids=[job_id], export_seconds=0)
+
+    ended = action.export(platform)
+
+    assert (ended.exit_code, ended.outputs["jobId"]) == (0, job_id)
+    assert_harmless(ended, commands=0)
+    assert_literal(ended.summary)
+
+
+@pytest.mark.parametrize("job_id", ["a\nb", "a\r", "\x1b[31m", "a\x00b", "\x85", "\ud800", ""])
+def test_a_job_id_that_could_break_a_line_is_none(action: Action, platform: Simulator, job_id: str) -> None:
+    platform.script("start_export", json_fault({"jobId": job_id}))
+
+    ended = action.export(platform)
+
+    assert (ended.reason, "jobId" in ended.outputs) == ("bad-response", False)
+    assert_harmless(ended, commands=1)
+
+
+def test_what_an_agent_job_holds_is_shown_literally(action: Action, platform: Simulator, harmful: str) -> None:
+    link = "https://git.example.com/a](https://evil.example)|<b>*x*</b>`'\"::error::##[error]\u202e/pull/1"
+    source = {"repository": harmful, "ref": harmful}
+    job = {"status": "completed", "prLink": link, "source": source, "model": harmful, "createdAt": harmful}
+    platform.script("read_agent_job", json_fault(job))
+
+    ended = action.run(platform, mode="agent", project_id="demo-project", job_id="odd")
+
+    assert ended.exit_code == 0
+    assert_harmless(ended, commands=0)
+    assert_literal(ended.summary, links=1)
+    (target,) = [str(token.attrs["href"]) for token in tokens_of(ended.summary) if token.type == "link_open"]
+    assert target.startswith("https://git.example.com/a")
+
+
+def test_lines_of_any_length_are_cut(action: Action, platform: Simulator) -> None:
+    long = "x" * 100_000
+    platform.script("read_export", Fault(json={"status": long}), Fault(status=422, json={"error": f"{long} ::error::x"}))
+
+    ended = action.run(platform, job_id="export-finished")
+
+    assert max(map(len, ended.stdout.splitlines())) < 5000
+    assert max(map(len, ended.summary.splitlines())) < 5000
+    assert_harmless(ended, commands=1)
+
+
+def test_a_link_of_a_bundle_is_shown_without_harm(action: Action, platform: Simulator) -> None:
+    url = "https://u:pass-word@storage.example.com/a|b/##[error]x::error::/**b**/<b>?sig=secret-word#secret-word"
+    platform.script("make_bundle", json_fault({"bundleUrl": url, "expiresAt": f"soon {TEXT}"}))
+
+    ended = action.run(platform, job_id="export-finished")
+
+    assert (ended.exit_code, ended.outputs["bundleUrl"]) == (0, url)
+    assert "secret-word" not in ended.stdout + ended.summary
+    assert "pass-word" not in ended.stdout + ended.summary
+    assert_harmless(ended, commands=0)
+    assert_literal(ended.summary)
+
+
+def test_annotations_keep_to_what_the_runner_takes(action: Action, platform: Simulator) -> None:
+    platform.script("read_export", Fault(status=422, json={"error": "ü::" * 100_000}))
+
+    ended = action.run(platform, job_id="export-finished")
+
+    assert len(ended.error) <= 4096
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_a_key_that_the_platform_echoes_is_shown_nowhere(action: Action, platform: Simulator, debug: bool) -> None:
+    # the fixture of all tests looks for the key in whatever a run leaves
+    action.debug = debug
+    echo = f"invalid token {ADMIN_KEY}."
+    headers = {"X-Request-Id": f"req-{ADMIN_KEY}", "Content-Type": f"text/{ADMIN_KEY}"}
+    answers = {
+        "error": Fault(status=403, json={"error": echo}, headers=headers),
+        "nested": Fault(status=422, json={"error": {"message": echo}}),
+        "status": Fault(json={"status": ADMIN_KEY, "pageCount": ADMIN_KEY}),
+        "page": Fault(body=echo, headers=headers),
+        "redirect": Fault(status=302, headers={"Location": f"https://{ADMIN_KEY}.example.com/{ADMIN_KEY}"}),
+        "job failed": Fault(json={"status": "failed", "error": echo}),
+    }
+    for fault in answers.values():
+        platform.script_forever("read_export", fault)
+
+        ended = action.run(platform, job_id="export-finished", timeout="1ms")
+
+        assert ended.exit_code == 1
+        assert ADMIN_KEY not in ended.stdout.replace(f"::add-mask::{ADMIN_KEY}\n", "", 1)
+
+
+def test_a_key_in_a_job_id_or_a_link_is_shown_nowhere(action: Action, platform: Simulator) -> None:
+    platform.script("start_export", Fault(json={"jobId": f"job-{ADMIN_KEY}"}))
+    platform.override("make_bundle", {"bundleUrl": f"https://storage.example.com/{ADMIN_KEY}?k={ADMIN_KEY}"})
+
+    started = action.export(platform, wait="false")
+    collected = action.run(platform, job_id="export-finished")
+
+    assert (started.exit_code, collected.exit_code) == (0, 0)
+    for ended in (started, collected):
+        assert ADMIN_KEY not in "".join([*ended.outputs.values(), ended.summary])
