@@ -484,12 +484,12 @@ class TestAnyOutage:
         st.floats(1, 600),
         st.floats(0.01, 900),
         st.floats(0, 20),
-        st.floats(0, 1),
+        st.floats(0.1, 1),
     )
     def test_tries_end_in_time_and_are_not_pressed(
         self, script: list[Any], tolerance: float, deadline: float, seconds: float, jitter: float
     ) -> None:
-        talk = Talk(*script, answer(502), tolerance=tolerance, seconds=seconds, jitter=lambda ceiling: ceiling * jitter + 0.01)
+        talk = Talk(*script, answer(502), tolerance=tolerance, seconds=seconds, jitter=lambda ceiling: ceiling * jitter)
 
         talk.failure(lambda: talk.read(deadline=deadline))
 

@@ -34,12 +34,14 @@ def _visible(character: str) -> str:
 
 def markdown(text: str) -> str:
     """Show text literally in a cell or a line of GitHub's Markdown: nothing in it formats, links, mentions or ends the cell."""
-    return re.sub(r"([\\`*_{}\[\]<>()#|~$@&!^=+]|:(?=//|[\w+-]+:)|(?<=www)\.)", r"\\\1", clean(text))
+    escaped = re.sub(r"([\\`*_{}\[\]<>()#|~$@&!^=+]|:(?=//|[\w+-]+:)|(?<=[wW]{3})\.)", r"\\\1", clean(text).strip())
+    return re.sub(r"^([0-9]*)([-.])", r"\1\\\2", escaped)  # what begins a list or draws a line
 
 
 def link_target(url: str) -> str:
     """Write a foreign web address as the target of a Markdown link: what could end it there is percent-encoded."""
-    return re.sub(r"[^A-Za-z0-9\-._~:/?#@!$&*+,;=%]", lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()), url)
+    encoded = re.sub(r"[^A-Za-z0-9\-._~:/?#@!$&*+,;=%]", lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()), url)
+    return encoded.replace("&", "&amp;")  # `&copy;` in a query is no copyright sign
 
 
 def without_query(url: str) -> str:
@@ -71,7 +73,7 @@ def roughly(seconds: float) -> str:
 
 def pause(seconds: float) -> str:
     """Write a short pause, with a decimal below ten seconds."""
-    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+    return f"{seconds:.0f} s" if seconds >= 9.95 else f"{seconds:.1f} s"
 
 
 def moment(when: datetime, now: datetime) -> str:
