@@ -3,7 +3,7 @@
 import threading
 from pathlib import Path
 
-from actions_toolkit import core
+from actions_toolkit.file_command import prepare_key_value_message
 
 from ..errors import InternalError
 from ..model import UNUSABLE
@@ -39,8 +39,8 @@ class Outputs:
                 self._console.output(name, text)
                 return
             try:
-                self._file.touch()
-                core.set_output(name, text)
+                with self._file.open("a", encoding="utf-8", newline="\n") as stream:
+                    stream.write(f"{prepare_key_value_message(name, text)}\n")
             except OSError as error:
                 raise InternalError(
                     "the step's output file cannot be written",

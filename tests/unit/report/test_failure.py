@@ -1,0 +1,75 @@
+"""The facts of a failure, one a line."""
+
+import pytest
+
+from docs_platform_action.errors import (
+    ActionError,
+    Cancelled,
+    InvalidInput,
+    JobFailed,
+    NotFound,
+    Rejected,
+    TimedOut,
+    Unauthorized,
+)
+from docs_platform_action.record import JobRecord
+from docs_platform_action.report.failure import failure_lines
+
+
+def record(**changes: object) -> JobRecord:
+    known = {"mode": "export", "domain": "docs.example.com", "job_id": "se_1", "status": "running", "started": True}
+    return JobRecord(**{**known, **changes})  # type: ignore[arg-type]
+
+
+def test_it_tells_what_happened_why_what_to_do_and_how_to_find_it_again() -> None:
+    error = Unauthorized("the platform refused the admin key (401)", facts=('The API said: "no".',), request_id="7f3a91c2")
+
+    assert failure_lines(record(), error) == [
+        "Export of docs.example.com: the platform refused the admin key (401)",
+        'The API said: "no".',
+        Unauthorized.cause,
+        Unauthorized.remedy,
+        "Job se_1 goes on at the platform; nothing is lost. Collect it in a later run with `job-id: se_1`.",
+        "Request id 7f3a91c2.",
+    ]
+
+
+def test_what_is_not_known_leaves_no_line() -> None:
+    assert failure_lines(record(), JobFailed("it broke")) == ["Export of docs.example.com: it broke"]
+
+
+def test_a_mistake_in_the_inputs_names_no_job() -> None:
+    error = InvalidInput("2 invalid inputs: `a`, `b`", facts=("`a`: no.", "`b`: no."))
+
+    assert failure_lines(JobRecord(mode="export"), error) == [
+        "2 invalid inputs: `a`, `b`",
+        "`a`: no.",
+        "`b`: no.",
+        InvalidInput.remedy,
+    ]
+
+
+@pytest.mark.parametrize("error", [TimedOut("slow"), Cancelled("cancelled"), Unauthorized("no")])
+def test_a_job_that_goes_on_can_be_collected(error: ActionError) -> None:
+    assert "`job-id: se_1`" in "\n".join(failure_lines(record(), error))
+
+
+@pytest.mark.parametrize("error", [JobFailed("it broke"), NotFound("gone"), Rejected("no")])
+def test_one_that_does_not_can_not(error: ActionError) -> None:
+    assert "`job-id: se_1`" not in "\n".join(failure_lines(record(), error))
+
+
+def test_a_job_that_this_run_never_saw_is_not_promised() -> None:
+    lines = failure_lines(record(started=False, status=None), Unauthorized("no"))
+
+    assert not any("goes on" in line for line in lines)
+
+
+def test_without_a_job_there_is_nothing_to_collect() -> None:
+    assert not any("goes on" in line for line in failure_lines(record(job_id=None), TimedOut("slow")))
+
+
+def test_a_completed_export_needs_its_link_alone() -> None:
+    lines = failure_lines(record(status="completed"), Cancelled("cancelled"))
+
+    assert "Job se_1 is completed; a run with `job-id: se_1` makes its bundle link without exporting again." in lines

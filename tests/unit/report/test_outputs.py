@@ -1,0 +1,145 @@
+"""Outputs reach the runner's file as they are, once, and early."""
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.report.test_console import Log
+
+from docs_platform_action.errors import InternalError
+from docs_platform_action.report.outputs import Outputs
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "output"
+
+
+def read_outputs(text: str) -> list[tuple[str, str]]:
+    """Read the file as the runner does. Source: actions/runner, FileCommandManager.cs."""
+    found, lines = [], iter(text.split("\n"))
+    for line in lines:
+        if not line:
+            continue
+        name, delimiter = re.fullmatch(r"([^=<]+)<<(.+)", line).groups()  # type: ignore[union-attr]
+        value = []
+        while (part := next(lines)) != delimiter:
+            value.append(part)
+        found.append((name, "\n".join(value)))
+    return found
+
+
+class TestFile:
+    def test_values_read_back_as_they_were_written(self, file: Path) -> None:
+        outputs = Outputs(file, Log().console)
+
+        outputs.write("jobId", "se_1")
+        outputs.write("pageCount", 412)
+
+        assert read_outputs(file.read_text()) == [("jobId", "se_1"), ("pageCount", "412")]
+
+    def test_it_is_the_file_that_was_handed_in(self, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("GITHUB_OUTPUT", raising=False)
+
+        Outputs(file, Log().console).write("jobId", "se_1")
+
+        assert read_outputs(file.read_text()) == [("jobId", "se_1")]
+
+    def test_what_the_file_holds_already_stays(self, file: Path) -> None:
+        file.write_text("a=b\n")
+
+        Outputs(file, Log().console).write("jobId", "se_1")
+
+        assert file.read_text().startswith("a=b\njobId<<")
+
+    def test_each_is_there_as_soon_as_it_is_written(self, file: Path) -> None:
+        outputs = Outputs(file, Log().console)
+
+        outputs.write("jobId", "se_1")
+        early = file.read_text()
+        outputs.write("status", "queued")
+
+        assert read_outputs(early) == [("jobId", "se_1")]
+
+    def test_what_is_unknown_is_not_written(self, file: Path) -> None:
+        Outputs(file, Log().console).write("prLink", None)
+
+        assert not file.exists()
+
+    def test_zero_is_known(self, file: Path) -> None:
+        Outputs(file, Log().console).write("pageCount", 0)
+
+        assert read_outputs(file.read_text()) == [("pageCount", "0")]
+
+    def test_the_same_value_is_written_once(self, file: Path) -> None:
+        outputs = Outputs(file, Log().console)
+
+        outputs.write("jobId", "se_1")
+        outputs.write("jobId", "se_1")
+
+        assert len(read_outputs(file.read_text())) == 1
+
+    def test_another_value_is_written_too(self, file: Path) -> None:
+        outputs = Outputs(file, Log().console)
+
+        outputs.write("status", "queued")
+        outputs.write("status", "completed")
+
+        assert read_outputs(file.read_text()) == [("status", "queued"), ("status", "completed")]
+
+    def test_once_closed_it_takes_no_more(self, file: Path) -> None:
+        outputs = Outputs(file, Log().console)
+        outputs.write("jobId", "se_1")
+
+        outputs.close()
+        outputs.write("status", "completed")
+
+        assert read_outputs(file.read_text()) == [("jobId", "se_1")]
+
+    def test_nothing_goes_to_the_log(self, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        log = Log()
+
+        Outputs(file, log.console).write("jobId", "se_1")
+
+        assert (log.text, capsys.readouterr().out) == ("", "")
+
+    @given(st.one_of(st.text(), st.text("a\r\n<=\x85\u2028_:", max_size=12)))
+    def test_any_value_is_one_line_that_reads_back(self, tmp_path_factory: pytest.TempPathFactory, value: str) -> None:
+        file = tmp_path_factory.getbasetemp() / "any-output"
+        file.unlink(missing_ok=True)
+        outputs = Outputs(file, Log().console)
+
+        outputs.write("status", value)
+        outputs.write("next", "x")
+
+        text = file.read_bytes().decode()
+        (name, read), *rest = read_outputs(text)
+        assert name == "status"
+        assert read == re.sub(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]", " ", value)
+        assert rest == [("next", "x")]
+        assert "\n\n" not in text.replace(f"\n{read}\n", "")
+
+    @pytest.mark.parametrize("kind", ["folder", "no folder"])
+    def test_one_that_cannot_be_written_is_a_failure(self, tmp_path: Path, kind: str) -> None:
+        file = tmp_path if kind == "folder" else tmp_path / "missing" / "output"
+        outputs = Outputs(file, Log().console)
+
+        with pytest.raises(InternalError) as caught:
+            outputs.write("jobId", "se_1")
+
+        assert caught.value.happened == "the step's output file cannot be written"
+        assert "GITHUB_OUTPUT" in caught.value.facts[0]
+        assert caught.value.way_out == "Mend the runner and run the job again."
+
+
+class TestNoFile:
+    def test_outputs_are_printed(self) -> None:
+        log = Log(in_workflow=False)
+        outputs = Outputs(None, log.console)
+
+        outputs.write("jobId", "se_1")
+        outputs.write("prLink", None)
+
+        assert log.text == "jobId=se_1\n"
