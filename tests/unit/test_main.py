@@ -1,0 +1,370 @@
+"""One run from the environment to the exit code, with the wire replaced below requests."""
+
+import io
+import json
+import signal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from tests.keys import ADMIN_KEY
+from tests.unit.fakes import BASE_URL, FakeAdapter
+from tests.unit.report.test_outputs import read_outputs
+
+from docs_platform_action import main
+from docs_platform_action.errors import Cancelled
+from docs_platform_action.interruption import Interruptions
+from docs_platform_action.record import RESULT_KEYS
+
+LINK = "https://storage.example.com/se_1/bundle.tar.gz?X-Signature=s3cr3t"
+EXPORT = {"base-url": BASE_URL, "admin-key": ADMIN_KEY, "domain": "docs.example.com", "poll-interval": "1ms"}
+AGENT = {"mode": "agent", "base-url": BASE_URL, "admin-key": ADMIN_KEY, "project-id": "prj_1", "job-id": "aj_1"}
+PLATFORM = {
+    "POST /v1/static-export/jobs": {"jobId": "se_1", "status": "queued"},
+    "GET /v1/static-export/jobs/se_1": {"status": "completed", "pageCount": 412},
+    "POST /v1/static-export/jobs/se_1/bundle": {"bundleUrl": LINK, "expiresAt": "2026-05-04T15:04:00Z"},
+    "GET /v2/agent/prj_1/job/aj_1": {"status": "completed", "prLink": "https://git.example.com/docs/pull/7"},
+}
+
+Answers = Mapping[str, Any]
+
+
+class Wire(FakeAdapter):
+    """Answers by method and path: a JSON value, a status, or an error."""
+
+    def __init__(self, answers: Answers) -> None:
+        super().__init__()
+        self._answers = answers
+        self.seen: list[str] = []
+
+    def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:
+        asked = f"{request.method} {request.path_url}"
+        self.seen.append(asked)
+        answer = self._answers[asked]
+        self._status, self._error = (answer, None) if isinstance(answer, int) else (200, None)
+        self._error = answer if isinstance(answer, Exception) else None
+        self._body = json.dumps({} if isinstance(answer, int | Exception) else answer).encode()
+        return super().send(request, **options)
+
+
+class Quiet(Interruptions):
+    """Runs the work where it stands; on a signal, it is one that came at the beginning, or when the work was cancelled."""
+
+    def __init__(self, received: signal.Signals | None = None, *, in_work: bool = False) -> None:
+        self._received = received
+        self._in_work = in_work
+        self.grace: list[float] = []
+
+    def run(self, work: Callable[[], None], **parts: Any) -> signal.Signals | None:
+        self.grace.append(parts["grace_seconds"]())
+        if self._received is None:
+            work()
+        elif self._in_work:
+            with pytest.raises(Cancelled):
+                work()
+            self.grace.append(parts["grace_seconds"]())
+        return self._received
+
+
+@dataclass
+class Ended:
+    """What a run left behind."""
+
+    exit_code: int
+    log: str
+    outputs: dict[str, str]
+    summary: str
+    seen: list[str] = field(default_factory=list)
+
+    @property
+    def errors(self) -> list[str]:
+        return [line for line in self.log.splitlines() if line.startswith("::error ")]
+
+    @property
+    def result(self) -> dict[str, Any]:
+        (row,) = json.loads(self.outputs["results"])
+        assert isinstance(row, dict)
+        return row
+
+
+Runner = Callable[..., Ended]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, remember_output: Callable[[str], str]) -> Runner:
+    def run(
+        inputs: Mapping[str, str],
+        answers: Answers = PLATFORM,
+        *,
+        interruptions: Interruptions | None = None,
+        environ: Mapping[str, str] | None = None,
+        before: Callable[[Any], None] = lambda _request: None,
+    ) -> Ended:
+        wire = Wire(answers)
+        wire.before = before
+        monkeypatch.setattr(main, "GuardedAdapter", lambda _context: wire)
+        output, summary = tmp_path / "output", tmp_path / "summary"
+        in_workflow = {
+            "GITHUB_ACTIONS": "true",
+            "GITHUB_OUTPUT": str(output),
+            "GITHUB_STEP_SUMMARY": str(summary),
+            "GITHUB_WORKSPACE": str(tmp_path),
+            "RUNNER_TEMP": str(tmp_path),
+        }
+        given = {f"INPUT_{name.upper()}": value for name, value in inputs.items()}
+        stream = io.StringIO()
+        exit_code = main.run({**in_workflow, **given, **(environ or {})}, stream, interruptions or Quiet())
+        return Ended(
+            exit_code=exit_code,
+            log=remember_output(stream.getvalue()),
+            outputs=dict(read_outputs(output.read_text())) if output.is_file() else {},
+            summary=summary.read_text() if summary.is_file() else "",
+            seen=wire.seen,
+        )
+
+    return run
+
+
+class TestExport:
+    def test_a_good_run_ends_with_0_and_its_outputs(self, run: Runner) -> None:
+        ended = run(EXPORT)
+
+        assert ended.exit_code == 0
+        assert {name: ended.outputs[name] for name in ended.outputs if name not in {"results", "durationSeconds"}} == {
+            "jobId": "se_1",
+            "status": "completed",
+            "bundleUrl": LINK,
+            "expiresAt": "2026-05-04T15:04:00Z",
+            "pageCount": "412",
+        }
+        assert tuple(ended.result) == RESULT_KEYS
+        assert ended.result["bundleUrl"] == LINK
+        assert ended.errors == []
+
+    def test_the_key_is_masked_before_anything_else(self, run: Runner) -> None:
+        ended = run(EXPORT)
+
+        assert ended.log.splitlines()[0] == f"::add-mask::{ADMIN_KEY}"
+
+    def test_log_and_summary_show_the_link_without_its_query(self, run: Runner) -> None:
+        ended = run(EXPORT)
+
+        assert "storage.example.com/se_1/bundle.tar.gz" in ended.log
+        assert "s3cr3t" not in ended.log + ended.summary
+
+    def test_the_job_is_an_output_before_it_is_first_read(self, run: Runner, tmp_path: Path) -> None:
+        seen: dict[str, str] = {}
+
+        def look(request: requests.PreparedRequest) -> None:
+            if request.method == "GET":
+                seen.update(read_outputs((tmp_path / "output").read_text()))
+
+        run(EXPORT, before=look)
+
+        assert seen == {"jobId": "se_1"}
+
+    def test_without_waiting_only_the_job_is_there(self, run: Runner) -> None:
+        ended = run({**EXPORT, "wait": "false"})
+
+        assert ended.exit_code == 0
+        assert ended.seen == ["POST /v1/static-export/jobs"]
+        assert {*ended.outputs} == {"jobId", "status", "durationSeconds", "results"}
+
+    def test_a_failed_job_ends_with_1_and_without_a_link(self, run: Runner) -> None:
+        ended = run(EXPORT, {**PLATFORM, "GET /v1/static-export/jobs/se_1": {"status": "failed", "error": "no page"}})
+
+        assert ended.exit_code == 1
+        assert (ended.outputs["failureReason"], ended.outputs["status"], ended.outputs["jobId"]) == (
+            "job-failed",
+            "failed",
+            "se_1",
+        )
+        assert "bundleUrl" not in ended.outputs
+        assert ended.result["failureReason"] == "job-failed"
+        assert len(ended.errors) == 1
+        assert "no page" in ended.errors[0]
+        assert "no page" in ended.summary
+
+    def test_a_link_that_cannot_be_made_leaves_none_behind(self, run: Runner) -> None:
+        ended = run(EXPORT, {**PLATFORM, "POST /v1/static-export/jobs/se_1/bundle": {"bundleUrl": "nowhere"}})
+
+        assert (ended.exit_code, ended.outputs["failureReason"]) == (1, "bad-response")
+        assert "`job-id: se_1` makes its bundle link" in ended.errors[0]
+
+    def test_misplaced_inputs_are_warned_of(self, run: Runner) -> None:
+        ended = run({**EXPORT, "project-id": "prj_1"})
+
+        assert ended.exit_code == 0
+        assert ended.log.count("::warning ") == 1
+        assert "`project-id`" in ended.log
+
+
+class TestAgent:
+    def test_a_good_run_hands_over_the_pull_request(self, run: Runner) -> None:
+        ended = run(AGENT)
+
+        assert ended.exit_code == 0
+        assert ended.outputs["prLink"] == "https://git.example.com/docs/pull/7"
+        assert (ended.outputs["jobId"], ended.outputs["status"]) == ("aj_1", "completed")
+        assert (ended.result["projectId"], ended.result["prLink"]) == ("prj_1", "https://git.example.com/docs/pull/7")
+
+    def test_a_required_pull_request_that_is_missing_is_a_failure(self, run: Runner) -> None:
+        ended = run({**AGENT, "require-pr": "true"}, {"GET /v2/agent/prj_1/job/aj_1": {"status": "completed", "prLink": None}})
+
+        assert (ended.exit_code, ended.outputs["failureReason"]) == (1, "no-pull-request")
+        assert "prLink" not in ended.outputs
+
+    def test_an_archived_job_brings_a_warning(self, run: Runner) -> None:
+        ended = run(AGENT, {"GET /v2/agent/prj_1/job/aj_1": {"status": "archived"}})
+
+        assert ended.exit_code == 0
+        assert ended.log.count("::warning ") == 1
+
+
+class TestInvalidInputs:
+    def test_they_are_told_at_once_and_nothing_is_asked(self, run: Runner) -> None:
+        ended = run({"admin-key": ADMIN_KEY, "wait": "perhaps"})
+
+        assert (ended.exit_code, ended.outputs["failureReason"]) == (1, "invalid-input")
+        assert ended.seen == []
+        assert len(ended.errors) == 1
+        assert all(f"`{name}`" in ended.errors[0] for name in ("base-url", "wait", "domain"))
+        assert ended.result["failureReason"] == "invalid-input"
+        assert "failed" in ended.summary
+
+    @pytest.mark.parametrize("name", ["mode", "domain", "base-url", "timeout", "job-id"])
+    def test_a_key_in_the_wrong_place_is_in_no_output_and_no_summary(self, run: Runner, name: str) -> None:
+        ended = run({**EXPORT, name: f"https://{ADMIN_KEY}/"})
+
+        assert ended.outputs["failureReason"] == "invalid-input"
+        assert ADMIN_KEY not in json.dumps(ended.outputs)
+
+    def test_an_unknown_mode_is_known_to_no_result(self, run: Runner) -> None:
+        assert run({**EXPORT, "mode": "import"}).result["mode"] is None
+
+
+class TestOutsideAWorkflow:
+    ENVIRON: Mapping[str, str] = {"GITHUB_ACTIONS": "", "GITHUB_OUTPUT": "", "GITHUB_STEP_SUMMARY": ""}
+
+    def test_outputs_are_printed_and_the_key_is_not(self, run: Runner) -> None:
+        ended = run(EXPORT, environ=self.ENVIRON)
+
+        assert ended.exit_code == 0
+        assert f"bundleUrl={LINK}\n" in ended.log
+        assert ADMIN_KEY not in ended.log
+        assert "::" not in ended.log
+
+    def test_an_echoed_key_is_not_printed_either(self, run: Runner) -> None:
+        echoing = {**PLATFORM, "GET /v1/static-export/jobs/se_1": {"status": "failed", "error": ADMIN_KEY}}
+
+        ended = run(EXPORT, echoing, environ=self.ENVIRON)
+
+        assert ended.exit_code == 1
+        assert ADMIN_KEY not in ended.log
+        assert '"***"' in ended.log
+
+
+class TestFiles:
+    def test_an_output_file_that_cannot_be_written_fails_the_run(self, run: Runner, tmp_path: Path) -> None:
+        ended = run(EXPORT, environ={"GITHUB_OUTPUT": str(tmp_path / "missing" / "output")})
+
+        assert ended.exit_code == 1
+        assert len(ended.errors) == 1
+        assert "the step's output file cannot be written" in ended.errors[0]
+
+    def test_one_that_breaks_at_the_end_fails_it_too(self, run: Runner, tmp_path: Path) -> None:
+        def break_it(request: requests.PreparedRequest) -> None:
+            if str(request.url).endswith("/bundle"):
+                (tmp_path / "output").unlink()
+                (tmp_path / "output").mkdir()
+
+        ended = run(EXPORT, before=break_it)
+
+        assert ended.exit_code == 1
+        assert len(ended.errors) == 1
+        assert "failed" in ended.summary
+
+    def test_another_failure_stays_the_one_that_is_told(self, run: Runner, tmp_path: Path) -> None:
+        ended = run({**EXPORT, "wait": "perhaps"}, environ={"GITHUB_OUTPUT": str(tmp_path)})
+
+        assert ended.exit_code == 1
+        assert len(ended.errors) == 1
+        assert "`wait`" in ended.errors[0]
+
+    def test_a_summary_that_cannot_be_written_costs_a_warning(self, run: Runner, tmp_path: Path) -> None:
+        ended = run(EXPORT, environ={"GITHUB_STEP_SUMMARY": str(tmp_path)})
+
+        assert ended.exit_code == 0
+        assert "The job summary could not be written." in ended.log
+
+
+BROKEN: Answers = {**PLATFORM, "GET /v1/static-export/jobs/se_1": TypeError(f"unexpected {ADMIN_KEY}")}
+
+
+class TestFaultsOfTheAction:
+    def test_they_become_one_annotation_without_a_trace(self, run: Runner) -> None:
+        ended = run(EXPORT, BROKEN)
+
+        assert (ended.exit_code, ended.outputs["failureReason"]) == (1, "internal-error")
+        assert len(ended.errors) == 1
+        assert "TypeError at fakes.py, line" in ended.errors[0]
+        assert "debug logging" in ended.errors[0]
+        assert "Traceback" not in ended.log
+        assert ended.outputs["jobId"] == "se_1"
+
+    def test_with_debug_logging_the_trace_is_there_and_the_key_is_not(self, run: Runner) -> None:
+        ended = run(EXPORT, BROKEN, environ={"RUNNER_DEBUG": "1"})
+
+        assert "::debug::Traceback" in ended.log
+        assert "unexpected ***" in ended.log
+
+
+class TestCancel:
+    @pytest.mark.parametrize(("received", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+    def test_a_signal_gives_its_exit_code_and_one_annotation(self, run: Runner, received: signal.Signals, exit_code: int) -> None:
+        ended = run(EXPORT, interruptions=Quiet(received))
+
+        assert (ended.exit_code, ended.outputs["failureReason"]) == (exit_code, "cancelled")
+        assert ended.seen == []
+        assert len(ended.errors) == 1
+        assert f"{received.name} came: the workflow run was cancelled" in ended.errors[0]
+        assert ": cancelled" in ended.summary
+
+    def test_a_job_that_is_known_can_be_collected(self, run: Runner) -> None:
+        cancelled = {**PLATFORM, "GET /v1/static-export/jobs/se_1": Cancelled("cancelled")}
+
+        ended = run(EXPORT, cancelled, interruptions=Quiet(signal.SIGTERM, in_work=True))
+
+        assert ended.outputs["jobId"] == "se_1"
+        assert "`job-id: se_1`" in ended.errors[0]
+
+    def test_a_start_request_that_was_under_way_is_told_and_had_its_grace(self, run: Runner) -> None:
+        interruptions = Quiet(signal.SIGTERM, in_work=True)
+
+        ended = run(EXPORT, {"POST /v1/static-export/jobs": Cancelled("cancelled")}, interruptions=interruptions)
+
+        assert "A start request was under way; look in the dashboard whether the export runs." in ended.errors[0]
+        assert interruptions.grace == [0.0, main.START_GRACE_SECONDS]
+
+
+class TestMain:
+    @pytest.fixture(autouse=True)
+    def _no_inputs(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for name in ("GITHUB_OUTPUT", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "RUNNER_DEBUG"):
+            monkeypatch.delenv(name, raising=False)
+
+    def test_it_writes_utf_8_whatever_the_locale(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        written = io.BytesIO()
+        monkeypatch.setattr("sys.stdout", io.TextIOWrapper(written, encoding="ascii"))
+        monkeypatch.setenv("INPUT_DOMAIN", "ü…")
+
+        assert main.main(Quiet()) == 1
+        assert "ü…" in written.getvalue().decode()
+
+    def test_it_does_without_a_standard_output(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("sys.stdout", None)
+
+        assert main.main(Quiet()) == 1
