@@ -17,7 +17,7 @@ from admin_api_simulator import Simulator
 from admin_api_simulator.runner import ActionRun, StartedAction, start_action
 
 ENTRYPOINT = Path(__file__).parents[1] / "entrypoint.py"
-QUICK = {"poll-interval": "50ms", "outage-tolerance": "400ms"}
+QUICK = {"poll-interval": "20ms", "outage-tolerance": "400ms"}
 """Pauses that a test can wait for; a test of theirs sets its own."""
 
 

@@ -1,5 +1,6 @@
 """An answer that does not come to its end is ended, whichever stage it hangs in, and leaves nothing behind."""
 
+import functools
 import socket
 import threading
 import time
@@ -18,31 +19,21 @@ Handler = Callable[[socket.socket], None]
 ENDLESS = 10**9
 
 
-def slowly(head: bytes, then: bytes) -> Handler:
-    """Send a byte of `then` again and again, never so slowly that a bound on a single read would see it."""
+def sending(head: bytes, then: bytes, *, pause_seconds: float) -> Handler:
+    """Send `then` after `head` again and again, never so slowly that a bound on a single read would see it."""
 
     def handle(connection: socket.socket) -> None:
         read_request(connection)
         connection.sendall(head)
         while True:
             connection.sendall(then)
-            time.sleep(0.02)
+            time.sleep(pause_seconds)
 
     return handle
 
 
-def without_end(head: bytes, then: bytes) -> Handler:
-    """Send `then` as fast as it is taken."""
-
-    def handle(connection: socket.socket) -> None:
-        read_request(connection)
-        connection.sendall(head)
-        while True:
-            connection.sendall(then)
-
-    return handle
-
-
+slowly = functools.partial(sending, pause_seconds=0.02)
+without_end = functools.partial(sending, pause_seconds=0.0)
 OK = b"HTTP/1.1 200 OK\r\n"
 HANGING: dict[str, Handler] = {
     "no answer": hold,

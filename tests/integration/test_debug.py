@@ -15,10 +15,11 @@ def debug_lines(ended: Ended) -> list[str]:
 
 
 def test_every_request_has_its_line(action: Action, platform: Simulator) -> None:
-    platform.script("read_export", Fault(status=502), Fault(cut="before_answer"), None)
+    running = Fault(json={"status": "running"})
+    platform.script("read_export", Fault(status=502), running, Fault(cut="before_answer"), None)
     action.debug = True
 
-    ended = action.run(platform, job_id="export-finished", outage_tolerance="30s")
+    ended = action.run(platform, job_id="export-finished", outage_tolerance="100ms")
 
     matches = [match for line in debug_lines(ended) if (match := LINE.fullmatch(line))]
     assert [(match["method"], match["path"]) for match in matches] == [
@@ -26,11 +27,12 @@ def test_every_request_has_its_line(action: Action, platform: Simulator) -> None
     ]
     assert [match["outcome"] for match in matches] == [
         "502",
+        "200",
         f"The connection to {platform.base_url.removeprefix('http://')} broke off before the answer was whole",
         "200",
         "200",
     ]
-    assert [match["id"] is not None for match in matches] == [False, False, True, True]
+    assert [match["id"] is not None for match in matches] == [False, False, False, True, True]
 
 
 def test_no_line_holds_a_header_or_a_body(action: Action, platform: Simulator) -> None:

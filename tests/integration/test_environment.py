@@ -37,10 +37,9 @@ def proxy() -> Iterator[RecordingProxy]:
         yield proxy
 
 
-@pytest.mark.parametrize("name", ["requests.py", "sitecustomize.py", "docs_platform_action.py", "json.py", "signal.py"])
-def test_python_files_of_the_workspace_do_not_run(action: Action, platform: Simulator, name: str) -> None:
-    (action.workspace / name).write_text(ASIDE)
-    (action.workspace / "startup.py").write_text(ASIDE)
+def test_python_files_of_the_workspace_do_not_run(action: Action, platform: Simulator) -> None:
+    for name in ("requests", "sitecustomize", "usercustomize", "docs_platform_action", "json", "signal", "startup"):
+        (action.workspace / f"{name}.py").write_text(ASIDE)
     workspace = str(action.workspace)
     variables = {
         "PYTHONPATH": workspace,

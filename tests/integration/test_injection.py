@@ -138,14 +138,16 @@ def test_statuses_of_any_text_are_shown_literally_in_the_log(action: Action, pla
     assert_harmless(ended, commands=0)
 
 
-@pytest.mark.parametrize("text", MARKDOWN)
-def test_a_status_of_any_text_is_shown_literally_in_the_summary(action: Action, platform: Simulator, text: str) -> None:
-    platform.script_forever("read_export", json_fault({"status": text}))
+@pytest.mark.parametrize("first", range(0, len(MARKDOWN), 4))
+def test_what_begins_a_cell_of_the_summary_is_shown_literally(action: Action, platform: Simulator, first: int) -> None:
+    texts = dict(zip(("repository", "ref", "model", "status"), MARKDOWN[first : first + 4], strict=False))
+    source = {name: texts.get(name) for name in ("repository", "ref")}
+    job = {"status": texts.get("status", "x"), "source": source, "model": texts.get("model")}
+    platform.script_forever("read_agent_job", json_fault(job))
 
-    ended = action.run(platform, job_id="export-finished", timeout="1ms")
+    ended = action.run(platform, mode="agent", project_id="p", job_id="j", timeout="1ms")
 
     assert ended.reason == "timeout"
-    assert len(ended.outputs["status"].splitlines()) == 1
     assert_harmless(ended, commands=1)
     assert_literal(ended.summary)
 
@@ -192,7 +194,7 @@ def test_a_job_id_is_shown_literally(action: Action, make_platform: Callable[...
     assert_literal(ended.summary)
 
 
-@pytest.mark.parametrize("job_id", ["a\nb", "a\r", "\x1b[31m", "a\x00b", "\x85", "\ud800", ""])
+@pytest.mark.parametrize("job_id", ["a\nb", "\x1b[31m", "\x85", "\ud800", ""])
 def test_a_job_id_that_could_break_a_line_is_none(action: Action, platform: Simulator, job_id: str) -> None:
     platform.script("start_export", json_fault({"jobId": job_id}))
 
@@ -249,10 +251,9 @@ def test_annotations_keep_to_what_the_runner_takes(action: Action, platform: Sim
     assert len(ended.error) <= 4096
 
 
-@pytest.mark.parametrize("debug", [False, True])
-def test_a_key_that_the_platform_echoes_is_shown_nowhere(action: Action, platform: Simulator, debug: bool) -> None:
+def test_a_key_that_the_platform_echoes_is_shown_nowhere(action: Action, platform: Simulator) -> None:
     # the fixture of all tests looks for the key in whatever a run leaves
-    action.debug = debug
+    action.debug = True
     echo = f"invalid token {ADMIN_KEY}."
     headers = {"X-Request-Id": f"req-{ADMIN_KEY}", "Content-Type": f"text/{ADMIN_KEY}"}
     answers = {

@@ -1,10 +1,12 @@
 """Temporary trouble is waited through, told once, and given up on in time; a redirect is not followed."""
 
+import math
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
+from _pytest.mark import ParameterSet
 from tests.action import Action
 from tests.integration.parts import api_of
 
@@ -44,13 +46,16 @@ BROKEN_READING = {
 BUNDLE_NOT_READY = {"409": Fault(status=409, json={"error": "still running"})}
 
 
-def cases(operation: Operation, faults: dict[str, Fault]) -> list[pytest.ParameterSet]:
+def cases(operation: Operation, faults: dict[str, Fault]) -> list[ParameterSet]:
     return [pytest.param(operation, fault, id=f"{operation}: {name}") for name, fault in faults.items()]
 
 
 @pytest.mark.parametrize(
     ("operation", "fault"),
-    [*cases("read_export", PASSING | BROKEN_READING), *cases("make_bundle", BUNDLE_NOT_READY)],
+    [
+        *cases("read_export", {name: PASSING[name] for name in ("429", "502", "cut in the body", "garbage", "too large")}),
+        *cases("make_bundle", BUNDLE_NOT_READY),
+    ],
 )
 def test_a_fault_that_passes_is_told_once_and_waited_through(
     action: Action, platform: Simulator, operation: Operation, fault: Fault
@@ -66,9 +71,22 @@ def test_a_fault_that_passes_is_told_once_and_waited_through(
     assert ended.outputs["bundleUrl"]
 
 
-@pytest.mark.parametrize("name", [name for name in PASSING if name != "too large"])
-def test_a_fault_that_passes_does_not_keep_the_bundle_from_being_made(platform: Simulator, name: str) -> None:
-    platform.script("make_bundle", PASSING[name])
+@pytest.mark.parametrize("fault", [pytest.param(fault, id=name) for name, fault in (PASSING | BROKEN_READING).items()])
+def test_a_fault_that_passes_does_not_keep_a_job_from_being_read(platform: Simulator, fault: Fault) -> None:
+    platform.script("read_export", fault)
+
+    job = api_of(platform.base_url, outage_tolerance_seconds=0.05).read_export("export-finished", deadline=math.inf)
+
+    assert (job.status, platform.count("read_export")) == ("completed", 2)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    # JSON of the API would be its last word here
+    [pytest.param(fault, id=name) for name, fault in (PASSING | BUNDLE_NOT_READY).items() if name != "too large"],
+)
+def test_a_fault_that_passes_does_not_keep_the_bundle_from_being_made(platform: Simulator, fault: Fault) -> None:
+    platform.script("make_bundle", fault)
 
     bundle = api_of(platform.base_url, outage_tolerance_seconds=0.05).make_bundle("export-finished")
 
@@ -142,7 +160,7 @@ def test_the_last_reading_decides(action: Action, platform: Simulator) -> None:
     platform.script("read_export", Fault(json={"status": "running"}))
 
     # the second reading is due after the time is up, so it is the last
-    ended = action.run(platform, job_id="export-finished", timeout="200ms", poll_interval="20s")
+    ended = action.run(platform, job_id="export-finished", timeout="200ms", poll_interval="1h", max_poll_interval="1h")
 
     assert (ended.exit_code, platform.count("read_export")) == (0, 2)
     assert ended.outputs["bundleUrl"]
@@ -176,8 +194,13 @@ def test_a_job_that_this_run_attached_to_is_known_or_not(action: Action, platfor
     assert (ended.reason, platform.count("read_export")) == ("not-found", 1)
 
 
-@pytest.mark.parametrize("operation", ["start_export", "read_export", "make_bundle"])
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize(
+    ("operation", "status"),
+    [
+        *(("start_export", 307), ("start_export", 302), ("read_export", 301), ("read_export", 308)),
+        *(("make_bundle", 303), ("make_bundle", 308)),
+    ],
+)
 def test_a_redirect_is_not_followed(
     action: Action, make_platform: Callable[..., Simulator], operation: Operation, status: int
 ) -> None:
@@ -195,7 +218,7 @@ def test_a_redirect_is_not_followed(
     assert platform.count(operation) == 1
 
 
-@pytest.mark.parametrize("location", ["/login", "", "//[", "https://[::1", "\x01", "http://:80", None])
+@pytest.mark.parametrize("location", ["/login", "", "https://[::1", "http://:80", None])
 def test_a_redirect_to_nowhere_is_one_too(action: Action, platform: Simulator, location: str | None) -> None:
     headers = b"" if location is None else f"Location: {location}\r\n".encode()
     platform.script("read_export", Fault(raw=b"HTTP/1.1 302 Found\r\n" + headers + b"Content-Length: 0\r\n\r\n"))
