@@ -50,7 +50,7 @@ def wait_for_agent(
             on_reading=on_reading,
         )
     except DeadlinePassed as error:
-        raise still_going(record, settings.waiting.timeout_seconds) from error
+        raise still_going(record, settings.waiting.timeout_seconds, error.__cause__) from error
     _judge(job, settings, record, log, warn)
 
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from .admin_api import AdminApi
 from .clock import Clock
-from .errors import JobFailed, TimedOut
+from .errors import JobFailed, TimedOut, Unavailable
 from .model import ExportJob
 from .record import JobRecord
 from .report.joblog import JobLog
@@ -85,7 +85,7 @@ def _wait(
             on_reading=on_reading,
         )
     except DeadlinePassed as error:
-        raise still_going(record, settings.waiting.timeout_seconds) from error
+        raise still_going(record, settings.waiting.timeout_seconds, error.__cause__) from error
     if job.status == ExportJob.FAILED:
         raise JobFailed(
             "the export failed at the platform",
@@ -95,15 +95,17 @@ def _wait(
         )
 
 
-def still_going(record: JobRecord, timeout_seconds: float) -> TimedOut:
-    """Make the error for a job of either mode that has not ended in time, with how far it has come."""
-    if record.progress is not None:
-        state = f"at {record.progress:.0f} %"
-    else:
-        state = f"as '{record.status}'" if record.status else "not at all: no reading of it succeeded"
+def still_going(record: JobRecord, timeout_seconds: float, outage: BaseException | None) -> TimedOut:
+    """Make the error for a job of either mode that has not ended in time, with how far it has come.
+
+    `outage` is what kept it from being read at the end, if anything did.
+    """
+    state = f"at {record.progress:.0f} %" if record.progress is not None else f"as '{record.status}'"
     pages = f", {record.page_count:,} pages" if record.page_count is not None else ""
+    seen = f"It was last seen {state}{pages}." if record.status else "No reading of it succeeded."
+    trouble = (f"At the end {outage.happened}.", *outage.facts) if isinstance(outage, Unavailable) else ()
     return TimedOut(
         f"still going on after {minutes(timeout_seconds)}",
-        facts=(f"It was last seen {state}{pages}.",),
+        facts=(seen, *trouble),
         remedy="Give it longer with `timeout`, or collect it in a later run.",
     )

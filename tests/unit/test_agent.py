@@ -7,7 +7,7 @@ from tests.unit.fakes import BASE_URL, HOST, FakeClock, Log, words
 
 from docs_platform_action.admin_api import AdminApi
 from docs_platform_action.agent import KNOWN_STATUSES, wait_for_agent
-from docs_platform_action.errors import ActionError, JobFailed, NoPullRequest, NotFound, TimedOut
+from docs_platform_action.errors import ActionError, JobFailed, NoPullRequest, NotFound, TimedOut, Unavailable
 from docs_platform_action.model import AgentJob
 from docs_platform_action.record import JobRecord
 from docs_platform_action.settings import AgentSettings, ApiSettings, WaitSettings
@@ -22,13 +22,13 @@ class FakeApi:
     host = HOST
 
     def __init__(self, *readings: AgentJob | Exception) -> None:
-        self._readings = list(readings)
+        self.readings = list(readings)
         self.events: list[str] = []
 
     def read_agent_job(self, project_id: str, job_id: str, *, deadline: float) -> AgentJob:
         del deadline
         self.events.append(f"read {project_id} {job_id}")
-        reading = self._readings.pop(0) if len(self._readings) > 1 else self._readings[0]
+        reading = self.readings.pop(0) if len(self.readings) > 1 else self.readings[0]
         if isinstance(reading, Exception):
             raise reading
         return reading
@@ -148,6 +148,17 @@ def test_a_pull_request_of_a_job_that_goes_on_does_not_count() -> None:
     assert isinstance(error, TimedOut)
     assert error.facts == ("It was last seen as 'active'.",)
     assert run.record.pr_link is None
+
+
+def test_an_outage_that_lasts_to_the_end_of_the_wait_is_told() -> None:
+    run = Run(ACTIVE)
+    run.clock.on_sleep = lambda: run.clock.pass_(600)
+    run.api.readings.append(Unavailable(f"the API at {HOST} stayed unavailable"))
+
+    error = run.failure()
+
+    assert isinstance(error, TimedOut)
+    assert error.facts[-1] == f"At the end the API at {HOST} stayed unavailable."
 
 
 def test_a_job_that_is_not_known_is_a_failure_at_once() -> None:

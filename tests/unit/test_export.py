@@ -34,7 +34,7 @@ class FakeApi:
         started: StartedExport | Exception | None = None,
         bundle: Bundle | Exception = BUNDLE,
     ) -> None:
-        self._readings = list(readings)
+        self.readings = list(readings)
         self._started = started or StartedExport(job_id="se_1", status="queued")
         self._bundle = bundle
         self.events: list[str] = []
@@ -50,7 +50,7 @@ class FakeApi:
         del deadline
         self.events.append(f"read {job_id}")
         self.started_at.add(started_at)
-        return _give(self._readings.pop(0) if len(self._readings) > 1 else self._readings[0])
+        return _give(self.readings.pop(0) if len(self.readings) > 1 else self.readings[0])
 
     def make_bundle(self, job_id: str) -> Bundle:
         self.events.append(f"bundle {job_id}")
@@ -248,8 +248,29 @@ class TestStillGoing:
             (JobRecord(mode="export", status="running", progress=0.0), "It was last seen at 0 %."),
             (JobRecord(mode="export", status="polishing"), "It was last seen as 'polishing'."),
             (JobRecord(mode="export", status="running", page_count=7), "It was last seen as 'running', 7 pages."),
-            (JobRecord(mode="export"), "It was last seen not at all: no reading of it succeeded."),
+            (JobRecord(mode="export"), "No reading of it succeeded."),
         ],
     )
     def test_it_tells_how_far_the_job_has_come(self, record: JobRecord, fact: str) -> None:
-        assert still_going(record, 60).facts == (fact,)
+        assert still_going(record, 60, None).facts == (fact,)
+
+    def test_it_tells_of_an_outage_that_lasted_to_the_end(self) -> None:
+        outage = Unavailable(f"the API at {HOST} stayed unavailable", facts=("No good answer came for 60 s.",))
+
+        error = still_going(JobRecord(mode="export", status="running"), 60, outage)
+
+        assert error.facts == (
+            "It was last seen as 'running'.",
+            f"At the end the API at {HOST} stayed unavailable.",
+            "No good answer came for 60 s.",
+        )
+
+    def test_a_wait_that_ends_in_an_outage_tells_of_both(self) -> None:
+        api = FakeApi(QUEUED)
+        run = Run(api, waiting=WaitSettings(timeout_seconds=60, shortest_pause_seconds=60, longest_pause_seconds=60))
+        api.readings.append(Unavailable(f"the API at {HOST} stayed unavailable"))
+
+        error = run.failure()
+
+        assert isinstance(error, TimedOut)
+        assert error.facts == ("It was last seen as 'queued'.", f"At the end the API at {HOST} stayed unavailable.")

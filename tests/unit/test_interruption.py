@@ -119,9 +119,12 @@ def test_a_second_signal_changes_nothing(interruptions: Interruptions) -> None:
     def work() -> None:
         receive(signal.SIGINT)
         assert_soon(stopped)
-        receive(signal.SIGTERM)
 
-    assert run(interruptions, work, stop=stopped.set, grace_seconds=lambda: 5.0) is signal.SIGINT
+    def stop() -> None:
+        receive(signal.SIGTERM)
+        stopped.set()
+
+    assert run(interruptions, work, stop=stop, grace_seconds=lambda: 5.0) is signal.SIGINT
 
 
 def test_what_the_work_raises_after_a_signal_is_not_told(interruptions: Interruptions) -> None:

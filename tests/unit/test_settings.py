@@ -458,6 +458,9 @@ class TestDomain:
 
         assert "named twice" in said
 
+    def test_two_domains_are_pointed_to_a_matrix(self) -> None:
+        assert "`strategy.matrix`" in refusal(EXPORT, domain="a.example.com\nb.example.com")
+
     def test_every_wrong_line_is_told(self) -> None:
         said = refusal(EXPORT, domain="https://a.example.com\nb.example.com/x")
 

@@ -79,8 +79,3 @@ def pause(seconds: float) -> str:
 def moment(when: datetime, now: datetime) -> str:
     """Write a time of day in UTC, with the date unless it is today."""
     return f"{when:%H:%M} UTC" if when.date() == now.date() else f"{when:%Y-%m-%d %H:%M} UTC"
-
-
-def capitalised(text: str) -> str:
-    """Begin a sentence."""
-    return text[:1].upper() + text[1:]
