@@ -91,6 +91,7 @@ class Exchanger:
         self._key = key
         self._proxies = dict(proxies)
         self._under_way: set[Guard] = set()
+        self._stopped = False
         self._cancelled = False
         self._lock = threading.Lock()
 
@@ -99,17 +100,22 @@ class Exchanger:
         """The API's host, with its port."""
         return urlsplit(self._base_url).netloc
 
+    def stop(self) -> None:
+        """Begin no further exchange; one that is under way may come to its end."""
+        with self._lock:
+            self._stopped = True
+
     def abort(self) -> None:
         """End every exchange now, from any thread; whoever waits for one gets `Cancelled`."""
         with self._lock:
-            self._cancelled = True
+            self._stopped = self._cancelled = True
             for guard in self._under_way:
                 guard.expire()
 
     def exchange(self, method: str, path: str, body: Mapping[str, object] | None, bounds: Bounds) -> Answer:
         """Send one request and take its answer in. `path` follows the base URL as it is.
 
-        Raises `NetworkError`, `UntrustedError`, and `Cancelled` after `abort`.
+        Raises `NetworkError`, `UntrustedError`, and `Cancelled` after `stop` or `abort`.
         """
         guard = Guard()
         with self._watched(guard, bounds.total_seconds):
@@ -142,9 +148,9 @@ class Exchanger:
     @contextmanager
     def _watched(self, guard: Guard, seconds: float) -> Iterator[None]:
         with self._lock:
+            if self._stopped:
+                raise Cancelled("cancelled")
             self._under_way.add(guard)
-            if self._cancelled:
-                guard.expire()
         watch = threading.Timer(seconds, guard.expire)
         watch.daemon = True
         watch.start()

@@ -104,11 +104,16 @@ class _Run:
         parts = self._assemble(plan)
         for warning in plan.warnings:
             self._console.warning([warning])
+
+        def stop() -> None:
+            self._clock.cancel()
+            parts.exchanger.stop()
+
         return self._interruptions.run(
             parts.work,
             on_idle=lambda: parts.log.heartbeat(self._heartbeat_seconds),
             idle_seconds=min(1.0, self._heartbeat_seconds / 2),
-            stop=self._clock.cancel,
+            stop=stop,
             abort=parts.exchanger.abort,
             grace_seconds=lambda: START_GRACE_SECONDS if self._record.starting else 0.0,
         )

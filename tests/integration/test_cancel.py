@@ -7,11 +7,11 @@ test.
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.action import ENTRYPOINT, Action, Ended, Running
+from tests.action import ENTRYPOINT, Action, Ended
 from tests.integration.raw import RawServer, hold, read_request
 
 from admin_api_simulator import Fault, Simulator
@@ -104,28 +104,6 @@ def test_in_a_start_request_that_is_never_answered(
     assert "dashboard" in ended.error
 
 
-@pytest.fixture
-def answering_after_a_cancel() -> Iterator[tuple[RawServer, Callable[[Running], None]]]:
-    """Give a server that answers a start as soon as the run has got its signal, and what waits for the request first."""
-    arrived: list[socket.socket] = []
-
-    def answer(connection: socket.socket) -> None:
-        read_request(connection)
-        arrived.append(connection)
-        hold(connection)
-
-    def cancel_then_answer(running: Running) -> None:
-        while not arrived:
-            time.sleep(0.005)
-        running.signal(signal.SIGTERM)
-        wait_until_received(running.pid, signal.SIGTERM)
-        body = b'{"jobId": "late-one", "status": "queued"}'
-        arrived[0].sendall(b"HTTP/1.1 202 Accepted\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
-
-    with RawServer(answer) as server:
-        yield server, cancel_then_answer
-
-
 def wait_until_received(pid: int, number: signal.Signals) -> None:
     """Wait until a signal is no longer pending for a process."""
     while True:
@@ -135,17 +113,27 @@ def wait_until_received(pid: int, number: signal.Signals) -> None:
         time.sleep(0.005)
 
 
-def test_a_start_that_is_answered_right_after_the_signal_leaves_its_job(
-    action: Action, answering_after_a_cancel: tuple[RawServer, Callable[[Running], None]]
-) -> None:
-    server, cancel_then_answer = answering_after_a_cancel
+def test_a_start_that_is_answered_right_after_the_signal_leaves_its_job_and_no_request_follows(action: Action) -> None:
+    arrived: list[socket.socket] = []
+    more = b""
 
-    with action.start(server.base_url, domain="docs.example.com") as running:
-        cancel_then_answer(running)
+    def answer_when_told(connection: socket.socket) -> None:
+        nonlocal more
+        read_request(connection)
+        arrived.append(connection)
+        more += read_request(connection)
+
+    with RawServer(answer_when_told) as server, action.start(server.base_url, domain="docs.example.com") as running:
+        while not arrived:
+            time.sleep(0.005)
+        running.signal(signal.SIGTERM)
+        wait_until_received(running.pid, signal.SIGTERM)
+        body = b'{"jobId": "late-one", "status": "queued"}'
+        arrived[0].sendall(b"HTTP/1.1 202 Accepted\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
         ended = running.end()
 
     assert_cancelled(ended, 143, job_id="late-one", status="queued")
-    assert server.connections == 1
+    assert (server.connections, more) == (1, b"")
 
 
 @BOTH

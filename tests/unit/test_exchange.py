@@ -4,6 +4,7 @@ import http.client
 import json
 import socket
 import ssl
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -252,14 +253,22 @@ class TestAbort:
         with ours, theirs:
             assert theirs.recv(1) == b""
 
-    def test_what_is_still_to_come_is_expired_from_its_beginning(self) -> None:
+    @pytest.mark.parametrize("end", [Exchanger.abort, Exchanger.stop])
+    def test_what_is_still_to_come_does_not_begin(self, end: Callable[[Exchanger], None]) -> None:
         adapter = FakeAdapter(error=requests.ConnectionError())
         subject = exchanger(adapter)
-        expired: list[bool] = []
-        adapter.before = lambda request: expired.append(request.guard.expired)
-        subject.abort()
+        begun: list[object] = []
+        adapter.before = begun.append
+        end(subject)
 
         with pytest.raises(Cancelled):
             subject.exchange("GET", "/x", None, Bounds())
 
-        assert expired == [True]
+        assert begun == []
+
+    def test_what_is_under_way_may_end_well_after_a_stop(self) -> None:
+        adapter = FakeAdapter()
+        subject = exchanger(adapter)
+        adapter.before = lambda _request: subject.stop()
+
+        assert subject.exchange("GET", "/x", None, Bounds()).status == 200
