@@ -240,6 +240,17 @@ def test_a_log_that_cannot_be_written_does_not_stop_the_run(
     assert "Traceback" not in ended.stderr
 
 
+@pytest.mark.parametrize("name", ["missing.pem", ".", "loop.pem", "empty.pem", "../outside.pem"])
+def test_an_authority_file_that_cannot_be_used_is_an_invalid_input(action: Action, platform: Simulator, name: str) -> None:
+    (action.workspace / "loop.pem").symlink_to("loop.pem")
+    (action.workspace / "empty.pem").touch()
+
+    ended = action.export(platform, ca_bundle=name)
+
+    assert (ended.exit_code, ended.reason, platform.requests) == (1, "invalid-input", [])
+    assert "`ca-bundle`" in ended.error
+
+
 def shell_python(folder: Path, script: str) -> Path:
     """Write a stand-in for Python that a shell starts in surroundings of its own; `$@` are Python's arguments."""
     wrapper = folder / "python"
