@@ -11,13 +11,13 @@ import pytest
 import requests
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.keys import ADMIN_KEY
-from tests.unit.fakes import BASE_URL, HOST, FakeAdapter
 from urllib3.exceptions import NameResolutionError, ProtocolError
 
 from docs_platform_action import __version__
 from docs_platform_action.errors import Cancelled
 from docs_platform_action.exchange import LARGEST_ANSWER_BYTES, Answer, Bounds, Exchanger, NetworkError, UntrustedError
+from tests.keys import ADMIN_KEY
+from tests.unit.fakes import BASE_URL, HOST, FakeAdapter
 
 
 def exchanger(adapter: FakeAdapter, *, base_url: str = BASE_URL, key: str = ADMIN_KEY) -> Exchanger:
@@ -226,6 +226,19 @@ class TestFaults:
 
         with pytest.raises(NetworkError, match="took longer than 60 s"):
             exchange(adapter)
+
+    def test_a_body_that_its_own_bound_cut_is_no_answer(self) -> None:
+        adapter = FakeAdapter(200, b'{"status": "run')
+        adapter.before = lambda request: request.guard.expire()
+
+        with pytest.raises(NetworkError, match="took longer than 60 s"):
+            exchange(adapter)
+
+    def test_one_that_came_whole_at_the_last_moment_is(self) -> None:
+        adapter = FakeAdapter(200, b'{"status": "running"}')
+        adapter.before = lambda request: request.guard.expire()
+
+        assert exchange(adapter).body == {"status": "running"}
 
 
 class TestAbort:
