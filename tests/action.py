@@ -10,11 +10,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tests.engine import remember_output
-from tests.keys import ADMIN_KEY
-
 from admin_api_simulator import Simulator
 from admin_api_simulator.runner import ActionRun, StartedAction, start_action
+from tests.engine import remember_output
+from tests.keys import ADMIN_KEY
 
 ENTRYPOINT = Path(__file__).parents[1] / "entrypoint.py"
 QUICK = {"poll-interval": "20ms", "outage-tolerance": "400ms"}

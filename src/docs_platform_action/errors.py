@@ -60,7 +60,7 @@ class Forbidden(ActionError):
 
     failure_reason = "forbidden"
     cause = (
-        "The plan does not include static export, the key lacks the permission, "
+        "The plan does not include this (static export needs an Enterprise plan), the key lacks the permission, "
         "or the platform does not allow the runner's address."
     )
     remedy = "Check the organisation's plan and the key's permissions in the dashboard, then run the job again."

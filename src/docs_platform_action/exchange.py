@@ -189,7 +189,7 @@ class Exchanger:
         if isinstance(error, _AnswerTooLargeError):
             what = f"The API's answer is larger than {LARGEST_ANSWER_BYTES // 1024} KiB"
         elif guard.expired:
-            what = f"The API's answer took longer than {bounds.total_seconds:.0f} s"
+            what = f"The API's answer took longer than {bounds.total_seconds:g} s"
         else:
             proxied = select_proxy(self._base_url, self._proxies) is not None
             what = _describe(causes, self.host, connected=guard.connected, proxied=proxied)

@@ -105,7 +105,7 @@ def still_going(record: JobRecord, timeout_seconds: float, outage: BaseException
     seen = f"It was last seen {state}{pages}." if record.status else "No reading of it succeeded."
     trouble = (f"At the end {outage.happened}.", *outage.facts) if isinstance(outage, Unavailable) else ()
     return TimedOut(
-        f"still going on after {minutes(timeout_seconds)}",
+        f"{'still going on' if record.status else 'its state could not be read'} after {minutes(timeout_seconds)}",
         facts=(seen, *trouble),
         remedy="Give it longer with `timeout`, or collect it in a later run.",
     )

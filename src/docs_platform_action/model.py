@@ -16,6 +16,9 @@ from urllib.parse import urlsplit
 UNUSABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 """Control characters, and lone surrogates, which cannot be sent: no identifier or address holds one."""
 
+LONGEST_TEXT: Final = 1000
+"""Characters that are kept of a text for people, such as a status or an error; more would only drown the outputs."""
+
 _WHITE_SPACE: Final = re.compile(r"\s")
 
 
@@ -189,7 +192,7 @@ def _status(body: Mapping[str, object]) -> str:
 
 def _text(body: Mapping[str, object], name: str) -> str | None:
     value = body.get(name)
-    return (value.strip() or None) if isinstance(value, str) else None
+    return (value.strip()[:LONGEST_TEXT] or None) if isinstance(value, str) else None
 
 
 def _percent(value: object) -> float | None:

@@ -296,7 +296,8 @@ def _base_url(value: str) -> str:
         raise ValueError("is http, which would show the key to the network; use https (http is for loopback hosts alone)")
     if not _HOST.fullmatch(parts.netloc) and not _is_ipv6(parts.netloc, host):
         raise ValueError("holds a host or port that cannot be used")
-    if port == 0 or re.search(r"%(?![0-9A-Fa-f]{2})|[\\<>\"^`{|}]", parts.path) or {"..", "."} & set(parts.path.split("/")):
+    path_is_plain = re.fullmatch(r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/]|%[0-9A-Fa-f]{2})*", parts.path)  # RFC 3986, section 3.3
+    if port == 0 or not path_is_plain or {"..", "."} & set(parts.path.split("/")):
         raise ValueError("holds a port or path that cannot be used")
     return value.rstrip("/")
 

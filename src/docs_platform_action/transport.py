@@ -225,7 +225,7 @@ class Transport:
             )
         return Unavailable(
             f"the API at {self.host} stayed unavailable",
-            facts=(f"No good answer came for {outage.lasted_seconds():.0f} s. The last try: {error.what}.", *said),
+            facts=(f"No good answer came for {_seconds(outage.lasted_seconds())}. The last try: {error.what}.", *said),
             cause="The platform, or the network between it and this runner, is down or overloaded.",
             remedy="Look at the platform's status page and run the job again, or give it longer with `outage-tolerance`.",
             request_id=error.request_id,
@@ -301,6 +301,10 @@ def _http_date(value: str) -> datetime | None:
     except (ValueError, OverflowError):
         return None
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds >= 1 else f"{seconds * 1000:.0f} ms"
 
 
 def _phrase(status: int) -> str:

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from admin_api_simulator import Simulator
 from tests.container.runner import Runner
 from tests.engine import build_image, copy_action, need_engine, remove_image, temporary_tag
 from tests.keys import ADMIN_KEY
-
-from admin_api_simulator import Simulator
 
 
 def pytest_runtest_setup() -> None:

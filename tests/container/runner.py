@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.engine import LABEL, ROOT, docker, remember_output, remove_labelled_containers
-
 from admin_api_simulator.runner import parse_outputs, read_text, variable_of, with_defaults
+from tests.engine import LABEL, ROOT, docker, remember_output, remove_labelled_containers
 
 FOLDERS = {
     "runner_temp": "/github/runner_temp",

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 import pytest
-from tests.container.runner import GRACE_SECONDS, Runner
-from tests.keys import ADMIN_KEY
 
 from admin_api_simulator import Simulator
+from tests.container.runner import GRACE_SECONDS, Runner
+from tests.keys import ADMIN_KEY
 
 pytestmark = pytest.mark.timeout(900)
 

@@ -3,10 +3,10 @@
 import shutil
 
 import pytest
-from tests.container.runner import Ended, Runner
-from tests.keys import ADMIN_KEY
 
 from admin_api_simulator import Simulator
+from tests.container.runner import Ended, Runner
+from tests.keys import ADMIN_KEY
 
 pytestmark = pytest.mark.timeout(900)
 

@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+
 from tests.engine import ROOT, docker
 
 pytestmark = pytest.mark.timeout(900)

@@ -1,9 +1,9 @@
 """The built image does the action's work when it is started the way the runner starts it."""
 
 import pytest
-from tests.container.runner import Runner
 
 from admin_api_simulator import Simulator
+from tests.container.runner import Runner
 
 pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the image
 

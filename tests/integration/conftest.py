@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.action import Action
-from tests.keys import ADMIN_KEY
 
 from admin_api_simulator import Simulator
 from admin_api_simulator.contract import check_requests
+from tests.action import Action
+from tests.keys import ADMIN_KEY
 
 
 @pytest.fixture

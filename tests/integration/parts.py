@@ -1,12 +1,11 @@
 """The action's own parts on real sockets, with bounds that a test can wait for."""
 
-from tests.keys import ADMIN_KEY
-
 from docs_platform_action.admin_api import AdminApi
 from docs_platform_action.clock import SystemClock
 from docs_platform_action.connection import GuardedAdapter, trusting
 from docs_platform_action.exchange import Exchanger
 from docs_platform_action.transport import Transport
+from tests.keys import ADMIN_KEY
 
 
 class NoListener:

@@ -1,9 +1,9 @@
 """Agent mode, through every end that an agent's job can take."""
 
 import pytest
-from tests.action import Action, Ended
 
 from admin_api_simulator import Fault, Simulator
+from tests.action import Action, Ended
 
 RESULT_OF_THE_DEMO_JOB = {
     "mode": "agent",

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.integration.parts import exchanger_to
-from tests.integration.raw import RawServer, hold, read_request
 
 from docs_platform_action.connection import GuardedAdapter, trusting
 from docs_platform_action.errors import Cancelled
 from docs_platform_action.exchange import Bounds, NetworkError
+from tests.integration.parts import exchanger_to
+from tests.integration.raw import RawServer, hold, read_request
 
 Handler = Callable[[socket.socket], None]
 ENDLESS = 10**9

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.action import ENTRYPOINT, Action, Ended
-from tests.integration.raw import RawServer, hold, read_request
 
 from admin_api_simulator import Fault, Simulator
 from admin_api_simulator.faults import Operation
+from tests.action import ENTRYPOINT, Action, Ended
+from tests.integration.raw import RawServer, hold, read_request
 
 NEVER_SECONDS = 3600.0
 BOTH = pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+
+from admin_api_simulator import Simulator
 from tests.action import Action
 from tests.integration.raw import RawServer, read_request
 from tests.keys import ADMIN_KEY
-
-from admin_api_simulator import Simulator
 
 PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
 ASIDE = "raise SystemExit('a file of the workspace ran')\n"

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 import requests
-from tests.action import Action
 
 from admin_api_simulator import Fault, Simulator
+from tests.action import Action
 
 RESULT_KEYS = {
     *("mode", "domain", "projectId", "jobId", "status", "bundleUrl", "expiresAt", "pageCount", "bundlePath", "bundleSize"),

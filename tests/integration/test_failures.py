@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.action import Action
 
 from admin_api_simulator import Fault, Simulator
 from admin_api_simulator.faults import Operation
+from tests.action import Action
 
 AGENT = {"mode": "agent", "project_id": "demo-project"}
 ATTACH = {"domain": "", "job_id": "export-finished"}

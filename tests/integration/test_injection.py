@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+
+from admin_api_simulator import Fault, Simulator
 from tests.action import Action, Ended, commands_in
 from tests.integration.raw import RawServer, hold, read_request
 from tests.keys import ADMIN_KEY
-
-from admin_api_simulator import Fault, Simulator
 
 COMMANDS = [
     "::error::stolen",

@@ -1,10 +1,10 @@
 """A run by hand, where no runner reads commands or files."""
 
 import pytest
-from tests.action import Action, Ended
-from tests.keys import ADMIN_KEY
 
 from admin_api_simulator import Fault, Simulator
+from tests.action import Action, Ended
+from tests.keys import ADMIN_KEY
 
 NO_RUNNER = {"GITHUB_ACTIONS": None, "GITHUB_OUTPUT": None, "GITHUB_STEP_SUMMARY": None, "CI": None}
 

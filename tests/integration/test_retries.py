@@ -7,11 +7,11 @@ from email.utils import format_datetime
 
 import pytest
 from _pytest.mark import ParameterSet
-from tests.action import Action
-from tests.integration.parts import api_of
 
 from admin_api_simulator import Fault, Simulator
 from admin_api_simulator.faults import Operation
+from tests.action import Action
+from tests.integration.parts import api_of
 
 MIB = 1024 * 1024
 PASSING = {

@@ -6,15 +6,15 @@ import time
 from collections.abc import Callable
 
 import pytest
-from tests.action import Action
-from tests.integration.parts import transport_to
-from tests.integration.raw import RawServer, read_request
 
 from admin_api_simulator import Fault, Simulator
 from docs_platform_action.errors import StartUnconfirmed
 from docs_platform_action.exchange import Bounds
 from docs_platform_action.model import read_started_export
 from docs_platform_action.transport import Call
+from tests.action import Action
+from tests.integration.parts import transport_to
+from tests.integration.raw import RawServer, read_request
 
 LOST = {
     "before the answer": Fault(cut="before_answer", processed=True),

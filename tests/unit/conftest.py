@@ -1,9 +1,16 @@
-"""Generated examples: quick everywhere, and the same ones in every CI run."""
+"""Generated examples: the same ones in every run, unless a person goes exploring."""
 
 import os
 
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("unit", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("unit-ci", settings.get_profile("unit"), derandomize=True, database=None, print_blob=True)
-settings.load_profile("unit-ci" if os.environ.get("CI") else "unit")
+settings.register_profile(
+    "same-every-time",
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile("explore", max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same-every-time"))

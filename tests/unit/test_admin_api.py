@@ -6,13 +6,13 @@ from urllib.parse import unquote
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.fakes import HOST, Ears, FakeClock, FakeExchanger, Step, answer
 
 from docs_platform_action.admin_api import BUNDLING_SECONDS, SETTLING_SECONDS, AdminApi
 from docs_platform_action.errors import ActionError, BadResponse, NotFound, Rejected, StartUnconfirmed, Unavailable
 from docs_platform_action.exchange import Exchanger
 from docs_platform_action.model import is_job_id
 from docs_platform_action.transport import Transport
+from tests.unit.fakes import HOST, Ears, FakeClock, FakeExchanger, Step, answer
 
 URL = "https://storage.example.com/bundle.tar.gz?X-Signature=abc"
 RUNNING = answer(200, {"status": "running"})

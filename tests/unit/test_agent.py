@@ -3,7 +3,6 @@
 from typing import Any, cast
 
 import pytest
-from tests.unit.fakes import BASE_URL, HOST, FakeClock, Log, words
 
 from docs_platform_action.admin_api import AdminApi
 from docs_platform_action.agent import KNOWN_STATUSES, wait_for_agent
@@ -11,6 +10,7 @@ from docs_platform_action.errors import ActionError, JobFailed, NoPullRequest, N
 from docs_platform_action.model import AgentJob
 from docs_platform_action.record import JobRecord
 from docs_platform_action.settings import AgentSettings, ApiSettings, WaitSettings
+from tests.unit.fakes import BASE_URL, HOST, FakeClock, Log, words
 
 LINK = "https://git.example.com/docs/pull/7"
 ACTIVE = AgentJob(status="active")

@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import backoff
 import pytest
-from tests.unit.fakes import FakeClock
 
 from docs_platform_action.clock import SystemClock, slept_on
 from docs_platform_action.errors import Cancelled
+from tests.unit.fakes import FakeClock
 
 
 class TestSystemClock:

@@ -5,7 +5,6 @@ from datetime import timedelta
 from typing import Any, cast
 
 import pytest
-from tests.unit.fakes import BASE_URL, HOST, NOON, FakeClock, Log, words
 
 from docs_platform_action.admin_api import AdminApi
 from docs_platform_action.errors import ActionError, BadResponse, Cancelled, JobFailed, StartUnconfirmed, TimedOut, Unavailable
@@ -13,6 +12,7 @@ from docs_platform_action.export import KNOWN_STATUSES, export_site, still_going
 from docs_platform_action.model import Bundle, ExportJob, StartedExport
 from docs_platform_action.record import JobRecord
 from docs_platform_action.settings import ApiSettings, ExportSettings, WaitSettings
+from tests.unit.fakes import BASE_URL, HOST, NOON, FakeClock, Log, words
 
 BUNDLE = Bundle(
     url="https://storage.example.com/se_1/bundle.tar.gz?X-Signature=abc",
@@ -253,6 +253,9 @@ class TestStillGoing:
     )
     def test_it_tells_how_far_the_job_has_come(self, record: JobRecord, fact: str) -> None:
         assert still_going(record, 60, None).facts == (fact,)
+
+    def test_it_does_not_claim_to_know_a_job_that_was_never_read(self) -> None:
+        assert still_going(JobRecord(mode="export"), 60, None).happened == "its state could not be read after 1:00"
 
     def test_it_tells_of_an_outage_that_lasted_to_the_end(self) -> None:
         outage = Unavailable(f"the API at {HOST} stayed unavailable", facts=("No good answer came for 60 s.",))

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 import requests
-from tests.keys import ADMIN_KEY
-from tests.unit.fakes import BASE_URL, FakeAdapter
-from tests.unit.report.test_outputs import read_outputs
 
 from docs_platform_action import main
 from docs_platform_action.errors import Cancelled
 from docs_platform_action.interruption import Interruptions
 from docs_platform_action.record import RESULT_KEYS
+from tests.keys import ADMIN_KEY
+from tests.unit.fakes import BASE_URL, FakeAdapter
+from tests.unit.report.test_outputs import read_outputs
 
 LINK = "https://storage.example.com/se_1/bundle.tar.gz?X-Signature=s3cr3t"
 EXPORT = {"base-url": BASE_URL, "admin-key": ADMIN_KEY, "domain": "docs.example.com", "poll-interval": "1ms"}

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docs_platform_action.model import (
+    LONGEST_TEXT,
     UNUSABLE,
     AgentJob,
     ExportJob,
@@ -57,6 +58,9 @@ class TestExportJob:
 
     def test_a_status_is_enough(self) -> None:
         assert read_export_job({"status": " queued\n"}) == ExportJob(status="queued")
+
+    def test_a_text_without_end_is_cut(self) -> None:
+        assert read_export_job({"status": "a" * 100_000}).status == "a" * LONGEST_TEXT
 
     @pytest.mark.parametrize("body", [{}, *({"status": bad} for bad in (None, "", " ", 7, ["running"]))])
     def test_without_a_status_it_cannot_be_used(self, body: dict[str, object]) -> None:

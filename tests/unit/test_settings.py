@@ -10,7 +10,6 @@ import requests
 import trustme
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.keys import ADMIN_KEY
 
 from docs_platform_action.errors import InvalidInput
 from docs_platform_action.settings import (
@@ -23,6 +22,7 @@ from docs_platform_action.settings import (
     read_mode,
     read_plan,
 )
+from tests.keys import ADMIN_KEY
 
 WORKSPACE = Path("/github/workspace")
 EXPORT = {"base-url": "https://api.example.com", "admin-key": ADMIN_KEY, "domain": "docs.example.com"}
@@ -344,6 +344,7 @@ class TestBaseUrl:
             "https://api.example.com/a/../b",
             "https://api.example.com/a|b",
             "https://api.example.com/%zz",
+            "https://api.example.com/a[b]",
             "https://api.example.com\\@evil.example.com",
         ],
     )

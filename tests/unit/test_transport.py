@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.unit.fakes import HOST, NOON, Ears, FakeClock, FakeExchanger, Step, answer
 
 from docs_platform_action.errors import (
     ActionError,
@@ -24,6 +23,7 @@ from docs_platform_action.errors import (
 )
 from docs_platform_action.exchange import Bounds, NetworkError, UntrustedError
 from docs_platform_action.transport import LAST_TRY_SECONDS, LONGEST_PAUSE_SECONDS, Call, Transport, read_retry_after
+from tests.unit.fakes import HOST, NOON, Ears, FakeClock, FakeExchanger, Step, answer
 
 GOOD = answer(200, {"status": "running"})
 RESET = NetworkError(f"The connection to {HOST} broke off before the answer was whole", sent=True)

@@ -175,7 +175,7 @@ class TestWholeJobsInVirtualTime:
         takes=st.floats(0, 5000),
         queued=st.floats(0, 1),
         timeout=st.floats(0.01, 4000),
-        shortest=st.floats(0.05, 20),
+        shortest=st.floats(0.5, 20),
         more=st.floats(0, 60),
         reading=st.floats(0, 5),
     )

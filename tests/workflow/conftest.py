@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 import pytest
+
+from admin_api_simulator import Simulator
 from tests.engine import need_act, need_engine, remember_output, remove_image, temporary_tag
 from tests.keys import ADMIN_KEY
 from tests.workflow.act import Act
-
-from admin_api_simulator import Simulator
 
 BUILT_BY_ACT = "act-dockeraction:latest"
 """The name that act gives to the image of `uses: ./`."""

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 import pytest
-from tests.workflow.act import Act, WorkflowRun
 
 from admin_api_simulator import Simulator
+from tests.workflow.act import Act, WorkflowRun
 
 pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the image
 

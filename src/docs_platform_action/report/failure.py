@@ -21,6 +21,8 @@ def how_to_collect(record: JobRecord, error: ActionError) -> str:
     if not error.job_goes_on or record.job_id is None or not is_seen:
         return ""
     attach = f"`job-id: {record.job_id}`"
+    if record.agent_job is not None and record.agent_job.ended:
+        return ""
     if record.mode == EXPORT and record.status == _COMPLETED:
         return f"Job {record.job_id} is completed; a run with {attach} makes its bundle link without exporting again."
     return f"Job {record.job_id} goes on at the platform; nothing is lost. Collect it in a later run with {attach}."

@@ -20,7 +20,7 @@ def clean(text: str, *, longest: int = LONGEST_FOREIGN_TEXT) -> str:
     if len(text) > longest:
         text = text[:longest] + "…"
     visible = "".join(_visible(character) for character in text)
-    return re.sub(r"#(?=#*\[)", "# ", re.sub(r":(?=:)", ": ", visible)).rstrip()
+    return re.sub(r"##(?=\[)", "# #", re.sub(r":(?=:)", ": ", visible)).rstrip()
 
 
 def _visible(character: str) -> str:
@@ -73,7 +73,7 @@ def roughly(seconds: float) -> str:
 
 def pause(seconds: float) -> str:
     """Write a short pause, with a decimal below ten seconds."""
-    return f"{seconds:.0f} s" if seconds >= 9.95 else f"{seconds:.1f} s"
+    return f"{seconds:.0f} s" if seconds >= 9.95 else f"{seconds:.1f}".removesuffix(".0") + " s"
 
 
 def moment(when: datetime, now: datetime) -> str:

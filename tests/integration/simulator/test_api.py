@@ -8,9 +8,9 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 import requests
-from tests.integration.simulator.client import bundle_url, call, eventually, raw_exchange, start_export
 
 from admin_api_simulator import Simulator
+from tests.integration.simulator.client import bundle_url, call, eventually, raw_exchange, start_export
 
 
 @pytest.mark.parametrize("authorization", [None, "Bearer wrong", "Basic c2ltdWxhdGVk", "Bearer"])

@@ -6,9 +6,9 @@ import time
 
 import pytest
 import requests
-from tests.integration.simulator.client import bundle_url, call, eventually, raw_exchange
 
 from admin_api_simulator import Fault, Simulator
+from tests.integration.simulator.client import bundle_url, call, eventually, raw_exchange
 
 PATH = "/v1/static-export/jobs/export-finished"
 

@@ -5,9 +5,9 @@ from urllib.parse import urlsplit
 
 import pytest
 import requests
-from tests.integration.simulator.client import bundle_url
 
 from admin_api_simulator import Simulator
+from tests.integration.simulator.client import bundle_url
 
 
 def get(url: str, **headers: str) -> requests.Response:

@@ -6,9 +6,9 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.keys import ADMIN_KEY
 
 from docs_platform_action.report.console import ANNOTATION_LIMIT, Console
+from tests.keys import ADMIN_KEY
 
 
 class Log:

@@ -12,6 +12,7 @@ from docs_platform_action.errors import (
     TimedOut,
     Unauthorized,
 )
+from docs_platform_action.model import AgentJob
 from docs_platform_action.record import JobRecord
 from docs_platform_action.report.failure import failure_lines
 
@@ -61,6 +62,12 @@ def test_one_that_does_not_can_not(error: ActionError) -> None:
 
 def test_a_job_that_this_run_never_saw_is_not_promised() -> None:
     lines = failure_lines(record(started=False, status=None), Unauthorized("no"))
+
+    assert not any("goes on" in line for line in lines)
+
+
+def test_an_agent_job_that_has_ended_does_not_go_on() -> None:
+    lines = failure_lines(record(mode="agent", project_id="p", agent_job=AgentJob(status="completed")), Cancelled("cancelled"))
 
     assert not any("goes on" in line for line in lines)
 

@@ -3,10 +3,10 @@
 from datetime import timedelta
 
 import pytest
-from tests.unit.fakes import NOON, FakeClock, Log, words
 
 from docs_platform_action.model import Bundle, ExportJob
 from docs_platform_action.record import JobRecord
+from tests.unit.fakes import NOON, FakeClock, Log, words
 
 
 class Job:

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.report.test_console import Log
 
 from docs_platform_action.errors import InternalError
 from docs_platform_action.report.outputs import Outputs
+from tests.unit.report.test_console import Log
 
 
 @pytest.fixture

@@ -8,9 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
-from tests.keys import ADMIN_KEY
-from tests.unit.fakes import NOON
-from tests.unit.report.test_console import Log
 
 from docs_platform_action.errors import Cancelled, Unauthorized
 from docs_platform_action.model import AgentJob, Bundle
@@ -18,6 +15,9 @@ from docs_platform_action.record import JobRecord
 from docs_platform_action.report.console import Console
 from docs_platform_action.report.summary import summary_of, write_summary
 from docs_platform_action.report.text import clean
+from tests.keys import ADMIN_KEY
+from tests.unit.fakes import NOON
+from tests.unit.report.test_console import Log
 
 URL = "https://storage.example.com/se_1/bundle.tar.gz?X-Signature=abc"
 
