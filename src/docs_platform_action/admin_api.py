@@ -3,7 +3,7 @@
 Source: the API's description, version 2.0.0 (`docs/admin-api.openapi.yaml`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 from urllib.parse import quote
 
@@ -40,30 +40,38 @@ class AdminApi:
         """The API's host, with its port."""
         return self._transport.host
 
-    def start_export(self, domain: str, options: Mapping[str, object]) -> StartedExport:
-        """Start a static export of a domain; never sent again once the platform may have seen it."""
+    def start_export(self, domain: str, options: Mapping[str, object], *, on_doubt: Callable[[bool], None]) -> StartedExport:
+        """Start a static export of a domain; never sent again once the platform may have seen it.
+
+        `on_doubt` hears whether the platform may have started one that nobody knows the job of.
+        """
         return self._transport.send(
             Call(
                 method="POST",
                 path="/v1/static-export/jobs",
+                about=f"the domain {domain}",
                 body={**options, "domain": domain},
                 read=read_started_export,
                 repeatable=False,
+                on_doubt=on_doubt,
             )
         )
 
     def read_export(self, job_id: str, *, deadline: float, started_at: float | None = None) -> ExportJob:
         """Read an export job's status. `started_at` is when this run started it, if it did; both on the clock."""
 
-        def is_settling(status: int) -> bool:
-            return status == 404 and started_at is not None and self._clock.monotonic() < started_at + SETTLING_SECONDS
+        def worth_waiting(status: int) -> float:
+            if status != 404 or started_at is None:
+                return 0.0
+            return started_at + SETTLING_SECONDS - self._clock.monotonic()
 
         return self._transport.send(
             Call(
                 method="GET",
                 path=f"/v1/static-export/jobs/{_segment(job_id)}",
+                about=f"the job {job_id}",
                 read=read_export_job,
-                temporary=is_settling,
+                worth_waiting=worth_waiting,
             ),
             deadline=deadline,
         )
@@ -74,9 +82,10 @@ class AdminApi:
             Call(
                 method="POST",
                 path=f"/v1/static-export/jobs/{_segment(job_id)}/bundle",
+                about=f"the job {job_id}",
                 read=read_bundle,
                 contract_is_final=True,
-                temporary=lambda status: status == 409,
+                worth_waiting=lambda status: float("inf") if status == 409 else 0.0,
                 bounds=Bounds(idle_seconds=BUNDLING_SECONDS, total_seconds=BUNDLING_SECONDS),
             )
         )
@@ -87,6 +96,7 @@ class AdminApi:
             Call(
                 method="GET",
                 path=f"/v2/agent/{_segment(project_id)}/job/{_segment(job_id)}",
+                about=f"the project {project_id}, or in it the job {job_id}",
                 read=read_agent_job,
             ),
             deadline=deadline,

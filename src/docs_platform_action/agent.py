@@ -4,14 +4,14 @@ from collections.abc import Callable
 from typing import Final
 
 from .admin_api import AdminApi
-from .clock import Clock
+from .clock import Clock, DeadlinePassed
 from .errors import JobFailed, NoPullRequest
 from .export import still_going
 from .model import AgentJob
 from .record import JobRecord
 from .report.joblog import JobLog
 from .settings import AgentSettings
-from .waiting import DeadlinePassed, Reading, growing_pauses, wait_for_end
+from .waiting import Reading, growing_pauses, wait_for_end
 
 KNOWN_STATUSES: Final = ("active", AgentJob.COMPLETED, AgentJob.ARCHIVED, AgentJob.FAILED)
 
@@ -50,7 +50,7 @@ def wait_for_agent(
             on_reading=on_reading,
         )
     except DeadlinePassed as error:
-        raise still_going(record, settings.waiting.timeout_seconds, error.__cause__) from error
+        raise still_going(record, settings.waiting.timeout_seconds, error.outage) from error
     _judge(job, settings, record, log, warn)
 
 
@@ -71,4 +71,4 @@ def _judge(job: AgentJob, settings: AgentSettings, record: JobRecord, log: JobLo
         )
     if record.pr_link is None and settings.require_pr:
         raise NoPullRequest("it ended without a pull request")
-    log.note(f"Pull request: {record.pr_link}" if record.pr_link else "No pull request: the agent changed no file.")
+    log.note(f"Pull request: {record.pr_link}" if record.pr_link else "No pull request.")

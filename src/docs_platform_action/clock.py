@@ -6,9 +6,17 @@ from collections.abc import Callable, Generator
 from datetime import UTC, datetime
 from typing import Any, Protocol, TypeVar
 
-from .errors import Cancelled
+from .errors import Cancelled, Unavailable
 
 T = TypeVar("T")
+
+
+class DeadlinePassed(Exception):
+    """The time is up. `outage` is what kept the last reading from being taken, if anything did."""
+
+    def __init__(self, outage: Unavailable | None = None) -> None:
+        super().__init__()
+        self.outage = outage
 
 
 class Clock(Protocol):

@@ -13,7 +13,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import certifi
 import requests
@@ -21,16 +21,20 @@ from requests.adapters import HTTPAdapter
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager, ProxyManager
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
+MOST_INTERIM_ANSWERS: Final = 100
+LONGEST_LINE_BYTES: Final = 64 * 1024
+
 
 class Guard:
     """Watches over one exchange.
 
-    `connected` tells whether a connection was made, TLS included: without one, the server saw no request. `expired` tells
-    whether the guard itself ended the exchange.
+    `connected` tells whether there is a connection, TLS included: without one, the server saw no request. `reused` tells whether
+    it is left from an earlier exchange, `expired` whether the guard itself ended this one.
     """
 
     def __init__(self) -> None:
         self.connected = False
+        self.reused = False
         self.expired = False
         self._sockets: list[socket.socket] = []
         self._lock = threading.Lock()
@@ -131,6 +135,10 @@ class _CurrentGuard(threading.local):
         if self.guard is not None:
             self.guard.connected = True
 
+    def mark_reused(self) -> None:
+        if self.guard is not None and not self.guard.connected:
+            self.guard.reused = self.guard.connected = True
+
 
 class _Lines(io.BufferedReader):
     """Knows whether the last line that was asked for was the end of the stream."""
@@ -143,10 +151,12 @@ class _Lines(io.BufferedReader):
         return line
 
 
-class _WholeHeadResponse(http.client.HTTPResponse):
-    """An answer that is none if its connection ends among the headers.
+class _FinalResponse(http.client.HTTPResponse):
+    """A final answer with a whole head.
 
-    http.client takes the end of the stream for the blank line there, and so half an answer for a whole one without a body.
+    http.client takes the end of the stream for the blank line after the headers, and so half an answer for a whole one without
+    a body. And it takes any interim answer but 100 for the final one, which then waits on the connection for the next request;
+    a client is to skip them (RFC 9110, section 15.2).
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -157,11 +167,22 @@ class _WholeHeadResponse(http.client.HTTPResponse):
         super().begin()
         if self._lines.ended:
             raise http.client.IncompleteRead(b"")
+        if self.status < 200:  # 101: what follows on this connection is no HTTP
+            self.will_close = True
+
+    def _read_status(self) -> tuple[str, int, str]:
+        for _ in range(MOST_INTERIM_ANSWERS):
+            version, status, reason = super()._read_status()  # type: ignore[misc]  # there, but not in the type stubs
+            if status in (http.HTTPStatus.CONTINUE, http.HTTPStatus.SWITCHING_PROTOCOLS) or not 100 <= status < 200:
+                return version, status, reason
+            while self._lines.readline(LONGEST_LINE_BYTES) not in (b"\r\n", b"\n", b""):
+                pass
+        raise http.client.BadStatusLine("too many interim answers")
 
 
 def _guarded_pools(current: _CurrentGuard) -> dict[str, type[HTTPConnectionPool]]:
     class GuardedConnection(HTTPConnection):
-        response_class = _WholeHeadResponse
+        response_class = _FinalResponse
 
         def _new_conn(self) -> socket.socket:
             sock = super()._new_conn()
@@ -175,7 +196,7 @@ def _guarded_pools(current: _CurrentGuard) -> dict[str, type[HTTPConnectionPool]
         def request(self, *args: Any, **kwargs: Any) -> None:
             if self.sock is not None:  # kept alive from an earlier exchange, or just made
                 current.adopt(self.sock)
-                current.mark_connected()
+                current.mark_reused()
             super().request(*args, **kwargs)
 
     class GuardedTLSConnection(GuardedConnection, HTTPSConnection):

@@ -71,6 +71,7 @@ class NotFound(ActionError):
     """The API answered 404 for the job, the project or the domain."""
 
     failure_reason = "not-found"
+    cause = "The name or id is mistyped, what it names was removed, or it belongs to another organisation than the key."
     remedy = "Compare the inputs with the dashboard: `base-url`, and what names the deployment, the project or the job."
 
 
@@ -79,7 +80,8 @@ class Rejected(ActionError):
 
     failure_reason = "rejected"
     cause = "The platform does not accept this request as it is; sending it again would not help."
-    remedy = "Read what the API said, and correct the inputs of the step."
+    remedy = "Read what the API said, and correct the inputs of the step where they are at fault."
+    job_goes_on = True
 
 
 class JobFailed(ActionError):
@@ -92,7 +94,7 @@ class NoPullRequest(ActionError):
     """The job ended without a pull request, and `require-pr` asks for one."""
 
     failure_reason = "no-pull-request"
-    cause = "The agent found nothing to change, or could not open a pull request."
+    cause = "The agent changed no file, could not open a pull request, or was put aside before it did."
     remedy = "Read the agent's session on the platform. Leave out `require-pr` where a run without changes is fine."
 
 

@@ -62,12 +62,18 @@ class Answer:
 
 
 class NetworkError(Exception):
-    """No whole answer came. `sent` tells whether the server may have seen the request."""
+    """No whole answer came.
 
-    def __init__(self, what: str, *, sent: bool) -> None:
+    `sent` tells whether the server may have seen the request, `stale` whether a connection that was kept from an earlier exchange
+    turned out to be closed, `proxied` whether the proxy is at fault.
+    """
+
+    def __init__(self, what: str, *, sent: bool, stale: bool = False, proxied: bool = False) -> None:
         super().__init__(what)
         self.what = what
         self.sent = sent
+        self.stale = stale
+        self.proxied = proxied
 
 
 class UntrustedError(Exception):
@@ -112,12 +118,16 @@ class Exchanger:
             for guard in self._under_way:
                 guard.expire()
 
-    def exchange(self, method: str, path: str, body: Mapping[str, object] | None, bounds: Bounds) -> Answer:
-        """Send one request and take its answer in. `path` follows the base URL as it is.
+    def exchange(
+        self, method: str, path: str, body: Mapping[str, object] | None, bounds: Bounds, *, fresh: bool = False
+    ) -> Answer:
+        """Send one request and take its answer in. `path` follows the base URL as it is; `fresh` asks for a new connection.
 
         Raises `NetworkError`, `UntrustedError`, and `Cancelled` after `stop` or `abort`.
         """
         guard = Guard()
+        if fresh:
+            self._adapter.close()  # lets go of the connections that were kept; the next one is made anew
         with self._watched(guard, bounds.total_seconds):
             try:
                 response = self._adapter.send(
@@ -187,17 +197,18 @@ class Exchanger:
         if untrusted is not None:
             return UntrustedError(untrusted.verify_message or "certificate verify failed")
         if isinstance(error, _AnswerTooLargeError):
-            what = f"The API's answer is larger than {LARGEST_ANSWER_BYTES // 1024} KiB"
-        elif guard.expired:
-            what = f"The API's answer took longer than {bounds.total_seconds:g} s"
-        else:
-            proxied = select_proxy(self._base_url, self._proxies) is not None
-            what = _describe(causes, self.host, connected=guard.connected, proxied=proxied)
-        return NetworkError(what, sent=guard.connected)
+            return NetworkError(f"The API's answer is larger than {LARGEST_ANSWER_BYTES // 1024} KiB", sent=True)
+        if guard.expired:
+            return NetworkError(f"The API's answer took longer than {bounds.total_seconds:.3g} s", sent=guard.connected)
+        if select_proxy(self._base_url, self._proxies) is not None and (fault := _proxy_fault(causes, self.host)):
+            return NetworkError(fault, sent=guard.connected, proxied=True)
+        gone = any(isinstance(cause, http.client.RemoteDisconnected | ConnectionError) for cause in causes)
+        what = _describe(causes, self.host, connected=guard.connected)
+        return NetworkError(what, sent=guard.connected, stale=guard.reused and gone)
 
     def _read_json(self, content: bytes) -> object:
         try:
-            return self._scrub(json.loads(content.decode("utf-8-sig")))
+            return self._scrub(json.loads(content.decode("utf-8-sig"), parse_int=_whole_number))
         except (ValueError, RecursionError):
             return None
 
@@ -239,16 +250,29 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
             waiting += [*item.args, getattr(item, "reason", None), item.__cause__, item.__context__]
 
 
-def _describe(causes: list[BaseException], host: str, *, connected: bool, proxied: bool) -> str:
+def _proxy_fault(causes: list[BaseException], host: str) -> str | None:
+    """Tell in a few words what a proxy has to do with an error, if anything."""
+
+    def among(*kinds: type[BaseException]) -> bool:
+        return any(isinstance(cause, kinds) for cause in causes)
+
+    if among(requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema):
+        return "The proxy address in the environment cannot be used"
+    if not among(requests.exceptions.ProxyError):
+        return None
+    if among(ConnectionRefusedError):
+        return "The proxy refused the connection"
+    if among(NameResolutionError):
+        return "The name of the proxy could not be resolved"
+    return f"The proxy did not let the request through to {host}"
+
+
+def _describe(causes: list[BaseException], host: str, *, connected: bool) -> str:
     """Tell in a few words what a network error means; never the error's own text, which may hold addresses and secrets."""
 
     def among(*kinds: type[BaseException]) -> bool:
         return any(isinstance(cause, kinds) for cause in causes)
 
-    if proxied and among(requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema):
-        return "The proxy address in the environment cannot be used"
-    if among(requests.exceptions.ProxyError):
-        return f"The proxy did not let the request through to {host}"
     if among(NameResolutionError):
         return f"The name of {host} could not be resolved"
     if among(ConnectionRefusedError):
@@ -259,6 +283,13 @@ def _describe(causes: list[BaseException], host: str, *, connected: bool, proxie
         return f"{host} sent nothing for too long"
     if among(ssl.SSLError):
         return f"The TLS connection to {host} failed"
-    if connected:
+    if not connected:
+        return f"No connection to {host} could be made"
+    if among(ConnectionError, http.client.IncompleteRead):  # RemoteDisconnected is a ConnectionError
         return f"The connection to {host} broke off before the answer was whole"
-    return f"No connection to {host} could be made"
+    return f"What {host} answered is no HTTP that can be read"
+
+
+def _whole_number(digits: str) -> int | float:
+    """Read a JSON integer; one of so many digits that Python refuses it counts nothing, and is as good as infinite."""
+    return int(digits) if len(digits) <= 400 else float("inf")

@@ -4,14 +4,14 @@ from collections.abc import Callable
 from typing import Final
 
 from .admin_api import AdminApi
-from .clock import Clock
-from .errors import JobFailed, TimedOut, Unavailable
+from .clock import Clock, DeadlinePassed
+from .errors import JobFailed, NotFound, TimedOut, Unavailable
 from .model import ExportJob
 from .record import JobRecord
 from .report.joblog import JobLog
 from .report.text import minutes
 from .settings import ExportSettings
-from .waiting import DeadlinePassed, Reading, growing_pauses, wait_for_end
+from .waiting import Reading, growing_pauses, wait_for_end
 
 KNOWN_STATUSES: Final = ("queued", "running", ExportJob.COMPLETED, ExportJob.FAILED)
 """What platforms of this kind are seen to report; any other is logged as news."""
@@ -51,10 +51,8 @@ def export_site(
 
 def _start(settings: ExportSettings, api: AdminApi, record: JobRecord) -> str:
     assert settings.domain is not None  # noqa: S101  # settings hold a domain or a job; this tells the type checker
-    record.starting = True  # and so it stays when a cancel ends the request, which may have been received all the same
-    started = api.start_export(settings.domain, settings.start_options)
+    started = api.start_export(settings.domain, settings.start_options, on_doubt=record.doubt_start)
     record.job_id, record.status, record.started = started.job_id, started.status, True
-    record.starting = False
     return started.job_id
 
 
@@ -85,7 +83,9 @@ def _wait(
             on_reading=on_reading,
         )
     except DeadlinePassed as error:
-        raise still_going(record, settings.waiting.timeout_seconds, error.__cause__) from error
+        raise still_going(record, settings.waiting.timeout_seconds, error.outage) from error
+    except NotFound as error:
+        raise _lost(record, error) if record.started else error from error
     if job.status == ExportJob.FAILED:
         raise JobFailed(
             "the export failed at the platform",
@@ -95,17 +95,29 @@ def _wait(
         )
 
 
-def still_going(record: JobRecord, timeout_seconds: float, outage: BaseException | None) -> TimedOut:
+def _lost(record: JobRecord, error: NotFound) -> NotFound:
+    return NotFound(
+        f"the platform no longer knows the job that it started as {record.job_id} (404)",
+        facts=error.facts,
+        cause="It was removed, or the platform lost it.",
+        remedy=f"Look in the dashboard whether the export runs. If it does, collect it with `job-id: {record.job_id}`; "
+        "if it does not, run the job again.",
+        request_id=error.request_id,
+    )
+
+
+def still_going(record: JobRecord, timeout_seconds: float, outage: Unavailable | None) -> TimedOut:
     """Make the error for a job of either mode that has not ended in time, with how far it has come.
 
     `outage` is what kept it from being read at the end, if anything did.
     """
-    state = f"at {record.progress:.0f} %" if record.progress is not None else f"as '{record.status}'"
+    state = f"at {int(record.progress)} %" if record.progress is not None else f"as '{record.status}'"
     pages = f", {record.page_count:,} pages" if record.page_count is not None else ""
     seen = f"It was last seen {state}{pages}." if record.status else "No reading of it succeeded."
-    trouble = (f"At the end {outage.happened}.", *outage.facts) if isinstance(outage, Unavailable) else ()
+    trouble = (f"At the end {outage.happened}.", *outage.facts) if outage is not None else ()
     return TimedOut(
         f"{'still going on' if record.status else 'its state could not be read'} after {minutes(timeout_seconds)}",
         facts=(seen, *trouble),
+        cause="The job takes longer than `timeout` allows." if outage is None else outage.because,
         remedy="Give it longer with `timeout`, or collect it in a later run.",
     )

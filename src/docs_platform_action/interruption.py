@@ -4,9 +4,11 @@ The main thread does nothing but wait for a letter: from the work, when it ends,
 raised out of a handler, so none can arrive at a bad moment.
 """
 
+import os
 import queue
 import signal
 import threading
+import time
 from collections.abc import Callable
 from types import FrameType
 from typing import Final
@@ -15,6 +17,9 @@ SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 LEAVING_SECONDS: Final = 0.2
 """How long an aborted work gets to end by itself, so that a cancel is over within a second."""
+
+PATIENCE_SECONDS: Final = 2.0
+"""A signal that comes so long after the first finds a run that cannot end by itself, blocked by its log, say: it ends it."""
 
 
 class Interruptions:
@@ -26,6 +31,7 @@ class Interruptions:
     def __init__(self) -> None:
         # SimpleQueue.put is reentrant, so a handler may call it (source: the queue module's documentation)
         self._mail: queue.SimpleQueue[signal.Signals | BaseException | None] = queue.SimpleQueue()
+        self._first_at: float | None = None
         for number in SIGNALS:
             signal.signal(number, self._receive)
 
@@ -82,5 +88,14 @@ class Interruptions:
         else:
             self._mail.put(None)
 
+    def ignore(self) -> None:
+        """Receive no more: all is told, and what is left is to end."""
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+
     def _receive(self, number: int, _frame: FrameType | None) -> None:
+        now = time.monotonic()
+        if self._first_at is not None and now > self._first_at + PATIENCE_SECONDS:
+            os._exit(128 + number)
+        self._first_at = self._first_at or now
         self._mail.put(signal.Signals(number))

@@ -44,6 +44,7 @@ def main(interruptions: Interruptions) -> int:
     stream = sys.stdout if isinstance(sys.stdout, io.TextIOWrapper) else io.TextIOWrapper(io.BytesIO())
     stream.reconfigure(encoding="utf-8", errors="replace", newline="\n")
     exit_code = run(os.environ, stream, interruptions)
+    interruptions.ignore()
     try:
         stream.flush()
     except OSError:  # told already; Python would try once more when it ends, and turn that into an exit code of its own
@@ -101,6 +102,7 @@ class _Run:
 
     def _do(self) -> signal.Signals | None:
         plan = self._plan()
+        self._outputs.check()
         parts = self._assemble(plan)
         for warning in plan.warnings:
             self._console.warning([warning])
@@ -115,7 +117,7 @@ class _Run:
             idle_seconds=min(1.0, self._heartbeat_seconds / 2),
             stop=stop,
             abort=parts.exchanger.abort,
-            grace_seconds=lambda: START_GRACE_SECONDS if self._record.starting else 0.0,
+            grace_seconds=lambda: START_GRACE_SECONDS if self._record.start_in_doubt else 0.0,
         )
 
     def _plan(self) -> Plan:
@@ -151,7 +153,7 @@ class _Run:
     def _cancelled(self, received: signal.Signals) -> Cancelled:
         record = self._record
         after = minutes(record.duration_seconds(self._clock.monotonic()))
-        started = record.job_id is None and record.starting
+        started = record.job_id is None and record.start_in_doubt
         return Cancelled(
             f"cancelled after {after}",
             facts=("A start request was under way; look in the dashboard whether the export runs.",) if started else (),

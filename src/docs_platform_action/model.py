@@ -99,7 +99,7 @@ def read_export_job(body: Mapping[str, object]) -> ExportJob:
         status=_status(body),
         progress=_percent(body.get("progress")),
         page_count=_count(body.get("pageCount")),
-        error=_text(body, "error"),
+        error=read_error(body),
     )
 
 

@@ -12,8 +12,8 @@ from .settings import AGENT
 class JobRecord:
     """One job of the run. What is `None` is not known, yet or at all.
 
-    `starting` holds while a start request is under way, so that a cancel can give its answer a moment; `started` tells that this
-    run started the job. `began` and `ended` are
+    `start_in_doubt` holds while a start request is under way, and after one whose answer got lost; `started` tells that this run
+    started the job. `began` and `ended` are
     on the clock's `monotonic`.
     """
 
@@ -27,7 +27,7 @@ class JobRecord:
     bundle: Bundle | None = None
     agent_job: AgentJob | None = None
     failure: ActionError | None = None
-    starting: bool = False
+    start_in_doubt: bool = False
     started: bool = False
     began: float = 0.0
     ended: float | None = None
@@ -50,6 +50,10 @@ class JobRecord:
         """The pull request of an agent job that ended well."""
         job = self.agent_job
         return job.pr_link if job is not None and job.status in {AgentJob.COMPLETED, AgentJob.ARCHIVED} else None
+
+    def doubt_start(self, in_doubt: bool) -> None:  # noqa: FBT001  # a callback with nothing else to say
+        """Take note whether the platform may have started a job that nobody knows yet."""
+        self.start_in_doubt = in_doubt
 
     def note_export(self, job: ExportJob) -> None:
         """Take over what a reading of the export job tells."""

@@ -22,6 +22,8 @@ MODES: Final = (EXPORT, AGENT)
 LONGEST_DURATION_SECONDS: Final = 35 * 24 * 3600.0
 """GitHub cancels a workflow run after 35 days (source: GitHub's documentation of usage limits)."""
 
+LARGEST_CA_BUNDLE_BYTES: Final = 8 * 1024 * 1024
+
 _SHORTEST_KEY_TO_LOOK_FOR: Final = 8
 """A shorter one may be part of ordinary words."""
 
@@ -157,7 +159,8 @@ def _read_api(reader: "_Reader", roots: Sequence[Path]) -> ApiSettings:
 def _read_waiting(reader: "_Reader") -> WaitSettings:
     shortest, longest = reader.get("poll-interval", _duration), reader.get("max-poll-interval", _duration)
     if shortest is not None and longest is not None and longest < shortest:
-        reader.problem("max-poll-interval", f"must not be below poll-interval, which is {reader.text('poll-interval')}")
+        longest_shown, shortest_shown = reader.text("max-poll-interval"), reader.text("poll-interval")
+        reader.problem("max-poll-interval", f"{longest_shown} is below poll-interval, {shortest_shown}; set it to that or more")
     return WaitSettings(
         timeout_seconds=reader.get("timeout", _duration) or 0.0,
         shortest_pause_seconds=shortest or 0.0,
@@ -244,7 +247,7 @@ class _Reader:
 
 
 def _raw(environ: Mapping[str, str], name: str) -> str:
-    return environ.get(f"INPUT_{name.upper()}", "").strip()
+    return environ.get(f"INPUT_{name.upper()}", "").strip("\ufeff").strip()
 
 
 def _mode(value: str) -> str:
@@ -392,7 +395,10 @@ def _path(value: str, roots: Sequence[Path]) -> Path:
 
 def _certificates(path: Path) -> str:
     try:
-        text = path.read_bytes().decode("ascii", errors="ignore")
+        if not path.is_file():
+            raise ValueError("there is no such file" if not path.exists() else "it is no regular file")
+        with path.open("rb") as file:
+            text = file.read(LARGEST_CA_BUNDLE_BYTES).decode("ascii", errors="ignore")
     except OSError as error:
         raise ValueError(f"the file cannot be read ({error.strerror})") from None
     found = re.findall(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", text, flags=re.DOTALL)

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import backoff
 
-from .clock import Clock, slept_on
+from .clock import Clock, DeadlinePassed, slept_on
 from .errors import (
     ActionError,
     BadResponse,
@@ -27,8 +27,11 @@ from .exchange import Answer, Bounds, Exchanger, NetworkError, UntrustedError
 T = TypeVar("T")
 
 LONGEST_PAUSE_SECONDS: Final = 30.0
+SHORTEST_TRY_SECONDS: Final = 2.0
+"""What a try may take at least, however little time is left."""
+
 LAST_TRY_SECONDS: Final = 10.0
-"""What a try may take that starts when its time is all but up."""
+"""What the one try may take that starts when the time is up."""
 
 _TEMPORARY: Final = frozenset({408, 425, 429, *range(500, 600)})
 
@@ -37,18 +40,22 @@ _TEMPORARY: Final = frozenset({408, 425, 429, *range(500, 600)})
 class Call(Generic[T]):
     """One operation of the API.
 
-    `path` is sent byte for byte. `read` makes the answer's JSON object into what the caller wants, and raises `ValueError` when
-    it breaks the contract; `contract_is_final` says that such an answer is the last word, where it would otherwise be taken for
-    a gateway's and tried again. `temporary` names further statuses that are worth waiting for, at the time they come.
+    `path` is sent byte for byte; `about` names what a 404 does not find. `read` makes the answer's JSON object into what the
+    caller wants, and raises `ValueError` when it breaks the contract; `contract_is_final` says that such an answer is the last
+    word, where it would otherwise be taken for a gateway's and tried again. `worth_waiting` tells for how many seconds more a
+    status is temporary that is not so by itself. A call that is not `repeatable` is never sent again once the platform may have
+    seen it; `on_doubt` hears whether that is in doubt.
     """
 
     method: str
     path: str
+    about: str
     read: Callable[[Mapping[str, object]], T]
     body: Mapping[str, object] | None = None
     repeatable: bool = True
     contract_is_final: bool = False
-    temporary: Callable[[int], bool] = field(default=lambda _status: False)
+    worth_waiting: Callable[[int], float] = field(default=lambda _status: 0.0)
+    on_doubt: Callable[[bool], None] = field(default=lambda _in_doubt: None)
     bounds: Bounds = field(default_factory=Bounds)
 
 
@@ -95,8 +102,8 @@ class Transport:
         """Carry out a call.
 
         `deadline` is on the clock's `monotonic`; when it is reached, one last try decides. Raises the `ActionError` that the
-        answer stands for, `Unavailable` when temporary failures last, `StartUnconfirmed` when a call that must not be repeated
-        may have been processed, and `Cancelled`.
+        answer stands for, `Unavailable` when temporary failures last, `DeadlinePassed` when they last to the deadline,
+        `StartUnconfirmed` when a call that must not be repeated may have been processed, and `Cancelled`.
         """
         outage = _Outage(clock=self._clock, tolerance_seconds=self._tolerance, deadline=deadline)
 
@@ -114,7 +121,7 @@ class Transport:
             result: T = attempt()
         except _TemporaryError as error:
             raise self._given_up(call, error, outage) from error
-        if outage.began is not None:
+        if outage.began is not None and outage.told:
             self._listener.recovered(self._clock.monotonic() - outage.began)
         return result
 
@@ -123,27 +130,49 @@ class Transport:
         next(ceilings)
         error = yield 0.0
         while True:
-            first = outage.begin()
-            left = outage.left_seconds()
-            if left <= 0:
+            outage.begin()
+            left = min(outage.left_seconds(), error.worth_seconds)
+            if outage.last_try:
                 return
-            pause = min(max(self._jitter(next(ceilings)), error.retry_after_seconds or 0.0), left)
-            if first:
+            pause = min(max(self._jitter(next(ceilings)), error.retry_after_seconds or 0.0), max(left, 0.0))
+            if not outage.told and left > 0:
+                outage.told = True
                 self._listener.trouble(error.what, budget_seconds=left, pause_seconds=pause)
             error = yield pause
 
     def _try_once(self, call: Call[T], outage: "_Outage") -> Answer:
-        bounds = call.bounds.within(max(LAST_TRY_SECONDS, outage.left_seconds()))
+        left = outage.begin_try()
+        bounds = call.bounds.within(LAST_TRY_SECONDS if outage.last_try else max(SHORTEST_TRY_SECONDS, left))
+        in_doubt = not call.repeatable
+        call.on_doubt(in_doubt)
+        try:
+            try:
+                answer = self._exchange(call, bounds, fresh=not call.repeatable)
+            except NetworkError as error:
+                if not (error.stale and call.repeatable):
+                    raise
+                answer = self._exchange(call, bounds, fresh=True)  # nobody's trouble: the server had put the connection away
+            in_doubt = False
+        except NetworkError as error:
+            in_doubt = in_doubt and error.sent
+            advice = _PROXY if error.proxied else _NETWORK if error.sent else _UNREACHED
+            raise _TemporaryError(error.what, sent=error.sent, advice=advice) from error
+        except UntrustedError as error:
+            in_doubt = False
+            raise self._untrusted(error) from error
+        finally:
+            call.on_doubt(in_doubt)
+        return answer
+
+    def _exchange(self, call: Call[T], bounds: Bounds, *, fresh: bool) -> Answer:
         began = self._clock.monotonic()
         outcome, request_id = "ended without an answer", None
         try:
-            answer = self._exchanger.exchange(call.method, call.path, call.body, bounds)
+            answer = self._exchanger.exchange(call.method, call.path, call.body, bounds, fresh=fresh)
             outcome, request_id = str(answer.status), answer.request_id
         except NetworkError as error:
             outcome = error.what
-            raise _TemporaryError(error.what, sent=error.sent) from error
-        except UntrustedError as error:
-            raise self._untrusted(error) from error
+            raise
         finally:
             milliseconds = (self._clock.monotonic() - began) * 1000
             self._listener.exchanged(call.method, call.path, outcome=outcome, milliseconds=milliseconds, request_id=request_id)
@@ -154,15 +183,17 @@ class Transport:
             return self._read(call, answer)
         if 300 <= answer.status < 400:
             raise self._redirected(answer)
-        temporary = answer.status in _TEMPORARY or call.temporary(answer.status)
-        if 400 <= answer.status < 500 and not temporary:
-            raise self._refused(answer)
+        worth_seconds = float("inf") if answer.status in _TEMPORARY else call.worth_waiting(answer.status)
+        if 400 <= answer.status < 500 and worth_seconds <= 0:
+            raise self._refused(call, answer)
         # here too: 1xx that http.client took for an answer, and what no standard knows
         retry_after = read_retry_after(answer.headers, self._clock.now())
         raise _TemporaryError(
             f"The API answered {_phrase(answer.status)}",
             sent=not (answer.status == 429 or (answer.status == 503 and retry_after is not None)),
+            advice={409: _UNREADY, 429: _TOO_MANY}.get(answer.status, _NETWORK),
             retry_after_seconds=retry_after,
+            worth_seconds=worth_seconds if 400 <= answer.status < 500 else float("inf"),
             said=answer.said,
             request_id=answer.request_id,
         )
@@ -186,24 +217,28 @@ class Transport:
                 facts=(f"{what}.", *doubt),
                 request_id=answer.request_id,
             )
-        raise _TemporaryError(what, sent=True, request_id=answer.request_id)
+        raise _TemporaryError(what, sent=True, advice=_FOREIGN, request_id=answer.request_id)
 
-    def _refused(self, answer: Answer) -> ActionError:
+    def _refused(self, call: Call[T], answer: Answer) -> ActionError:
         kind, happened = {
             401: (Unauthorized, "the platform refused the admin key (401)"),
             403: (Forbidden, "the platform does not allow this (403)"),
-            404: (NotFound, "the platform does not know it (404)"),
+            404: (NotFound, f"the platform does not know {call.about} (404)"),
         }.get(answer.status, (Rejected, f"the platform rejected the request, {_phrase(answer.status)}"))
         return kind(happened, facts=self._quote(answer.said), request_id=answer.request_id)
 
     def _redirected(self, answer: Answer) -> BadResponse:
+        location = answer.headers.get("Location", "")
         try:
-            target = urlsplit(answer.headers.get("Location", "")).netloc.rpartition("@")[2] or self.host
+            target = urlsplit(location)
+            host, path = target.netloc.rpartition("@")[2] or self.host, target.path
         except ValueError:
-            target = "an address that cannot be read"
+            host, path = "an address that cannot be read", ""
+        if not location:
+            return BadResponse(f"the API answered {_phrase(answer.status)}, a redirect to nowhere", request_id=answer.request_id)
         return BadResponse(
-            f"the API redirects to {target} ({answer.status})",
-            facts=("The redirect was not followed: the admin key goes to the host of `base-url` alone.",),
+            f"the API redirects to {host}{path} ({answer.status})",
+            facts=("The redirect was not followed: the admin key goes to the address in `base-url` alone.",),
             cause="`base-url` is not the API's own address, or a login page or gateway stands in front of it.",
             remedy="Set `base-url` to the address that the API answers at without a redirect.",
             request_id=answer.request_id,
@@ -217,59 +252,116 @@ class Transport:
             remedy="Pass the authority's certificate (PEM) with `ca-bundle`, or correct `base-url`.",
         )
 
-    def _given_up(self, call: Call[T], error: "_TemporaryError", outage: "_Outage") -> ActionError:
+    def _given_up(self, call: Call[T], error: "_TemporaryError", outage: "_Outage") -> ActionError | DeadlinePassed:
         said = self._quote(error.said)
         if error.sent and not call.repeatable:
             return StartUnconfirmed(
                 "it is unknown whether the platform started it", facts=(f"{error.what}.", *said), request_id=error.request_id
             )
-        return Unavailable(
+        unavailable = Unavailable(
             f"the API at {self.host} stayed unavailable",
             facts=(f"No good answer came for {_seconds(outage.lasted_seconds())}. The last try: {error.what}.", *said),
-            cause="The platform, or the network between it and this runner, is down or overloaded.",
-            remedy="Look at the platform's status page and run the job again, or give it longer with `outage-tolerance`.",
+            cause=error.advice.cause,
+            remedy=error.advice.remedy,
             request_id=error.request_id,
         )
+        if outage.deadline is not None and self._clock.monotonic() >= outage.deadline:
+            return DeadlinePassed(unavailable)
+        return unavailable
 
     def _quote(self, said: str | None) -> tuple[str, ...]:
         return (f'The API at {self.host} said: "{said}"',) if said else ()
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Advice:
+    """What is likely behind a temporary failure that lasts, and what to do about it."""
+
+    cause: str
+    remedy: str
+
+
+_NETWORK: Final = _Advice(
+    cause="The platform, or the network between it and this runner, is down or overloaded.",
+    remedy="Look at the platform's status page and run the job again, or give it longer with `outage-tolerance`.",
+)
+_UNREACHED: Final = _Advice(
+    cause="The host or port in `base-url` is mistyped, or the platform or the network between it and this runner is down.",
+    remedy="Check `base-url` and the platform's status page, and run the job again.",
+)
+_PROXY: Final = _Advice(
+    cause="The proxy that the environment names, in HTTPS_PROXY or the like, is down, or does not serve this host.",
+    remedy="Correct the proxy's address, or except the host with NO_PROXY.",
+)
+_TOO_MANY: Final = _Advice(
+    cause="The platform asks for fewer requests than this organisation's workflows send.",
+    remedy="Raise `poll-interval`, run fewer jobs side by side, or give it longer with `outage-tolerance`.",
+)
+_UNREADY: Final = _Advice(
+    cause="The platform has not finished the export's bundle, though it reports the export as completed.",
+    remedy="Give it longer with `outage-tolerance`, or collect it in a later run.",
+)
+_FOREIGN: Final = _Advice(
+    cause="Something else than the API answers at `base-url`: a login page, a gateway, or the API at another path.",
+    remedy="Check `base-url`; open it in a browser to see what answers there.",
+)
+
+
 class _TemporaryError(Exception):
-    """A try failed in a way that may pass. `sent` tells whether the platform may have acted on it."""
+    """A try failed in a way that may pass.
+
+    `sent` tells whether the platform may have acted on it, `worth_seconds` for how long yet it is worth trying again.
+    """
 
     def __init__(
         self,
         what: str,
         *,
         sent: bool,
+        advice: _Advice,
         retry_after_seconds: float | None = None,
+        worth_seconds: float = float("inf"),
         said: str | None = None,
         request_id: str | None = None,
     ) -> None:
         super().__init__(what)
         self.what = what
         self.sent = sent
+        self.advice = advice
         self.retry_after_seconds = retry_after_seconds
+        self.worth_seconds = worth_seconds
         self.said = said
         self.request_id = request_id
 
 
 @dataclass(kw_only=True)
 class _Outage:
-    """The stretch of a call in which no good answer came. `began` is `None` until a try failed."""
+    """The stretch of a call in which no good answer came.
+
+    `began` is when the first try failed, and `last_good` when that try began; the former is what `outage-tolerance` counts from,
+    the latter what people are told. `last_try` holds for the one try that begins when the time is up.
+    """
 
     clock: Clock
     tolerance_seconds: float
     deadline: float | None
+    last_good: float | None = None
     began: float | None = None
+    told: bool = False
+    last_try: bool = False
 
-    def begin(self) -> bool:
-        """Take note of a failed try; tell whether it is the first."""
-        if self.began is not None:
-            return False
-        self.began = self.clock.monotonic()
-        return True
+    def begin_try(self) -> float:
+        """Take note that a try begins; tell how many seconds are left."""
+        if self.last_good is None:
+            self.last_good = self.clock.monotonic()
+        left = self.left_seconds()
+        self.last_try = left <= 0
+        return left
+
+    def begin(self) -> None:
+        """Take note that a try failed."""
+        if self.began is None:
+            self.began = self.clock.monotonic()
 
     def left_seconds(self) -> float:
         """Tell how long tries may go on from now."""
@@ -280,7 +372,7 @@ class _Outage:
 
     def lasted_seconds(self) -> float:
         """Tell how long it has been going on."""
-        return self.clock.monotonic() - self.began if self.began is not None else 0.0
+        return self.clock.monotonic() - self.last_good if self.last_good is not None else 0.0
 
 
 def read_retry_after(headers: Mapping[str, str], now: datetime) -> float | None:

@@ -6,8 +6,7 @@ from typing import Final, Generic, Protocol, TypeVar
 
 import backoff
 
-from .clock import Clock, slept_on
-from .errors import Unavailable
+from .clock import Clock, DeadlinePassed, slept_on
 
 
 class Job(Protocol):
@@ -43,10 +42,6 @@ PATIENCE: Final = 1 / 20
 """The share of the time that a job has been in its state by which the next reading may come late."""
 
 
-class DeadlinePassed(Exception):
-    """The job had not ended when the time was up; its last reading, if there was one, was handed out."""
-
-
 def growing_pauses(*, shortest_seconds: float, longest_seconds: float) -> Schedule[J]:
     """Pause for a share of the time that the job has been in its state, within bounds.
 
@@ -77,7 +72,7 @@ def wait_for_end(
     """Read a job until it has ended, and give its last reading.
 
     `read` gets the deadline on the clock's `monotonic`; `on_reading` sees every reading. When the time is up, one last read
-    decides. Raises `DeadlinePassed`, and whatever `read` raises before the deadline.
+    decides. Raises `DeadlinePassed`, and whatever `read` raises.
     """
     began = clock.monotonic()
     deadline = began + timeout_seconds
@@ -102,12 +97,7 @@ def wait_for_end(
         on_reading(reading)
         return reading
 
-    try:
-        reading: Reading[J] = take_reading()
-    except Unavailable as error:
-        if clock.monotonic() < deadline:
-            raise
-        raise DeadlinePassed from error
+    reading: Reading[J] = take_reading()
     if not reading.job.ended:
         raise DeadlinePassed
     return reading.job

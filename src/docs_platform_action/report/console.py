@@ -5,6 +5,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from typing import Final, TextIO
+from urllib.parse import quote
 
 from actions_toolkit.command import Command
 
@@ -41,7 +42,8 @@ class Console:
         if self._in_workflow:
             self._write(str(Command("add-mask", {}, secret)))
         # every line, as the runner does it; longest first, for one may hold another
-        self._secrets = sorted({*self._secrets, secret, *filter(None, secret.splitlines())}, key=len, reverse=True)
+        forms = {secret, quote(secret, safe=""), *filter(None, secret.splitlines())}
+        self._secrets = sorted({*self._secrets, *forms}, key=len, reverse=True)
 
     def hide(self, text: str) -> str:
         """Replace every secret in a text."""

@@ -1,10 +1,9 @@
 """The facts of a failure, one a line: the same in the annotation, the log and the summary."""
 
-from ..errors import ActionError
+from ..errors import ActionError, InvalidInput
+from ..model import ExportJob
 from ..record import JobRecord
 from ..settings import EXPORT
-
-_COMPLETED = "completed"
 
 
 def failure_lines(record: JobRecord, error: ActionError) -> list[str]:
@@ -16,13 +15,14 @@ def failure_lines(record: JobRecord, error: ActionError) -> list[str]:
 
 
 def how_to_collect(record: JobRecord, error: ActionError) -> str:
-    """Tell how a later run can pick up a job that goes on without this one."""
-    is_seen = record.started or record.status is not None
-    if not error.job_goes_on or record.job_id is None or not is_seen:
-        return ""
+    """Tell how a later run can pick up a job that goes on, or has completed, without this one."""
     attach = f"`job-id: {record.job_id}`"
-    if record.agent_job is not None and record.agent_job.ended:
+    if record.job_id is None or isinstance(error, InvalidInput):
         return ""
-    if record.mode == EXPORT and record.status == _COMPLETED:
+    if record.mode == EXPORT and record.status == ExportJob.COMPLETED:
         return f"Job {record.job_id} is completed; a run with {attach} makes its bundle link without exporting again."
+    is_seen = record.started or record.status is not None
+    has_ended = record.agent_job is not None and record.agent_job.ended
+    if not error.job_goes_on or not is_seen or has_ended:
+        return ""
     return f"Job {record.job_id} goes on at the platform; nothing is lost. Collect it in a later run with {attach}."

@@ -6,7 +6,7 @@ from ..clock import Clock
 from ..model import Bundle
 from ..record import JobRecord
 from .console import Console
-from .text import minutes, moment, pause, roughly, without_query
+from .text import minutes, pause, without_query, works_until
 
 
 class JobLog:
@@ -73,10 +73,7 @@ class JobLog:
 
     def bundle_ready(self, bundle: Bundle) -> None:
         """Tell of the bundle's link, without the query that opens it."""
-        until = ""
-        if bundle.expires is not None:
-            now = self._clock.now()
-            until = f", works until {moment(bundle.expires, now)} ({roughly((bundle.expires - now).total_seconds())})"
+        until = f", {works_until(bundle.expires, self._clock.now())}" if bundle.expires is not None else ""
         self.note(f"Bundle link ready: {without_query(bundle.url)}{until}")
 
     def _state_line(self, percent: int | None) -> str:

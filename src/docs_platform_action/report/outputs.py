@@ -23,6 +23,11 @@ class Outputs:
         self._written: dict[str, str] = {}
         self._closed = False
 
+    def check(self) -> None:
+        """See that outputs can be written, before anything is done that they would have to tell. Raises `InternalError`."""
+        if self._file is not None:
+            self._append(self._file, b"")
+
     def write(self, name: str, value: object) -> None:
         """Write an output, unless it is `None` or has that value already.
 
@@ -38,16 +43,24 @@ class Outputs:
             if self._file is None:
                 self._console.output(name, text)
                 return
-            try:
-                with self._file.open("a", encoding="utf-8", newline="\n") as stream:
-                    stream.write(f"{prepare_key_value_message(name, text)}\n")
-            except OSError as error:
-                raise InternalError(
-                    "the step's output file cannot be written",
-                    facts=(f"The file that GITHUB_OUTPUT names: {error.strerror or type(error).__name__}.",),
-                    cause="The runner's disk is full, or its temporary folder cannot be written to.",
-                    remedy="Mend the runner and run the job again.",
-                ) from error
+            self._append(self._file, f"{prepare_key_value_message(name, text)}\n".encode())
+
+    def _append(self, file: Path, record: bytes) -> None:
+        """Add a whole record or nothing: half of one would cost the runner all outputs."""
+        try:
+            with file.open("ab", buffering=0) as stream:
+                size = stream.tell()
+                written = stream.write(record)
+                if written < len(record):
+                    stream.truncate(size)
+                    stream.write(record)  # fails, and tells why
+        except OSError as error:
+            raise InternalError(
+                "the step's output file cannot be written",
+                facts=(f"The file that GITHUB_OUTPUT names: {error.strerror or type(error).__name__}.",),
+                cause="The runner's disk is full, or its temporary folder cannot be written to.",
+                remedy="Mend the runner and run the job again.",
+            ) from error
 
     def close(self) -> None:
         """Take no more: what comes later, from a thread that was left behind, is too late."""

@@ -9,7 +9,7 @@ from ..record import JobRecord
 from ..settings import AGENT
 from .console import Console
 from .failure import failure_lines
-from .text import host_of, link_target, markdown, minutes, moment, roughly
+from .text import host_of, link_target, markdown, minutes, works_until
 
 
 def summary_of(record: JobRecord, *, safe: Callable[[str], str], duration_seconds: float, now: datetime) -> str:
@@ -56,7 +56,7 @@ def _bundle(record: JobRecord, show: _Show, now: datetime) -> str:
         return ""
     host = f"on {show(host_of(bundle.url))}"
     if bundle.expires is not None:
-        return f"{host}, works until {moment(bundle.expires, now)} ({roughly((bundle.expires - now).total_seconds())})"
+        return f"{host}, {works_until(bundle.expires, now)}"
     return f"{host}, works until {show(bundle.expires_at)}" if bundle.expires_at else host
 
 

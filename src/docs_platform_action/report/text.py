@@ -76,6 +76,13 @@ def pause(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds >= 9.95 else f"{seconds:.1f}".removesuffix(".0") + " s"
 
 
+def works_until(expires: datetime, now: datetime) -> str:
+    """Tell until when a link works, and how long that is."""
+    left = (expires - now).total_seconds()
+    when = moment(expires, now)
+    return f"works until {when} ({roughly(left)})" if left > 0 else f"expired at {when} by this runner's clock"
+
+
 def moment(when: datetime, now: datetime) -> str:
     """Write a time of day in UTC, with the date unless it is today."""
     return f"{when:%H:%M} UTC" if when.date() == now.date() else f"{when:%Y-%m-%d %H:%M} UTC"
