@@ -231,7 +231,8 @@ class Transport:
         location = answer.headers.get("Location", "")
         try:
             target = urlsplit(location)
-            host, path = target.netloc.rpartition("@")[2] or self.host, target.path
+            host = target.netloc.rpartition("@")[2] or self.host
+            path = target.path if target.path.startswith("/") else ""
         except ValueError:
             host, path = "an address that cannot be read", ""
         if not location:

@@ -194,13 +194,54 @@ def test_a_fault_of_the_action_shows_its_trace_with_debug_logging(action: Action
     assert debug_lines[-1] == "RuntimeError: can't start new thread"
 
 
-def test_an_output_file_that_cannot_be_written_fails_the_run(action: Action, platform: Simulator, tmp_path: Path) -> None:
-    ended = action.export(platform, env={"GITHUB_OUTPUT": str(tmp_path)})
+@pytest.mark.parametrize("place", ["{folder}", "{folder}/missing/output", "/proc/nowhere/output"])
+def test_an_output_file_that_cannot_be_opened_fails_the_run_before_any_request(
+    action: Action, platform: Simulator, tmp_path: Path, place: str
+) -> None:
+    ended = action.export(platform, env={"GITHUB_OUTPUT": place.format(folder=tmp_path)})
 
     assert ended.exit_code == 1
     assert "the step's output file cannot be written" in ended.error
     assert "GITHUB_OUTPUT" in ended.error
     assert "`internal-error`" in ended.summary
+    assert platform.requests == []
+
+
+@pytest.mark.parametrize("length", [300, 520, 4000])
+def test_an_output_that_does_not_fit_leaves_the_others_whole(
+    action: Action, platform: Simulator, tmp_path: Path, length: int
+) -> None:
+    # the largest file that may be written is of 1 KiB: `results` does not fit, and with long links `bundleUrl` neither
+    action.python = shell_python(tmp_path, 'ulimit -f 1 && exec "$python" "$@"')
+    platform.override("make_bundle", {"bundleUrl": f"https://storage.example.com/{'x' * length}"})
+
+    ended = action.run(platform, job_id="export-finished")
+
+    assert ended.exit_code == 1
+    assert "the step's output file cannot be written" in ended.error
+    assert "File too large" in ended.error
+    assert (ended.outputs["jobId"], ended.outputs["status"]) == ("export-finished", "completed")
+    assert "results" not in ended.outputs
+    assert len(ended.outputs.get("bundleUrl", "")) in {0, len("https://storage.example.com/") + length}
+
+
+def test_a_job_that_cannot_be_told_to_the_workflow_is_told_in_the_log(
+    action: Action, make_platform: Callable[..., Simulator], tmp_path: Path
+) -> None:
+    platform = make_platform(job_ids=[f"job-{'x' * 2000}"])
+    action.python = shell_python(tmp_path, 'ulimit -f 1 && exec "$python" "$@"')
+
+    ended = action.export(platform)
+
+    assert (ended.exit_code, "jobId" in ended.outputs, ended.reason) == (1, False, "internal-error")
+    assert "\n  Job job-xxx" in ended.error
+
+
+def test_outputs_may_go_to_a_pipe(action: Action, platform: Simulator) -> None:
+    ended = action.run(platform, job_id="export-finished", env={"GITHUB_OUTPUT": "/dev/stderr"})
+
+    assert (ended.exit_code, ended.errors) == (0, [])
+    assert "jobId<<" in ended.stderr
 
 
 def test_a_failure_with_no_output_file_to_tell_it_is_told_as_what_it_was(

@@ -206,27 +206,40 @@ def test_a_redirect_is_not_followed(
 ) -> None:
     platform, elsewhere = make_platform(export_seconds=0), make_platform()
     target = elsewhere.base_url.removeprefix("http://")
-    location = f"http://user:secret-word@{target}/v1/static-export/jobs/export-finished?token=secret-word"
+    location = f"http://user:secret-word@{target}/v1/elsewhere?token=secret-word#secret-word"
     platform.script(operation, Fault(status=status, headers={"Location": location}))
 
     ended = action.export(platform)
 
     assert (ended.exit_code, ended.reason) == (1, "bad-response")
-    assert f"redirects to {target} ({status})" in ended.error
+    assert f"the API redirects to {target}/v1/elsewhere ({status})\n" in ended.error
     assert "secret-word" not in ended.stdout + ended.summary
     assert elsewhere.requests == []
     assert platform.count(operation) == 1
 
 
-@pytest.mark.parametrize("location", ["/login", "", "https://[::1", "http://:80", None])
-def test_a_redirect_to_nowhere_is_one_too(action: Action, platform: Simulator, location: str | None) -> None:
+@pytest.mark.parametrize(
+    ("location", "told"),
+    [
+        ("/login?to=secret-word", "the API redirects to {host}/login (302)"),
+        ("login", "the API redirects to {host} (302)"),
+        ("//sso.example.com", "the API redirects to sso.example.com (302)"),
+        ("http://:80", "the API redirects to :80 (302)"),
+        ("https://[::1", "the API redirects to an address that cannot be read (302)"),
+        ("", "the API answered 302 (found), a redirect to nowhere"),
+        (None, "the API answered 302 (found), a redirect to nowhere"),
+    ],
+)
+def test_a_redirect_to_anywhere_is_one_too(action: Action, platform: Simulator, location: str | None, told: str) -> None:
     headers = b"" if location is None else f"Location: {location}\r\n".encode()
     platform.script("read_export", Fault(raw=b"HTTP/1.1 302 Found\r\n" + headers + b"Content-Length: 0\r\n\r\n"))
 
     ended = action.run(platform, job_id="export-finished")
 
     assert (ended.exit_code, ended.reason, platform.count("read_export")) == (1, "bad-response", 1)
-    assert "redirects to " in ended.error
+    host = platform.base_url.removeprefix("http://")
+    assert ended.error.splitlines()[0] == f"Export job export-finished: {told.format(host=host)}"
+    assert "secret-word" not in ended.stdout + ended.summary
 
 
 def test_no_cookie_is_kept(action: Action, platform: Simulator) -> None:

@@ -1,5 +1,6 @@
 """Step outputs: what later steps and jobs read."""
 
+import contextlib
 import threading
 from pathlib import Path
 
@@ -49,11 +50,14 @@ class Outputs:
         """Add a whole record or nothing: half of one would cost the runner all outputs."""
         try:
             with file.open("ab", buffering=0) as stream:
-                size = stream.tell()
-                written = stream.write(record)
-                if written < len(record):
-                    stream.truncate(size)
-                    stream.write(record)  # fails, and tells why
+                size = file.stat().st_size  # not `tell`, which a pipe refuses
+                try:
+                    while record:
+                        record = record[stream.write(record) :]
+                except OSError:
+                    with contextlib.suppress(OSError):  # the first error is the one to tell
+                        stream.truncate(size)
+                    raise
         except OSError as error:
             raise InternalError(
                 "the step's output file cannot be written",
