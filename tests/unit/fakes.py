@@ -66,6 +66,7 @@ class Sent:
     path: str
     body: Mapping[str, object] | None
     bounds: Bounds
+    fresh: bool
     at: float
 
 
@@ -79,8 +80,10 @@ class FakeExchanger(Exchanger):
         self._takes = seconds
         self.sent: list[Sent] = []
 
-    def exchange(self, method: str, path: str, body: Mapping[str, object] | None, bounds: Bounds) -> Answer:
-        self.sent.append(Sent(method, path, body, bounds, self._clock.elapsed))
+    def exchange(
+        self, method: str, path: str, body: Mapping[str, object] | None, bounds: Bounds, *, fresh: bool = False
+    ) -> Answer:
+        self.sent.append(Sent(method, path, body, bounds, fresh, self._clock.elapsed))
         self._clock.pass_(self._takes)
         step = self._script.pop(0) if len(self._script) > 1 else self._script[0]
         if isinstance(step, Exception):
@@ -99,6 +102,7 @@ class FakeAdapter(BaseAdapter):
         self.requests: list[requests.PreparedRequest] = []
         self.options: list[Mapping[str, Any]] = []
         self.before: Callable[[Any], None] = lambda _request: None
+        self.closed = 0
 
     def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:  # type: ignore[override]
         self.requests.append(request)
@@ -113,7 +117,7 @@ class FakeAdapter(BaseAdapter):
         return response
 
     def close(self) -> None:
-        pass
+        self.closed += 1
 
 
 @dataclass

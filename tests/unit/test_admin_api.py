@@ -1,6 +1,6 @@
 """The four operations go where the API's description says, and know what is temporary for each."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from urllib.parse import unquote
 
 import pytest
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from docs_platform_action.admin_api import BUNDLING_SECONDS, SETTLING_SECONDS, AdminApi
 from docs_platform_action.errors import ActionError, BadResponse, NotFound, Rejected, StartUnconfirmed, Unavailable
 from docs_platform_action.exchange import Exchanger
-from docs_platform_action.model import is_job_id
+from docs_platform_action.model import StartedExport, is_job_id
 from docs_platform_action.transport import Transport
 from tests.unit.fakes import HOST, Ears, FakeClock, FakeExchanger, Step, answer
 
@@ -25,16 +25,28 @@ class Platform:
     def __init__(self, *script: Step) -> None:
         self.clock = FakeClock()
         self.exchanger: FakeExchanger = FakeExchanger(self.clock, *script)
+        self.ears = Ears()
         self.api = AdminApi(self._transport(self.exchanger), self.clock)
+        self.doubts: list[bool] = []
 
     def _transport(self, exchanger: Exchanger) -> Transport:
         return Transport(
-            exchanger=exchanger, clock=self.clock, outage_tolerance_seconds=300, listener=Ears(), jitter=lambda ceiling: ceiling
+            exchanger=exchanger,
+            clock=self.clock,
+            outage_tolerance_seconds=300,
+            listener=self.ears,
+            jitter=lambda ceiling: ceiling,
         )
 
     @property
     def deadline(self) -> float:
         return self.clock.monotonic() + 1000
+
+    def start(self, options: Mapping[str, object] | None = None) -> StartedExport:
+        return self.api.start_export("docs.example.com", options or {}, on_doubt=self.doubts.append)
+
+    def start_failure(self) -> ActionError:
+        return self.failure(self.start)
 
     @property
     def sent(self) -> list[tuple[str, str, object]]:
@@ -50,7 +62,7 @@ class TestStart:
     def test_the_domain_is_posted(self) -> None:
         platform = Platform(answer(202, {"jobId": "se_1", "status": "queued"}))
 
-        started = platform.api.start_export("docs.example.com", {})
+        started = platform.start()
 
         assert started.job_id == "se_1"
         assert platform.sent == [("POST", "/v1/static-export/jobs", {"domain": "docs.example.com"})]
@@ -58,17 +70,29 @@ class TestStart:
     def test_options_go_beside_it_and_never_replace_it(self) -> None:
         platform = Platform(answer(202, {"jobId": "se_1"}))
 
-        platform.api.start_export("docs.example.com", {"version": "v2", "domain": "other.example.com"})
+        platform.start({"version": "v2", "domain": "other.example.com"})
 
         assert platform.sent[0][2] == {"version": "v2", "domain": "docs.example.com"}
 
     def test_it_is_not_sent_again_once_the_platform_may_have_seen_it(self) -> None:
         platform = Platform(answer(500))
 
-        error = platform.failure(lambda: platform.api.start_export("docs.example.com", {}))
+        error = platform.failure(platform.start)
 
         assert isinstance(error, StartUnconfirmed)
         assert len(platform.sent) == 1
+
+    def test_it_has_a_connection_of_its_own(self) -> None:
+        platform = Platform(answer(202, {"jobId": "se_1"}))
+
+        platform.start()
+
+        assert platform.exchanger.sent[0].fresh
+
+    def test_a_domain_that_is_not_known_is_named(self) -> None:
+        error = Platform(UNKNOWN).start_failure()
+
+        assert error.happened == "the platform does not know the domain docs.example.com (404)"
 
 
 class TestReadExport:
@@ -95,7 +119,19 @@ class TestReadExport:
         error = platform.failure(lambda: platform.api.read_export("se_1", deadline=platform.deadline, started_at=started_at))
 
         assert isinstance(error, NotFound)
-        assert platform.exchanger.sent[-2].at < SETTLING_SECONDS <= platform.exchanger.sent[-1].at
+        assert error.happened == "the platform does not know the job se_1 (404)"
+        assert [sent.at for sent in platform.exchanger.sent] == [0, 1, 3, 7, 15, SETTLING_SECONDS]
+
+    def test_what_is_told_of_it_and_the_pauses_stay_within_that_time(self) -> None:
+        patient = answer(404, {"error": "job not found"}, headers={"Retry-After": "600"})
+        platform = Platform(patient)
+        started_at = platform.clock.monotonic()
+        platform.clock.pass_(10)
+
+        platform.failure(lambda: platform.api.read_export("se_1", deadline=platform.deadline, started_at=started_at))
+
+        assert platform.ears.troubles == [("The API answered 404 (not found)", 20, 20)]
+        assert [sent.at for sent in platform.exchanger.sent] == [10, 30]
 
     def test_one_later_is_final_at_once(self) -> None:
         platform = Platform(UNKNOWN)
@@ -139,6 +175,16 @@ class TestBundle:
 
         assert isinstance(error, Unavailable)
         assert error.facts[1] == f'The API at {HOST} said: "not ready"'
+        assert "has not finished the export's bundle" in error.because
+        assert "collect it in a later run" in error.way_out
+
+    def test_a_job_that_is_not_known_is_named(self) -> None:
+        platform = Platform(UNKNOWN)
+
+        error = platform.failure(lambda: platform.api.make_bundle("se_1"))
+
+        assert error.happened == "the platform does not know the job se_1 (404)"
+        assert len(platform.sent) == 1
 
     def test_an_answer_without_a_usable_link_is_final(self) -> None:
         platform = Platform(answer(200, {"bundleUrl": "http://storage.example.com/x"}))
@@ -166,6 +212,13 @@ class TestReadAgentJob:
 
         assert isinstance(error, kind)
         assert len(platform.sent) == 1
+
+    def test_what_is_not_known_is_named(self) -> None:
+        platform = Platform(UNKNOWN)
+
+        error = platform.failure(lambda: platform.api.read_agent_job("prj_1", "aj_1", deadline=platform.deadline))
+
+        assert error.happened == "the platform does not know the project prj_1, or in it the job aj_1 (404)"
 
 
 class TestPaths:

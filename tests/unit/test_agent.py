@@ -6,6 +6,7 @@ import pytest
 
 from docs_platform_action.admin_api import AdminApi
 from docs_platform_action.agent import KNOWN_STATUSES, wait_for_agent
+from docs_platform_action.clock import DeadlinePassed
 from docs_platform_action.errors import ActionError, JobFailed, NoPullRequest, NotFound, TimedOut, Unavailable
 from docs_platform_action.model import AgentJob
 from docs_platform_action.record import JobRecord
@@ -101,7 +102,7 @@ def test_a_completed_job_without_one_is_a_success_that_says_so() -> None:
     run()
 
     assert run.record.pr_link is None
-    assert run.log.lines[-1] == "  No pull request: the agent changed no file."
+    assert run.log.lines[-1] == "  No pull request."
 
 
 def test_an_archived_job_is_a_success_with_a_warning() -> None:
@@ -120,6 +121,7 @@ def test_a_missing_pull_request_is_a_failure_where_one_is_required(status: str) 
     error = run.failure()
 
     assert isinstance(error, NoPullRequest)
+    assert "could not open a pull request, or was put aside" in error.because
     assert "`require-pr`" in error.way_out
 
 
@@ -151,14 +153,19 @@ def test_a_pull_request_of_a_job_that_goes_on_does_not_count() -> None:
 
 
 def test_an_outage_that_lasts_to_the_end_of_the_wait_is_told() -> None:
-    run = Run(ACTIVE)
-    run.clock.on_sleep = lambda: run.clock.pass_(600)
-    run.api.readings.append(Unavailable(f"the API at {HOST} stayed unavailable"))
+    run = Run(ACTIVE, DeadlinePassed(Unavailable(f"the API at {HOST} stayed unavailable", cause="The moon.")))
 
     error = run.failure()
 
     assert isinstance(error, TimedOut)
-    assert error.facts[-1] == f"At the end the API at {HOST} stayed unavailable."
+    assert error.facts == ("It was last seen as 'active'.", f"At the end the API at {HOST} stayed unavailable.")
+    assert error.because == "The moon."
+
+
+def test_an_outage_before_the_end_is_what_it_is() -> None:
+    run = Run(ACTIVE, Unavailable(f"the API at {HOST} stayed unavailable"))
+
+    assert isinstance(run.failure(), Unavailable)
 
 
 def test_a_job_that_is_not_known_is_a_failure_at_once() -> None:

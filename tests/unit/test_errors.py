@@ -2,7 +2,16 @@
 
 import pytest
 
-from docs_platform_action.errors import FAILURE_REASONS, ActionError, InternalError, Rejected, TimedOut
+from docs_platform_action.errors import (
+    FAILURE_REASONS,
+    ActionError,
+    Forbidden,
+    InternalError,
+    JobFailed,
+    NotFound,
+    Rejected,
+    TimedOut,
+)
 
 KINDS = ActionError.__subclasses__()
 
@@ -36,4 +45,14 @@ def test_one_failure_can_know_better() -> None:
 def test_a_job_goes_on_after_a_fault_that_is_not_its_own() -> None:
     assert TimedOut.job_goes_on
     assert InternalError.job_goes_on
-    assert not Rejected.job_goes_on
+    assert Rejected.job_goes_on
+    assert not JobFailed.job_goes_on
+    assert not NotFound.job_goes_on
+
+
+def test_the_cause_of_a_403_fits_both_modes() -> None:
+    assert "The plan does not include this (static export needs an Enterprise plan)" in Forbidden.cause
+
+
+def test_what_was_not_found_has_a_likely_cause() -> None:
+    assert "mistyped" in NotFound.cause

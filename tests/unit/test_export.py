@@ -1,12 +1,13 @@
 """Export mode: start or attach, wait, make the link, and what becomes known on the way."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, cast
 
 import pytest
 
 from docs_platform_action.admin_api import AdminApi
+from docs_platform_action.clock import DeadlinePassed
 from docs_platform_action.errors import ActionError, BadResponse, Cancelled, JobFailed, StartUnconfirmed, TimedOut, Unavailable
 from docs_platform_action.export import KNOWN_STATUSES, export_site, still_going
 from docs_platform_action.model import Bundle, ExportJob, StartedExport
@@ -33,16 +34,20 @@ class FakeApi:
         *readings: ExportJob | Exception,
         started: StartedExport | Exception | None = None,
         bundle: Bundle | Exception = BUNDLE,
+        doubts: tuple[bool, ...] = (True, False),
     ) -> None:
         self.readings = list(readings)
+        self.doubts = doubts
         self._started = started or StartedExport(job_id="se_1", status="queued")
         self._bundle = bundle
         self.events: list[str] = []
         self.started_with: tuple[str, Mapping[str, object]] | None = None
         self.started_at: set[float | None] = set()
 
-    def start_export(self, domain: str, options: Mapping[str, object]) -> StartedExport:
+    def start_export(self, domain: str, options: Mapping[str, object], *, on_doubt: Callable[[bool], None]) -> StartedExport:
         self.events.append("start")
+        for in_doubt in self.doubts:
+            on_doubt(in_doubt)
         self.started_with = (domain, options)
         return _give(self._started)
 
@@ -138,18 +143,25 @@ class TestStarting:
         assert run.api.events == ["start"]
 
     def test_a_cancelled_start_stays_one_that_may_have_been_made(self) -> None:
-        run = Run(FakeApi(started=Cancelled("cancelled")))
+        run = Run(FakeApi(started=Cancelled("cancelled"), doubts=(True,)))
 
         run.failure()
 
-        assert run.record.starting
+        assert run.record.start_in_doubt
+
+    def test_one_that_was_cancelled_between_two_tries_was_not_made(self) -> None:
+        run = Run(FakeApi(started=Cancelled("cancelled"), doubts=(True, False)))
+
+        run.failure()
+
+        assert not run.record.start_in_doubt
 
     def test_an_answered_start_is_over(self) -> None:
         run = Run(FakeApi(QUEUED, Unavailable("it broke")))
 
         run.failure()
 
-        assert not run.record.starting
+        assert not run.record.start_in_doubt
         assert run.record.started
 
 
@@ -269,9 +281,7 @@ class TestStillGoing:
         )
 
     def test_a_wait_that_ends_in_an_outage_tells_of_both(self) -> None:
-        api = FakeApi(QUEUED)
-        run = Run(api, waiting=WaitSettings(timeout_seconds=60, shortest_pause_seconds=60, longest_pause_seconds=60))
-        api.readings.append(Unavailable(f"the API at {HOST} stayed unavailable"))
+        run = Run(FakeApi(QUEUED, DeadlinePassed(Unavailable(f"the API at {HOST} stayed unavailable"))))
 
         error = run.failure()
 

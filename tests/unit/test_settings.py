@@ -1,5 +1,6 @@
 """Inputs become settings, or one error that lists every mistake."""
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -290,7 +291,12 @@ class TestDurations:
     def test_the_longest_pause_is_not_below_the_shortest(self) -> None:
         said = refusal(EXPORT, poll_interval="10s", max_poll_interval="9s")
 
-        assert said == "Invalid input `max-poll-interval`: must not be below poll-interval, which is 10s"
+        assert said == "Invalid input `max-poll-interval`: 9s is below poll-interval, 10s; set it to that or more"
+
+    def test_both_are_named_where_one_is_the_default(self) -> None:
+        said = refusal(EXPORT, poll_interval="45s")
+
+        assert said == "Invalid input `max-poll-interval`: 30s is below poll-interval, 45s; set it to that or more"
 
     def test_the_two_may_be_equal(self) -> None:
         waiting = export(poll_interval="10s", max_poll_interval="10s").waiting
@@ -579,10 +585,32 @@ class TestCaBundle:
         assert "holds no PEM certificates" in refusal(EXPORT, tmp_path, ca_bundle="ca.pem")
 
     def test_a_file_that_is_not_there_is_refused(self, tmp_path: Path) -> None:
-        assert "cannot be read (No such file or directory)" in refusal(EXPORT, tmp_path, ca_bundle="ca.pem")
+        assert refusal(EXPORT, tmp_path, ca_bundle="ca.pem") == "Invalid input `ca-bundle`: there is no such file"
 
     def test_a_folder_is_refused(self, tmp_path: Path) -> None:
-        assert "cannot be read (Is a directory)" in refusal(EXPORT, tmp_path, ca_bundle=".")
+        assert refusal(EXPORT, tmp_path, ca_bundle=".") == "Invalid input `ca-bundle`: it is no regular file"
+
+    def test_a_pipe_that_nobody_writes_to_is_refused_without_waiting(self, tmp_path: Path) -> None:
+        os.mkfifo(tmp_path / "ca.pem")
+
+        assert "it is no regular file" in refusal(EXPORT, tmp_path, ca_bundle="ca.pem")
+
+    def test_one_without_an_end_is_not_read_to_it(
+        self, tmp_path: Path, authority_pem: bytes, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("docs_platform_action.settings.LARGEST_CA_BUNDLE_BYTES", 100)
+        (tmp_path / "ca.pem").write_bytes(b"#" * 100 + authority_pem)
+
+        assert "holds no PEM certificates" in refusal(EXPORT, tmp_path, ca_bundle="ca.pem")
+
+    def test_one_that_cannot_be_read_is_refused(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(*_: object) -> None:
+            raise PermissionError(13, "Permission denied")
+
+        (tmp_path / "ca.pem").touch()
+        monkeypatch.setattr(Path, "open", refuse)  # root, who runs the container, may read every file
+
+        assert "the file cannot be read (Permission denied)" in refusal(EXPORT, tmp_path, ca_bundle="ca.pem")
 
 
 class TestPaths:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from docs_platform_action.clock import DeadlinePassed
 from docs_platform_action.errors import (
     ActionError,
     BadResponse,
@@ -22,7 +23,14 @@ from docs_platform_action.errors import (
     Unavailable,
 )
 from docs_platform_action.exchange import Bounds, NetworkError, UntrustedError
-from docs_platform_action.transport import LAST_TRY_SECONDS, LONGEST_PAUSE_SECONDS, Call, Transport, read_retry_after
+from docs_platform_action.transport import (
+    LAST_TRY_SECONDS,
+    LONGEST_PAUSE_SECONDS,
+    SHORTEST_TRY_SECONDS,
+    Call,
+    Transport,
+    read_retry_after,
+)
 from tests.unit.fakes import HOST, NOON, Ears, FakeClock, FakeExchanger, Step, answer
 
 GOOD = answer(200, {"status": "running"})
@@ -37,7 +45,7 @@ def read_status(body: Mapping[str, object]) -> str:
 
 
 def call(**changes: Any) -> Call[str]:
-    return Call(**{"method": "GET", "path": "/v1/x", "read": read_status, **changes})
+    return Call(**{"method": "GET", "path": "/v1/x", "about": "the job se_1", "read": read_status, **changes})
 
 
 class Talk:
@@ -74,6 +82,13 @@ class Talk:
             (act or self.read)()
         return caught.value
 
+    def outage(self, deadline: float) -> Unavailable:
+        """Read until the deadline passes; give what kept the last reading from being taken."""
+        with pytest.raises(DeadlinePassed) as caught:
+            self.read(deadline=deadline)
+        assert caught.value.outage is not None
+        return caught.value.outage
+
 
 class TestGoodAnswer:
     @pytest.mark.parametrize("status", [200, 201, 202, 299])
@@ -108,7 +123,7 @@ class TestRefusals:
             (401, Unauthorized, "the platform refused the admin key (401)"),
             (402, Rejected, "the platform rejected the request, 402 (payment required)"),
             (403, Forbidden, "the platform does not allow this (403)"),
-            (404, NotFound, "the platform does not know it (404)"),
+            (404, NotFound, "the platform does not know the job se_1 (404)"),
             (405, Rejected, "the platform rejected the request, 405 (method not allowed)"),
             (409, Rejected, "the platform rejected the request, 409 (conflict)"),
             (410, Rejected, "the platform rejected the request, 410 (gone)"),
@@ -143,15 +158,17 @@ class TestRedirects:
     @pytest.mark.parametrize(
         ("location", "named"),
         [
-            ("https://login.example.com/sso?token=s3cr3t", "login.example.com"),
-            ("https://user:s3cr3t@login.example.com:8443/s3cr3t", "login.example.com:8443"),
-            ("/elsewhere?s3cr3t", HOST),
-            ("", HOST),
+            ("https://login.example.com/sso?token=s3cr3t", "login.example.com/sso"),
+            ("https://user:s3cr3t@login.example.com:8443/sso#s3cr3t", "login.example.com:8443/sso"),
+            ("https://login.example.com", "login.example.com"),
+            ("//login.example.com/sso", "login.example.com/sso"),
+            ("/elsewhere?s3cr3t", f"{HOST}/elsewhere"),
+            ("?s3cr3t", HOST),
             ("https://[s3cr3t", "an address that cannot be read"),
         ],
     )
     @pytest.mark.parametrize("status", [301, 302, 307, 308])
-    def test_one_is_never_followed_and_names_the_targets_host_alone(self, status: int, location: str, named: str) -> None:
+    def test_one_is_never_followed_and_names_host_and_path_alone(self, status: int, location: str, named: str) -> None:
         talk = Talk(answer(status, None, headers={"Location": location}))
 
         error = talk.failure()
@@ -161,8 +178,13 @@ class TestRedirects:
         assert "s3cr3t" not in repr([error.happened, *error.facts, error.because, error.way_out])
         assert len(talk.exchanger.sent) == 1
 
-    def test_one_without_a_target_is_no_different(self) -> None:
-        assert Talk(answer(304, None)).failure().happened == f"the API redirects to {HOST} (304)"
+    @pytest.mark.parametrize("headers", [{}, {"Location": ""}])
+    def test_one_without_a_target_leads_nowhere(self, headers: dict[str, str]) -> None:
+        error = Talk(answer(304, None, headers=headers, request_id="r-1")).failure()
+
+        assert isinstance(error, BadResponse)
+        assert error.happened == "the API answered 304 (not modified), a redirect to nowhere"
+        assert (error.because, error.way_out, error.request_id) == (BadResponse.cause, BadResponse.remedy, "r-1")
 
 
 class TestCertificates:
@@ -209,8 +231,43 @@ class TestTemporaryFailures:
         assert isinstance(error, Unavailable)
         assert error.happened == f"the API at {HOST} stayed unavailable"
         assert error.facts[0].startswith("No good answer came for 100 s. The last try: ")
-        assert "`outage-tolerance`" in error.way_out
         assert talk.times[-1] == 100
+
+    @pytest.mark.parametrize(
+        ("bad", "cause", "way_out"),
+        [
+            (REFUSED, "The host or port in `base-url` is mistyped", "Check `base-url` and the platform's status page"),
+            (RESET, "is down or overloaded", "`outage-tolerance`"),
+            (answer(503), "is down or overloaded", "`outage-tolerance`"),
+            (NetworkError("x", sent=False, proxied=True), "The proxy that the environment names", "NO_PROXY"),
+            (NetworkError("x", sent=True, proxied=True), "The proxy that the environment names", "NO_PROXY"),
+            (answer(429), "asks for fewer requests", "`poll-interval`"),
+            (answer(409), "has not finished the export's bundle", "`outage-tolerance`"),
+            (answer(200, None), "Something else than the API answers at `base-url`", "`base-url`"),
+            (answer(200, {"x": 1}), "Something else than the API answers at `base-url`", "`base-url`"),
+        ],
+        ids=["unreached", "network", "5xx", "proxy", "proxy-seen", "429", "409", "no-json", "no-contract"],
+    )
+    def test_cause_and_way_out_fit_the_kind_of_trouble(self, bad: Step, cause: str, way_out: str) -> None:
+        talk = Talk(bad, tolerance=100)
+
+        error = talk.failure(lambda: talk.read(worth_waiting=lambda status: float("inf") if status == 409 else 0.0))
+
+        assert isinstance(error, Unavailable)
+        assert cause in error.because
+        assert way_out in error.way_out
+
+    @pytest.mark.parametrize(("seconds", "told"), [(20.0, "140 s"), (1.0, "102 s"), (0.4, "101 s"), (0.0, "100 s")])
+    def test_an_outage_counts_from_the_beginning_of_the_first_try_that_failed(self, seconds: float, told: str) -> None:
+        talk = Talk(answer(502), tolerance=100, seconds=seconds, jitter=lambda _: 100)
+
+        assert talk.failure().facts[0].startswith(f"No good answer came for {told}. ")
+
+    @pytest.mark.parametrize(("tolerance", "told"), [(0.25, "250 ms"), (0.999, "999 ms"), (1, "1 s")])
+    def test_a_short_one_is_told_in_milliseconds(self, tolerance: float, told: str) -> None:
+        talk = Talk(answer(502), tolerance=tolerance)
+
+        assert talk.failure().facts[0].startswith(f"No good answer came for {told}. ")
 
     def test_pauses_grow_exponentially_up_to_a_bound(self) -> None:
         talk = Talk(answer(500), tolerance=100)
@@ -268,10 +325,19 @@ class TestTemporaryFailures:
     def test_further_statuses_are_temporary_while_the_call_says_so(self) -> None:
         talk = Talk(answer(404))
 
-        error = talk.failure(lambda: talk.read(temporary=lambda status: status == 404 and talk.clock.elapsed < 3))
+        error = talk.failure(lambda: talk.read(worth_waiting=lambda status: 5 - talk.clock.elapsed if status == 404 else 0.0))
 
         assert isinstance(error, NotFound)
-        assert talk.times == [0, 1, 3]
+        assert talk.times == [0, 1, 3, 5]
+        assert talk.ears.troubles == [("The API answered 404 (not found)", 5, 1)]
+
+    def test_neither_a_long_pause_nor_a_server_goes_beyond_what_such_a_status_is_worth(self) -> None:
+        talk = Talk(answer(404, headers={"Retry-After": "600"}), jitter=lambda _: 100)
+
+        talk.failure(lambda: talk.read(worth_waiting=lambda _: 30 - talk.clock.elapsed))
+
+        assert talk.times == [0, 30]
+        assert talk.ears.troubles == [("The API answered 404 (not found)", 30, 30)]
 
     def test_a_cancel_in_a_pause_ends_it(self) -> None:
         talk = Talk(answer(502))
@@ -294,10 +360,22 @@ class TestDeadline:
     def test_the_last_try_is_at_the_deadline(self) -> None:
         talk = Talk(answer(502))
 
-        error = talk.failure(lambda: talk.read(deadline=10))
+        talk.outage(deadline=10)
 
-        assert isinstance(error, Unavailable)
         assert talk.times == [0, 1, 3, 7, 10]
+
+    def test_what_kept_it_from_being_read_is_told(self) -> None:
+        talk = Talk(answer(502), answer(500, {"error": "disk full"}, request_id="r-9"))
+
+        outage = talk.outage(deadline=1)
+
+        assert outage.happened == f"the API at {HOST} stayed unavailable"
+        assert outage.facts == (
+            "No good answer came for 1 s. The last try: The API answered 500 (internal server error).",
+            f'The API at {HOST} said: "disk full"',
+        )
+        assert "down or overloaded" in outage.because
+        assert outage.request_id == "r-9"
 
     def test_the_last_try_decides(self) -> None:
         talk = Talk(answer(502), answer(502), GOOD)
@@ -307,10 +385,57 @@ class TestDeadline:
     def test_a_failure_at_the_deadline_is_not_followed_by_another_try(self) -> None:
         talk = Talk(answer(502))
 
-        talk.failure(lambda: talk.read(deadline=0))
+        talk.outage(deadline=0)
 
         assert talk.times == [0]
         assert talk.ears.troubles == []
+
+    @pytest.mark.parametrize("overdue", [0, -0.001, -5])
+    def test_a_certificate_that_is_not_trusted_is_no_matter_of_time(self, overdue: float) -> None:
+        talk = Talk(UntrustedError("self-signed certificate"))
+
+        error = talk.failure(lambda: talk.read(deadline=overdue))
+
+        assert isinstance(error, Unavailable)
+        assert "`ca-bundle`" in error.way_out
+
+    @pytest.mark.parametrize("refusal", [answer(401), answer(404), answer(301)])
+    def test_nor_is_a_refusal(self, refusal: Step) -> None:
+        talk = Talk(refusal)
+
+        assert not isinstance(talk.failure(lambda: talk.read(deadline=-1)), Unavailable)
+
+    @pytest.mark.parametrize("last", [GOOD, answer(502)], ids=["good", "bad"])
+    def test_a_try_that_straddles_it_is_followed_by_exactly_one(self, last: Step) -> None:
+        talk = Talk(answer(502), last, seconds=8)
+
+        if last is GOOD:
+            assert talk.read(deadline=5) == "running"
+        else:
+            talk.outage(deadline=5)
+
+        assert talk.times == [0, 8]
+        assert talk.clock.pauses == []
+        assert (talk.ears.troubles, talk.ears.recoveries) == ([], [])
+
+    def test_so_is_one_that_straddles_the_end_of_the_tolerance(self) -> None:
+        talk = Talk(answer(502), tolerance=5, seconds=4.5)
+
+        error = talk.failure()
+
+        assert isinstance(error, Unavailable)
+        assert talk.times == [0, 5.5, 10]
+
+    def test_a_cancel_keeps_the_last_one_from_beginning(self) -> None:
+        talk = Talk(answer(502), seconds=8)
+
+        def cancel() -> None:
+            raise Cancelled("cancelled")
+
+        talk.clock.on_sleep = cancel
+
+        assert isinstance(talk.failure(lambda: talk.read(deadline=5)), Cancelled)
+        assert talk.times == [0]
 
     def test_what_comes_first_of_tolerance_and_deadline_counts(self) -> None:
         talk = Talk(answer(502), tolerance=5)
@@ -321,11 +446,19 @@ class TestDeadline:
         assert talk.ears.troubles[0][1] == 5
 
     def test_a_try_is_bounded_by_the_time_that_is_left_but_not_to_nothing(self) -> None:
-        talk = Talk(answer(502), jitter=lambda _: 100)
+        talk = Talk(answer(502), jitter=lambda _: 39)
 
-        talk.failure(lambda: talk.read(deadline=40))
+        talk.outage(deadline=40)
 
-        assert [sent.bounds.total_seconds for sent in talk.exchanger.sent] == [40, LAST_TRY_SECONDS]
+        assert talk.times == [0, 39, 40]
+        assert [sent.bounds.total_seconds for sent in talk.exchanger.sent] == [40, SHORTEST_TRY_SECONDS, LAST_TRY_SECONDS]
+
+    def test_the_end_of_the_tolerance_bounds_it_too(self) -> None:
+        talk = Talk(answer(502), tolerance=40, jitter=lambda _: 39)
+
+        talk.failure()
+
+        assert [sent.bounds.total_seconds for sent in talk.exchanger.sent] == [60, SHORTEST_TRY_SECONDS, LAST_TRY_SECONDS]
 
     def test_without_a_deadline_the_calls_own_bounds_hold(self) -> None:
         talk = Talk(GOOD)
@@ -376,6 +509,19 @@ class TestStartRequest:
 
         assert isinstance(talk.failure(talk.start), Unavailable)
 
+    def test_every_try_has_a_connection_of_its_own(self) -> None:
+        talk = Talk(REFUSED, answer(429), GOOD)
+
+        talk.start()
+
+        assert [sent.fresh for sent in talk.exchanger.sent] == [True, True, True]
+
+    def test_one_on_a_connection_that_was_closed_is_not_sent_again_all_the_same(self) -> None:
+        talk = Talk(NetworkError("x", sent=True, stale=True))
+
+        assert isinstance(talk.failure(talk.start), StartUnconfirmed)
+        assert len(talk.exchanger.sent) == 1
+
     @pytest.mark.parametrize("body", [None, [], {"x": 1}])
     def test_a_2xx_that_cannot_be_used_is_a_bad_response_and_may_have_started_it(self, body: object) -> None:
         talk = Talk(answer(200, body, headers={"Content-Type": "text/html; charset=utf-8"}, request_id="r-1"))
@@ -392,6 +538,49 @@ class TestStartRequest:
         talk = Talk(answer(403))
 
         assert isinstance(talk.failure(talk.start), Forbidden)
+
+
+STALE = NetworkError(f"The connection to {HOST} broke off before the answer was whole", sent=True, stale=True)
+
+
+class TestKeptConnections:
+    def test_a_call_uses_what_was_kept(self) -> None:
+        talk = Talk(GOOD)
+
+        talk.read()
+
+        assert not talk.exchanger.sent[0].fresh
+
+    def test_one_that_the_server_had_closed_is_nobodys_trouble(self) -> None:
+        talk = Talk(STALE, GOOD)
+
+        assert talk.read() == "running"
+        assert [sent.fresh for sent in talk.exchanger.sent] == [False, True]
+        assert (talk.clock.pauses, talk.ears.troubles, talk.ears.recoveries) == ([], [], [])
+
+    def test_each_exchange_is_told_all_the_same(self) -> None:
+        talk = Talk(STALE, GOOD)
+
+        talk.read()
+
+        assert [outcome for _, _, outcome, _ in talk.ears.exchanges] == [STALE.what, "200"]
+
+    def test_what_fails_on_a_fresh_one_is_trouble(self) -> None:
+        talk = Talk(STALE, RESET, GOOD)
+
+        assert talk.read() == "running"
+        assert talk.ears.troubles == [(RESET.what, 300, 1)]
+
+    def test_a_server_that_closes_every_one_does_not_keep_it_busy(self) -> None:
+        talk = Talk(STALE, tolerance=3)
+
+        assert isinstance(talk.failure(), Unavailable)
+        assert talk.times == [0, 0, 1, 1, 3, 3]
+
+    def test_a_cancel_in_between_ends_it(self) -> None:
+        talk = Talk(STALE, Cancelled("cancelled"))
+
+        assert isinstance(talk.failure(), Cancelled)
 
 
 class TestFinalContract:
@@ -437,7 +626,7 @@ class TestRetryAfter:
     def test_it_is_never_obeyed_past_the_deadline(self, asked: str) -> None:
         talk = Talk(answer(503, headers={"Retry-After": asked}))
 
-        talk.failure(lambda: talk.read(deadline=60))
+        talk.outage(deadline=60)
 
         assert talk.times == [0, 60]
 
@@ -491,10 +680,13 @@ class TestAnyOutage:
     ) -> None:
         talk = Talk(*script, answer(502), tolerance=tolerance, seconds=seconds, jitter=lambda ceiling: ceiling * jitter)
 
-        talk.failure(lambda: talk.read(deadline=deadline))
+        with pytest.raises((DeadlinePassed, Unavailable)):
+            talk.read(deadline=deadline)
 
         end = min(deadline, seconds + tolerance)
-        assert talk.times[-1] <= max(end, 0) + seconds + 1e-6
+        assert talk.times[-1] <= end + seconds + 1e-6
+        assert talk.times[-1] >= end - 1e-6
+        assert len([at for at in talk.times if at > end + 1e-6]) <= 1
         assert talk.clock.elapsed >= end - 1e-6
         assert all(pause <= max(LONGEST_PAUSE_SECONDS + 1, 77) for pause in talk.clock.pauses)
         assert len(talk.ears.troubles) <= 1

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from docs_platform_action.clock import DeadlinePassed
 from docs_platform_action.errors import NotFound, Unavailable
 from docs_platform_action.model import ExportJob
-from docs_platform_action.waiting import PATIENCE, DeadlinePassed, Reading, growing_pauses, wait_for_end
+from docs_platform_action.waiting import PATIENCE, Reading, growing_pauses, wait_for_end
 from tests.unit.fakes import FakeClock
 
 
@@ -134,28 +135,21 @@ class TestWaitForEnd:
 
         assert platform.wait().status == "completed"
 
-    def test_an_outage_before_the_deadline_ends_the_wait(self) -> None:
-        platform = Platform(lambda _: "running")
-        failing = self._failing(platform, Unavailable("it broke"), after=3)
-
-        with pytest.raises(Unavailable, match="it broke"):
-            failing.wait(10)
-
-    def test_an_outage_at_the_deadline_is_a_job_that_has_not_ended_in_time(self) -> None:
-        platform = Platform(lambda _: "running")
-        failing = self._failing(platform, Unavailable("it broke"), after=10)
-
+    def test_a_job_that_was_read_to_the_end_met_no_outage(self) -> None:
         with pytest.raises(DeadlinePassed) as caught:
+            Platform(lambda _: "running").wait(10)
+
+        assert caught.value.outage is None
+
+    @pytest.mark.parametrize("after", [0, 3, 10])
+    @pytest.mark.parametrize("error", [Unavailable("it broke"), NotFound("it is gone"), DeadlinePassed(Unavailable("it broke"))])
+    def test_a_failed_reading_ends_the_wait_as_what_it_is(self, error: Exception, after: float) -> None:
+        failing = self._failing(Platform(lambda _: "running"), error, after=after)
+
+        with pytest.raises(type(error)) as caught:
             failing.wait(10)
 
-        assert isinstance(caught.value.__cause__, Unavailable)
-
-    def test_any_other_failure_of_the_last_reading_stays_what_it_is(self) -> None:
-        platform = Platform(lambda _: "running")
-        failing = self._failing(platform, NotFound("it is gone"), after=10)
-
-        with pytest.raises(NotFound):
-            failing.wait(10)
+        assert caught.value is error
 
     @staticmethod
     def _failing(platform: Platform, error: Exception, *, after: float) -> Platform:

@@ -4,13 +4,17 @@ import pytest
 
 from docs_platform_action.errors import (
     ActionError,
+    BadResponse,
     Cancelled,
+    Forbidden,
+    InternalError,
     InvalidInput,
     JobFailed,
     NotFound,
     Rejected,
     TimedOut,
     Unauthorized,
+    Unavailable,
 )
 from docs_platform_action.model import AgentJob
 from docs_platform_action.record import JobRecord
@@ -50,12 +54,12 @@ def test_a_mistake_in_the_inputs_names_no_job() -> None:
     ]
 
 
-@pytest.mark.parametrize("error", [TimedOut("slow"), Cancelled("cancelled"), Unauthorized("no")])
+@pytest.mark.parametrize("error", [TimedOut("slow"), Cancelled("cancelled"), Unauthorized("no"), Rejected("no")])
 def test_a_job_that_goes_on_can_be_collected(error: ActionError) -> None:
     assert "`job-id: se_1`" in "\n".join(failure_lines(record(), error))
 
 
-@pytest.mark.parametrize("error", [JobFailed("it broke"), NotFound("gone"), Rejected("no")])
+@pytest.mark.parametrize("error", [JobFailed("it broke"), NotFound("gone")])
 def test_one_that_does_not_can_not(error: ActionError) -> None:
     assert "`job-id: se_1`" not in "\n".join(failure_lines(record(), error))
 
@@ -66,17 +70,32 @@ def test_a_job_that_this_run_never_saw_is_not_promised() -> None:
     assert not any("goes on" in line for line in lines)
 
 
-def test_an_agent_job_that_has_ended_does_not_go_on() -> None:
-    lines = failure_lines(record(mode="agent", project_id="p", agent_job=AgentJob(status="completed")), Cancelled("cancelled"))
+@pytest.mark.parametrize("error", [Cancelled("cancelled"), Rejected("no"), InternalError("it broke")])
+def test_an_agent_job_that_has_ended_does_not_go_on(error: ActionError) -> None:
+    ended = record(mode="agent", project_id="p", status="completed", agent_job=AgentJob(status="completed"))
 
-    assert not any("goes on" in line for line in lines)
+    lines = failure_lines(ended, error)
+
+    assert "`job-id" not in "\n".join(lines)
 
 
 def test_without_a_job_there_is_nothing_to_collect() -> None:
     assert not any("goes on" in line for line in failure_lines(record(job_id=None), TimedOut("slow")))
 
 
-def test_a_completed_export_needs_its_link_alone() -> None:
-    lines = failure_lines(record(status="completed"), Cancelled("cancelled"))
+@pytest.mark.parametrize(
+    "error",
+    [
+        Cancelled("cancelled"),
+        Rejected("no"),
+        BadResponse("no link"),
+        Unavailable("down"),
+        Forbidden("no"),
+        InternalError("it broke"),
+    ],
+)
+@pytest.mark.parametrize("started", [True, False])
+def test_a_completed_export_needs_its_link_alone(error: ActionError, started: bool) -> None:
+    lines = failure_lines(record(status="completed", started=started), error)
 
     assert "Job se_1 is completed; a run with `job-id: se_1` makes its bundle link without exporting again." in lines
