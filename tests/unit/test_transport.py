@@ -164,6 +164,7 @@ class TestRedirects:
             ("//login.example.com/sso", "login.example.com/sso"),
             ("/elsewhere?s3cr3t", f"{HOST}/elsewhere"),
             ("?s3cr3t", HOST),
+            ("elsewhere", HOST),
             ("https://[s3cr3t", "an address that cannot be read"),
         ],
     )

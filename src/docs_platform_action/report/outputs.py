@@ -40,11 +40,11 @@ class Outputs:
         with self._lock:
             if self._closed or self._written.get(name) == text:
                 return
-            self._written[name] = text
             if self._file is None:
                 self._console.output(name, text)
-                return
-            self._append(self._file, f"{prepare_key_value_message(name, text)}\n".encode())
+            else:
+                self._append(self._file, f"{prepare_key_value_message(name, text)}\n".encode())
+            self._written[name] = text
 
     def _append(self, file: Path, record: bytes) -> None:
         """Add a whole record or nothing: half of one would cost the runner all outputs."""

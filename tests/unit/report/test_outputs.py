@@ -1,6 +1,10 @@
 """Outputs reach the runner's file as they are, once, and early."""
 
+import contextlib
+import os
 import re
+import resource
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -15,6 +19,17 @@ from tests.unit.report.test_console import Log
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "output"
+
+
+@contextlib.contextmanager
+def files_of_at_most(size: int) -> Generator[None]:
+    """Let no file grow beyond this, as on a disk that is full: what fits of a write is written."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def read_outputs(text: str) -> list[tuple[str, str]]:
@@ -132,6 +147,64 @@ class TestFile:
         assert caught.value.happened == "the step's output file cannot be written"
         assert "GITHUB_OUTPUT" in caught.value.facts[0]
         assert caught.value.way_out == "Mend the runner and run the job again."
+
+    def test_a_record_that_does_not_fit_leaves_no_half_of_it(self, file: Path) -> None:
+        file.write_text("a=b\n")
+        outputs = Outputs(file, Log().console)
+
+        with files_of_at_most(20), pytest.raises(InternalError) as caught:
+            outputs.write("jobId", "se_1")
+
+        assert caught.value.facts == ("The file that GITHUB_OUTPUT names: File too large.",)
+        assert file.read_text() == "a=b\n"
+
+    def test_a_file_that_is_full_already_stays_as_it_is(self, file: Path) -> None:
+        file.write_text("a=b\n")
+
+        with files_of_at_most(4), pytest.raises(InternalError):
+            Outputs(file, Log().console).write("jobId", "se_1")
+
+        assert file.read_text() == "a=b\n"
+
+    def test_what_could_not_be_written_is_written_once_it_can(self, file: Path) -> None:
+        outputs = Outputs(file, Log().console)
+        with files_of_at_most(10), pytest.raises(InternalError):
+            outputs.write("jobId", "se_1")
+
+        outputs.write("jobId", "se_1")
+
+        assert read_outputs(file.read_text()) == [("jobId", "se_1")]
+
+
+class TestCheck:
+    def test_a_file_that_can_be_written_is_left_as_it_is(self, file: Path) -> None:
+        file.write_text("a=b\n")
+
+        Outputs(file, Log().console).check()
+
+        assert file.read_text() == "a=b\n"
+
+    @pytest.mark.parametrize("kind", ["folder", "no folder"])
+    def test_one_that_cannot_is_a_failure(self, tmp_path: Path, kind: str) -> None:
+        file = tmp_path if kind == "folder" else tmp_path / "missing" / "output"
+
+        with pytest.raises(InternalError, match="output file cannot be written"):
+            Outputs(file, Log().console).check()
+
+    def test_without_a_file_there_is_nothing_to_check(self) -> None:
+        Outputs(None, Log().console).check()
+
+
+def test_a_pipe_will_do_for_a_file() -> None:
+    reading, writing = os.pipe()
+    outputs = Outputs(Path(f"/dev/fd/{writing}"), Log().console)
+
+    outputs.check()
+    outputs.write("jobId", "se_1")
+
+    os.close(writing)
+    with open(reading, encoding="utf-8") as pipe:  # noqa: PTH123  # a descriptor
+        assert read_outputs(pipe.read()) == [("jobId", "se_1")]
 
 
 class TestNoFile:
