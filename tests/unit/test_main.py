@@ -242,6 +242,13 @@ class TestInvalidInputs:
         assert ended.outputs["failureReason"] == "invalid-input"
         assert ADMIN_KEY not in json.dumps(ended.outputs)
 
+    def test_a_key_of_bytes_that_are_no_utf_8_is_refused_like_any_other(self, run: Runner) -> None:
+        ended = run({**EXPORT, "admin-key": "first\udcffpart"})
+
+        assert (ended.exit_code, ended.outputs["failureReason"]) == (1, "invalid-input")
+        assert "`admin-key`" in ended.errors[0]
+        assert "part" not in ended.errors[0]
+
     def test_an_unknown_mode_is_known_to_no_result(self, run: Runner) -> None:
         assert run({**EXPORT, "mode": "import"}).result["mode"] is None
 

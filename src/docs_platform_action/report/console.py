@@ -42,7 +42,7 @@ class Console:
         if self._in_workflow:
             self._write(str(Command("add-mask", {}, secret)))
         # every line, as the runner does it; longest first, for one may hold another
-        forms = {secret, quote(secret, safe=""), *filter(None, secret.splitlines())}
+        forms = {secret, quote(secret, safe="", errors="replace"), *filter(None, secret.splitlines())}
         self._secrets = sorted({*self._secrets, *forms}, key=len, reverse=True)
 
     def hide(self, text: str) -> str:

@@ -77,6 +77,22 @@ class TestMask:
 
         assert log.text == "*** ***\n"
 
+    def test_it_is_hidden_as_it_stands_in_an_address_too(self) -> None:
+        log = Log(in_workflow=False)
+        log.console.mask("a+b/c=d&e")
+
+        log.console.line("redirected to /login?key=a%2Bb%2Fc%3Dd%26e")
+
+        assert log.text == "redirected to /login?key=***\n"
+
+    def test_one_that_no_address_can_hold_is_hidden_as_it_is(self) -> None:
+        log = Log(in_workflow=False)
+        log.console.mask("first\udcffpart")
+
+        log.console.output("message", "found first\udcffpart")
+
+        assert log.text == "message=found ***\n"
+
     @pytest.mark.parametrize("in_workflow", [True, False])
     def test_it_is_hidden_in_whatever_is_written(self, in_workflow: bool) -> None:
         log = Log(in_workflow=in_workflow, debugging=True)
