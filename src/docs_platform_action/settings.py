@@ -247,7 +247,7 @@ class _Reader:
 
 
 def _raw(environ: Mapping[str, str], name: str) -> str:
-    return environ.get(f"INPUT_{name.upper()}", "").strip("\ufeff").strip()
+    return environ.get(f"INPUT_{name.upper()}", "").strip().strip("\ufeff").strip()
 
 
 def _mode(value: str) -> str:

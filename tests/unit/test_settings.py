@@ -97,6 +97,13 @@ class TestDefaults:
 
         assert plan(padded) == plan(AGENT)
 
+    @pytest.mark.parametrize("text", ["\ufeffdocs.example.com", " \ufeff docs.example.com\ufeff\n", "\ufeff\n docs.example.com"])
+    def test_a_byte_order_mark_is_trimmed_too(self, text: str) -> None:
+        assert export(domain=text).domain == "docs.example.com"
+
+    def test_a_key_is_masked_without_it(self) -> None:
+        assert read_key(environ({"admin-key": f" \ufeff{ADMIN_KEY}\n"})) == ADMIN_KEY
+
     def test_the_mode_is_export_unless_said_otherwise(self) -> None:
         assert read_mode({}) == "export"
         assert read_mode({"INPUT_MODE": " agent "}) == "agent"
