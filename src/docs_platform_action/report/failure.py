@@ -1,6 +1,6 @@
 """The facts of a failure, one a line: the same in the annotation, the log and the summary."""
 
-from ..errors import ActionError, InvalidInput
+from ..errors import ActionError, InvalidInput, NotFound
 from ..model import ExportJob
 from ..record import JobRecord
 from ..settings import EXPORT
@@ -17,7 +17,7 @@ def failure_lines(record: JobRecord, error: ActionError) -> list[str]:
 def how_to_collect(record: JobRecord, error: ActionError) -> str:
     """Tell how a later run can pick up a job that goes on, or has completed, without this one."""
     attach = f"`job-id: {record.job_id}`"
-    if record.job_id is None or isinstance(error, InvalidInput):
+    if record.job_id is None or isinstance(error, InvalidInput | NotFound):
         return ""
     if record.mode == EXPORT and record.status == ExportJob.COMPLETED:
         return f"Job {record.job_id} is completed; a run with {attach} makes its bundle link without exporting again."

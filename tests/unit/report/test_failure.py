@@ -70,6 +70,12 @@ def test_a_job_that_this_run_never_saw_is_not_promised() -> None:
     assert not any("goes on" in line for line in lines)
 
 
+def test_one_that_the_platform_does_not_know_any_more_makes_no_link() -> None:
+    lines = failure_lines(record(status="completed"), NotFound("the platform does not know the job se_1 (404)"))
+
+    assert not any("makes its bundle link" in line for line in lines)
+
+
 @pytest.mark.parametrize("error", [Cancelled("cancelled"), Rejected("no"), InternalError("it broke")])
 def test_an_agent_job_that_has_ended_does_not_go_on(error: ActionError) -> None:
     ended = record(mode="agent", project_id="p", status="completed", agent_job=AgentJob(status="completed"))
