@@ -202,7 +202,7 @@ class Exchanger:
             return NetworkError(f"The API's answer took longer than {bounds.total_seconds:.3g} s", sent=guard.connected)
         if select_proxy(self._base_url, self._proxies) is not None and (fault := _proxy_fault(causes, self.host)):
             return NetworkError(fault, sent=guard.connected, proxied=True)
-        gone = any(isinstance(cause, http.client.RemoteDisconnected | ConnectionError) for cause in causes)
+        gone = any(isinstance(cause, ConnectionError | ssl.SSLEOFError | ssl.SSLZeroReturnError) for cause in causes)
         what = _describe(causes, self.host, connected=guard.connected)
         return NetworkError(what, sent=guard.connected, stale=guard.reused and gone)
 

@@ -16,6 +16,7 @@ from urllib3.exceptions import NameResolutionError, ProtocolError
 from docs_platform_action import __version__
 from docs_platform_action.errors import Cancelled
 from docs_platform_action.exchange import LARGEST_ANSWER_BYTES, Answer, Bounds, Exchanger, NetworkError, UntrustedError
+from docs_platform_action.model import ExportJob, read_export_job
 from tests.keys import ADMIN_KEY
 from tests.unit.fakes import BASE_URL, HOST, FakeAdapter
 
@@ -101,6 +102,16 @@ class TestAnswer:
     def test_what_is_no_json_is_none(self, content: bytes) -> None:
         assert exchange(FakeAdapter(200, content)).body is None
 
+    @pytest.mark.parametrize("digits", [b"9" * 5000, b"-" + b"9" * 5000, b"9" * 401])
+    def test_a_number_that_nobody_can_count_does_not_spoil_it(self, digits: bytes) -> None:
+        body = exchange(FakeAdapter(200, b'{"status": "running", "pageCount": ' + digits + b"}")).body
+
+        assert isinstance(body, dict)
+        assert read_export_job(body) == ExportJob(status="running")
+
+    def test_any_other_is_what_it_is(self) -> None:
+        assert exchange(FakeAdapter(200, b"[-7, 0, 412]")).body == [-7, 0, 412]
+
     @pytest.mark.parametrize("depth", [100, 300, 600, 900, 950, 990, 1010])
     def test_json_of_any_depth_is_read_or_none(self, depth: int) -> None:
         body = exchange(FakeAdapter(200, b"[" * depth + b"]" * depth)).body
@@ -178,6 +189,59 @@ def untrusted() -> Exception:
     return requests.exceptions.SSLError(cause)
 
 
+class TestFresh:
+    def test_connections_that_were_kept_are_let_go_before_the_request(self) -> None:
+        adapter = FakeAdapter()
+        closed_before: list[int] = []
+        adapter.before = lambda _request: closed_before.append(adapter.closed)
+
+        exchanger(adapter).exchange("POST", "/x", None, Bounds(), fresh=True)
+
+        assert closed_before == [1]
+
+    def test_otherwise_they_stay(self) -> None:
+        adapter = FakeAdapter()
+
+        exchange(adapter)
+
+        assert adapter.closed == 0
+
+
+GONE = [
+    ConnectionResetError(),
+    BrokenPipeError(),
+    http.client.RemoteDisconnected(),
+    ssl.SSLEOFError(),
+    ssl.SSLZeroReturnError(),
+]
+
+
+class TestStale:
+    @staticmethod
+    def fault(error: Exception, *, reused: bool) -> NetworkError:
+        adapter = FakeAdapter(error=requests.ConnectionError(ProtocolError("Connection aborted.", error)))
+
+        def connect(request: Any) -> None:
+            request.guard.connected, request.guard.reused = True, reused
+
+        adapter.before = connect
+        with pytest.raises(NetworkError) as caught:
+            exchange(adapter)
+        return caught.value
+
+    @pytest.mark.parametrize("error", GONE, ids=lambda error: type(error).__name__)
+    def test_a_kept_connection_that_was_closed_is_told_apart(self, error: Exception) -> None:
+        assert self.fault(error, reused=True).stale
+
+    @pytest.mark.parametrize("error", GONE, ids=lambda error: type(error).__name__)
+    def test_a_new_one_that_breaks_is_none(self, error: Exception) -> None:
+        assert not self.fault(error, reused=False).stale
+
+    @pytest.mark.parametrize("error", [TimeoutError(), http.client.BadStatusLine("x"), http.client.IncompleteRead(b"")])
+    def test_a_kept_one_with_another_fault_is_none(self, error: Exception) -> None:
+        assert not self.fault(error, reused=True).stale
+
+
 class TestFaults:
     @pytest.mark.parametrize(
         ("error", "what"),
@@ -193,6 +257,14 @@ class TestFaults:
             (requests.exceptions.ProxyError(), f"The proxy did not let the request through to {HOST}"),
             (requests.exceptions.InvalidProxyURL(), "The proxy address in the environment cannot be used"),
             (requests.exceptions.SSLError(ssl.SSLError("wrong version")), f"The TLS connection to {HOST} failed"),
+            (
+                requests.exceptions.ProxyError(ProtocolError("x", ConnectionRefusedError())),
+                "The proxy refused the connection",
+            ),
+            (
+                requests.exceptions.ProxyError(NameResolutionError("proxy", None, socket.gaierror(-2, "unknown"))),  # type: ignore[arg-type]
+                "The name of the proxy could not be resolved",
+            ),
             (http.client.BadStatusLine("x"), f"No connection to {HOST} could be made"),
             (ValueError(ADMIN_KEY), f"No connection to {HOST} could be made"),
         ],
@@ -204,6 +276,31 @@ class TestFaults:
 
         assert caught.value.what == what
         assert not caught.value.sent
+        assert caught.value.proxied is ("roxy" in what)
+
+    def test_without_a_proxy_none_is_to_blame(self) -> None:
+        direct = Exchanger(
+            adapter=FakeAdapter(error=requests.exceptions.ProxyError(ConnectionRefusedError())),
+            base_url=BASE_URL,
+            key=ADMIN_KEY,
+            proxies={},
+        )
+
+        with pytest.raises(NetworkError) as caught:
+            direct.exchange("GET", "/x", None, Bounds())
+
+        assert (caught.value.what, caught.value.proxied) == (f"{HOST} refused the connection", False)
+
+    @pytest.mark.parametrize("error", [http.client.BadStatusLine("x"), http.client.LineTooLong("header line"), ValueError("x")])
+    def test_an_answer_that_is_no_http_says_so(self, error: Exception) -> None:
+        adapter = FakeAdapter(error=error)
+        adapter.before = lambda request: setattr(request.guard, "connected", True)
+
+        with pytest.raises(NetworkError) as caught:
+            exchange(adapter)
+
+        assert caught.value.what == f"What {HOST} answered is no HTTP that can be read"
+        assert caught.value.sent
 
     def test_it_tells_when_the_server_may_have_seen_the_request(self) -> None:
         adapter = FakeAdapter(error=requests.ConnectionError(ProtocolError("Connection aborted.", ConnectionResetError())))
