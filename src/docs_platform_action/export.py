@@ -85,7 +85,9 @@ def _wait(
     except DeadlinePassed as error:
         raise still_going(record, settings.waiting.timeout_seconds, error.outage) from error
     except NotFound as error:
-        raise _lost(record, error) if record.started else error from error
+        if not record.started:
+            raise
+        raise _lost(record, error) from error
     if job.status == ExportJob.FAILED:
         raise JobFailed(
             "the export failed at the platform",
@@ -120,4 +122,5 @@ def still_going(record: JobRecord, timeout_seconds: float, outage: Unavailable |
         facts=(seen, *trouble),
         cause="The job takes longer than `timeout` allows." if outage is None else outage.because,
         remedy="Give it longer with `timeout`, or collect it in a later run.",
+        request_id=None if outage is None else outage.request_id,
     )

@@ -8,7 +8,16 @@ import pytest
 
 from docs_platform_action.admin_api import AdminApi
 from docs_platform_action.clock import DeadlinePassed
-from docs_platform_action.errors import ActionError, BadResponse, Cancelled, JobFailed, StartUnconfirmed, TimedOut, Unavailable
+from docs_platform_action.errors import (
+    ActionError,
+    BadResponse,
+    Cancelled,
+    JobFailed,
+    NotFound,
+    StartUnconfirmed,
+    TimedOut,
+    Unavailable,
+)
 from docs_platform_action.export import KNOWN_STATUSES, export_site, still_going
 from docs_platform_action.model import Bundle, ExportJob, StartedExport
 from docs_platform_action.record import JobRecord
@@ -253,6 +262,25 @@ class TestEnds:
         assert (run.record.status, run.record.progress, run.record.page_count) == ("running", 12, 48)
 
 
+class TestLost:
+    GONE = NotFound("the platform does not know the job se_1 (404)", facts=("It said no.",), request_id="r-1")
+
+    def test_a_job_that_this_run_started_and_nobody_knows_says_so(self) -> None:
+        error = Run(FakeApi(self.GONE)).failure()
+
+        assert isinstance(error, NotFound)
+        assert error.happened == "the platform no longer knows the job that it started as se_1 (404)"
+        assert error.because == "It was removed, or the platform lost it."
+        assert "collect it with `job-id: se_1`" in error.way_out
+        assert (error.facts, error.request_id) == (("It said no.",), "r-1")
+
+    def test_one_that_it_attached_to_was_never_known(self) -> None:
+        error = Run(FakeApi(self.GONE), job_id="se_1").failure()
+
+        assert error is self.GONE
+        assert error.__cause__ is None
+
+
 class TestStillGoing:
     @pytest.mark.parametrize(
         ("record", "fact"),
@@ -278,6 +306,23 @@ class TestStillGoing:
             "It was last seen as 'running'.",
             f"At the end the API at {HOST} stayed unavailable.",
             "No good answer came for 60 s.",
+        )
+
+    def test_it_passes_on_the_cause_and_the_request_id_of_the_outage(self) -> None:
+        outage = Unavailable("x", cause="The moon.", request_id="r-1")
+
+        error = still_going(JobRecord(mode="export"), 60, outage)
+
+        assert (error.because, error.request_id) == ("The moon.", "r-1")
+
+    def test_without_an_outage_the_time_was_too_short(self) -> None:
+        assert still_going(JobRecord(mode="export", status="running"), 60, None).because == (
+            "The job takes longer than `timeout` allows."
+        )
+
+    def test_a_percentage_is_never_rounded_up(self) -> None:
+        assert still_going(JobRecord(mode="export", status="running", progress=99.9), 60, None).facts == (
+            "It was last seen at 99 %.",
         )
 
     def test_a_wait_that_ends_in_an_outage_tells_of_both(self) -> None:
