@@ -115,7 +115,7 @@ class Transport:
             logger=None,
         )
         def attempt() -> T:
-            return self._judge(call, self._try_once(call, outage))
+            return self._try_once(call, outage)
 
         try:
             result: T = attempt()
@@ -140,29 +140,40 @@ class Transport:
                 self._listener.trouble(error.what, budget_seconds=left, pause_seconds=pause)
             error = yield pause
 
-    def _try_once(self, call: Call[T], outage: "_Outage") -> Answer:
+    def _try_once(self, call: Call[T], outage: "_Outage") -> T:
         left = outage.begin_try()
         bounds = call.bounds.within(LAST_TRY_SECONDS if outage.last_try else max(SHORTEST_TRY_SECONDS, left))
         in_doubt = not call.repeatable
         call.on_doubt(in_doubt)
         try:
-            try:
-                answer = self._exchange(call, bounds, fresh=not call.repeatable)
-            except NetworkError as error:
-                if not (error.stale and call.repeatable):
-                    raise
-                answer = self._exchange(call, bounds, fresh=True)  # nobody's trouble: the server had put the connection away
+            answer = self._take_answer(call, bounds)
+            in_doubt = in_doubt and 200 <= answer.status < 300  # until it is read; what else is final was not processed
+            result = self._judge(call, answer)
             in_doubt = False
-        except NetworkError as error:
-            in_doubt = in_doubt and error.sent
-            advice = _PROXY if error.proxied else _NETWORK if error.sent else _UNREACHED
-            raise _TemporaryError(error.what, sent=error.sent, advice=advice) from error
+        except _TemporaryError as error:
+            in_doubt = error.sent and not call.repeatable
+            raise
         except UntrustedError as error:
             in_doubt = False
             raise self._untrusted(error) from error
         finally:
             call.on_doubt(in_doubt)
-        return answer
+        return result
+
+    def _take_answer(self, call: Call[T], bounds: Bounds) -> Answer:
+        began = self._clock.monotonic()
+        try:
+            try:
+                return self._exchange(call, bounds, fresh=not call.repeatable)
+            except NetworkError as error:
+                if not (error.stale and call.repeatable):
+                    raise
+            # nobody's trouble: the server had put the connection away
+            left = bounds.total_seconds - (self._clock.monotonic() - began)
+            return self._exchange(call, bounds.within(max(SHORTEST_TRY_SECONDS, left)), fresh=True)
+        except NetworkError as error:
+            advice = _PROXY if error.proxied else _NETWORK if error.sent else _UNREACHED
+            raise _TemporaryError(error.what, sent=error.sent, advice=advice) from error
 
     def _exchange(self, call: Call[T], bounds: Bounds, *, fresh: bool) -> Answer:
         began = self._clock.monotonic()

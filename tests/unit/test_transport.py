@@ -22,7 +22,7 @@ from docs_platform_action.errors import (
     Unauthorized,
     Unavailable,
 )
-from docs_platform_action.exchange import Bounds, NetworkError, UntrustedError
+from docs_platform_action.exchange import Answer, Bounds, NetworkError, UntrustedError
 from docs_platform_action.transport import (
     LAST_TRY_SECONDS,
     LONGEST_PAUSE_SECONDS,
@@ -74,8 +74,8 @@ class Talk:
         at = None if deadline is None else self.clock.monotonic() + deadline
         return self.transport.send(call(**changes), deadline=at)
 
-    def start(self) -> str:
-        return self.read(method="POST", path="/v1/static-export/jobs", body={"domain": "d"}, repeatable=False)
+    def start(self, **changes: Any) -> str:
+        return self.read(method="POST", path="/v1/static-export/jobs", body={"domain": "d"}, repeatable=False, **changes)
 
     def failure(self, act: Callable[[], str] | None = None) -> ActionError:
         with pytest.raises(ActionError) as caught:
@@ -517,6 +517,57 @@ class TestStartRequest:
 
         assert [sent.fresh for sent in talk.exchanger.sent] == [True, True, True]
 
+    @pytest.mark.parametrize(
+        ("bad", "doubts"),
+        [
+            (REFUSED, [True, False]),
+            (answer(429), [True, False]),
+            (answer(503, headers={"Retry-After": "2"}), [True, False]),
+            (answer(403), [True, False]),
+            (UntrustedError("self-signed certificate"), [True, False]),
+            (RESET, [True]),
+            (answer(502), [True]),
+            (answer(408), [True]),
+            (answer(200, {"x": 1}), [True]),
+            (answer(200, None), [True]),
+            (Cancelled("cancelled"), [True]),
+        ],
+        ids=["refused", "429", "503-later", "403", "untrusted", "reset", "502", "408", "no-job", "no-json", "cancelled"],
+    )
+    def test_it_is_in_doubt_from_the_moment_it_is_sent_until_it_certainly_was_not_processed(
+        self, bad: Step, doubts: list[bool]
+    ) -> None:
+        talk = Talk(bad, tolerance=0.001)
+        heard: list[bool] = []
+
+        def cancel() -> None:
+            raise Cancelled("cancelled")
+
+        talk.clock.on_sleep = cancel
+        talk.failure(lambda: talk.start(on_doubt=heard.append))
+
+        assert [doubt for doubt, before in zip(heard, [None, *heard], strict=False) if doubt is not before] == doubts
+
+    def test_it_is_in_doubt_while_it_is_under_way(self) -> None:
+        heard: list[bool] = []
+        seen: list[list[bool]] = []
+
+        def look() -> Answer:
+            seen.append([*heard])
+            return GOOD
+
+        Talk(look).start(on_doubt=heard.append)
+
+        assert seen == [[True]]
+        assert heard[-1] is False
+
+    def test_a_call_that_may_be_repeated_is_never_in_doubt(self) -> None:
+        heard: list[bool] = []
+
+        Talk(RESET, GOOD).read(on_doubt=heard.append)
+
+        assert True not in heard
+
     def test_one_on_a_connection_that_was_closed_is_not_sent_again_all_the_same(self) -> None:
         talk = Talk(NetworkError("x", sent=True, stale=True))
 
@@ -577,6 +628,20 @@ class TestKeptConnections:
 
         assert isinstance(talk.failure(), Unavailable)
         assert talk.times == [0, 0, 1, 1, 3, 3]
+
+    def test_both_tries_together_take_no_longer_than_one_may(self) -> None:
+        talk = Talk(STALE, GOOD, seconds=25)
+
+        talk.read(deadline=40)
+
+        assert [sent.bounds.total_seconds for sent in talk.exchanger.sent] == [40, 15]
+
+    def test_the_second_gets_a_moment_at_least(self) -> None:
+        talk = Talk(STALE, GOOD, seconds=59.5)
+
+        talk.read()
+
+        assert [sent.bounds.total_seconds for sent in talk.exchanger.sent] == [60, SHORTEST_TRY_SECONDS]
 
     def test_a_cancel_in_between_ends_it(self) -> None:
         talk = Talk(STALE, Cancelled("cancelled"))
