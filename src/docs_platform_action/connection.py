@@ -155,8 +155,8 @@ class _FinalResponse(http.client.HTTPResponse):
     """A final answer with a whole head.
 
     http.client takes the end of the stream for the blank line after the headers, and so half an answer for a whole one without
-    a body. And it takes any interim answer but 100 for the final one, which then waits on the connection for the next request;
-    a client is to skip them (RFC 9110, section 15.2).
+    a body. And it takes any interim answer but 100 for the final one, which then waits on the connection for the next request,
+    and skips 100s without an end; a client is to skip them all (RFC 9110, section 15.2).
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -171,9 +171,9 @@ class _FinalResponse(http.client.HTTPResponse):
             self.will_close = True
 
     def _read_status(self) -> tuple[str, int, str]:
-        for _ in range(MOST_INTERIM_ANSWERS):
+        for _ in range(MOST_INTERIM_ANSWERS + 1):
             version, status, reason = super()._read_status()  # type: ignore[misc]  # there, but not in the type stubs
-            if status in (http.HTTPStatus.CONTINUE, http.HTTPStatus.SWITCHING_PROTOCOLS) or not 100 <= status < 200:
+            if status == http.HTTPStatus.SWITCHING_PROTOCOLS or not 100 <= status < 200:
                 return version, status, reason
             while self._lines.readline(LONGEST_LINE_BYTES) not in (b"\r\n", b"\n", b""):
                 pass
