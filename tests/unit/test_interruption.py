@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from docs_platform_action.interruption import SIGNALS, Interruptions
+from docs_platform_action.interruption import PATIENCE_SECONDS, SIGNALS, Interruptions
 
 
 @pytest.fixture
@@ -144,3 +144,79 @@ def test_a_signal_before_the_work_keeps_it_from_beginning(interruptions: Interru
 
     assert run(interruptions, lambda: done.append("work")) is signal.SIGTERM
     assert done == []
+
+
+class Left(BaseException):
+    """Stands in for the end of the process."""
+
+
+@pytest.fixture
+def exits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    codes: list[int] = []
+
+    def leave(code: int) -> None:
+        codes.append(code)
+        raise Left
+
+    monkeypatch.setattr("docs_platform_action.interruption.os._exit", leave)
+    return codes
+
+
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Set the time that signals come at."""
+
+    def set_time(seconds: float) -> None:
+        monkeypatch.setattr("docs_platform_action.interruption.time.monotonic", lambda: 5000.0 + seconds)
+
+    return set_time
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_long_after_the_first_ends_a_run_that_is_blocked(
+    interruptions: Interruptions, exits: list[int], now: Callable[[float], None], number: signal.Signals, code: int
+) -> None:
+    now(0)
+    receive(signal.SIGINT)
+    now(PATIENCE_SECONDS + 0.001)
+
+    with pytest.raises(Left):
+        receive(number)
+
+    assert exits == [code]
+    del interruptions
+
+
+def test_one_soon_after_it_does_not(interruptions: Interruptions, exits: list[int], now: Callable[[float], None]) -> None:
+    for seconds in (0, 0.5, PATIENCE_SECONDS):
+        now(seconds)
+        receive(signal.SIGINT)
+
+    assert exits == []
+    assert run(interruptions, nothing) is signal.SIGINT
+
+
+def test_patience_counts_from_the_first_signal(
+    interruptions: Interruptions, exits: list[int], now: Callable[[float], None]
+) -> None:
+    now(0)
+    receive(signal.SIGINT)
+    now(1.5)
+    receive(signal.SIGINT)
+    now(2.5)
+
+    with pytest.raises(Left):
+        receive(signal.SIGTERM)
+
+    assert exits == [143]
+    del interruptions
+
+
+def test_once_all_is_told_signals_are_ignored(interruptions: Interruptions, exits: list[int]) -> None:
+    interruptions.ignore()
+
+    for number in SIGNALS:
+        receive(number)
+
+    assert exits == []
+    assert run(interruptions, nothing) is None

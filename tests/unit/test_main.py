@@ -12,7 +12,8 @@ import pytest
 import requests
 
 from docs_platform_action import main
-from docs_platform_action.errors import Cancelled
+from docs_platform_action.clock import SystemClock
+from docs_platform_action.errors import ActionError, Cancelled
 from docs_platform_action.interruption import Interruptions
 from docs_platform_action.record import RESULT_KEYS
 from tests.keys import ADMIN_KEY
@@ -57,13 +58,17 @@ class Quiet(Interruptions):
         self._received = received
         self._in_work = in_work
         self.grace: list[float] = []
+        self.ignored = False
+
+    def ignore(self) -> None:
+        self.ignored = True
 
     def run(self, work: Callable[[], None], **parts: Any) -> signal.Signals | None:
         self.grace.append(parts["grace_seconds"]())
         if self._received is None:
             work()
         elif self._in_work:
-            with pytest.raises(Cancelled):
+            with pytest.raises(ActionError):
                 work()
             self.grace.append(parts["grace_seconds"]())
         return self._received
@@ -281,6 +286,7 @@ class TestFiles:
         assert ended.exit_code == 1
         assert len(ended.errors) == 1
         assert "the step's output file cannot be written" in ended.errors[0]
+        assert ended.seen == []
 
     def test_one_that_breaks_at_the_end_fails_it_too(self, run: Runner, tmp_path: Path) -> None:
         def break_it(request: requests.PreparedRequest) -> None:
@@ -356,6 +362,32 @@ class TestCancel:
         assert "A start request was under way; look in the dashboard whether the export runs." in ended.errors[0]
         assert interruptions.grace == [0.0, main.START_GRACE_SECONDS]
 
+    @pytest.mark.parametrize("pausing", [429, requests.ConnectionError(ConnectionRefusedError())], ids=["429", "never-sent"])
+    def test_one_that_only_paused_between_tries_was_not_made(
+        self, run: Runner, monkeypatch: pytest.MonkeyPatch, pausing: object
+    ) -> None:
+        def cancelled(_clock: SystemClock, _seconds: float) -> None:
+            raise Cancelled("cancelled")
+
+        monkeypatch.setattr(SystemClock, "sleep", cancelled)
+        interruptions = Quiet(signal.SIGTERM, in_work=True)
+
+        ended = run(EXPORT, {"POST /v1/static-export/jobs": pausing}, interruptions=interruptions)
+
+        assert ended.exit_code == 143
+        assert ended.seen == ["POST /v1/static-export/jobs"]
+        assert "start request" not in ended.errors[0]
+        assert interruptions.grace == [0.0, 0.0]
+
+    @pytest.mark.parametrize("answered", [502, {}], ids=["502", "no-job"])
+    def test_one_whose_answer_tells_nothing_may_have_been_made(self, run: Runner, answered: object) -> None:
+        interruptions = Quiet(signal.SIGTERM, in_work=True)
+
+        ended = run(EXPORT, {"POST /v1/static-export/jobs": answered}, interruptions=interruptions)
+
+        assert ended.exit_code == 143
+        assert "A start request was under way; look in the dashboard whether the export runs." in ended.errors[0]
+
 
 class TestMain:
     @pytest.fixture(autouse=True)
@@ -370,6 +402,13 @@ class TestMain:
 
         assert main.main(Quiet()) == 1
         assert "ü…" in written.getvalue().decode()
+
+    def test_signals_are_ignored_once_all_is_told(self) -> None:
+        interruptions = Quiet()
+
+        main.main(interruptions)
+
+        assert interruptions.ignored
 
     def test_it_does_without_a_standard_output(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("sys.stdout", None)

@@ -56,6 +56,16 @@ class TestExportJob:
 
         assert job == ExportJob(status="running", progress=57.5, page_count=231, error="slow")
 
+    def test_what_a_failed_job_says_is_found_in_an_object_too(self) -> None:
+        job = read_export_job({"status": "failed", "error": {"message": "page /a does not render", "code": 7}})
+
+        assert job.error == "page /a does not render"
+
+    def test_a_text_of_a_failed_job_is_cut(self) -> None:
+        job = read_export_job({"status": "failed", "error": {"message": "a" * 100_000}})
+
+        assert job.error == "a" * LONGEST_TEXT
+
     def test_a_status_is_enough(self) -> None:
         assert read_export_job({"status": " queued\n"}) == ExportJob(status="queued")
 

@@ -198,6 +198,10 @@ class TestBundle:
                 "Bundle link ready: s.example.com/b, works until 2026-05-06 12:00 UTC (2 days)",
             ),
             (
+                Bundle(url="https://s.example.com/b", expires=NOON - timedelta(minutes=1)),
+                "Bundle link ready: s.example.com/b, expired at 11:59 UTC by this runner's clock",
+            ),
+            (
                 Bundle(url="https://s.example.com/b", expires_at="soon"),
                 "Bundle link ready: s.example.com/b",
             ),

@@ -63,6 +63,10 @@ class TestExport:
     @pytest.mark.parametrize(
         ("bundle", "cell"),
         [
+            (
+                Bundle(url=URL, expires_at="x", expires=NOON - timedelta(days=1)),
+                "on storage.example.com, expired at 2026-05-03 12:00 UTC by this runner's clock",
+            ),
             (Bundle(url=URL, expires_at="in an hour"), "on storage.example.com, works until in an hour"),
             (Bundle(url=URL), "on storage.example.com"),
         ],

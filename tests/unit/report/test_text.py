@@ -22,6 +22,7 @@ from docs_platform_action.report.text import (
     pause,
     roughly,
     without_query,
+    works_until,
 )
 
 NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
@@ -264,6 +265,18 @@ class TestNumbers:
     )
     def test_pauses_have_a_decimal_while_they_are_short(self, seconds: float, text: str) -> None:
         assert pause(seconds) == text
+
+    @pytest.mark.parametrize(
+        ("seconds", "text"),
+        [
+            (3600, "works until 13:00 UTC (60 min)"),
+            (1, "works until 12:00 UTC (1 s)"),
+            (0, "expired at 12:00 UTC by this runner's clock"),
+            (-86400, "expired at 2026-05-03 12:00 UTC by this runner's clock"),
+        ],
+    )
+    def test_a_link_works_until_a_moment_or_has_expired(self, seconds: float, text: str) -> None:
+        assert works_until(NOON + timedelta(seconds=seconds), NOON) == text
 
     def test_moments_are_in_utc_and_say_so(self) -> None:
         assert moment(NOON.replace(hour=15, minute=4), NOON) == "15:04 UTC"
