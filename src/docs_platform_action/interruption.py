@@ -73,8 +73,9 @@ class Interruptions:
             return letter
 
     def _ends_within(self, seconds: float) -> bool:
+        until = time.monotonic() + seconds
         try:
-            while isinstance(self._mail.get(timeout=seconds), signal.Signals):
+            while isinstance(self._mail.get(timeout=max(until - time.monotonic(), 0.0)), signal.Signals):
                 pass  # a second signal changes nothing
         except queue.Empty:
             return False

@@ -127,6 +127,21 @@ def test_a_second_signal_changes_nothing(interruptions: Interruptions) -> None:
     assert run(interruptions, work, stop=stop, grace_seconds=lambda: 5.0) is signal.SIGINT
 
 
+def test_signals_without_end_do_not_put_the_abort_off(interruptions: Interruptions) -> None:
+    aborted = threading.Event()
+    sent: list[None] = []
+
+    def work() -> None:
+        while not aborted.is_set() and len(sent) < 200:
+            receive(signal.SIGINT)
+            sent.append(None)
+            aborted.wait(0.002)
+
+    run(interruptions, work, abort=aborted.set, grace_seconds=lambda: 0.02)
+
+    assert len(sent) < 200
+
+
 def test_what_the_work_raises_after_a_signal_is_not_told(interruptions: Interruptions) -> None:
     stopped = threading.Event()
 
