@@ -9,7 +9,7 @@ from .errors import JobFailed, NotFound, TimedOut, Unavailable
 from .model import ExportJob
 from .record import JobRecord
 from .report.joblog import JobLog
-from .report.text import minutes
+from .report.text import minutes, pages
 from .settings import ExportSettings
 from .waiting import Reading, growing_pauses, wait_for_end
 
@@ -114,8 +114,8 @@ def still_going(record: JobRecord, timeout_seconds: float, outage: Unavailable |
     `outage` is what kept it from being read at the end, if anything did.
     """
     state = f"at {int(record.progress)} %" if record.progress is not None else f"as '{record.status}'"
-    pages = f", {record.page_count:,} pages" if record.page_count is not None else ""
-    seen = f"It was last seen {state}{pages}." if record.status else "No reading of it succeeded."
+    counted = f", {pages(record.page_count)}" if record.page_count is not None else ""
+    seen = f"It was last seen {state}{counted}." if record.status else "No reading of it succeeded."
     trouble = (f"At the end {outage.happened}.", *outage.facts) if outage is not None else ()
     return TimedOut(
         f"{'still going on' if record.status else 'its state could not be read'} after {minutes(timeout_seconds)}",

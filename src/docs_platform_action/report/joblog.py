@@ -6,7 +6,7 @@ from ..clock import Clock
 from ..model import Bundle
 from ..record import JobRecord
 from .console import Console
-from .text import minutes, pause, without_query, works_until
+from .text import minutes, pages, pause, without_query, works_until
 
 
 class JobLog:
@@ -79,10 +79,10 @@ class JobLog:
     def _state_line(self, percent: int | None) -> str:
         record = self._record
         shown_percent = "" if percent is None else f"{percent} %"
-        pages = "" if record.page_count is None else f"{record.page_count:,} page{'' if record.page_count == 1 else 's'}"
+        counted = "" if record.page_count is None else pages(record.page_count)
         elapsed = minutes(self._clock.monotonic() - self._waiting_since)
         return (
-            f"  {record.status or ('waiting' if record.job_id else 'starting'):<10} {shown_percent:>5} {pages:>12} {elapsed:>9}"
+            f"  {record.status or ('waiting' if record.job_id else 'starting'):<10} {shown_percent:>5} {counted:>12} {elapsed:>9}"
         )
 
     def _tell(self, text: str) -> None:

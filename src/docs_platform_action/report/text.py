@@ -76,6 +76,11 @@ def pause(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds >= 9.95 else f"{seconds:.1f}".removesuffix(".0") + " s"
 
 
+def pages(count: int) -> str:
+    """Count pages."""
+    return f"{count:,} page{'' if count == 1 else 's'}"
+
+
 def works_until(expires: datetime, now: datetime) -> str:
     """Tell until when a link works, and how long that is."""
     left = (expires - now).total_seconds()
