@@ -202,7 +202,7 @@ class Transport:
         raise _TemporaryError(
             f"The API answered {_phrase(answer.status)}",
             sent=not (answer.status == 429 or (answer.status == 503 and retry_after is not None)),
-            advice={409: _UNREADY, 429: _TOO_MANY}.get(answer.status, _NETWORK),
+            advice={404: _UNSETTLED, 409: _UNREADY, 429: _TOO_MANY}.get(answer.status, _NETWORK),
             retry_after_seconds=retry_after,
             worth_seconds=worth_seconds if 400 <= answer.status < 500 else float("inf"),
             said=answer.said,
@@ -308,6 +308,10 @@ _PROXY: Final = _Advice(
 _TOO_MANY: Final = _Advice(
     cause="The platform asks for fewer requests than this organisation's workflows send.",
     remedy="Raise `poll-interval`, run fewer jobs side by side, or give it longer with `outage-tolerance`.",
+)
+_UNSETTLED: Final = _Advice(
+    cause="The platform does not show the job yet that it has just started.",
+    remedy="Give it longer with `outage-tolerance`, or collect it in a later run.",
 )
 _UNREADY: Final = _Advice(
     cause="The platform has not finished the export's bundle, though it reports the export as completed.",

@@ -244,15 +244,16 @@ class TestTemporaryFailures:
             (NetworkError("x", sent=True, proxied=True), "The proxy that the environment names", "NO_PROXY"),
             (answer(429), "asks for fewer requests", "`poll-interval`"),
             (answer(409), "has not finished the export's bundle", "`outage-tolerance`"),
+            (answer(404), "does not show the job yet that it has just started", "collect it in a later run"),
             (answer(200, None), "Something else than the API answers at `base-url`", "`base-url`"),
             (answer(200, {"x": 1}), "Something else than the API answers at `base-url`", "`base-url`"),
         ],
-        ids=["unreached", "network", "5xx", "proxy", "proxy-seen", "429", "409", "no-json", "no-contract"],
+        ids=["unreached", "network", "5xx", "proxy", "proxy-seen", "429", "409", "404", "no-json", "no-contract"],
     )
     def test_cause_and_way_out_fit_the_kind_of_trouble(self, bad: Step, cause: str, way_out: str) -> None:
         talk = Talk(bad, tolerance=100)
 
-        error = talk.failure(lambda: talk.read(worth_waiting=lambda status: float("inf") if status == 409 else 0.0))
+        error = talk.failure(lambda: talk.read(worth_waiting=lambda status: float("inf") if status in {404, 409} else 0.0))
 
         assert isinstance(error, Unavailable)
         assert cause in error.because
