@@ -1,6 +1,7 @@
 """A server of which a test decides every byte, for what no HTTP server would do."""
 
 import contextlib
+import re
 import socket
 import ssl
 import threading
@@ -17,11 +18,12 @@ class RawServer:
     Leaving `with` ends every connection, on which a handler that waits for its client gets the end of the stream.
     """
 
-    def __init__(self, handle: Handler) -> None:
+    def __init__(self, handle: Handler, *, tls: ssl.SSLContext | None = None) -> None:
         self._handle = handle
+        self._tls = tls
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listening.getsockname()[1]
-        self.base_url = f"http://127.0.0.1:{self.port}"
+        self.base_url = f"{'http' if tls is None else 'https'}://127.0.0.1:{self.port}"
         self._connections: list[socket.socket] = []
         self._threads = [threading.Thread(target=self._accept)]
         self._lock = threading.Lock()
@@ -58,22 +60,39 @@ class RawServer:
                 self._connections.append(connection)
                 if self._closing:
                     connection.shutdown(socket.SHUT_RDWR)
-                thread = threading.Thread(target=self._serve, args=(connection,))
+                thread = threading.Thread(target=self._serve, args=(connection, len(self._connections) - 1))
                 self._threads.append(thread)
                 thread.start()
 
-    def _serve(self, connection: socket.socket) -> None:
+    def _serve(self, connection: socket.socket, number: int) -> None:
         # what a client does that has had enough
-        with contextlib.closing(connection), contextlib.suppress(ConnectionError, BrokenPipeError, ssl.SSLError, TimeoutError):
-            self._handle(connection)
+        enough = contextlib.suppress(ConnectionError, BrokenPipeError, ssl.SSLError, TimeoutError)
+        with contextlib.closing(connection), enough:
+            if self._tls is None:
+                self._handle(connection)
+                return
+            with self._tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False) as secured:
+                with self._lock:
+                    self._connections[number] = secured
+                    if self._closing:
+                        return
+                secured.do_handshake()
+                self._handle(secured)
 
 
 def read_request(connection: socket.socket) -> bytes:
-    """Read a request up to the blank line."""
+    """Read a request to its end, or what there is of it when the stream ends; nothing stands for the end of the stream."""
     request = b""
-    while b"\r\n\r\n" not in request and (more := connection.recv(65536)):
+    while missing_bytes(request) and (more := connection.recv(65536)):
         request += more
     return request
+
+
+def missing_bytes(request: bytes) -> int:
+    """Tell how many bytes at least a request lacks."""
+    head, blank_line, body = request.partition(b"\r\n\r\n")
+    length = re.search(rb"(?mi)^content-length: *([0-9]+)", head)
+    return max(int(length[1]) - len(body), 0) if blank_line and length else int(not blank_line)
 
 
 def hold(connection: socket.socket) -> None:

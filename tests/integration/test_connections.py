@@ -1,0 +1,249 @@
+"""Connections that are kept: each request gets its own answer, and one that the server has put away costs nothing."""
+
+import contextlib
+import json
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from admin_api_simulator.tls import make_certificates
+from docs_platform_action.connection import MOST_INTERIM_ANSWERS, GuardedAdapter, trusting
+from docs_platform_action.exchange import Bounds, Exchanger, NetworkError
+from tests.action import Action
+from tests.integration.parts import exchanger_to
+from tests.integration.raw import Handler, RawServer, read_request
+
+EARLY_HINTS = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\nContent-Length: 7\r\n\r\n"
+PROCESSING = b"HTTP/1.1 102 Processing\r\n\r\n"
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+SWITCHING = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
+INTERIM = {
+    "none": b"",
+    "100": CONTINUE,
+    "102": PROCESSING,
+    "103": EARLY_HINTS,
+    "several": PROCESSING + CONTINUE + EARLY_HINTS + PROCESSING,
+    "bare line feeds": b"HTTP/1.1 103 Early Hints\nLink: </a>\n\n",
+    "as many as there may be": PROCESSING * MOST_INTERIM_ANSWERS,
+}
+
+
+def sized(value: object) -> bytes:
+    body = json.dumps(value).encode()
+    return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+
+
+def chunked(value: object) -> bytes:
+    """Answer in two chunks, with an extension and a trailer."""
+    body = json.dumps(value).encode()
+    chunks = b"1;name=value\r\n%b\r\n%x\r\n%b\r\n0\r\nX-Trailer: y\r\n\r\n" % (body[:1], len(body) - 1, body[1:])
+    return b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks
+
+
+FRAMINGS = {"sized": sized, "chunked": chunked}
+
+
+class Counting:
+    """Sends what `answer` gives for a request's number, from 1, and keeps the connection, or cuts it where that is `None`."""
+
+    def __init__(self, answer: Callable[[int], bytes | None]) -> None:
+        self._answer = answer
+        self._lock = threading.Lock()
+        self.requests: list[bytes] = []
+
+    def __call__(self, connection: socket.socket) -> None:
+        while request := read_request(connection):
+            with self._lock:
+                self.requests.append(request)
+                number = len(self.requests)
+            answer = self._answer(number)
+            if answer is None:
+                return
+            connection.sendall(answer)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wire:
+    """How the action and a server talk: plainly, or over TLS that the action trusts."""
+
+    server_context: ssl.SSLContext | None
+    authorities_pem: str | None
+
+    @contextlib.contextmanager
+    def exchanger(self, handle: Handler) -> Iterator[tuple[Exchanger, RawServer]]:
+        with RawServer(handle, tls=self.server_context) as server:
+            adapter = GuardedAdapter(trusting(self.authorities_pem))
+            yield exchanger_to(server.base_url, adapter=adapter), server
+            adapter.close()
+
+
+@pytest.fixture(params=["plain", "tls"])
+def wire(request: pytest.FixtureRequest) -> Iterator[Wire]:
+    if request.param == "plain":
+        yield Wire(server_context=None, authorities_pem=None)
+        return
+    certificates = make_certificates("127.0.0.1")
+    yield Wire(server_context=certificates.server_context, authorities_pem=certificates.ca_path.read_text())
+    certificates.remove()
+
+
+@pytest.mark.parametrize("framing", FRAMINGS)
+@pytest.mark.parametrize("interim", INTERIM)
+def test_each_request_on_a_kept_connection_gets_its_own_answer(wire: Wire, interim: str, framing: str) -> None:
+    counting = Counting(lambda number: INTERIM[interim] + FRAMINGS[framing]({"number": number}))
+
+    with wire.exchanger(counting) as (exchanger, server):
+        answers = [exchanger.exchange("GET", "/v1/job", None, Bounds()) for _ in range(3)]
+
+    assert [(answer.status, answer.body) for answer in answers] == [(200, {"number": number}) for number in (1, 2, 3)]
+    assert server.connections == 1
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_connection_that_switched_to_another_protocol_is_not_used_again(wire: Wire, fresh: bool) -> None:
+    # what comes after the 101 would be read as the answer to the next request
+    counting = Counting(lambda number: SWITCHING + sized({"number": 7}) if number == 1 else sized({"number": number}))
+
+    with wire.exchanger(counting) as (exchanger, server):
+        first = exchanger.exchange("GET", "/v1/job", None, Bounds())
+        second = exchanger.exchange("GET", "/v1/job", None, Bounds(), fresh=fresh)
+
+    assert (first.status, first.body, second.status, second.body) == (101, None, 200, {"number": 2})
+    assert server.connections == 2
+
+
+NO_HTTP = "is no HTTP that can be read"
+BROKE_OFF = "broke off before the answer was whole"
+
+
+@pytest.mark.parametrize(
+    ("interim", "told"),
+    [
+        (PROCESSING * (MOST_INTERIM_ANSWERS + 1) + sized({}), NO_HTTP),
+        (CONTINUE * (MOST_INTERIM_ANSWERS + 1) + sized({}), NO_HTTP),
+        (EARLY_HINTS + b"SSH-2.0-server\r\n", NO_HTTP),
+        (EARLY_HINTS, BROKE_OFF),
+        (b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n", BROKE_OFF),
+        (b"HTTP/1.1 103 Early Hi", BROKE_OFF),
+        (EARLY_HINTS + b"HTTP/1.1 200 OK\r\n", BROKE_OFF),
+        (EARLY_HINTS + b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{}", BROKE_OFF),
+    ],
+    ids=["102s", "100s", "no HTTP", "no answer", "no blank line", "half a line", "no headers' end", "half a chunk"],
+)
+def test_interim_answers_that_no_answer_follows_are_a_fault_that_may_pass(wire: Wire, interim: bytes, told: str) -> None:
+    def answer_and_leave(connection: socket.socket) -> None:
+        read_request(connection)
+        connection.sendall(interim)
+
+    with wire.exchanger(answer_and_leave) as (exchanger, _), pytest.raises(NetworkError) as caught:
+        exchanger.exchange("GET", "/v1/job", None, Bounds())
+
+    assert caught.value.what.endswith(told)
+    assert (caught.value.sent, caught.value.stale) == (True, False)
+
+
+def test_a_kept_connection_that_the_server_cuts_is_told_apart_from_a_new_one(wire: Wire) -> None:
+    counting = Counting(lambda number: sized({}) if number == 1 else None)
+
+    with wire.exchanger(counting) as (exchanger, server):
+        exchanger.exchange("GET", "/v1/job", None, Bounds())
+        kept, new = [failed(exchanger) for _ in range(2)]
+
+    assert (kept.stale, new.stale) == (True, False)
+    assert (kept.sent, new.sent) == (True, True)
+    assert server.connections == 2
+
+
+def failed(exchanger: Exchanger) -> NetworkError:
+    with pytest.raises(NetworkError) as caught:
+        exchanger.exchange("GET", "/v1/job", None, Bounds())
+    return caught.value
+
+
+def test_a_fresh_exchange_leaves_a_kept_connection_alone(wire: Wire) -> None:
+    counting = Counting(lambda number: sized({"number": number}))
+
+    with wire.exchanger(counting) as (exchanger, server):
+        for fresh in (False, True, False, True):
+            exchanger.exchange("POST", "/v1/job", {}, Bounds(), fresh=fresh)
+
+    assert server.connections == 3
+
+
+JOB = b'{"jobId": "j7", "status": "queued"}'
+STARTED = b"HTTP/1.1 202 Accepted\r\nContent-Length: %d\r\n\r\n%b" % (len(JOB), JOB)
+RUNNING = sized({"status": "running"})
+COMPLETED = sized({"status": "completed"})
+LINKED = sized({"bundleUrl": "https://storage.example.com/b.tar.gz"})
+TURNED_AWAY = b"HTTP/1.1 429 Too Many\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n"
+
+
+def playing(*turns: bytes | None) -> Counting:
+    return Counting(lambda number: turns[number - 1])
+
+
+def test_interim_answers_cost_a_run_neither_its_job_nor_an_answer(action: Action) -> None:
+    turns = playing(EARLY_HINTS + STARTED, PROCESSING * 2 + RUNNING, EARLY_HINTS + COMPLETED, PROCESSING + LINKED)
+
+    with RawServer(turns) as server:
+        ended = action.export(server.base_url)
+
+    assert (ended.exit_code, ended.outputs["jobId"], ended.outputs["status"]) == (0, "j7", "completed"), ended.stdout
+    assert ended.outputs["bundleUrl"] == "https://storage.example.com/b.tar.gz"
+    assert (server.connections, len(turns.requests)) == (1, 4)
+
+
+def test_a_change_of_protocol_is_trouble_that_may_pass(action: Action) -> None:
+    with RawServer(playing(SWITCHING + RUNNING, COMPLETED, LINKED)) as server:
+        ended = action.run(server.base_url, job_id="j7", outage_tolerance="10s")
+
+    assert ended.exit_code == 0, ended.stdout
+    assert ended.log.count("The API answered 101 (switching protocols). Trying again for up to 0:10") == 1
+
+
+def test_a_start_that_gets_a_change_of_protocol_may_have_been_processed(action: Action) -> None:
+    turns = playing(SWITCHING + STARTED)
+
+    with RawServer(turns) as server:
+        ended = action.export(server.base_url)
+
+    assert (ended.reason, len(turns.requests), "jobId" in ended.outputs) == ("start-unconfirmed", 1, False)
+
+
+def test_every_try_of_a_start_has_a_connection_of_its_own(action: Action) -> None:
+    turns = playing(TURNED_AWAY, TURNED_AWAY, STARTED, COMPLETED, LINKED)
+
+    with RawServer(turns) as server:
+        ended = action.export(server.base_url, outage_tolerance="30s")
+
+    # reads are sent on the connection that the start was answered on
+    assert (ended.exit_code, server.connections, len(turns.requests)) == (0, 3, 5)
+
+
+def test_a_connection_that_the_server_has_put_away_is_nobodys_trouble(action: Action) -> None:
+    action.debug = True
+    turns = playing(STARTED, None, RUNNING, None, COMPLETED, None, LINKED)
+
+    with RawServer(turns) as server:
+        ended = action.export(server.base_url, outage_tolerance="1ms")
+
+    assert (ended.exit_code, server.connections, len(turns.requests)) == (0, 4, 7), ended.stdout
+    assert "Trying again" not in ended.log
+    assert "answers again" not in ended.log
+    exchanges = [command.value for command in ended.commands if command.name == "debug"]
+    assert [BROKE_OFF in exchange for exchange in exchanges] == [False, True, False, True, False, True, False]
+
+
+def test_a_server_that_cuts_new_connections_too_is_trouble(action: Action) -> None:
+    turns = playing(RUNNING, None, None, COMPLETED, LINKED)
+
+    with RawServer(turns) as server:
+        ended = action.run(server.base_url, job_id="j7", outage_tolerance="30s")
+
+    assert (ended.exit_code, len(turns.requests)) == (0, 5)
+    assert ended.log.count(f"{BROKE_OFF}. Trying again for up to 0:30") == 1
+    assert ended.log.count("The API answers again after ") == 1
