@@ -173,13 +173,10 @@ class _Run:
     def _report(self, exit_code: int) -> int:
         record, console = self._record, self._console
         now = record.ended = self._clock.monotonic()
-        try:
-            self._write_outputs(now)
-        except InternalError as error:
-            record.failure = record.failure or error
-            exit_code = exit_code or 1
+        self._write_outputs(now)
         self._outputs.close()
         if record.failure is not None:
+            exit_code = exit_code or 1
             console.error(failure_lines(record, record.failure))
         write_summary(
             summary_of(record, safe=console.safe, duration_seconds=record.duration_seconds(now), now=self._clock.now()),
@@ -189,18 +186,25 @@ class _Run:
         return exit_code
 
     def _write_outputs(self, now: float) -> None:
-        record, write = self._record, self._outputs.write
-        failed = record.failure is not None
+        """Write every output that there is room for: one that does not fit fails the run, but keeps no other out."""
+        record, write = self._record, self._write_output
         write("jobId", record.job_id)
         write("status", record.status)
         write("pageCount", record.page_count)
-        if record.bundle is not None and not failed:
+        if record.bundle is not None and record.failure is None:
             write("bundleUrl", record.bundle.url)
+        if record.bundle is not None and record.failure is None:  # still: not without the link
             write("expiresAt", record.bundle.expires_at)
         write("prLink", record.pr_link)
         write("durationSeconds", int(record.duration_seconds(now)))
         write("failureReason", record.failure.failure_reason if record.failure is not None else None)
         write("results", json.dumps([as_result(record, now)], separators=(",", ":")))
+
+    def _write_output(self, name: str, value: object) -> None:
+        try:
+            self._outputs.write(name, value)
+        except InternalError as error:
+            self._record.failure = self._record.failure or error
 
 
 def _exchanger(settings: ApiSettings) -> Exchanger:
