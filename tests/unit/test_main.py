@@ -18,7 +18,7 @@ from docs_platform_action.interruption import Interruptions
 from docs_platform_action.record import RESULT_KEYS
 from tests.keys import ADMIN_KEY
 from tests.unit.fakes import BASE_URL, FakeAdapter
-from tests.unit.report.test_outputs import read_outputs
+from tests.unit.report.test_outputs import files_of_at_most, read_outputs
 
 LINK = "https://storage.example.com/se_1/bundle.tar.gz?X-Signature=s3cr3t"
 EXPORT = {"base-url": BASE_URL, "admin-key": ADMIN_KEY, "domain": "docs.example.com", "poll-interval": "1ms"}
@@ -299,6 +299,29 @@ class TestFiles:
         assert ended.exit_code == 1
         assert len(ended.errors) == 1
         assert "failed" in ended.summary
+
+    def test_one_output_that_does_not_fit_costs_no_other(self, run: Runner) -> None:
+        endless = {**PLATFORM, "POST /v1/static-export/jobs": {"jobId": "x" * 5000, "status": "queued"}}
+
+        with files_of_at_most(4000):
+            ended = run(EXPORT, endless)
+
+        assert (ended.exit_code, ended.outputs["failureReason"]) == (1, "internal-error")
+        assert (ended.outputs["status"], ended.outputs["durationSeconds"]) == ("queued", "0")
+        assert not {"jobId", "results"} & {*ended.outputs}
+        assert len(ended.errors) == 1
+
+    def test_one_that_does_not_fit_at_the_end_fails_the_run_in_results_too(self, run: Runner) -> None:
+        endless = {**PLATFORM, "POST /v1/static-export/jobs/se_1/bundle": {"bundleUrl": f"{LINK}{'x' * 5000}", "expiresAt": "x"}}
+
+        with files_of_at_most(4000):
+            ended = run(EXPORT, endless)
+
+        assert (ended.exit_code, ended.outputs["failureReason"]) == (1, "internal-error")
+        assert (ended.outputs["jobId"], ended.outputs["pageCount"]) == ("se_1", "412")
+        assert not {"bundleUrl", "expiresAt"} & {*ended.outputs}
+        assert (ended.result["failureReason"], ended.result["bundleUrl"]) == ("internal-error", None)
+        assert "makes its bundle link" in ended.errors[0]
 
     def test_another_failure_stays_the_one_that_is_told(self, run: Runner, tmp_path: Path) -> None:
         ended = run({**EXPORT, "wait": "perhaps"}, environ={"GITHUB_OUTPUT": str(tmp_path)})
