@@ -197,8 +197,8 @@ class _Run:
             write("expiresAt", record.bundle.expires_at)
         write("prLink", record.pr_link)
         write("durationSeconds", int(record.duration_seconds(now)))
-        write("failureReason", record.failure.failure_reason if record.failure is not None else None)
         write("results", json.dumps([as_result(record, now)], separators=(",", ":")))
+        write("failureReason", record.failure.failure_reason if record.failure is not None else None)
 
     def _write_output(self, name: str, value: object) -> None:
         try:

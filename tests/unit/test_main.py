@@ -323,6 +323,15 @@ class TestFiles:
         assert (ended.result["failureReason"], ended.result["bundleUrl"]) == ("internal-error", None)
         assert "makes its bundle link" in ended.errors[0]
 
+    def test_results_that_do_not_fit_are_a_failure_with_its_word(self, run: Runner) -> None:
+        lengthy = {**PLATFORM, "POST /v1/static-export/jobs/se_1/bundle": {"bundleUrl": f"{LINK}{'x' * 1500}"}}
+
+        with files_of_at_most(2500):
+            ended = run(EXPORT, lengthy)
+
+        assert (ended.exit_code, ended.outputs["failureReason"]) == (1, "internal-error")
+        assert "results" not in ended.outputs
+
     def test_another_failure_stays_the_one_that_is_told(self, run: Runner, tmp_path: Path) -> None:
         ended = run({**EXPORT, "wait": "perhaps"}, environ={"GITHUB_OUTPUT": str(tmp_path)})
 
