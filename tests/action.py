@@ -165,6 +165,17 @@ class Action:
         """Export `docs.example.com` to the end, or what the inputs say."""
         return self.run(platform, env=env, **{"domain": "docs.example.com", **inputs})
 
+    def set_constants(self, **values: float) -> None:
+        """Have the runs to come take other values for constants, named `module__CONSTANT`, to be waited for in a test."""
+        statements = "".join(
+            f"    import docs_platform_action.{module}; docs_platform_action.{module}.{constant} = {value!r}\n"
+            for (module, _, constant), value in ((name.partition("__"), value) for name, value in values.items())
+        )
+        text, late = ENTRYPOINT.read_text(), "    return main(interruptions)\n"
+        assert text.count(late) == 1
+        self.entrypoint = self.workspace.parent / "entrypoint.py"
+        self.entrypoint.write_text(text.replace(late, f"{statements}{late}"))
+
 
 def _ended(run: ActionRun) -> Ended:
     for text in (run.stdout, run.stderr, run.summary, *run.outputs.values()):

@@ -1,5 +1,9 @@
 """The action's own parts on real sockets, with bounds that a test can wait for."""
 
+from collections.abc import Callable
+
+import backoff
+
 from docs_platform_action.admin_api import AdminApi
 from docs_platform_action.clock import SystemClock
 from docs_platform_action.connection import GuardedAdapter, trusting
@@ -26,16 +30,24 @@ def exchanger_to(base_url: str, *, adapter: GuardedAdapter | None = None) -> Exc
     return Exchanger(adapter=adapter or GuardedAdapter(trusting(None)), base_url=base_url, key=ADMIN_KEY, proxies={})
 
 
-def transport_to(base_url: str, *, outage_tolerance_seconds: float = 0.4) -> Transport:
+def at_once(_: float) -> float:
+    """Make no pause."""
+    return 0.0
+
+
+def transport_to(
+    base_url: str, *, outage_tolerance_seconds: float = 0.4, jitter: Callable[[float], float] = backoff.full_jitter
+) -> Transport:
     """Make the transport of a run against a base URL."""
     return Transport(
         exchanger=exchanger_to(base_url),
         clock=SystemClock(),
         outage_tolerance_seconds=outage_tolerance_seconds,
         listener=NoListener(),
+        jitter=jitter,
     )
 
 
-def api_of(base_url: str, *, outage_tolerance_seconds: float) -> AdminApi:
+def api_of(base_url: str, *, outage_tolerance_seconds: float, jitter: Callable[[float], float] = backoff.full_jitter) -> AdminApi:
     """Make the API as a run sees it."""
-    return AdminApi(transport_to(base_url, outage_tolerance_seconds=outage_tolerance_seconds), SystemClock())
+    return AdminApi(transport_to(base_url, outage_tolerance_seconds=outage_tolerance_seconds, jitter=jitter), SystemClock())

@@ -1,6 +1,7 @@
 """Temporary trouble is waited through, told once, and given up on in time; a redirect is not followed."""
 
 import math
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -10,8 +11,9 @@ from _pytest.mark import ParameterSet
 
 from admin_api_simulator import Fault, Simulator
 from admin_api_simulator.faults import Operation
+from docs_platform_action.errors import Unavailable
 from tests.action import Action
-from tests.integration.parts import api_of
+from tests.integration.parts import api_of, at_once
 
 MIB = 1024 * 1024
 PASSING = {
@@ -156,6 +158,76 @@ def test_a_platform_that_comes_back_at_the_last_moment_is_a_success(action: Acti
     assert (ended.exit_code, ended.outputs["status"]) == (0, "completed")
 
 
+LATE = Fault(status=503, delay_seconds=0.4, json={"error": "upstream down"}, headers={"X-Request-Id": "r-5"})
+"""An answer that comes after an end that was 200 ms away when it was asked for."""
+
+
+def test_a_try_that_fails_after_the_deadline_is_followed_by_one_last_try(action: Action, platform: Simulator) -> None:
+    platform.script("read_export", LATE)
+
+    ended = action.run(platform, job_id="export-finished", timeout="200ms", outage_tolerance="1h")
+
+    assert (ended.exit_code, platform.count("read_export")) == (0, 2)
+    assert "Trying again" not in ended.log
+
+
+def test_the_last_try_is_the_only_one_that_begins_after_the_deadline(action: Action, platform: Simulator) -> None:
+    platform.script_forever("read_export", Fault(status=503, json={"error": "still down"}), after=[LATE])
+
+    ended = action.run(platform, job_id="export-finished", timeout="200ms", outage_tolerance="1h")
+
+    assert (ended.exit_code, ended.reason, platform.count("read_export")) == (1, "timeout", 2)
+    assert '"still down"' in ended.error
+
+
+def test_the_last_try_is_the_only_one_that_begins_after_the_tolerance(platform: Simulator) -> None:
+    platform.script_forever("make_bundle", Fault(status=503, json={"error": "still down"}), after=[Fault(status=503), LATE])
+    api = api_of(platform.base_url, outage_tolerance_seconds=0.2, jitter=at_once)
+
+    with pytest.raises(Unavailable) as caught:
+        api.make_bundle("export-finished")
+
+    assert platform.count("make_bundle") == 3
+    assert caught.value.facts[-1].endswith('said: "still down"')
+
+
+def test_a_job_that_could_never_be_read_in_time_is_told_with_what_was_in_the_way(action: Action, platform: Simulator) -> None:
+    platform.script_forever("read_export", Fault(status=503, json={"error": "upstream down"}, headers={"X-Request-Id": "r-5"}))
+
+    ended = action.run(platform, job_id="export-finished", timeout="150ms", outage_tolerance="1h")
+
+    assert (ended.reason, ended.outputs.get("status")) == ("timeout", None)
+    title, *facts = [line.strip() for line in ended.error.splitlines()]
+    assert title == "Export job export-finished: its state could not be read after 0:00"
+    assert facts[0] == "No reading of it succeeded."
+    assert facts[1].endswith(" stayed unavailable.")
+    assert "The last try: The API answered 503 (service unavailable)." in facts[2]
+    assert facts[3].endswith('said: "upstream down"')
+    assert facts[4].startswith("The platform, or the network between it and this runner, is down")
+    assert "`timeout`" in ended.error
+    assert "longer than `timeout` allows" not in ended.error
+
+
+def test_a_job_that_was_read_before_the_outage_is_told_as_it_was_last_seen(action: Action, platform: Simulator) -> None:
+    reading = Fault(json={"status": "running", "progress": 57.9, "pageCount": 1234})
+    platform.script_forever("read_export", Fault(cut="before_answer"), after=[reading])
+
+    ended = action.run(platform, job_id="export-finished", timeout="150ms", outage_tolerance="1h")
+
+    assert (ended.reason, ended.outputs["status"]) == ("timeout", "running")
+    assert "Export job export-finished: still going on after 0:00\n  It was last seen at 57 %, 1,234 pages.\n" in ended.error
+    assert "broke off before the answer was whole" in ended.error
+
+
+def test_an_outage_begins_with_the_try_that_first_failed(action: Action, platform: Simulator) -> None:
+    # a second goes by in that try, almost nothing after it
+    platform.script_forever("read_export", Fault(status=503), after=[Fault(status=503, delay_seconds=1.0)])
+
+    ended = action.run(platform, job_id="export-finished", outage_tolerance="1ms")
+
+    assert re.search(r"No good answer came for [1-9][0-9]* s\.", ended.error), ended.error
+
+
 def test_the_last_reading_decides(action: Action, platform: Simulator) -> None:
     platform.script("read_export", Fault(json={"status": "running"}))
 
@@ -184,6 +256,33 @@ def test_a_job_that_this_run_started_may_be_unknown_at_first(action: Action, pla
     ended = action.export(platform, outage_tolerance="30s")
 
     assert (ended.exit_code, ended.log.count("The API answered 404 (not found). Trying again")) == (0, 1)
+
+
+def test_a_job_that_this_run_started_and_that_stays_unknown_is_lost(action: Action, platform: Simulator) -> None:
+    action.set_constants(admin_api__SETTLING_SECONDS=0.5)
+    platform.script_forever("read_export", Fault(status=404, json={"error": "no such job"}, headers={"X-Request-Id": "r-4"}))
+
+    ended = action.export(platform, outage_tolerance="1h")
+
+    job_id = ended.outputs["jobId"]
+    assert (ended.exit_code, ended.reason) == (1, "not-found")
+    # what is told is no more than the time in which the platform may be slow to know its job
+    assert "The API answered 404 (not found). Trying again for up to 0:00, next in 0" in ended.log
+    title, *facts = ended.error.splitlines()
+    assert title.endswith(f"the platform no longer knows the job that it started as {job_id} (404)")
+    assert facts[0].endswith('said: "no such job"')
+    assert f"`job-id: {job_id}`" in ended.error
+    assert "nothing is lost" not in ended.error
+    assert facts[-1] == "  Request id r-4."
+
+
+def test_a_pause_that_is_asked_for_does_not_outlast_the_time_for_an_unknown_job(action: Action, platform: Simulator) -> None:
+    action.set_constants(admin_api__SETTLING_SECONDS=0.5)
+    platform.script_forever("read_export", Fault(status=404, headers={"Retry-After": "3600"}))
+
+    ended = action.export(platform, outage_tolerance="2h")
+
+    assert (ended.reason, platform.count("read_export")) == ("not-found", 2)
 
 
 def test_a_job_that_this_run_attached_to_is_known_or_not(action: Action, platform: Simulator) -> None:
