@@ -50,7 +50,8 @@ class Unauthorized(ActionError):
     failure_reason = "unauthorized"
     cause = "The key is mistyped, expired, or belongs to another organisation."
     remedy = (
-        "Make a new key on the dashboard's API keys page, store it as the secret that `admin-key` reads, and run the job again."
+        "Make a new key on the dashboard's API keys page, store it as the secret that `admin-key` reads, "
+        "and run the workflow again."
     )
     job_goes_on = True
 
@@ -63,7 +64,7 @@ class Forbidden(ActionError):
         "The plan does not include this (static export needs an Enterprise plan), the key lacks the permission, "
         "or the platform does not allow the runner's address."
     )
-    remedy = "Check the organisation's plan and the key's permissions in the dashboard, then run the job again."
+    remedy = "Check the organisation's plan and the key's permissions in the dashboard, then run the workflow again."
     job_goes_on = True
 
 
@@ -127,7 +128,8 @@ class StartUnconfirmed(ActionError):
     failure_reason = "start-unconfirmed"
     cause = "The platform may have started the export all the same, so the request was not sent again."
     remedy = (
-        "Look in the dashboard whether the export runs. If it does, collect it with `job-id`; if it does not, run the job again."
+        "Look in the dashboard whether the export runs. If it does, collect it with `job-id`; "
+        "if it does not, run the workflow again."
     )
 
 
@@ -145,7 +147,7 @@ class InternalError(ActionError):
     failure_reason = "internal-error"
     cause = "This is a fault of the action, not of your workflow."
     remedy = (
-        "Run the job again with debug logging (https://docs.github.com/actions/how-tos/monitor-workflows/"
+        "Run the workflow again with debug logging (https://docs.github.com/actions/how-tos/monitor-workflows/"
         "enable-debug-logging), and attach that log to a bug report."
     )
     job_goes_on = True

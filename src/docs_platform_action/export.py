@@ -43,7 +43,7 @@ def export_site(
     else:
         job_id = settings.job_id
         on_job_known(job_id)
-        log.note(f"Attached to job {job_id}.")
+        log.note(f"Attaching to job {job_id}.")
     _wait(settings, api, clock, record, log, job_id=job_id, started_at=started_at)
     record.bundle = api.make_bundle(job_id)
     log.bundle_ready(record.bundle)
@@ -93,7 +93,7 @@ def _wait(
             "the export failed at the platform",
             facts=(f'The API at {api.host} said: "{job.error}"',) if job.error else (),
             cause="The site could not be built or rendered." if job.error else "The API gave no reason.",
-            remedy=f"Look at job {job_id} in the dashboard, mend the site, and run this job again.",
+            remedy=f"Look at job {job_id} in the dashboard, mend the site, and run the workflow again.",
         )
 
 
@@ -103,7 +103,7 @@ def _lost(record: JobRecord, error: NotFound) -> NotFound:
         facts=error.facts,
         cause="It was removed, or the platform lost it.",
         remedy=f"Look in the dashboard whether the export runs. If it does, collect it with `job-id: {record.job_id}`; "
-        "if it does not, run the job again.",
+        "if it does not, run the workflow again.",
         request_id=error.request_id,
     )
 

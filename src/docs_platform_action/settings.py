@@ -150,7 +150,11 @@ def _read_api(reader: "_Reader", roots: Sequence[Path]) -> ApiSettings:
         base_url=reader.need(
             "base-url", _base_url, "give the address of the administrative API, such as https://api.example.com"
         ),
-        admin_key=reader.need("admin-key", _admin_key, "pass the secret that holds it; a secret that does not exist is empty"),
+        admin_key=reader.need(
+            "admin-key",
+            _admin_key,
+            "pass the secret; one that does not exist is empty, and so are all in a pull request from a fork",
+        ),
         outage_tolerance_seconds=reader.get("outage-tolerance", _duration) or 0.0,
         authorities_pem=reader.get("ca-bundle", lambda value: _certificates(_path(value, roots))),
     )

@@ -295,11 +295,11 @@ class _Advice:
 
 _NETWORK: Final = _Advice(
     cause="The platform, or the network between it and this runner, is down or overloaded.",
-    remedy="Look at the platform's status page and run the job again, or give it longer with `outage-tolerance`.",
+    remedy="Look at the platform's status page and run the workflow again, or give it longer with `outage-tolerance`.",
 )
 _UNREACHED: Final = _Advice(
     cause="The host or port in `base-url` is mistyped, or the platform or the network between it and this runner is down.",
-    remedy="Check `base-url` and the platform's status page, and run the job again.",
+    remedy="Check `base-url` and the platform's status page, and run the workflow again.",
 )
 _PROXY: Final = _Advice(
     cause="The proxy that the environment names, in HTTPS_PROXY or the like, is down, or does not serve this host.",

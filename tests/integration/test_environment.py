@@ -168,7 +168,7 @@ def test_the_locale_changes_no_text(action: Action, platform: Simulator, locale:
     ended = action.run(platform, job_id="jöb-雪", env=env)
 
     assert (ended.exit_code, ended.outputs["jobId"]) == (0, "jöb-雪")
-    assert "Attached to job jöb-雪." in ended.log
+    assert "Attaching to job jöb-雪." in ended.log
     assert "jöb-雪" in ended.summary
 
 

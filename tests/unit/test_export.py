@@ -192,7 +192,7 @@ class TestAttaching:
 
         run()
 
-        assert run.log.lines[:2] == [title, "  Attached to job se_9."]
+        assert run.log.lines[:2] == [title, "  Attaching to job se_9."]
 
 
 class TestLog:

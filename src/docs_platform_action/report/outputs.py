@@ -63,7 +63,7 @@ class Outputs:
                 "the step's output file cannot be written",
                 facts=(f"The file that GITHUB_OUTPUT names: {error.strerror or type(error).__name__}.",),
                 cause="The runner's disk is full, or its temporary folder cannot be written to.",
-                remedy="Mend the runner and run the job again.",
+                remedy="Mend the runner and run the workflow again.",
             ) from error
 
     def close(self) -> None:

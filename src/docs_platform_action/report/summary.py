@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 from ..errors import Cancelled
 from ..record import JobRecord
@@ -21,16 +22,24 @@ def summary_of(record: JobRecord, *, safe: Callable[[str], str], duration_second
     def show(text: str | None) -> str:
         return markdown(safe(text)) if text else ""
 
-    verdict = "done" if record.failure is None else "failed"
-    if isinstance(record.failure, Cancelled):
-        verdict = "cancelled"
-    page = [f"### {show(record.subject)}: {verdict}", "", "| | |", "| --- | --- |"]
+    page = [f"### {show(record.subject)}: {_verdict(record)}", "", "| | |", "| --- | --- |"]
     page += [f"| {name} | {value} |" for name, value in _rows(record, show, duration_seconds, now) if value]
+    if _verdict(record) == _STARTED:
+        page += ["", show(f"Collect it in a later step or run with `job-id: {record.job_id}`.")]
     if record.failure is not None:
         title, *facts = failure_lines(record, record.failure)
         page += ["", f"**{show(title)}**", "", *(f"- {show(fact)}" for fact in facts)]
     return "\n".join(page) + "\n"
 
+
+def _verdict(record: JobRecord) -> str:
+    if record.failure is None:
+        return _STARTED if record.started and record.bundle is None else "done"
+    return "cancelled" if isinstance(record.failure, Cancelled) else "failed"
+
+
+_STARTED: Final = "started"
+"""The verdict on an export that nobody waited for."""
 
 _Show = Callable[[str | None], str]
 

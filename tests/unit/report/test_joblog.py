@@ -236,6 +236,6 @@ def test_a_title_stands_out_and_notes_are_indented() -> None:
     job = Job()
 
     job.log.title("Static export of docs.example.com")
-    job.log.note("Attached to job se_1.")
+    job.log.note("Attaching to job se_1.")
 
-    assert job.log.lines == ["Static export of docs.example.com", "  Attached to job se_1."]
+    assert job.log.lines == ["Static export of docs.example.com", "  Attaching to job se_1."]

@@ -146,7 +146,7 @@ class TestFile:
 
         assert caught.value.happened == "the step's output file cannot be written"
         assert "GITHUB_OUTPUT" in caught.value.facts[0]
-        assert caught.value.way_out == "Mend the runner and run the job again."
+        assert caught.value.way_out == "Mend the runner and run the workflow again."
 
     def test_a_record_that_does_not_fit_leaves_no_half_of_it(self, file: Path) -> None:
         file.write_text("a=b\n")

@@ -57,6 +57,20 @@ class TestExport:
             "| Bundle link | on storage.example.com, works until 13:00 UTC (60 min) |\n"
         )
 
+    def test_one_that_nobody_waited_for_is_started_and_can_be_collected(self) -> None:
+        assert page(exported(status="queued", page_count=None, bundle=None, started=True)) == (
+            "### Export of docs.example.com: started\n"
+            "\n"
+            "| | |\n"
+            "| --- | --- |\n"
+            "| Domain | docs.example.com |\n"
+            "| Job | se\\_1 |\n"
+            "| Status | queued |\n"
+            "| Duration | 4:13 |\n"
+            "\n"
+            "Collect it in a later step or run with \\`job-id: se\\_1\\`.\n"
+        )
+
     def test_the_links_query_stays_secret(self) -> None:
         assert "X-Signature" not in page(exported())
 
