@@ -117,10 +117,11 @@ def still_going(record: JobRecord, timeout_seconds: float, outage: Unavailable |
     counted = f", {pages(record.page_count)}" if record.page_count is not None else ""
     seen = f"It was last seen {state}{counted}." if record.status else "No reading of it succeeded."
     trouble = (f"At the end {outage.happened}.", *outage.facts) if outage is not None else ()
+    longer = "Give it longer with `timeout`, or collect it in a later run."
     return TimedOut(
         f"{'still going on' if record.status else 'its state could not be read'} after {minutes(timeout_seconds)}",
         facts=(seen, *trouble),
         cause="The job takes longer than `timeout` allows." if outage is None else outage.because,
-        remedy="Give it longer with `timeout`, or collect it in a later run.",
+        remedy=longer if outage is None or record.status else outage.way_out,
         request_id=None if outage is None else outage.request_id,
     )

@@ -316,6 +316,14 @@ class TestStillGoing:
 
         assert (error.because, error.request_id) == ("The moon.", "r-1")
 
+    @pytest.mark.parametrize(("status", "remedy"), [(None, "Check `base-url`."), ("running", "Give it longer")])
+    def test_what_to_do_fits_whether_the_job_was_ever_read(self, status: str | None, remedy: str) -> None:
+        outage = Unavailable("x", remedy="Check `base-url`.")
+
+        error = still_going(JobRecord(mode="export", status=status), 60, outage)
+
+        assert error.way_out.startswith(remedy)
+
     def test_without_an_outage_the_time_was_too_short(self) -> None:
         assert still_going(JobRecord(mode="export", status="running"), 60, None).because == (
             "The job takes longer than `timeout` allows."
