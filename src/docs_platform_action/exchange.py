@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import requests
 from requests.adapters import BaseAdapter
@@ -213,11 +213,11 @@ class Exchanger:
             return None
 
     def _scrub(self, value: Any) -> Any:
-        """Replace the key wherever a server echoes it."""
+        """Replace the key wherever a server echoes it, as it is or percent-encoded."""
         if len(self._key) < _SHORTEST_KEY_TO_SCRUB:
             return value
         if isinstance(value, str):
-            return value.replace(self._key, "***")
+            return value.replace(self._key, "***").replace(quote(self._key, safe=""), "***")
         if isinstance(value, list):
             return [self._scrub(item) for item in value]
         if isinstance(value, dict):

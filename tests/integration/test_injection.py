@@ -4,12 +4,14 @@ import json
 import re
 import socket
 from collections.abc import Callable, Iterator
+from urllib.parse import quote
 
 import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from admin_api_simulator import Fault, Simulator
+from docs_platform_action.model import LONGEST_TEXT
 from tests.action import Action, Ended, commands_in
 from tests.integration.raw import RawServer, hold, read_request
 from tests.keys import ADMIN_KEY
@@ -283,3 +285,26 @@ def test_a_key_in_a_job_id_or_a_link_is_shown_nowhere(action: Action, platform: 
     assert (started.exit_code, collected.exit_code) == (0, 0)
     for ended in (started, collected):
         assert ADMIN_KEY not in "".join([*ended.outputs.values(), ended.summary])
+
+
+def test_a_key_that_is_echoed_percent_encoded_is_shown_nowhere(action: Action, make_platform: Callable[..., Simulator]) -> None:
+    key = "adm/k3y+9f27c1d4e8=b05a63"
+    encoded = quote(key, safe="")
+    platform = make_platform(key=key)
+    platform.script("read_export", Fault(status=302, headers={"Location": f"https://login.example.com/{encoded}/{key}"}))
+
+    ended = action.run(platform, job_id="export-finished", admin_key=key)
+
+    assert ended.reason == "bad-response"
+    assert "login.example.com" in ended.error
+    shown = "".join([ended.stdout.replace(f"::add-mask::{key}\n", "", 1), ended.stderr, ended.summary, *ended.outputs.values()])
+    assert key not in shown
+    assert encoded not in shown
+
+
+def test_a_status_of_any_length_is_cut_in_the_outputs_too(action: Action, platform: Simulator) -> None:
+    platform.script_forever("read_export", Fault(json={"status": "x" * 100_000}))
+
+    ended = action.run(platform, job_id="export-finished", timeout="1ms")
+
+    assert (ended.reason, ended.outputs["status"]) == ("timeout", "x" * LONGEST_TEXT)
