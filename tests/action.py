@@ -177,6 +177,14 @@ class Action:
         self.entrypoint.write_text(text.replace(late, f"{statements}{late}"))
 
 
+def shell_python(folder: Path, script: str) -> Path:
+    """Write a stand-in for Python that a shell starts in surroundings of its own; `$@` are Python's arguments."""
+    wrapper = folder / "python"
+    wrapper.write_text(f"#!/bin/bash\npython='{sys.executable}'\n{script}\n")
+    wrapper.chmod(0o755)
+    return wrapper
+
+
 def _ended(run: ActionRun) -> Ended:
     for text in (run.stdout, run.stderr, run.summary, *run.outputs.values()):
         remember_output(text)

@@ -4,17 +4,19 @@ No test here measures time: a platform that never answers, or a pause of an hour
 test.
 """
 
+import os
 import signal
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
 from admin_api_simulator import Fault, Simulator
 from admin_api_simulator.faults import Operation
-from tests.action import ENTRYPOINT, Action, Ended
+from admin_api_simulator.runner import parse_outputs
+from tests.action import ENTRYPOINT, Action, Ended, shell_python
 from tests.integration.raw import RawServer, hold, read_request
 
 NEVER_SECONDS = 3600.0
@@ -104,6 +106,27 @@ def test_in_a_start_request_that_is_never_answered(
     assert "dashboard" in ended.error
 
 
+@pytest.mark.parametrize(
+    "fault", [Fault(status=429, headers={"Retry-After": "3000"}), None], ids=["turned away", "not connected"]
+)
+def test_in_the_pause_after_a_start_that_was_certainly_not_processed(
+    action: Action, platform: Simulator, fault: Fault | None
+) -> None:
+    platform.script_forever("start_export", fault)
+    # bound, so that nobody else gets the port, but not listening
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        base_url = platform.base_url if fault else f"http://127.0.0.1:{reserved.getsockname()[1]}"
+        with action.start(base_url, domain="docs.example.com", outage_tolerance="1h") as running:
+            running.wait_for("Trying again for up to ")
+            running.signal(signal.SIGINT)
+            ended = running.end()
+
+    assert_cancelled(ended, 130, job_id=None, status=None)
+    assert "start request was under way" not in ended.error
+    assert "dashboard" not in ended.error
+
+
 def wait_until_received(pid: int, number: signal.Signals) -> None:
     """Wait until a signal is no longer pending for a process."""
     while True:
@@ -180,6 +203,73 @@ def test_further_signals_change_nothing(
         ended = running.end()
 
     assert_cancelled(ended, exit_code, job_id=None, status=None)
+
+
+def wait_for_outputs(file: Path) -> Mapping[str, str]:
+    """Wait until a run has written its outputs, of which `results` comes last."""
+    while b"results<<" not in file.read_bytes():
+        time.sleep(0.005)
+    time.sleep(0.05)  # the record is one write, but let it come to its end
+    return parse_outputs(file.read_text())
+
+
+@pytest.fixture
+def outputs(action: Action, tmp_path: Path) -> Path:
+    """Make an output file that can be read while a run is under way; its second signal need not be long in coming."""
+    action.set_constants(interruption__PATIENCE_SECONDS=0.2)
+    file = tmp_path / "output"
+    file.touch()
+    return file
+
+
+@BOTH
+def test_a_late_signal_ends_a_run_that_is_blocked_by_its_summary(
+    action: Action, platform: Simulator, outputs: Path, tmp_path: Path, number: signal.Signals, exit_code: int
+) -> None:
+    os.mkfifo(tmp_path / "summary")  # which nobody reads from
+    env = {"GITHUB_OUTPUT": str(outputs), "GITHUB_STEP_SUMMARY": str(tmp_path / "summary")}
+
+    with action.start(platform, job_id="export-finished", env=env) as running:
+        written = wait_for_outputs(outputs)
+        running.signal(signal.SIGINT)
+        wait_until_received(running.pid, signal.SIGINT)
+        time.sleep(0.3)
+        running.signal(number)
+        ended = running.end()
+
+    assert (ended.exit_code, ended.stderr) == (exit_code, "")
+    assert (written["status"], "failureReason" in written) == ("completed", False)
+
+
+def test_a_late_signal_ends_a_run_whose_log_nobody_reads(
+    action: Action, platform: Simulator, outputs: Path, tmp_path: Path
+) -> None:
+    # a pipe takes 64 KiB, then whoever writes waits
+    script = f'mkfifo "{tmp_path}/log" && exec 3<>"{tmp_path}/log" && exec "$python" "$@" >&3'
+    action.python = shell_python(tmp_path, script)
+    platform.script_forever("read_export", None, after=[Fault(json={"status": f"{turn} {'x' * 990}"}) for turn in range(100)])
+    pauses = {"poll_interval": "1ms", "max_poll_interval": "1ms"}
+
+    with action.start(platform, job_id="export-finished", env={"GITHUB_OUTPUT": str(outputs)}, **pauses) as running:
+        wait_for_request(platform, "read_export", 20)
+        wait_until_silent(platform)
+        running.signal(signal.SIGINT)
+        written = wait_for_outputs(outputs)
+        time.sleep(0.3)
+        running.signal(signal.SIGTERM)
+        ended = running.end()
+
+    assert (ended.exit_code, ended.stderr) == (143, "")
+    assert (written["failureReason"], written["jobId"]) == ("cancelled", "export-finished")
+    assert platform.count("read_export") < 100
+
+
+def wait_until_silent(platform: Simulator) -> None:
+    """Wait until no request has come for a while."""
+    before = -1
+    while before != len(platform.requests):
+        before = len(platform.requests)
+        time.sleep(0.3)
 
 
 @BOTH

@@ -94,6 +94,29 @@ def test_a_proxy_is_asked_for_the_host_and_learns_no_key(action: Action, proxy: 
         assert "authorization" not in request.lower().replace("proxy-authorization", "")
 
 
+@pytest.mark.parametrize(
+    ("proxy_url", "told"),
+    [
+        ("http://127.0.0.1:{port}", "The proxy refused the connection"),
+        ("127.0.0.1:{port}", "The proxy refused the connection"),
+        ("http://", "The proxy address in the environment cannot be used"),
+        ("http://127.0.0.1:99999", "The proxy address in the environment cannot be used"),
+        ("socks5://127.0.0.1:{port}", "The proxy address in the environment cannot be used"),
+    ],
+)
+def test_a_proxy_that_is_at_fault_is_told_as_such(action: Action, proxy_url: str, told: str) -> None:
+    # bound, so that nobody else gets the port, but not listening
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        env = {"HTTPS_PROXY": proxy_url.format(port=reserved.getsockname()[1])}
+        ended = action.export("https://api.docs.invalid", env=env, outage_tolerance="1ms")
+
+    assert (ended.exit_code, ended.reason) == (1, "unavailable"), ended.error
+    assert f"{told}." in ended.error
+    assert "HTTPS_PROXY" in ended.error
+    assert "NO_PROXY" in ended.error
+
+
 def test_credentials_of_a_proxy_go_to_the_proxy_and_nowhere_else(action: Action, proxy: RecordingProxy) -> None:
     with_credentials = proxy.url.replace("http://", "http://robot:proxy-word@")
 

@@ -231,3 +231,45 @@ def test_an_untrusted_certificate_fails_at_once_and_names_ca_bundle(
     assert (ended.exit_code, ended.reason) == (1, "unavailable")
     assert "`ca-bundle`" in ended.error
     assert platform.requests == []
+
+
+def test_an_untrusted_certificate_is_told_as_one_though_the_time_is_up(
+    action: Action, make_platform: Callable[..., Simulator]
+) -> None:
+    platform = make_platform(tls=True)
+
+    ended = action.run(platform, job_id="export-finished", timeout="1ms")
+
+    assert (ended.exit_code, ended.reason) == (1, "unavailable")
+    assert "is not trusted" in ended.error
+    assert "`ca-bundle`" in ended.error
+
+
+def test_a_link_that_has_expired_by_this_runners_clock_is_told_as_such(action: Action, platform: Simulator) -> None:
+    platform.override("make_bundle", {"bundleUrl": "https://storage.example.com/b.tar.gz", "expiresAt": "2020-01-01T12:00:00Z"})
+
+    ended = action.run(platform, job_id="export-finished")
+
+    assert (ended.exit_code, ended.outputs["expiresAt"]) == (0, "2020-01-01T12:00:00Z")
+    assert "storage.example.com/b.tar.gz, expired at 2020-01-01 12:00 UTC by this runner's clock" in ended.log
+    (row,) = [line for line in ended.summary.splitlines() if line.startswith("| Bundle link ")]
+    assert "expired at 2020-01-01 12:00 UTC by this runner's clock" in row.replace("\\", "")
+    assert "works until" not in ended.log + ended.summary
+
+
+def test_a_number_of_more_digits_than_python_reads_spoils_no_answer(action: Action, platform: Simulator) -> None:
+    body = '{"status": "completed", "pageCount": ' + "9" * 5000 + "}"
+    platform.script("read_export", Fault(body=body, headers={"Content-Type": "application/json"}))
+
+    ended = action.run(platform, job_id="export-finished")
+
+    assert (ended.exit_code, platform.count("read_export"), "pageCount" in ended.outputs) == (0, 1, False)
+
+
+@pytest.mark.parametrize("around", ["\ufeff{}", "\ufeff{}\r\n", " \ufeff{} "])
+def test_a_byte_order_mark_around_an_input_is_no_part_of_it(action: Action, platform: Simulator, around: str) -> None:
+    ended = action.run(
+        platform, **{name: around.format(value) for name, value in (("admin_key", platform.key), ("job_id", "export-finished"))}
+    )
+
+    assert (ended.exit_code, ended.outputs["jobId"]) == (0, "export-finished")

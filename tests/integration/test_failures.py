@@ -1,6 +1,7 @@
 """Every way to fail that the interface names, reached over a real socket, and what it leaves behind."""
 
-import sys
+import os
+import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from admin_api_simulator import Fault, Simulator
 from admin_api_simulator.faults import Operation
-from tests.action import Action
+from tests.action import Action, shell_python
 
 AGENT = {"mode": "agent", "project_id": "demo-project"}
 ATTACH = {"domain": "", "job_id": "export-finished"}
@@ -153,6 +154,113 @@ def test_a_failure_tells_its_reason_cause_and_remedy(action: Action, make_platfo
     assert "Traceback" not in ended.stdout + ended.stderr
 
 
+AGENT_JOB = {"mode": "agent", "project_id": "demo-project"}
+COMPLETED = "Job {job} is completed; a run with `job-id: {job}` makes its bundle link without exporting again."
+GOES_ON = "Job {job} goes on at the platform; nothing is lost. Collect it in a later run with `job-id: {job}`."
+RUNNING = Fault(json={"status": "running"})
+REFUSED = [(401, "unauthorized"), (403, "forbidden"), (422, "rejected"), (302, "bad-response")]
+
+
+@pytest.mark.parametrize(("status", "reason"), REFUSED)
+@pytest.mark.parametrize(("operation", "told"), [("make_bundle", COMPLETED), ("read_export", GOES_ON)])
+def test_a_job_that_is_there_can_be_collected_whatever_went_wrong(
+    action: Action, platform: Simulator, operation: Operation, told: str, status: int, reason: str
+) -> None:
+    platform.script_forever(operation, Fault(status=status), after=[RUNNING] if operation == "read_export" else [])
+
+    ended = action.run(platform, job_id="export-finished")
+
+    assert ended.reason == reason
+    assert told.format(job="export-finished") in [line.strip() for line in ended.error.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "faults", "reason"),
+    [
+        ({**AGENT_JOB, "job_id": "agent-failed"}, [], "job-failed"),
+        ({**AGENT_JOB, "job_id": "agent-no-change", "require_pr": "true"}, [], "no-pull-request"),
+        ({**AGENT_JOB, "job_id": "agent-no-change"}, [Fault(status=404)], "not-found"),
+        ({"job_id": "export-finished"}, [RUNNING, Fault(status=404)], "not-found"),
+        ({"job_id": "export-finished"}, [Fault(status=422)], "rejected"),
+        ({"job_id": "export-finished"}, [RUNNING, Fault(json={"status": "failed"})], "job-failed"),
+    ],
+)
+def test_no_job_is_promised_that_has_ended_or_was_never_seen(
+    action: Action, platform: Simulator, inputs: dict[str, str], faults: list[Fault], reason: str
+) -> None:
+    platform.script("read_agent_job" if "mode" in inputs else "read_export", *faults)
+
+    ended = action.run(platform, **inputs)
+
+    assert ended.reason == reason
+    assert "nothing is lost" not in ended.error
+    assert "makes its bundle link" not in ended.error
+
+
+@pytest.mark.parametrize(
+    ("operation", "fault", "cause", "remedy"),
+    [
+        ("read_export", Fault(status=503), "is down or overloaded", "`outage-tolerance`"),
+        ("read_export", Fault(cut="before_answer"), "is down or overloaded", "`outage-tolerance`"),
+        ("read_export", Fault(status=429), "fewer requests", "`poll-interval`"),
+        ("read_export", Fault(body="<html></html>"), "Something else than the API answers at `base-url`", "Check `base-url`"),
+        ("read_export", Fault(json=["no", "object"]), "Something else than the API answers", "Check `base-url`"),
+        ("make_bundle", Fault(status=409), "has not finished the export's bundle", "later run"),
+    ],
+)
+def test_what_is_likely_behind_an_outage_depends_on_its_kind(
+    action: Action, platform: Simulator, operation: Operation, fault: Fault, cause: str, remedy: str
+) -> None:
+    platform.script_forever(operation, fault)
+
+    ended = action.run(platform, job_id="export-finished", outage_tolerance="1ms")
+
+    assert (ended.exit_code, ended.reason) == (1, "unavailable")
+    assert cause in ended.error
+    assert remedy in ended.error
+
+
+def test_a_host_that_was_never_reached_may_be_the_wrong_one(action: Action) -> None:
+    # bound, so that nobody else gets the port, but not listening
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        ended = action.run(f"http://127.0.0.1:{reserved.getsockname()[1]}", job_id="j-1", outage_tolerance="1ms")
+
+    assert ended.reason == "unavailable"
+    assert "The host or port in `base-url` is mistyped" in ended.error
+
+
+def test_an_error_that_is_an_object_is_read(action: Action, platform: Simulator) -> None:
+    platform.script("read_export", Fault(json={"status": "failed", "error": {"code": 7, "message": "page /a is empty"}}))
+
+    ended = action.run(platform, job_id="export-finished")
+
+    assert ended.reason == "job-failed"
+    assert 'said: "page /a is empty"' in ended.error
+
+
+@pytest.mark.parametrize(
+    ("inputs", "says"),
+    [
+        ({"domain": "unknown.example.com"}, "the platform does not know the domain unknown.example.com (404)"),
+        ({"domain": "", "job_id": "nowhere"}, "the platform does not know the job nowhere (404)"),
+        ({**AGENT_JOB, "domain": "", "job_id": "nowhere"}, "not know the project demo-project, or in it the job nowhere (404)"),
+    ],
+)
+def test_what_is_not_found_is_named(action: Action, platform: Simulator, inputs: dict[str, str], says: str) -> None:
+    ended = action.export(platform, **inputs)
+
+    assert says in ended.error.splitlines()[0]
+    assert "is mistyped" in ended.error
+
+
+def test_pauses_that_contradict_each_other_are_told_with_both(action: Action, platform: Simulator) -> None:
+    ended = action.export(platform, poll_interval="2m", max_poll_interval="")
+
+    assert ended.reason == "invalid-input"
+    assert "Invalid input `max-poll-interval`: 30s is below poll-interval, 2m" in ended.error
+
+
 def test_every_row_of_the_failure_table_is_reached() -> None:
     interface_rows = {
         *("invalid-input", "unauthorized", "forbidden", "not-found", "rejected", "job-failed", "no-pull-request", "timeout"),
@@ -281,20 +389,13 @@ def test_a_log_that_cannot_be_written_does_not_stop_the_run(
     assert "Traceback" not in ended.stderr
 
 
-@pytest.mark.parametrize("name", ["missing.pem", ".", "loop.pem", "empty.pem", "../outside.pem"])
+@pytest.mark.parametrize("name", ["missing.pem", ".", "loop.pem", "empty.pem", "fifo.pem", "../outside.pem"])
 def test_an_authority_file_that_cannot_be_used_is_an_invalid_input(action: Action, platform: Simulator, name: str) -> None:
     (action.workspace / "loop.pem").symlink_to("loop.pem")
     (action.workspace / "empty.pem").touch()
+    os.mkfifo(action.workspace / "fifo.pem")
 
     ended = action.export(platform, ca_bundle=name)
 
     assert (ended.exit_code, ended.reason, platform.requests) == (1, "invalid-input", [])
     assert "`ca-bundle`" in ended.error
-
-
-def shell_python(folder: Path, script: str) -> Path:
-    """Write a stand-in for Python that a shell starts in surroundings of its own; `$@` are Python's arguments."""
-    wrapper = folder / "python"
-    wrapper.write_text(f"#!/bin/bash\npython='{sys.executable}'\n{script}\n")
-    wrapper.chmod(0o755)
-    return wrapper
