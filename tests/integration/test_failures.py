@@ -158,11 +158,18 @@ AGENT_JOB = {"mode": "agent", "project_id": "demo-project"}
 COMPLETED = "Job {job} is completed; a run with `job-id: {job}` makes its bundle link without exporting again."
 GOES_ON = "Job {job} goes on at the platform; nothing is lost. Collect it in a later run with `job-id: {job}`."
 RUNNING = Fault(json={"status": "running"})
-REFUSED = [(401, "unauthorized"), (403, "forbidden"), (422, "rejected"), (302, "bad-response")]
 
 
-@pytest.mark.parametrize(("status", "reason"), REFUSED)
-@pytest.mark.parametrize(("operation", "told"), [("make_bundle", COMPLETED), ("read_export", GOES_ON)])
+@pytest.mark.parametrize(
+    ("operation", "told", "status", "reason"),
+    [
+        ("make_bundle", COMPLETED, 401, "unauthorized"),
+        ("make_bundle", COMPLETED, 403, "forbidden"),
+        ("make_bundle", COMPLETED, 422, "rejected"),
+        ("read_export", GOES_ON, 422, "rejected"),
+        ("read_export", GOES_ON, 302, "bad-response"),
+    ],
+)
 def test_a_job_that_is_there_can_be_collected_whatever_went_wrong(
     action: Action, platform: Simulator, operation: Operation, told: str, status: int, reason: str
 ) -> None:

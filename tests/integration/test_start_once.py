@@ -113,12 +113,12 @@ def test_a_start_is_not_lost_on_a_connection_that_the_server_has_closed_meanwhil
     def turn_away_at_first(connection: socket.socket) -> None:
         starts.append(read_request(connection))
         if len(starts) == 1:
-            connection.sendall(b"HTTP/1.1 429 Wait\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n")
+            connection.sendall(b"HTTP/1.1 429 Wait\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n")
         else:
             connection.sendall(b'HTTP/1.1 202 Accepted\r\nContent-Length: 15\r\n\r\n{"jobId": "j7"}')
 
     with RawServer(turn_away_at_first) as server:
-        ended = action.export(server.base_url, outage_tolerance="30s", wait="false")
+        ended = action.export(server.base_url, outage_tolerance="200ms", wait="false")
 
     assert (ended.exit_code, ended.outputs["jobId"], len(starts)) == (0, "j7", 2)
 
