@@ -4,14 +4,14 @@ from collections.abc import Callable
 from typing import Final
 
 from .admin_api import AdminApi
-from .clock import Clock, DeadlinePassed
+from .clock import Clock
 from .errors import JobFailed, NoPullRequest
-from .export import still_going
 from .model import AgentJob
 from .record import JobRecord
 from .report.joblog import JobLog
 from .settings import AgentSettings
-from .waiting import Reading, growing_pauses, wait_for_end
+from .timeout import wait_within_timeout
+from .waiting import Reading
 
 KNOWN_STATUSES: Final = ("active", AgentJob.COMPLETED, AgentJob.ARCHIVED, AgentJob.FAILED)
 
@@ -38,19 +38,13 @@ def wait_for_agent(
     log.title(f"Agent job {settings.job_id} of project {settings.project_id}")
     on_job_known(settings.job_id)
     log.waiting()
-    try:
-        job = wait_for_end(
-            lambda deadline: api.read_agent_job(settings.project_id, settings.job_id, deadline=deadline),
-            schedule=growing_pauses(
-                shortest_seconds=settings.waiting.shortest_pause_seconds,
-                longest_seconds=settings.waiting.longest_pause_seconds,
-            ),
-            timeout_seconds=settings.waiting.timeout_seconds,
-            clock=clock,
-            on_reading=on_reading,
-        )
-    except DeadlinePassed as error:
-        raise still_going(record, settings.waiting.timeout_seconds, error.outage) from error
+    job = wait_within_timeout(
+        lambda deadline: api.read_agent_job(settings.project_id, settings.job_id, deadline=deadline),
+        settings.waiting,
+        clock=clock,
+        record=record,
+        on_reading=on_reading,
+    )
     _judge(job, settings, record, log, warn)
 
 

@@ -94,8 +94,10 @@ class GuardedAdapter(HTTPAdapter):
         return manager
 
     def send(self, request: requests.PreparedRequest, *args: Any, **kwargs: Any) -> requests.Response:
-        """Send a request, under its guard if it has one."""
-        with self._current.set(getattr(request, "guard", None)):
+        """Send a request under its guard. Raises `TypeError` for one that has none."""
+        if not isinstance(request, GuardedRequest):
+            raise TypeError("this adapter sends guarded requests alone")
+        with self._current.set(request.guard):
             return super().send(request, *args, **kwargs)
 
     def _guard_pools(self, manager: PoolManager) -> None:
@@ -117,27 +119,15 @@ def trusting(certificates_pem: str | None) -> ssl.SSLContext:
 class _CurrentGuard(threading.local):
     """The guard of the exchange that this thread has under way."""
 
-    guard: Guard | None = None
+    guard: Guard
 
     @contextlib.contextmanager
-    def set(self, guard: Guard | None) -> Iterator[None]:
+    def set(self, guard: Guard) -> Iterator[None]:
         self.guard = guard
         try:
             yield
         finally:
-            self.guard = None
-
-    def adopt(self, sock: socket.socket | None) -> None:
-        if self.guard is not None and sock is not None:
-            self.guard.adopt(sock)
-
-    def mark_connected(self) -> None:
-        if self.guard is not None:
-            self.guard.connected = True
-
-    def mark_reused(self) -> None:
-        if self.guard is not None and not self.guard.connected:
-            self.guard.reused = self.guard.connected = True
+            del self.guard
 
 
 class _Lines(io.BufferedReader):
@@ -186,17 +176,18 @@ def _guarded_pools(current: _CurrentGuard) -> dict[str, type[HTTPConnectionPool]
 
         def _new_conn(self) -> socket.socket:
             sock = super()._new_conn()
-            current.adopt(sock)
+            current.guard.adopt(sock)
             return sock
 
         def connect(self) -> None:
             super().connect()
-            current.mark_connected()
+            current.guard.connected = True
 
         def request(self, *args: Any, **kwargs: Any) -> None:
             if self.sock is not None:  # kept alive from an earlier exchange, or just made
-                current.adopt(self.sock)
-                current.mark_reused()
+                current.guard.adopt(self.sock)
+                current.guard.reused = not current.guard.connected
+                current.guard.connected = True
             super().request(*args, **kwargs)
 
     class GuardedTLSConnection(GuardedConnection, HTTPSConnection):

@@ -4,14 +4,14 @@ from collections.abc import Callable
 from typing import Final
 
 from .admin_api import AdminApi
-from .clock import Clock, DeadlinePassed
-from .errors import JobFailed, NotFound, TimedOut, Unavailable
+from .clock import Clock
+from .errors import JobFailed, NotFound
 from .model import ExportJob
 from .record import JobRecord
 from .report.joblog import JobLog
-from .report.text import minutes, pages
 from .settings import ExportSettings
-from .waiting import Reading, growing_pauses, wait_for_end
+from .timeout import wait_within_timeout
+from .waiting import Reading
 
 KNOWN_STATUSES: Final = ("queued", "running", ExportJob.COMPLETED, ExportJob.FAILED)
 """What platforms of this kind are seen to report; any other is logged as news."""
@@ -72,18 +72,13 @@ def _wait(
 
     log.waiting()
     try:
-        job = wait_for_end(
+        job = wait_within_timeout(
             lambda deadline: api.read_export(job_id, deadline=deadline, started_at=started_at),
-            schedule=growing_pauses(
-                shortest_seconds=settings.waiting.shortest_pause_seconds,
-                longest_seconds=settings.waiting.longest_pause_seconds,
-            ),
-            timeout_seconds=settings.waiting.timeout_seconds,
+            settings.waiting,
             clock=clock,
+            record=record,
             on_reading=on_reading,
         )
-    except DeadlinePassed as error:
-        raise still_going(record, settings.waiting.timeout_seconds, error.outage) from error
     except NotFound as error:
         if not record.started:
             raise
@@ -105,23 +100,4 @@ def _lost(record: JobRecord, error: NotFound) -> NotFound:
         remedy=f"Look in the dashboard whether the export runs. If it does, collect it with `job-id: {record.job_id}`; "
         "if it does not, run the workflow again.",
         request_id=error.request_id,
-    )
-
-
-def still_going(record: JobRecord, timeout_seconds: float, outage: Unavailable | None) -> TimedOut:
-    """Make the error for a job of either mode that has not ended in time, with how far it has come.
-
-    `outage` is what kept it from being read at the end, if anything did.
-    """
-    state = f"at {int(record.progress)} %" if record.progress is not None else f"as '{record.status}'"
-    counted = f", {pages(record.page_count)}" if record.page_count is not None else ""
-    seen = f"It was last seen {state}{counted}." if record.status else "No reading of it succeeded."
-    trouble = (f"At the end {outage.happened}.", *outage.facts) if outage is not None else ()
-    longer = "Give it longer with `timeout`, or collect it in a later run."
-    return TimedOut(
-        f"{'still going on' if record.status else 'its state could not be read'} after {minutes(timeout_seconds)}",
-        facts=(seen, *trouble),
-        cause="The job takes longer than `timeout` allows." if outage is None else outage.because,
-        remedy=longer if outage is None or record.status else outage.way_out,
-        request_id=None if outage is None else outage.request_id,
     )

@@ -51,10 +51,8 @@ class Interruptions:
         called when `grace_seconds` have not been enough; if that does not end it at once, the thread is left behind. What the
         work raises is raised here.
         """
-        if not self._mail.empty():
-            received = self._mail.get()
-            if isinstance(received, signal.Signals):
-                return received
+        if not self._mail.empty() and isinstance(received := self._mail.get(), signal.Signals):
+            return received
         threading.Thread(target=self._post, args=(work,), daemon=True, name="work").start()
         while True:
             try:

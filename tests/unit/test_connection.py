@@ -4,9 +4,10 @@ import socket
 import ssl
 
 import pytest
+import requests
 import trustme
 
-from docs_platform_action.connection import Guard, trusting
+from docs_platform_action.connection import Guard, GuardedAdapter, trusting
 
 
 def test_an_expired_guard_shuts_down_what_it_holds() -> None:
@@ -73,3 +74,10 @@ def test_further_authorities_are_trusted_beside_the_public_ones() -> None:
 def test_a_text_without_certificates_is_not_taken() -> None:
     with pytest.raises(ssl.SSLError):
         trusting("garbage")
+
+
+def test_a_request_without_a_guard_is_not_sent() -> None:
+    request = requests.Request("GET", "http://127.0.0.1:9/").prepare()
+
+    with pytest.raises(TypeError, match="guarded requests alone"):
+        GuardedAdapter(trusting(None)).send(request)

@@ -18,7 +18,7 @@ from docs_platform_action.errors import (
     TimedOut,
     Unavailable,
 )
-from docs_platform_action.export import KNOWN_STATUSES, export_site, still_going
+from docs_platform_action.export import KNOWN_STATUSES, export_site
 from docs_platform_action.model import Bundle, ExportJob, StartedExport
 from docs_platform_action.record import JobRecord
 from docs_platform_action.settings import ApiSettings, ExportSettings, WaitSettings
@@ -281,59 +281,7 @@ class TestLost:
         assert error.__cause__ is None
 
 
-class TestStillGoing:
-    @pytest.mark.parametrize(
-        ("record", "fact"),
-        [
-            (JobRecord(mode="export", status="running", progress=0.0), "It was last seen at 0 %."),
-            (JobRecord(mode="export", status="polishing"), "It was last seen as 'polishing'."),
-            (JobRecord(mode="export", status="running", page_count=7), "It was last seen as 'running', 7 pages."),
-            (JobRecord(mode="export", status="running", page_count=1), "It was last seen as 'running', 1 page."),
-            (JobRecord(mode="export"), "No reading of it succeeded."),
-        ],
-    )
-    def test_it_tells_how_far_the_job_has_come(self, record: JobRecord, fact: str) -> None:
-        assert still_going(record, 60, None).facts == (fact,)
-
-    def test_it_does_not_claim_to_know_a_job_that_was_never_read(self) -> None:
-        assert still_going(JobRecord(mode="export"), 60, None).happened == "its state could not be read after 1:00"
-
-    def test_it_tells_of_an_outage_that_lasted_to_the_end(self) -> None:
-        outage = Unavailable(f"the API at {HOST} stayed unavailable", facts=("No good answer came for 60 s.",))
-
-        error = still_going(JobRecord(mode="export", status="running"), 60, outage)
-
-        assert error.facts == (
-            "It was last seen as 'running'.",
-            f"At the end the API at {HOST} stayed unavailable.",
-            "No good answer came for 60 s.",
-        )
-
-    def test_it_passes_on_the_cause_and_the_request_id_of_the_outage(self) -> None:
-        outage = Unavailable("x", cause="The moon.", request_id="r-1")
-
-        error = still_going(JobRecord(mode="export"), 60, outage)
-
-        assert (error.because, error.request_id) == ("The moon.", "r-1")
-
-    @pytest.mark.parametrize(("status", "remedy"), [(None, "Check `base-url`."), ("running", "Give it longer")])
-    def test_what_to_do_fits_whether_the_job_was_ever_read(self, status: str | None, remedy: str) -> None:
-        outage = Unavailable("x", remedy="Check `base-url`.")
-
-        error = still_going(JobRecord(mode="export", status=status), 60, outage)
-
-        assert error.way_out.startswith(remedy)
-
-    def test_without_an_outage_the_time_was_too_short(self) -> None:
-        assert still_going(JobRecord(mode="export", status="running"), 60, None).because == (
-            "The job takes longer than `timeout` allows."
-        )
-
-    def test_a_percentage_is_never_rounded_up(self) -> None:
-        assert still_going(JobRecord(mode="export", status="running", progress=99.9), 60, None).facts == (
-            "It was last seen at 99 %.",
-        )
-
+class TestTimeout:
     def test_a_wait_that_ends_in_an_outage_tells_of_both(self) -> None:
         run = Run(FakeApi(QUEUED, DeadlinePassed(Unavailable(f"the API at {HOST} stayed unavailable"))))
 

@@ -2,7 +2,9 @@
 
 import io
 import json
+import os
 import signal
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -446,3 +448,14 @@ class TestMain:
         monkeypatch.setattr("sys.stdout", None)
 
         assert main.main(Quiet()) == 1
+
+
+def test_a_log_that_stays_unwritable_changes_no_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith(("INPUT_", "GITHUB_"))]:
+        monkeypatch.delenv(name)
+    with Path("/dev/full").open("w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+
+        assert main.main(Quiet()) == 1
+
+        full.flush()  # what Python does when it ends: it fails no more
