@@ -45,6 +45,6 @@ def still_going(record: JobRecord, timeout_seconds: float, outage: Unavailable |
         f"{'still going on' if record.status else 'its state could not be read'} after {minutes(timeout_seconds)}",
         facts=(seen, *trouble),
         cause="The job takes longer than `timeout` allows." if outage is None else outage.because,
-        remedy=longer if outage is None or record.status else f"{outage.way_out} Or give it longer with `timeout`.",
+        remedy=longer if outage is None or record.status else f"{outage.way_out} If it was only slow, raise `timeout`.",
         request_id=None if outage is None else outage.request_id,
     )
