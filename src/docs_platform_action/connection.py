@@ -12,7 +12,7 @@ import os
 import socket
 import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import certifi
@@ -32,12 +32,18 @@ class Guard:
     it is left from an earlier exchange, `expired` whether the guard itself ended this one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, on_connected: Callable[[], None] = lambda: None) -> None:
+        self._on_connected = on_connected
         self.connected = False
         self.reused = False
         self.expired = False
         self._sockets: list[socket.socket] = []
         self._lock = threading.Lock()
+
+    def connect(self) -> None:
+        """Take note that there is a connection now, and say so: from here on the server may see the request."""
+        self.connected = True
+        self._on_connected()
 
     def adopt(self, sock: socket.socket) -> None:
         """Hold on to a socket of this exchange."""
@@ -181,13 +187,14 @@ def _guarded_pools(current: _CurrentGuard) -> dict[str, type[HTTPConnectionPool]
 
         def connect(self) -> None:
             super().connect()
-            current.guard.connected = True
+            current.guard.connect()
 
         def request(self, *args: Any, **kwargs: Any) -> None:
             if self.sock is not None:  # kept alive from an earlier exchange, or just made
                 current.guard.adopt(self.sock)
-                current.guard.reused = not current.guard.connected
-                current.guard.connected = True
+                if not current.guard.connected:
+                    current.guard.reused = True
+                    current.guard.connect()
             super().request(*args, **kwargs)
 
     class GuardedTLSConnection(GuardedConnection, HTTPSConnection):

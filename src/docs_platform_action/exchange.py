@@ -4,7 +4,7 @@ import http.client
 import json
 import ssl
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -119,13 +119,21 @@ class Exchanger:
                 guard.expire()
 
     def exchange(
-        self, method: str, path: str, body: Mapping[str, object] | None, bounds: Bounds, *, fresh: bool = False
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, object] | None,
+        bounds: Bounds,
+        *,
+        fresh: bool = False,
+        on_connected: Callable[[], None] = lambda: None,
     ) -> Answer:
         """Send one request and take its answer in. `path` follows the base URL as it is; `fresh` asks for a new connection.
 
-        Raises `NetworkError`, `UntrustedError`, and `Cancelled` after `stop` or `abort`.
+        `on_connected` hears that there is a connection: from then on the server may see the request. Raises `NetworkError`,
+        `UntrustedError`, and `Cancelled` after `stop` or `abort`.
         """
-        guard = Guard()
+        guard = Guard(on_connected)
         if fresh:
             self._adapter.close()  # lets go of the connections that were kept; the next one is made anew
         with self._watched(guard, bounds.total_seconds):

@@ -143,21 +143,21 @@ class Transport:
     def _try_once(self, call: Call[T], outage: "_Outage") -> T:
         left = outage.begin_try()
         bounds = call.bounds.within(LAST_TRY_SECONDS if outage.last_try else max(SHORTEST_TRY_SECONDS, left))
-        in_doubt = not call.repeatable
-        call.on_doubt(in_doubt)
+        answer: Answer | None = None
         try:
             answer = self._take_answer(call, bounds)
-            in_doubt = in_doubt and 200 <= answer.status < 300  # until it is read; what else is final was not processed
             result = self._judge(call, answer)
-            in_doubt = False
         except _TemporaryError as error:
-            in_doubt = error.sent and not call.repeatable
+            call.on_doubt(error.sent and not call.repeatable)
             raise
         except UntrustedError as error:
-            in_doubt = False
             raise self._untrusted(error) from error
-        finally:
-            call.on_doubt(in_doubt)
+        except ActionError:
+            # a final answer but 2xx says that nothing was processed; after a cancel there is none
+            if answer is not None and not 200 <= answer.status < 300:
+                call.on_doubt(False)  # noqa: FBT003  # a callback with one thing to say
+            raise
+        call.on_doubt(False)  # noqa: FBT003  # as above
         return result
 
     def _take_answer(self, call: Call[T], bounds: Bounds) -> Answer:
@@ -179,7 +179,14 @@ class Transport:
         began = self._clock.monotonic()
         outcome, request_id = "ended without an answer", None
         try:
-            answer = self._exchanger.exchange(call.method, call.path, call.body, bounds, fresh=fresh)
+            answer = self._exchanger.exchange(
+                call.method,
+                call.path,
+                call.body,
+                bounds,
+                fresh=fresh,
+                on_connected=lambda: call.on_doubt(not call.repeatable),
+            )
             outcome, request_id = str(answer.status), answer.request_id
         except NetworkError as error:
             outcome = error.what

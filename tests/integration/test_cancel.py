@@ -106,6 +106,20 @@ def test_in_a_start_request_that_is_never_answered(
     assert "dashboard" in ended.error
 
 
+def test_in_a_start_whose_connection_is_still_being_made(action: Action) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes the connection, and never answers the TLS greeting
+        base_url = f"https://127.0.0.1:{silent.getsockname()[1]}"
+        with action.start(base_url, domain="docs.example.com") as running:
+            connection, _ = silent.accept()
+            with connection:
+                connection.recv(1)
+                running.signal(signal.SIGINT)
+                ended = running.end()
+
+    assert_cancelled(ended, 130, job_id=None, status=None)
+    assert "start request was under way" not in ended.error
+
+
 @pytest.mark.parametrize(
     "fault", [Fault(status=429, headers={"Retry-After": "3000"}), None], ids=["turned away", "not connected"]
 )

@@ -12,7 +12,7 @@ from requests.adapters import BaseAdapter
 from urllib3 import HTTPResponse
 
 from docs_platform_action.clock import Clock
-from docs_platform_action.exchange import Answer, Bounds, Exchanger
+from docs_platform_action.exchange import Answer, Bounds, Exchanger, NetworkError, UntrustedError
 from docs_platform_action.record import JobRecord
 from docs_platform_action.report.console import Console
 from docs_platform_action.report.joblog import JobLog
@@ -81,11 +81,20 @@ class FakeExchanger(Exchanger):
         self.sent: list[Sent] = []
 
     def exchange(
-        self, method: str, path: str, body: Mapping[str, object] | None, bounds: Bounds, *, fresh: bool = False
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, object] | None,
+        bounds: Bounds,
+        *,
+        fresh: bool = False,
+        on_connected: Callable[[], None] = lambda: None,
     ) -> Answer:
         self.sent.append(Sent(method, path, body, bounds, fresh, self._clock.elapsed))
         self._clock.pass_(self._takes)
         step = self._script.pop(0) if len(self._script) > 1 else self._script[0]
+        if not isinstance(step, UntrustedError) and not (isinstance(step, NetworkError) and not step.sent):
+            on_connected()
         if isinstance(step, Exception):
             raise step
         return step if isinstance(step, Answer) else step()

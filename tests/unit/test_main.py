@@ -15,6 +15,7 @@ import requests
 
 from docs_platform_action import main
 from docs_platform_action.clock import SystemClock
+from docs_platform_action.connection import GuardedRequest
 from docs_platform_action.errors import ActionError, Cancelled
 from docs_platform_action.interruption import Interruptions
 from docs_platform_action.record import RESULT_KEYS
@@ -50,6 +51,8 @@ class Wire(FakeAdapter):
         self._status, self._error = (answer, None) if isinstance(answer, int) else (200, None)
         self._error = answer if isinstance(answer, Exception) else None
         self._body = json.dumps({} if isinstance(answer, int | Exception) else answer).encode()
+        if isinstance(request, GuardedRequest) and not isinstance(answer, requests.ConnectionError):
+            request.guard.connect()
         return super().send(request, **options)
 
 
