@@ -133,6 +133,22 @@ class StartUnconfirmed(ActionError):
     )
 
 
+class DownloadFailed(ActionError):
+    """The bundle could not be fetched whole."""
+
+    failure_reason = "download-failed"
+    cause = "The storage, or the network between it and this runner, is down or overloaded."
+    remedy = "Run the workflow again, or give the download longer with `outage-tolerance`."
+
+
+class InvalidBundle(ActionError):
+    """The archive is damaged, unsafe or of an unknown kind; nothing of it is left in `site-path`."""
+
+    failure_reason = "invalid-bundle"
+    cause = "The archive was damaged on its way, or it was not made by the platform."
+    remedy = "Run the workflow again. If it fails the same way, report it to the platform: its bundle cannot be opened safely."
+
+
 class Cancelled(ActionError):
     """SIGINT or SIGTERM ended the wait."""
 

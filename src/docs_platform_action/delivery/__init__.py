@@ -1,0 +1,1 @@
+"""What becomes of a finished bundle: fetched, opened, and handed over."""
