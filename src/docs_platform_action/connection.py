@@ -21,6 +21,8 @@ from requests.adapters import HTTPAdapter
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager, ProxyManager
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
+from .errors import Cancelled
+
 MOST_INTERIM_ANSWERS: Final = 100
 LONGEST_LINE_BYTES: Final = 64 * 1024
 
@@ -70,6 +72,48 @@ class Guard:
         for sock in self._sockets:
             with contextlib.suppress(OSError):  # it is closed already: nothing reads from it any more
                 sock.shutdown(socket.SHUT_RDWR)
+
+
+class Exchanges:
+    """The exchanges that are under way, of whichever client: none begins once they are stopped, and all can be ended at once."""
+
+    def __init__(self) -> None:
+        self._guards: set[Guard] = set()
+        self._stopped = False
+        self._lock = threading.Lock()
+        self.cancelled = False
+
+    def stop(self) -> None:
+        """Begin no further exchange; one that is under way may come to its end."""
+        with self._lock:
+            self._stopped = True
+
+    def abort(self) -> None:
+        """End every exchange now, from any thread; whoever waits for one is to raise `Cancelled`."""
+        with self._lock:
+            self._stopped = self.cancelled = True
+            for guard in self._guards:
+                guard.expire()
+
+    @contextlib.contextmanager
+    def watch(self, guard: Guard, seconds: float | None = None) -> Iterator[None]:
+        """Have a guard's exchange ended by an abort, and after so many seconds. Raises `Cancelled` once they are stopped."""
+        with self._lock:
+            if self._stopped:
+                raise Cancelled("cancelled")
+            self._guards.add(guard)
+        watch = threading.Timer(seconds, guard.expire) if seconds is not None else None
+        if watch is not None:
+            watch.daemon = True
+            watch.start()
+        try:
+            yield
+        finally:
+            if watch is not None:
+                watch.cancel()
+            with self._lock:
+                self._guards.discard(guard)
+            guard.release()
 
 
 class GuardedRequest(requests.PreparedRequest):

@@ -17,7 +17,7 @@ from requests.utils import get_environ_proxies
 from . import __version__, agent, export
 from .admin_api import AdminApi
 from .clock import SystemClock
-from .connection import GuardedAdapter, trusting
+from .connection import Exchanges, GuardedAdapter, trusting
 from .errors import ActionError, Cancelled, InternalError
 from .exchange import Exchanger
 from .interruption import Interruptions
@@ -66,7 +66,7 @@ def run(
 class _Parts:
     """What a plan is carried out with."""
 
-    exchanger: Exchanger
+    exchanges: Exchanges
     log: JobLog
     work: Callable[[], None]
 
@@ -109,14 +109,14 @@ class _Run:
 
         def stop() -> None:
             self._clock.cancel()
-            parts.exchanger.stop()
+            parts.exchanges.stop()
 
         return self._interruptions.run(
             parts.work,
             on_idle=lambda: parts.log.heartbeat(self._heartbeat_seconds),
             idle_seconds=min(1.0, self._heartbeat_seconds / 2),
             stop=stop,
-            abort=parts.exchanger.abort,
+            abort=parts.exchanges.abort,
             grace_seconds=lambda: START_GRACE_SECONDS if self._record.start_in_doubt else 0.0,
         )
 
@@ -134,7 +134,8 @@ class _Run:
         else:
             record.project_id = settings.project_id
             log = JobLog(console, clock, record, known_statuses=agent.KNOWN_STATUSES)
-        exchanger = _exchanger(settings.api)
+        exchanges = Exchanges()
+        exchanger = _exchanger(settings.api, exchanges)
         api = AdminApi(_transport(exchanger, settings.api, clock, log), clock)
 
         def work() -> None:
@@ -145,7 +146,7 @@ class _Run:
                     settings, api=api, clock=clock, record=record, log=log, on_job_known=self._tell_job, warn=console.warning
                 )
 
-        return _Parts(exchanger=exchanger, log=log, work=work)
+        return _Parts(exchanges=exchanges, log=log, work=work)
 
     def _tell_job(self, job_id: str) -> None:
         self._outputs.write("jobId", job_id)
@@ -207,12 +208,12 @@ class _Run:
             self._record.failure = self._record.failure or error
 
 
-def _exchanger(settings: ApiSettings) -> Exchanger:
+def _exchanger(settings: ApiSettings, exchanges: Exchanges) -> Exchanger:
     # a proxy would see what goes to a loopback host over http, and could not reach it anyway
     host = urlsplit(settings.base_url).hostname or ""
     proxies = {} if is_loopback(host) else get_environ_proxies(settings.base_url)
     adapter = GuardedAdapter(trusting(settings.authorities_pem))
-    return Exchanger(adapter=adapter, base_url=settings.base_url, key=settings.admin_key, proxies=proxies)
+    return Exchanger(adapter=adapter, base_url=settings.base_url, key=settings.admin_key, proxies=proxies, exchanges=exchanges)
 
 
 def _transport(exchanger: Exchanger, settings: ApiSettings, clock: SystemClock, listener: Listener) -> Transport:

@@ -1,17 +1,15 @@
 """One operation of the API made well: repeated where that is safe, for as long as it may take, its failures told apart."""
 
 import http
-import re
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Final, Generic, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 import backoff
 
-from .clock import Clock, DeadlinePassed, slept_on
+from . import retrying
+from .clock import Clock, DeadlinePassed
 from .errors import (
     ActionError,
     BadResponse,
@@ -22,11 +20,12 @@ from .errors import (
     Unauthorized,
     Unavailable,
 )
-from .exchange import Answer, Bounds, Exchanger, NetworkError, UntrustedError
+from .exchange import Answer, Bounds, Exchanger
+from .network import NetworkError, UntrustedError
+from .retrying import PROXY, Advice, Outage, TemporaryError, keep_trying, read_retry_after, seconds
 
 T = TypeVar("T")
 
-LONGEST_PAUSE_SECONDS: Final = 30.0
 SHORTEST_TRY_SECONDS: Final = 2.0
 """What a try may take at least, however little time is left."""
 
@@ -59,16 +58,8 @@ class Call(Generic[T]):
     bounds: Bounds = field(default_factory=Bounds)
 
 
-class Listener(Protocol):
+class Listener(retrying.Listener, Protocol):
     """Who wants to know how the talk with the API goes."""
-
-    def trouble(self, what: str, *, budget_seconds: float, pause_seconds: float) -> None:
-        """Hear of the first failed try of a call: how long tries may go on, and when the next one comes."""
-        ...
-
-    def recovered(self, after_seconds: float) -> None:
-        """Hear that a call succeeded after trouble."""
-        ...
 
     def exchanged(self, method: str, path: str, *, outcome: str, milliseconds: float, request_id: str | None) -> None:
         """Hear of the end of one request, in a status or in a fault."""
@@ -105,49 +96,26 @@ class Transport:
         answer stands for, `Unavailable` when temporary failures last, `DeadlinePassed` when they last to the deadline,
         `StartUnconfirmed` when a call that must not be repeated may have been processed, and `Cancelled`.
         """
-        outage = _Outage(clock=self._clock, tolerance_seconds=self._tolerance, deadline=deadline)
-
-        @backoff.on_exception(
-            slept_on(self._clock, lambda: self._pauses(outage)),
-            _TemporaryError,
-            giveup=lambda error: isinstance(error, _TemporaryError) and error.sent and not call.repeatable,
-            jitter=None,
-            logger=None,
-        )
-        def attempt() -> T:
-            return self._try_once(call, outage)
-
+        outage = Outage(clock=self._clock, tolerance_seconds=self._tolerance, deadline=deadline)
         try:
-            result: T = attempt()
-        except _TemporaryError as error:
+            return keep_trying(
+                lambda: self._try_once(call, outage),
+                outage,
+                listener=self._listener,
+                jitter=self._jitter,
+                gives_up=lambda error: error.sent and not call.repeatable,
+            )
+        except TemporaryError as error:
             raise self._given_up(call, error, outage) from error
-        if outage.began is not None and outage.told:
-            self._listener.recovered(self._clock.monotonic() - outage.began)
-        return result
 
-    def _pauses(self, outage: "_Outage") -> Generator[float, "_TemporaryError", None]:
-        ceilings = backoff.expo(base=2, factor=1, max_value=LONGEST_PAUSE_SECONDS)
-        next(ceilings)
-        error = yield 0.0
-        while True:
-            outage.begin()
-            left = min(outage.left_seconds(), error.worth_seconds)
-            if outage.last_try:
-                return
-            pause = min(max(self._jitter(next(ceilings)), error.retry_after_seconds or 0.0), max(left, 0.0))
-            if not outage.told and left > 0:
-                outage.told = True
-                self._listener.trouble(error.what, budget_seconds=left, pause_seconds=pause)
-            error = yield pause
-
-    def _try_once(self, call: Call[T], outage: "_Outage") -> T:
+    def _try_once(self, call: Call[T], outage: Outage) -> T:
         left = outage.begin_try()
         bounds = call.bounds.within(LAST_TRY_SECONDS if outage.last_try else max(SHORTEST_TRY_SECONDS, left))
         answer: Answer | None = None
         try:
             answer = self._take_answer(call, bounds)
             result = self._judge(call, answer)
-        except _TemporaryError as error:
+        except TemporaryError as error:
             call.on_doubt(error.sent and not call.repeatable)
             raise
         except UntrustedError as error:
@@ -172,8 +140,8 @@ class Transport:
             left = bounds.total_seconds - (self._clock.monotonic() - began)
             return self._exchange(call, bounds.within(max(SHORTEST_TRY_SECONDS, left)), fresh=True)
         except NetworkError as error:
-            advice = _PROXY if error.proxied else _NETWORK if error.sent else _UNREACHED
-            raise _TemporaryError(error.what, sent=error.sent, advice=advice) from error
+            advice = PROXY if error.proxied else _NETWORK if error.sent else _UNREACHED
+            raise TemporaryError(error.what, sent=error.sent, advice=advice) from error
 
     def _exchange(self, call: Call[T], bounds: Bounds, *, fresh: bool) -> Answer:
         began = self._clock.monotonic()
@@ -206,7 +174,7 @@ class Transport:
             raise self._refused(call, answer)
         # here too: 1xx that http.client took for an answer, and what no standard knows
         retry_after = read_retry_after(answer.headers, self._clock.now())
-        raise _TemporaryError(
+        raise TemporaryError(
             f"The API answered {_phrase(answer.status)}",
             sent=not (answer.status == 429 or (answer.status == 503 and retry_after is not None)),
             advice={404: _UNSETTLED, 409: _UNREADY, 429: _TOO_MANY}.get(answer.status, _NETWORK),
@@ -235,7 +203,7 @@ class Transport:
                 facts=(f"{what}.", *doubt),
                 request_id=answer.request_id,
             )
-        raise _TemporaryError(what, sent=True, advice=_FOREIGN, request_id=answer.request_id)
+        raise TemporaryError(what, sent=True, advice=_FOREIGN, request_id=answer.request_id)
 
     def _refused(self, call: Call[T], answer: Answer) -> ActionError:
         kind, happened = {
@@ -271,7 +239,7 @@ class Transport:
             remedy="Pass the authority's certificate (PEM) with `ca-bundle`, or correct `base-url`.",
         )
 
-    def _given_up(self, call: Call[T], error: "_TemporaryError", outage: "_Outage") -> ActionError | DeadlinePassed:
+    def _given_up(self, call: Call[T], error: TemporaryError, outage: Outage) -> ActionError | DeadlinePassed:
         said = self._quote(error.said)
         if error.sent and not call.repeatable:
             return StartUnconfirmed(
@@ -279,7 +247,7 @@ class Transport:
             )
         unavailable = Unavailable(
             f"the API at {self.host} stayed unavailable",
-            facts=(f"No good answer came for {_seconds(outage.lasted_seconds())}. The last try: {error.what}.", *said),
+            facts=(f"No good answer came for {seconds(outage.lasted_seconds())}. The last try: {error.what}.", *said),
             cause=error.advice.cause,
             remedy=error.advice.remedy,
             request_id=error.request_id,
@@ -292,134 +260,30 @@ class Transport:
         return (f'The API at {self.host} said: "{said}"',) if said else ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Advice:
-    """What is likely behind a temporary failure that lasts, and what to do about it."""
-
-    cause: str
-    remedy: str
-
-
-_NETWORK: Final = _Advice(
+_NETWORK: Final = Advice(
     cause="The platform, or the network between it and this runner, is down or overloaded.",
     remedy="Look at the platform's status page and run the workflow again, or give it longer with `outage-tolerance`.",
 )
-_UNREACHED: Final = _Advice(
+_UNREACHED: Final = Advice(
     cause="The host or port in `base-url` is mistyped, or the platform or the network between it and this runner is down.",
     remedy="Check `base-url` and the platform's status page, and run the workflow again.",
 )
-_PROXY: Final = _Advice(
-    cause="The proxy that the environment names, in HTTPS_PROXY or the like, is down, or does not serve this host.",
-    remedy="Correct the proxy's address, or except the host with NO_PROXY.",
-)
-_TOO_MANY: Final = _Advice(
+_TOO_MANY: Final = Advice(
     cause="The platform asks for fewer requests than this organisation's workflows send.",
     remedy="Raise `poll-interval`, run fewer jobs side by side, or give it longer with `outage-tolerance`.",
 )
-_UNSETTLED: Final = _Advice(
+_UNSETTLED: Final = Advice(
     cause="The platform does not show the job yet that it has just started.",
     remedy="Give it longer with `outage-tolerance`, or collect it in a later run.",
 )
-_UNREADY: Final = _Advice(
+_UNREADY: Final = Advice(
     cause="The platform has not finished the export's bundle, though it reports the export as completed.",
     remedy="Give it longer with `outage-tolerance`, or collect it in a later run.",
 )
-_FOREIGN: Final = _Advice(
+_FOREIGN: Final = Advice(
     cause="Something else than the API answers at `base-url`: a login page, a gateway, or the API at another path.",
     remedy="Check `base-url`; open it in a browser to see what answers there.",
 )
-
-
-class _TemporaryError(Exception):
-    """A try failed in a way that may pass.
-
-    `sent` tells whether the platform may have acted on it, `worth_seconds` for how long yet it is worth trying again.
-    """
-
-    def __init__(
-        self,
-        what: str,
-        *,
-        sent: bool,
-        advice: _Advice,
-        retry_after_seconds: float | None = None,
-        worth_seconds: float = float("inf"),
-        said: str | None = None,
-        request_id: str | None = None,
-    ) -> None:
-        super().__init__(what)
-        self.what = what
-        self.sent = sent
-        self.advice = advice
-        self.retry_after_seconds = retry_after_seconds
-        self.worth_seconds = worth_seconds
-        self.said = said
-        self.request_id = request_id
-
-
-@dataclass(kw_only=True)
-class _Outage:
-    """The stretch of a call in which no good answer came.
-
-    `began` is when the first try failed, and `last_good` when that try began; the former is what `outage-tolerance` counts from,
-    the latter what people are told. `last_try` holds for the one try that begins when the time is up.
-    """
-
-    clock: Clock
-    tolerance_seconds: float
-    deadline: float | None
-    last_good: float | None = None
-    began: float | None = None
-    told: bool = False
-    last_try: bool = False
-
-    def begin_try(self) -> float:
-        """Take note that a try begins; tell how many seconds are left."""
-        if self.last_good is None:
-            self.last_good = self.clock.monotonic()
-        left = self.left_seconds()
-        self.last_try = left <= 0
-        return left
-
-    def begin(self) -> None:
-        """Take note that a try failed."""
-        if self.began is None:
-            self.began = self.clock.monotonic()
-
-    def left_seconds(self) -> float:
-        """Tell how long tries may go on from now."""
-        ends = [self.deadline] if self.deadline is not None else []
-        if self.began is not None:
-            ends.append(self.began + self.tolerance_seconds)
-        return min(ends) - self.clock.monotonic() if ends else float("inf")
-
-    def lasted_seconds(self) -> float:
-        """Tell how long it has been going on."""
-        return self.clock.monotonic() - self.last_good if self.last_good is not None else 0.0
-
-
-def read_retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Read a `Retry-After`, in whole seconds or as a date (RFC 9110, section 10.2.3); `None` when there is no sensible one.
-
-    A date is measured against the answer's own `Date`, so that this machine's clock does not matter.
-    """
-    value = headers.get("Retry-After", "").strip()
-    if re.fullmatch(r"[0-9]{1,9}", value):
-        return float(value)
-    until, since = _http_date(value), _http_date(headers.get("Date", "")) or now
-    return max((until - since).total_seconds(), 0.0) if until is not None else None
-
-
-def _http_date(value: str) -> datetime | None:
-    try:
-        moment = parsedate_to_datetime(value)
-    except (ValueError, OverflowError):
-        return None
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-
-
-def _seconds(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds >= 1 else f"{seconds * 1000:.0f} ms"
 
 
 def _phrase(status: int) -> str:

@@ -6,7 +6,7 @@ import backoff
 
 from docs_platform_action.admin_api import AdminApi
 from docs_platform_action.clock import SystemClock
-from docs_platform_action.connection import GuardedAdapter, trusting
+from docs_platform_action.connection import Exchanges, GuardedAdapter, trusting
 from docs_platform_action.exchange import Exchanger
 from docs_platform_action.transport import Transport
 from tests.keys import ADMIN_KEY
@@ -25,9 +25,15 @@ class NoListener:
         pass
 
 
-def exchanger_to(base_url: str, *, adapter: GuardedAdapter | None = None) -> Exchanger:
+def exchanger_to(base_url: str, *, adapter: GuardedAdapter | None = None, exchanges: Exchanges | None = None) -> Exchanger:
     """Make the exchanger of a run against a base URL."""
-    return Exchanger(adapter=adapter or GuardedAdapter(trusting(None)), base_url=base_url, key=ADMIN_KEY, proxies={})
+    return Exchanger(
+        adapter=adapter or GuardedAdapter(trusting(None)),
+        base_url=base_url,
+        key=ADMIN_KEY,
+        proxies={},
+        exchanges=exchanges or Exchanges(),
+    )
 
 
 def at_once(_: float) -> float:

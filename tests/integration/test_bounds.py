@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from docs_platform_action.connection import GuardedAdapter, trusting
+from docs_platform_action.connection import Exchanges, GuardedAdapter, trusting
 from docs_platform_action.errors import Cancelled
-from docs_platform_action.exchange import Bounds, NetworkError
+from docs_platform_action.exchange import Bounds
+from docs_platform_action.network import NetworkError
 from tests.integration.parts import exchanger_to
 from tests.integration.raw import RawServer, hold, read_request
 
@@ -153,7 +154,8 @@ def test_an_exchange_that_hangs_ends_when_it_is_aborted(adapter: GuardedAdapter,
     caught: list[BaseException] = []
 
     with RawServer(hold) as server:
-        exchanger = exchanger_to(f"{scheme}://127.0.0.1:{server.port}", adapter=adapter)
+        exchanges = Exchanges()
+        exchanger = exchanger_to(f"{scheme}://127.0.0.1:{server.port}", adapter=adapter, exchanges=exchanges)
 
         def exchange() -> None:
             try:
@@ -165,7 +167,7 @@ def test_an_exchange_that_hangs_ends_when_it_is_aborted(adapter: GuardedAdapter,
         thread.start()
         while not server.connections:
             time.sleep(0.005)
-        exchanger.abort()
+        exchanges.abort()
         thread.join()
         with pytest.raises(Cancelled):
             exchanger.exchange("GET", "/v1/job", None, Bounds())

@@ -12,7 +12,8 @@ import pytest
 
 from admin_api_simulator.tls import make_certificates
 from docs_platform_action.connection import MOST_INTERIM_ANSWERS, GuardedAdapter, trusting
-from docs_platform_action.exchange import Bounds, Exchanger, NetworkError
+from docs_platform_action.exchange import Bounds, Exchanger
+from docs_platform_action.network import NetworkError
 from tests.action import Action
 from tests.integration.parts import exchanger_to
 from tests.integration.raw import Handler, RawServer, read_request

@@ -12,7 +12,9 @@ from requests.adapters import BaseAdapter
 from urllib3 import HTTPResponse
 
 from docs_platform_action.clock import Clock
-from docs_platform_action.exchange import Answer, Bounds, Exchanger, NetworkError, UntrustedError
+from docs_platform_action.connection import Exchanges
+from docs_platform_action.exchange import Answer, Bounds, Exchanger
+from docs_platform_action.network import NetworkError, UntrustedError
 from docs_platform_action.record import JobRecord
 from docs_platform_action.report.console import Console
 from docs_platform_action.report.joblog import JobLog
@@ -74,7 +76,7 @@ class FakeExchanger(Exchanger):
     """Answers by a script, whose last step repeats; each exchange takes `seconds`."""
 
     def __init__(self, clock: FakeClock, *script: Step, seconds: float = 0.0) -> None:
-        super().__init__(adapter=FakeAdapter(), base_url=BASE_URL, key="k", proxies={})
+        super().__init__(adapter=FakeAdapter(), base_url=BASE_URL, key="k", proxies={}, exchanges=Exchanges())
         self._clock = clock
         self._script = list(script)
         self._takes = seconds

@@ -14,15 +14,20 @@ from hypothesis import strategies as st
 from urllib3.exceptions import NameResolutionError, ProtocolError
 
 from docs_platform_action import __version__
+from docs_platform_action.connection import Exchanges
 from docs_platform_action.errors import Cancelled
-from docs_platform_action.exchange import LARGEST_ANSWER_BYTES, Answer, Bounds, Exchanger, NetworkError, UntrustedError
+from docs_platform_action.exchange import LARGEST_ANSWER_BYTES, Answer, Bounds, Exchanger
 from docs_platform_action.model import ExportJob, read_export_job
+from docs_platform_action.network import NetworkError, UntrustedError
 from tests.keys import ADMIN_KEY
 from tests.unit.fakes import BASE_URL, HOST, FakeAdapter
 
 
-def exchanger(adapter: FakeAdapter, *, base_url: str = BASE_URL, key: str = ADMIN_KEY) -> Exchanger:
-    return Exchanger(adapter=adapter, base_url=base_url, key=key, proxies={"https": "http://proxy.example.com:3128"})
+def exchanger(
+    adapter: FakeAdapter, *, base_url: str = BASE_URL, key: str = ADMIN_KEY, exchanges: Exchanges | None = None
+) -> Exchanger:
+    proxies = {"https": "http://proxy.example.com:3128"}
+    return Exchanger(adapter=adapter, base_url=base_url, key=key, proxies=proxies, exchanges=exchanges or Exchanges())
 
 
 def exchange(adapter: FakeAdapter, method: str = "GET", path: str = "/x", body: dict[str, object] | None = None) -> Answer:
@@ -284,6 +289,7 @@ class TestFaults:
             base_url=BASE_URL,
             key=ADMIN_KEY,
             proxies={},
+            exchanges=Exchanges(),
         )
 
         with pytest.raises(NetworkError) as caught:
@@ -341,8 +347,9 @@ class TestFaults:
 class TestAbort:
     def test_what_is_under_way_ends_as_cancelled(self) -> None:
         adapter = FakeAdapter(error=requests.ConnectionError())
-        subject = exchanger(adapter)
-        adapter.before = lambda _request: subject.abort()
+        exchanges = Exchanges()
+        subject = exchanger(adapter, exchanges=exchanges)
+        adapter.before = lambda _request: exchanges.abort()
 
         with pytest.raises(Cancelled):
             subject.exchange("GET", "/x", None, Bounds())
@@ -350,11 +357,12 @@ class TestAbort:
     def test_it_shuts_the_connection_down(self) -> None:
         ours, theirs = socket.socketpair()
         adapter = FakeAdapter()
-        subject = exchanger(adapter)
+        exchanges = Exchanges()
+        subject = exchanger(adapter, exchanges=exchanges)
 
         def connect_and_abort(request: Any) -> None:
             request.guard.adopt(ours)
-            subject.abort()
+            exchanges.abort()
 
         adapter.before = connect_and_abort
 
@@ -363,13 +371,14 @@ class TestAbort:
         with ours, theirs:
             assert theirs.recv(1) == b""
 
-    @pytest.mark.parametrize("end", [Exchanger.abort, Exchanger.stop])
-    def test_what_is_still_to_come_does_not_begin(self, end: Callable[[Exchanger], None]) -> None:
+    @pytest.mark.parametrize("end", [Exchanges.abort, Exchanges.stop])
+    def test_what_is_still_to_come_does_not_begin(self, end: Callable[[Exchanges], None]) -> None:
         adapter = FakeAdapter(error=requests.ConnectionError())
-        subject = exchanger(adapter)
+        exchanges = Exchanges()
+        subject = exchanger(adapter, exchanges=exchanges)
         begun: list[object] = []
         adapter.before = begun.append
-        end(subject)
+        end(exchanges)
 
         with pytest.raises(Cancelled):
             subject.exchange("GET", "/x", None, Bounds())
@@ -378,7 +387,8 @@ class TestAbort:
 
     def test_what_is_under_way_may_end_well_after_a_stop(self) -> None:
         adapter = FakeAdapter()
-        subject = exchanger(adapter)
-        adapter.before = lambda _request: subject.stop()
+        exchanges = Exchanges()
+        subject = exchanger(adapter, exchanges=exchanges)
+        adapter.before = lambda _request: exchanges.stop()
 
         assert subject.exchange("GET", "/x", None, Bounds()).status == 200

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from docs_platform_action.connection import MOST_INTERIM_ANSWERS, GuardedAdapter, trusting
+from docs_platform_action.connection import MOST_INTERIM_ANSWERS, Exchanges, GuardedAdapter, trusting
 from docs_platform_action.errors import Cancelled
-from docs_platform_action.exchange import Answer, Bounds, Exchanger, NetworkError
+from docs_platform_action.exchange import Answer, Bounds, Exchanger
+from docs_platform_action.network import NetworkError
 
 EARLY_HINTS = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n"
 PROCESSING = b"HTTP/1.1 102 Processing\r\n\r\n"
@@ -62,7 +63,11 @@ class Talk:
     def __init__(self, server: Server) -> None:
         self.server = server
         self.exchanger = Exchanger(
-            adapter=GuardedAdapter(trusting(None)), base_url="http://127.0.0.1:1", key="some-long-key", proxies={}
+            adapter=GuardedAdapter(trusting(None)),
+            base_url="http://127.0.0.1:1",
+            key="some-long-key",
+            proxies={},
+            exchanges=Exchanges(),
         )
 
     def __call__(self, *, fresh: bool = False, seconds: float = 10.0) -> Answer:

@@ -1,0 +1,102 @@
+"""What can go wrong on the way to a server, told in a few words, whichever client it happens to."""
+
+import http.client
+import ssl
+from collections.abc import Iterator
+
+import requests
+from urllib3.exceptions import HTTPError, NameResolutionError
+
+from .connection import Guard
+
+FAULTS = (requests.RequestException, HTTPError, http.client.HTTPException, OSError, ValueError)
+"""What a requests adapter raises; `ValueError` is what urllib3 and http.client let through of a malformed status line, header or
+proxy address."""
+
+
+class NetworkError(Exception):
+    """No whole answer came. Its text never holds the error's own, which may hold addresses and secrets.
+
+    `sent` tells whether the server may have seen the request, `stale` whether a connection that was kept from an earlier exchange
+    turned out to be closed, `proxied` whether the proxy is at fault.
+    """
+
+    def __init__(self, what: str, *, sent: bool, stale: bool = False, proxied: bool = False) -> None:
+        super().__init__(what)
+        self.what = what
+        self.sent = sent
+        self.stale = stale
+        self.proxied = proxied
+
+
+class UntrustedError(Exception):
+    """The server's certificate is not trusted; `reason` is what TLS said."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def fault_of(error: Exception, guard: Guard, *, host: str, through_proxy: bool) -> NetworkError | UntrustedError:
+    """Make of what an adapter raised what it means; `through_proxy` tells whether the environment names a proxy for the host."""
+    causes = list(_chain(error))
+    untrusted = next((cause for cause in causes if isinstance(cause, ssl.SSLCertVerificationError)), None)
+    if untrusted is not None:
+        return UntrustedError(untrusted.verify_message or "certificate verify failed")
+    if through_proxy and (fault := _proxy_fault(causes, host)):
+        return NetworkError(fault, sent=guard.connected, proxied=True)
+    gone = any(isinstance(cause, ConnectionError | ssl.SSLEOFError | ssl.SSLZeroReturnError) for cause in causes)
+    what = _describe(causes, host, connected=guard.connected)
+    return NetworkError(what, sent=guard.connected, stale=guard.reused and gone)
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Walk through an error and those that it wraps; requests and urllib3 wrap in `args` and `reason` too."""
+    seen: set[int] = set()
+    waiting: list[object] = [error]
+    while waiting:
+        item = waiting.pop(0)
+        if isinstance(item, BaseException) and id(item) not in seen:
+            seen.add(id(item))
+            yield item
+            waiting += [*item.args, getattr(item, "reason", None), item.__cause__, item.__context__]
+
+
+def _proxy_fault(causes: list[BaseException], host: str) -> str | None:
+    """Tell in a few words what a proxy has to do with an error, if anything."""
+
+    def among(*kinds: type[BaseException]) -> bool:
+        return any(isinstance(cause, kinds) for cause in causes)
+
+    if among(requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema):
+        return "The proxy address in the environment cannot be used"
+    if not among(requests.exceptions.ProxyError):
+        return None
+    if among(ConnectionRefusedError):
+        return "The proxy refused the connection"
+    if among(NameResolutionError):
+        return "The name of the proxy could not be resolved"
+    return f"The proxy did not let the request through to {host}"
+
+
+def _describe(causes: list[BaseException], host: str, *, connected: bool) -> str:
+    """Tell in a few words what a network error means; never the error's own text, which may hold addresses and secrets."""
+
+    def among(*kinds: type[BaseException]) -> bool:
+        return any(isinstance(cause, kinds) for cause in causes)
+
+    if among(NameResolutionError):
+        return f"The name of {host} could not be resolved"
+    if among(ConnectionRefusedError):
+        return f"{host} refused the connection"
+    if among(requests.exceptions.ConnectTimeout):
+        return f"{host} could not be reached in time"
+    if among(requests.exceptions.ReadTimeout, TimeoutError):
+        return f"{host} sent nothing for too long"
+    if among(ssl.SSLError):
+        return f"The TLS connection to {host} failed"
+    if not connected:
+        return f"No connection to {host} could be made"
+    if among(ConnectionError, http.client.IncompleteRead):  # RemoteDisconnected is a ConnectionError
+        return f"The connection to {host} broke off before the answer was whole"
+    return f"What {host} answered is no HTTP that can be read"
