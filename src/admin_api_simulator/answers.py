@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
+from admin_api_simulator.content import Content, as_bytes
+
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
@@ -13,7 +15,7 @@ class Answer:
     status: int = 200
     reason: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytes = b""
+    body: Content = b""
 
     @property
     def phrase(self) -> str:
@@ -22,7 +24,7 @@ class Answer:
 
     def to_bytes(self) -> bytes:
         """Return the answer as HTTP/1.1, on a connection that closes after it; own framing headers are kept."""
-        return self.head_bytes() + self.body
+        return self.head_bytes() + as_bytes(self.body)
 
     def head_bytes(self) -> bytes:
         """Return the status line, the headers and the blank line."""

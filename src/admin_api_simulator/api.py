@@ -12,6 +12,7 @@ from urllib.parse import unquote
 from admin_api_simulator.answers import Answer, error_answer, json_answer
 from admin_api_simulator.bundles import BundleShelf
 from admin_api_simulator.clock import as_timestamp
+from admin_api_simulator.content import as_bytes
 from admin_api_simulator.jobs import NO_PLAN_LABEL, UNKNOWN_LABEL, ExportJob, JobStore, first_label
 from admin_api_simulator.links import LinkSigner
 from admin_api_simulator.recording import RecordedRequest
@@ -101,7 +102,7 @@ class Api:
             value = self._overrides.get(operation)
         if value is None:
             return answer
-        told = value(json.loads(answer.body)) if callable(value) else value
+        told = value(json.loads(as_bytes(answer.body))) if callable(value) else value
         return replace(answer, body=json.dumps(told, ensure_ascii=False).encode())
 
     def _authorised(self, request: RecordedRequest) -> Answer:

@@ -3,8 +3,10 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import quote, unquote
 
+from admin_api_simulator.content import Content, FilePart, whole_file
 from admin_api_simulator.jobs import ExportJob, JobStore
 from admin_api_simulator.site import ArchiveKind, build_archive, site_files
 
@@ -18,7 +20,7 @@ class Bundle:
 
     path: str
     file_name: str
-    content: bytes
+    content: Content
     content_type: str
     etag: str
 
@@ -46,16 +48,23 @@ class BundleShelf:
         bundle = self._packed.get(job_id)
         return bundle if bundle is not None and bundle.path == path and job_id not in self._deleted else None
 
-    def put(self, job_id: str, content: bytes) -> None:
+    def put(self, job_id: str, content: Content) -> None:
         """Put other bytes in the place of a job's bundle; raises KeyError for an unknown job."""
-        job = self._jobs.export(job_id)
-        if job is None:
-            raise KeyError(job_id)
-        self._packed[job_id] = self._wrap(job, content)
+        self._packed[job_id] = self._wrap(self._job(job_id), content)
+
+    def put_file(self, job_id: str, path: Path) -> None:
+        """Put a file in the place of a job's bundle; raises KeyError for an unknown job and OSError for no such file."""
+        self.put(job_id, whole_file(path))
 
     def delete(self, job_id: str) -> None:
         """Take the object away until the next bundle request."""
         self._deleted.add(job_id)
+
+    def _job(self, job_id: str) -> ExportJob:
+        job = self._jobs.export(job_id)
+        if job is None:
+            raise KeyError(job_id)
+        return job
 
     def _make(self, job: ExportJob) -> Bundle:
         if job.bundle is not None:
@@ -63,13 +72,20 @@ class BundleShelf:
         files = site_files(domain=job.domain, pages=job.pages, asset_bytes=self._asset_bytes)
         return self._wrap(job, build_archive(files, self._archive))
 
-    def _wrap(self, job: ExportJob, content: bytes) -> Bundle:
+    def _wrap(self, job: ExportJob, content: Content) -> Bundle:
         file_name = f"bundle.{self._archive}"
         return Bundle(
             path=f"{PREFIX}{quote(job.id, safe='')}/{file_name}",
             file_name=file_name,
             content=content,
             content_type=CONTENT_TYPES[self._archive],
-            # As of an upload in parts: no MD5 of the whole.
-            etag=f'"{hashlib.sha256(content).hexdigest()[:32]}-2"',
+            etag=f'"{_digest(content)}-2"',  # as of an upload in parts: no MD5 of the whole
         )
+
+
+def _digest(content: Content) -> str:
+    """Return what changes with the content; of a file its place, size and time, because reading it all may take long."""
+    if isinstance(content, FilePart):
+        told = content.path.stat()
+        content = f"{content.path.absolute()} {told.st_size} {told.st_mtime_ns}".encode()
+    return hashlib.sha256(content).hexdigest()[:32]

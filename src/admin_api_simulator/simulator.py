@@ -195,6 +195,13 @@ class Simulator:
         """Serve these bytes as a job's bundle from now on; the ETag changes with them. Raises KeyError for no such job."""
         self._shelf.put(job_id, content)
 
+    def put_bundle_file(self, job_id: str, path: Path) -> None:
+        """Serve this file as a job's bundle from now on, read piece by piece, so that it may be larger than the memory.
+
+        It must stay as it is meanwhile. Raises KeyError for no such job and OSError for no such file.
+        """
+        self._shelf.put_file(job_id, path)
+
     def delete_bundle(self, job_id: str) -> None:
         """Take a bundle out of the storage: its links answer NoSuchKey until the next bundle request."""
         self._shelf.delete(job_id)

@@ -14,6 +14,7 @@ STYLE = "body{font:16px/1.5 system-ui,sans-serif;max-width:42rem;margin:2rem aut
 SCRIPT = 'document.documentElement.dataset.ready = "true";\n'
 MODIFIED_AT = 1_704_067_200  # 2024-01-01T00:00:00Z: bytes that depend on the job alone
 MODIFIED_DATE = (2024, 1, 1, 0, 0, 0)
+LARGE_FILE_BYTES = 1 << 20  # only the asset can be so large; packing what does not shrink takes seconds for nothing
 
 
 def site_files(*, domain: str, pages: int, asset_bytes: int = 0) -> dict[str, bytes]:
@@ -53,10 +54,15 @@ def _sitemap(*, domain: str, paths: list[str]) -> str:
     return f"{opening}{entries}</urlset>\n"
 
 
+def _is_large(content: bytes) -> bool:
+    return len(content) >= LARGE_FILE_BYTES
+
+
 def _tar_gz(files: dict[str, bytes]) -> bytes:
     buffer = io.BytesIO()
+    level = 0 if any(_is_large(content) for content in files.values()) else 6
     with (
-        gzip.GzipFile(fileobj=buffer, mode="wb", mtime=MODIFIED_AT, compresslevel=6) as packed,
+        gzip.GzipFile(fileobj=buffer, mode="wb", mtime=MODIFIED_AT, compresslevel=level) as packed,
         tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
     ):
         for path, content in files.items():
@@ -72,6 +78,6 @@ def _zip(files: dict[str, bytes]) -> bytes:
         for path, content in files.items():
             entry = zipfile.ZipInfo(path, MODIFIED_DATE)
             entry.external_attr = 0o644 << 16
-            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.compress_type = zipfile.ZIP_STORED if _is_large(content) else zipfile.ZIP_DEFLATED
             archive.writestr(entry, content)
     return buffer.getvalue()

@@ -10,6 +10,7 @@ from xml.sax.saxutils import escape
 from admin_api_simulator.answers import Answer
 from admin_api_simulator.bundles import Bundle, BundleShelf
 from admin_api_simulator.clock import Clock, as_timestamp
+from admin_api_simulator.content import part_of
 from admin_api_simulator.links import LinkSigner, expiry_of
 from admin_api_simulator.recording import RecordedRequest
 from admin_api_simulator.site import MODIFIED_AT
@@ -109,7 +110,7 @@ def _content(request: RecordedRequest, bundle: Bundle) -> Answer:
         refusal = _error(416, "InvalidRange", "The requested range is not satisfiable", details)
         return Answer(status=416, headers={**refusal.headers, "Content-Range": f"bytes */{size}"}, body=refusal.body)
     headers["Content-Range"] = f"bytes {span.start}-{span.end - 1}/{size}"
-    return Answer(status=206, headers=headers, body=bundle.content[span.start : span.end])
+    return Answer(status=206, headers=headers, body=part_of(bundle.content, span.start, span.end))
 
 
 def _error(status: int, code: str, message: str, details: Mapping[str, str] | None = None) -> Answer:

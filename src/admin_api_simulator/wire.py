@@ -1,14 +1,16 @@
 """Between the socket and a service: records the request, plays the planned fault, sends the answer."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
+from aiohttp.http import StreamWriter
 
 from admin_api_simulator.answers import Answer, error_answer
+from admin_api_simulator.content import PIECE_BYTES, as_bytes, part_of, pieces
 from admin_api_simulator.faults import Fault, FaultScript
 from admin_api_simulator.recording import RecordedRequest, Recorder, request_on_the_wire
 
@@ -73,30 +75,49 @@ class _HandWritten(web.StreamResponse):
 
     async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
         """Write all that the fault lets through; raises ConnectionResetError, on which aiohttp closes the connection."""
-        transport = request.transport
-        if transport is not None:
-            content = _let_through(self._answer_to_write, self._fault)
-            pause_seconds = self._fault.drip_seconds
-            step = 1 if pause_seconds > 0 else max(len(content), 1)
-            for position in range(0, len(content), step):
-                transport.write(content[position : position + step])
-                await asyncio.sleep(pause_seconds)
+        writer = StreamWriter(request.protocol, asyncio.get_running_loop())
+        step = 1 if self._fault.drip_seconds > 0 else PIECE_BYTES
+        for content in _let_through(self._answer_to_write, self._fault):
+            for piece in pieces(content, piece_bytes=step):
+                await writer.write(piece)
+                await asyncio.sleep(self._fault.drip_seconds)
         raise ConnectionResetError
 
 
-def _let_through(answer: Answer, fault: Fault) -> bytes:
+class _Streamed(web.StreamResponse):
+    """A response whose body goes out piece by piece, as the client takes it."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(status=answer.status, reason=answer.phrase, headers=answer.headers)
+        self.content_length = len(answer.body)
+        self._content = answer.body
+
+    async def write_eof(self, data: bytes = b"") -> None:
+        """Write the body; raises ConnectionError where the client has left, on which aiohttp closes the connection."""
+        for piece in pieces(self._content):
+            await self.write(piece)
+            await asyncio.sleep(0)  # a client that takes all at once leaves the others their turns
+        await super().write_eof(data)
+
+
+def _let_through(answer: Answer, fault: Fault) -> Iterator[bytes | memoryview]:
     if fault.raw is not None:
-        return fault.raw
+        yield fault.raw
+        return
     if fault.cut == "before_answer":
-        return b""
+        return
     head = answer.head_bytes()
     if fault.cut == "in_headers":
-        return head[: max(head.index(b"\r\n") + 2, len(head) // 2)]
+        yield head[: max(head.index(b"\r\n") + 2, len(head) // 2)]
+        return
+    yield head
+    kept = len(answer.body)
     if fault.cut == "in_body":
-        kept = len(answer.body) // 2 if fault.cut_after_bytes is None else fault.cut_after_bytes
-        return head + answer.body[:kept]
-    return head + answer.body
+        kept = kept // 2 if fault.cut_after_bytes is None else fault.cut_after_bytes
+    yield from pieces(part_of(answer.body, 0, kept))
 
 
-def _respond(answer: Answer) -> web.Response:
-    return web.Response(status=answer.status, reason=answer.phrase, headers=answer.headers, body=answer.body)
+def _respond(answer: Answer) -> web.StreamResponse:
+    if len(answer.body) > PIECE_BYTES:
+        return _Streamed(answer)
+    return web.Response(status=answer.status, reason=answer.phrase, headers=answer.headers, body=as_bytes(answer.body))

@@ -1,6 +1,9 @@
 """The object storage behind the presigned links."""
 
 import time
+from contextlib import closing
+from http.client import HTTPConnection
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -154,6 +157,63 @@ def test_other_bytes_can_be_served_as_a_bundle(platform: Simulator) -> None:
     assert get(bundle_url(platform, "odd")).content == b"no archive"
     with pytest.raises(KeyError):
         platform.put_bundle("nowhere", b"")
+
+
+def test_a_file_can_be_served_as_a_bundle(tmp_path: Path, platform: Simulator) -> None:
+    file = tmp_path / "bundle.tar.gz"
+    file.write_bytes(bytes(range(256)) * 12_000)
+    platform.put_bundle_file("export-finished", file)
+
+    whole = get(bundle_url(platform))
+    rest = get(bundle_url(platform), Range="bytes=1000000-", If_Range=whole.headers["ETag"])
+
+    assert whole.content == file.read_bytes()
+    assert int(whole.headers["Content-Length"]) == file.stat().st_size
+    assert (rest.status_code, rest.content) == (206, file.read_bytes()[1_000_000:])
+
+
+def test_a_file_that_is_not_there_or_has_no_job_is_told_at_once(tmp_path: Path, platform: Simulator) -> None:
+    with pytest.raises(FileNotFoundError):
+        platform.put_bundle_file("export-finished", tmp_path / "gone")
+    with pytest.raises(KeyError):
+        platform.put_bundle_file("nowhere", Path(__file__))
+
+
+def test_another_file_has_another_etag(tmp_path: Path, platform: Simulator) -> None:
+    etags = []
+    for content in (b"one", b"other"):
+        (tmp_path / "bundle").write_bytes(content)
+        platform.put_bundle_file("export-finished", tmp_path / "bundle")
+        etags.append(get(bundle_url(platform)).headers["ETag"])
+
+    assert etags[0] != etags[1]
+
+
+def test_one_connection_serves_several_downloads(platform: Simulator) -> None:
+    address = urlsplit(platform.storage_url)
+    connection = HTTPConnection(str(address.hostname), address.port or 0, timeout=10)
+
+    with closing(connection):
+        sizes = []
+        ports = []
+        for _ in range(2):
+            connection.request("GET", bundle_url(platform).removeprefix(platform.storage_url))
+            ports.append(connection.sock.getsockname())
+            sizes.append(len(connection.getresponse().read()))
+
+    assert sizes[0] == sizes[1] > 0
+    assert ports[0] == ports[1]
+
+
+def test_a_download_that_nobody_reads_holds_no_other_up() -> None:
+    with Simulator(asset_bytes=20_000_000) as large:
+        url = bundle_url(large)
+        with requests.get(url, timeout=10, stream=True) as unread:
+            read = get(bundle_url(large))
+            rest = unread.content
+
+    assert len(read.content) > 20_000_000
+    assert rest == read.content
 
 
 def test_downloads_are_recorded_apart_from_the_api(platform: Simulator) -> None:

@@ -8,7 +8,7 @@ from posixpath import dirname, join, normpath
 
 import pytest
 
-from admin_api_simulator.site import ArchiveKind, build_archive, site_files
+from admin_api_simulator.site import LARGE_FILE_BYTES, ArchiveKind, build_archive, site_files
 
 
 def test_a_site_has_its_pages_and_all_they_link_to() -> None:
@@ -48,6 +48,16 @@ def test_an_archive_holds_the_files_and_has_the_same_bytes_each_time(kind: Archi
     packed = build_archive(files, kind)
 
     assert packed == build_archive(files, kind)
+    assert unpacked(packed, kind) == files
+
+
+@pytest.mark.parametrize("kind", ["tar.gz", "zip"])
+def test_a_large_asset_is_packed_as_it_is(kind: ArchiveKind) -> None:
+    files = site_files(domain="docs.example.com", pages=2, asset_bytes=LARGE_FILE_BYTES)
+
+    packed = build_archive(files, kind)
+
+    assert files["assets/video.bin"][:30_000] in packed
     assert unpacked(packed, kind) == files
 
 

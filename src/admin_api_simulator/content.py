@@ -1,0 +1,56 @@
+"""The bytes of an answer, in memory or in a file, handed on in pieces: a large bundle is never copied as a whole."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+PIECE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilePart:
+    """The bytes `start` up to, not including, `end` of a file, which must stay as it is while it is served."""
+
+    path: Path
+    start: int
+    end: int
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+
+Content = bytes | memoryview | FilePart
+
+
+def whole_file(path: Path) -> FilePart:
+    """Return all that is in a file now; raises OSError where there is none."""
+    return FilePart(path=path, start=0, end=path.stat().st_size)
+
+
+def part_of(content: Content, start: int, end: int) -> Content:
+    """Return some of the bytes, as slicing does with indices that are not negative, but without copying them."""
+    if isinstance(content, FilePart):
+        size = len(content)
+        return replace(content, start=content.start + min(start, size), end=content.start + min(max(start, end), size))
+    return memoryview(content)[start:end]
+
+
+def pieces(content: Content, *, piece_bytes: int = PIECE_BYTES) -> Iterator[bytes | memoryview]:
+    """Yield the bytes in their order, at most so many at a time; raises OSError where a file cannot be read."""
+    if isinstance(content, FilePart):
+        yield from _file_pieces(content, piece_bytes)
+        return
+    for position in range(0, len(content), piece_bytes):
+        yield memoryview(content)[position : position + piece_bytes]
+
+
+def as_bytes(content: Content) -> bytes:
+    """Return all bytes at once."""
+    return content if isinstance(content, bytes) else b"".join(pieces(content))
+
+
+def _file_pieces(part: FilePart, piece_bytes: int) -> Iterator[bytes]:
+    with part.path.open("rb") as file:
+        file.seek(part.start)
+        for position in range(part.start, part.end, piece_bytes):
+            yield file.read(min(piece_bytes, part.end - position))
