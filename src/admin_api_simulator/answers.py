@@ -4,8 +4,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from typing import Literal
 
 from admin_api_simulator.content import Content, as_bytes
+
+Framing = Literal["length", "chunked", "close"]  # what tells where a body ends, RFC 9112, section 6.3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,12 +29,12 @@ class Answer:
         """Return the answer as HTTP/1.1, on a connection that closes after it; own framing headers are kept."""
         return self.head_bytes() + as_bytes(self.body)
 
-    def head_bytes(self) -> bytes:
+    def head_bytes(self, framing: Framing = "length") -> bytes:
         """Return the status line, the headers and the blank line."""
         given = {name.lower() for name in self.headers}
         lines = [f"HTTP/1.1 {self.status} {self.phrase}", *(f"{name}: {text}" for name, text in self.headers.items())]
-        if "content-length" not in given and "transfer-encoding" not in given:
-            lines.append(f"Content-Length: {len(self.body)}")
+        if framing != "close" and "content-length" not in given and "transfer-encoding" not in given:
+            lines.append("Transfer-Encoding: chunked" if framing == "chunked" else f"Content-Length: {len(self.body)}")
         if "connection" not in given:
             lines.append("Connection: close")
         return ("\r\n".join(lines) + "\r\n\r\n").encode("utf-8", "surrogateescape")

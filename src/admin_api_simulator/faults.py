@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeGuard, get_args
 
-from admin_api_simulator.answers import Answer, phrase_of
+from admin_api_simulator.answers import Answer, Framing, phrase_of
 
 Operation = Literal["start_export", "read_export", "make_bundle", "read_agent_job", "download"]
 Cut = Literal["before_answer", "in_headers", "in_body"]
 
 OPERATIONS: tuple[str, ...] = get_args(Operation)
 CUTS: tuple[str, ...] = get_args(Cut)
+FRAMINGS: tuple[str, ...] = get_args(Framing)
 FRAMING_HEADERS = frozenset({"content-length", "transfer-encoding", "content-encoding", "connection"})
 
 
@@ -34,7 +35,12 @@ class Fault:
     - `body`, `json`: the body; an error status without one gets the API's Error object.
     - `delay_seconds`: the pause before the first byte. `drip_seconds`: the pause between single bytes, headers included.
     - `cut`: where the connection ends; `in_body` after `cut_after_bytes` bytes of the body, by default after half of it.
+    - `stall_after_bytes`: after so many bytes of the body the connection stays open and silent, until the client goes.
+    - `framing`: what tells where the body ends: `length` (Content-Length), `chunked` (its chunks) or `close` (the end of the
+      connection). Cut or stalled, a chunked body has no last chunk, however many of its bytes are sent.
     - `raw`: these bytes go to the socket as they are, then the connection ends.
+
+    Raises ValueError for parts that exclude each other.
     """
 
     status: int | None = None
@@ -46,8 +52,16 @@ class Fault:
     drip_seconds: float = 0.0
     cut: Cut | None = None
     cut_after_bytes: int | None = None
+    stall_after_bytes: int | None = None
+    framing: Framing = "length"
     raw: bytes | None = None
     processed: bool = False
+
+    def __post_init__(self) -> None:
+        if self.stall_after_bytes is not None and self.cut is not None:
+            raise ValueError("stall_after_bytes leaves the connection open and cut ends it; give one of them")
+        if self.raw is not None and (self.stall_after_bytes is not None or self.framing != "length"):
+            raise ValueError("raw is written as it is; stall_after_bytes and framing do not go with it")
 
     @property
     def stands_in(self) -> bool:
@@ -64,7 +78,14 @@ class Fault:
     def by_hand(self) -> bool:
         """Whether the answer must be written to the socket byte by byte instead of by the HTTP library."""
         own_framing = any(name.lower() in FRAMING_HEADERS for name in self.headers)
-        return self.raw is not None or self.cut is not None or self.drip_seconds > 0 or own_framing
+        ends_otherwise = self.cut is not None or self.stall_after_bytes is not None or self.framing != "length"
+        return self.raw is not None or ends_otherwise or self.drip_seconds > 0 or own_framing
+
+    def kept_bytes(self, size: int) -> int | None:
+        """Return how many bytes of a body of this size are sent, None where all of it is and what marks its end."""
+        if self.cut == "in_body":
+            return size // 2 if self.cut_after_bytes is None else self.cut_after_bytes
+        return self.stall_after_bytes
 
     def shape(self, normal: Answer | None) -> Answer:
         """Return the answer to send, given the operation's normal one where it was carried out."""

@@ -2,12 +2,12 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from admin_api_simulator.faults import CUTS, OPERATIONS, Fault, Operation, is_operation
+from admin_api_simulator.faults import CUTS, FRAMINGS, OPERATIONS, Fault, Operation, is_operation
 
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a header's name, RFC 9110, section 5.1
 
@@ -78,7 +78,10 @@ def _turn(entry: object, place: str) -> Fault | None:
         if expected:
             raise ScenarioError(f"{place}.{name} must be {expected}")
     raw = entry.get("raw")
-    return Fault(**{**entry, "raw": None if raw is None else raw.encode()})
+    try:
+        return Fault(**{**entry, "raw": None if raw is None else raw.encode()})
+    except ValueError as error:
+        raise ScenarioError(f"{place}: {error}") from error
 
 
 def _status(value: object) -> str:
@@ -113,8 +116,8 @@ def _bytes(value: object) -> str:
     return "" if good else "a number of bytes, not below 0"
 
 
-def _cut(value: object) -> str:
-    return "" if value in CUTS else f"one of {', '.join(CUTS)}"
+def _one_of(words: tuple[str, ...]) -> Callable[[object], str]:
+    return lambda value: "" if value in words else f"one of {', '.join(words)}"
 
 
 def _flag(value: object) -> str:
@@ -129,8 +132,10 @@ _CHECKS = {
     "json": _anything,
     "delay_seconds": _seconds,
     "drip_seconds": _seconds,
-    "cut": _cut,
+    "cut": _one_of(CUTS),
     "cut_after_bytes": _bytes,
+    "stall_after_bytes": _bytes,
+    "framing": _one_of(FRAMINGS),
     "raw": _text,
     "processed": _flag,
 }

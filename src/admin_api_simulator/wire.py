@@ -10,9 +10,11 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http import StreamWriter
 
 from admin_api_simulator.answers import Answer, error_answer
-from admin_api_simulator.content import PIECE_BYTES, as_bytes, part_of, pieces
+from admin_api_simulator.content import PIECE_BYTES, Content, as_bytes, part_of, pieces
 from admin_api_simulator.faults import Fault, FaultScript
 from admin_api_simulator.recording import RecordedRequest, Recorder, request_on_the_wire
+
+CHUNK_BYTES = 1 << 14
 
 
 class Service(Protocol):
@@ -81,6 +83,8 @@ class _HandWritten(web.StreamResponse):
             for piece in pieces(content, piece_bytes=step):
                 await writer.write(piece)
                 await asyncio.sleep(self._fault.drip_seconds)
+        if self._fault.stall_after_bytes is not None:
+            await asyncio.Event().wait()  # cancelled when the client goes or the simulator stops
         raise ConnectionResetError
 
 
@@ -106,15 +110,31 @@ def _let_through(answer: Answer, fault: Fault) -> Iterator[bytes | memoryview]:
         return
     if fault.cut == "before_answer":
         return
-    head = answer.head_bytes()
+    head = answer.head_bytes(fault.framing)
     if fault.cut == "in_headers":
         yield head[: max(head.index(b"\r\n") + 2, len(head) // 2)]
         return
     yield head
-    kept = len(answer.body)
-    if fault.cut == "in_body":
-        kept = kept // 2 if fault.cut_after_bytes is None else fault.cut_after_bytes
-    yield from pieces(part_of(answer.body, 0, kept))
+    kept = fault.kept_bytes(len(answer.body))
+    if fault.framing == "chunked":
+        yield from _chunks(answer.body, kept)
+    else:
+        yield from pieces(answer.body if kept is None else part_of(answer.body, 0, kept))
+
+
+def _chunks(body: Content, kept: int | None) -> Iterator[bytes | memoryview]:
+    left = len(body) if kept is None else kept
+    for piece in pieces(body, piece_bytes=CHUNK_BYTES):
+        if left <= 0:
+            return
+        yield f"{len(piece):x}\r\n".encode()
+        yield piece[:left]
+        if left < len(piece):
+            return
+        yield b"\r\n"
+        left -= len(piece)
+    if kept is None:
+        yield b"0\r\n\r\n"
 
 
 def _respond(answer: Answer) -> web.StreamResponse:

@@ -8,9 +8,21 @@ import pytest
 import requests
 
 from admin_api_simulator import Fault, Simulator
+from admin_api_simulator.answers import Framing
 from tests.integration.simulator.client import bundle_url, call, eventually, raw_exchange
 
 PATH = "/v1/static-export/jobs/export-finished"
+
+
+def read_until_it_fails(url: str, timeout: float = 10) -> tuple[bytes, requests.RequestException]:
+    received = b""
+    with requests.get(url, timeout=timeout, stream=True) as answer:
+        try:
+            for part in answer.iter_content(1):
+                received += part
+        except requests.RequestException as error:
+            return received, error
+    raise AssertionError(f"all {len(received)} bytes came")
 
 
 def test_turns_come_in_order_and_then_all_is_normal(platform: Simulator) -> None:
@@ -124,6 +136,49 @@ def test_a_download_cut_in_the_body_goes_on_with_a_range(platform: Simulator) ->
     assert rest.content == whole[100:]
 
 
+def test_a_chunked_body_tells_no_length(platform: Simulator) -> None:
+    platform.add_export_job("large", bundle=bytes(40_000))
+    platform.script("download", Fault(framing="chunked"))
+
+    answer = requests.get(bundle_url(platform, "large"), timeout=10)
+
+    assert answer.headers["Transfer-Encoding"] == "chunked"
+    assert "Content-Length" not in answer.headers
+    assert answer.content == bytes(40_000)
+
+
+@pytest.mark.parametrize("kept", [0, 100, 16_384, 39_999, 40_000])
+def test_a_chunked_body_can_be_cut_anywhere(kept: int, platform: Simulator) -> None:
+    platform.add_export_job("large", bundle=bytes(40_000))
+    platform.script("download", Fault(framing="chunked", cut="in_body", cut_after_bytes=kept))
+
+    received, end = read_until_it_fails(bundle_url(platform, "large"))
+
+    assert received == bytes(kept)
+    assert isinstance(end, requests.exceptions.ChunkedEncodingError)
+
+
+def test_a_body_may_end_with_the_connection(platform: Simulator) -> None:
+    whole = requests.get(bundle_url(platform), timeout=10).content
+    platform.script("download", Fault(framing="close"), Fault(framing="close", cut="in_body", cut_after_bytes=100))
+
+    all_of_it, cut = (requests.get(bundle_url(platform), timeout=10) for _ in range(2))
+
+    assert not {"Content-Length", "Transfer-Encoding"} & set(all_of_it.headers)
+    assert (all_of_it.content, cut.content) == (whole, whole[:100])
+
+
+@pytest.mark.parametrize("framing", ["length", "chunked", "close"])
+def test_a_stalled_body_is_silent_on_an_open_connection(framing: Framing, platform: Simulator) -> None:
+    platform.script("download", Fault(stall_after_bytes=100, framing=framing))
+
+    received, end = read_until_it_fails(bundle_url(platform), timeout=0.2)
+
+    assert len(received) == 100
+    assert "Read timed out" in str(end)
+    assert requests.get(bundle_url(platform), timeout=10).status_code == 200
+
+
 def test_raw_bytes_go_out_as_they_are(platform: Simulator) -> None:
     platform.script("read_export", Fault(raw=b"\x00SSH-2.0-x\r\n"))
 
@@ -165,7 +220,9 @@ def test_an_unknown_operation_cannot_be_scripted(platform: Simulator) -> None:
         platform.override("download", {})
 
 
-@pytest.mark.parametrize("fault", [Fault(delay_seconds=3600), Fault(drip_seconds=3600), Fault(drip_seconds=0.001)])
+@pytest.mark.parametrize(
+    "fault", [Fault(delay_seconds=3600), Fault(drip_seconds=3600), Fault(drip_seconds=0.001), Fault(stall_after_bytes=3)]
+)
 def test_stopping_waits_for_no_fault(fault: Fault) -> None:
     platform = Simulator().start()
     platform.script_forever("read_export", fault)

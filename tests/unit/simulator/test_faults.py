@@ -15,6 +15,8 @@ NORMAL = json_answer({"status": "running"}, status=200, headers={"X-Request-Id":
         (Fault(delay_seconds=1), True),
         (Fault(cut="in_body"), True),
         (Fault(headers={"A": "b"}), True),
+        (Fault(stall_after_bytes=0), True),
+        (Fault(framing="close"), True),
         (Fault(status=500), False),
         (Fault(body=""), False),
         (Fault(json={}), False),
@@ -42,7 +44,15 @@ def test_an_error_status_gets_the_apis_error_object() -> None:
 
 
 @pytest.mark.parametrize(
-    "fault", [Fault(raw=b"x"), Fault(cut="in_body"), Fault(drip_seconds=1), Fault(headers={"content-length": "9"})]
+    "fault",
+    [
+        Fault(raw=b"x"),
+        Fault(cut="in_body"),
+        Fault(stall_after_bytes=0),
+        Fault(framing="chunked"),
+        Fault(drip_seconds=1),
+        Fault(headers={"content-length": "9"}),
+    ],
 )
 def test_what_breaks_http_is_written_by_hand(fault: Fault) -> None:
     assert fault.by_hand
@@ -54,6 +64,36 @@ def test_an_answer_by_hand_closes_and_tells_its_length_unless_told_otherwise() -
     assert Answer(headers={"content-length": "9", "connection": "x"}).to_bytes() == (
         b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\nconnection: x\r\n\r\n"
     )
+
+
+def test_an_answer_may_keep_its_length_to_itself() -> None:
+    answer = Answer(status=299, body=b"ab")
+
+    assert answer.head_bytes("chunked") == b"HTTP/1.1 299 \r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+    assert answer.head_bytes("close") == b"HTTP/1.1 299 \r\nConnection: close\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("fault", "kept"),
+    [
+        (Fault(), None),
+        (Fault(cut="in_headers"), None),
+        (Fault(cut="in_body"), 5),
+        (Fault(cut="in_body", cut_after_bytes=0), 0),
+        (Fault(stall_after_bytes=7), 7),
+    ],
+)
+def test_a_fault_keeps_part_of_the_body(fault: Fault, kept: int | None) -> None:
+    assert fault.kept_bytes(11) == kept
+
+
+def test_parts_that_exclude_each_other_are_refused() -> None:
+    with pytest.raises(ValueError, match="give one of them"):
+        Fault(cut="in_body", stall_after_bytes=1)
+    with pytest.raises(ValueError, match="raw is written as it is"):
+        Fault(raw=b"x", stall_after_bytes=1)
+    with pytest.raises(ValueError, match="raw is written as it is"):
+        Fault(raw=b"x", framing="close")
 
 
 def test_a_new_plan_takes_the_place_of_the_old_one() -> None:

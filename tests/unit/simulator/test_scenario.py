@@ -12,12 +12,13 @@ from admin_api_simulator.scenario import ScenarioError, parse_scenario, read_sce
 def test_a_scenario_is_a_list_of_turns_for_each_operation() -> None:
     scenario = parse_scenario(
         '{"read_export": [null, {"status": 503, "headers": {"Retry-After": "1"}}, {"cut": "in_body"}],'
-        ' "download": [{"raw": "x", "drip_seconds": 0.5, "processed": true}]}'
+        ' "download": [{"raw": "x", "drip_seconds": 0.5, "processed": true},'
+        ' {"stall_after_bytes": 7, "framing": "chunked"}]}'
     )
 
     assert scenario.turns == {
         "read_export": (None, Fault(status=503, headers={"Retry-After": "1"}), Fault(cut="in_body")),
-        "download": (Fault(raw=b"x", drip_seconds=0.5, processed=True),),
+        "download": (Fault(raw=b"x", drip_seconds=0.5, processed=True), Fault(stall_after_bytes=7, framing="chunked")),
     }
 
 
@@ -66,6 +67,8 @@ def test_a_wrong_scenario_is_told_with_the_place(text: str, message: str) -> Non
         ("drip_seconds", "1", "a number of seconds"),
         ("cut", "somewhere", "one of before_answer, in_headers, in_body"),
         ("cut_after_bytes", 1.5, "a number of bytes"),
+        ("stall_after_bytes", -1, "a number of bytes"),
+        ("framing", "guess", "one of length, chunked, close"),
         ("raw", [1], "text"),
         ("processed", "yes", "true or false"),
     ],
@@ -73,6 +76,11 @@ def test_a_wrong_scenario_is_told_with_the_place(text: str, message: str) -> Non
 def test_a_wrong_value_is_told_with_what_is_expected(name: str, value: object, expected: str) -> None:
     with pytest.raises(ScenarioError, match=rf"download\[0\]\.{name} must be {expected}"):
         parse_scenario(json.dumps({"download": [{name: value}]}))
+
+
+def test_keys_that_exclude_each_other_are_told_with_the_place() -> None:
+    with pytest.raises(ScenarioError, match=r"download\[1\]: stall_after_bytes leaves the connection open and cut ends it"):
+        parse_scenario('{"download": [null, {"cut": "in_body", "stall_after_bytes": 3}]}')
 
 
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
