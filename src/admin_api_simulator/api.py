@@ -65,6 +65,7 @@ class Api:
         shelf: BundleShelf,
         signer: LinkSigner,
         storage_url: Callable[[], str],
+        link_prefix: str = "",
     ) -> None:
         self._key = key
         self._plan = plan
@@ -73,6 +74,7 @@ class Api:
         self._shelf = shelf
         self._signer = signer
         self._storage_url = storage_url
+        self._link_prefix = link_prefix
         self._lock = threading.Lock()
         self._overrides: dict[str, Override] = {}
         self._request_numbers = itertools.count(1)
@@ -167,7 +169,7 @@ class Api:
         query, expires_at = self._signer.sign(host=url.partition("://")[2], path=bundle.path, file_name=bundle.file_name)
         return json_answer(
             {
-                "bundleUrl": f"{url}{bundle.path}?{query}",
+                "bundleUrl": f"{url}{self._link_prefix}{bundle.path}?{query}",
                 "expiresAt": as_timestamp(expires_at),
                 "sizeBytes": len(bundle.content),
             }

@@ -1,6 +1,7 @@
 """The bundles of finished export jobs, as objects in the storage."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +9,7 @@ from urllib.parse import quote, unquote
 
 from admin_api_simulator.content import Content, FilePart, whole_file
 from admin_api_simulator.jobs import ExportJob, JobStore
-from admin_api_simulator.site import ArchiveKind, build_archive, site_files
+from admin_api_simulator.site import MODIFIED_AT, ArchiveKind, build_archive, site_files
 
 CONTENT_TYPES: Mapping[str, str] = {"tar.gz": "application/gzip", "zip": "application/zip"}
 PREFIX = "/exports/"
@@ -16,13 +17,14 @@ PREFIX = "/exports/"
 
 @dataclass(frozen=True, kw_only=True)
 class Bundle:
-    """One archive; `path` is the raw path of its object, `etag` with its quotes."""
+    """One archive; `path` is the raw path of its object, `etag` with its quotes, `modified_at` in seconds since 1970."""
 
     path: str
     file_name: str
     content: Content
     content_type: str
     etag: str
+    modified_at: int
 
 
 class BundleShelf:
@@ -34,6 +36,7 @@ class BundleShelf:
         self._asset_bytes = asset_bytes
         self._packed: dict[str, Bundle] = {}
         self._deleted: set[str] = set()
+        self._replaced: Counter[str] = Counter()
 
     def pack(self, job: ExportJob) -> Bundle:
         """Return the bundle of a job; packing again brings a deleted one back."""
@@ -50,7 +53,9 @@ class BundleShelf:
 
     def put(self, job_id: str, content: Content) -> None:
         """Put other bytes in the place of a job's bundle; raises KeyError for an unknown job."""
-        self._packed[job_id] = self._wrap(self._job(job_id), content)
+        job = self._job(job_id)
+        self._replaced[job_id] += 1
+        self._packed[job_id] = self._wrap(job, content)
 
     def put_file(self, job_id: str, path: Path) -> None:
         """Put a file in the place of a job's bundle; raises KeyError for an unknown job and OSError for no such file."""
@@ -80,6 +85,7 @@ class BundleShelf:
             content=content,
             content_type=CONTENT_TYPES[self._archive],
             etag=f'"{_digest(content)}-2"',  # as of an upload in parts: no MD5 of the whole
+            modified_at=MODIFIED_AT + self._replaced[job.id],
         )
 
 

@@ -6,11 +6,12 @@ import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, get_args
 
 from admin_api_simulator.jobs import AGENT_JOBS, DEMO_PROJECT, FAILED_EXPORT, FINISHED_EXPORT
 from admin_api_simulator.scenario import ScenarioError, read_scenario
 from admin_api_simulator.simulator import DEFAULT_KEY, Simulator
+from admin_api_simulator.storage import Etags
 
 DEFAULT_PORT = 8377
 DEFAULT_STORAGE_PORT = 8378
@@ -40,6 +41,11 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--asset-bytes", type=_size, default=0, help="size of a further file in the bundle, for large ones")
     made.add_argument("--archive", choices=["tar.gz", "zip"], default="tar.gz", help="kind of the bundle")
     made.add_argument("--link-seconds", type=_seconds, default=3600.0, help="how long a bundle link works")
+    made.add_argument(
+        "--no-ranges", action="store_true", help="answer a range of a bundle with the whole, as simple storage does"
+    )
+    made.add_argument("--etags", choices=get_args(Etags), default="strong", help="kind of etag that a bundle has")
+    made.add_argument("--redirect-downloads", action="store_true", help="let links lead to the bundle by a redirect")
     made.add_argument("--awkward-ids", action="store_true", help="put slashes, spaces and percent signs into job ids")
     made.add_argument("--scenario", type=Path, metavar="FILE", help="JSON file of scripted faults")
     return made
@@ -66,6 +72,9 @@ def main(arguments: Sequence[str] | None = None, *, out: TextIO | None = None) -
         asset_bytes=options.asset_bytes,
         archive=options.archive,
         link_seconds=options.link_seconds,
+        ranges=not options.no_ranges,
+        etags=options.etags,
+        redirect_downloads=options.redirect_downloads,
         awkward_ids=options.awkward_ids,
     )
     stopping = threading.Event()

@@ -21,7 +21,7 @@ from admin_api_simulator.jobs import DEMO_PROJECT, AgentOutcome, ExportOutcome, 
 from admin_api_simulator.links import LinkSigner
 from admin_api_simulator.recording import RecordedRequest, Recorder
 from admin_api_simulator.site import ArchiveKind
-from admin_api_simulator.storage import Storage
+from admin_api_simulator.storage import REDIRECT_PREFIX, Etags, Storage
 from admin_api_simulator.tls import Certificates, make_certificates
 from admin_api_simulator.wire import Service, Wire
 
@@ -38,6 +38,8 @@ class Simulator:
     - `export_seconds`, of which `queue_share` in the queue, and `agent_seconds`: how long jobs take.
     - `pages`: pages of an exported site. `asset_bytes`: size of a further incompressible file in it, for large bundles.
     - `archive`: `tar.gz` or `zip`. `link_seconds`: how long a bundle link works.
+    - `ranges=False`: the storage answers every range with the whole bundle. `etags`: `strong`; `weak`, which never fits an
+      `If-Range`; or `none`. `redirect_downloads=True`: links lead to the object by a redirect, a download of its own.
     - `base_path`: a prefix before the API's paths, such as `/api`.
     - `job_ids`: ids for the first exports; `awkward_ids=True` puts `/`, `%`, spaces and more into those after them.
     - `tls=True`: both ports speak `https`, with a certificate that `ca_path` vouches for; `ca_file` says where that goes.
@@ -56,6 +58,9 @@ class Simulator:
         asset_bytes: int = 0,
         archive: ArchiveKind = "tar.gz",
         link_seconds: float = 3600.0,
+        ranges: bool = True,
+        etags: Etags = "strong",
+        redirect_downloads: bool = False,
         base_path: str = "",
         plan: bool = True,
         job_ids: Sequence[str] = (),
@@ -82,7 +87,14 @@ class Simulator:
         )
         self._signer = LinkSigner(clock=clock, secret=secrets.token_bytes(32), link_seconds=link_seconds)
         self._shelf = BundleShelf(jobs=self._jobs, archive=archive, asset_bytes=asset_bytes)
-        self._storage = Storage(clock=clock, signer=self._signer, shelf=self._shelf)
+        self._storage = Storage(
+            clock=clock,
+            signer=self._signer,
+            shelf=self._shelf,
+            url=lambda: self.storage_url,
+            ranges=ranges,
+            etags=etags,
+        )
         self._api = Api(
             key=key,
             plan=plan,
@@ -91,6 +103,7 @@ class Simulator:
             shelf=self._shelf,
             signer=self._signer,
             storage_url=lambda: self.storage_url,
+            link_prefix=REDIRECT_PREFIX if redirect_downloads else "",
         )
         self._recorder = Recorder()
         self._faults = FaultScript()

@@ -1,9 +1,10 @@
 """The object storage behind the presigned links, with the habits of Amazon S3."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Literal
 from urllib.parse import parse_qsl
 from xml.sax.saxutils import escape
 
@@ -13,9 +14,10 @@ from admin_api_simulator.clock import Clock, as_timestamp
 from admin_api_simulator.content import part_of
 from admin_api_simulator.links import LinkSigner, expiry_of
 from admin_api_simulator.recording import RecordedRequest
-from admin_api_simulator.site import MODIFIED_AT
 
-LAST_MODIFIED = datetime.fromtimestamp(MODIFIED_AT, UTC).strftime("%a, %d %b %Y %H:%M:%S GMT")
+Etags = Literal["strong", "weak", "none"]
+
+REDIRECT_PREFIX = "/go"
 RANGE = re.compile(r"bytes=(\d*)-(\d*)")
 
 
@@ -28,12 +30,24 @@ class Span:
 
 
 class Storage:
-    """Answers every request that reaches the storage's port."""
+    """Answers every request that reaches the storage's port; one below `REDIRECT_PREFIX` is sent on to the object itself."""
 
-    def __init__(self, *, clock: Clock, signer: LinkSigner, shelf: BundleShelf) -> None:
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        signer: LinkSigner,
+        shelf: BundleShelf,
+        url: Callable[[], str],
+        ranges: bool,
+        etags: Etags,
+    ) -> None:
         self._clock = clock
         self._signer = signer
         self._shelf = shelf
+        self._url = url
+        self._ranges = ranges
+        self._etags: Etags = etags
 
     def operation_of(self, method: str, path: str) -> str:  # noqa: ARG002 - one interface with the API's service
         """Name the operation of a request: here all are downloads, good or bad."""
@@ -41,13 +55,43 @@ class Storage:
 
     def answer(self, request: RecordedRequest) -> Answer:
         """Answer a download, or refuse it with S3's status and XML error."""
+        if request.path.startswith(f"{REDIRECT_PREFIX}/"):
+            target = f"{self._url()}{request.path.removeprefix(REDIRECT_PREFIX)}?{request.query}"
+            return Answer(status=302, headers={"Location": target})
         refusal = self._refusal(request)
         if refusal is not None:
             return refusal
         bundle = self._shelf.find(request.path)
         if bundle is None:
             return _error(404, "NoSuchKey", "The specified key does not exist.", {"Key": request.path.lstrip("/")})
-        return _content(request, bundle)
+        return self._content(request, bundle)
+
+    def _content(self, request: RecordedRequest, bundle: Bundle) -> Answer:
+        size = len(bundle.content)
+        validators = self._validators(bundle)
+        headers = {"Content-Type": bundle.content_type, **validators}
+        disposition = dict(parse_qsl(request.query)).get("response-content-disposition")
+        if disposition:
+            headers["Content-Disposition"] = disposition
+        if not self._ranges:
+            return Answer(headers=headers, body=bundle.content)
+        headers["Accept-Ranges"] = "bytes"
+        span = parse_range(request.headers.get("Range", ""), size) if _is_unchanged(request, validators) else None
+        if span is None:
+            return Answer(headers=headers, body=bundle.content)
+        if span.start >= span.end:
+            details = {"RangeRequested": request.headers.get("Range", ""), "ActualObjectSize": str(size)}
+            refusal = _error(416, "InvalidRange", "The requested range is not satisfiable", details)
+            return replace(refusal, headers={**refusal.headers, "Content-Range": f"bytes */{size}"})
+        headers["Content-Range"] = f"bytes {span.start}-{span.end - 1}/{size}"
+        return Answer(status=206, headers=headers, body=part_of(bundle.content, span.start, span.end))
+
+    def _validators(self, bundle: Bundle) -> dict[str, str]:
+        modified_at = datetime.fromtimestamp(bundle.modified_at, UTC)
+        told = {"Last-Modified": modified_at.strftime("%a, %d %b %Y %H:%M:%S GMT")}
+        if self._etags == "none":
+            return told
+        return told | {"ETag": bundle.etag if self._etags == "strong" else f"W/{bundle.etag}"}
 
     def _refusal(self, request: RecordedRequest) -> Answer | None:
         if request.headers.get("Authorization") is not None:
@@ -90,27 +134,10 @@ def parse_range(header: str, size: int) -> Span | None:
     return Span(start=start, end=min(int(last) + 1, size) if last else size)
 
 
-def _content(request: RecordedRequest, bundle: Bundle) -> Answer:
-    size = len(bundle.content)
-    headers = {
-        "Content-Type": bundle.content_type,
-        "Accept-Ranges": "bytes",
-        "ETag": bundle.etag,
-        "Last-Modified": LAST_MODIFIED,
-    }
-    disposition = dict(parse_qsl(request.query)).get("response-content-disposition")
-    if disposition:
-        headers["Content-Disposition"] = disposition
-    unchanged = request.headers.get("If-Range", bundle.etag) in (bundle.etag, LAST_MODIFIED)
-    span = parse_range(request.headers.get("Range", ""), size) if unchanged else None
-    if span is None:
-        return Answer(headers=headers, body=bundle.content)
-    if span.start >= span.end:
-        details = {"RangeRequested": request.headers.get("Range", ""), "ActualObjectSize": str(size)}
-        refusal = _error(416, "InvalidRange", "The requested range is not satisfiable", details)
-        return Answer(status=416, headers={**refusal.headers, "Content-Range": f"bytes */{size}"}, body=refusal.body)
-    headers["Content-Range"] = f"bytes {span.start}-{span.end - 1}/{size}"
-    return Answer(status=206, headers=headers, body=part_of(bundle.content, span.start, span.end))
+def _is_unchanged(request: RecordedRequest, validators: Mapping[str, str]) -> bool:
+    """Tell whether If-Range lets a range be answered: a weak etag never does (RFC 9110, section 13.1.5)."""
+    given = request.headers.get("If-Range")
+    return given is None or (given in validators.values() and not given.startswith("W/"))
 
 
 def _error(status: int, code: str, message: str, details: Mapping[str, str] | None = None) -> Answer:

@@ -65,6 +65,16 @@ def test_a_scenario_file_plants_faults(tmp_path: Path) -> None:
         assert [job(address).status_code for _ in range(3)] == [503, 200, 200]
 
 
+def test_the_storage_has_the_habits_asked_for() -> None:
+    with program("--no-ranges", "--etags", "weak", "--redirect-downloads") as (_, banner):
+        bundle = f"{address_in(banner)}/v1/static-export/jobs/export-finished/bundle"
+        made = requests.post(bundle, headers={"Authorization": "Bearer simulated-admin-key"}, timeout=10)
+        got = requests.get(made.json()["bundleUrl"], headers={"Range": "bytes=5-"}, timeout=10)
+
+    assert [answer.status_code for answer in (*got.history, got)] == [302, 200]
+    assert got.headers["ETag"].startswith("W/")
+
+
 def test_a_scenario_that_is_not_right_is_told(tmp_path: Path) -> None:
     scenario = tmp_path / "scenario.json"
     scenario.write_text('{"read_export": [{"stauts": 503}]}')

@@ -146,6 +146,76 @@ def test_if_range_goes_on_with_the_same_bundle_and_starts_over_with_another(plat
     assert (other.status_code, other.content) == (200, b"another bundle")
 
 
+def test_if_range_may_be_the_time_of_the_last_change(platform: Simulator) -> None:
+    modified = get(bundle_url(platform)).headers["Last-Modified"]
+
+    same = get(bundle_url(platform), Range="bytes=5-", If_Range=modified)
+    platform.put_bundle("export-finished", b"another bundle")
+    other = get(bundle_url(platform), Range="bytes=5-", If_Range=modified)
+
+    assert (same.status_code, other.status_code) == (206, 200)
+
+
+def test_a_storage_without_ranges_always_sends_the_whole() -> None:
+    with Simulator(ranges=False) as platform:
+        whole = get(bundle_url(platform))
+        etag = whole.headers["ETag"]
+
+        answers = [
+            get(bundle_url(platform), Range="bytes=5-"),
+            get(bundle_url(platform), Range="bytes=5-", If_Range=etag),
+            get(bundle_url(platform), Range=f"bytes={len(whole.content)}-"),
+        ]
+
+    assert "Accept-Ranges" not in whole.headers
+    assert [(answer.status_code, answer.content) for answer in answers] == [(200, whole.content)] * 3
+
+
+def test_a_weak_etag_never_fits_an_if_range() -> None:
+    with Simulator(etags="weak") as platform:
+        etag = get(bundle_url(platform)).headers["ETag"]
+
+        weak = get(bundle_url(platform), Range="bytes=5-", If_Range=etag)
+        as_if_strong = get(bundle_url(platform), Range="bytes=5-", If_Range=etag.removeprefix("W/"))
+        unconditional = get(bundle_url(platform), Range="bytes=5-")
+
+    assert etag.startswith('W/"')
+    assert [weak.status_code, as_if_strong.status_code, unconditional.status_code] == [200, 200, 206]
+
+
+def test_a_storage_without_etags_has_the_time_of_the_last_change() -> None:
+    with Simulator(etags="none") as platform:
+        headers = get(bundle_url(platform)).headers
+
+        answer = get(bundle_url(platform), Range="bytes=5-", If_Range=headers["Last-Modified"])
+
+    assert "ETag" not in headers
+    assert answer.status_code == 206
+
+
+def test_a_link_may_lead_to_the_bundle_by_a_redirect() -> None:
+    with Simulator(redirect_downloads=True) as platform:
+        url = bundle_url(platform)
+        first = requests.get(url, timeout=10, allow_redirects=False)
+        second = get(first.headers["Location"], Range="bytes=5-")
+
+    assert url.startswith(f"{platform.storage_url}/go/")
+    assert first.status_code == 302
+    assert first.headers["Location"].startswith(f"{platform.storage_url}/exports/")
+    assert second.status_code == 206
+    assert [request.operation for request in platform.requests] == ["make_bundle", "download", "download"]
+
+
+def test_a_redirect_leads_to_the_refusal_of_a_link_that_ended() -> None:
+    with Simulator(redirect_downloads=True) as platform:
+        url = bundle_url(platform)
+        platform.revoke_links()
+
+        answer = get(url)
+
+    assert [one.status_code for one in (*answer.history, answer)] == [302, 400]
+
+
 def test_bundles_can_be_large() -> None:
     with Simulator(asset_bytes=300_000) as large:
         assert len(get(bundle_url(large)).content) > 300_000
