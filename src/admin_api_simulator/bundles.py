@@ -3,9 +3,9 @@
 import hashlib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from admin_api_simulator.content import Content, FilePart, whole_file
 from admin_api_simulator.jobs import ExportJob, JobStore
@@ -33,10 +33,12 @@ class BundleShelf:
     def __init__(self, *, jobs: JobStore, archive: ArchiveKind, asset_bytes: int) -> None:
         self._jobs = jobs
         self._archive: ArchiveKind = archive
+        self._file_name = f"bundle.{archive}"
         self._asset_bytes = asset_bytes
         self._packed: dict[str, Bundle] = {}
         self._deleted: set[str] = set()
         self._replaced: Counter[str] = Counter()
+        self._moved: Counter[str] = Counter()
 
     def pack(self, job: ExportJob) -> Bundle:
         """Return the bundle of a job; packing again brings a deleted one back."""
@@ -47,9 +49,8 @@ class BundleShelf:
 
     def find(self, path: str) -> Bundle | None:
         """Return the bundle whose object has this raw path."""
-        job_id = unquote(path.removeprefix(PREFIX).rpartition("/")[0])
-        bundle = self._packed.get(job_id)
-        return bundle if bundle is not None and bundle.path == path and job_id not in self._deleted else None
+        there = (bundle for job_id, bundle in list(self._packed.items()) if job_id not in self._deleted)
+        return next((bundle for bundle in there if bundle.path == path), None)
 
     def put(self, job_id: str, content: Content) -> None:
         """Put other bytes in the place of a job's bundle; raises KeyError for an unknown job."""
@@ -65,6 +66,17 @@ class BundleShelf:
         """Take the object away until the next bundle request."""
         self._deleted.add(job_id)
 
+    def move(self, job_id: str) -> None:
+        """Give the object of a job's bundle another path; raises KeyError for an unknown job."""
+        job = self._job(job_id)
+        self._moved[job_id] += 1
+        if job_id in self._packed:
+            self._packed[job_id] = replace(self._packed[job_id], path=self._path(job))
+
+    def _path(self, job: ExportJob) -> str:
+        folder = f"{self._moved[job.id]}/" if self._moved[job.id] else ""
+        return f"{PREFIX}{quote(job.id, safe='')}/{folder}{self._file_name}"
+
     def _job(self, job_id: str) -> ExportJob:
         job = self._jobs.export(job_id)
         if job is None:
@@ -78,10 +90,9 @@ class BundleShelf:
         return self._wrap(job, build_archive(files, self._archive))
 
     def _wrap(self, job: ExportJob, content: Content) -> Bundle:
-        file_name = f"bundle.{self._archive}"
         return Bundle(
-            path=f"{PREFIX}{quote(job.id, safe='')}/{file_name}",
-            file_name=file_name,
+            path=self._path(job),
+            file_name=self._file_name,
             content=content,
             content_type=CONTENT_TYPES[self._archive],
             etag=f'"{_digest(content)}-2"',  # as of an upload in parts: no MD5 of the whole

@@ -219,6 +219,13 @@ class Simulator:
         """Take a bundle out of the storage: its links answer NoSuchKey until the next bundle request."""
         self._shelf.delete(job_id)
 
+    def move_bundle(self, job_id: str) -> None:
+        """Move a bundle to another path of the storage: its links answer NoSuchKey, and the next ones lead to the new path.
+
+        The bytes stay the same. Raises KeyError for no such job.
+        """
+        self._shelf.move(job_id)
+
     def revoke_links(self) -> None:
         """End all links so far before their time: they answer ExpiredToken."""
         self._signer.revoke_all()

@@ -230,6 +230,18 @@ def test_the_api_answers_below_its_base_path_alone() -> None:
         assert platform.requests[0].path == "/api/v1/static-export/jobs/export-finished"
 
 
+def test_an_override_can_tell_another_size_of_the_bundle(platform: Simulator) -> None:
+    path = "/v1/static-export/jobs/export-finished/bundle"
+    normal = call(platform, "POST", path).json()
+
+    platform.override("make_bundle", lambda told: {**told, "sizeBytes": 7})
+    changed = call(platform, "POST", path).json()
+    content = requests.get(changed["bundleUrl"], timeout=10).content
+
+    assert set(changed) == set(normal) == {"bundleUrl", "expiresAt", "sizeBytes"}
+    assert (changed["sizeBytes"], normal["sizeBytes"]) == (7, len(content))
+
+
 def test_an_override_replaces_successful_answers_until_it_is_removed(platform: Simulator) -> None:
     path = "/v1/static-export/jobs/export-finished"
 

@@ -94,6 +94,29 @@ def test_a_bundle_that_was_deleted_is_no_such_key(platform: Simulator) -> None:
     assert get(bundle_url(platform)).status_code == 200
 
 
+def test_a_bundle_that_was_moved_has_the_same_bytes_at_another_path(platform: Simulator) -> None:
+    urls = [bundle_url(platform)]
+    whole = get(urls[0])
+    for _ in range(2):
+        platform.move_bundle("export-finished")
+        urls.append(bundle_url(platform))
+
+    answers = [get(url) for url in urls]
+
+    assert len({urlsplit(url).path for url in urls}) == 3
+    assert [answer.status_code for answer in answers] == [404, 404, 200]
+    assert "<Code>NoSuchKey</Code>" in answers[0].text
+    assert (answers[2].content, answers[2].headers["ETag"]) == (whole.content, whole.headers["ETag"])
+
+
+def test_a_bundle_can_be_moved_before_it_is_packed_and_only_where_there_is_a_job(platform: Simulator) -> None:
+    platform.move_bundle("export-finished")
+
+    assert get(bundle_url(platform)).status_code == 200
+    with pytest.raises(KeyError):
+        platform.move_bundle("nowhere")
+
+
 def test_an_authorization_header_beside_the_signature_is_refused(platform: Simulator) -> None:
     answer = get(bundle_url(platform), Authorization="Bearer key")
 
