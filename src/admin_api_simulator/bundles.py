@@ -11,7 +11,13 @@ from admin_api_simulator.content import Content, FilePart, whole_file
 from admin_api_simulator.jobs import ExportJob, JobStore
 from admin_api_simulator.site import MODIFIED_AT, ArchiveKind, build_archive, site_files
 
-CONTENT_TYPES: Mapping[str, str] = {"tar.gz": "application/gzip", "zip": "application/zip"}
+CONTENT_TYPES: Mapping[ArchiveKind, str] = {
+    "tar.gz": "application/gzip",
+    "tar": "application/x-tar",
+    "tar.bz2": "application/x-bzip2",
+    "tar.xz": "application/x-xz",
+    "zip": "application/zip",
+}
 PREFIX = "/exports/"
 
 

@@ -11,6 +11,7 @@ from typing import TextIO, get_args
 from admin_api_simulator.jobs import AGENT_JOBS, DEMO_PROJECT, FAILED_EXPORT, FINISHED_EXPORT
 from admin_api_simulator.scenario import ScenarioError, read_scenario
 from admin_api_simulator.simulator import DEFAULT_KEY, Simulator
+from admin_api_simulator.site import ArchiveKind
 from admin_api_simulator.storage import Etags
 
 DEFAULT_PORT = 8377
@@ -39,7 +40,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--agent-seconds", type=_seconds, default=20.0, help="how long an agent job is active")
     made.add_argument("--pages", type=_count, default=12, help="pages of an exported site")
     made.add_argument("--asset-bytes", type=_size, default=0, help="size of a further file in the bundle, for large ones")
-    made.add_argument("--archive", choices=["tar.gz", "zip"], default="tar.gz", help="kind of the bundle")
+    made.add_argument("--archive", choices=get_args(ArchiveKind), default="tar.gz", help="kind of the bundle")
     made.add_argument("--link-seconds", type=_seconds, default=3600.0, help="how long a bundle link works")
     made.add_argument(
         "--no-ranges", action="store_true", help="answer a range of a bundle with the whole, as simple storage does"

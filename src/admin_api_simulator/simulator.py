@@ -37,7 +37,8 @@ class Simulator:
     - `key`: the admin API key that it accepts. `plan=False`: a plan without static export.
     - `export_seconds`, of which `queue_share` in the queue, and `agent_seconds`: how long jobs take.
     - `pages`: pages of an exported site. `asset_bytes`: size of a further incompressible file in it, for large bundles.
-    - `archive`: `tar.gz` or `zip`. `link_seconds`: how long a bundle link works.
+    - `archive`: `tar.gz`, `tar`, `tar.bz2`, `tar.xz` or `zip`; a large asset takes `bz2` and `xz` long to pack.
+    - `link_seconds`: how long a bundle link works.
     - `ranges=False`: the storage answers every range with the whole bundle. `etags`: `strong`; `weak`, which never fits an
       `If-Range`; or `none`. `redirect_downloads=True`: links lead to the object by a redirect, a download of its own.
     - `base_path`: a prefix before the API's paths, such as `/api`.

@@ -1,14 +1,17 @@
 """The little static site that an export delivers, and the archive it comes in; the same bytes for the same job."""
 
+import bz2
 import gzip
 import hashlib
 import html
 import io
+import lzma
 import tarfile
 import zipfile
+from contextlib import nullcontext
 from typing import Literal
 
-ArchiveKind = Literal["tar.gz", "zip"]
+ArchiveKind = Literal["tar.gz", "tar", "tar.bz2", "tar.xz", "zip"]
 
 STYLE = "body{font:16px/1.5 system-ui,sans-serif;max-width:42rem;margin:2rem auto;padding:0 1rem}nav a{margin-right:1rem}\n"
 SCRIPT = 'document.documentElement.dataset.ready = "true";\n'
@@ -31,7 +34,7 @@ def site_files(*, domain: str, pages: int, asset_bytes: int = 0) -> dict[str, by
 
 def build_archive(files: dict[str, bytes], kind: ArchiveKind) -> bytes:
     """Pack files into an archive whose bytes depend on nothing else."""
-    return _zip(files) if kind == "zip" else _tar_gz(files)
+    return _zip(files) if kind == "zip" else _tar(files, kind)
 
 
 def _page(*, domain: str, number: int, pages: int) -> str:
@@ -58,11 +61,11 @@ def _is_large(content: bytes) -> bool:
     return len(content) >= LARGE_FILE_BYTES
 
 
-def _tar_gz(files: dict[str, bytes]) -> bytes:
+def _tar(files: dict[str, bytes], kind: ArchiveKind) -> bytes:
     buffer = io.BytesIO()
-    level = 0 if any(_is_large(content) for content in files.values()) else 6
+    large = any(_is_large(content) for content in files.values())
     with (
-        gzip.GzipFile(fileobj=buffer, mode="wb", mtime=MODIFIED_AT, compresslevel=level) as packed,
+        _compressing(buffer, kind, large=large) as packed,
         tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
     ):
         for path, content in files.items():
@@ -70,6 +73,16 @@ def _tar_gz(files: dict[str, bytes]) -> bytes:
             entry.size, entry.mtime, entry.mode = len(content), MODIFIED_AT, 0o644
             archive.addfile(entry, io.BytesIO(content))
     return buffer.getvalue()
+
+
+def _compressing(
+    buffer: io.BytesIO, kind: ArchiveKind, *, large: bool
+) -> gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile | nullcontext[io.BytesIO]:
+    if kind == "tar.gz":
+        return gzip.GzipFile(fileobj=buffer, mode="wb", mtime=MODIFIED_AT, compresslevel=0 if large else 6)
+    if kind == "tar.bz2":
+        return bz2.BZ2File(buffer, "wb")
+    return lzma.LZMAFile(buffer, "wb") if kind == "tar.xz" else nullcontext(buffer)
 
 
 def _zip(files: dict[str, bytes]) -> bytes:

@@ -10,6 +10,7 @@ import pytest
 import requests
 
 from admin_api_simulator import Simulator
+from admin_api_simulator.site import ArchiveKind
 from tests.integration.simulator.client import bundle_url
 
 
@@ -26,6 +27,24 @@ def test_a_link_gets_the_whole_bundle(platform: Simulator) -> None:
     assert int(answer.headers["Content-Length"]) == len(answer.content)
     assert answer.headers["ETag"].startswith('"')
     assert "bundle.tar.gz" in answer.headers["Content-Disposition"]
+
+
+@pytest.mark.parametrize(
+    ("archive", "content_type"),
+    [
+        ("tar", "application/x-tar"),
+        ("tar.bz2", "application/x-bzip2"),
+        ("tar.xz", "application/x-xz"),
+        ("zip", "application/zip"),
+    ],
+)
+def test_a_bundle_may_be_another_kind_of_archive(archive: ArchiveKind, content_type: str) -> None:
+    with Simulator(archive=archive) as platform:
+        url = bundle_url(platform)
+        answer = get(url)
+
+    assert urlsplit(url).path.endswith(f"/bundle.{archive}")
+    assert answer.headers["Content-Type"] == content_type
 
 
 def test_the_storage_is_on_another_port(platform: Simulator) -> None:
