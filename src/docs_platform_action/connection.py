@@ -61,6 +61,17 @@ class Guard:
             self.expired = True
             self._shut_down()
 
+    @contextlib.contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """End the exchange unless this context is left in time."""
+        timer = threading.Timer(seconds, self.expire)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
     def release(self) -> None:
         """Let go of the sockets; the connection itself stays as it is."""
         with self._lock:
@@ -96,21 +107,15 @@ class Exchanges:
                 guard.expire()
 
     @contextlib.contextmanager
-    def watch(self, guard: Guard, seconds: float | None = None) -> Iterator[None]:
-        """Have a guard's exchange ended by an abort, and after so many seconds. Raises `Cancelled` once they are stopped."""
+    def watch(self, guard: Guard) -> Iterator[None]:
+        """Have a guard's exchange ended by an abort. Raises `Cancelled` once the exchanges are stopped."""
         with self._lock:
             if self._stopped:
                 raise Cancelled("cancelled")
             self._guards.add(guard)
-        watch = threading.Timer(seconds, guard.expire) if seconds is not None else None
-        if watch is not None:
-            watch.daemon = True
-            watch.start()
         try:
             yield
         finally:
-            if watch is not None:
-                watch.cancel()
             with self._lock:
                 self._guards.discard(guard)
             guard.release()

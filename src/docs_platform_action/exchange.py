@@ -96,7 +96,7 @@ class Exchanger:
         guard = Guard(on_connected)
         if fresh:
             self._adapter.close()  # lets go of the connections that were kept; the next one is made anew
-        with self._exchanges.watch(guard, bounds.total_seconds):
+        with self._exchanges.watch(guard), guard.within(bounds.total_seconds):
             try:
                 response = self._adapter.send(
                     self._prepare(method, path, body, guard),

@@ -6,10 +6,10 @@ from typing import Final
 from .admin_api import AdminApi
 from .clock import Clock
 from .errors import JobFailed, NotFound
-from .model import ExportJob
+from .model import Bundle, ExportJob
 from .record import JobRecord
 from .report.joblog import JobLog
-from .settings import ExportSettings
+from .settings import DeliverySettings, ExportSettings
 from .timeout import wait_within_timeout
 from .waiting import Reading
 
@@ -25,10 +25,13 @@ def export_site(
     record: JobRecord,
     log: JobLog,
     on_job_known: Callable[[str], None],
+    mask: Callable[[str], None],
+    deliver: Callable[[Bundle, Callable[[], Bundle], DeliverySettings], None],
 ) -> None:
     """Carry out one export; what becomes known goes into the record at once.
 
-    `on_job_known` is called before the job is first read. Raises the `ActionError` that the export failed with.
+    `on_job_known` is called before the job is first read, `mask` with every link that is to be hidden, `deliver` with the bundle,
+    with what makes a fresh link to it, and with what is to become of it. Raises the `ActionError` that the export failed with.
     """
     started_at = None
     log.title(f"Static export of {settings.domain}" if settings.domain else "Static export")
@@ -45,8 +48,19 @@ def export_site(
         on_job_known(job_id)
         log.note(f"Attaching to job {job_id}.")
     _wait(settings, api, clock, record, log, job_id=job_id, started_at=started_at)
-    record.bundle = api.make_bundle(job_id)
-    log.bundle_ready(record.bundle)
+
+    def make_link() -> Bundle:
+        bundle = api.make_bundle(job_id)
+        if settings.mask_bundle_url:
+            mask(bundle.url)
+        record.bundle = bundle
+        return bundle
+
+    bundle = make_link()
+    log.bundle_ready(bundle)
+    if settings.mask_bundle_url:
+        log.link_masked()
+    deliver(bundle, make_link, settings.delivery)
 
 
 def _start(settings: ExportSettings, api: AdminApi, record: JobRecord) -> str:

@@ -44,12 +44,13 @@ class Interruptions:
         stop: Callable[[], None],
         abort: Callable[[], None],
         grace_seconds: Callable[[], float],
+        leaving_seconds: Callable[[], float] = lambda: LEAVING_SECONDS,
     ) -> signal.Signals | None:
         """Run `work` in a thread of its own until it ends or a signal comes; give the signal.
 
         `on_idle` is called every `idle_seconds` in between. On a signal, `stop` asks the work to end by itself, and `abort` is
-        called when `grace_seconds` have not been enough; if that does not end it at once, the thread is left behind. What the
-        work raises is raised here.
+        called when `grace_seconds` have not been enough; if that does not end it within `leaving_seconds`, the thread is left
+        behind. What the work raises is raised here.
         """
         if not self._mail.empty() and isinstance(received := self._mail.get(), signal.Signals):
             return received
@@ -67,7 +68,7 @@ class Interruptions:
             stop()
             if not self._ends_within(grace_seconds()):
                 abort()
-                self._ends_within(LEAVING_SECONDS)
+                self._ends_within(leaving_seconds())
             return letter
 
     def _ends_within(self, seconds: float) -> bool:

@@ -18,22 +18,29 @@ from . import __version__, agent, export
 from .admin_api import AdminApi
 from .clock import SystemClock
 from .connection import Exchanges, GuardedAdapter, trusting
+from .delivery.storage import Storage
 from .errors import ActionError, Cancelled, InternalError
 from .exchange import Exchanger
-from .interruption import Interruptions
-from .model import is_loopback
+from .handover import Handover
+from .interruption import LEAVING_SECONDS, Interruptions
+from .model import Bundle, is_loopback
 from .record import JobRecord, as_result
 from .report.console import Console
+from .report.deliverylog import DeliveryLog
 from .report.failure import failure_lines
 from .report.joblog import JobLog
 from .report.outputs import Outputs
 from .report.summary import summary_of, write_summary
 from .report.text import minutes
-from .settings import ApiSettings, ExportSettings, Plan, read_key, read_mode, read_plan
+from .settings import ApiSettings, DeliverySettings, ExportSettings, Plan, read_key, read_mode, read_plan
 from .transport import Listener, Transport
 
 HEARTBEAT_SECONDS: Final = 55.0
 """A sign of life at least every minute, with a margin for the second in which it is looked for."""
+
+CLEANING_SECONDS: Final = 5.0
+"""How long a cancelled delivery gets to remove its parts: the runner sends its last signal 7.5 s after the first, and kills 2.5 s
+later (source: actions/runner, ProcessInvoker)."""
 
 START_GRACE_SECONDS: Final = 0.5
 """How long a cancel waits for the answer to a start request, without which nobody knows the job."""
@@ -118,6 +125,7 @@ class _Run:
             stop=stop,
             abort=parts.exchanges.abort,
             grace_seconds=lambda: START_GRACE_SECONDS if self._record.start_in_doubt else 0.0,
+            leaving_seconds=lambda: CLEANING_SECONDS if self._record.delivering else LEAVING_SECONDS,
         )
 
     def _plan(self) -> Plan:
@@ -138,9 +146,30 @@ class _Run:
         exchanger = _exchanger(settings.api, exchanges)
         api = AdminApi(_transport(exchanger, settings.api, clock, log), clock)
 
+        def deliver(bundle: Bundle, renew: Callable[[], Bundle], delivery: DeliverySettings) -> None:
+            Handover(
+                settings=delivery,
+                open_storage=lambda: _storage(settings.api, exchanges),
+                renew=renew,
+                clock=clock,
+                outage_tolerance_seconds=settings.api.outage_tolerance_seconds,
+                record=record,
+                log=DeliveryLog(log, clock),
+                warn=console.warning,
+            ).carry_out(bundle)
+
         def work() -> None:
             if isinstance(settings, ExportSettings):
-                export.export_site(settings, api=api, clock=clock, record=record, log=log, on_job_known=self._tell_job)
+                export.export_site(
+                    settings,
+                    api=api,
+                    clock=clock,
+                    record=record,
+                    log=log,
+                    on_job_known=self._tell_job,
+                    mask=console.mask_for_the_job,
+                    deliver=deliver,
+                )
             else:
                 agent.wait_for_agent(
                     settings, api=api, clock=clock, record=record, log=log, on_job_known=self._tell_job, warn=console.warning
@@ -196,6 +225,11 @@ class _Run:
             write("bundleUrl", record.bundle.url)
         if record.bundle is not None and record.failure is None:  # still: not without the link
             write("expiresAt", record.bundle.expires_at)
+        write("bundlePath", record.bundle_path)
+        write("bundleSize", record.downloaded.size if record.downloaded is not None else None)
+        write("bundleSha256", record.downloaded.sha256 if record.downloaded is not None else None)
+        write("sitePath", record.site_path)
+        write("valuesFile", record.values_file)
         write("prLink", record.pr_link)
         write("durationSeconds", int(record.duration_seconds(now)))
         write("results", json.dumps([as_result(record, now)], separators=(",", ":")))
@@ -208,12 +242,23 @@ class _Run:
             self._record.failure = self._record.failure or error
 
 
+def _proxies_for(url: str) -> dict[str, str]:
+    """Tell the environment's proxies; one would see what goes to a loopback host over http, and could not reach it anyway."""
+    return {} if is_loopback(urlsplit(url).hostname or "") else get_environ_proxies(url)
+
+
+def _storage(settings: ApiSettings, exchanges: Exchanges) -> Storage:
+    return Storage(adapter=GuardedAdapter(trusting(settings.authorities_pem)), proxies_for=_proxies_for, exchanges=exchanges)
+
+
 def _exchanger(settings: ApiSettings, exchanges: Exchanges) -> Exchanger:
-    # a proxy would see what goes to a loopback host over http, and could not reach it anyway
-    host = urlsplit(settings.base_url).hostname or ""
-    proxies = {} if is_loopback(host) else get_environ_proxies(settings.base_url)
-    adapter = GuardedAdapter(trusting(settings.authorities_pem))
-    return Exchanger(adapter=adapter, base_url=settings.base_url, key=settings.admin_key, proxies=proxies, exchanges=exchanges)
+    return Exchanger(
+        adapter=GuardedAdapter(trusting(settings.authorities_pem)),
+        base_url=settings.base_url,
+        key=settings.admin_key,
+        proxies=_proxies_for(settings.base_url),
+        exchanges=exchanges,
+    )
 
 
 def _transport(exchanger: Exchanger, settings: ApiSettings, clock: SystemClock, listener: Listener) -> Transport:

@@ -50,11 +50,15 @@ class StartedExport:
 
 @dataclass(frozen=True, kw_only=True)
 class Bundle:
-    """A time-limited link to a finished export. `expires_at` is the API's own text, `expires` its meaning if it has one."""
+    """A time-limited link to a finished export.
+
+    `expires_at` is the API's own text, `expires` its meaning if it has one; `size` is the archive's, in bytes.
+    """
 
     url: str
     expires_at: str | None = None
     expires: datetime | None = None
+    size: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,10 +115,11 @@ def read_bundle(body: Mapping[str, object]) -> Bundle:
     url = body.get("bundleUrl")
     if not isinstance(url, str) or not is_bundle_url(url):
         raise ValueError("it holds no usable `bundleUrl`: an absolute https address")
+    size = _count(body.get("sizeBytes"))  # undocumented, but seen on platforms of this kind
     raw = body.get("expiresAt")
     if isinstance(raw, bool) or not isinstance(raw, str | int | float) or (isinstance(raw, float) and not math.isfinite(raw)):
-        return Bundle(url=url)
-    return Bundle(url=url, expires_at=str(raw).strip() or None, expires=_moment(raw))
+        return Bundle(url=url, size=size)
+    return Bundle(url=url, expires_at=str(raw).strip() or None, expires=_moment(raw), size=size)
 
 
 def read_agent_job(body: Mapping[str, object]) -> AgentJob:

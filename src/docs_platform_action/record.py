@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
+from .delivery.download import Downloaded
 from .errors import ActionError, InvalidInput
 from .model import AgentJob, Bundle, ExportJob
 from .settings import AGENT
@@ -13,8 +14,8 @@ class JobRecord:
     """One job of the run. What is `None` is not known, yet or at all.
 
     `start_in_doubt` holds while a start request is under way, and after one whose answer got lost; `started` tells that this run
-    started the job. `began` and `ended` are
-    on the clock's `monotonic`.
+    started the job. `delivering` holds while there may be parts of a result to clean away. `bundle_path`, `site_path` and
+    `values_file` are what later steps find them by. `began` and `ended` are on the clock's `monotonic`.
     """
 
     mode: str | None
@@ -25,10 +26,16 @@ class JobRecord:
     progress: float | None = None
     page_count: int | None = None
     bundle: Bundle | None = None
+    downloaded: Downloaded | None = None
+    bundle_path: str | None = None
+    site_path: str | None = None
+    site_files: int | None = None
+    values_file: str | None = None
     agent_job: AgentJob | None = None
     failure: ActionError | None = None
     start_in_doubt: bool = False
     started: bool = False
+    delivering: bool = False
     began: float = 0.0
     ended: float | None = None
 
@@ -84,6 +91,11 @@ def as_result(record: JobRecord, now: float) -> dict[str, object]:
         "bundleUrl": bundle.url if bundle else None,
         "expiresAt": bundle.expires_at if bundle else None,
         "pageCount": record.page_count,
+        "bundlePath": record.bundle_path,
+        "bundleSize": record.downloaded.size if record.downloaded else None,
+        "bundleSha256": record.downloaded.sha256 if record.downloaded else None,
+        "sitePath": record.site_path,
+        "valuesFile": record.values_file,
         "prLink": record.pr_link,
         "durationSeconds": int(record.duration_seconds(now)),
     }

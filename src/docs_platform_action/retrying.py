@@ -104,7 +104,7 @@ class Outage:
         """Take note that something good came, and say so if the outage was told."""
         if self.began is not None and self.told:
             listener.recovered(self.clock.monotonic() - self.began)
-        self.last_good, self.began, self.told = self.clock.monotonic(), None, False
+        self.last_good, self.began, self.told, self.last_try = self.clock.monotonic(), None, False, False
 
     def left_seconds(self) -> float:
         """Tell how long tries may go on from now."""

@@ -1,9 +1,10 @@
 """What the workflow asks for: inputs become frozen settings, and every mistake in them is reported at once."""
 
 import json
+import os
 import re
 import ssl
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv6Address
 from pathlib import Path
@@ -12,6 +13,7 @@ from urllib.parse import urlsplit
 
 from .errors import InvalidInput
 from .model import is_job_id, is_loopback
+from .paths import Place, overlaps, read_file_place, read_folder_place, read_path, shown
 
 T = TypeVar("T")
 
@@ -50,6 +52,11 @@ INPUTS: Final = (
     Input(name="max-poll-interval", default="30s"),
     Input(name="outage-tolerance", default="5m"),
     Input(name="start-options", modes=(EXPORT,)),
+    Input(name="bundle-path", modes=(EXPORT,)),
+    Input(name="site-path", modes=(EXPORT,)),
+    Input(name="values-file", modes=(EXPORT,)),
+    Input(name="export-version", modes=(EXPORT,)),
+    Input(name="mask-bundle-url", default="false", modes=(EXPORT,)),
     Input(name="require-pr", default="false", modes=(AGENT,)),
     Input(name="ca-bundle"),
 )
@@ -75,6 +82,17 @@ class WaitSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DeliverySettings:
+    """What is to become of a finished bundle. `scratch` is a folder for what nobody asked to keep."""
+
+    bundle: Place | None = None
+    site: Place | None = None
+    values: Place | None = None
+    version: str | None = None
+    scratch: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class ExportSettings:
     """A run in mode `export`. Without `job_id` there is a `domain` to start an export of."""
 
@@ -84,6 +102,8 @@ class ExportSettings:
     job_id: str | None
     wait: bool
     start_options: Mapping[str, object]
+    delivery: DeliverySettings = field(default_factory=DeliverySettings)
+    mask_bundle_url: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +150,7 @@ def read_plan(environ: Mapping[str, str], *, roots: Sequence[Path]) -> Plan:
     api, waiting = _read_api(reader, roots), _read_waiting(reader)
     settings: ExportSettings | AgentSettings
     if mode == EXPORT:
-        settings, more = _read_export(reader, api, waiting)
+        settings, more = _read_export(reader, api, waiting, roots)
         warnings += more
     else:
         settings = AgentSettings(
@@ -156,7 +176,7 @@ def _read_api(reader: "_Reader", roots: Sequence[Path]) -> ApiSettings:
             "pass the secret; one that does not exist is empty, and so are all in a pull request from a fork",
         ),
         outage_tolerance_seconds=reader.get("outage-tolerance", _duration) or 0.0,
-        authorities_pem=reader.get("ca-bundle", lambda value: _certificates(_path(value, roots))),
+        authorities_pem=reader.get("ca-bundle", lambda value: _certificates(read_path(value, roots).path)),
     )
 
 
@@ -172,7 +192,9 @@ def _read_waiting(reader: "_Reader") -> WaitSettings:
     )
 
 
-def _read_export(reader: "_Reader", api: ApiSettings, waiting: WaitSettings) -> tuple[ExportSettings, tuple[str, ...]]:
+def _read_export(
+    reader: "_Reader", api: ApiSettings, waiting: WaitSettings, roots: Sequence[Path]
+) -> tuple[ExportSettings, tuple[str, ...]]:
     settings = ExportSettings(
         api=api,
         waiting=waiting,
@@ -180,15 +202,44 @@ def _read_export(reader: "_Reader", api: ApiSettings, waiting: WaitSettings) -> 
         job_id=reader.get("job-id", _identifier),
         wait=reader.get("wait", _boolean) is not False,
         start_options=reader.get("start-options", _options) or {},
+        delivery=_read_delivery(reader, roots),
+        mask_bundle_url=reader.get("mask-bundle-url", _boolean) is True,
     )
     attaching = bool(reader.text("job-id"))
     if not attaching and not reader.text("domain"):
         reader.problem("domain", "mode export needs a domain to export, or a job-id to attach to")
     if attaching and not settings.wait:
         reader.problem("wait", "false starts a job and stops there, but job-id names one that is started; leave one of them out")
-    if attaching and settings.start_options:
-        return settings, ("Input `start-options` has no effect together with `job-id`: no job is started.",)
-    return settings, ()
+    return settings, tuple(_without_effect(settings))
+
+
+def _without_effect(settings: ExportSettings) -> Iterator[str]:
+    delivery = settings.delivery
+    if settings.job_id is not None and settings.start_options:
+        yield "Input `start-options` has no effect together with `job-id`: no job is started."
+    if not settings.wait:
+        places = {"bundle-path": delivery.bundle, "site-path": delivery.site, "values-file": delivery.values}
+        for name in (name for name, place in places.items() if place is not None):
+            yield f"Input `{name}` has no effect together with `wait: false`: set it where `job-id` attaches to the job."
+    if delivery.version is not None and delivery.values is None:
+        yield "Input `export-version` has no effect without `values-file`, which it goes into."
+
+
+def _read_delivery(reader: "_Reader", roots: Sequence[Path]) -> DeliverySettings:
+    found = {
+        "bundle-path": reader.get("bundle-path", lambda value: read_file_place(value, roots)),
+        "site-path": reader.get("site-path", lambda value: read_folder_place(value, roots)),
+        "values-file": reader.get("values-file", lambda value: read_file_place(value, roots)),
+    }
+    for name, problem in overlaps({name: place for name, place in found.items() if place is not None}):
+        reader.problem(name, problem)
+    return DeliverySettings(
+        bundle=found["bundle-path"],
+        site=found["site-path"],
+        values=found["values-file"],
+        version=reader.get("export-version", _identifier),
+        scratch=next((root for root in roots[1:] if os.access(root, os.W_OK)), None),
+    )
 
 
 class _Reader:
@@ -256,7 +307,7 @@ def _raw(environ: Mapping[str, str], name: str) -> str:
 
 def _mode(value: str) -> str:
     if value not in MODES:
-        raise ValueError(f"unknown mode {_shown(value)}; the two that exist are `export` and `agent`")
+        raise ValueError(f"unknown mode {shown(value)}; the two that exist are `export` and `agent`")
     return value
 
 
@@ -265,7 +316,7 @@ def _boolean(value: str) -> bool:
         return True
     if value in {"false", "False", "FALSE"}:
         return False
-    raise ValueError(f"write true or false, not {_shown(value)}")
+    raise ValueError(f"write true or false, not {shown(value)}")
 
 
 def _duration(value: str) -> float:
@@ -279,11 +330,11 @@ def _duration(value: str) -> float:
         amounts = zip(units.groups(default="0"), (3600.0, 60.0, 1.0, 0.001), strict=True)
         seconds = sum(float(amount) * unit for amount, unit in amounts)
     else:
-        raise ValueError(f"{_shown(value)} is no duration: write {form}")
+        raise ValueError(f"{shown(value)} is no duration: write {form}")
     if seconds <= 0:
-        raise ValueError(f"{_shown(value)} is no time at all: a duration is above zero")
+        raise ValueError(f"{shown(value)} is no time at all: a duration is above zero")
     if seconds > LONGEST_DURATION_SECONDS:
-        raise ValueError(f"{_shown(value)} is longer than a workflow run can last, 35 days")
+        raise ValueError(f"{shown(value)} is longer than a workflow run can last, 35 days")
     return seconds
 
 
@@ -340,7 +391,7 @@ def _domain(value: str) -> str:
     lines = [line.strip() for line in value.splitlines() if line.strip()]
     wrong = [problem for problem in map(_domain_problem, lines) if problem]
     hosts = [line.lower() for line in lines]
-    wrong += [f"{_shown(host)} is named twice" for host in dict.fromkeys(hosts) if hosts.count(host) > 1]
+    wrong += [f"{shown(host)} is named twice" for host in dict.fromkeys(hosts) if hosts.count(host) > 1]
     if wrong:
         raise ValueError("; ".join(wrong))
     if len(lines) > 1:
@@ -359,8 +410,8 @@ def _domain_problem(line: str) -> str | None:
     except UnicodeError:
         bare = ""
     meant = f"; write {bare}" if _is_domain(bare) else ", such as docs.example.com"
-    shown = _shown(re.sub(r"[^/]*@", "…@", line))  # what stands there may be a password
-    return f"{shown} is no bare host name{meant}"
+    quoted = shown(re.sub(r"[^/]*@", "…@", line))  # what stands there may be a password
+    return f"{quoted} is no bare host name{meant}"
 
 
 def _is_domain(text: str) -> bool:
@@ -385,18 +436,6 @@ def _options(value: str) -> Mapping[str, object]:
     return options
 
 
-def _path(value: str, roots: Sequence[Path]) -> Path:
-    if "\x00" in value or "\n" in value:
-        raise ValueError("holds a control character")
-    try:
-        path = (roots[0] / value).resolve()
-    except (OSError, RuntimeError):  # the latter before Python 3.13
-        raise ValueError(f"{_shown(value)} is a link that leads in a circle") from None
-    if not any(path.is_relative_to(root.resolve()) for root in roots):
-        raise ValueError(f"{_shown(value)} is outside the workspace, where the container cannot see it; use a path inside")
-    return path
-
-
 def _certificates(path: Path) -> str:
     try:
         if not path.is_file():
@@ -412,8 +451,3 @@ def _certificates(path: Path) -> str:
     except (ssl.SSLError, ValueError):
         raise ValueError("the file holds no PEM certificates that can be read") from None
     return pem
-
-
-def _shown(value: str) -> str:
-    """Quote a value for an error, shortened; never used for a key or an address that may hold one."""
-    return f"'{value[:80]}…'" if len(value) > 80 else f"'{value}'"

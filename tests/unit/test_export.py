@@ -21,7 +21,7 @@ from docs_platform_action.errors import (
 from docs_platform_action.export import KNOWN_STATUSES, export_site
 from docs_platform_action.model import Bundle, ExportJob, StartedExport
 from docs_platform_action.record import JobRecord
-from docs_platform_action.settings import ApiSettings, ExportSettings, WaitSettings
+from docs_platform_action.settings import ApiSettings, DeliverySettings, ExportSettings, WaitSettings
 from tests.unit.fakes import BASE_URL, HOST, NOON, FakeClock, Log, words
 
 BUNDLE = Bundle(
@@ -48,7 +48,7 @@ class FakeApi:
         self.readings = list(readings)
         self.doubts = doubts
         self._started = started or StartedExport(job_id="se_1", status="queued")
-        self._bundle = bundle
+        self.bundle = bundle
         self.events: list[str] = []
         self.started_with: tuple[str, Mapping[str, object]] | None = None
         self.started_at: set[float | None] = set()
@@ -68,7 +68,7 @@ class FakeApi:
 
     def make_bundle(self, job_id: str) -> Bundle:
         self.events.append(f"bundle {job_id}")
-        return _give(self._bundle)
+        return _give(self.bundle)
 
 
 def _give(value: Any) -> Any:
@@ -96,6 +96,8 @@ class Run:
         )
         self.record = JobRecord(mode="export", domain=self.settings.domain, job_id=self.settings.job_id)
         self.log = Log(self.record, self.clock, *KNOWN_STATUSES)
+        self.delivered: list[tuple[Bundle, DeliverySettings]] = []
+        self.renew: Callable[[], Bundle]
 
     def __call__(self) -> None:
         export_site(
@@ -105,7 +107,13 @@ class Run:
             record=self.record,
             log=self.log,
             on_job_known=lambda job_id: self.api.events.append(f"told {job_id}"),
+            mask=lambda url: self.api.events.append(f"masked {url}"),
+            deliver=self.deliver,
         )
+
+    def deliver(self, bundle: Bundle, renew: Callable[[], Bundle], settings: DeliverySettings) -> None:
+        self.delivered.append((bundle, settings))
+        self.renew = renew
 
     def failure(self) -> ActionError:
         with pytest.raises(ActionError) as caught:
@@ -260,6 +268,50 @@ class TestEnds:
 
         assert isinstance(run.failure(), Unavailable)
         assert (run.record.status, run.record.progress, run.record.page_count) == ("running", 12, 48)
+
+
+class TestDelivering:
+    def test_the_bundle_is_handed_on_with_what_the_inputs_ask(self) -> None:
+        asked = DeliverySettings(version="2024-06-01")
+        run = Run(FakeApi(COMPLETED), delivery=asked)
+
+        run()
+
+        assert run.delivered == [(BUNDLE, asked)]
+
+    def test_a_fresh_link_is_made_through_the_api_and_takes_the_place_of_the_first(self) -> None:
+        run = Run(FakeApi(COMPLETED))
+        run()
+        fresh = Bundle(url="https://storage.example.com/fresh")
+        run.api.bundle = fresh
+
+        assert run.renew() is run.record.bundle is fresh
+        assert run.api.events[-1] == "bundle se_1"
+
+    def test_no_link_is_masked_unless_that_is_asked_for(self) -> None:
+        run = Run(FakeApi(COMPLETED))
+
+        run()
+
+        assert not any("masked" in told for told in (*run.api.events, *run.log.lines))
+
+    def test_a_link_to_be_masked_is_so_before_the_log_tells_once_what_that_means(self) -> None:
+        run = Run(FakeApi(COMPLETED), mask_bundle_url=True)
+
+        run()
+        run.renew()
+
+        assert run.api.events[-4:] == ["bundle se_1", f"masked {BUNDLE.url}"] * 2
+        (told,) = [line for line in run.log.lines if "masked" in line]
+        assert "drops it from job outputs" in told
+        assert "`jobId`" in told
+
+    def test_one_that_cannot_be_made_is_not_handed_on(self) -> None:
+        run = Run(FakeApi(COMPLETED, bundle=BadResponse("it cannot be used")))
+
+        run.failure()
+
+        assert run.delivered == []
 
 
 class TestLost:

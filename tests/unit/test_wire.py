@@ -62,12 +62,13 @@ class Talk:
 
     def __init__(self, server: Server) -> None:
         self.server = server
+        self.exchanges = Exchanges()
         self.exchanger = Exchanger(
             adapter=GuardedAdapter(trusting(None)),
             base_url="http://127.0.0.1:1",
             key="some-long-key",
             proxies={},
-            exchanges=Exchanges(),
+            exchanges=self.exchanges,
         )
 
     def __call__(self, *, fresh: bool = False, seconds: float = 10.0) -> Answer:
@@ -187,7 +188,7 @@ class TestBrokenAnswers:
 
     def test_a_cancel_ends_the_wait_for_one(self, talk: Talks) -> None:
         subject = talk([b""])
-        subject.server.on_request = subject.exchanger.abort
+        subject.server.on_request = subject.exchanges.abort
 
         with pytest.raises(Cancelled):
             subject()

@@ -45,6 +45,11 @@ class Console:
         forms = {secret, quote(secret, safe="", errors="replace"), *filter(None, secret.splitlines())}
         self._secrets = sorted({*self._secrets, *forms}, key=len, reverse=True)
 
+    def mask_for_the_job(self, text: str) -> None:
+        """Have the runner hide what this console never writes but later steps may; elsewhere nobody could hide it."""
+        if self._in_workflow:
+            self._write(str(Command("add-mask", {}, text)))
+
     def hide(self, text: str) -> str:
         """Replace every secret in a text."""
         for secret in self._secrets:

@@ -21,6 +21,7 @@ class JobLog:
         self._in_trouble = ""
         self._last_line_at = clock.monotonic()
         self._waiting_since = clock.monotonic()
+        self._busy_with = ""
         self._lock = threading.Lock()
 
     def title(self, text: str) -> None:
@@ -54,7 +55,12 @@ class JobLog:
             return
         record = self._record
         percent = None if record.progress is None or record.status == "completed" else int(record.progress)
-        self._tell(self._state_line(percent) + (f"    {self._in_trouble}" if self._in_trouble else ""))
+        state = f"  {self._busy_with}" if self._busy_with else self._state_line(percent)
+        self._tell(state + (f"    {self._in_trouble}" if self._in_trouble else ""))
+
+    def busy_with(self, what: str) -> None:
+        """Have this shown as the sign of life, in place of the job's state; nothing for the latter again."""
+        self._busy_with = what
 
     def trouble(self, what: str, *, budget_seconds: float, pause_seconds: float) -> None:
         """Tell of temporary trouble, once, and what happens next."""
@@ -70,6 +76,13 @@ class JobLog:
         """Write a request to the debug log: never a header or a body."""
         named = f" request id {request_id}" if request_id else ""
         self._console.debug(f"{method} {path}: {outcome}, {milliseconds:.0f} ms{named}")
+
+    def link_masked(self) -> None:
+        """Tell what masking the link means; source: GitHub's documentation of job outputs."""
+        self.note(
+            "The link is masked, as `mask-bundle-url` asks: later steps of this job can read `bundleUrl`, but GitHub drops it "
+            "from job outputs. For another job pass `jobId` on, and make a fresh link there with `job-id`."
+        )
 
     def bundle_ready(self, bundle: Bundle) -> None:
         """Tell of the bundle's link, without the query that opens it."""

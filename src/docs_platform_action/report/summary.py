@@ -10,7 +10,7 @@ from ..record import JobRecord
 from ..settings import AGENT
 from .console import Console
 from .failure import failure_lines
-from .text import host_of, link_target, markdown, minutes, works_until
+from .text import files, host_of, link_target, markdown, minutes, size, works_until
 
 
 def summary_of(record: JobRecord, *, safe: Callable[[str], str], duration_seconds: float, now: datetime) -> str:
@@ -53,7 +53,7 @@ def _rows(record: JobRecord, show: _Show, duration_seconds: float, now: datetime
         ("Failure reason", f"`{record.failure.failure_reason}`" if record.failure is not None else ""),
     ]
     if record.mode != AGENT:
-        return [("Domain", show(record.domain)), *common, ("Bundle link", _bundle(record, show, now))]
+        return [("Domain", show(record.domain)), *common, ("Bundle link", _bundle(record, show, now)), *_delivered(record, show)]
     job = record.agent_job
     told = [] if job is None else [("Repository", show(job.repository)), ("Branch", show(job.ref)), ("Model", show(job.model))]
     return [*told, ("Project", show(record.project_id)), *common, ("Pull request", _pull_request(record, show))]
@@ -67,6 +67,16 @@ def _bundle(record: JobRecord, show: _Show, now: datetime) -> str:
     if bundle.expires is not None:
         return f"{host}, {works_until(bundle.expires, now)}"
     return f"{host}, works until {show(bundle.expires_at)}" if bundle.expires_at else host
+
+
+def _delivered(record: JobRecord, show: _Show) -> Sequence[tuple[str, str]]:
+    downloaded, count = record.downloaded, record.site_files
+    return [
+        ("Bundle", f"{size(downloaded.size)}, SHA-256 `{downloaded.sha256}`" if downloaded is not None else ""),
+        ("Saved as", show(record.bundle_path)),
+        ("Site", f"{files(count)} in {show(record.site_path)}" if count is not None else ""),
+        ("Helm values", show(record.values_file)),
+    ]
 
 
 def _pull_request(record: JobRecord, show: _Show) -> str:

@@ -1,0 +1,140 @@
+"""Where a result is made before it gets its name: beside it, so that it comes there whole, in one step, or not at all."""
+
+import contextlib
+import errno
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+LONGEST_NAME_BYTES: Final = 255
+"""Of a file's name, on every file system that a runner has."""
+
+FILE_MODE: Final = 0o644
+FOLDER_MODE: Final = 0o755
+
+
+_NOT_ALLOWED: Final = frozenset({errno.EPERM, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP})
+"""What a file system answers that lets nobody give files away, such as a network share or one of mapped users."""
+
+
+class Owner:
+    """Whom files are given to.
+
+    A container's files are root's on the runner, where later steps could neither change nor delete them (source: GitHub's
+    documentation of container actions; actions/runner starts the container without `--user`). `refused` is what the file system
+    said where it did not allow that; the files are then left as they are.
+    """
+
+    def __init__(self, uid: int, gid: int) -> None:
+        self._uid = uid
+        self._gid = gid
+        self.refused: str | None = None
+
+    def take(self, path: str | Path) -> None:
+        """Make this the owner of a file, a folder or a link. Raises `OSError` that is no refusal."""
+        try:
+            os.chown(path, self._uid, self._gid, follow_symlinks=False)
+        except OSError as error:
+            if error.errno not in _NOT_ALLOWED:
+                raise
+            self.refused = error.strerror
+
+    def take_tree(self, folder: Path) -> None:
+        """Make this the owner of a folder and all that is in it."""
+        for inside, folders, files in os.walk(folder):
+            for name in (*folders, *files):
+                self.take(f"{inside}/{name}")
+        self.take(folder)
+
+
+def owner_of(root: Path) -> Owner | None:
+    """Tell whom files below a folder are to be given to; `None` where whoever runs this cannot give files away, or need not."""
+    found = root.stat()
+    return Owner(found.st_uid, found.st_gid) if os.geteuid() == 0 and found.st_uid != 0 else None
+
+
+class Staged:
+    """Something that is being made at `path`, and gets its name with `publish`."""
+
+    def __init__(self, path: Path, publish: Callable[[], None]) -> None:
+        self.path = path
+        self._publish = publish
+        self.published = False
+
+    def publish(self) -> None:
+        """Give it its owner, its mode and its name, in one step for whoever looks on. Raises `OSError`."""
+        self._publish()
+        self.published = True
+
+
+@contextlib.contextmanager
+def staged_file(goal: Path, owner: Owner | None) -> Iterator[Staged]:
+    """Make room for a file beside its goal, which it replaces; what is not published is removed. Raises `OSError`."""
+
+    def publish() -> None:
+        part.chmod(FILE_MODE)
+        if owner is not None:
+            owner.take(part)
+        part.replace(goal)
+
+    with _folder_for(goal, owner):
+        part = _beside(goal)
+        staged = Staged(part, publish)
+        os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        try:
+            yield staged
+        finally:
+            if not staged.published:
+                part.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def staged_folder(goal: Path, owner: Owner | None) -> Iterator[Staged]:
+    """Make an empty folder beside its goal, which is missing or empty; what is not published is removed. Raises `OSError`."""
+
+    def publish() -> None:
+        part.chmod(FOLDER_MODE)
+        if owner is not None:
+            owner.take_tree(part)
+        part.rename(goal)  # takes the place of an empty folder too (source: rename(2))
+
+    with _folder_for(goal, owner):
+        part = _beside(goal)
+        staged = Staged(part, publish)
+        part.mkdir(0o700)
+        try:
+            yield staged
+        finally:
+            if not staged.published:
+                shutil.rmtree(part)
+
+
+def _beside(goal: Path) -> Path:
+    """Think of a name for a part that nobody has: hidden, so that no glob of a later step takes it for the result."""
+    ending = f".{secrets.token_hex(4)}.part"
+    name = goal.name.encode()[: LONGEST_NAME_BYTES - 1 - len(ending)].decode(errors="ignore")
+    return goal.with_name(f".{name}{ending}")
+
+
+@contextlib.contextmanager
+def _folder_for(goal: Path, owner: Owner | None) -> Iterator[None]:
+    """Make the folders that lead to a goal, and remove those that stay empty."""
+    missing = []
+    folder = goal.parent
+    while not folder.exists():
+        missing.append(folder)
+        folder = folder.parent
+    for made in reversed(missing):
+        made.mkdir(exist_ok=True)
+        made.chmod(FOLDER_MODE)
+        if owner is not None:
+            owner.take(made)
+    try:
+        yield
+    finally:
+        for made in missing:
+            with contextlib.suppress(OSError):  # it holds something by now
+                made.rmdir()

@@ -1,0 +1,182 @@
+"""Hands a finished bundle over: fetched, unpacked, written as Helm values, whatever of it the inputs ask for."""
+
+import contextlib
+import errno
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from .clock import Clock
+from .delivery.download import Download, Downloaded
+from .delivery.helm_values import values_text
+from .delivery.staging import Owner, owner_of, staged_file, staged_folder
+from .delivery.storage import Storage
+from .delivery.unpack import unpack
+from .errors import ActionError, DownloadFailed, InternalError
+from .model import Bundle
+from .paths import Place
+from .record import JobRecord
+from .report.deliverylog import DeliveryLog
+from .report.text import size
+from .settings import DeliverySettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Handover:
+    """The parts that a bundle is handed over with.
+
+    `open_storage` makes the storage's client when it is needed, `renew` a fresh link; `warn` shows a warning of several lines.
+    """
+
+    settings: DeliverySettings
+    open_storage: Callable[[], Storage]
+    renew: Callable[[], Bundle]
+    clock: Clock
+    outage_tolerance_seconds: float
+    record: JobRecord
+    log: DeliveryLog
+    warn: Callable[[list[str]], None]
+
+    def carry_out(self, bundle: Bundle) -> None:
+        """Do what the settings ask; what is there goes into the record at once.
+
+        Raises the `ActionError` that it failed with. What was handed over before stays.
+        """
+        owners: dict[Path, Owner | None] = {}
+
+        def owner_at(place: Place) -> Owner | None:
+            return owners.setdefault(place.root, owner_of(place.root))
+
+        self.record.delivering = True
+        try:
+            with contextlib.ExitStack() as stack:
+                archive = self._fetch(bundle, stack, owner_at) if self.settings.bundle or self.settings.site else None
+                if archive is not None and self.settings.site is not None:
+                    self._open(archive, self.settings.site, owner_at(self.settings.site))
+            if self.settings.values is not None:
+                self._write_values(self.settings.values, owner_at(self.settings.values))
+        finally:
+            self.record.delivering = False
+        refused = next((owner.refused for owner in owners.values() if owner is not None and owner.refused), None)
+        if refused is not None:
+            self.warn(
+                [
+                    "What the action left in the workspace could not be given to the workspace's owner.",
+                    f"The file system said: {refused}.",
+                    "Later steps can read it, but may not be able to change or delete it.",
+                ]
+            )
+
+    def _fetch(self, bundle: Bundle, stack: contextlib.ExitStack, owner_at: Callable[[Place], Owner | None]) -> Path:
+        place, site = self.settings.bundle, self.settings.site
+        with _writing(_cannot_save):
+            if place is not None:
+                staged = stack.enter_context(staged_file(place.path, owner_at(place)))
+            else:
+                assert site is not None  # noqa: S101  # one of the two is asked for; this tells the type checker
+                # removed in the end, because it is not published
+                staged = stack.enter_context(staged_file((self.settings.scratch or site.path.parent) / "bundle", None))
+            self.record.downloaded = self._download(bundle, staged.path)
+            if place is None:
+                self.log.downloaded(self.record.downloaded, None)
+                return staged.path
+            staged.publish()
+        self.record.bundle_path = place.name
+        self.log.downloaded(self.record.downloaded, place.name)
+        return place.path
+
+    def _download(self, bundle: Bundle, path: Path) -> Downloaded:
+        self.log.downloading()
+        with path.open("r+b") as file:
+            download = Download(
+                bundle,
+                file,
+                storage=self.open_storage(),
+                renew=self.renew,
+                clock=self.clock,
+                outage_tolerance_seconds=self.outage_tolerance_seconds,
+                listener=self.log,
+                check_room=lambda needed: self._check_room(needed, path),
+            )
+            return download.run()
+
+    def _check_room(self, needed: int, archive: Path) -> None:
+        """See that there is room for an archive of so many bytes, and for a site that is unpacked at least as large."""
+        folders = [archive.parent]
+        if self.settings.site is not None:
+            folders.append(_that_is_there(self.settings.site.path.parent))
+        for device in {folder.stat().st_dev for folder in folders}:
+            there = [folder for folder in folders if folder.stat().st_dev == device]
+            disk = os.statvfs(there[0])
+            free = disk.f_bavail * disk.f_frsize
+            if needed * len(there) > free:
+                unpacked = " and again as much unpacked at least" if len(folders) > 1 else ""
+                raise DownloadFailed(
+                    "the bundle does not fit on the runner's disk",
+                    facts=(f"It has {size(needed)}{unpacked}; {size(free)} are free.",),
+                    cause="The runner's disk is too small, or full of other things.",
+                    remedy="Free space in a step before, or use a runner with a larger disk.",
+                )
+
+    def _open(self, archive: Path, site: Place, owner: Owner | None) -> None:
+        self.log.unpacking()
+        with (
+            _writing(lambda error: _cannot_put(f"the site cannot be written to {site.name}", error)),
+            staged_folder(site.path, owner) as staged,
+        ):
+            unpacked = unpack(archive, staged.path, check=lambda: self.clock.sleep(0.0), on_progress=self.log.unpacked_so_far)
+            staged.publish()
+        self.record.site_path, self.record.site_files = site.name, unpacked.files
+        self.log.unpacked(unpacked.files, site.name)
+
+    def _write_values(self, place: Place, owner: Owner | None) -> None:
+        record, bundle = self.record, self.record.bundle
+        assert bundle is not None  # noqa: S101  # there is a link by now; this tells the type checker
+        of = f" of {record.domain}" if record.domain is not None else ""
+        until = f"{bundle.expires:%Y-%m-%d %H:%M:%S} UTC" if bundle.expires is not None else bundle.expires_at
+        works = f" and works until {until}" if until is not None else ""
+        comment = (f"The link is to the static export{of}, job {record.job_id}{works}.", "A run with `job-id` makes a fresh one.")
+        text = values_text(bundle_url=bundle.url, version=self.settings.version, comment=comment)
+        with (
+            _writing(lambda error: _cannot_put(f"the Helm values file cannot be written to {place.name}", error)),
+            staged_file(place.path, owner) as staged,
+        ):
+            staged.path.write_text(text, encoding="utf-8", newline="\n")
+            staged.publish()
+        record.values_file = place.name
+        self.log.wrote_values(place.name)
+
+
+def _that_is_there(folder: Path) -> Path:
+    while not folder.exists():
+        folder = folder.parent
+    return folder
+
+
+@contextlib.contextmanager
+def _writing(failure: Callable[[OSError], ActionError]) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise failure(error) from error
+
+
+def _cannot_save(error: OSError) -> DownloadFailed:
+    cause, remedy = _why(error)
+    return DownloadFailed("the bundle cannot be saved", facts=(_said(error),), cause=cause, remedy=remedy)
+
+
+def _cannot_put(happened: str, error: OSError) -> InternalError:
+    cause, remedy = _why(error)
+    return InternalError(happened, facts=(_said(error),), cause=cause, remedy=remedy)
+
+
+def _said(error: OSError) -> str:
+    return f"The system said: {error.strerror or type(error).__name__}."
+
+
+def _why(error: OSError) -> tuple[str, str]:
+    if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
+        return "The runner's disk is full.", "Free space in a step before, or use a runner with a larger disk."
+    return "The runner's disk does not work as it should, or another process is at work there.", "Mend the runner and run again."

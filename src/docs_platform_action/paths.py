@@ -1,0 +1,110 @@
+"""Paths that inputs name: inside the folders that outlive the container, and fit for what is to be put there."""
+
+import os
+import stat
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from .model import UNUSABLE
+
+LEAST_FREE_BYTES: Final = 1024 * 1024
+"""A disk with less room than this is as good as full."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where something is to be put: `path` in the container, below `root`, which outlives it.
+
+    `name` is what later steps find it by: relative to the workspace, or for the runner's temporary folder the container's own
+    path, because nothing tells a container where that folder is on the runner.
+    """
+
+    path: Path
+    root: Path
+    name: str
+
+
+def shown(value: str) -> str:
+    """Quote a value for an error, shortened; never used for a key or an address that may hold one."""
+    return f"'{value[:80]}…'" if len(value) > 80 else f"'{value}'"
+
+
+def read_path(value: str, roots: Sequence[Path]) -> Place:
+    """Read a path: relative to the first of the `roots`, or absolute, and inside one of them. Raises `ValueError`."""
+    if UNUSABLE.search(value):
+        raise ValueError("holds a control character")
+    try:
+        path = (roots[0] / value).resolve()
+    except (OSError, RuntimeError):  # the latter before Python 3.13
+        raise ValueError(f"{shown(value)} is a link that leads in a circle") from None
+    workspace, *others = [root.resolve() for root in roots]
+    if path.is_relative_to(workspace):
+        return Place(path=path, root=workspace, name=str(path.relative_to(workspace)))
+    for root in others:
+        if path.is_relative_to(root):
+            return Place(path=path, root=root, name=str(path))
+    raise ValueError(f"{shown(value)} is outside the workspace, where the container cannot see it; use a path inside")
+
+
+def read_file_place(value: str, roots: Sequence[Path]) -> Place:
+    """Read the path of a file that is to be written; one that is there will be replaced. Raises `ValueError`."""
+    place = read_path(value, roots)
+    try:
+        found = place.path.stat() if place.path.exists() else None
+        if value.endswith("/") or (found is not None and stat.S_ISDIR(found.st_mode)):
+            raise ValueError(f"{shown(value)} is a folder; name the file to write")
+        if found is not None and not stat.S_ISREG(found.st_mode):
+            raise ValueError(f"{shown(value)} is no regular file")
+        _check_writable(place.path.parent)
+    except OSError as error:
+        raise ValueError(f"{shown(value)} cannot be used ({error.strerror})") from None
+    return place
+
+
+def read_folder_place(value: str, roots: Sequence[Path]) -> Place:
+    """Read the path of a folder that is to be filled, which is missing or empty. Raises `ValueError`."""
+    place = read_path(value, roots)
+    try:
+        if place.path == place.root or (place.path.exists() and place.path.is_mount()):
+            raise ValueError(f"{shown(value)} cannot be swapped in whole, as a site is; name a folder inside it")
+        if place.path.exists():
+            if not place.path.is_dir():
+                raise ValueError(f"{shown(value)} is a file; name a folder that is missing or empty")
+            found = next(os.scandir(place.path), None)
+            if found is not None:
+                held = shown(found.name)
+                raise ValueError(f"{shown(value)} is not empty: it holds {held}; empty it in a step before, or name another")
+        _check_writable(place.path.parent)
+    except OSError as error:
+        raise ValueError(f"{shown(value)} cannot be used ({error.strerror})") from None
+    return place
+
+
+def overlaps(places: Mapping[str, Place]) -> list[tuple[str, str]]:
+    """Find inputs whose places are in each other's way; give the name of one and what is wrong with it."""
+    names = [*places]
+    return [
+        (name, f"'{places[name].name}' and {other}, '{places[other].name}', are in each other's way; keep them apart")
+        for number, name in enumerate(names)
+        for other in names[:number]
+        if places[name].path.is_relative_to(places[other].path) or places[other].path.is_relative_to(places[name].path)
+    ]
+
+
+def _check_writable(folder: Path) -> None:
+    """See that something can be put into a folder, or into what is there of the way to it. Raises `ValueError`, `OSError`."""
+    while not folder.exists():
+        folder = folder.parent
+    if not folder.is_dir():
+        raise ValueError(f"{shown(folder.name)} on the way there is a file")
+    try:
+        # not `os.access`, which knows neither of a server's own rules nor of a quota
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            room = os.fstatvfs(probe.fileno())
+    except OSError as error:
+        raise ValueError(f"the folder {shown(folder.name)} cannot be written to ({error.strerror})") from None
+    if room.f_bavail * room.f_frsize < LEAST_FREE_BYTES:
+        raise ValueError(f"there is no room left on the disk of the folder {shown(folder.name)}")

@@ -1,0 +1,93 @@
+"""What becomes of a finished bundle, in the log of its job."""
+
+from typing import Final
+
+from ..clock import Clock
+from ..delivery.download import Downloaded
+from .joblog import JobLog
+from .text import files, minutes, pause, size
+
+LINE_SECONDS: Final = 10.0
+"""How long a download or an unpacking goes on between two lines that tell how far it is."""
+
+WORTH_TELLING_SECONDS: Final = 5.0
+"""An outage that is over sooner was told when it came, which is enough."""
+
+
+class DeliveryLog:
+    """Tells how a download and an unpacking go. It is the listener of both."""
+
+    def __init__(self, log: JobLog, clock: Clock) -> None:
+        self._log = log
+        self._clock = clock
+        self._began = self._told_at = clock.monotonic()
+        self._told_bytes = 0
+
+    def downloading(self) -> None:
+        """Count time from here."""
+        self._begin("downloading")
+
+    def progressed(self, received: int, size_in_all: int | None) -> None:
+        """Take note of the bytes that are there, and tell of them every few seconds."""
+        now = self._clock.monotonic()
+        if now < self._told_at + LINE_SECONDS:
+            return
+        rate = max(received - self._told_bytes, 0) / (now - self._told_at)
+        self._told_at, self._told_bytes = now, received
+        share = f"{100 * received // size_in_all} %" if size_in_all else ""
+        there = f"{size(received)} of {size(size_in_all)}" if size_in_all else size(received)
+        line = f"downloading {share:>5} {there:>24} {size(rate):>12}/s {minutes(now - self._began):>9}"
+        self._log.note(line)
+        self._log.busy_with(line)
+
+    def trouble(self, what: str, *, budget_seconds: float, pause_seconds: float) -> None:
+        """Tell of temporary trouble, once, and what happens next."""
+        self._log.note(f"{what}. Trying again for up to {minutes(round(budget_seconds))}, next in {pause(pause_seconds)}.")
+
+    def recovered(self, after_seconds: float) -> None:
+        """Tell that the trouble is over, if it was worth a second line."""
+        if after_seconds >= WORTH_TELLING_SECONDS:
+            self._log.note(f"The download goes on after {minutes(after_seconds)}.")
+
+    def link_died(self, why: str) -> None:
+        """Tell that a fresh link is made."""
+        self._log.note(f"{why}. Making a fresh one.")
+
+    def started_over(self, why: str) -> None:
+        """Tell that the download begins again."""
+        self._told_bytes = 0
+        self._log.note(f"Starting the download over: {why}.")
+
+    def downloaded(self, downloaded: Downloaded, name: str | None) -> None:
+        """Tell that the bundle is there whole, and where if it is kept."""
+        kept = f" to {name}" if name is not None else ""
+        took = pause(self._clock.monotonic() - self._began)
+        shortened = f"{downloaded.sha256[:4]}…{downloaded.sha256[-4:]}"
+        self._log.note(f"Downloaded {size(downloaded.size)}{kept} in {took}, SHA-256 {shortened}")
+
+    def unpacking(self) -> None:
+        """Count time from here."""
+        self._begin("unpacking")
+
+    def unpacked_so_far(self, count: int, size_in_all: int) -> None:
+        """Take note of the files that are there, and tell of them every few seconds."""
+        now = self._clock.monotonic()
+        if now < self._told_at + LINE_SECONDS:
+            return
+        self._told_at = now
+        line = f"unpacking {files(count):>18}, {size(size_in_all)} {minutes(now - self._began):>9}"
+        self._log.note(line)
+        self._log.busy_with(line)
+
+    def unpacked(self, count: int, name: str) -> None:
+        """Tell that the site is there."""
+        self._log.note(f"Unpacked {files(count)} to {name}/")
+
+    def wrote_values(self, name: str) -> None:
+        """Tell that the Helm values file is there."""
+        self._log.note(f"Wrote the Helm values file {name}")
+
+    def _begin(self, what: str) -> None:
+        self._began = self._told_at = self._clock.monotonic()
+        self._told_bytes = 0
+        self._log.busy_with(what)
