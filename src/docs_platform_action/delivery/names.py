@@ -1,0 +1,101 @@
+"""The rules for the names in an archive, and the register of those that are taken."""
+
+import hashlib
+import re
+import unicodedata
+from typing import Final
+
+from .entries import EntryType, shown, unsafe
+
+LONGEST_NAME_BYTES: Final = 1024
+"""The longest key that S3 takes (source: Amazon S3 User Guide, "Naming Amazon S3 objects"); Linux would take 4095."""
+
+LONGEST_PART_BYTES: Final = 255
+"""Linux's `NAME_MAX`, for a file or folder in its folder."""
+
+_DIGEST_BYTES: Final = 16
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+"""Unicode's category Cc."""
+
+
+def text_of(name: bytes, what: str) -> str:
+    """Decode a name; raises `InvalidBundle` for one that is no harmless text. `what` begins the message."""
+    try:
+        text = name.decode()
+    except UnicodeDecodeError:
+        raise unsafe(f"{what} has a name that is not in UTF-8.") from None
+    if not text:
+        raise unsafe(f"{what} has an empty name.")
+    if _CONTROL.search(text):
+        raise unsafe(f"{what} has a control character in its name.")
+    if "\\" in text:
+        raise unsafe(f"{what} has a backslash in its name: its packer separates folders so, against the format.")
+    if text.startswith("/"):
+        raise unsafe(f"{what} has an absolute name.")
+    return text
+
+
+def path_of(name: bytes) -> str:
+    """Give an entry's path below the folder, without `.` and doubled slashes, empty for the folder itself.
+
+    Raises `InvalidBundle` for a name that leads elsewhere or that not every place a site is deployed to can hold.
+    """
+    what = f"Entry {shown(name)}"
+    parts = [part for part in text_of(name, what).split("/") if part not in {"", "."}]
+    if ".." in parts:
+        raise unsafe(f"{what} leads outside of the folder, or would if its folders were others.")
+    path = "/".join(parts)
+    if len(path.encode()) > LONGEST_NAME_BYTES:
+        raise unsafe(f"{what} has a name of more than {LONGEST_NAME_BYTES:,} bytes, the most that S3 can store.")
+    if any(len(part.encode()) > LONGEST_PART_BYTES for part in parts):
+        raise unsafe(f"{what} has a part of more than {LONGEST_PART_BYTES} bytes in its name, more than file systems take.")
+    return path
+
+
+class Register:
+    """The paths that are taken, and what is there.
+
+    It keeps digests, some 250 bytes of memory a path whatever its length: an archive's names take 60 MiB when they are as many as
+    are allowed.
+    """
+
+    def __init__(self) -> None:
+        self._taken: dict[bytes, tuple[bytes, EntryType]] = {}
+
+    def take(self, path: str, type_: EntryType) -> bool:
+        """Take a path; give whether it was free. A folder may be taken as one again.
+
+        Raises `InvalidBundle` for a path that is taken by something else, or by a name that some file systems hold for the same:
+        Windows' and macOS' fold upper and lower case, macOS' also Unicode's ways to compose a letter.
+        """
+        folded = _folded(path)
+        digest = _digest(folded)
+        exact = digest if folded == path else _digest(path)
+        taken = self._taken.get(digest)
+        if taken is None:
+            self._taken[digest] = (exact, type_)
+            return True
+        taken_by, taken_as = taken
+        entry = f"Entry {shown(path.encode())}"
+        if taken_by != exact:
+            raise unsafe(f"{entry} has the name of another, but for upper and lower case or the way that Unicode composes it.")
+        if taken_as is not type_:
+            raise unsafe(f"{entry} is {taken_as.value} in one place and {type_.value} in another.")
+        if type_ is not EntryType.FOLDER:
+            raise unsafe(f"{entry} is in the archive twice.")
+        return False
+
+    def holds_file(self, path: str) -> bool:
+        """Tell whether a path is taken by a file, under exactly this name."""
+        return self._taken.get(_digest(_folded(path))) == (_digest(path), EntryType.FILE)
+
+
+def _digest(path: str) -> bytes:
+    return hashlib.blake2b(path.encode(), digest_size=_DIGEST_BYTES).digest()
+
+
+def _folded(path: str) -> str:
+    if path.isascii():
+        return path.lower()
+    normal = unicodedata.normalize("NFC", path)
+    return unicodedata.normalize("NFC", normal.casefold())

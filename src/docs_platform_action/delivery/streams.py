@@ -1,0 +1,157 @@
+"""Reading archives forward, and decompressing them, in pieces of a bounded size."""
+
+import bz2
+import lzma
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from .entries import damaged
+
+CHUNK_BYTES: Final = 256 * 1024
+"""The most that is held of any content at a time."""
+
+COMPRESSED_CHUNK_BYTES: Final = 64 * 1024
+"""The same of compressed data. Small, for each gzip member in it costs a copy of what is left of it."""
+
+LZMA_MEMORY_BYTES: Final = 80 * 1024 * 1024
+"""What decompressing xz may take. `xz -9`, its strongest setting, needs 65 MiB (source: xz(1))."""
+
+
+class Decompressor(Protocol):
+    """As bz2 and lzma have it."""
+
+    @property
+    def eof(self) -> bool: ...  # noqa: D102  # as in the standard library
+    @property
+    def needs_input(self) -> bool: ...  # noqa: D102  # the same
+    @property
+    def unused_data(self) -> bytes: ...  # noqa: D102  # the same
+    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...  # noqa: D102  # the same
+
+
+class _Inflater:
+    """zlib's decompressor with the interface of the others."""
+
+    def __init__(self, window_bits: int) -> None:
+        self._zlib = zlib.decompressobj(window_bits)
+        self.needs_input = True
+
+    @property
+    def eof(self) -> bool:
+        return self._zlib.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._zlib.unused_data
+
+    def decompress(self, data: bytes, max_length: int, /) -> bytes:
+        chunk = self._zlib.decompress(self._zlib.unconsumed_tail + data, max_length)
+        # A full chunk may have left more inside zlib even when it has taken all the input.
+        self.needs_input = not self._zlib.unconsumed_tail and len(chunk) < max_length
+        return chunk
+
+
+@dataclass(frozen=True, kw_only=True)
+class Codec:
+    """A way of compressing; a stream that begins with its `magic` may follow one that has ended, if it has any."""
+
+    name: str
+    magic: bytes
+    make: Callable[[], Decompressor]
+
+
+GZIP: Final = Codec(name="gzip", magic=b"\x1f\x8b\x08", make=lambda: _Inflater(16 + zlib.MAX_WBITS))
+BZIP2: Final = Codec(name="bzip2", magic=b"BZh", make=bz2.BZ2Decompressor)
+XZ: Final = Codec(
+    name="xz", magic=b"\xfd7zXZ\0", make=lambda: lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=LZMA_MEMORY_BYTES)
+)
+DEFLATE: Final = Codec(name="deflate", magic=b"", make=lambda: _Inflater(-zlib.MAX_WBITS))
+
+_REFUSALS = (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError, MemoryError)
+"""What the decompressors raise when they dislike what they are fed; an `OSError` is bz2's."""
+
+
+def blocks(descriptor: int, start: int, end: int, *, check: Callable[[], None], size: int = CHUNK_BYTES) -> Iterator[bytes]:
+    """Read a part of a file in blocks; they end early when the file does."""
+    while start < end:
+        check()
+        block = os.pread(descriptor, min(size, end - start), start)
+        if not block:
+            return
+        start += len(block)
+        yield block
+
+
+def decompressed(codec: Codec, compressed: Iterator[bytes]) -> Iterator[bytes]:
+    """Decompress into chunks of at most `CHUNK_BYTES`.
+
+    Several compressed streams in a row are one, as for gzip(1), and zeros may pad the end. Raises `InvalidBundle` for anything
+    else that follows, for a stream that ends early, and for one that its checksum belies.
+    """
+    data = next(compressed, b"")
+    while True:
+        decompressor = codec.make()
+        while not decompressor.eof:
+            if decompressor.needs_input and not data:
+                data = next(compressed, b"")
+                if not data:
+                    raise damaged(f"The {codec.name} data ends too early: a part of it is missing.")
+            try:
+                chunk = decompressor.decompress(data, CHUNK_BYTES)
+            except _REFUSALS as error:
+                raise damaged(f"The {codec.name} data cannot be decompressed ({error}).") from error
+            data = b""
+            if chunk:
+                yield chunk
+        data = _what_follows(codec, decompressor.unused_data, compressed)
+        if not data:
+            return
+
+
+def _what_follows(codec: Codec, data: bytes, compressed: Iterator[bytes]) -> bytes:
+    """Give the beginning of the next compressed stream, or nothing at the end."""
+    while len(data) < len(codec.magic) and (block := next(compressed, b"")):
+        data += block
+    if codec.magic and data.startswith(codec.magic):
+        return data
+    while data:
+        if data.strip(b"\0"):
+            raise damaged(f"Something follows the {codec.name} data that does not belong to it.")
+        data = next(compressed, b"")
+    return b""
+
+
+class Stream:
+    """Chunks, read forward by the byte."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+        self._chunk = b""
+        self._at = 0
+
+    def some(self, most: int) -> bytes:
+        """Give between one and `most` bytes, and none only at the end."""
+        if self._at == len(self._chunk):
+            self._chunk, self._at = next(self._chunks, b""), 0
+        piece = self._chunk[self._at : self._at + most]
+        self._at += len(piece)
+        return piece
+
+    def read(self, size: int) -> bytes:
+        """Give so many bytes in one piece, fewer only at the end. The caller sees to it that they are not too many."""
+        piece = self.some(size)
+        while len(piece) < size and (more := self.some(size - len(piece))):
+            piece += more
+        return piece
+
+    def pieces(self, size: int) -> Iterator[bytes]:
+        """Give so many bytes in pieces; raises `InvalidBundle` when the end comes before."""
+        while size:
+            piece = self.some(size)
+            if not piece:
+                raise damaged("The archive ends in the middle of a file: a part of it is missing.")
+            size -= len(piece)
+            yield piece

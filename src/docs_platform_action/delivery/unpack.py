@@ -1,0 +1,255 @@
+"""Opens a bundle safely: whatever the archive holds, it becomes a tree of plain files in one folder, or nothing.
+
+Nothing is left to the archive but names, contents and what is a folder or a link. Owners, modes, times and further attributes
+are not taken over.
+"""
+
+import errno
+import graphlib
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Final
+
+from ..errors import InvalidBundle
+from .archives import archive_entries
+from .bounds import Limits, Meter
+from .entries import LONGEST_TARGET_BYTES, Entry, EntryType, shown, target_too_long, unsafe
+from .names import Register, path_of, text_of
+from .streams import CHUNK_BYTES
+
+__all__ = ["Limits", "Unpacked", "unpack"]
+
+MOST_LINKS: Final = 10_000
+"""Symbolic links, which wait in memory until everything else is there."""
+
+FILE_MODE: Final = 0o644
+FOLDER_MODE: Final = 0o755
+"""Whatever the archive or the umask says: later steps, which need not run as root, read, change and delete the tree."""
+
+_CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+_DEFAULT_LIMITS: Final = Limits()
+
+_NAME_REFUSED: Final = frozenset({errno.EEXIST, errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG})
+"""How a file system says that a name is none for it: the same as another's, not in its characters, too long for it."""
+
+_LEADS_NOWHERE: Final = frozenset({errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR})
+"""How Linux says that a symbolic link leads nowhere: in a circle, by too long a way, to nothing, through a file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unpacked:
+    """What came out of an archive: how many files, links not counted, and their bytes."""
+
+    files: int
+    size: int
+
+
+def unpack(
+    archive: Path,
+    folder: Path,
+    *,
+    check: Callable[[], None],
+    on_progress: Callable[[int, int], None],
+    limits: Limits = _DEFAULT_LIMITS,
+) -> Unpacked:
+    """Unpack an archive into an empty folder that nobody else uses.
+
+    `check` is called for every entry and every chunk of data, and ends the work by what it raises; `on_progress` gets the files
+    and bytes so far after every entry. Raises `InvalidBundle` for everything that is wrong with the archive, and OSError when it
+    cannot be read or its content not be written. Then what is in the folder is to be removed by the caller.
+    """
+    with archive.open("rb", buffering=0) as file, _opened(folder) as root:
+        size = os.fstat(file.fileno()).st_size
+        meter = Meter(limits, archive_bytes=size)
+        tree = _Tree(folder, root=root, meter=meter, check=check)
+        entries = archive_entries(
+            file.fileno(),
+            size,
+            check=check,
+            announce_entries=meter.announce_entries,
+            count_decompressed=meter.count_decompressed,
+        )
+        for entry in entries:
+            check()
+            tree.add(entry)
+            on_progress(tree.files, meter.unpacked_bytes)
+        if not tree.files:
+            # To deliver it would empty the site.
+            raise InvalidBundle("the bundle holds no files", cause="The export wrote nothing, or only part of its bundle.")
+        tree.link()
+    return Unpacked(files=tree.files, size=meter.unpacked_bytes)
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+class _Tree:
+    """The tree on disk. Paths are bytes below the folder's descriptor: no locale changes them, no long way there adds to them."""
+
+    def __init__(self, folder: Path, *, root: int, meter: Meter, check: Callable[[], None]) -> None:
+        self.files = 0
+        self._folder = folder
+        self._root = root
+        self._meter = meter
+        self._check = check
+        self._register = Register()
+        self._parent = ""  # the folder that was needed last: an archive's order is mostly that of a walk
+        self._links: dict[str, bytes] = {}
+
+    def add(self, entry: Entry) -> None:
+        """Add an entry by the rules for its type. Symbolic links wait, so that nothing can be written through one."""
+        self._meter.count_entry()
+        path = path_of(entry.name)
+        if not path:
+            if entry.type is not EntryType.FOLDER:
+                raise unsafe(f"Entry {shown(entry.name)} is {entry.type.value} where the folder itself must be.")
+            return
+        self._add_parents(path)
+        if entry.type is EntryType.FOLDER:
+            self._add_folder(path)
+        elif entry.type is EntryType.SYMBOLIC_LINK:
+            self._add_link(path, entry.target)
+        else:
+            self._add_file(path, entry)
+
+    def link(self) -> None:
+        """Make the symbolic links, and see that each leads to something in the tree and none in circles."""
+        for path, target in self._links.items():
+            self._check()
+            try:
+                os.symlink(target, path.encode(), dir_fd=self._root)
+            except OSError as error:
+                _explain(error, path)
+                raise
+        base = os.path.realpath(os.fsencode(self._folder)) + b"/"
+        ways: graphlib.TopologicalSorter[str] = graphlib.TopologicalSorter()
+        for path in self._links:
+            self._check()
+            if (folder := self._folder_behind(path, base)) is not None:
+                way = ["", *_folders_above(path)]
+                for above, below in pairwise(way):
+                    ways.add(below, above)
+                ways.add(folder, way[-1])
+        try:
+            ways.prepare()
+        except graphlib.CycleError as error:
+            # Whoever follows links, as `aws s3 sync` does, would go around for ever.
+            raise unsafe(f"Its symbolic links lead in a circle through the folder {shown(error.args[1][0].encode())}.") from error
+
+    def _add_parents(self, path: str) -> None:
+        parent = path.rpartition("/")[0]
+        if parent == self._parent:
+            return
+        for folder in _folders_above(path):
+            if self._add_folder(folder):
+                self._meter.count_entry()
+        self._parent = parent
+
+    def _add_folder(self, path: str) -> bool:
+        """Make a folder unless it is there; give whether it was not."""
+        if not self._register.take(path, EntryType.FOLDER):
+            return False
+        try:
+            os.mkdir(path.encode(), FOLDER_MODE, dir_fd=self._root)
+        except OSError as error:
+            _explain(error, path)
+            raise
+        os.chmod(path.encode(), FOLDER_MODE, dir_fd=self._root)
+        return True
+
+    def _add_file(self, path: str, entry: Entry) -> None:
+        """Write a file, or a copy of the one that a hard link leads to, so that to change the one never changes the other.
+
+        Its time of modification is now: an archive's may be one fixed date for all builds, and then `aws s3 sync`, rsync and
+        nginx's ETag take a changed file of the same size for the old one.
+        """
+        if entry.mode & (stat.S_ISUID | stat.S_ISGID | stat.S_ISVTX):
+            raise unsafe(f"Entry {shown(entry.name)} has the setuid, setgid or sticky bit set (mode {entry.mode & 0o7777:04o}).")
+        self._meter.announce_bytes(entry.size)
+        content = self._content_of(entry) if entry.type is EntryType.HARD_LINK else entry.content
+        self._register.take(path, EntryType.FILE)
+        try:
+            descriptor = os.open(path.encode(), _CREATE, FILE_MODE, dir_fd=self._root)
+        except OSError as error:
+            _explain(error, path)
+            raise
+        try:
+            for chunk in content:
+                self._check()
+                self._meter.count_bytes(len(chunk))
+                rest = memoryview(chunk)
+                while rest:
+                    rest = rest[os.write(descriptor, rest) :]
+            os.fchmod(descriptor, FILE_MODE)
+        finally:
+            os.close(descriptor)
+        self.files += 1
+
+    def _content_of(self, link: Entry) -> Iterator[bytes]:
+        """Read what a hard link leads to."""
+        path = path_of(link.target)
+        if not self._register.holds_file(path):
+            raise unsafe(f"Entry {shown(link.name)} is a hard link to {shown(link.target)}, which is no file before it.")
+        return self._read(path)
+
+    def _read(self, path: str) -> Iterator[bytes]:
+        descriptor = os.open(path.encode(), _READ, dir_fd=self._root)
+        try:
+            while chunk := os.read(descriptor, CHUNK_BYTES):
+                yield chunk
+        finally:
+            os.close(descriptor)
+
+    def _add_link(self, path: str, target: bytes) -> None:
+        if len(target) > LONGEST_TARGET_BYTES:
+            raise target_too_long(path.encode())
+        depth = path.count("/")
+        for part in text_of(target, f"The target of symbolic link {shown(path.encode())}").split("/"):
+            depth += -1 if part == ".." else part not in {"", "."}
+            if depth < 0:
+                raise _leads_outside(path)
+        self._register.take(path, EntryType.SYMBOLIC_LINK)
+        if len(self._links) >= MOST_LINKS:
+            raise unsafe(f"It holds more than {MOST_LINKS:,} symbolic links.")
+        self._links[path] = target
+
+    def _folder_behind(self, link: str, base: bytes) -> str | None:
+        """Follow a symbolic link to its end, and give the path of what is there if it is a folder."""
+        try:
+            target = os.path.realpath(base + link.encode(), strict=True) + b"/"
+            if not target.startswith(base):
+                raise _leads_outside(link)
+            # `realpath` goes by the names alone, and so back out of a file too; Linux does not.
+            mode = os.stat(link.encode(), dir_fd=self._root).st_mode
+        except OSError as error:
+            if error.errno in _LEADS_NOWHERE:
+                raise unsafe(f"Symbolic link {shown(link.encode())} leads to nothing, or in a circle.") from error
+            raise
+        return os.fsdecode(target[len(base) : -1]) if stat.S_ISDIR(mode) else None
+
+
+def _folders_above(path: str) -> Iterator[str]:
+    """Give the folders that a path leads through, from the top."""
+    return accumulate(path.split("/")[:-1], "{}/{}".format)
+
+
+def _leads_outside(link: str) -> InvalidBundle:
+    return unsafe(f"Symbolic link {shown(link.encode())} leads outside of the folder.")
+
+
+def _explain(error: OSError, path: str) -> None:
+    """Raise `InvalidBundle` when an error is about a name; do nothing when it is about the disk."""
+    if error.errno in _NAME_REFUSED:
+        raise unsafe(f"Entry {shown(path.encode())} has a name that the runner's disk refuses ({error.strerror}).") from error

@@ -1,0 +1,465 @@
+"""Makers of archives: good ones in every kind that is read, and hostile ones, each with a word that its refusal must hold."""
+
+import bz2
+import gzip
+import io
+import lzma
+import struct
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+EMPTY_END: Final = bytes(2 * tarfile.BLOCKSIZE)
+"""A tar archive's end mark."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """What is in an archive: contents by path, empty folders, and targets of symbolic links by path."""
+
+    files: Mapping[str, bytes]
+    folders: Iterable[str] = ()
+    links: Mapping[str, str] = field(default_factory=dict)
+
+
+SMALL_SITE: Final = Site(
+    files={"index.html": b"<h1>Docs</h1>", "guide/start.html": b"<p>Start</p>" * 50, "guide/empty.txt": b""},
+    folders=["assets"],
+    links={"latest": "guide", "guide/home.html": "../index.html"},
+)
+
+
+def tar(site: Site, *, form: int = tarfile.PAX_FORMAT) -> bytes:
+    """Pack as Python's `tarfile` does."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w", format=form, encoding="utf-8") as archive:
+        for name in site.folders:
+            folder = tarfile.TarInfo(name)
+            folder.type, folder.mode = tarfile.DIRTYPE, 0o2700
+            archive.addfile(folder)
+        for name, content in site.files.items():
+            file = tarfile.TarInfo(name)
+            file.size, file.mode, file.mtime = len(content), 0o600, 1_000_000_000.5
+            archive.addfile(file, io.BytesIO(content))
+        for name, target in site.links.items():
+            link = tarfile.TarInfo(name)
+            link.type, link.linkname = tarfile.SYMTYPE, target
+            archive.addfile(link)
+    return packed.getvalue()
+
+
+def zipped(site: Site, *, method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    """Pack as Python's `zipfile` does."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", method) as archive:
+        for name in site.folders:
+            archive.writestr(f"{name}/", b"")
+        for name, content in site.files.items():
+            archive.writestr(name, content)
+        for name, target in site.links.items():
+            link = zipfile.ZipInfo(name)
+            link.create_system, link.external_attr = 3, 0o120777 << 16
+            archive.writestr(link, target)
+    return packed.getvalue()
+
+
+KINDS: Final[Mapping[str, Callable[[Site], bytes]]] = {
+    "tar": tar,
+    "tar-gnu": lambda site: tar(site, form=tarfile.GNU_FORMAT),
+    "tar.gz": lambda site: gzip.compress(tar(site)),
+    "tar.bz2": lambda site: bz2.compress(tar(site)),
+    "tar.xz": lambda site: lzma.compress(tar(site), preset=0),
+    "zip": zipped,
+    "zip-stored": lambda site: zipped(site, method=zipfile.ZIP_STORED),
+    "zip-bzip2": lambda site: zipped(site, method=zipfile.ZIP_BZIP2),
+}
+"""Every kind that is read, as a way to pack a site."""
+
+
+def checksummed(block: bytes) -> bytes:
+    """Give a tar header the checksum of what it holds now."""
+    blank = block[:148] + b" " * 8 + block[156:]
+    return blank[:148] + f"{sum(blank):06o}\0 ".encode() + blank[156:]
+
+
+def header(name: bytes, *, type_: bytes = b"0", size: int = 0, mode: int = 0o644, target: bytes = b"") -> bytes:
+    """Make the header of a tar entry, POSIX's."""
+    numbers = f"{mode:07o}\0{0:07o}\0{0:07o}\0{size:011o}\0{0:011o}\0".encode()
+    block = name.ljust(100, b"\0") + numbers + b" " * 8 + type_ + target.ljust(100, b"\0") + b"ustar\x0000"
+    return checksummed(block.ljust(512, b"\0"))
+
+
+def entry(name: bytes, content: bytes = b"", *, type_: bytes = b"0", mode: int = 0o644, target: bytes = b"") -> bytes:
+    """Make a tar entry with its content."""
+    padding = bytes(-len(content) % 512)
+    return header(name, type_=type_, size=len(content), mode=mode, target=target) + content + padding
+
+
+def pax(**records: bytes) -> bytes:
+    """Make the extended header of the tar entry that comes next; `__` in a key stands for a dot."""
+    return entry(
+        b"pax", b"".join(pax_record(key.replace("__", ".").encode(), value) for key, value in records.items()), type_=b"x"
+    )
+
+
+def pax_record(key: bytes, value: bytes) -> bytes:
+    """Make one record of an extended header, with the length of all of it, its own digits too."""
+    length = rest = len(key) + len(value) + 3
+    while length != rest + len(str(length)):
+        length = rest + len(str(length))
+    return b"%d %s=%s\n" % (length, key, value)
+
+
+FILE: Final = entry(b"index.html", b"<h1>Docs</h1>")
+"""A tar entry that is well."""
+
+
+def tar_of(*entries: bytes) -> bytes:
+    """Make a tar archive of entries after one that is well."""
+    return FILE + b"".join(entries) + EMPTY_END
+
+
+@dataclass(frozen=True, kw_only=True)
+class Zipped:
+    """An entry of a zip archive, and what its two headers say of it. `None` is what is true."""
+
+    name: bytes = b"index.html"
+    content: bytes = b"<h1>Docs</h1>"
+    method: int = 8
+    flags: int = 0
+    system: int = 3
+    mode: int = 0o100644
+    attributes: int = 0
+    name_inside: bytes | None = None
+    size: int | None = None
+    length: int | None = None
+    checksum: int | None = None
+    offset: int | None = None
+    packed: bytes | None = None
+    extra: bytes = b""
+    zip64: bool = False
+    listed_only: bool = False
+
+    @property
+    def data(self) -> bytes:
+        """The content as it is packed."""
+        if self.packed is not None:
+            return self.packed
+        if self.method == 8:
+            packer = zlib.compressobj(wbits=-15)
+            return packer.compress(self.content) + packer.flush()
+        return bz2.compress(self.content) if self.method == 12 else self.content
+
+
+def zip_of(
+    *entries: Zipped, before: bytes = b"", comment: bytes = b"", count: int | None = None, disk: int = 0, zip64: bool = False
+) -> bytes:
+    """Make a zip archive of entries, with an end that may say something else."""
+    archive, directory = bytearray(before), bytearray()
+    for item in entries:
+        offset = len(archive) if item.offset is None else item.offset
+        checksum = zlib.crc32(item.content) if item.checksum is None else item.checksum
+        size = len(item.content) if item.size is None else item.size
+        inside = item.name if item.name_inside is None else item.name_inside
+        length = len(item.data) if item.length is None else item.length
+        numbers = (checksum, length, size)
+        extra = item.extra
+        listed = numbers
+        if item.zip64:
+            extra += struct.pack("<2H3Q", 1, 24, size, length, offset)
+            listed, offset = (checksum, 0xFFFFFFFF, 0xFFFFFFFF), 0xFFFFFFFF
+        local = struct.pack("<4s5H3I2H", b"PK\3\4", 20, item.flags, item.method, 0, 0, *numbers, len(inside), 0)
+        archive += b"" if item.listed_only else local + inside + item.data
+        directory += struct.pack(
+            "<4s2B5H3I5H2I",
+            *(b"PK\1\2", 20, item.system, 20, item.flags, item.method, 0, 0, *listed),
+            *(len(item.name), len(extra), 0, 0, 0, item.mode << 16 | item.attributes, offset),
+        )
+        directory += item.name + extra
+    start = len(archive)
+    told = len(entries) if count is None else count
+    small = min(told, 0xFFFF)
+    end = struct.pack("<4s4H2IH", b"PK\5\6", disk, 0, small, small, len(directory), start, len(comment))
+    end_64 = struct.pack("<4sQ2H2I4Q", b"PK\6\6", 44, 45, 45, disk, 0, told, told, len(directory), start)
+    locator = struct.pack("<4sIQI", b"PK\6\7", 0, start + len(directory), 1)
+    return bytes(archive + directory + (end_64 + locator if zip64 else b"") + end + comment)
+
+
+WEB_PAGE: Final = b"\n<!DOCTYPE html><html><title>Sign in</title></html>"
+XML: Final = b"<?xml version='1.0'?><Error><Code>AccessDenied</Code></Error>"
+_GOOD_TAR: Final = tar(SMALL_SITE)
+_GOOD_ZIP: Final = zipped(SMALL_SITE)
+_NESTED: Final = Zipped(name=b"a/b", content=b"x" * 200)
+
+
+def _link(name: bytes, target: bytes) -> bytes:
+    return entry(name, type_=b"2", target=target)
+
+
+def _hard_link(name: bytes, target: bytes) -> bytes:
+    return entry(name, type_=b"1", target=target)
+
+
+def _zip_link(name: bytes, target: bytes) -> Zipped:
+    return Zipped(name=name, content=target, mode=0o120777)
+
+
+def _names(*entries: bytes) -> bytes:
+    return tar_of(*(entry(name) for name in entries))
+
+
+def _zip_names(*entries: bytes) -> bytes:
+    return zip_of(*(Zipped(name=name) for name in entries))
+
+
+def _flipped(data: bytes, at: int) -> bytes:
+    return data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :]
+
+
+def _negative_size() -> bytes:
+    block = header(b"negative")
+    return checksummed(block[:124] + b"\xff" * 11 + b"\xf0" + block[136:])
+
+
+def _odd_number(field_: bytes) -> bytes:
+    block = header(b"odd")
+    return checksummed(block[:124] + field_ + block[136:])
+
+
+UNKNOWN: Final[Mapping[str, tuple[bytes, str]]] = {
+    "empty file": (b"", "is empty"),
+    "web page": (WEB_PAGE, "a web page"),
+    "web page after a byte order mark": (b"\xef\xbb\xbf<html>", "a web page"),
+    "storage error": (XML, "XML"),
+    "storage error without a declaration": (b"<Error>", "XML"),
+    "JSON": (b' {"error": "expired"}', "JSON"),
+    "JSON list": (b"[1]", "JSON"),
+    "noise": (b"\x00\x01\x02\x03", "begins with the bytes 00 01 02 03"),
+    "noise as long as a header": (b"\x01" * 2000, "begins with the bytes 01 01"),
+    "Zstandard": (b"\x28\xb5\x2f\xfd" + bytes(600), "Zstandard"),
+    "7z": (b"7z\xbc\xaf\x27\x1c" + bytes(600), "7z"),
+    "rar": (b"Rar!\x1a\x07\x01\x00" + bytes(600), "rar"),
+    "divided zip": (b"PK\x07\x08PK\x03\x04" + bytes(600), "divided zip"),
+    "gzip of nothing": (gzip.compress(b""), "What the gzip data holds is empty"),
+    "gzip of a web page": (gzip.compress(WEB_PAGE), "What the gzip data holds looks like a web page"),
+    "gzip of gzip": (gzip.compress(gzip.compress(_GOOD_TAR)), "What the gzip data holds looks like gzip"),
+    "gzip of a zip": (gzip.compress(_GOOD_ZIP), "What the gzip data holds looks like a zip"),
+    "xz of text": (lzma.compress(b"hello"), "What the xz data holds begins with the bytes 68 65 6c 6c 6f"),
+    "bzip2 of text": (bz2.compress(b"hello"), "What the bzip2 data holds begins"),
+}
+
+DAMAGED: Final[Mapping[str, tuple[bytes, str]]] = {
+    "gzip cut": (gzip.compress(_GOOD_TAR)[:-20], "a part of it is missing"),
+    "gzip cut in its trailer": (gzip.compress(_GOOD_TAR)[:-1], "a part of it is missing"),
+    "gzip cut in its header": (gzip.compress(_GOOD_TAR)[:5], "a part of it is missing"),
+    "gzip with a wrong checksum": (_flipped(gzip.compress(_GOOD_TAR), -6), "incorrect data check"),
+    "gzip with a wrong length": (_flipped(gzip.compress(_GOOD_TAR), -2), "incorrect length check"),
+    "gzip with something behind it": (gzip.compress(_GOOD_TAR) + b"something", "follows the gzip data"),
+    "gzip with something behind padding": (gzip.compress(_GOOD_TAR) + bytes(200_000) + b"!", "follows the gzip data"),
+    "gzip with a byte behind it": (gzip.compress(_GOOD_TAR) + b"\x1f", "follows the gzip data"),
+    "gzip of half a tar": (gzip.compress(_GOOD_TAR[:1500]), "a part of it is missing"),
+    "bzip2 cut": (bz2.compress(_GOOD_TAR)[:-9], "a part of it is missing"),
+    "bzip2 flipped": (_flipped(bz2.compress(_GOOD_TAR), 50), "cannot be decompressed"),
+    "bzip2 with something behind it": (bz2.compress(_GOOD_TAR) + b"something", "follows the bzip2 data"),
+    "xz cut": (lzma.compress(_GOOD_TAR)[:-9], "a part of it is missing"),
+    "xz flipped": (_flipped(lzma.compress(_GOOD_TAR), 90), "cannot be decompressed"),
+    "xz with something behind it": (lzma.compress(_GOOD_TAR) + b"something", "follows the xz data"),
+    "xz that needs much memory": (
+        lzma.compress(_GOOD_TAR, filters=[{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 512 * 1024**2}]),
+        "Memory usage limit",
+    ),
+    "tar without an end": (FILE, "end mark"),
+    "tar cut in a file": (FILE[:520], "in the middle of a file"),
+    "tar cut in a header": (FILE + FILE[:100], "end mark"),
+    "tar cut in an extended header": (FILE + entry(b"pax", b"x" * 600, type_=b"x")[:600], "in the middle of a header"),
+    "tar with something behind its end": (FILE + EMPTY_END + FILE, "follows the tar archive's end"),
+    "tar with a damaged header": (tar_of(_flipped(entry(b"a"), 20)), "checksum"),
+    "tar with a damaged checksum": (tar_of(_flipped(entry(b"a"), 149)), "checksum"),
+    "tar that ends where an entry was announced": (tar_of(pax(path=b"a")), "was announced"),
+    "tar with a negative size": (tar_of(_negative_size()), "number that cannot be read"),
+    "tar with an underscore in a size": (tar_of(_odd_number(b"0000000_001\0")), "number that cannot be read"),
+    "tar with a size that goes beyond it": (tar_of(header(b"a", size=4000)), "a part of it is missing"),
+    "tar with a folder that has content": (tar_of(entry(b"a", b"content", type_=b"5")), "is a folder, but has content"),
+    "tar with a link that has content": (
+        tar_of(entry(b"a", b"content", type_=b"2", target=b"b")),
+        "a symbolic link, but has content",
+    ),
+    "tar with an extended header that is text": (tar_of(entry(b"pax", b"hello", type_=b"x"), entry(b"a")), "cannot be read"),
+    "tar with a record without a value": (tar_of(entry(b"pax", b"8 hello\n", type_=b"x"), entry(b"a")), "cannot be read"),
+    "tar with a record that is too long": (tar_of(entry(b"pax", b"99 path=a\n", type_=b"x"), entry(b"a")), "cannot be read"),
+    "tar with a record that is too short": (tar_of(entry(b"pax", b"1 path=a\n", type_=b"x"), entry(b"a")), "cannot be read"),
+    "tar with a record of no length": (tar_of(entry(b"pax", b"0 path=a\n", type_=b"x"), entry(b"a")), "cannot be read"),
+    "tar with a size that is no number": (tar_of(pax(size=b"-1"), entry(b"a")), "is no number"),
+    "tar with a size of many digits": (tar_of(pax(size=b"1" * 5000), entry(b"a")), "is no number"),
+    "zip cut": (_GOOD_ZIP[:-1], "end of the zip archive is missing"),
+    "zip with something behind it": (_GOOD_ZIP + b"\n", "end of the zip archive is missing"),
+    "zip without its directory's end": (_GOOD_ZIP[:60], "end of the zip archive is missing"),
+    "zip without a piece": (_GOOD_ZIP[:40] + _GOOD_ZIP[41:], "not where it should be"),
+    "zip of another number of entries": (zip_of(Zipped(), count=2), "directory of the zip archive cannot be read"),
+    "zip with an entry that is not listed": (zip_of(Zipped(), _NESTED, count=1), "does not list"),
+    "zip with something before it": (b"PK\3\4" + _GOOD_ZIP, "not where it should be"),
+    "zip with something before it that is counted": (zip_of(Zipped(), before=b"PK\3\4hidden"), "does not list"),
+    "zip with a wrong checksum": (zip_of(Zipped(checksum=1)), "size and checksum"),
+    "zip with a file that is longer than told": (zip_of(Zipped(size=5)), "size and checksum"),
+    "zip with a file that is shorter than told": (zip_of(Zipped(size=500)), "size and checksum"),
+    "zip with deflate data that is none": (zip_of(Zipped(packed=b"\xff" * 20)), "cannot be decompressed"),
+    "zip with deflate data that is cut": (zip_of(Zipped(packed=Zipped().data[:-3])), "a part of it is missing"),
+    "zip with something behind deflate data": (zip_of(Zipped(packed=Zipped().data + b"!")), "follows the deflate data"),
+    "zip with two names for an entry": (zip_of(Zipped(name_inside=b"other.html")), "not where"),
+    "zip with a longer name inside": (zip_of(Zipped(name_inside=b"index.html5")), "another name"),
+    "zip with an entry outside of the file": (zip_of(Zipped(offset=1 << 31)), "not where"),
+    "zip with an entry at the directory": (zip_of(Zipped(), Zipped(name=b"b", offset=60)), "not where"),
+    "zip with a folder that has content": (zip_of(Zipped(name=b"a/")), "is a folder, but has content"),
+    "zip64 without its field": (zip_of(Zipped(size=0xFFFFFFFF)), "lacks a zip64 field"),
+    "zip64 without its field among others": (
+        zip_of(Zipped(size=0xFFFFFFFF, extra=b"\x02\x00\x01\x00!\x01")),
+        "lacks a zip64 field",
+    ),
+    "zip64 whose end is elsewhere": (zip_of(Zipped(), zip64=True).replace(b"PK\6\6", b"PK\6\5"), "zip64 directory's end"),
+    "zip64 that contradicts itself": (
+        zip_of(Zipped(), zip64=True).replace(struct.pack("<2Q", 1, 1), struct.pack("<2Q", 2, 2)),
+        "contradict each other",
+    ),
+}
+
+UNSAFE: Final[Mapping[str, tuple[bytes, str]]] = {
+    "tar with an absolute name": (_names(b"/etc/cron.d/x"), "absolute"),
+    "tar that leads out": (_names(b"../outside"), "outside of the folder"),
+    "tar that leads out from within": (_names(b"a/../../outside"), "outside of the folder"),
+    "tar that leads out and back": (_names(b"a/../b"), "outside of the folder"),
+    "tar that leads out by a folder": (tar_of(entry(b"../outside/", type_=b"5")), "outside of the folder"),
+    "tar that leads out by an extended header": (tar_of(pax(path=b"../outside"), entry(b"inside")), "outside of the folder"),
+    "tar that leads out by a long name": (
+        tar_of(entry(b"././@LongLink", b"../outside\0", type_=b"L"), entry(b"inside")),
+        "outside of the folder",
+    ),
+    "tar with a line break in a name": (_names(b"a\n::error::b"), "control character"),
+    "tar with an escape in a name": (_names(b"a\x1b[31mb"), "control character"),
+    "tar with a control character beyond ASCII": (_names("a\x85b".encode()), "control character"),
+    "tar with a zero in a name": (tar_of(pax(path=b"a\0b"), entry(b"inside")), "control character"),
+    "tar with a name that is not UTF-8": (_names(b"caf\xe9"), "UTF-8"),
+    "tar with a surrogate in a name": (_names(b"a\xed\xa0\x80"), "UTF-8"),
+    "tar with a backslash in a name": (_names(b"..\\outside"), "backslash"),
+    "tar with an empty name": (_names(b""), "empty name"),
+    "tar with a file for the folder itself": (_names(b"."), "where the folder itself must be"),
+    "tar with a long part of a name": (tar_of(pax(path=b"x" * 256), entry(b"a")), "255 bytes"),
+    "tar with a long name": (tar_of(pax(path=b"/".join([b"x" * 200] * 6)), entry(b"a")), "1,024 bytes"),
+    "tar with a huge name": (tar_of(pax(path=b"x" * 1_000_000), entry(b"a")), "1,024 bytes"),
+    "tar with a name twice": (_names(b"a", b"a"), "twice"),
+    "tar with a name twice, spelled otherwise": (_names(b"a/b", b"./a//b"), "twice"),
+    "tar with names that differ in case": (_names(b"Readme", b"README"), "upper and lower case"),
+    "tar with folders that differ in case": (_names(b"docs/a", b"Docs/b"), "upper and lower case"),
+    "tar with a folder and a file that differ in case": (_names(b"docs/a", b"DOCS"), "upper and lower case"),
+    "tar with names that differ in composition": (_names("caf\u00e9".encode(), "cafe\u0301".encode()), "Unicode"),
+    "tar with names that fold alike": (_names("stra\u00dfe".encode(), b"STRASSE"), "upper and lower case"),
+    "tar with a file in a file": (_names(b"a", b"a/b"), "a file in one place and a folder in another"),
+    "tar with a file for a folder": (_names(b"a/b", b"a"), "a folder in one place and a file in another"),
+    "tar with a folder for a file": (tar_of(entry(b"a"), entry(b"a/", type_=b"5")), "a file in one place and a folder"),
+    "tar with an absolute link": (tar_of(_link(b"a", b"/etc/passwd")), "absolute"),
+    "tar with a link that leads out": (tar_of(_link(b"a", b"../outside")), "outside of the folder"),
+    "tar with a link that leads out from within": (tar_of(_link(b"a/b", b"c/../../../outside")), "outside of the folder"),
+    "tar with a link that leads out by another": (
+        tar_of(entry(b"top/", type_=b"5"), _link(b"a/b/c/up", b"../../../top"), _link(b"a/b/c/out", b"up/../..")),
+        "outside of the folder",
+    ),
+    "tar with a link to nothing": (tar_of(_link(b"a", b"b")), "leads to nothing"),
+    "tar with a link to no name": (tar_of(_link(b"a", b"")), "empty name"),
+    "tar with a link to itself": (tar_of(_link(b"a", b"a")), "in a circle"),
+    "tar with links to each other": (tar_of(_link(b"a", b"b"), _link(b"b", b"a")), "in a circle"),
+    "tar with a link to its own folder": (tar_of(_link(b"a", b".")), "in a circle"),
+    "tar with a link to the folder above": (tar_of(_link(b"a/b/c", b"../../a")), "in a circle"),
+    "tar with links into each other's folders": (
+        tar_of(entry(b"a/x"), entry(b"b/x"), _link(b"a/l", b"../b"), _link(b"b/l", b"../a")),
+        "in a circle",
+    ),
+    "tar with a link through a file": (tar_of(_link(b"a", b"index.html/x")), "leads to nothing"),
+    "tar with a link out of a file": (tar_of(_link(b"a", b"index.html/../index.html")), "leads to nothing"),
+    "tar with a link to a line break": (tar_of(_link(b"a", b"b\nc")), "control character"),
+    "tar with a link to what is not UTF-8": (tar_of(_link(b"a", b"\xff")), "UTF-8"),
+    "tar with a link to a long part": (tar_of(pax(linkpath=b"x" * 300), _link(b"a", b"")), "leads to nothing"),
+    "tar with a link to a long name": (tar_of(pax(linkpath=b"x/" * 600), _link(b"a", b"")), "1,024 bytes"),
+    "tar with a file through a link": (tar_of(_link(b"a", b"b"), entry(b"a/c")), "a symbolic link in one place and a folder"),
+    "tar with a file through a link that leads out": (tar_of(_link(b"a", b".."), entry(b"a/c")), "outside of the folder"),
+    "tar with a file over a link": (tar_of(_link(b"a", b"index.html"), entry(b"a")), "a symbolic link in one place and a file"),
+    "tar with a link twice": (tar_of(_link(b"a", b"index.html"), _link(b"a", b"index.html")), "twice"),
+    "tar with a hard link that leads out": (tar_of(_hard_link(b"a", b"../outside")), "outside of the folder"),
+    "tar with an absolute hard link": (tar_of(_hard_link(b"a", b"/etc/passwd")), "absolute"),
+    "tar with a hard link to nothing": (tar_of(_hard_link(b"a", b"b")), "which is no file before it"),
+    "tar with a hard link to what comes later": (tar_of(_hard_link(b"a", b"b"), entry(b"b")), "which is no file before it"),
+    "tar with a hard link to itself": (tar_of(_hard_link(b"a", b"a")), "which is no file before it"),
+    "tar with a hard link to a folder": (tar_of(entry(b"b/c"), _hard_link(b"a", b"b")), "which is no file before it"),
+    "tar with a hard link to a link": (
+        tar_of(_link(b"b", b"index.html"), _hard_link(b"a", b"b")),
+        "which is no file before it",
+    ),
+    "tar with a hard link in other case": (tar_of(_hard_link(b"a", b"INDEX.HTML")), "which is no file before it"),
+    "tar with a character device": (tar_of(entry(b"a", type_=b"3")), "a character device"),
+    "tar with a block device": (tar_of(entry(b"a", type_=b"4")), "a block device"),
+    "tar with a pipe": (tar_of(entry(b"a", type_=b"6")), "a named pipe"),
+    "tar with a contiguous file": (tar_of(entry(b"a", type_=b"7")), "a contiguous file"),
+    "tar with a sparse file": (tar_of(entry(b"a", type_=b"S")), "a sparse file"),
+    "tar with a sparse file of pax": (tar_of(pax(GNU__sparse__major=b"1"), entry(b"a")), "a sparse file"),
+    "tar with a volume label": (tar_of(entry(b"a", type_=b"V")), "of the unknown type 'V'"),
+    "tar with a setuid file": (tar_of(entry(b"a", mode=0o4755)), "setuid"),
+    "tar with a setgid file": (tar_of(entry(b"a", mode=0o2755)), "setgid"),
+    "tar with a sticky file": (tar_of(entry(b"a", mode=0o1644)), "sticky"),
+    "tar with a setuid hard link": (tar_of(entry(b"a", type_=b"1", mode=0o4755, target=b"index.html")), "setuid"),
+    "tar with a header of a gigabyte": (tar_of(header(b"pax", type_=b"x", size=1 << 30)), "more than 1 MiB"),
+    "tar with a long name of a gigabyte": (tar_of(header(b"pax", type_=b"L", size=1 << 30)), "more than 1 MiB"),
+    "tar with two names for an entry": (tar_of(pax(path=b"a"), pax(path=b"b"), entry(b"c")), "twice"),
+    "tar with two kinds of names for an entry": (
+        tar_of(pax(path=b"a"), entry(b"././@LongLink", b"b\0", type_=b"L"), entry(b"c")),
+        "twice",
+    ),
+    "tar with one name for all": (
+        tar_of(entry(b"pax", pax_record(b"path", b"a"), type_=b"g"), entry(b"b")),
+        "all of its entries",
+    ),
+    "tar without entries": (bytes(10240), "holds no files"),
+    "tar with folders alone": (entry(b"a/", type_=b"5") + EMPTY_END, "holds no files"),
+    "tar with a link alone": (_link(b"a", b"a") + EMPTY_END, "holds no files"),
+    "gzip of an empty tar": (gzip.compress(bytes(10240)), "holds no files"),
+    "gzip that leads out": (gzip.compress(_names(b"../outside")), "outside of the folder"),
+    "bzip2 that leads out": (bz2.compress(_names(b"../outside")), "outside of the folder"),
+    "xz that leads out": (lzma.compress(_names(b"../outside")), "outside of the folder"),
+    "zip without entries": (zip_of(), "holds no files"),
+    "zip with a folder alone": (zip_of(Zipped(name=b"a/", content=b"")), "holds no files"),
+    "zip with an absolute name": (_zip_names(b"/etc/cron.d/x"), "absolute"),
+    "zip that leads out": (_zip_names(b"../outside"), "outside of the folder"),
+    "zip with a backslash in a name": (_zip_names(b"a\\b"), "backslash"),
+    "zip with a drive in a name": (_zip_names(b"C:\\x"), "backslash"),
+    "zip with a zero in a name": (_zip_names(b"a\0b"), "control character"),
+    "zip with an empty name": (_zip_names(b""), "empty name"),
+    "zip with a name that is not UTF-8": (_zip_names(b"caf\x82"), "UTF-8"),
+    "zip with a long name": (_zip_names(b"/".join([b"x" * 200] * 6)), "1,024 bytes"),
+    "zip with a name twice": (_zip_names(b"a", b"a"), "twice"),
+    "zip with names that differ in case": (_zip_names(b"a", b"A"), "upper and lower case"),
+    "zip with a link that leads out": (zip_of(Zipped(), _zip_link(b"a", b"../outside")), "outside of the folder"),
+    "zip with an absolute link": (zip_of(Zipped(), _zip_link(b"a", b"/etc/passwd")), "absolute"),
+    "zip with a link to nothing": (zip_of(Zipped(), _zip_link(b"a", b"b")), "leads to nothing"),
+    "zip with a link to a long name": (zip_of(Zipped(), _zip_link(b"a", b"x" * 5000)), "1,024 bytes"),
+    "zip with a file through a link": (
+        zip_of(Zipped(), _zip_link(b"a", b"b"), Zipped(name=b"a/c")),
+        "a symbolic link in one place",
+    ),
+    "zip with a device": (zip_of(Zipped(mode=0o060644)), "neither a file"),
+    "zip with a pipe": (zip_of(Zipped(mode=0o010644)), "neither a file"),
+    "zip with a socket": (zip_of(Zipped(mode=0o140644)), "neither a file"),
+    "zip with a setuid file": (zip_of(Zipped(mode=0o104755)), "setuid"),
+    "zip that is encrypted": (zip_of(Zipped(flags=1)), "encrypted"),
+    "zip that is strongly encrypted": (zip_of(Zipped(flags=1 << 6)), "encrypted"),
+    "zip with an encrypted directory": (zip_of(Zipped(flags=1 << 13)), "encrypted"),
+    "zip with LZMA": (zip_of(Zipped(method=14)), "LZMA"),
+    "zip with Zstandard": (zip_of(Zipped(method=93)), "Zstandard"),
+    "zip with an unknown method": (zip_of(Zipped(method=77)), "method 77"),
+    "zip with entries that share their content": (zip_of(Zipped(), *[Zipped(offset=0, listed_only=True)] * 40), "overlaps"),
+    "zip with an entry over its directory": (zip_of(Zipped(length=200)), "overlaps"),
+    "zip in parts": (zip_of(Zipped(), disk=1), "one part of a divided"),
+    "zip with a giant number of entries": (zip_of(Zipped(), count=1 << 40, zip64=True), "more than 250,000 files"),
+}
+
+HOSTILE: Final[Mapping[str, tuple[bytes, str]]] = {**UNKNOWN, **DAMAGED, **UNSAFE}
+"""Archives that must be refused, each with words that the refusal holds."""
