@@ -166,10 +166,12 @@ class Action:
         return self.run(platform, env=env, **{"domain": "docs.example.com", **inputs})
 
     def set_constants(self, **values: float) -> None:
-        """Have the runs to come take other values for constants, named `module__CONSTANT`, to be waited for in a test."""
+        """Have the runs to come take other values for constants, named `module__CONSTANT` with the packages before it."""
         statements = "".join(
             f"    import docs_platform_action.{module}; docs_platform_action.{module}.{constant} = {value!r}\n"
-            for (module, _, constant), value in ((name.partition("__"), value) for name, value in values.items())
+            for (module, _, constant), value in (
+                (name.replace("__", ".").rpartition("."), value) for name, value in values.items()
+            )
         )
         text, late = ENTRYPOINT.read_text(), "    return main(interruptions)\n"
         assert text.count(late) == 1

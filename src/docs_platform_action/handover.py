@@ -135,8 +135,11 @@ class Handover:
         assert bundle is not None  # noqa: S101  # there is a link by now; this tells the type checker
         of = f" of {record.domain}" if record.domain is not None else ""
         until = f"{bundle.expires:%Y-%m-%d %H:%M:%S} UTC" if bundle.expires is not None else bundle.expires_at
-        works = f" and works until {until}" if until is not None else ""
-        comment = (f"The link is to the static export{of}, job {record.job_id}{works}.", "A run with `job-id` makes a fresh one.")
+        works = f" The link works until {until}." if until is not None else ""
+        comment = (
+            f"Static export{of}, job {record.job_id}.{works}",
+            f"For a fresh link run the action with job-id: {record.job_id}",
+        )
         text = values_text(bundle_url=bundle.url, version=self.settings.version, comment=comment)
         with (
             _writing(lambda error: _cannot_put(f"the Helm values file cannot be written to {place.name}", error)),

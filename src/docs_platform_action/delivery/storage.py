@@ -165,11 +165,11 @@ def _pieces(response: requests.Response, failure: Callable[[Exception], Exceptio
 
 def _redirected(url: str, location: str, status: int) -> str:
     try:
-        target = urljoin(url, location)
+        target = urljoin(url, location) if location else ""
         host = urlsplit(target).netloc.rpartition("@")[2]
     except ValueError:
         target = host = ""
-    if not location or not is_bundle_url(target):
+    if not is_bundle_url(target):
         raise DownloadFailed(
             f"the storage redirects to {host or 'an address that cannot be read'} ({status}), which is no https address",
             cause="The storage, or a gateway before it, is set up wrongly, or something stands between it and this runner.",

@@ -1,0 +1,564 @@
+"""The bundle comes whole, or not at all, over real sockets: cut, stalled, refused, moved, and resumed."""
+
+import hashlib
+import json
+import os
+import socket
+import ssl
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+import trustme
+
+from admin_api_simulator import Fault, RecordedRequest, Simulator
+from tests.action import Action, Ended, shell_python
+from tests.integration.raw import RawServer, read_request
+
+SIZE = 2_000_000
+"""Bytes of an asset that cannot be compressed: the bundle is about as large."""
+
+
+@pytest.fixture
+def platform(make_platform: Callable[..., Simulator]) -> Simulator:
+    return make_platform(asset_bytes=SIZE)
+
+
+def downloads(platform: Simulator) -> list[RecordedRequest]:
+    return [request for request in platform.requests if request.operation == "download"]
+
+
+def ranges(platform: Simulator) -> list[str | None]:
+    return [request.headers.get("Range") for request in downloads(platform)]
+
+
+def fetch(action: Action, platform: Simulator, *, env: Mapping[str, str] | None = None, **inputs: str) -> Ended:
+    """Fetch the bundle of a finished export, with a tolerance that no pause of a good run uses up."""
+    given = {"job_id": "export-finished", "bundle_path": "bundle", "outage_tolerance": "1m", **inputs}
+    return action.run(platform, env=env, **given)
+
+
+def left_in(action: Action) -> list[str]:
+    return [found.name for found in action.workspace.iterdir()]
+
+
+def assert_whole(ended: Ended, action: Action, content: bytes | None = None) -> bytes:
+    """Find the bundle as the storage has it, and nothing else."""
+    assert ended.exit_code == 0, ended.stdout
+    saved = (action.workspace / "bundle").read_bytes()
+    assert (ended.outputs["bundleSize"], ended.outputs["bundleSha256"]) == (str(len(saved)), hashlib.sha256(saved).hexdigest())
+    assert content is None or saved == content
+    assert left_in(action) == ["bundle"]
+    return saved
+
+
+def assert_failed(ended: Ended, action: Action, *says: str) -> None:
+    """Find that the run failed for the download, and left nothing."""
+    assert (ended.exit_code, ended.reason) == (1, "download-failed"), ended.stdout
+    for text in says:
+        assert text in ended.error
+    assert left_in(action) == []
+    assert not {"bundleUrl", "bundlePath", "bundleSize", "bundleSha256"} & {*ended.outputs}
+    assert "makes its bundle link without exporting again" in ended.error
+
+
+def original(platform: Simulator, tmp_path: Path) -> bytes:
+    """Fetch the bundle as nobody disturbs it."""
+    other = tmp_path / "undisturbed"
+    other.mkdir()
+    return assert_whole(fetch(Action(other), platform), Action(other))
+
+
+def test_it_is_saved_with_its_size_and_sum(action: Action, platform: Simulator) -> None:
+    ended = fetch(action, platform, bundle_path="dist/site.tar.gz")
+
+    saved = (action.workspace / "dist" / "site.tar.gz").read_bytes()
+    assert ended.outputs["bundlePath"] == ended.result["bundlePath"] == "dist/site.tar.gz"
+    assert ended.outputs["bundleSize"] == str(ended.result["bundleSize"]) == str(len(saved))
+    assert ended.outputs["bundleSha256"] == ended.result["bundleSha256"] == hashlib.sha256(saved).hexdigest()
+    assert f"Downloaded {len(saved) / 2**20:.1f} MiB to dist/site.tar.gz in " in ended.log
+    assert len(downloads(platform)) == 1
+
+
+def test_a_file_that_is_there_is_replaced(action: Action, platform: Simulator) -> None:
+    (action.workspace / "bundle").write_bytes(b"an older one")
+
+    assert_whole(fetch(action, platform), action)
+
+
+def assert_nothing_about_the_key(requests: list[RecordedRequest]) -> None:
+    for request in requests:
+        assert {*request.headers} <= {"Host", "Accept", "Accept-Encoding", "Connection", "User-Agent", "Range", "If-Range"}
+
+
+def test_the_storage_gets_no_key_no_password_and_no_cookie(action: Action, make_platform: Callable[..., Simulator]) -> None:
+    platform = make_platform(redirect_downloads=True)
+    netrc = action.workspace.parent / "netrc"
+    netrc.write_text("machine 127.0.0.1 login me password hunter2\n")
+    platform.script("download", Fault(headers={"Set-Cookie": "session=1; Path=/"}))
+    platform.override(
+        "make_bundle", lambda normal: {**normal, "bundleUrl": str(normal["bundleUrl"]).replace("://", "://me:hunter2@")}
+    )
+
+    ended = fetch(action, platform, env={"NETRC": str(netrc)})
+
+    assert_whole(ended, action)
+    assert len(downloads(platform)) == 2
+    assert_nothing_about_the_key(downloads(platform))
+
+
+class TestCut:
+    def test_it_goes_on_where_each_of_ten_cuts_came(self, action: Action, platform: Simulator, tmp_path: Path) -> None:
+        content = original(platform, tmp_path)
+        cuts = [100_001, 1, 70_000, 300_000, 65_536, 5, 250_003, 99_999, 400_000, 123_456]
+        before = len(downloads(platform))
+        platform.script("download", *(Fault(cut="in_body", cut_after_bytes=count) for count in cuts))
+
+        ended = fetch(action, platform)
+
+        assert_whole(ended, action, content)
+        begins = [sum(cuts[:number]) for number in range(1, len(cuts) + 1)]
+        assert ranges(platform)[before:] == [None, *(f"bytes={begin}-" for begin in begins)]
+        etags = {request.headers.get("If-Range") for request in downloads(platform)[before + 1 :]}
+        assert len(etags) == 1
+        assert f"after {begins[0]:,} of {len(content):,} bytes. Trying again for up to 1:00" in ended.log
+
+    @pytest.mark.parametrize("options", [{"ranges": False}, {"etags": "weak"}, {"etags": "none"}])
+    def test_it_starts_over_where_the_storage_cannot_resume(
+        self, action: Action, make_platform: Callable[..., Simulator], options: dict[str, object]
+    ) -> None:
+        platform = make_platform(asset_bytes=SIZE, **options)
+        platform.script("download", Fault(cut="in_body"))
+
+        ended = fetch(action, platform)
+
+        assert len(assert_whole(ended, action)) > SIZE
+        assert "Starting the download over: " in ended.log
+        assert (ranges(platform)[1] is None) == ("etags" in options)
+
+    def test_a_connection_that_stalls_counts_as_cut(self, action: Action, platform: Simulator) -> None:
+        platform.script("download", Fault(stall_after_bytes=500_000))
+        action.set_constants(delivery__storage__IDLE_SECONDS=0.2)
+
+        ended = fetch(action, platform)
+
+        assert_whole(ended, action)
+        assert ranges(platform) == [None, "bytes=500000-"]
+        assert "sent nothing for too long after 500,000 of " in ended.log
+
+    def test_one_that_brings_almost_nothing_does_too(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
+        platform = make_platform()
+        platform.script("download", Fault(drip_seconds=0.001))
+        action.set_constants(delivery__download__SLOW_SECONDS=0.3, delivery__download__SLOWEST_BYTES_A_SECOND=1e9)
+
+        ended = fetch(action, platform)
+
+        assert_whole(ended, action)
+        assert "The storage sent almost nothing for 0.3 s after " in ended.log
+
+    def test_an_answer_that_does_not_begin_is_given_up(self, action: Action, platform: Simulator) -> None:
+        platform.script("download", Fault(drip_seconds=0.05))
+        action.set_constants(delivery__storage__HEAD_SECONDS=0.3)
+
+        ended = fetch(action, platform)
+
+        assert_whole(ended, action)
+        assert "took longer than 0.3 s to answer" in ended.log
+
+    def test_temporary_errors_are_waited_out(self, action: Action, platform: Simulator) -> None:
+        platform.script(
+            "download",
+            Fault(status=503, headers={"Retry-After": "0"}),
+            Fault(status=429),
+            Fault(cut="before_answer"),
+            Fault(cut="in_headers"),
+            Fault(raw=b"no HTTP\r\n\r\n"),
+        )
+
+        ended = fetch(action, platform)
+
+        assert_whole(ended, action)
+        assert ended.log.count("Trying again for up to") == 1
+
+    def test_what_lasts_longer_than_the_tolerance_fails_the_run(self, action: Action, platform: Simulator) -> None:
+        platform.script_forever("download", Fault(status=503, body="<Error><Code>SlowDown</Code></Error>"))
+
+        ended = fetch(action, platform, outage_tolerance="1ms", values_file="values.yaml")
+
+        assert_failed(ended, action, "the bundle could not be fetched whole", "503 (SlowDown)", "`outage-tolerance`")
+
+    def test_a_server_that_only_ever_sends_the_same_beginning_does_so_too(
+        self, action: Action, make_platform: Callable[..., Simulator]
+    ) -> None:
+        platform = make_platform(asset_bytes=SIZE, ranges=False)
+        platform.script_forever("download", Fault(cut="in_body", cut_after_bytes=200_000))
+
+        ended = fetch(action, platform, outage_tolerance="300ms")
+
+        assert_failed(ended, action, "broke off before the answer was whole after 200,000 of ")
+
+
+class TestLength:
+    @pytest.mark.parametrize("framing", ["chunked", "close"])
+    def test_without_an_announced_length_the_apis_counts(
+        self, action: Action, platform: Simulator, framing: str, tmp_path: Path
+    ) -> None:
+        content = original(platform, tmp_path)
+        platform.script(
+            "download",
+            Fault(framing=framing, cut="in_body", cut_after_bytes=700_000),  # type: ignore[arg-type]
+            Fault(framing=framing),  # type: ignore[arg-type]
+        )
+
+        assert_whole(fetch(action, platform), action, content)
+        assert ranges(platform)[-1] == "bytes=700000-"
+
+    def test_a_whole_one_whose_end_was_not_told_is_whole(self, action: Action, platform: Simulator, tmp_path: Path) -> None:
+        content = original(platform, tmp_path)
+        platform.override("make_bundle", _without_size)
+        platform.script("download", Fault(framing="chunked", cut="in_body", cut_after_bytes=len(content)))
+
+        assert_whole(fetch(action, platform), action, content)
+        # 416 at the full size: all is there
+        assert ranges(platform)[-1] == f"bytes={len(content)}-"
+
+    def test_one_that_contradicts_the_api_is_asked_for_once_more(self, action: Action, platform: Simulator) -> None:
+        sizes = iter([17])
+        platform.override("make_bundle", lambda normal: {**normal, "sizeBytes": next(sizes, normal["sizeBytes"])})
+
+        assert_whole(fetch(action, platform), action)
+        assert platform.count("make_bundle") == 2
+
+    def test_and_fails_the_run_if_it_still_does(self, action: Action, platform: Simulator) -> None:
+        platform.override("make_bundle", lambda normal: {**normal, "sizeBytes": 17})
+
+        ended = fetch(action, platform)
+
+        assert_failed(ended, action, "the storage has 2,", "the API speaks of 17")
+
+    def test_one_without_an_end_is_cut_off(self, action: Action, platform: Simulator) -> None:
+        platform.override("make_bundle", lambda normal: {**normal, "sizeBytes": 1000})
+        platform.script_forever("download", Fault(framing="chunked"))
+
+        ended = fetch(action, platform)
+
+        assert_failed(ended, action, "more than the 1,000 bytes")
+
+    @pytest.mark.parametrize("size", ["many", -1, None, 1.5, True])
+    def test_a_size_that_is_none_counts_for_nothing(self, action: Action, platform: Simulator, size: object) -> None:
+        platform.override("make_bundle", lambda normal: {**normal, "sizeBytes": size})
+
+        assert_whole(fetch(action, platform), action)
+
+    def test_what_is_encoded_on_the_way_is_not_decoded(self, action: Action, platform: Simulator, tmp_path: Path) -> None:
+        content = original(platform, tmp_path)
+        platform.script("download", Fault(headers={"Content-Encoding": "gzip"}))
+
+        assert_whole(fetch(action, platform), action, content)
+
+    @pytest.mark.parametrize(
+        "headers",
+        [
+            {"Content-Range": "bytes 7-9/10"},
+            {"Content-Range": "bytes */10"},
+            {"Content-Range": "pages 1-2/3"},
+            {"ETag": '"another"', "Content-Range": "bytes 0-9/10"},
+            {"Content-Range": "bytes 1000000-1999999/9999999"},
+            {},
+        ],
+    )
+    def test_a_part_that_was_not_asked_for_is_thrown_away(
+        self, action: Action, platform: Simulator, headers: dict[str, str], tmp_path: Path
+    ) -> None:
+        content = original(platform, tmp_path)
+        cut = Fault(cut="in_body", cut_after_bytes=1_000_000)
+        platform.script("download", cut, Fault(status=206, headers=headers, body="x" * 10))
+
+        ended = fetch(action, platform)
+
+        assert_whole(ended, action, content)
+        assert "Starting the download over: the storage sent another part than was asked for" in ended.log
+
+    def test_a_part_in_answer_to_the_first_request_is_none(self, action: Action, platform: Simulator) -> None:
+        platform.script("download", Fault(status=206, headers={"Content-Range": "bytes 0-9/10"}, body="x" * 10))
+
+        assert_whole(fetch(action, platform), action)
+
+
+def _without_size(normal: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in normal.items() if name != "sizeBytes"}
+
+
+EXPIRED = "<Error><Code>AccessDenied</Code><Message>Request has expired</Message></Error>"
+
+
+class TestLink:
+    @pytest.mark.parametrize(
+        ("refusal", "shown"),
+        [
+            (Fault(status=403, body=EXPIRED), "403 (AccessDenied: Request has expired)"),
+            (Fault(status=400, body="<Error><Code>ExpiredToken</Code></Error>"), "400 (ExpiredToken)"),
+            (Fault(status=403, body="<Error><Code>ExpiredRequest</Code></Error>"), "403 (ExpiredRequest)"),
+            (Fault(status=403, body="<Error><Code>AuthenticationFailed</Code></Error>"), "403 (AuthenticationFailed)"),
+            (Fault(status=401, body="no"), "401"),
+            (Fault(status=404, body="<Error><Code>NoSuchKey</Code></Error>"), "404 (NoSuchKey)"),
+            (Fault(status=410, body="x" * 50_000), "410"),
+            (Fault(status=403, body=EXPIRED, cut="in_body", cut_after_bytes=20), "403"),
+        ],
+    )
+    def test_one_that_died_is_made_afresh(self, action: Action, platform: Simulator, refusal: Fault, shown: str) -> None:
+        platform.script("download", refusal)
+
+        ended = fetch(action, platform)
+
+        assert_whole(ended, action)
+        assert f"  The storage refused the link with {shown}. Making a fresh one." in ended.log
+        assert platform.count("make_bundle") == 2
+        assert "X-Amz-Security-Token=session%2B2" in ended.outputs["bundleUrl"], "the output is the link that works"
+
+    def test_one_that_expires_midway_is_made_afresh_and_the_download_goes_on(
+        self, action: Action, make_platform: Callable[..., Simulator], tmp_path: Path
+    ) -> None:
+        platform = make_platform(asset_bytes=SIZE, link_seconds=0.5)
+        content = original(platform, tmp_path)
+        before = len(downloads(platform))
+        platform.script("download", Fault(stall_after_bytes=600_000))
+        # by the time that the stall is noticed, the link has expired
+        action.set_constants(delivery__storage__IDLE_SECONDS=0.7)
+
+        ended = fetch(action, platform)
+
+        assert_whole(ended, action, content)
+        assert ranges(platform)[before:] == [None, "bytes=600000-", "bytes=600000-"]
+        assert "403 (AccessDenied: Request has expired). Making a fresh one." in ended.log
+
+    def test_one_whose_signer_was_withdrawn_midway_too(self, action: Action, platform: Simulator) -> None:
+        platform.script("download", Fault(stall_after_bytes=600_000))
+        action.set_constants(delivery__storage__IDLE_SECONDS=1.0)
+
+        with action.start(platform, job_id="export-finished", bundle_path="bundle", outage_tolerance="1m") as running:
+            running.wait_for("Bundle link ready")
+            while not downloads(platform):
+                pass
+            platform.revoke_links()
+            ended = running.end()
+
+        assert_whole(ended, action)
+        assert "400 (ExpiredToken: The provided token has expired.). Making a fresh one." in ended.log
+
+    def test_a_bundle_that_is_packed_anew_elsewhere_starts_over(
+        self, action: Action, platform: Simulator, tmp_path: Path
+    ) -> None:
+        content = original(platform, tmp_path)
+        before = len(downloads(platform))
+        platform.script("download", Fault(stall_after_bytes=600_000))
+        action.set_constants(delivery__storage__IDLE_SECONDS=1.0)
+
+        with action.start(platform, job_id="export-finished", bundle_path="bundle", outage_tolerance="1m") as running:
+            running.wait_for("Bundle link ready")
+            while len(downloads(platform)) == before:
+                pass
+            platform.move_bundle("export-finished")
+            ended = running.end()
+
+        assert_whole(ended, action, content)
+        assert ranges(platform)[before:] == [None, "bytes=600000-", None]
+
+    def test_another_bundle_in_its_place_starts_over(self, action: Action, platform: Simulator) -> None:
+        content = os.urandom(1_500_000)
+        platform.script("download", Fault(stall_after_bytes=600_000))
+        action.set_constants(delivery__storage__IDLE_SECONDS=1.0)
+
+        with action.start(platform, job_id="export-finished", bundle_path="bundle", outage_tolerance="1m") as running:
+            running.wait_for("Bundle link ready")
+            while not downloads(platform):
+                pass
+            platform.put_bundle("export-finished", content)
+            ended = running.end()
+
+        assert_whole(ended, action, content)
+        assert "Starting the download over: " in ended.log
+
+    def test_fresh_ones_that_are_refused_again_and_again_fail_the_run(self, action: Action, platform: Simulator) -> None:
+        action.set_constants(retrying__LONGEST_PAUSE_SECONDS=0.01)
+        platform.script_forever("download", Fault(status=403, body="<Error><Code>AccessDenied</Code></Error>"))
+
+        ended = fetch(action, platform)
+
+        assert_failed(ended, action, "403 (AccessDenied), like 5 before it", "does not let this runner in")
+        assert (len(downloads(platform)), platform.count("make_bundle")) == (6, 6)
+
+    def test_what_the_api_says_when_a_fresh_one_is_asked_for_is_the_failure(self, action: Action, platform: Simulator) -> None:
+        platform.script("make_bundle", None, Fault(status=401, json={"error": "key expired"}))
+        platform.script_forever("download", Fault(status=403))
+
+        ended = fetch(action, platform)
+
+        assert (ended.exit_code, ended.reason) == (1, "unauthorized")
+        assert "key expired" in ended.error
+        assert left_in(action) == []
+
+    def test_what_opens_it_is_in_no_line_of_the_log(self, action: Action, platform: Simulator) -> None:
+        secrets: list[str] = []
+
+        def told(normal: dict[str, object]) -> dict[str, object]:
+            secrets.extend(part.partition("=")[2] for part in str(normal["bundleUrl"]).partition("?")[2].split("&"))
+            return normal
+
+        platform.override("make_bundle", told)
+        platform.script(
+            "download", Fault(cut="in_body"), Fault(status=403, body=EXPIRED), Fault(cut="in_body", cut_after_bytes=9)
+        )
+        action.debug = True
+
+        ended = fetch(action, platform, outage_tolerance="1ms")
+
+        long = [secret for secret in secrets if len(secret) >= 16]
+        assert len(long) >= 4
+        assert [secret for secret in long if secret in ended.stdout + ended.stderr + ended.summary] == []
+
+    def test_one_that_the_storage_echoes_is_not_shown(self, action: Action, platform: Simulator) -> None:
+        def echoing(normal: dict[str, object]) -> dict[str, object]:
+            signature = str(normal["bundleUrl"]).rpartition("=")[2]
+            said = f"<Error><Code>SignatureDoesNotMatch</Code><Message>got {signature}</Message></Error>"
+            platform.script("download", Fault(status=403, body=said))
+            echoed.append(signature)
+            return normal
+
+        echoed: list[str] = []
+        platform.override("make_bundle", echoing)
+
+        ended = fetch(action, platform, outage_tolerance="1ms")
+
+        assert "403 (SignatureDoesNotMatch: got …)" in ended.log
+        assert [signature for signature in echoed if signature in ended.stdout + ended.summary] == []
+
+
+class TestRedirects:
+    def test_one_to_the_storage_itself_is_followed_and_resumed(
+        self, action: Action, make_platform: Callable[..., Simulator], tmp_path: Path
+    ) -> None:
+        platform = make_platform(asset_bytes=SIZE, redirect_downloads=True)
+        content = original(platform, tmp_path)
+        platform.script("download", None, Fault(cut="in_body", cut_after_bytes=500_000))
+
+        assert_whole(fetch(action, platform), action, content)
+        assert ranges(platform)[-2:] == ["bytes=500000-", "bytes=500000-"]
+
+    @pytest.mark.parametrize(
+        ("location", "shown"),
+        [
+            ("http://storage.example.com/bundle?secret=1", "storage.example.com"),
+            ("ftp://storage.example.com/bundle", "storage.example.com"),
+            ("file:///etc/passwd", "an address that cannot be read"),
+            ("https://[broken/", "an address that cannot be read"),
+            ("", "an address that cannot be read"),
+        ],
+    )
+    def test_one_to_an_unsafe_place_fails_the_run(self, action: Action, platform: Simulator, location: str, shown: str) -> None:
+        platform.script_forever("download", Fault(status=302, headers={"Location": location}))
+
+        ended = fetch(action, platform)
+
+        assert_failed(ended, action, f"the storage redirects to {shown} (302), which is no https address")
+        assert len(downloads(platform)) == 1
+
+    def test_a_circle_fails_the_run(self, action: Action, platform: Simulator) -> None:
+        platform.script_forever("download", Fault(status=307, headers={"Location": "/again"}))
+
+        ended = fetch(action, platform)
+
+        assert_failed(ended, action, "redirects more than 5 times")
+        assert len(downloads(platform)) == 6
+
+
+class TestRefusedForGood:
+    @pytest.mark.parametrize("status", [405, 406, 412, 451])
+    def test_asking_again_would_not_help(self, action: Action, platform: Simulator, status: int) -> None:
+        platform.script_forever("download", Fault(status=status, body="no"))
+
+        ended = fetch(action, platform)
+
+        assert_failed(ended, action, f"the storage answered {status}")
+        assert len(downloads(platform)) == 1
+
+    def test_a_storage_of_a_foreign_authority_names_ca_bundle(self, action: Action, platform: Simulator) -> None:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
+        with RawServer(lambda _connection: None, tls=context) as storage:
+            platform.override("make_bundle", {"bundleUrl": f"{storage.base_url}/bundle"})
+            ended = fetch(action, platform)
+
+        assert_failed(ended, action, "the certificate of the storage at 127.0.0.1", "`ca-bundle`")
+
+    def test_one_of_an_authority_in_ca_bundle_is_trusted(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
+        platform = make_platform(tls=True)
+        assert platform.ca_path is not None
+        (action.workspace / "ca.pem").write_bytes(platform.ca_path.read_bytes())
+
+        ended = fetch(action, platform, ca_bundle="ca.pem")
+
+        assert (ended.exit_code, platform.storage_url.startswith("https://")) == (0, True)
+        assert (action.workspace / "bundle").exists()
+
+    def test_a_host_that_is_not_there_may_be_shut_off(self, action: Action, platform: Simulator) -> None:
+        with socket.socket() as reserved:
+            reserved.bind(("127.0.0.1", 0))  # bound, but not listening
+            platform.override("make_bundle", {"bundleUrl": f"http://127.0.0.1:{reserved.getsockname()[1]}/bundle"})
+            ended = fetch(action, platform, outage_tolerance="1ms")
+
+        assert_failed(ended, action, "refused the connection", "Allow the runner to reach the storage's host")
+
+
+class TestDisk:
+    def test_one_too_small_for_the_announced_size_is_told_before_the_download(self, action: Action, platform: Simulator) -> None:
+        platform.override("make_bundle", lambda normal: {**normal, "sizeBytes": 10**15})
+
+        ended = fetch(action, platform)
+
+        assert_failed(ended, action, "does not fit on the runner's disk", "It has 909.5 TiB")
+        assert downloads(platform) == []
+
+    def test_one_too_small_for_what_the_storage_announces_too(self, action: Action, platform: Simulator) -> None:
+        platform.override("make_bundle", _without_size)
+
+        def answer(connection: socket.socket) -> None:
+            read_request(connection)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000000000\r\n\r\nx")
+
+        with RawServer(answer) as storage:
+            platform.override("make_bundle", {"bundleUrl": f"{storage.base_url}/bundle"})
+            ended = fetch(action, platform)
+
+        assert_failed(ended, action, "does not fit on the runner's disk")
+
+    def test_one_that_is_full_midway_leaves_nothing(self, action: Action, platform: Simulator, tmp_path: Path) -> None:
+        action.python = shell_python(tmp_path, 'ulimit -f 1000 && exec "$python" "$@"')
+
+        ended = fetch(action, platform)
+
+        assert_failed(ended, action, "the bundle cannot be saved", "File too large", "The runner's disk is full.")
+
+
+def test_progress_tells_bytes_percent_and_rate(action: Action, make_platform: Callable[..., Simulator]) -> None:
+    platform = make_platform()
+    platform.script("download", Fault(drip_seconds=0.0005))
+    action.set_constants(report__deliverylog__LINE_SECONDS=0.2)
+
+    ended = fetch(action, platform)
+
+    lines = [line.split() for line in ended.log.splitlines() if line.startswith("  downloading")]
+    assert len(lines) > 1
+    assert {(line[2], line[5], len(line)) for line in lines if line[4] == "bytes"} <= {("%", "of", 11)}
+
+
+def test_a_link_that_is_to_be_masked_is_so_with_every_fresh_one(action: Action, platform: Simulator) -> None:
+    platform.script("download", Fault(status=403, body=EXPIRED))
+
+    ended = fetch(action, platform, mask_bundle_url="true")
+
+    masks = [command.value for command in ended.commands if command.name == "add-mask"]
+    assert len(masks) == 2
+    assert masks[-1] == ended.outputs["bundleUrl"] == json.loads(ended.outputs["results"])[0]["bundleUrl"]
+    assert ended.log.count("drops it from job outputs") == 1
+    assert "`jobId`" in ended.log
