@@ -13,10 +13,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from docs_platform_action.errors import InvalidInput
+from docs_platform_action.paths import Place
 from docs_platform_action.settings import (
     INPUTS,
     LONGEST_DURATION_SECONDS,
     AgentSettings,
+    DeliverySettings,
     ExportSettings,
     Plan,
     read_key,
@@ -79,6 +81,8 @@ class TestDefaults:
         assert settings.job_id is None
         assert settings.wait is True
         assert settings.start_options == {}
+        assert settings.delivery == DeliverySettings()
+        assert settings.mask_bundle_url is False
 
     def test_an_agent_job_needs_an_address_a_key_a_project_and_a_job(self) -> None:
         settings = agent()
@@ -179,7 +183,17 @@ class TestRefusals:
 
 class TestMisplacedInputs:
     @pytest.mark.parametrize(
-        ("name", "value"), [("domain", "docs.example.com"), ("wait", "false"), ("start-options", '{"version": "v2"}')]
+        ("name", "value"),
+        [
+            ("domain", "docs.example.com"),
+            ("wait", "false"),
+            ("start-options", '{"version": "v2"}'),
+            ("bundle-path", "bundle.tar.gz"),
+            ("site-path", "../anywhere"),
+            ("values-file", "values.yaml"),
+            ("export-version", "v2"),
+            ("mask-bundle-url", "true"),
+        ],
     )
     def test_an_export_input_is_warned_of_in_mode_agent(self, name: str, value: str) -> None:
         warnings = plan({**AGENT, name: value}).warnings
@@ -216,6 +230,7 @@ class TestBooleans:
     )
     def test_yaml_1_2_spellings_are_read(self, text: str, value: bool) -> None:
         assert export(wait=text).wait is value
+        assert export(mask_bundle_url=text).mask_bundle_url is value
         assert agent(require_pr=text).require_pr is value
 
     @given(st.one_of(st.sampled_from(["yes", "no", "on", "off", "1", "0", "tRue", "y", "null"]), st.text(min_size=1)))
@@ -224,6 +239,9 @@ class TestBooleans:
             return
 
         assert "`wait`" in refusal(EXPORT, wait=text)
+
+    def test_whether_the_link_is_masked_is_one_of_them(self) -> None:
+        assert refusal(EXPORT, mask_bundle_url="yes") == "Invalid input `mask-bundle-url`: write true or false, not 'yes'"
 
 
 def spelled(hours: int, minutes: int, seconds: int, milliseconds: int) -> str:
@@ -664,3 +682,128 @@ class TestPaths:
     @pytest.mark.parametrize("path", ["ca\x00.pem", "ca.pem\nother.pem"])
     def test_control_characters_are_refused(self, roots: list[Path], path: str) -> None:
         assert "holds a control character" in refusal(EXPORT, *roots, ca_bundle=path)
+
+
+class TestDelivery:
+    @pytest.fixture
+    def roots(self, tmp_path: Path) -> list[Path]:
+        """Give a workspace and a temporary folder."""
+        roots = [tmp_path / "workspace", tmp_path / "temporary"]
+        for folder in roots:
+            folder.mkdir()
+        return roots
+
+    def delivery(self, roots: list[Path], **changes: str) -> DeliverySettings:
+        settings = plan(EXPORT, *roots, **changes).settings
+        assert isinstance(settings, ExportSettings)
+        return settings.delivery
+
+    def test_the_inputs_tell_what_becomes_of_the_bundle(self, roots: list[Path]) -> None:
+        workspace, temporary = roots
+
+        found = self.delivery(
+            roots,
+            bundle_path=str(temporary / "bundle.tar.gz"),
+            site_path="out/site/",
+            values_file=" ./values.yaml\n",
+            export_version=" 2024-06-01 ",
+        )
+
+        assert found == DeliverySettings(
+            bundle=Place(path=temporary / "bundle.tar.gz", root=temporary, name=str(temporary / "bundle.tar.gz")),
+            site=Place(path=workspace / "out" / "site", root=workspace, name="out/site"),
+            values=Place(path=workspace / "values.yaml", root=workspace, name="values.yaml"),
+            version="2024-06-01",
+            scratch=temporary,
+        )
+
+    @pytest.mark.parametrize(("name", "kept"), [("bundle-path", "bundle"), ("site-path", "site"), ("values-file", "values")])
+    def test_each_of_them_goes_alone(self, roots: list[Path], name: str, kept: str) -> None:
+        found = self.delivery(roots, **{name: "out"})
+
+        places = {"bundle": found.bundle, "site": found.site, "values": found.values}
+        assert {key: place.name for key, place in places.items() if place is not None} == {kept: "out"}
+
+    def test_what_nobody_asked_to_keep_goes_into_the_temporary_folder(self, roots: list[Path]) -> None:
+        assert self.delivery(roots).scratch == roots[1]
+
+    def test_but_not_where_there_is_none(self, roots: list[Path]) -> None:
+        assert self.delivery(roots[:1]).scratch is None
+
+    @pytest.mark.parametrize("reason", ["missing", "read-only"])
+    def test_nor_where_it_cannot_be_written_to(self, roots: list[Path], reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        if reason == "missing":
+            roots[1].rmdir()
+        else:  # root, who runs the container, may write to every folder
+            monkeypatch.setattr(os, "access", lambda *_: False)
+
+        assert self.delivery(roots).scratch is None
+
+    def test_a_version_of_more_than_one_line_is_refused(self, roots: list[Path]) -> None:
+        assert refusal(EXPORT, *roots, values_file="values.yaml", export_version="v1\nv2") == (
+            "Invalid input `export-version`: holds control characters or more than one line"
+        )
+
+    @pytest.mark.parametrize("name", ["bundle-path", "site-path", "values-file"])
+    def test_a_place_that_would_be_lost_with_the_container_is_refused(self, roots: list[Path], name: str) -> None:
+        assert refusal({**EXPORT, name: "/out"}, *roots) == (
+            f"Invalid input `{name}`: '/out' is outside the workspace, where the container cannot see it; use a path inside"
+        )
+
+    def test_all_mistakes_in_them_come_in_one_message(self, roots: list[Path]) -> None:
+        (roots[0] / "folder").mkdir()
+
+        said = refusal(
+            EXPORT,
+            *roots,
+            bundle_path="folder",
+            site_path="../site",
+            values_file="a\x00",
+            export_version="\x1b",
+            mask_bundle_url="perhaps",
+        )
+
+        assert said.splitlines() == [
+            "5 invalid inputs: `bundle-path`, `site-path`, `values-file`, `export-version`, `mask-bundle-url`",
+            "`bundle-path`: 'folder' is a folder; name the file to write.",
+            "`site-path`: '../site' is outside the workspace, where the container cannot see it; use a path inside.",
+            "`values-file`: holds a control character.",
+            "`export-version`: holds control characters or more than one line.",
+            "`mask-bundle-url`: write true or false, not 'perhaps'.",
+        ]
+
+    def test_places_in_each_others_way_are_refused(self, roots: list[Path]) -> None:
+        said = refusal(EXPORT, *roots, bundle_path="site/bundle", site_path="site", values_file="site/values.yaml")
+
+        assert said.splitlines() == [
+            "2 invalid inputs: `site-path`, `values-file`",
+            "`site-path`: 'site' and bundle-path, 'site/bundle', are in each other's way; keep them apart.",
+            "`values-file`: 'site/values.yaml' and site-path, 'site', are in each other's way; keep them apart.",
+        ]
+
+    def test_a_place_that_is_refused_is_in_nobodys_way(self, roots: list[Path]) -> None:
+        (roots[0] / "out").mkdir()
+
+        said = refusal(EXPORT, *roots, bundle_path="out", site_path="out")
+
+        assert said == "Invalid input `bundle-path`: 'out' is a folder; name the file to write"
+
+    def test_without_waiting_there_is_nothing_to_put_anywhere(self, roots: list[Path]) -> None:
+        warnings = plan(
+            EXPORT, *roots, wait="false", bundle_path="bundle", site_path="site", values_file="values.yaml", export_version="v1"
+        ).warnings
+
+        assert warnings == tuple(
+            f"Input `{name}` has no effect together with `wait: false`: set it where `job-id` attaches to the job."
+            for name in ("bundle-path", "site-path", "values-file")
+        )
+
+    def test_a_version_goes_into_the_values_file_alone(self, roots: list[Path]) -> None:
+        assert plan(EXPORT, *roots, site_path="site", export_version="v1").warnings == (
+            "Input `export-version` has no effect without `values-file`, which it goes into.",
+        )
+
+    def test_what_has_an_effect_is_not_warned_of(self, roots: list[Path]) -> None:
+        inputs = {"bundle_path": "bundle", "site_path": "site", "values_file": "values.yaml", "export_version": "v1"}
+
+        assert plan(EXPORT, *roots, mask_bundle_url="true", **inputs).warnings == ()
