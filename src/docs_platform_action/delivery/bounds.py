@@ -98,9 +98,5 @@ def _too_large(fact: str) -> InvalidBundle:
 
 def _binary(count: int) -> str:
     """Write a size with one decimal of its binary unit."""
-    size, unit = float(count), "bytes"
-    for larger in ("KiB", "MiB", "GiB"):
-        if size < 1024:
-            break
-        size, unit = size / 1024, larger
-    return f"{count:,} bytes" if unit == "bytes" else f"{size:.1f} {unit}"
+    power = min(count.bit_length() // 10, 3)
+    return f"{count / 1024**power:.1f} {('', 'KiB', 'MiB', 'GiB')[power]}" if power else f"{count:,} bytes"

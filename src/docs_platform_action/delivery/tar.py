@@ -9,7 +9,6 @@ CVE-2025-8194 and CVE-2024-6232 for `tarfile`.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from .entries import Entry, EntryType, damaged, shown, unsafe
@@ -35,6 +34,9 @@ _REFUSED_TYPES: Final = {
     b"7": "a contiguous file",
     b"S": "a sparse file",
 }
+_GNU_LONG: Final = {b"L": b"path", b"K": b"linkpath"}
+_EXTENDING: Final = frozenset({*_GNU_LONG, b"x", b"X", b"g"})
+"""Types of headers that describe the next entry, or all; `X` is Solaris' `x`."""
 
 
 def is_header(block: bytes) -> bool:
@@ -62,63 +64,47 @@ def tar_entries(stream: Stream) -> Iterator[Entry]:
     Raises `InvalidBundle` for an archive that is damaged, that ends without its mark or goes on behind it, and for entries that
     are neither files, folders nor links.
     """
-    extended = _Extended()
+    said: dict[bytes, bytes] = {}
     while (block := stream.read(BLOCK_BYTES)) != _ZEROS:
         if len(block) < BLOCK_BYTES:
             raise damaged("The tar archive ends without its end mark: a part of it is missing.")
         if not is_header(block):
             raise damaged("The header of an entry does not match its checksum.")
-        type_flag, size = block[156:157], _field(block, 124, 136)
-        if type_flag in b"LKxXg":
-            extended.read(type_flag, _text_of(stream, size))
-            continue
-        yield from _entry(block, extended, stream, size if extended.size is None else extended.size)
-        extended = _Extended()
-    if extended != _Extended():
+        if (type_flag := block[156:157]) in _EXTENDING:
+            _extend(said, type_flag, _text_of(stream, _field(block, 124, 136)))
+        else:
+            yield from _entry(block, said, stream)
+            said = {}
+    if said:
         raise damaged("The tar archive ends where an entry was announced.")
     while rest := stream.some(CHUNK_BYTES):
         if rest.strip(b"\0"):
             raise damaged("Something follows the tar archive's end mark.")
 
 
-@dataclass(kw_only=True)
-class _Extended:
-    """What headers of their own say about the entry that comes after them."""
-
-    name: bytes | None = None
-    target: bytes | None = None
-    size: int | None = None
-
-    def read(self, type_flag: bytes, text: bytes) -> None:
-        if type_flag == b"L":
-            self._describe("name", text.rstrip(b"\0"))
-        elif type_flag == b"K":
-            self._describe("target", text.rstrip(b"\0"))
-        else:
-            for key, value in _records(text):
-                self._take(key, value, of_all=type_flag == b"g")
-
-    def _take(self, key: bytes, value: bytes, *, of_all: bool) -> None:
+def _extend(said: dict[bytes, bytes], type_flag: bytes, text: bytes) -> None:
+    """Take what a header of its own says about the entry that comes after it, by the keys of pax."""
+    if type_flag in _GNU_LONG:
+        _say(said, _GNU_LONG[type_flag], text.rstrip(b"\0"))
+        return
+    for key, value in _records(text):
         if key.startswith(b"GNU.sparse."):
-            raise unsafe("It holds a sparse file, which needs not have the size that it takes.")
+            raise unsafe("It holds a sparse file, which need not have the size that it takes.")
         if key in {b"path", b"linkpath", b"size"}:
-            if of_all:
+            if type_flag == b"g":
                 raise unsafe(f"It gives one {key.decode()} to all of its entries.")
-            if key == b"size" and (not value.isdigit() or len(value) > 20):
-                raise damaged("An extended header gives a size that is no number.")
-            self._describe(
-                {b"path": "name", b"linkpath": "target", b"size": "size"}[key], int(value) if key == b"size" else value
-            )
+            _say(said, key, value)
 
-    def _describe(self, what: str, value: bytes | int) -> None:
+
+def _say(said: dict[bytes, bytes], key: bytes, value: bytes) -> None:
+    if key in said:
         # Readers differ in which of two they believe, so nothing honest has two.
-        if getattr(self, what) is not None:
-            raise unsafe(f"It gives the {what} of one entry twice.")
-        setattr(self, what, value)
+        raise unsafe(f"It gives the {key.decode()} of one entry twice.")
+    said[key] = value
 
 
-def _entry(block: bytes, extended: _Extended, stream: Stream, size: int) -> Iterator[Entry]:
-    name = _name(block) if extended.name is None else extended.name
+def _entry(block: bytes, said: dict[bytes, bytes], stream: Stream) -> Iterator[Entry]:
+    name = said.get(b"path") or _name(block)  # without a value, a record asks for what the header has
     type_flag = block[156:157]
     if type_flag not in _TYPES:
         what = _REFUSED_TYPES.get(type_flag, f"of the unknown type {shown(type_flag)}")
@@ -126,18 +112,27 @@ def _entry(block: bytes, extended: _Extended, stream: Stream, size: int) -> Iter
     entry_type = _TYPES[type_flag]
     if entry_type is EntryType.FILE and name.endswith(b"/"):
         entry_type = EntryType.FOLDER  # as writers before POSIX marked them
+    size = _size(block, said)
     if entry_type is not EntryType.FILE and size:
         raise damaged(f"Entry {shown(name)} is {entry_type.value}, but has content.")
-    content = stream.pieces(size)
     yield Entry(
         name=name,
         type=entry_type,
         mode=_field(block, 100, 108),
         size=size,
-        target=_until_zero(block[157:257]) if extended.target is None else extended.target,
-        content=content,
+        target=said.get(b"linkpath") or _until_zero(block[157:257]),
+        content=stream.pieces(size),
     )
     stream.read(-size % BLOCK_BYTES)
+
+
+def _size(block: bytes, said: dict[bytes, bytes]) -> int:
+    digits = said.get(b"size")
+    if not digits:
+        return _field(block, 124, 136)
+    if not digits.isdigit() or len(digits) > 20:
+        raise damaged("An extended header gives a size that is no number.")
+    return int(digits)
 
 
 def _name(block: bytes) -> bytes:

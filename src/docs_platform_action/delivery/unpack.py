@@ -19,7 +19,7 @@ from ..errors import InvalidBundle
 from .archives import archive_entries
 from .bounds import Limits, Meter
 from .entries import LONGEST_TARGET_BYTES, Entry, EntryType, shown, target_too_long, unsafe
-from .names import Register, path_of, text_of
+from .names import LONGEST_PART_BYTES, Register, path_of, text_of
 from .streams import CHUNK_BYTES
 
 __all__ = ["Limits", "Unpacked", "unpack"]
@@ -220,6 +220,8 @@ class _Tree:
             depth += -1 if part == ".." else part not in {"", "."}
             if depth < 0:
                 raise _leads_outside(path)
+            if len(part.encode()) > LONGEST_PART_BYTES:
+                raise _leads_nowhere(path)
         self._register.take(path, EntryType.SYMBOLIC_LINK)
         if len(self._links) >= MOST_LINKS:
             raise unsafe(f"It holds more than {MOST_LINKS:,} symbolic links.")
@@ -235,7 +237,7 @@ class _Tree:
             mode = os.stat(link.encode(), dir_fd=self._root).st_mode
         except OSError as error:
             if error.errno in _LEADS_NOWHERE:
-                raise unsafe(f"Symbolic link {shown(link.encode())} leads to nothing, or in a circle.") from error
+                raise _leads_nowhere(link) from error
             raise
         return os.fsdecode(target[len(base) : -1]) if stat.S_ISDIR(mode) else None
 
@@ -247,6 +249,10 @@ def _folders_above(path: str) -> Iterator[str]:
 
 def _leads_outside(link: str) -> InvalidBundle:
     return unsafe(f"Symbolic link {shown(link.encode())} leads outside of the folder.")
+
+
+def _leads_nowhere(link: str) -> InvalidBundle:
+    return unsafe(f"Symbolic link {shown(link.encode())} leads to nothing, or in a circle.")
 
 
 def _explain(error: OSError, path: str) -> None:

@@ -1,0 +1,576 @@
+"""Whatever an archive holds becomes a tree of plain files in one folder, or is refused for what is wrong with it."""
+
+import bz2
+import errno
+import gzip
+import io
+import lzma
+import os
+import stat
+import struct
+import tarfile
+import tempfile
+import time
+import tracemalloc
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from docs_platform_action.delivery import unpack as unpacking
+from docs_platform_action.delivery.bounds import Limits
+from docs_platform_action.delivery.streams import CHUNK_BYTES, blocks
+from docs_platform_action.delivery.unpack import Unpacked, unpack
+from docs_platform_action.errors import Cancelled, InvalidBundle
+from tests.archives import (
+    EMPTY_END,
+    FILE,
+    HOSTILE,
+    KINDS,
+    SMALL_SITE,
+    Site,
+    Zipped,
+    checksummed,
+    entry,
+    header,
+    pax,
+    pax_record,
+    tar,
+    tar_of,
+    zip_of,
+    zipped,
+)
+
+
+def tree_of(folder: Path) -> dict[str, bytes | str | None]:
+    """Tell what is in a folder: contents of files, targets of links, nothing for folders."""
+    tree: dict[str, bytes | str | None] = {}
+    for inside, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            path = Path(inside, name)
+            what = str(path.readlink()) if path.is_symlink() else None if name in folders else path.read_bytes()
+            tree[str(path.relative_to(folder))] = what
+    return dict(sorted(tree.items()))
+
+
+def told(error: InvalidBundle) -> str:
+    return f"{error.happened}. {' '.join(error.facts)}"
+
+
+class Place:
+    """A folder to unpack into, with something beside it that must stay as it is."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.folder = root / "beside" / "site"
+        self.folder.mkdir(parents=True)
+        (root / "outside").write_text("precious")
+        (root / "beside" / "outside").write_text("precious too")
+        self.checks = 0
+        self.progress: list[tuple[int, int]] = []
+        self.before = self.outside()
+
+    def outside(self) -> dict[str, bytes | str | None]:
+        return {path: what for path, what in tree_of(self.root).items() if not path.startswith("beside/site/")}
+
+    def unpack(self, archive: bytes, *, limits: Limits | None = None, check: Callable[[], None] = lambda: None) -> Unpacked:
+        path = self.root.parent / f"{self.root.name}.bundle"
+        path.write_bytes(archive)
+        return unpack(
+            path, self.folder, check=check, on_progress=lambda *sofar: self.progress.append(sofar), limits=limits or Limits()
+        )
+
+    def refusal(self, archive: bytes, *, limits: Limits | None = None) -> InvalidBundle:
+        with pytest.raises(InvalidBundle) as caught:
+            self.unpack(archive, limits=limits)
+        return caught.value
+
+    def tree(self) -> dict[str, bytes | str | None]:
+        return tree_of(self.folder)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    place = Place(tmp_path / "root")
+    yield place
+    assert place.outside() == place.before
+
+
+SMALL_TREE = {
+    "assets": None,
+    "guide": None,
+    "guide/empty.txt": b"",
+    "guide/home.html": "../index.html",
+    "guide/start.html": b"<p>Start</p>" * 50,
+    "index.html": b"<h1>Docs</h1>",
+    "latest": "guide",
+}
+
+
+class TestWhatComesOut:
+    @pytest.mark.parametrize("pack", KINDS.values(), ids=KINDS)
+    def test_is_what_went_in_whatever_the_kind(self, place: Place, pack: Callable[[Site], bytes]) -> None:
+        unpacked = place.unpack(pack(SMALL_SITE))
+
+        assert place.tree() == SMALL_TREE
+        assert unpacked == Unpacked(files=3, size=613)
+
+    @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+    @pytest.mark.parametrize("kind", ["tar", "zip"])
+    def test_has_the_same_modes_whatever_the_archive_and_the_umask_say(self, place: Place, kind: str, umask: int) -> None:
+        before = os.umask(umask)
+        try:
+            place.unpack(KINDS[kind](SMALL_SITE))
+        finally:
+            os.umask(before)
+
+        modes = {path.is_dir(): stat.S_IMODE(path.lstat().st_mode) for path in place.folder.rglob("*") if not path.is_symlink()}
+        assert modes == {True: 0o755, False: 0o644}
+
+    def test_has_the_time_of_unpacking(self, place: Place) -> None:
+        began = time.time() - 1
+
+        place.unpack(tar(SMALL_SITE))
+
+        assert all(path.stat().st_mtime >= began for path in place.folder.rglob("*"))
+
+    def test_is_told_entry_by_entry(self, place: Place) -> None:
+        place.unpack(tar_of(entry(b"a/", type_=b"5"), entry(b"a/b", b"12345")))
+
+        assert place.progress == [(1, 13), (1, 13), (2, 18)]
+
+    def test_may_hold_more_than_a_chunk(self, place: Place) -> None:
+        content = os.urandom(CHUNK_BYTES) * 3 + b"!"
+
+        for kind, pack in KINDS.items():
+            place.unpack(pack(Site(files={kind: content})))
+
+        assert set(place.tree().values()) == {content}
+
+    def test_does_not_end_when_the_disk_takes_less_than_it_is_given(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+        write = os.write
+        monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:7]))
+
+        place.unpack(tar(SMALL_SITE))
+
+        assert place.tree() == SMALL_TREE
+
+    def test_is_an_error_of_the_disk_when_the_disk_is_full(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+        def write(_descriptor: int, _data: bytes) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(os, "write", write)
+
+        with pytest.raises(OSError, match="No space left"):
+            place.unpack(tar(SMALL_SITE))
+
+    @pytest.mark.parametrize("call", ["open", "mkdir", "symlink", "realpath"])
+    def test_is_an_error_of_the_disk_whatever_the_disk_refuses(
+        self, place: Place, monkeypatch: pytest.MonkeyPatch, call: str
+    ) -> None:
+        self._refuse(monkeypatch, call, errno.EIO)
+
+        with pytest.raises(OSError, match="no") as caught:
+            place.unpack(tar(SMALL_SITE))
+
+        assert caught.value.errno == errno.EIO
+
+    @pytest.mark.parametrize("call", ["open", "mkdir", "symlink"])
+    @pytest.mark.parametrize("number", [errno.EEXIST, errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG])
+    def test_is_an_invalid_bundle_when_the_disk_refuses_a_name(
+        self, place: Place, monkeypatch: pytest.MonkeyPatch, call: str, number: int
+    ) -> None:
+        self._refuse(monkeypatch, call, number)
+
+        assert "the runner's disk refuses (no)" in told(place.refusal(tar(SMALL_SITE)))
+
+    @staticmethod
+    def _refuse(monkeypatch: pytest.MonkeyPatch, call: str, number: int) -> None:
+        """Let a call fail when it is about something in the folder."""
+        where, real = (os.path, os.path.realpath) if call == "realpath" else (os, getattr(os, call))
+
+        def refusing(*args: object, **options: object) -> object:
+            if options.keys() & {"dir_fd", "strict"}:
+                raise OSError(number, "no")
+            return real(*args, **options)
+
+        monkeypatch.setattr(where, call, refusing)
+
+
+class TestCancelling:
+    @pytest.mark.parametrize("pack", KINDS.values(), ids=KINDS)
+    def test_ends_the_work_wherever_it_is(self, tmp_path: Path, pack: Callable[[Site], bytes]) -> None:
+        archive = pack(Site(files={"small": b"x", "large": os.urandom(3 * CHUNK_BYTES)}, links={"link": "small"}))
+        checks: list[int] = []
+        Place(tmp_path / "whole").unpack(archive, check=lambda: checks.append(1))
+
+        def cancel() -> None:
+            checks.append(1)
+            if len(checks) == number:
+                raise Cancelled("was cancelled")
+
+        for number in range(1, len(checks) + 1):
+            checks = []
+            with pytest.raises(Cancelled):
+                Place(tmp_path / str(number)).unpack(archive, check=cancel)
+
+    def test_is_asked_for_within_a_stream_that_holds_nothing(self, place: Place) -> None:
+        archive = gzip.compress(FILE + EMPTY_END + bytes(20 * CHUNK_BYTES))
+        checks: list[int] = []
+
+        place.unpack(archive, check=lambda: checks.append(1))
+
+        assert len(checks) > 20
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(("archive", "words"), HOSTILE.values(), ids=HOSTILE)
+    def test_say_what_is_wrong_and_leave_what_is_outside_alone(self, place: Place, archive: bytes, words: str) -> None:
+        assert words in told(place.refusal(archive))
+
+    @pytest.mark.parametrize("archive", [archive for archive, _ in HOSTILE.values()], ids=HOSTILE)
+    def test_have_a_cause_a_way_out_and_no_more_than_a_few_lines(self, place: Place, archive: bytes) -> None:
+        refusal = place.refusal(archive)
+
+        assert refusal.because
+        assert refusal.way_out
+        assert all(len(fact) < 600 for fact in refusal.facts)
+
+    def test_show_both_ends_of_a_long_name(self, place: Place) -> None:
+        name = b"../beginning" + b"-" * 10_000 + b"end"
+
+        refusal = told(place.refusal(tar_of(pax(path=name), entry(b"a"))))
+
+        assert "'../beginning--" in refusal
+        assert "--end'" in refusal
+        assert len(refusal) < 300
+
+    def test_show_both_ends_of_a_name_that_is_long_in_characters_alone(self, place: Place) -> None:
+        assert "…" in told(place.refusal(tar_of(pax(path=b"../" + b"x" * 200), entry(b"a"))))
+
+    @pytest.mark.parametrize("pack", KINDS.values(), ids=KINDS)
+    def test_meet_every_archive_that_is_cut_anywhere(self, tmp_path: Path, pack: Callable[[Site], bytes]) -> None:
+        archive = pack(SMALL_SITE)
+        end = len(archive.rstrip(b"\0")) if archive.endswith(bytes(1024)) else len(archive)
+
+        for length in range(0, end, 37):
+            Place(tmp_path / str(length)).refusal(archive[:length])
+        Place(tmp_path / "last").refusal(archive[: end - 1])
+
+
+class TestNames:
+    def test_may_begin_with_a_dot_and_double_their_slashes(self, place: Place) -> None:
+        place.unpack(entry(b"./", type_=b"5") + entry(b"./a//b/./c.html", b"c") + EMPTY_END)
+
+        assert place.tree() == {"a": None, "a/b": None, "a/b/c.html": b"c"}
+
+    @pytest.mark.parametrize("kind", ["tar", "tar-gnu", "zip"])
+    def test_may_be_as_long_as_a_key_and_hold_any_letters(self, place: Place, kind: str) -> None:
+        files = {"ü" * 127: b"1", "a b/ .c/日本語 — ☃.html": b"2", "/".join(["x" * 204] * 5): b"3", "con/aux. ": b"4", "~": b"5"}
+
+        place.unpack(KINDS[kind](Site(files=files)))
+
+        assert {path: content for path, content in place.tree().items() if content} == files
+
+    def test_of_folders_may_come_again(self, place: Place) -> None:
+        place.unpack(tar_of(entry(b"a/b"), entry(b"a/", type_=b"5"), entry(b"a/", type_=b"5"), entry(b"c"), entry(b"a/d")))
+
+        assert place.tree().keys() == {"a", "a/b", "a/d", "c", "index.html"}
+
+    def test_of_folders_may_lack_their_slash_or_stand_for_their_type(self, place: Place) -> None:
+        place.unpack(tar_of(entry(b"a", type_=b"5"), entry(b"b/"), entry(b"c/", type_=b"\0")))
+        place.unpack(zip_of(Zipped(name=b"x"), Zipped(name=b"d", content=b"", mode=0o40755)))
+        place.unpack(zip_of(Zipped(name=b"y"), Zipped(name=b"e/", content=b"", mode=0)))
+        place.unpack(zip_of(Zipped(name=b"z"), Zipped(name=b"f", content=b"", system=0, attributes=0x10)))
+
+        assert [path for path, content in place.tree().items() if content is None] == ["a", "b", "c", "d", "e", "f"]
+
+
+class TestTar:
+    def test_of_gnu_may_hold_times_where_posix_has_a_prefix(self, place: Place) -> None:
+        block = header(b"a")
+
+        place.unpack(tar_of(checksummed(block[:257] + b"ustar  \0" + block[265:345] + b"12345670123\0" + block[357:])))
+
+        assert place.tree().keys() == {"a", "index.html"}
+
+    def test_of_posix_may_split_a_name(self, place: Place) -> None:
+        block = header(b"b" * 100)
+
+        place.unpack(tar_of(checksummed(block[:345] + b"a" * 155 + block[500:])))
+
+        assert "a" * 155 + "/" + "b" * 100 in place.tree()
+
+    def test_from_before_posix_is_told_by_its_checksum(self, place: Place) -> None:
+        block = header(b"BZh91AY&SY", size=3)
+
+        place.unpack(checksummed(block[:156] + bytes(356)) + b"old".ljust(512, b"\0") + EMPTY_END)
+
+        assert place.tree() == {"BZh91AY&SY": b"old"}
+
+    def test_may_have_summed_signed_bytes(self, place: Place) -> None:
+        block = entry("é".encode())
+        blank = block[:148] + b" " * 8 + block[156:]
+        signed = sum(struct.unpack("512b", blank))
+
+        place.unpack(tar_of(blank[:148] + f"{signed:06o}\0 ".encode() + blank[156:]))
+
+        assert place.tree().keys() == {"index.html", "é"}
+
+    def test_may_write_a_size_in_binary(self, place: Place) -> None:
+        block = header(b"a")
+
+        place.unpack(tar_of(checksummed(block[:124] + b"\x80" + bytes(10) + b"\3" + block[136:]) + b"abc".ljust(512, b"\0")))
+
+        assert place.tree()["a"] == b"abc"
+
+    def test_may_write_a_size_in_an_extended_header(self, place: Place) -> None:
+        place.unpack(tar_of(pax(size=b"3", comment=b"="), header(b"a") + b"abc".ljust(512, b"\0")))
+
+        assert place.tree()["a"] == b"abc"
+
+    def test_may_take_back_a_name_by_a_record_without_one(self, place: Place) -> None:
+        place.unpack(tar_of(pax(path=b"", size=b""), entry(b"a")))
+
+        assert "a" in place.tree()
+
+    def test_may_hold_headers_for_all_that_name_nothing(self, place: Place) -> None:
+        place.unpack(entry(b"pax_global_header", pax_record(b"comment", b"0123abc"), type_=b"g") + FILE + EMPTY_END)
+
+        assert place.tree().keys() == {"index.html"}
+
+    def test_may_link_to_long_names(self, place: Place) -> None:
+        name = "x" * 120
+
+        place.unpack(KINDS["tar-gnu"](Site(files={name: b"1"}, links={"link": name})))
+
+        assert place.tree() == {name: b"1", "link": name}
+
+    def test_may_be_padded_with_zeros_but_nothing_else(self, place: Place) -> None:
+        place.unpack(FILE + EMPTY_END + bytes(1_000_001))
+
+        assert place.tree().keys() == {"index.html"}
+
+    def test_need_not_be_an_even_number_of_blocks(self, place: Place) -> None:
+        place.unpack(FILE + bytes(513))
+
+        assert place.tree().keys() == {"index.html"}
+
+    def test_with_more_symbolic_links_than_are_kept_is_refused(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(unpacking, "MOST_LINKS", 1)
+
+        refusal = place.refusal(tar_of(*(entry(name, type_=b"2", target=b"index.html") for name in (b"a", b"b"))))
+
+        assert "more than 1 symbolic links" in told(refusal)
+
+
+class TestLinks:
+    def test_may_lead_to_links_to_folders_and_into_each_others_targets(self, place: Place) -> None:
+        links = {"latest": "v2", "stable": "./latest", "v1/assets": "../assets", "v2/assets": "../assets", "old": "v2/../v1/a"}
+
+        place.unpack(tar(Site(files={"v1/a": b"1", "v2/a": b"2", "assets/logo": b"3"}, links=links)))
+
+        assert (place.folder / "stable" / "assets" / "logo").read_bytes() == b"3"
+        assert (place.folder / "old").read_bytes() == b"1"
+
+    def test_may_come_before_what_they_lead_to(self, place: Place) -> None:
+        place.unpack(tar_of(entry(b"link", type_=b"2", target=b"later/file"), entry(b"later/file", b"here")))
+
+        assert (place.folder / "link").read_bytes() == b"here"
+
+    def test_that_are_hard_become_copies(self, place: Place) -> None:
+        link = entry(b"b/copy", type_=b"1", target=b"./a")
+
+        unpacked = place.unpack(tar_of(entry(b"a", b"content"), link))
+
+        assert unpacked == Unpacked(files=3, size=13 + 7 + 7)
+        assert place.tree()["b/copy"] == b"content"
+        assert (place.folder / "a").stat().st_nlink == 1
+
+    def test_that_are_hard_count_as_what_they_are_copies_of(self, place: Place) -> None:
+        links = [entry(b"%d" % number, type_=b"1", target=b"index.html") for number in range(9)]
+
+        assert "more than 100 bytes" in told(place.refusal(tar_of(*links), limits=Limits(unpacked_bytes=100)))
+
+
+class TestZip:
+    def test_may_carry_a_comment(self, place: Place) -> None:
+        place.unpack(zip_of(Zipped(), comment=b"0123abc PK\5\6 " + b"PK\5\6" * 5))
+
+        assert place.tree().keys() == {"index.html"}
+
+    def test_may_say_what_is_large_in_fields_of_their_own(self, place: Place) -> None:
+        place.unpack(zip_of(Zipped(zip64=True, extra=b"\2\0\1\0!"), Zipped(name=b"a"), zip64=True))
+
+        assert place.tree().keys() == {"a", "index.html"}
+
+    def test_may_be_written_without_seeking(self, place: Place) -> None:
+        class Forward(io.BytesIO):
+            def seekable(self) -> bool:
+                return False
+
+            def tell(self) -> int:
+                raise io.UnsupportedOperation
+
+        packed = Forward()
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("a", b"streamed")
+
+        place.unpack(packed.getvalue())
+
+        assert place.tree() == {"a": b"streamed"}
+
+    def test_may_come_from_a_system_without_modes(self, place: Place) -> None:
+        place.unpack(zip_of(Zipped(system=0, mode=0o120777)))
+
+        assert place.tree() == {"index.html": b"<h1>Docs</h1>"}
+
+
+class TestStreams:
+    def test_may_be_several_in_a_row(self, place: Place) -> None:
+        for number, compress in enumerate((gzip.compress, bz2.compress, lzma.compress)):
+            archive = entry(b"%d" % number) + EMPTY_END
+
+            place.unpack(compress(archive[:300]) + compress(b"") + compress(archive[300:]))
+
+        assert place.tree().keys() == {"0", "1", "2"}
+
+    def test_may_begin_at_the_last_byte_of_what_is_read_at_once(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+        archive = FILE + EMPTY_END
+        whole = b"".join(gzip.compress(archive[at : at + 100]) for at in range(0, len(archive), 100))
+        pread = os.pread
+        monkeypatch.setattr(os, "pread", lambda descriptor, length, at: pread(descriptor, min(length, 1), at))
+
+        place.unpack(whole)
+
+        assert place.tree().keys() == {"index.html"}
+
+    @pytest.mark.parametrize("padding", [1, 511, 200_000])
+    def test_may_be_padded_with_zeros(self, place: Place, padding: int) -> None:
+        place.unpack(gzip.compress(FILE + EMPTY_END) + bytes(padding))
+
+        assert place.tree().keys() == {"index.html"}
+
+    def test_end_early_where_their_file_does(self) -> None:
+        with tempfile.TemporaryFile() as file:
+            file.write(b"12345")
+            file.flush()
+
+            assert list(blocks(file.fileno(), 1, 10, check=lambda: None, size=3)) == [b"234", b"5"]
+
+
+class TestBounds:
+    @pytest.mark.parametrize("kind", ["tar.gz", "zip"])
+    def test_on_entries_count_folders_that_names_imply(self, place: Place, kind: str) -> None:
+        archive = KINDS[kind](Site(files={"a/b/c": b"1", "a/b/d": b"2"}))
+
+        assert "more than 3 files and folders" in told(place.refusal(archive, limits=Limits(entries=3)))
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_are_no_bounds_for_what_is_just_within(self, place: Place, kind: str) -> None:
+        archive = KINDS[kind](Site(files={"a/b": b"x" * 5000}))
+
+        assert place.unpack(archive, limits=Limits(entries=2, unpacked_bytes=5000)).size == 5000
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_on_bytes_hold_for_all_files_together(self, place: Place, kind: str) -> None:
+        archive = KINDS[kind](Site(files={"a": b"x" * 2500, "b": b"x" * 2500}))
+
+        assert "more than 4.0 KiB" in told(place.refusal(archive, limits=Limits(unpacked_bytes=4096)))
+
+    def test_are_told_in_the_unit_that_fits(self, place: Place) -> None:
+        refusal = place.refusal(tar_of(pax(size=b"21474836480"), header(b"a")))
+
+        assert "more than 20.0 GiB" in told(refusal)
+        assert "`bundle-path`" in refusal.way_out
+
+    @pytest.mark.parametrize("kind", ["tar.gz", "tar.xz", "tar.bz2", "zip", "zip-bzip2"])
+    def test_on_the_ratio_hold_from_some_size_on(self, place: Place, tmp_path: Path, kind: str) -> None:
+        archive = KINDS[kind](Site(files={"zeros": bytes(1_000_000)}))
+
+        refusal = place.refusal(archive, limits=Limits(ratio=5, ratio_from_bytes=500_000))
+
+        assert "more than 5 times its size; that is looked at beyond 488.3 KiB" in told(refusal)
+        Place(tmp_path / "small").unpack(archive, limits=Limits(ratio=5, ratio_from_bytes=1_100_000))
+
+    def test_on_the_ratio_hold_for_copies_too(self, place: Place) -> None:
+        links = [entry(b"%d" % number, type_=b"1", target=b"a") for number in range(20)]
+
+        refusal = place.refusal(tar_of(entry(b"a", bytes(50_000)), *links), limits=Limits(ratio=10, ratio_from_bytes=1))
+
+        assert "more than 10 times its size" in told(refusal)
+
+    def test_hold_for_what_is_no_file(self, place: Place) -> None:
+        header_of_nothing = entry(b"pax", pax_record(b"comment", b"x" * 1_000_000), type_=b"x")
+        archive = gzip.compress(header_of_nothing * 30 + tar_of())
+
+        assert "more than 10 bytes" in told(place.refusal(archive, limits=Limits(unpacked_bytes=10, entries=5)))
+
+    def test_hold_for_zeros_at_the_end(self, place: Place) -> None:
+        archive = gzip.compress(tar_of() + bytes(3_000_000))
+
+        assert "more than 2 times its size" in told(place.refusal(archive, limits=Limits(ratio=2, ratio_from_bytes=1_000_000)))
+
+
+def gzip_of_zeros(before: bytes, count_of_mebibytes: int) -> bytes:
+    """Compress something, and so many MiB of zeros, without the time that it takes. The checksum is missing."""
+    packer = zlib.compressobj(wbits=31)
+    start = packer.compress(before) + packer.flush(zlib.Z_FULL_FLUSH)
+    one = packer.compress(bytes(1 << 20)) + packer.flush(zlib.Z_FULL_FLUSH)
+    return start + one * count_of_mebibytes
+
+
+class TestMemory:
+    @pytest.mark.parametrize(
+        "archive",
+        [
+            gzip_of_zeros(header(b"pax", type_=b"x", size=1 << 30), 1024),
+            gzip_of_zeros(header(b"././@LongLink", type_=b"L", size=1 << 30), 1024),
+            gzip_of_zeros(header(b"file", size=1 << 30), 1024),
+            zip_of(Zipped(content=bytes(1 << 24), method=12, size=10)),
+            zip_of(Zipped(content=bytes(1 << 24), mode=0o120777, size=10)),
+            zip_of(Zipped(), count=(1 << 63) + 1, zip64=True),
+            bz2.compress(header(b"pax", type_=b"x", size=1 << 24) + bytes(1 << 24)),
+        ],
+        ids=["pax", "long name", "file", "zip's bzip2", "zip's link", "zip's directory", "bzip2"],
+    )
+    def test_is_bounded_whatever_an_archive_announces_or_holds(self, place: Place, archive: bytes) -> None:
+        limits = Limits(unpacked_bytes=1 << 31, ratio_from_bytes=1 << 24)
+        tracemalloc.start()
+        try:
+            place.refusal(archive, limits=limits)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+
+        assert peak < 6 * 1024**2
+
+    def test_may_fail_in_a_decompressor(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+        class Exhausted:
+            eof, needs_input, unused_data = False, True, b""
+
+            def decompress(self, _data: bytes, _max_length: int) -> bytes:
+                raise MemoryError
+
+        monkeypatch.setattr(zlib, "decompressobj", lambda _wbits: None)
+        monkeypatch.setattr("docs_platform_action.delivery.streams._Inflater", lambda _wbits: Exhausted())
+
+        assert "cannot be decompressed" in told(place.refusal(gzip.compress(tar(SMALL_SITE))))
+
+
+class TestOtherPackers:
+    """What other readers take for the same must be the same here."""
+
+    @pytest.mark.parametrize("form", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
+    def test_of_every_form_of_tar_are_read(self, place: Place, form: int) -> None:
+        place.unpack(tar(SMALL_SITE, form=form))
+
+        assert place.tree() == SMALL_TREE
+
+    @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2])
+    def test_of_every_method_of_zip_are_read(self, place: Place, method: int) -> None:
+        place.unpack(zipped(SMALL_SITE, method=method))
+
+        assert place.tree() == SMALL_TREE
