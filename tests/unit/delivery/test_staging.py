@@ -1,0 +1,364 @@
+"""A result gets its name whole, or is gone; and it belongs to whom the workspace belongs to."""
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+
+from docs_platform_action.delivery.staging import LONGEST_NAME_BYTES, Owner, Staged, owner_of, staged_file, staged_folder
+
+Stage = Callable[[Path, Owner | None], AbstractContextManager[Staged]]
+OWNER = (1001, 127)
+
+
+def tree(folder: Path) -> list[str]:
+    """Everything below a folder."""
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.lstat().st_mode)
+
+
+def fill(staged: Staged, text: str = "new") -> None:
+    """Write what is to be delivered, as a file or as one in the folder."""
+    (staged.path / "index.html" if staged.path.is_dir() else staged.path).write_text(text)
+
+
+@pytest.fixture(params=[staged_file, staged_folder], ids=["file", "folder"])
+def stage(request: pytest.FixtureRequest) -> Stage:
+    made: Stage = request.param
+    return made
+
+
+class TestParts:
+    def test_nothing_has_the_final_name_before_it_is_published(self, stage: Stage, tmp_path: Path) -> None:
+        goal = tmp_path / "result"
+
+        with stage(goal, None) as staged:
+            fill(staged)
+            assert not goal.exists()
+            assert staged.path.parent == tmp_path
+            staged.publish()
+            assert goal.exists()
+            assert not staged.path.exists()
+
+        assert tree(tmp_path) in (["result"], ["result", "result/index.html"])
+
+    def test_a_part_is_hidden_and_tells_what_it_is_of(self, stage: Stage, tmp_path: Path) -> None:
+        with stage(tmp_path / "result", None) as staged:
+            assert staged.path.name.startswith(".result.")
+            assert staged.path.suffix == ".part"
+
+    def test_nobody_else_looks_into_a_part(self, stage: Stage, tmp_path: Path) -> None:
+        with stage(tmp_path / "result", None) as staged:
+            assert mode(staged.path) & 0o077 == 0
+
+    def test_what_is_not_published_is_gone(self, stage: Stage, tmp_path: Path) -> None:
+        with stage(tmp_path / "result", None) as staged:
+            fill(staged)
+
+        assert tree(tmp_path) == []
+
+    def test_so_is_what_failed(self, stage: Stage, tmp_path: Path) -> None:
+        def fail() -> None:
+            with stage(tmp_path / "result", None) as staged:
+                fill(staged)
+                raise LookupError
+
+        with pytest.raises(LookupError):
+            fail()
+
+        assert tree(tmp_path) == []
+
+    def test_what_fails_after_it_was_published_stays(self, stage: Stage, tmp_path: Path) -> None:
+        def fail() -> None:
+            with stage(tmp_path / "result", None) as staged:
+                staged.publish()
+                raise LookupError
+
+        with pytest.raises(LookupError):
+            fail()
+
+        assert tree(tmp_path) == ["result"]
+
+    def test_two_of_the_same_goal_do_not_meet(self, stage: Stage, tmp_path: Path) -> None:
+        with stage(tmp_path / "result", None) as one, stage(tmp_path / "result", None) as other:
+            assert one.path != other.path
+
+    @pytest.mark.parametrize(
+        "name",
+        ["x" * LONGEST_NAME_BYTES, "x" + "ü" * 127, "ü" * 127 + "x", "日" * 85, "🙂" * 63, "xy" + "🙂" * 63],
+        ids=lambda name: f"{name[:2]}-{len(name)}",
+    )
+    def test_a_name_that_is_as_long_as_can_be_is_cut_between_two_characters(
+        self, stage: Stage, tmp_path: Path, name: str
+    ) -> None:
+        with stage(tmp_path / name, None) as staged:
+            part = staged.path.name
+            staged.publish()
+
+        assert len(part.encode()) <= LONGEST_NAME_BYTES
+        assert name.startswith(part[1:].rpartition(".part")[0].rpartition(".")[0])
+        assert tree(tmp_path) == [name]
+
+
+class TestFoldersOnTheWay:
+    def test_they_are_made(self, stage: Stage, tmp_path: Path) -> None:
+        with stage(tmp_path / "a" / "b" / "result", None) as staged:
+            staged.publish()
+
+        assert tree(tmp_path) == ["a", "a/b", "a/b/result"]
+
+    def test_those_that_stay_empty_are_removed_again(self, stage: Stage, tmp_path: Path) -> None:
+        (tmp_path / "a").mkdir()
+
+        with stage(tmp_path / "a" / "b" / "c" / "result", None):
+            assert tree(tmp_path)[:3] == ["a", "a/b", "a/b/c"]
+
+        assert tree(tmp_path) == ["a"]
+
+    def test_those_that_hold_something_by_then_are_not(self, stage: Stage, tmp_path: Path) -> None:
+        with stage(tmp_path / "a" / "b" / "result", None):
+            (tmp_path / "a" / "other").touch()
+
+        assert tree(tmp_path) == ["a", "a/other"]
+
+
+@pytest.fixture
+def _strict_umask() -> Generator[None]:
+    before = os.umask(0o077)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("_strict_umask")
+class TestModes:
+    def test_a_file_can_be_read_by_all_whatever_the_umask_says(self, tmp_path: Path) -> None:
+        with staged_file(tmp_path / "a" / "b" / "result", None) as staged:
+            staged.publish()
+
+        assert [mode(tmp_path / made) for made in tree(tmp_path)] == [0o755, 0o755, 0o644]
+
+    def test_so_can_a_folder(self, tmp_path: Path) -> None:
+        with staged_folder(tmp_path / "a" / "b" / "result", None) as staged:
+            staged.publish()
+
+        assert [mode(tmp_path / made) for made in tree(tmp_path)] == [0o755, 0o755, 0o755]
+
+
+class TestPublishing:
+    def test_a_file_is_replaced(self, tmp_path: Path) -> None:
+        goal = tmp_path / "result"
+        goal.write_text("old")
+
+        with staged_file(goal, None) as staged:
+            fill(staged)
+            assert goal.read_text() == "old"
+            staged.publish()
+
+        assert goal.read_text() == "new"
+
+    def test_one_that_failed_leaves_the_old_file_as_it_was(self, tmp_path: Path) -> None:
+        goal = tmp_path / "result"
+        goal.write_text("old")
+
+        with staged_file(goal, None) as staged:
+            fill(staged)
+
+        assert (tree(tmp_path), goal.read_text()) == (["result"], "old")
+
+    def test_a_folder_takes_the_place_of_an_empty_one(self, tmp_path: Path) -> None:
+        goal = tmp_path / "result"
+        goal.mkdir(0o700)
+
+        with staged_folder(goal, None) as staged:
+            fill(staged)
+            staged.publish()
+
+        assert tree(tmp_path) == ["result", "result/index.html"]
+        assert mode(goal) == 0o755
+
+    def test_an_empty_folder_stays_when_nothing_takes_its_place(self, tmp_path: Path) -> None:
+        (tmp_path / "result").mkdir()
+
+        with staged_folder(tmp_path / "result", None) as staged:
+            fill(staged)
+
+        assert tree(tmp_path) == ["result"]
+
+    def test_a_folder_that_was_filled_meanwhile_stays_as_it_was(self, tmp_path: Path) -> None:
+        goal = tmp_path / "result"
+
+        def publish() -> None:
+            with staged_folder(goal, None) as staged:
+                fill(staged)
+                goal.mkdir()
+                (goal / "other").write_text("mine")
+                staged.publish()
+
+        with pytest.raises(OSError, match="not empty"):
+            publish()
+
+        assert tree(tmp_path) == ["result", "result/other"]
+        assert (goal / "other").read_text() == "mine"
+
+    @pytest.mark.parametrize(("made", "error"), [(Path.mkdir, IsADirectoryError), (Path.touch, NotADirectoryError)])
+    def test_what_is_of_the_other_kind_by_then_stays(
+        self, tmp_path: Path, made: Callable[[Path], None], error: type[OSError]
+    ) -> None:
+        goal, stage = tmp_path / "result", staged_file if made is Path.mkdir else staged_folder
+
+        def publish() -> None:
+            with stage(goal, None) as staged:
+                made(goal)
+                staged.publish()
+
+        with pytest.raises(error):
+            publish()
+
+        assert tree(tmp_path) == ["result"]
+
+
+class FileSystem:
+    """Takes note of who is given what, or refuses it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.given: list[str] = []
+        self.error: int | None = None
+        monkeypatch.setattr(os, "chown", self._chown)
+
+    def _chown(self, path: str | Path, uid: int, gid: int, *, follow_symlinks: bool = True) -> None:
+        assert (uid, gid) == OWNER
+        assert not follow_symlinks
+        assert os.path.lexists(path)
+        if self.error is not None:
+            raise OSError(self.error, os.strerror(self.error))
+        self.given.append(str(path))
+
+
+@pytest.fixture
+def file_system(monkeypatch: pytest.MonkeyPatch) -> FileSystem:
+    return FileSystem(monkeypatch)
+
+
+class TestOwner:
+    def test_a_file_and_the_folders_made_for_it_are_given_away(self, file_system: FileSystem, tmp_path: Path) -> None:
+        (tmp_path / "a").mkdir()
+
+        with staged_file(tmp_path / "a" / "b" / "c" / "result", Owner(*OWNER)) as staged:
+            assert file_system.given == [f"{tmp_path}/a/b", f"{tmp_path}/a/b/c"]
+            staged.publish()
+
+        assert file_system.given[2:] == [str(staged.path)]
+
+    def test_a_folder_is_given_away_with_all_that_is_in_it_and_links_are_not_followed(
+        self, file_system: FileSystem, tmp_path: Path
+    ) -> None:
+        (tmp_path / "elsewhere").mkdir()
+        (tmp_path / "elsewhere" / "secret").touch()
+
+        with staged_folder(tmp_path / "result", Owner(*OWNER)) as staged:
+            (staged.path / "guide").mkdir()
+            (staged.path / "guide" / "start.html").touch()
+            (staged.path / "latest").symlink_to("guide")
+            (staged.path / "gone").symlink_to("nothing")
+            (staged.path / "out").symlink_to(tmp_path / "elsewhere")
+            part = str(staged.path)
+            staged.publish()
+
+        given = {path.removeprefix(part) for path in file_system.given}
+        assert given == {"/guide", "/guide/start.html", "/latest", "/gone", "/out", ""}
+        assert file_system.given[-1] == part
+
+    def test_it_is_given_away_before_it_gets_its_name(self, file_system: FileSystem, tmp_path: Path) -> None:
+        with staged_file(tmp_path / "result", Owner(*OWNER)) as staged:
+            staged.publish()
+
+        assert file_system.given != []
+        assert str(tmp_path / "result") not in file_system.given
+
+    @pytest.mark.parametrize("refusal", [errno.EPERM, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP])
+    def test_a_file_system_that_gives_nothing_away_is_remembered(
+        self, file_system: FileSystem, stage: Stage, tmp_path: Path, refusal: int
+    ) -> None:
+        owner = Owner(*OWNER)
+        file_system.error = refusal
+
+        with stage(tmp_path / "a" / "result", owner) as staged:
+            fill(staged)
+            staged.publish()
+
+        assert (tmp_path / "a" / "result").exists()
+        assert owner.refused == os.strerror(refusal)
+
+    def test_one_that_does_is_not(self, file_system: FileSystem, stage: Stage, tmp_path: Path) -> None:
+        owner = Owner(*OWNER)
+
+        with stage(tmp_path / "result", owner) as staged:
+            staged.publish()
+
+        assert (owner.refused, len(file_system.given)) == (None, 1)
+
+    def test_one_that_is_broken_is_a_failure(self, file_system: FileSystem, stage: Stage, tmp_path: Path) -> None:
+        owner = Owner(*OWNER)
+
+        def publish() -> None:
+            with stage(tmp_path / "result", owner) as staged:
+                file_system.error = errno.EIO
+                staged.publish()
+
+        with pytest.raises(OSError, match="Input/output error"):
+            publish()
+
+        assert owner.refused is None
+        assert tree(tmp_path) == []
+
+
+class Root(type(Path())):  # type: ignore[misc]
+    """A folder that belongs to another user than to the one that it does."""
+
+    uid = 0
+
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
+        found = [*super().stat(follow_symlinks=follow_symlinks)]
+        return os.stat_result((*found[:4], self.uid, 127, *found[6:]))
+
+
+class TestOwnerOf:
+    def owner(self, folder: Path, monkeypatch: pytest.MonkeyPatch, *, runs_as: int, belongs_to: int) -> Owner | None:
+        monkeypatch.setattr(os, "geteuid", lambda: runs_as)
+        root = Root(folder)
+        root.uid = belongs_to
+        return owner_of(root)
+
+    def test_root_gives_to_whom_the_folder_belongs_to(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file_system: FileSystem
+    ) -> None:
+        owner = self.owner(tmp_path, monkeypatch, runs_as=0, belongs_to=1001)
+
+        assert owner is not None
+        owner.take(tmp_path)
+        assert file_system.given == [str(tmp_path)]
+
+    @pytest.mark.parametrize(("runs_as", "belongs_to"), [(0, 0), (1001, 1001), (1001, 0), (1001, 1002)])
+    def test_nobody_else_can_or_needs_to(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs_as: int, belongs_to: int
+    ) -> None:
+        assert self.owner(tmp_path, monkeypatch, runs_as=runs_as, belongs_to=belongs_to) is None
+
+
+def test_a_part_that_cannot_be_made_leaves_no_folder_behind(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goal = tmp_path / "a" / "result"
+    monkeypatch.setattr("docs_platform_action.delivery.staging._beside", lambda _: tmp_path / "a")  # there already
+
+    with pytest.raises(FileExistsError), stage(goal, None):
+        pytest.fail("there is no part to work on")
+
+    assert tree(tmp_path) == []
