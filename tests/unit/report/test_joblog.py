@@ -171,6 +171,37 @@ class TestHeartbeat:
 
         assert job.told == [f"{state} 1:00"]
 
+    def test_what_the_job_is_busy_with_takes_the_place_of_its_state(self) -> None:
+        job = Job()
+        job.read("completed", None, 412)
+        job.log.busy_with("downloading")
+        job.clock.pass_(60)
+
+        job.log.heartbeat(55)
+
+        assert job.log.lines[1:] == ["  downloading"]
+
+    def test_and_trouble_stands_beside_it(self) -> None:
+        job = Job()
+        job.log.busy_with("downloading")
+        job.log.trouble("The API answered 502 (bad gateway)", budget_seconds=300, pause_seconds=4)
+        job.clock.pass_(60)
+
+        job.log.heartbeat(55)
+
+        assert job.log.lines[-1] == "  downloading    (no good answer from the API)"
+
+    def test_once_it_is_busy_with_nothing_its_state_is_back(self) -> None:
+        job = Job()
+        job.read("completed", None, 412)
+        job.log.busy_with("downloading")
+        job.log.busy_with("")
+        job.clock.pass_(60)
+
+        job.log.heartbeat(55)
+
+        assert job.told[-1] == "completed 412 pages 1:00"
+
 
 class TestTrouble:
     def test_it_is_told_with_what_happens_next(self) -> None:
@@ -213,6 +244,17 @@ class TestBundle:
         job.log.bundle_ready(bundle)
 
         assert job.told == [told]
+
+    def test_what_masking_it_means_is_told(self) -> None:
+        job = Job()
+
+        job.log.link_masked()
+
+        (told,) = job.told
+        assert told == (
+            "The link is masked, as `mask-bundle-url` asks: later steps of this job can read `bundleUrl`, but GitHub drops it "
+            "from job outputs. For another job pass `jobId` on, and make a fresh link there with `job-id`."
+        )
 
 
 class TestExchanges:
