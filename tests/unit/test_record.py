@@ -1,8 +1,11 @@
 """What is known of a job becomes a sentence and a row of `results`."""
 
+from collections.abc import Mapping
+
 import pytest
 
-from docs_platform_action.errors import InvalidInput, JobFailed
+from docs_platform_action.delivery.download import Downloaded
+from docs_platform_action.errors import DownloadFailed, InvalidBundle, InvalidInput, JobFailed
 from docs_platform_action.model import AgentJob, Bundle, ExportJob
 from docs_platform_action.record import RESULT_KEYS, JobRecord, as_result
 
@@ -60,6 +63,14 @@ class TestReadings:
         record.note_agent_job(AgentJob(status=status, pr_link="x"))
 
         assert record.pr_link == link
+
+    @pytest.mark.parametrize("in_doubt", [True, False])
+    def test_a_start_is_in_doubt_until_it_is_known_to_have_been_one(self, in_doubt: bool) -> None:
+        record = JobRecord(mode="export")
+
+        record.doubt_start(in_doubt)
+
+        assert record.start_in_doubt is in_doubt
 
     def test_time_is_counted_until_the_end_once_there_is_one(self) -> None:
         record = exported()
@@ -119,3 +130,38 @@ class TestResult:
 
         assert (row["failureReason"], row["message"]) == ("job-failed", "Export of docs.example.com: it broke")
         assert (row["bundleUrl"], row["expiresAt"]) == (None, None)
+
+    DELIVERED: Mapping[str, object] = {
+        "downloaded": Downloaded(size=40_000_000, sha256="9b1c" * 16),
+        "bundle_path": "out/bundle.tar.gz",
+        "site_path": "out/site",
+        "site_files": 1904,
+        "values_file": "values.yaml",
+    }
+
+    def test_what_was_delivered_is_told_with_where_it_is(self) -> None:
+        row = as_result(exported(**self.DELIVERED), 100.0)
+
+        assert {key: row[key] for key in row if key.startswith(("bundleP", "bundleS", "site", "values"))} == {
+            "bundlePath": "out/bundle.tar.gz",
+            "bundleSize": 40_000_000,
+            "bundleSha256": "9b1c" * 16,
+            "sitePath": "out/site",
+            "valuesFile": "values.yaml",
+        }
+
+    def test_an_archive_of_no_bytes_has_a_size(self) -> None:
+        assert as_result(exported(downloaded=Downloaded(size=0, sha256="e3b0")), 100.0)["bundleSize"] == 0
+
+    def test_a_failure_keeps_what_was_delivered_before_it(self) -> None:
+        archive = {name: self.DELIVERED[name] for name in ("downloaded", "bundle_path")}
+
+        row = as_result(exported(**archive, failure=InvalidBundle("it is damaged")), 100.0)
+
+        assert (row["bundlePath"], row["bundleSize"], row["sitePath"]) == ("out/bundle.tar.gz", 40_000_000, None)
+        assert (row["failureReason"], row["bundleUrl"]) == ("invalid-bundle", None)
+
+    def test_a_download_that_failed_left_nothing(self) -> None:
+        row = as_result(exported(failure=DownloadFailed("it broke off")), 100.0)
+
+        assert [row[key] for key in ("bundlePath", "bundleSize", "bundleSha256", "sitePath", "valuesFile")] == [None] * 5

@@ -118,6 +118,33 @@ class TestMask:
         assert ADMIN_KEY not in log.text
 
 
+class TestMaskForTheJob:
+    LINK = "https://storage.example.com/b?X-Credential=a%2Fb&X-Signature=s3cr3t"
+
+    def test_the_runner_is_told_with_percent_signs_escaped(self) -> None:
+        log = Log()
+
+        log.console.mask_for_the_job(self.LINK)
+
+        assert log.text == "::add-mask::https://storage.example.com/b?X-Credential=a%252Fb&X-Signature=s3cr3t\n"
+        assert decoded(log.text) == self.LINK
+
+    def test_outside_of_a_workflow_it_would_only_be_shown(self) -> None:
+        log = Log(in_workflow=False)
+
+        log.console.mask_for_the_job(self.LINK)
+
+        assert log.text == ""
+
+    def test_outputs_that_are_printed_keep_it(self) -> None:
+        log = Log(in_workflow=False)
+        log.console.mask_for_the_job(self.LINK)
+
+        log.console.output("bundleUrl", self.LINK)
+
+        assert log.text == f"bundleUrl={self.LINK}\n"
+
+
 class TestLines:
     def test_a_line_is_written_and_flushed(self) -> None:
         log = Log()

@@ -1,6 +1,7 @@
 """The job summary tells verdict, facts and failure, and shows foreign text literally."""
 
 import io
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 
@@ -9,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from docs_platform_action.errors import Cancelled, Unauthorized
+from docs_platform_action.delivery.download import Downloaded
+from docs_platform_action.errors import Cancelled, InvalidBundle, Unauthorized
 from docs_platform_action.model import AgentJob, Bundle
 from docs_platform_action.record import JobRecord
 from docs_platform_action.report.console import Console
@@ -92,6 +94,41 @@ class TestExport:
         told = page(JobRecord(mode="export", domain="docs.example.com"))
 
         assert [line.split(" | ")[0] for line in told.splitlines()[4:]] == ["| Domain", "| Duration"]
+
+
+class TestDelivered:
+    ARCHIVE: Mapping[str, object] = {"downloaded": Downloaded(size=40_000_000, sha256="9b1c" * 16), "bundle_path": "out/b.tar.gz"}
+    SITE: Mapping[str, object] = {"site_path": "out/site", "site_files": 1904}
+
+    def rows(self, **changes: object) -> list[str]:
+        """Give the rows that come after the link's."""
+        return page(exported(**changes)).partition("| Bundle link |")[2].splitlines()[1:]
+
+    def test_all_of_it_is_told_after_the_link(self) -> None:
+        assert self.rows(**self.ARCHIVE, **self.SITE, values_file="values.yaml") == [
+            f"| Bundle | 38.1 MiB, SHA-256 `{'9b1c' * 16}` |",
+            "| Saved as | out/b.tar.gz |",
+            "| Site | 1,904 files in out/site |",
+            "| Helm values | values.yaml |",
+        ]
+
+    def test_an_archive_that_nobody_keeps_is_saved_nowhere(self) -> None:
+        told = self.rows(downloaded=self.ARCHIVE["downloaded"], **self.SITE)
+
+        assert [row.split(" | ")[0] for row in told] == ["| Bundle", "| Site"]
+
+    def test_what_was_not_asked_for_has_no_row(self) -> None:
+        assert self.rows(values_file="values.yaml") == ["| Helm values | values.yaml |"]
+        assert self.rows() == []
+
+    def test_a_failure_keeps_the_rows_of_what_is_there(self) -> None:
+        told = page(exported(**self.ARCHIVE, failure=InvalidBundle("the bundle is damaged")))
+
+        assert "| Saved as | out/b.tar.gz |\n" in told
+        assert "Bundle link" not in told
+
+    def test_a_name_is_shown_literally(self) -> None:
+        assert self.rows(values_file="a|b_c.yaml") == ["| Helm values | a\\|b\\_c.yaml |"]
 
 
 class TestAgent:
