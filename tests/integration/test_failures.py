@@ -26,6 +26,7 @@ class Case:
     inputs: Mapping[str, str] = field(default_factory=dict)
     faults: Mapping[Operation, Fault] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
+    bundle: bytes | None = None
     job: bool = True
     request_id: bool = True
 
@@ -122,6 +123,20 @@ CASES = {
         job=False,
         request_id=False,
     ),
+    "the storage is down": Case(
+        reason="download-failed",
+        says=("could not be fetched whole", "503 (SlowDown)", "`outage-tolerance`", "job-id: "),
+        inputs={**ATTACH, "site_path": "site"},
+        faults={"download": Fault(status=503, body="<Error><Code>SlowDown</Code></Error>")},
+        request_id=False,
+    ),
+    "the bundle is a web page": Case(
+        reason="invalid-bundle",
+        says=("web page", "job-id: "),
+        inputs={**ATTACH, "site_path": "site"},
+        bundle=b"<!doctype html><title>Sign in</title>",
+        request_id=False,
+    ),
     "a start without an answer": Case(
         reason="start-unconfirmed",
         says=("dashboard", "`job-id`"),
@@ -138,6 +153,8 @@ def test_a_failure_tells_its_reason_cause_and_remedy(action: Action, make_platfo
     platform = make_platform(**case.options)
     for operation, fault in case.faults.items():
         platform.script_forever(operation, fault)
+    if case.bundle is not None:
+        platform.put_bundle("export-finished", case.bundle)
 
     ended = action.export(platform, **case.inputs)
 
@@ -271,7 +288,7 @@ def test_pauses_that_contradict_each_other_are_told_with_both(action: Action, pl
 def test_every_row_of_the_failure_table_is_reached() -> None:
     interface_rows = {
         *("invalid-input", "unauthorized", "forbidden", "not-found", "rejected", "job-failed", "no-pull-request", "timeout"),
-        *("unavailable", "bad-response", "start-unconfirmed"),
+        *("unavailable", "bad-response", "start-unconfirmed", "download-failed", "invalid-bundle"),
     }
 
     assert {case.reason for case in CASES.values()} == interface_rows

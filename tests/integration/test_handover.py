@@ -1,0 +1,342 @@
+"""From the finished job to files in the workspace, through the real entry point: whole, or as if nothing had been."""
+
+import hashlib
+import io
+import os
+import signal
+import stat
+import tarfile
+import time
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+import yaml
+
+from admin_api_simulator import Fault, Simulator
+from docs_platform_action.clock import SystemClock
+from docs_platform_action.connection import Exchanges, GuardedAdapter, trusting
+from docs_platform_action.delivery.storage import Storage
+from docs_platform_action.errors import InvalidBundle
+from docs_platform_action.handover import Handover
+from docs_platform_action.paths import Place
+from docs_platform_action.record import JobRecord
+from docs_platform_action.report.console import Console
+from docs_platform_action.report.deliverylog import DeliveryLog
+from docs_platform_action.report.joblog import JobLog
+from docs_platform_action.settings import DeliverySettings
+from tests.action import Action, Ended
+from tests.archives import HOSTILE
+from tests.integration.parts import api_of
+
+EVERYTHING = {
+    "bundle_path": "dist/bundle.tar.gz",
+    "site_path": "public/site",
+    "values_file": "deploy/export.yaml",
+    "export_version": "20240601",
+}
+
+
+def hand_over(action: Action, platform: Simulator, **inputs: str) -> Ended:
+    return action.run(platform, **{"job_id": "export-finished", "domain": "docs.example.com", **inputs})
+
+
+def tree(folder: Path) -> dict[str, bytes | None]:
+    """Read a folder: the content of each file, `None` for a folder."""
+    return {str(found.relative_to(folder)): None if found.is_dir() else found.read_bytes() for found in sorted(folder.rglob("*"))}
+
+
+def members(content: bytes) -> dict[str, bytes]:
+    """Read the files of an archive as Python's library does."""
+    if zipfile.is_zipfile(io.BytesIO(content)):
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            return {name: archive.read(name) for name in archive.namelist()}
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        files = {member.name: archive.extractfile(member) for member in archive if member.isfile()}
+        return {name: file.read() for name, file in files.items() if file is not None}
+
+
+class TestAll:
+    def test_bundle_site_and_values_are_there_and_agree(self, action: Action, platform: Simulator) -> None:
+        ended = hand_over(action, platform, **EVERYTHING)
+
+        content = (action.workspace / "dist" / "bundle.tar.gz").read_bytes()
+        site = action.workspace / "public" / "site"
+        files = {name: found for name, found in tree(site).items() if found is not None}
+        assert ended.exit_code == 0, ended.stdout
+        assert files == members(content)
+        assert {name: ended.outputs[name] for name in ("bundlePath", "sitePath", "valuesFile")} == {
+            "bundlePath": "dist/bundle.tar.gz",
+            "sitePath": "public/site",
+            "valuesFile": "deploy/export.yaml",
+        }
+        assert ended.outputs["bundleSha256"] == hashlib.sha256(content).hexdigest()
+        values = yaml.safe_load((action.workspace / "deploy" / "export.yaml").read_text())
+        assert values == {"staticExport": {"enabled": True, "bundleUrl": ended.outputs["bundleUrl"], "version": "20240601"}}
+        assert "," in values["staticExport"]["bundleUrl"]
+
+    def test_log_and_summary_tell_what_is_where(self, action: Action, platform: Simulator) -> None:
+        ended = hand_over(action, platform, **EVERYTHING)
+
+        told = [line.strip() for line in ended.log.splitlines()][-3:]
+        assert told[0].startswith("Downloaded ")
+        assert told[1:] == ["Unpacked 15 files to public/site/", "Wrote the Helm values file deploy/export.yaml"]
+        assert f"SHA-256 `{ended.outputs['bundleSha256']}`" in ended.summary
+        rows = {"Saved as": "dist/bundle.tar.gz", "Site": "15 files in public/site", "Helm values": "deploy/export.yaml"}
+        for name, cell in rows.items():
+            assert f"| {name} | {cell} |" in ended.summary
+
+    @pytest.mark.parametrize(
+        ("inputs", "outputs"),
+        [
+            ({"bundle_path": "b"}, {"bundlePath", "bundleSize", "bundleSha256"}),
+            ({"site_path": "s"}, {"sitePath", "bundleSize", "bundleSha256"}),
+            ({"values_file": "v"}, {"valuesFile"}),
+            ({}, set()),
+        ],
+    )
+    def test_each_works_alone(self, action: Action, platform: Simulator, inputs: dict[str, str], outputs: set[str]) -> None:
+        ended = hand_over(action, platform, **inputs)
+
+        known = {"bundlePath", "bundleSize", "bundleSha256", "sitePath", "valuesFile"}
+        assert ended.exit_code == 0, ended.stdout
+        assert known & {*ended.outputs} == outputs
+        assert {name for name in known if ended.result[name] is not None} == outputs
+        assert {found.name for found in action.workspace.iterdir()} == {*inputs.values()}
+
+    def test_without_waiting_there_is_nothing_to_hand_over(self, action: Action, platform: Simulator) -> None:
+        ended = action.export(platform, wait="false", **EVERYTHING)
+
+        assert (ended.exit_code, tree(action.workspace)) == (0, {})
+        assert len(ended.warnings) == 3
+        assert all("`wait: false`" in warning for warning in ended.warnings)
+
+    def test_the_runners_temporary_folder_is_a_place_too(self, action: Action, platform: Simulator, tmp_path: Path) -> None:
+        temporary = tmp_path / "temporary"
+        temporary.mkdir()
+
+        ended = action.run(platform, job_id="export-finished", site_path=f"{temporary}/site", env={"RUNNER_TEMP": str(temporary)})
+
+        assert (ended.exit_code, ended.outputs["sitePath"]) == (0, f"{temporary}/site")
+        assert [found.name for found in temporary.iterdir()] == ["site"]
+
+    def test_modes_are_ordinary_whatever_the_archive_and_the_umask_say(self, action: Action, platform: Simulator) -> None:
+        hand_over(action, platform, **EVERYTHING)
+
+        modes = {(found.is_dir(), stat.S_IMODE(found.stat().st_mode)) for found in action.workspace.rglob("*")}
+        assert modes == {(True, 0o755), (False, 0o644)}
+
+
+@pytest.mark.parametrize("archive", ["tar.gz", "tar", "tar.bz2", "tar.xz", "zip"])
+def test_every_kind_is_told_by_its_content(action: Action, make_platform: Callable[..., Simulator], archive: str) -> None:
+    platform = make_platform(archive=archive)
+
+    ended = hand_over(action, platform, bundle_path="misleading.7z", site_path="site")
+
+    assert ended.exit_code == 0, ended.stdout
+    files = {name: found for name, found in tree(action.workspace / "site").items() if found is not None}
+    assert files == members((action.workspace / "misleading.7z").read_bytes())
+    assert len(files) == 15
+
+
+class TestEmptyFolder:
+    def test_one_that_is_there_is_filled(self, action: Action, platform: Simulator) -> None:
+        (action.workspace / "site").mkdir()
+
+        ended = hand_over(action, platform, site_path="site")
+
+        assert (ended.exit_code, (action.workspace / "site" / "index.html").exists()) == (0, True)
+
+    def test_one_that_was_filled_meanwhile_is_left_as_it_is(self, action: Action, platform: Simulator) -> None:
+        site = action.workspace / "site"
+        site.mkdir()
+        platform.script("download", Fault(delay_seconds=0.5))
+
+        with action.start(platform, job_id="export-finished", site_path="site") as running:
+            running.wait_for("Bundle link ready")
+            (site / "mine").write_text("mine")
+            ended = running.end()
+
+        assert (ended.exit_code, ended.reason) == (1, "internal-error")
+        assert "the site cannot be written to site" in ended.error
+        assert "Directory not empty" in ended.error
+        assert tree(action.workspace) == {"site": None, "site/mine": b"mine"}
+
+
+class TestPlacesThatCannotWork:
+    @pytest.mark.parametrize(
+        ("inputs", "says"),
+        [
+            ({"site_path": "full"}, "'full' is not empty: it holds 'index.html'"),
+            ({"site_path": "file"}, "'file' is a file"),
+            ({"site_path": "."}, "'.' cannot be swapped in whole"),
+            ({"site_path": "../site"}, "'../site' is outside the workspace"),
+            ({"site_path": "/etc/site"}, "'/etc/site' is outside the workspace"),
+            ({"site_path": "away/site"}, "'away/site' is outside the workspace"),
+            ({"site_path": "file/site"}, "'file' on the way there is a file"),
+            ({"site_path": "s\tb"}, "holds a control character"),
+            ({"bundle_path": "full"}, "'full' is a folder"),
+            ({"bundle_path": "new/"}, "'new/' is a folder"),
+            ({"bundle_path": "pipe"}, "'pipe' is no regular file"),
+            ({"bundle_path": "x" * 300}, "cannot be used (File name too long)"),
+            ({"bundle_path": "site/bundle", "site_path": "site"}, "are in each other's way"),
+            ({"bundle_path": "same", "values_file": "./same"}, "are in each other's way"),
+            ({"values_file": "../values.yaml"}, "is outside the workspace"),
+            ({"export_version": "1\x1b[2J"}, "holds control characters"),
+            ({"mask_bundle_url": "maybe"}, "write true or false"),
+        ],
+    )
+    def test_they_are_found_before_any_request(
+        self, action: Action, platform: Simulator, inputs: Mapping[str, str], says: str
+    ) -> None:
+        (action.workspace / "full").mkdir()
+        (action.workspace / "full" / "index.html").touch()
+        (action.workspace / "file").touch()
+        (action.workspace / "away").symlink_to("/var")
+        os.mkfifo(action.workspace / "pipe")
+        before = {found: found.lstat() for found in action.workspace.rglob("*")}
+
+        ended = action.export(platform, **inputs)
+
+        assert (ended.exit_code, ended.reason, platform.requests) == (1, "invalid-input", [])
+        assert says in ended.error
+        assert {found: found.lstat() for found in action.workspace.rglob("*")} == before
+
+    def test_all_are_told_at_once(self, action: Action, platform: Simulator) -> None:
+        ended = action.export(platform, site_path="../site", bundle_path="/dev/null", values_file="/")
+
+        assert "3 invalid inputs" in ended.error
+
+
+class TestHostileArchives:
+    @pytest.mark.parametrize("name", HOSTILE)
+    def test_each_is_refused_and_leaves_nothing(self, platform: Simulator, tmp_path: Path, name: str) -> None:
+        """Run everything but the process itself, so that the whole corpus goes through sockets and disk in seconds."""
+        content, word = HOSTILE[name]
+        platform.put_bundle("export-finished", content)
+        workspace = tmp_path / "workspace"
+        workspace.mkdir()
+        (tmp_path / "mine").write_text("mine")
+        before = tree(tmp_path)
+
+        handover = handover_to(platform, workspace)
+        with pytest.raises(InvalidBundle) as caught:
+            handover.carry_out(handover.renew())
+
+        assert word in f"{caught.value.happened} {caught.value.facts}"
+        assert tree(tmp_path) == before
+
+    @pytest.mark.parametrize("name", [[*HOSTILE][number] for number in range(0, len(HOSTILE), len(HOSTILE) // 6)])
+    def test_the_run_fails_with_the_reason(self, action: Action, platform: Simulator, name: str, tmp_path: Path) -> None:
+        platform.put_bundle("export-finished", HOSTILE[name][0])
+        before = tree(tmp_path)
+
+        ended = hand_over(action, platform, site_path="public/site", values_file="values.yaml")
+
+        assert (ended.exit_code, ended.reason) == (1, "invalid-bundle"), ended.stdout
+        assert tree(tmp_path) == before
+        assert not {"sitePath", "valuesFile", "bundleUrl"} & {*ended.outputs}
+        assert "Traceback" not in ended.stdout + ended.stderr
+
+
+def handover_to(platform: Simulator, workspace: Path) -> Handover:
+    clock = SystemClock()
+    record = JobRecord(mode="export", job_id="export-finished")
+    console = Console(io.StringIO(), in_workflow=True, debugging=False)
+    site = Place(path=workspace / "public" / "site", root=workspace, name="public/site")
+    return Handover(
+        settings=DeliverySettings(site=site),
+        open_storage=lambda: Storage(adapter=GuardedAdapter(trusting(None)), proxies_for=lambda _url: {}, exchanges=Exchanges()),
+        renew=lambda: api_of(platform.base_url, outage_tolerance_seconds=1).make_bundle("export-finished"),
+        clock=clock,
+        outage_tolerance_seconds=1,
+        record=record,
+        log=DeliveryLog(JobLog(console, clock, record, known_statuses=()), clock),
+        warn=console.warning,
+    )
+
+
+def test_an_archive_that_is_asked_for_stays_when_it_cannot_be_opened(action: Action, platform: Simulator) -> None:
+    platform.put_bundle("export-finished", b"<html>Please log in</html>")
+
+    ended = hand_over(action, platform, **EVERYTHING)
+
+    assert (ended.exit_code, ended.reason) == (1, "invalid-bundle")
+    assert tree(action.workspace) == {"dist": None, "dist/bundle.tar.gz": b"<html>Please log in</html>"}
+    assert ended.outputs["bundlePath"] == "dist/bundle.tar.gz"
+
+
+NEVER_SECONDS = 3600.0
+
+
+@pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+class TestCancel:
+    def test_in_a_download_leaves_no_trace(
+        self, action: Action, make_platform: Callable[..., Simulator], number: signal.Signals, exit_code: int
+    ) -> None:
+        platform = make_platform(asset_bytes=1_000_000)
+        platform.script_forever("download", Fault(stall_after_bytes=400_000))
+
+        with action.start(platform, job_id="export-finished", **EVERYTHING) as running:
+            while not platform.count("download"):
+                time.sleep(0.005)
+            running.signal(number)
+            ended = running.end()
+
+        assert (ended.exit_code, ended.reason) == (exit_code, "cancelled")
+        assert tree(action.workspace) == {}
+        assert ended.outputs["jobId"] == "export-finished"
+        assert "makes its bundle link without exporting again" in ended.error
+
+    def test_in_a_pause_between_two_tries_too(
+        self, action: Action, platform: Simulator, number: signal.Signals, exit_code: int
+    ) -> None:
+        platform.script_forever("download", Fault(status=503, headers={"Retry-After": "3000"}))
+
+        with action.start(platform, job_id="export-finished", outage_tolerance="1h", **EVERYTHING) as running:
+            running.wait_for("Trying again for up to")
+            running.signal(number)
+            ended = running.end()
+
+        assert (ended.exit_code, ended.reason, tree(action.workspace)) == (exit_code, "cancelled", {})
+
+    def test_in_an_unpacking_leaves_the_folder_as_it_was(
+        self, action: Action, platform: Simulator, number: signal.Signals, exit_code: int
+    ) -> None:
+        platform.put_bundle("export-finished", _endless())
+        (action.workspace / "site").mkdir()
+        action.set_constants(report__deliverylog__LINE_SECONDS=0.0)
+
+        with action.start(platform, job_id="export-finished", site_path="site") as running:
+            running.wait_for("  unpacking ")
+            running.signal(number)
+            ended = running.end()
+
+        assert (ended.exit_code, ended.reason) == (exit_code, "cancelled")
+        assert tree(action.workspace) == {"site": None}
+
+
+def _endless() -> bytes:
+    """Make a bundle that takes far longer to unpack than a signal takes to arrive: many small files."""
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w:gz", compresslevel=1) as archive:
+        for number in range(60_000):
+            member = tarfile.TarInfo(f"{number % 100}/{number}.html")
+            member.size = 4
+            archive.addfile(member, io.BytesIO(b"page"))
+    return content.getvalue()
+
+
+def test_what_was_handed_over_before_a_cancel_is_told(action: Action, platform: Simulator) -> None:
+    platform.put_bundle("export-finished", _endless())
+    action.set_constants(report__deliverylog__LINE_SECONDS=0.0)
+
+    with action.start(platform, job_id="export-finished", **EVERYTHING) as running:
+        running.wait_for("  unpacking ")
+        running.signal(signal.SIGINT)
+        ended = running.end()
+
+    assert [found for found, content in tree(action.workspace).items() if content is not None] == ["dist/bundle.tar.gz"]
+    assert ended.outputs["bundlePath"] == ended.result["bundlePath"] == "dist/bundle.tar.gz"
+    assert "sitePath" not in ended.outputs
