@@ -463,3 +463,14 @@ UNSAFE: Final[Mapping[str, tuple[bytes, str]]] = {
 
 HOSTILE: Final[Mapping[str, tuple[bytes, str]]] = {**UNKNOWN, **DAMAGED, **UNSAFE}
 """Archives that must be refused, each with words that the refusal holds."""
+
+
+def crowded(count: int) -> bytes:
+    """Pack so many small files that unpacking them takes far longer than a signal takes to arrive."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=1) as archive:
+        for number in range(count):
+            file = tarfile.TarInfo(f"{number % 100}/{number}.html")
+            file.size = 4
+            archive.addfile(file, io.BytesIO(b"page"))
+    return packed.getvalue()

@@ -73,6 +73,9 @@ class Step:
             assert time.monotonic() < deadline, f"the log does not say {text!r}:\n{self.log()}"
             time.sleep(0.05)
 
+    def is_running(self) -> bool:
+        return self._client.poll() is None
+
     def signal(self, name: str) -> None:
         docker("kill", f"--signal={name}", self.name)
 

@@ -27,7 +27,7 @@ from docs_platform_action.report.deliverylog import DeliveryLog
 from docs_platform_action.report.joblog import JobLog
 from docs_platform_action.settings import DeliverySettings
 from tests.action import Action, Ended
-from tests.archives import HOSTILE
+from tests.archives import HOSTILE, crowded
 from tests.integration.parts import api_of
 
 EVERYTHING = {
@@ -304,7 +304,7 @@ class TestCancel:
     def test_in_an_unpacking_leaves_the_folder_as_it_was(
         self, action: Action, platform: Simulator, number: signal.Signals, exit_code: int
     ) -> None:
-        platform.put_bundle("export-finished", _endless())
+        platform.put_bundle("export-finished", crowded(60_000))
         (action.workspace / "site").mkdir()
         action.set_constants(report__deliverylog__LINE_SECONDS=0.0)
 
@@ -317,19 +317,8 @@ class TestCancel:
         assert tree(action.workspace) == {"site": None}
 
 
-def _endless() -> bytes:
-    """Make a bundle that takes far longer to unpack than a signal takes to arrive: many small files."""
-    content = io.BytesIO()
-    with tarfile.open(fileobj=content, mode="w:gz", compresslevel=1) as archive:
-        for number in range(60_000):
-            member = tarfile.TarInfo(f"{number % 100}/{number}.html")
-            member.size = 4
-            archive.addfile(member, io.BytesIO(b"page"))
-    return content.getvalue()
-
-
 def test_what_was_handed_over_before_a_cancel_is_told(action: Action, platform: Simulator) -> None:
-    platform.put_bundle("export-finished", _endless())
+    platform.put_bundle("export-finished", crowded(60_000))
     action.set_constants(report__deliverylog__LINE_SECONDS=0.0)
 
     with action.start(platform, job_id="export-finished", **EVERYTHING) as running:
