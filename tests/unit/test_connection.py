@@ -1,13 +1,18 @@
 """A guard ends the exchange that it watches over, whichever stage that is in."""
 
+import contextlib
 import socket
 import ssl
+import threading
+import time
+from collections.abc import Callable
 
 import pytest
 import requests
 import trustme
 
-from docs_platform_action.connection import Guard, GuardedAdapter, trusting
+from docs_platform_action.connection import Exchanges, Guard, GuardedAdapter, trusting
+from docs_platform_action.errors import Cancelled
 
 
 def test_an_expired_guard_shuts_down_what_it_holds() -> None:
@@ -59,6 +64,125 @@ def test_a_connection_that_is_gone_already_is_no_trouble() -> None:
     assert guard.expired
     guard.release()
     ours.close()
+
+
+class TestWithin:
+    def test_what_takes_too_long_is_shut_down(self) -> None:
+        ours, theirs = socket.socketpair()
+        guard = Guard()
+        guard.adopt(ours)
+
+        with ours, theirs, guard.within(0.01):
+            theirs.settimeout(5)
+            assert theirs.recv(1) == b""
+
+        assert guard.expired
+        guard.release()
+
+    @pytest.mark.parametrize("error", [None, LookupError()])
+    def test_what_is_left_in_time_stays_as_it_is(self, error: Exception | None) -> None:
+        guard = Guard()
+
+        with contextlib.suppress(LookupError), guard.within(60):
+            assert len(timers(guard)) == 1
+            if error is not None:
+                raise error
+
+        soon(lambda: timers(guard) == [])
+        assert not guard.expired
+
+    def test_no_time_is_none(self) -> None:
+        guard = Guard()
+
+        with guard.within(0):
+            soon(lambda: guard.expired)
+
+    def test_its_timer_keeps_no_process_from_ending(self) -> None:
+        guard = Guard()
+
+        with guard.within(60):
+            assert all(timer.daemon for timer in timers(guard))
+
+
+def timers(guard: Guard) -> list[threading.Timer]:
+    """Those that would end a guard's exchange."""
+    running = [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]
+    return [timer for timer in running if timer.function == guard.expire]
+
+
+def soon(condition: Callable[[], bool]) -> None:
+    """Wait until something is so, which is a matter of milliseconds."""
+    until = time.monotonic() + 5
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.001)
+
+
+class Watched:
+    """An exchange that is watched, and the other end of its connection."""
+
+    def __init__(self) -> None:
+        self.guard = Guard()
+        self.ours, self.theirs = socket.socketpair()
+        self.guard.adopt(self.ours)
+        self.theirs.settimeout(5)
+
+    def __enter__(self) -> "Watched":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.guard.release()
+        self.ours.close()
+        self.theirs.close()
+
+
+class TestExchanges:
+    def test_an_abort_ends_all_that_are_under_way(self) -> None:
+        exchanges = Exchanges()
+
+        with Watched() as one, Watched() as other, exchanges.watch(one.guard), exchanges.watch(other.guard):
+            exchanges.abort()
+
+            assert one.theirs.recv(1) == other.theirs.recv(1) == b""
+            assert (one.guard.expired, other.guard.expired, exchanges.cancelled) == (True, True, True)
+
+    def test_a_stop_lets_them_come_to_their_end(self) -> None:
+        exchanges = Exchanges()
+
+        with Watched() as watched, exchanges.watch(watched.guard):
+            exchanges.stop()
+
+            watched.ours.sendall(b"x")
+            assert watched.theirs.recv(1) == b"x"
+            assert (watched.guard.expired, exchanges.cancelled) == (False, False)
+
+    @pytest.mark.parametrize("end", [Exchanges.stop, Exchanges.abort])
+    def test_none_begins_after_either(self, end: Callable[[Exchanges], None]) -> None:
+        exchanges = Exchanges()
+        end(exchanges)
+
+        with pytest.raises(Cancelled), exchanges.watch(Guard()):
+            pytest.fail("the exchange has begun")
+
+    def test_one_that_is_over_is_ended_no_more(self) -> None:
+        exchanges, guard = Exchanges(), Guard()
+        with exchanges.watch(guard):
+            pass
+
+        exchanges.abort()
+
+        assert not guard.expired
+
+    def test_one_that_is_over_lets_go_of_its_connection_which_stays_as_it_is(self) -> None:
+        exchanges = Exchanges()
+
+        with Watched() as watched:
+            with pytest.raises(LookupError), exchanges.watch(watched.guard):
+                raise LookupError
+            watched.guard.expire()
+
+            watched.ours.sendall(b"x")
+            assert watched.theirs.recv(1) == b"x"
 
 
 def test_further_authorities_are_trusted_beside_the_public_ones() -> None:

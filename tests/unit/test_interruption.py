@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Generator
 from typing import Any
 
@@ -111,6 +112,53 @@ def test_work_that_is_deaf_to_everything_is_left_behind(interruptions: Interrupt
 
     assert run(interruptions, work) is signal.SIGTERM
     released.set()
+
+
+def test_work_that_has_something_to_clean_away_gets_its_time(
+    interruptions: Interruptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("docs_platform_action.interruption.LEAVING_SECONDS", 0.0)
+    aborted = threading.Event()
+    cleaned: list[str] = []
+
+    def work() -> None:
+        receive(signal.SIGTERM)
+        assert_soon(aborted)
+        time.sleep(0.02)
+        cleaned.append("parts")
+
+    run(interruptions, work, abort=aborted.set, leaving_seconds=lambda: 5.0)
+
+    assert cleaned == ["parts"]
+
+
+def test_how_long_that_is_is_asked_when_it_was_aborted(interruptions: Interruptions) -> None:
+    asked: list[str] = []
+
+    def work() -> None:
+        receive(signal.SIGTERM)
+        threading.Event().wait(0.05)
+
+    def leaving_seconds() -> float:
+        asked.append("how long")
+        return 0.0
+
+    run(interruptions, work, abort=lambda: asked.append("abort"), leaving_seconds=leaving_seconds)
+
+    assert asked == ["abort", "how long"]
+
+
+def test_it_is_not_asked_of_work_that_ended_in_its_grace(interruptions: Interruptions) -> None:
+    stopped = threading.Event()
+
+    def work() -> None:
+        receive(signal.SIGTERM)
+        assert_soon(stopped)
+
+    def leaving_seconds() -> float:
+        pytest.fail("the work has left already")
+
+    run(interruptions, work, stop=stopped.set, grace_seconds=lambda: 5.0, leaving_seconds=leaving_seconds)
 
 
 def test_a_second_signal_changes_nothing(interruptions: Interruptions) -> None:
