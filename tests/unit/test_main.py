@@ -1,5 +1,7 @@
 """One run from the environment to the exit code, with the wire replaced below requests."""
 
+import errno
+import hashlib
 import io
 import json
 import os
@@ -16,9 +18,11 @@ import requests
 from docs_platform_action import main
 from docs_platform_action.clock import SystemClock
 from docs_platform_action.connection import GuardedRequest
+from docs_platform_action.delivery.staging import Owner
 from docs_platform_action.errors import ActionError, Cancelled
-from docs_platform_action.interruption import Interruptions
+from docs_platform_action.interruption import LEAVING_SECONDS, Interruptions
 from docs_platform_action.record import RESULT_KEYS
+from tests.archives import SMALL_SITE, tar
 from tests.keys import ADMIN_KEY
 from tests.unit.fakes import BASE_URL, FakeAdapter
 from tests.unit.report.test_outputs import files_of_at_most, read_outputs
@@ -36,8 +40,12 @@ PLATFORM = {
 Answers = Mapping[str, Any]
 
 
+def as_json(value: object) -> bytes:
+    return json.dumps(value).encode()
+
+
 class Wire(FakeAdapter):
-    """Answers by method and path: a JSON value, a status, or an error."""
+    """Answers by method and path: a JSON value, bytes as they are, a status, or an error."""
 
     def __init__(self, answers: Answers) -> None:
         super().__init__()
@@ -50,7 +58,7 @@ class Wire(FakeAdapter):
         answer = self._answers[asked]
         self._status, self._error = (answer, None) if isinstance(answer, int) else (200, None)
         self._error = answer if isinstance(answer, Exception) else None
-        self._body = json.dumps({} if isinstance(answer, int | Exception) else answer).encode()
+        self._body = b"{}" if isinstance(answer, int | Exception) else answer if isinstance(answer, bytes) else as_json(answer)
         if isinstance(request, GuardedRequest) and not isinstance(answer, requests.ConnectionError):
             request.guard.connect()
         return super().send(request, **options)
@@ -63,6 +71,8 @@ class Quiet(Interruptions):
         self._received = received
         self._in_work = in_work
         self.grace: list[float] = []
+        self.leaving: Callable[[], float] = lambda: 0.0
+        self.stop: Callable[[], None] = lambda: None
         self.ignored = False
 
     def ignore(self) -> None:
@@ -70,6 +80,7 @@ class Quiet(Interruptions):
 
     def run(self, work: Callable[[], None], **parts: Any) -> signal.Signals | None:
         self.grace.append(parts["grace_seconds"]())
+        self.leaving, self.stop = parts["leaving_seconds"], parts["stop"]
         if self._received is None:
             work()
         elif self._in_work:
@@ -210,6 +221,120 @@ class TestExport:
         assert ended.exit_code == 0
         assert ended.log.count("::warning ") == 1
         assert "`project-id`" in ended.log
+
+
+ARCHIVE = tar(SMALL_SITE)
+STORED = {**PLATFORM, "GET /se_1/bundle.tar.gz?X-Signature=s3cr3t": ARCHIVE}
+
+
+class TestDelivery:
+    ALL: Mapping[str, str] = {
+        **EXPORT,
+        "bundle-path": "out/bundle.tar.gz",
+        "site-path": "out/site",
+        "values-file": "deploy/values.yaml",
+        "export-version": "2024-06-01",
+    }
+
+    def test_all_that_is_asked_for_is_there_and_told(self, run: Runner, tmp_path: Path) -> None:
+        ended = run(self.ALL, STORED)
+
+        told = {
+            "bundlePath": "out/bundle.tar.gz",
+            "bundleSize": str(len(ARCHIVE)),
+            "bundleSha256": hashlib.sha256(ARCHIVE).hexdigest(),
+            "sitePath": "out/site",
+            "valuesFile": "deploy/values.yaml",
+        }
+        assert ended.exit_code == 0
+        assert {name: ended.outputs[name] for name in told} == told
+        assert {name: str(ended.result[name]) for name in told} == told
+        assert (tmp_path / "out" / "bundle.tar.gz").read_bytes() == ARCHIVE
+        assert (tmp_path / "out" / "site" / "index.html").is_file()
+        assert f'bundleUrl: "{LINK}"\n  version: "2024-06-01"\n' in (tmp_path / "deploy" / "values.yaml").read_text()
+
+    def test_log_and_summary_tell_it_without_what_opens_the_link(self, run: Runner) -> None:
+        ended = run(self.ALL, STORED)
+
+        assert "  Downloaded 10.0 KiB to out/bundle.tar.gz in " in ended.log
+        assert "  Unpacked 3 files to out/site/\n" in ended.log
+        assert "  Wrote the Helm values file deploy/values.yaml\n" in ended.log
+        assert all(f"| {row} | " in ended.summary for row in ("Bundle", "Saved as", "Site", "Helm values"))
+        assert "s3cr3t" not in ended.log + ended.summary
+
+    def test_what_nobody_keeps_goes_by_the_temporary_folder(self, run: Runner, tmp_path: Path) -> None:
+        temporary = tmp_path / "runner"
+        temporary.mkdir()
+        seen: list[int] = []
+
+        def look(request: requests.PreparedRequest) -> None:
+            if str(request.url).startswith("https://storage."):
+                seen.append(len([*temporary.iterdir()]))
+
+        run({**EXPORT, "site-path": "site"}, STORED, before=look, environ={"RUNNER_TEMP": str(temporary)})
+
+        assert seen == [1]
+        assert [*temporary.iterdir()] == []
+
+    def test_the_key_stays_away_from_the_storage(self, run: Runner) -> None:
+        seen: list[Mapping[str, Any]] = []
+
+        def look(request: requests.PreparedRequest) -> None:
+            if str(request.url).startswith("https://storage."):
+                seen.append(dict(request.headers))
+
+        run({**EXPORT, "bundle-path": "bundle"}, STORED, before=look)
+
+        assert len(seen) == 1
+        assert "Authorization" not in seen[0]
+        assert ADMIN_KEY not in str(seen)
+
+    def test_without_any_of_it_the_storage_is_not_asked(self, run: Runner) -> None:
+        ended = run(EXPORT, STORED)
+
+        assert not any("bundle.tar.gz" in asked for asked in ended.seen)
+        assert not {"bundlePath", "bundleSize", "bundleSha256", "sitePath", "valuesFile"} & {*ended.outputs}
+
+    def test_a_bundle_that_cannot_be_opened_leaves_what_was_fetched_and_no_link(self, run: Runner) -> None:
+        ended = run(self.ALL, {**STORED, "GET /se_1/bundle.tar.gz?X-Signature=s3cr3t": b"no archive"})
+
+        assert (ended.exit_code, ended.outputs["failureReason"]) == (1, "invalid-bundle")
+        assert (ended.outputs["bundlePath"], ended.outputs["bundleSize"]) == ("out/bundle.tar.gz", "10")
+        assert not {"bundleUrl", "expiresAt", "sitePath", "valuesFile"} & {*ended.outputs}
+        assert "`job-id: se_1` makes its bundle link" in ended.errors[0]
+
+    def test_a_bundle_that_cannot_be_fetched_is_a_failure_with_its_word(self, run: Runner) -> None:
+        ended = run({**EXPORT, "bundle-path": "bundle"}, {**STORED, "GET /se_1/bundle.tar.gz?X-Signature=s3cr3t": 451})
+
+        assert (ended.exit_code, ended.outputs["failureReason"]) == (1, "download-failed")
+        assert "the storage answered 451" in ended.errors[0]
+        assert "s3cr3t" not in ended.log
+
+    def test_files_that_stay_roots_are_warned_of(self, run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(*_: object, **__: object) -> None:
+            raise PermissionError(errno.EPERM, "Operation not permitted")
+
+        monkeypatch.setattr("docs_platform_action.handover.owner_of", lambda _: Owner(1001, 127))
+        monkeypatch.setattr(os, "chown", refuse)
+
+        ended = run(self.ALL, STORED)
+
+        assert ended.exit_code == 0
+        assert ended.log.count("::warning ") == 1
+        assert "The file system said: Operation not permitted." in ended.log
+
+    def test_a_masked_link_is_an_output_that_the_runner_hides(self, run: Runner) -> None:
+        ended = run({**EXPORT, "mask-bundle-url": "true"})
+
+        assert ended.log.count(f"::add-mask::{LINK}\n") == 1
+        assert ended.outputs["bundleUrl"] == LINK
+        assert "The link is masked, as `mask-bundle-url` asks" in ended.log
+
+    def test_outside_of_a_workflow_it_is_printed_as_an_output_alone(self, run: Runner) -> None:
+        ended = run({**EXPORT, "mask-bundle-url": "true"}, environ=TestOutsideAWorkflow.ENVIRON)
+
+        assert "add-mask" not in ended.log
+        assert f"bundleUrl={LINK}\n" in ended.log
 
 
 class TestAgent:
@@ -398,6 +523,25 @@ class TestCancel:
 
         assert "A start request was under way; look in the dashboard whether the export runs." in ended.errors[0]
         assert interruptions.grace == [0.0, main.START_GRACE_SECONDS]
+
+    def test_once_it_is_stopped_nothing_more_is_asked(self, run: Runner) -> None:
+        interruptions = Quiet(signal.SIGTERM, in_work=True)
+
+        ended = run(EXPORT, interruptions=interruptions, before=lambda _request: interruptions.stop())
+
+        assert ended.seen == ["POST /v1/static-export/jobs"]
+        assert ended.outputs["jobId"] == "se_1"
+
+    def test_while_a_bundle_is_handed_over_there_is_time_to_clean_away(self, run: Runner) -> None:
+        interruptions, seen = Quiet(), []
+
+        def look(request: requests.PreparedRequest) -> None:
+            seen.append((str(request.url).startswith("https://storage."), interruptions.leaving()))
+
+        run({**EXPORT, "bundle-path": "bundle"}, STORED, interruptions=interruptions, before=look)
+
+        assert [*dict.fromkeys(seen)] == [(False, LEAVING_SECONDS), (True, main.CLEANING_SECONDS)]
+        assert interruptions.leaving() == LEAVING_SECONDS
 
     @pytest.mark.parametrize("pausing", [429, requests.ConnectionError(ConnectionRefusedError())], ids=["429", "never-sent"])
     def test_one_that_only_paused_between_tries_was_not_made(
