@@ -38,6 +38,8 @@ def scenes() -> tuple[Scene, ...]:
         title="Export mode: a site becomes static files and a bundle link",
         inputs={
             "domain": "docs.example.com",
+            "site-path": "site",
+            "values-file": "export-values.yaml",
             "max-poll-interval": "1s",
         },
         proof="bundleUrl",

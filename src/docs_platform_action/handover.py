@@ -75,8 +75,9 @@ class Handover:
                 staged = stack.enter_context(staged_file(place.path, owner_at(place)))
             else:
                 assert site is not None  # noqa: S101  # one of the two is asked for; this tells the type checker
-                # removed in the end, because it is not published
-                staged = stack.enter_context(staged_file((self.settings.scratch or site.path.parent) / "bundle", None))
+                # removed in the end, because it is not published; the folders that lead to the site may stay
+                scratch, owner = (self.settings.scratch, None) if self.settings.scratch else (site.path.parent, owner_at(site))
+                staged = stack.enter_context(staged_file(scratch / "bundle", owner))
             self.record.downloaded = self._download(bundle, staged.path)
             if place is None:
                 self.log.downloaded(self.record.downloaded, None)

@@ -1,5 +1,6 @@
 """Paths that inputs name: inside the folders that outlive the container, and fit for what is to be put there."""
 
+import errno
 import os
 import stat
 import tempfile
@@ -38,8 +39,11 @@ def read_path(value: str, roots: Sequence[Path]) -> Place:
         raise ValueError("holds a control character")
     try:
         path = (roots[0] / value).resolve()
-    except (OSError, RuntimeError):  # the latter before Python 3.13
-        raise ValueError(f"{shown(value)} is a link that leads in a circle") from None
+        circle = _leads_in_a_circle(path)  # which `resolve` tells before Python 3.13 only
+    except (OSError, RuntimeError):
+        circle = True
+    if circle:
+        raise ValueError(f"{shown(value)} is a link that leads in a circle")
     workspace, *others = [root.resolve() for root in roots]
     if path.is_relative_to(workspace):
         return Place(path=path, root=workspace, name=str(path.relative_to(workspace)))
@@ -73,7 +77,8 @@ def read_folder_place(value: str, roots: Sequence[Path]) -> Place:
         if place.path.exists():
             if not place.path.is_dir():
                 raise ValueError(f"{shown(value)} is a file; name a folder that is missing or empty")
-            found = next(os.scandir(place.path), None)
+            with os.scandir(place.path) as inside:
+                found = next(inside, None)
             if found is not None:
                 held = shown(found.name)
                 raise ValueError(f"{shown(value)} is not empty: it holds {held}; empty it in a step before, or name another")
@@ -92,6 +97,14 @@ def overlaps(places: Mapping[str, Place]) -> list[tuple[str, str]]:
         for other in names[:number]
         if places[name].path.is_relative_to(places[other].path) or places[other].path.is_relative_to(places[name].path)
     ]
+
+
+def _leads_in_a_circle(path: Path) -> bool:
+    try:
+        path.stat()
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
 
 
 def _check_writable(folder: Path) -> None:

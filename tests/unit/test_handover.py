@@ -147,7 +147,7 @@ class TestBundle:
         assert delivery.record.downloaded == Downloaded(size=len(ARCHIVE), sha256=digest)
         assert delivery.record.bundle_path == "out/bundle.tar"
         assert (delivery.record.site_path, delivery.record.values_file) == (None, None)
-        assert delivery.told == [f"Downloaded 10.0 KiB to out/bundle.tar in 0 s, SHA-256 {digest[:4]}…{digest[-4:]}"]
+        assert delivery.told == [f"Downloaded 10.0 KiB to out/bundle.tar in under 0.1 s, SHA-256 {digest[:4]}…{digest[-4:]}"]
 
     def test_it_is_not_looked_into(self, delivery: Delivery) -> None:
         delivery.shelf.archive = b"whatever it is"
@@ -188,7 +188,7 @@ class TestSite:
         record = delivery.record
         assert (record.bundle_path, record.site_path, record.site_files) == (None, "out/site", 3)
         assert record.downloaded is not None
-        assert delivery.told[0].startswith("Downloaded 10.0 KiB in 0 s, SHA-256 ")
+        assert delivery.told[0].startswith("Downloaded 10.0 KiB in under 0.1 s, SHA-256 ")
         assert delivery.told[1:] == ["Unpacked 3 files to out/site/"]
 
     def test_its_archive_waits_in_the_temporary_folder_which_is_left_clean(self, delivery: Delivery) -> None:

@@ -127,14 +127,14 @@ def _folder_for(goal: Path, owner: Owner | None) -> Iterator[None]:
     while not folder.exists():
         missing.append(folder)
         folder = folder.parent
-    for made in reversed(missing):
-        made.mkdir(exist_ok=True)
-        made.chmod(FOLDER_MODE)
-        if owner is not None:
-            owner.take(made)
     try:
+        for made in reversed(missing):
+            made.mkdir(exist_ok=True)
+            made.chmod(FOLDER_MODE)
+            if owner is not None:
+                owner.take(made)
         yield
     finally:
         for made in missing:
-            with contextlib.suppress(OSError):  # it holds something by now
+            with contextlib.suppress(OSError):  # it holds something by now, or was never made
                 made.rmdir()

@@ -61,7 +61,8 @@ class DeliveryLog:
     def downloaded(self, downloaded: Downloaded, name: str | None) -> None:
         """Tell that the bundle is there whole, and where if it is kept."""
         kept = f" to {name}" if name is not None else ""
-        took = pause(self._clock.monotonic() - self._began)
+        seconds = self._clock.monotonic() - self._began
+        took = pause(seconds) if seconds >= 0.05 else "under 0.1 s"
         shortened = f"{downloaded.sha256[:4]}…{downloaded.sha256[-4:]}"
         self._log.note(f"Downloaded {size(downloaded.size)}{kept} in {took}, SHA-256 {shortened}")
 

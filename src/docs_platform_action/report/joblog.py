@@ -80,8 +80,8 @@ class JobLog:
     def link_masked(self) -> None:
         """Tell what masking the link means; source: GitHub's documentation of job outputs."""
         self.note(
-            "The link is masked, as `mask-bundle-url` asks: later steps of this job can read `bundleUrl`, but GitHub drops it "
-            "from job outputs. For another job pass `jobId` on, and make a fresh link there with `job-id`."
+            "The link is masked, as `mask-bundle-url` asks: later steps of this job can read `bundleUrl`, but GitHub drops it, "
+            "and `results` with it, from job outputs. For another job pass `jobId` on, and make a fresh link there with `job-id`."
         )
 
     def bundle_ready(self, bundle: Bundle) -> None:

@@ -252,8 +252,8 @@ class TestBundle:
 
         (told,) = job.told
         assert told == (
-            "The link is masked, as `mask-bundle-url` asks: later steps of this job can read `bundleUrl`, but GitHub drops it "
-            "from job outputs. For another job pass `jobId` on, and make a fresh link there with `job-id`."
+            "The link is masked, as `mask-bundle-url` asks: later steps of this job can read `bundleUrl`, but GitHub drops it, "
+            "and `results` with it, from job outputs. For another job pass `jobId` on, and make a fresh link there with `job-id`."
         )
 
 
