@@ -26,11 +26,11 @@ lint: $(INSTALLED)  ## style, types, Dockerfile, action and workflows
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/hadolint Dockerfile tests/workflow/job-image/Dockerfile
+	$(BIN)/hadolint Dockerfile tests/workflow/job-image/Dockerfile tests/workflow/job-image/examples.Dockerfile
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
-	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml tests/workflow/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml examples/*.yml tests/workflow/workflows/*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
-	$(BIN)/zizmor --offline --quiet action.yml .github/workflows
+	$(BIN)/zizmor --offline --quiet action.yml .github/workflows examples/*.yml
 
 format: $(INSTALLED)  ## rewrite the code in the project's style
 	$(BIN)/ruff check --fix .
@@ -43,6 +43,7 @@ lock: $(INSTALLED)  ## resolve the dependencies anew into requirements/
 	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) pyproject.toml --output-file requirements/image.txt
 	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) pyproject.toml --group dev --constraint requirements/image.txt --output-file requirements/dev.txt
 	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) requirements/build.in --constraint requirements/dev.txt --output-file requirements/build.txt
+	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) requirements/examples.in --constraint requirements/dev.txt --output-file requirements/examples.txt
 
 LOCK_OPTIONS := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
 
