@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 LABEL = "docs-platform-action-tests"
 JOB_IMAGE = "act-job:latest"
+EXAMPLES_JOB_IMAGE = "act-job-examples:latest"
 PUBLISHED = (
     ".dockerignore",
     "Dockerfile",
@@ -109,6 +111,21 @@ def job_image() -> str:
     if not docker("image", "ls", "--quiet", JOB_IMAGE).strip():
         build_image(JOB_IMAGE, ROOT / "tests" / "workflow" / "job-image")
     return JOB_IMAGE
+
+
+def examples_job_image() -> str:
+    """Return the image of act's jobs for the examples, which has what these call.
+
+    It is built each time, and stays: with it goes the cache, without which a build takes long and needs a network.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        context = Path(folder)
+        for name in ("requirements/examples.txt", "tests/workflow/chart"):
+            (context / name).parent.mkdir(parents=True, exist_ok=True)
+            (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, context / name)
+        shutil.copy(ROOT / "tests" / "workflow" / "job-image" / "examples.Dockerfile", context / "Dockerfile")
+        build_image(EXAMPLES_JOB_IMAGE, context)
+    return EXAMPLES_JOB_IMAGE
 
 
 def remove_labelled_containers(label: str) -> None:

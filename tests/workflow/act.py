@@ -13,6 +13,7 @@ from pathlib import Path
 from tests.engine import build_image, copy_action, docker, job_image, remember_output
 
 WORKFLOWS = Path(__file__).with_name("workflows")
+PUBLISHED_AS = "OWNER/docs-platform-action@v1"
 AUTHOR = {"NAME": "Docs", "EMAIL": "docs@example.com"}
 
 
@@ -29,18 +30,24 @@ class WorkflowRun:
 
 
 class Act:
-    """A repository with the action in it, and the workflows that run there."""
+    """A repository with workflows that run there.
 
-    def __init__(self, *, program: str, folder: Path) -> None:
+    The action is in it too, for `uses: ./`, or in a folder beside it, where act finds it when a workflow names the published one.
+    """
+
+    def __init__(
+        self, *, program: str, folder: Path, workflows: Path = WORKFLOWS, image: str | None = None, published: bool = False
+    ) -> None:
         self._program = program
         self._home = folder / "home"
-        self._repository = copy_action(folder / "docs")
+        self._repository = folder / "docs"
+        self._published = published
+        self._action = copy_action(folder / "action" if published else self._repository)
         self._home.mkdir()
-        workflows = self._repository / ".github" / "workflows"
-        shutil.copytree(WORKFLOWS, workflows)
+        shutil.copytree(workflows, self._repository / ".github" / "workflows", ignore=shutil.ignore_patterns("*.md"))
         # act asks on its first run which image it shall use, unless a file of settings is there
         (self._home / "act").mkdir()
-        (self._home / "act" / "actrc").write_text(f"-P ubuntu-latest={job_image()}\n")
+        (self._home / "act" / "actrc").write_text(f"-P ubuntu-latest={image or job_image()}\n")
         for arguments in (
             ["init", "--quiet", "--initial-branch=main"],
             ["remote", "add", "origin", "https://github.com/example/docs.git"],
@@ -50,12 +57,15 @@ class Act:
             subprocess.run(["git", *arguments], cwd=self._repository, env=self._env(), check=True, timeout=60)
 
     def build_ahead(self, tag: str) -> None:
-        """Build the action's image, so that act, which builds it for every `uses: ./`, finds each step of the build done.
+        """Build the action's image, so that act, which builds it for every step that uses it, finds each step of the build done.
 
         act gives a build no network of its own choice, and there are engines with no other than the host's. A step counts as
-        done for the same files only if they come with the same attributes: hence the way through a container, which act
-        takes too.
+        done for the same files only if they come with the same attributes: hence, with the action in the repository, the way
+        through a container, which act takes too. The published one it sends as the docker command does.
         """
+        if self._published:
+            build_image(tag, self._action)
+            return
         container = docker("create", "--network=host", job_image(), "true").strip()
         try:
             docker("cp", f"{self._repository}/.", f"{container}:/action")
@@ -68,13 +78,27 @@ class Act:
 
     def push(self, workflow: str, *, variables: Mapping[str, str], secrets: Mapping[str, str]) -> WorkflowRun:
         """Run a workflow as a push does."""
+        return self.run("push", workflow, variables=variables, secrets=secrets)
+
+    def run(
+        self,
+        event: str,
+        workflow: str,
+        *,
+        variables: Mapping[str, str],
+        secrets: Mapping[str, str],
+        inputs: Mapping[str, str] | None = None,
+    ) -> WorkflowRun:
+        """Run a workflow as an event does; `inputs` are those of a `workflow_dispatch`."""
         secret_file = self._home / f"secrets-{uuid.uuid4().hex}"
-        secret_file.write_text("".join(f"{name}={value}\n" for name, value in secrets.items()))
+        secret_file.write_text("".join(f"{name}='{value}'\n" for name, value in secrets.items()))
         done = subprocess.run(
-            [self._program, "push", "--workflows", f".github/workflows/{workflow}"]
+            [self._program, event, "--workflows", f".github/workflows/{workflow}"]
             + ["--pull=false", "--rebuild", "--rm", "--action-offline-mode", "--no-cache-server"]
             + ["--container-daemon-socket", "-", "--secret-file", str(secret_file)]
-            + [part for name, value in variables.items() for part in ("--var", f"{name}={value}")],
+            + [part for name, value in variables.items() for part in ("--var", f"{name}={value}")]
+            + [part for name, value in (inputs or {}).items() for part in ("--input", f"{name}={value}")]
+            + (["--local-repository", f"{PUBLISHED_AS}={self._action}"] if self._published else []),
             cwd=self._repository,
             env=self._env(),
             stdin=subprocess.DEVNULL,

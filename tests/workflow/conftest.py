@@ -5,12 +5,17 @@ from collections.abc import Iterator
 import pytest
 
 from admin_api_simulator import Simulator
-from tests.engine import need_act, need_engine, remember_output, remove_image, temporary_tag
+from tests.engine import ROOT, examples_job_image, need_act, need_engine, remember_output, remove_image, temporary_tag
 from tests.keys import ADMIN_KEY
 from tests.workflow.act import Act
 
 BUILT_BY_ACT = "act-dockeraction:latest"
 """The name that act gives to the image of `uses: ./`."""
+
+BUILT_OF_PUBLISHED = "act-owner-docs-platform-action-v1-dockeraction:latest"
+"""The name that it gives to that of the published action."""
+
+EXAMPLES = ROOT / "examples"
 
 
 def pytest_runtest_setup() -> None:
@@ -26,6 +31,23 @@ def act(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Act]:
     act.build_ahead(tag)
     yield act
     remove_image(BUILT_BY_ACT)
+    remove_image(tag)
+
+
+@pytest.fixture(scope="session")
+def examples_image() -> str:
+    return examples_job_image()
+
+
+@pytest.fixture(scope="session")
+def examples(tmp_path_factory: pytest.TempPathFactory, examples_image: str) -> Iterator[Act]:
+    """Give a user's repository with the examples in it, unchanged."""
+    folder = tmp_path_factory.mktemp("examples")
+    act = Act(program=need_act(), folder=folder, workflows=EXAMPLES, image=examples_image, published=True)
+    tag = temporary_tag()
+    act.build_ahead(tag)
+    yield act
+    remove_image(BUILT_OF_PUBLISHED)
     remove_image(tag)
 
 

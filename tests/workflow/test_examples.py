@@ -1,0 +1,318 @@
+"""The examples, each run whole and unchanged in a repository of a user's, with the real programs that it calls."""
+
+import hashlib
+import io
+import json
+import re
+import tarfile
+import tempfile
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import boto3
+import pytest
+import requests
+import yaml
+from moto.server import ThreadedMotoServer
+
+from admin_api_simulator import Simulator
+from admin_api_simulator.site import build_archive, site_files
+from docs_platform_action.delivery.helm_values import values_text
+from tests.engine import docker
+from tests.workflow.act import Act, WorkflowRun
+from tests.workflow.cluster import Cluster, running_cluster
+from tests.workflow.conftest import EXAMPLES
+
+pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the images
+
+DOMAIN = "docs.example.com"
+PAGES = 12
+SITE = site_files(domain=DOMAIN, pages=PAGES)
+BUCKET = "docs-example-com"
+AWS_KEY = {"AWS_ACCESS_KEY_ID": "AKIA-OF-THE-TESTS", "AWS_SECRET_ACCESS_KEY": "aws-s3cret-of-the-tests"}
+REGION = "eu-central-1"
+CONTEXT = "production"
+CHART = "/chart"
+S3 = Any  # boto3 makes its clients at run time
+
+
+class TestUploadToS3:
+    EXAMPLE = "upload-to-s3.yml"
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def bucket(cls, storage: S3) -> S3:
+        storage.put_object(Bucket=BUCKET, Key="guides/page-99/index.html", Body=b"A page that is no longer there")
+        # as long as the new one: their sizes do not tell them apart
+        storage.put_object(Bucket=BUCKET, Key="index.html", Body=b"x" * len(SITE["index.html"]))
+        return storage
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def run(cls, examples: Act, platform: Simulator, bucket: S3) -> WorkflowRun:
+        return run_example(examples, cls.EXAMPLE, platform, variables=upload_to(bucket), secrets=AWS_KEY)
+
+    def test_the_bucket_holds_the_site_byte_for_byte_and_nothing_else(self, run: WorkflowRun, bucket: S3) -> None:
+        assert run.succeeded, run.log
+        assert contents(bucket) == SITE
+
+    def test_each_file_comes_as_what_it_is(self, run: WorkflowRun, bucket: S3) -> None:
+        assert run.succeeded, run.log
+        assert header(bucket, "index.html", "ContentType") == "text/html"
+        assert header(bucket, "assets/site.css", "ContentType") == "text/css"
+
+    def test_browsers_ask_for_pages_again_and_keep_assets(self, run: WorkflowRun, bucket: S3) -> None:
+        assert run.succeeded, run.log
+        assert {header(bucket, page, "CacheControl") for page in SITE if page.endswith(".html")} == {"no-cache"}
+        assert header(bucket, "assets/site.css", "CacheControl") == "public, max-age=3600"
+
+
+class TestUploadAfterAFailure:
+    EXAMPLE = "upload-to-s3.yml"
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def run(cls, examples: Act, platform: Simulator, storage: S3) -> WorkflowRun:
+        storage.put_object(Bucket=BUCKET, Key="index.html", Body=b"The page that is online")
+        variables = {**upload_to(storage), "DOCS_DOMAIN": "failing.example.com"}
+        return run_example(examples, cls.EXAMPLE, platform, variables=variables, secrets=AWS_KEY)
+
+    def test_nothing_is_uploaded_and_nothing_removed(self, run: WorkflowRun, storage: S3) -> None:
+        assert not run.succeeded, run.log
+        assert "Success - Main Upload it" not in run.log
+        assert contents(storage) == {"index.html": b"The page that is online"}
+
+
+class TestServeWithNginx:
+    EXAMPLE = "serve-with-nginx.yml"
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def run(cls, examples: Act, platform: Simulator) -> WorkflowRun:
+        return run_example(examples, cls.EXAMPLE, platform)
+
+    def test_nginx_answers_every_page_as_it_was_exported(self, run: WorkflowRun) -> None:
+        assert run.succeeded, run.log
+        assert run.printed("nginx serves") == [f"{PAGES} pages"], run.log
+
+
+class TestDeployWithHelm:
+    EXAMPLE = "deploy-with-helm.yml"
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def run(cls, examples: Act, platform: Simulator, release: Cluster) -> WorkflowRun:
+        return run_example(
+            examples,
+            cls.EXAMPLE,
+            platform,
+            event="workflow_dispatch",
+            inputs={"version": "2024-06-01"},
+            variables=deploy_to(CONTEXT) | {"DOCS_EXPORT_JOB": "se_earlier"},
+            secrets={"KUBECONFIG": release.kubeconfig(CONTEXT), "VARIABLES_TOKEN": "token-of-the-tests"},
+        )
+
+    def test_the_deployment_gets_link_and_version_as_they_are(self, run: WorkflowRun, release: Cluster) -> None:
+        assert run.succeeded, run.log
+        deployed = deployed_to(release)
+        assert deployed == {"enabled": True, "bundleUrl": deployed["bundleUrl"], "version": "2024-06-01"}
+        assert "," in deployed["bundleUrl"]
+        assert fetched(deployed["bundleUrl"]) == build_archive(SITE, "tar.gz")
+
+    def test_the_release_keeps_its_other_values(self, run: WorkflowRun, release: Cluster) -> None:
+        assert run.succeeded, run.log
+        assert release.objects["configmaps", "docs", "docs"]["data"]["replicas"] == "3"
+
+    def test_the_export_is_remembered_for_fresh_links(self, run: WorkflowRun, platform: Simulator) -> None:
+        (job,) = {match[1] for request in platform.requests if (match := re.search(r"/jobs/([^/]+)/bundle$", request.path))}
+        assert run.printed("asked of gh:") == [f"variable set DOCS_EXPORT_JOB --repo example/docs --body {job}"], run.log
+
+    def test_the_link_stays_out_of_the_log(self, run: WorkflowRun) -> None:
+        assert run.succeeded, run.log
+        assert "X-Amz-Signature" not in run.log
+
+
+class TestDeployWithoutACluster:
+    EXAMPLE = "deploy-with-helm.yml"
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def run(cls, examples: Act, platform: Simulator) -> WorkflowRun:
+        return run_example(examples, cls.EXAMPLE, platform, variables=deploy_to(""))
+
+    def test_the_chart_is_rendered_and_nothing_deployed(self, run: WorkflowRun) -> None:
+        assert run.succeeded, run.log
+        assert "Success - Main Look at what the chart makes of it" in run.log
+        assert "Upgrade the deployment" not in run.log
+        assert run.printed("asked of gh:") == []
+
+
+class TestFetchInAnotherJob:
+    EXAMPLE = "fetch-in-another-job.yml"
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def run(cls, examples: Act, platform: Simulator) -> WorkflowRun:
+        return run_example(examples, cls.EXAMPLE, platform)
+
+    def test_the_second_job_has_what_the_platform_exported(self, run: WorkflowRun) -> None:
+        assert run.succeeded, run.log
+        sha256 = hashlib.sha256(build_archive(SITE, "tar.gz")).hexdigest()
+        assert run.printed("docs.tar.gz:") == ["OK"], run.log
+        assert run.printed(f"{PAGES} pages in site, SHA-256") == [sha256], run.log
+
+    def test_one_export_gives_two_links(self, run: WorkflowRun, platform: Simulator) -> None:
+        assert run.succeeded, run.log
+        assert (platform.count("start_export"), platform.count("make_bundle")) == (1, 2)
+
+    def test_no_link_is_in_the_log(self, run: WorkflowRun) -> None:
+        assert "X-Amz-Signature" not in run.log
+
+
+class TestRefreshLinkOnSchedule:
+    EXAMPLE = "refresh-link-on-schedule.yml"
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def run(cls, examples: Act, platform: Simulator, release: Cluster) -> WorkflowRun:
+        platform.add_export_job("se_remembered", domain=DOMAIN)
+        return run_example(
+            examples,
+            cls.EXAMPLE,
+            platform,
+            event="schedule",
+            variables=deploy_to(CONTEXT) | {"DOCS_EXPORT_JOB": "se_remembered"},
+            secrets={"KUBECONFIG": release.kubeconfig(CONTEXT)},
+        )
+
+    def test_a_fresh_link_needs_no_new_export(self, run: WorkflowRun, platform: Simulator) -> None:
+        assert run.succeeded, run.log
+        assert (platform.count("start_export"), platform.count("make_bundle")) == (0, 1)
+
+    def test_the_deployment_gets_the_link_and_keeps_all_else(self, run: WorkflowRun, release: Cluster) -> None:
+        assert run.succeeded, run.log
+        deployed = deployed_to(release)
+        assert fetched(deployed["bundleUrl"]) == build_archive(SITE, "tar.gz")
+        assert deployed == {"enabled": True, "bundleUrl": deployed["bundleUrl"], "version": "2024-05-01"}
+        assert release.objects["configmaps", "docs", "docs"]["data"]["replicas"] == "3"
+
+
+class TestValuesFile:
+    VALUES = (
+        "https://exports.example.com/se_1/bundle.tar.gz?x-id=GetObject,bundle&a=%20#b",
+        "2024-06-01",
+        "20240601",
+        "007",
+        "1e3",
+        "0x1F",
+        "yes",
+        "null",
+        "~",
+        "",
+        " a: b # c ",
+        "'\"\\",
+        "{{ .Release.Name }}",
+        "a\n---\nb\r\t\x00\x1b\x7f",
+        "\x85\u00a0\u2028\u2029\ufeff\uffff",
+        "ß 漢 \U0001f600 \U0010ffff",
+        "a " * 4000,
+    )
+
+    def test_helm_reads_every_string_back_as_it_was(self, examples_image: str) -> None:
+        with tempfile.TemporaryFile() as files:
+            with tarfile.open(fileobj=files, mode="w") as archive:
+                for number, value in enumerate(self.VALUES):
+                    content = values_text(bundle_url=value, version=value, comment=[value]).encode()
+                    entry = tarfile.TarInfo(f"{number:02}.yaml")
+                    entry.size = len(content)
+                    archive.addfile(entry, io.BytesIO(content))
+            files.seek(0)
+            render = f"mkdir /values && cd /values && tar -x && for file in *; do helm template docs {CHART} --values $file; done"
+            rendered = docker("run", "--rm", "--interactive", examples_image, "bash", "-ec", render, stdin=files)
+
+        read = [json.loads(document["data"]["staticExport"]) for document in yaml.safe_load_all(rendered)]
+        assert read == [{"enabled": True, "bundleUrl": value, "version": value} for value in self.VALUES]
+
+
+def test_every_example_is_run_here() -> None:
+    run = {kind.EXAMPLE for kind in globals().values() if hasattr(kind, "EXAMPLE")}
+    assert {path.name for path in EXAMPLES.glob("*.yml")} == run
+
+
+@pytest.fixture(scope="class")
+def storage() -> Iterator[S3]:
+    """Serve S3 with an empty bucket."""
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    try:
+        host, port = server.get_host_and_port()
+        key = {name.lower(): value for name, value in AWS_KEY.items()}
+        client = boto3.client("s3", endpoint_url=f"http://{host}:{port}", region_name=REGION, **key)
+        client.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
+        yield client
+        for name in contents(client):
+            client.delete_object(Bucket=BUCKET, Key=name)
+        client.delete_bucket(Bucket=BUCKET)
+        client.close()
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope="class")
+def release(examples_image: str) -> Iterator[Cluster]:
+    """Serve a cluster with a release of the chart, with values of its own."""
+    with running_cluster() as cluster:
+        install = (
+            'printf %s "$TEXT" > /kubeconfig; KUBECONFIG=/kubeconfig '
+            f"helm install docs {CHART} --kube-context {CONTEXT} --namespace docs "
+            "--set replicas=3 --set-string staticExport.version=2024-05-01"
+        )
+        settings = f"TEXT={cluster.kubeconfig(CONTEXT)}"
+        docker("run", "--rm", "--network=host", "--env", settings, examples_image, "bash", "-ec", install)
+        yield cluster
+
+
+def run_example(
+    act: Act,
+    example: str,
+    platform: Simulator,
+    *,
+    event: str = "push",
+    inputs: Mapping[str, str] | None = None,
+    variables: Mapping[str, str] | None = None,
+    secrets: Mapping[str, str] | None = None,
+) -> WorkflowRun:
+    return act.run(
+        event,
+        example,
+        inputs=inputs,
+        variables={"DOCS_API_URL": platform.base_url, "DOCS_DOMAIN": DOMAIN, **(variables or {})},
+        secrets={"DOCS_ADMIN_KEY": platform.key, **(secrets or {})},
+    )
+
+
+def upload_to(storage: S3) -> dict[str, str]:
+    return {"AWS_ENDPOINT_URL": storage.meta.endpoint_url, "AWS_REGION": REGION, "DOCS_BUCKET": BUCKET}
+
+
+def contents(storage: S3) -> dict[str, bytes]:
+    found = storage.list_objects_v2(Bucket=BUCKET).get("Contents", [])
+    return {entry["Key"]: storage.get_object(Bucket=BUCKET, Key=entry["Key"])["Body"].read() for entry in found}
+
+
+def header(storage: S3, name: str, what: str) -> object:
+    return storage.head_object(Bucket=BUCKET, Key=name).get(what)
+
+
+def deploy_to(context: str) -> dict[str, str]:
+    return {"DOCS_CHART": CHART, "DOCS_CHART_VERSION": "0.1.0", "DOCS_KUBE_CONTEXT": context}
+
+
+def deployed_to(cluster: Cluster) -> dict[str, Any]:
+    """Return the values of the static export that the chart's object in the cluster shows."""
+    values: dict[str, Any] = json.loads(cluster.objects["configmaps", "docs", "docs"]["data"]["staticExport"])
+    return values
+
+
+def fetched(link: str) -> bytes:
+    return requests.get(link, timeout=10).content
