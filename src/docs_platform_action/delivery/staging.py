@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-LONGEST_NAME_BYTES: Final = 255
-"""Of a file's name, on every file system that a runner has."""
+from .names import LONGEST_PART_BYTES
 
 FILE_MODE: Final = 0o644
 FOLDER_MODE: Final = 0o755
+"""Whatever an archive or the umask says: later steps, which need not run as root, read, change and delete what is there."""
 
 
 _NOT_ALLOWED: Final = frozenset({errno.EPERM, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP})
@@ -115,7 +115,7 @@ def staged_folder(goal: Path, owner: Owner | None) -> Iterator[Staged]:
 def _beside(goal: Path) -> Path:
     """Think of a name for a part that nobody has: hidden, so that no glob of a later step takes it for the result."""
     ending = f".{secrets.token_hex(4)}.part"
-    name = goal.name.encode()[: LONGEST_NAME_BYTES - 1 - len(ending)].decode(errors="ignore")
+    name = goal.name.encode()[: LONGEST_PART_BYTES - 1 - len(ending)].decode(errors="ignore")
     return goal.with_name(f".{name}{ending}")
 
 

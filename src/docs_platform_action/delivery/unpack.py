@@ -20,16 +20,13 @@ from .archives import archive_entries
 from .bounds import Limits, Meter
 from .entries import LONGEST_TARGET_BYTES, Entry, EntryType, shown, target_too_long, unsafe
 from .names import LONGEST_PART_BYTES, Register, path_of, text_of
+from .staging import FILE_MODE, FOLDER_MODE
 from .streams import CHUNK_BYTES
 
 __all__ = ["Limits", "Unpacked", "unpack"]
 
 MOST_LINKS: Final = 10_000
 """Symbolic links, which wait in memory until everything else is there."""
-
-FILE_MODE: Final = 0o644
-FOLDER_MODE: Final = 0o755
-"""Whatever the archive or the umask says: later steps, which need not run as root, read, change and delete the tree."""
 
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC

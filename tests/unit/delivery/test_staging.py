@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from docs_platform_action.delivery.staging import LONGEST_NAME_BYTES, Owner, Staged, owner_of, staged_file, staged_folder
+from docs_platform_action.delivery.names import LONGEST_PART_BYTES
+from docs_platform_action.delivery.staging import Owner, Staged, owner_of, staged_file, staged_folder
 
 Stage = Callable[[Path, Owner | None], AbstractContextManager[Staged]]
 OWNER = (1001, 127)
@@ -92,7 +93,7 @@ class TestParts:
 
     @pytest.mark.parametrize(
         "name",
-        ["x" * LONGEST_NAME_BYTES, "x" + "ü" * 127, "ü" * 127 + "x", "日" * 85, "🙂" * 63, "xy" + "🙂" * 63],
+        ["x" * LONGEST_PART_BYTES, "x" + "ü" * 127, "ü" * 127 + "x", "日" * 85, "🙂" * 63, "xy" + "🙂" * 63],
         ids=lambda name: f"{name[:2]}-{len(name)}",
     )
     def test_a_name_that_is_as_long_as_can_be_is_cut_between_two_characters(
@@ -102,7 +103,7 @@ class TestParts:
             part = staged.path.name
             staged.publish()
 
-        assert len(part.encode()) <= LONGEST_NAME_BYTES
+        assert len(part.encode()) <= LONGEST_PART_BYTES
         assert name.startswith(part[1:].rpartition(".part")[0].rpartition(".")[0])
         assert tree(tmp_path) == [name]
 
