@@ -284,8 +284,9 @@ class TestNames:
         place.unpack(zip_of(Zipped(name=b"x"), Zipped(name=b"d", content=b"", mode=0o40755)))
         place.unpack(zip_of(Zipped(name=b"y"), Zipped(name=b"e/", content=b"", mode=0)))
         place.unpack(zip_of(Zipped(name=b"z"), Zipped(name=b"f", content=b"", system=0, attributes=0x10)))
+        place.unpack(zip_of(Zipped(name=b"maven"), Zipped(name=b"g/", content=b"", mode=0xFFFF, attributes=0x10)))
 
-        assert [path for path, content in place.tree().items() if content is None] == ["a", "b", "c", "d", "e", "f"]
+        assert [path for path, content in place.tree().items() if content is None] == ["a", "b", "c", "d", "e", "f", "g"]
 
 
 class TestTar:
