@@ -143,9 +143,12 @@ class Stream:
     def read(self, size: int) -> bytes:
         """Give so many bytes in one piece, fewer only at the end. The caller sees to it that they are not too many."""
         piece = self.some(size)
-        while len(piece) < size and (more := self.some(size - len(piece))):
-            piece += more
-        return piece
+        if len(piece) == size:
+            return piece
+        gathered = bytearray(piece)
+        while more := self.some(size - len(gathered)):
+            gathered += more
+        return bytes(gathered)
 
     def pieces(self, size: int) -> Iterator[bytes]:
         """Give so many bytes in pieces; raises `InvalidBundle` when the end comes before."""
