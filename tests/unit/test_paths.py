@@ -131,6 +131,16 @@ class TestLinks:
         with pytest.raises(ValueError, match=rf"^'{value}' is a link that leads in a circle$"):
             runner.path(value)
 
+    def test_so_it_is_where_python_follows_it_without_a_word(self, runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+        def resolve(path: Path) -> Path:  # what `Path.resolve` does since Python 3.13
+            return Path(os.path.realpath(path))
+
+        monkeypatch.setattr(Path, "resolve", resolve)
+        (runner.workspace / "a").symlink_to("a")
+
+        with pytest.raises(ValueError, match=r"^'a/bundle' is a link that leads in a circle$"):
+            runner.path("a/bundle")
+
 
 class TestFile:
     @pytest.mark.parametrize("value", ["bundle.tar.gz", "a/b/c/bundle.tar.gz"])
@@ -179,6 +189,16 @@ class TestFolder:
         (runner.workspace / "site").mkdir()
 
         assert runner.folder("site").name == "site"
+
+    @pytest.mark.parametrize("hidden", ["index.html", ".gitkeep"])
+    def test_one_that_holds_something_is_refused_with_what_that_is(self, runner: Runner, hidden: str) -> None:
+        (runner.workspace / "site").mkdir()
+        (runner.workspace / "site" / hidden).touch()
+
+        with pytest.raises(ValueError, match="is not empty") as caught:
+            runner.folder("site")
+
+        assert str(caught.value) == f"'site' is not empty: it holds '{hidden}'; empty it in a step before, or name another"
 
     @pytest.mark.parametrize("make", [Path.touch, os.mkfifo], ids=["file", "pipe"])
     def test_a_file_is_refused(self, runner: Runner, make: Callable[[Path], None]) -> None:
