@@ -559,8 +559,14 @@ class TestOwner:
     def given(self, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         """Have every folder belong to a user of the runner; keep what is given to that user."""
         given: list[Path] = []
+
+        def chown(path: bytes | Path, uid: int, gid: int, *, dir_fd: int | None = None, follow_symlinks: bool) -> None:
+            assert (uid, gid, follow_symlinks) == (1001, 127, False)
+            below = Path(f"/proc/self/fd/{dir_fd}").readlink() if dir_fd is not None else Path()
+            given.append(below / os.fsdecode(path))
+
         monkeypatch.setattr(handover, "owner_of", lambda _root: Owner(1001, 127))
-        monkeypatch.setattr(os, "chown", lambda path, *_ids, **_options: given.append(Path(path)))
+        monkeypatch.setattr(os, "chown", chown)
         return given
 
     def refuse(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -581,6 +587,13 @@ class TestOwner:
         delivery(delivery.asked(site="site"))
 
         assert not any(path.is_relative_to(delivery.temporary) for path in given)
+
+    def test_folders_that_the_waiting_archive_made_are_given_with_the_site_in_them(
+        self, delivery: Delivery, given: list[Path]
+    ) -> None:
+        delivery(DeliverySettings(site=delivery.place("out/site")))
+
+        assert delivery.workspace / "out" in given
 
     @pytest.mark.usefixtures("given")
     def test_a_file_system_that_gives_nothing_away_is_warned_of_once(
