@@ -167,7 +167,7 @@ def _large(extra: bytes, numbers: list[int]) -> list[int]:
 
 def _type(name: bytes, mode: int, attributes: int) -> EntryType:
     announced = stat.S_IFMT(mode)
-    # A folder is told by the slash at its name's end (4.3.17): many writers give it no type, and Maven's old ones a wrong one. DOS
+    # A folder is told by the slash at its name's end (4.3.17): many writers give it no type, and old Mavens a wrong one. DOS
     # and Windows have an attribute for it.
     if announced != stat.S_IFLNK and (name.endswith(b"/") or (not announced and attributes & _DOS_FOLDER)):
         return EntryType.FOLDER
