@@ -15,11 +15,10 @@ from . import __version__
 from .connection import Exchanges, Guard, GuardedRequest
 from .errors import Cancelled
 from .model import read_error
-from .network import FAULTS, NetworkError, fault_of
+from .network import FAULTS, NetworkError, fault_of, request_id_of
 
 LARGEST_ANSWER_BYTES: Final = 1024 * 1024
 
-_REQUEST_ID_HEADERS: Final = ("X-Request-Id", "Request-Id", "X-Correlation-Id", "X-Amzn-RequestId", "X-Amz-Request-Id")
 _SHORTEST_KEY_TO_SCRUB: Final = 8
 """A shorter one may be part of ordinary words, such as a status."""
 
@@ -119,7 +118,7 @@ class Exchanger:
             headers=headers,
             body=content_json,
             size=len(content),
-            request_id=next((headers[name] for name in _REQUEST_ID_HEADERS if headers.get(name)), None),
+            request_id=request_id_of(headers),
         )
 
     def _prepare(self, method: str, path: str, body: Mapping[str, object] | None, guard: Guard) -> GuardedRequest:

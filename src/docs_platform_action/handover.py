@@ -18,8 +18,8 @@ from .model import Bundle
 from .paths import Place
 from .record import JobRecord
 from .report.deliverylog import DeliveryLog
-from .report.text import size
 from .settings import DeliverySettings
+from .sizes import size
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +126,13 @@ class Handover:
             _writing(lambda error: _cannot_put(f"the site cannot be written to {site.name}", error)),
             staged_folder(site.path, owner) as staged,
         ):
-            unpacked = unpack(archive, staged.path, check=lambda: self.clock.sleep(0.0), on_progress=self.log.unpacked_so_far)
+            unpacked = unpack(
+                archive,
+                staged.path,
+                check=lambda: self.clock.sleep(0.0),
+                on_progress=self.log.unpacked_so_far,
+                owner=owner,
+            )
             staged.publish()
         self.record.site_path, self.record.site_files = site.name, unpacked.files
         self.log.unpacked(unpacked.files, site.name)

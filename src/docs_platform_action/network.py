@@ -2,7 +2,8 @@
 
 import http.client
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 import requests
 from urllib3.exceptions import HTTPError, NameResolutionError
@@ -12,6 +13,18 @@ from .connection import Guard
 FAULTS = (requests.RequestException, HTTPError, http.client.HTTPException, OSError, ValueError)
 """What a requests adapter raises; `ValueError` is what urllib3 and http.client let through of a malformed status line, header or
 proxy address."""
+
+
+_REQUEST_ID_HEADERS: Final = (
+    *("X-Request-Id", "Request-Id", "X-Correlation-Id", "X-Amzn-RequestId"),
+    *("X-Amz-Request-Id", "X-Goog-Request-Id", "X-Ms-Request-Id"),
+)
+"""Where APIs, gateways and storages put their own name for a request, by which they find it again."""
+
+
+def request_id_of(headers: Mapping[str, str]) -> str | None:
+    """Tell the server's own name for a request, where it sent one."""
+    return next((headers[name] for name in _REQUEST_ID_HEADERS if headers.get(name)), None)
 
 
 class NetworkError(Exception):

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import backoff
 
-from .. import retrying
+from .. import retrying, sizes
 from ..clock import Clock
 from ..errors import DownloadFailed
 from ..model import Bundle
@@ -68,6 +68,10 @@ class _Source:
 
 class Listener(retrying.Listener, Protocol):
     """Who wants to know how a download goes."""
+
+    def answered(self, address: str, status: int, asked: str | None, request_id: str | None) -> None:
+        """Hear that an answer begins: to which address, without the query, and which range was asked for."""
+        ...
 
     def progressed(self, received: int, size: int | None) -> None:
         """Hear how many bytes are there, and of how many where that is known."""
@@ -151,6 +155,7 @@ class Download:
         """Ask for what is missing and take it; tell whether the link was good for it."""
         asked = self._what_is_missing()
         with self._storage.get(self._bundle.url, asked) as answer:
+            self._listener.answered(_address(self._bundle.url), answer.status, asked.get("Range"), answer.request_id)
             if answer.status in _DEAD:
                 return self._refused(answer)
             if answer.status == 416 and asked:
@@ -223,8 +228,10 @@ class Download:
             return False
         self._link_is_dead = True
         if self._refusals > MOST_REFUSALS:
-            raise self._given_up(TemporaryError(f"{what}, like {MOST_REFUSALS} before it", advice=_REFUSED))
-        raise TemporaryError(f"{what}, though it was made a moment ago", advice=_REFUSED)
+            what = f"{what}, like {MOST_REFUSALS} before it"
+            raise self._given_up(TemporaryError(what, advice=_REFUSED, request_id=answer.request_id))
+        what = f"{what}, though it was made a moment ago"
+        raise TemporaryError(what, advice=_REFUSED, request_id=answer.request_id)
 
     def _beyond_the_end(self, answer: Answer) -> bool:
         """Take 416 at the full size for what it says: all is there (RFC 9110, section 15.5.17)."""
@@ -249,10 +256,14 @@ class Download:
         what = f"The storage answered {_status(answer, self._bundle.url)}"
         if 400 <= answer.status < 500 and answer.status not in _TEMPORARY | {416}:
             return DownloadFailed(
-                f"the storage answered {answer.status}", facts=(f"{what}.",), cause=_REFUSED.cause, remedy=_REFUSED.remedy
+                f"the storage answered {answer.status}",
+                facts=(f"{what}.",),
+                cause=_REFUSED.cause,
+                remedy=_REFUSED.remedy,
+                request_id=answer.request_id,
             )
         pause = read_retry_after(answer.headers, self._clock.now())
-        return TemporaryError(f"{what}{self._so_far()}", advice=_STORAGE, retry_after_seconds=pause)
+        return TemporaryError(f"{what}{self._so_far()}", advice=_STORAGE, retry_after_seconds=pause, request_id=answer.request_id)
 
     def _renew(self) -> None:
         self._bundle = self._renew_link()
@@ -267,8 +278,8 @@ class Download:
         self._received, self._size, self._source = 0, None, None
 
     def _so_far(self) -> str:
-        of_all = f" of {self._size:,}" if self._size is not None else ""
-        return f" after {self._received:,}{of_all} bytes" if self._received else ""
+        of_all = f" of {sizes.size(self._size)}" if self._size is not None else ""
+        return f", after {sizes.size(self._received)}{of_all}" if self._received else ""
 
     def _given_up(self, error: TemporaryError) -> DownloadFailed:
         return DownloadFailed(
@@ -276,6 +287,7 @@ class Download:
             facts=(f"Nothing good came for {seconds(self._outage.lasted_seconds())}. The last try: {error.what}.",),
             cause=error.advice.cause,
             remedy=error.advice.remedy,
+            request_id=error.request_id,
         )
 
 

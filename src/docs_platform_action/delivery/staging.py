@@ -24,8 +24,9 @@ class Owner:
     """Whom files are given to.
 
     A container's files are root's on the runner, where later steps could neither change nor delete them (source: GitHub's
-    documentation of container actions; actions/runner starts the container without `--user`). `refused` is what the file system
-    said where it did not allow that; the files are then left as they are.
+    documentation of container actions; actions/runner starts the container without `--user`). Each is given away when it is made,
+    so that the owner can delete even what a killed container leaves. `refused` is what the file system said where it did not
+    allow that; the files are then left as they are.
     """
 
     def __init__(self, uid: int, gid: int) -> None:
@@ -33,21 +34,17 @@ class Owner:
         self._gid = gid
         self.refused: str | None = None
 
-    def take(self, path: str | Path) -> None:
-        """Make this the owner of a file, a folder or a link. Raises `OSError` that is no refusal."""
+    def take(self, path: bytes | Path, *, dir_fd: int | None = None) -> None:
+        """Make this the owner of a file, a folder or a link, below an open folder if there is one.
+
+        Raises `OSError` that is no refusal.
+        """
         try:
-            os.chown(path, self._uid, self._gid, follow_symlinks=False)
+            os.chown(path, self._uid, self._gid, dir_fd=dir_fd, follow_symlinks=False)
         except OSError as error:
             if error.errno not in _NOT_ALLOWED:
                 raise
             self.refused = error.strerror
-
-    def take_tree(self, folder: Path) -> None:
-        """Make this the owner of a folder and all that is in it."""
-        for inside, folders, files in os.walk(folder):
-            for name in (*folders, *files):
-                self.take(f"{inside}/{name}")
-        self.take(folder)
 
 
 def owner_of(root: Path) -> Owner | None:
@@ -65,7 +62,7 @@ class Staged:
         self.published = False
 
     def publish(self) -> None:
-        """Give it its owner, its mode and its name, in one step for whoever looks on. Raises `OSError`."""
+        """Give it its mode and its name, in one step for whoever looks on. Raises `OSError`."""
         self._publish()
         self.published = True
 
@@ -76,8 +73,6 @@ def staged_file(goal: Path, owner: Owner | None) -> Iterator[Staged]:
 
     def publish() -> None:
         part.chmod(FILE_MODE)
-        if owner is not None:
-            owner.take(part)
         part.replace(goal)
 
     with _folder_for(goal, owner):
@@ -85,6 +80,8 @@ def staged_file(goal: Path, owner: Owner | None) -> Iterator[Staged]:
         staged = Staged(part, publish)
         os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         try:
+            if owner is not None:
+                owner.take(part)
             yield staged
         finally:
             if not staged.published:
@@ -93,12 +90,13 @@ def staged_file(goal: Path, owner: Owner | None) -> Iterator[Staged]:
 
 @contextlib.contextmanager
 def staged_folder(goal: Path, owner: Owner | None) -> Iterator[Staged]:
-    """Make an empty folder beside its goal, which is missing or empty; what is not published is removed. Raises `OSError`."""
+    """Make an empty folder beside its goal, which is missing or empty; what is not published is removed.
+
+    Whoever fills it gives what is in it to the owner. Raises `OSError`.
+    """
 
     def publish() -> None:
         part.chmod(FOLDER_MODE)
-        if owner is not None:
-            owner.take_tree(part)
         part.rename(goal)  # takes the place of an empty folder too (source: rename(2))
 
     with _folder_for(goal, owner):
@@ -106,6 +104,8 @@ def staged_folder(goal: Path, owner: Owner | None) -> Iterator[Staged]:
         staged = Staged(part, publish)
         part.mkdir(0o700)
         try:
+            if owner is not None:
+                owner.take(part)
             yield staged
         finally:
             if not staged.published:

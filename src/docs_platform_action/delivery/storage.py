@@ -20,7 +20,7 @@ from .. import __version__
 from ..connection import Exchanges, Guard, GuardedRequest
 from ..errors import Cancelled, DownloadFailed
 from ..model import is_bundle_url
-from ..network import FAULTS, NetworkError, UntrustedError, fault_of
+from ..network import FAULTS, NetworkError, UntrustedError, fault_of, request_id_of
 
 CONNECT_SECONDS: Final = 10.0
 IDLE_SECONDS: Final = 30.0
@@ -49,6 +49,11 @@ class Answer:
         """How many bytes the body has, where that is announced."""
         length = self.headers.get("Content-Length", "")
         return int(length) if re.fullmatch(r"[0-9]{1,18}", length) else None
+
+    @property
+    def request_id(self) -> str | None:
+        """The storage's own name for the request."""
+        return request_id_of(self.headers)
 
     @property
     def validator(self) -> str | None:

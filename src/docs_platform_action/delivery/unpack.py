@@ -20,7 +20,7 @@ from .archives import archive_entries
 from .bounds import Limits, Meter
 from .entries import LONGEST_TARGET_BYTES, Entry, EntryType, shown, target_too_long, unsafe
 from .names import LONGEST_PART_BYTES, Register, path_of, text_of
-from .staging import FILE_MODE, FOLDER_MODE
+from .staging import FILE_MODE, FOLDER_MODE, Owner
 from .streams import CHUNK_BYTES
 
 __all__ = ["Limits", "Unpacked", "unpack"]
@@ -53,18 +53,20 @@ def unpack(
     *,
     check: Callable[[], None],
     on_progress: Callable[[int, int], None],
+    owner: Owner | None = None,
     limits: Limits = _DEFAULT_LIMITS,
 ) -> Unpacked:
     """Unpack an archive into an empty folder that nobody else uses.
 
     `check` is called for every entry and every chunk of data, and ends the work by what it raises; `on_progress` gets the files
-    and bytes so far after every entry. Raises `InvalidBundle` for everything that is wrong with the archive, and OSError when it
-    cannot be read or its content not be written. Then what is in the folder is to be removed by the caller.
+    and bytes so far after every entry. All that is made is given to `owner`, if there is one. Raises `InvalidBundle` for
+    everything that is wrong with the archive, and OSError when it cannot be read or its content not be written. Then what is in
+    the folder is to be removed by the caller.
     """
     with archive.open("rb", buffering=0) as file, _opened(folder) as root:
         size = os.fstat(file.fileno()).st_size
         meter = Meter(limits, archive_bytes=size)
-        tree = _Tree(folder, root=root, meter=meter, check=check)
+        tree = _Tree(folder, root=root, meter=meter, check=check, owner=owner)
         entries = archive_entries(
             file.fileno(),
             size,
@@ -95,12 +97,13 @@ def _opened(folder: Path) -> Iterator[int]:
 class _Tree:
     """The tree on disk. Paths are bytes below the folder's descriptor: no locale changes them, no long way there adds to them."""
 
-    def __init__(self, folder: Path, *, root: int, meter: Meter, check: Callable[[], None]) -> None:
+    def __init__(self, folder: Path, *, root: int, meter: Meter, check: Callable[[], None], owner: Owner | None) -> None:
         self.files = 0
         self._folder = folder
         self._root = root
         self._meter = meter
         self._check = check
+        self._owner = owner
         self._register = Register()
         self._parent = ""  # the folder that was needed last: an archive's order is mostly that of a walk
         self._links: dict[str, bytes] = {}
@@ -130,6 +133,7 @@ class _Tree:
             except OSError as error:
                 _explain(error, path)
                 raise
+            self._give(path)
         base = os.path.realpath(os.fsencode(self._folder)) + b"/"
         ways: graphlib.TopologicalSorter[str] = graphlib.TopologicalSorter()
         for path in self._links:
@@ -163,6 +167,7 @@ class _Tree:
         except OSError as error:
             _explain(error, path)
             raise
+        self._give(path)
         os.chmod(path.encode(), FOLDER_MODE, dir_fd=self._root)
         return True
 
@@ -183,6 +188,7 @@ class _Tree:
             _explain(error, path)
             raise
         try:
+            self._give(path)
             for chunk in content:
                 self._check()
                 self._meter.count_bytes(len(chunk))
@@ -193,6 +199,10 @@ class _Tree:
         finally:
             os.close(descriptor)
         self.files += 1
+
+    def _give(self, path: str) -> None:
+        if self._owner is not None:
+            self._owner.take(path.encode(), dir_fd=self._root)
 
     def _content_of(self, link: Entry) -> Iterator[bytes]:
         """Read what a hard link leads to."""

@@ -4,8 +4,9 @@ from typing import Final
 
 from ..clock import Clock
 from ..delivery.download import Downloaded
+from ..sizes import size
 from .joblog import JobLog
-from .text import files, minutes, pause, size
+from .text import files, minutes, pause, without_query
 
 LINE_SECONDS: Final = 10.0
 """How long a download or an unpacking goes on between two lines that tell how far it is."""
@@ -26,6 +27,12 @@ class DeliveryLog:
     def downloading(self) -> None:
         """Count time from here."""
         self._begin("downloading")
+
+    def answered(self, address: str, status: int, asked: str | None, request_id: str | None) -> None:
+        """Write an answer of the storage to the debug log."""
+        part = f" {asked}" if asked is not None else ""
+        named = f", request id {request_id}" if request_id is not None else ""
+        self._log.debug(f"GET {without_query(address)}{part}: {status}{named}")
 
     def progressed(self, received: int, size_in_all: int | None) -> None:
         """Take note of the bytes that are there, and tell of them every few seconds."""

@@ -32,6 +32,10 @@ class JobLog:
         """Add a line to the job's log."""
         self._tell(f"  {text}")
 
+    def debug(self, text: str) -> None:
+        """Add a line that is seen only with debug logging."""
+        self._console.debug(text)
+
     def waiting(self) -> None:
         """Count the elapsed time of the readings to come from now."""
         self._waiting_since = self._clock.monotonic()

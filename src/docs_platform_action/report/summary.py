@@ -8,9 +8,10 @@ from typing import Final
 from ..errors import Cancelled
 from ..record import JobRecord
 from ..settings import AGENT
+from ..sizes import size
 from .console import Console
 from .failure import failure_lines
-from .text import files, host_of, link_target, markdown, minutes, size, works_until
+from .text import files, host_of, link_target, markdown, minutes, works_until
 
 
 def summary_of(record: JobRecord, *, safe: Callable[[str], str], duration_seconds: float, now: datetime) -> str:

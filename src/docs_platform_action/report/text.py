@@ -86,17 +86,6 @@ def files(count: int) -> str:
     return f"{count:,} file{'' if count == 1 else 's'}"
 
 
-def size(count: float) -> str:
-    """Write a number of bytes with a binary unit and one decimal."""
-    if count < 1024:
-        return f"{count:.0f} byte{'' if count == 1 else 's'}"
-    for unit in ("KiB", "MiB", "GiB"):
-        count /= 1024
-        if count < 1023.95:
-            return f"{count:.1f} {unit}"
-    return f"{count / 1024:.1f} TiB"
-
-
 def works_until(expires: datetime, now: datetime) -> str:
     """Tell until when a link works, and how long that is."""
     left = (expires - now).total_seconds()

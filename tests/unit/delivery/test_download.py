@@ -91,6 +91,7 @@ class Ears:
 
     def __init__(self) -> None:
         self.heard: list[str] = []
+        self.answers: list[tuple[int, str | None, str | None]] = []
 
     def trouble(self, what: str, *, budget_seconds: float, pause_seconds: float) -> None:
         assert 0 <= pause_seconds <= budget_seconds
@@ -99,6 +100,10 @@ class Ears:
     def recovered(self, after_seconds: float) -> None:
         assert after_seconds >= 0
         self.heard.append("recovered")
+
+    def answered(self, address: str, status: int, asked: str | None, request_id: str | None) -> None:
+        assert "?" not in address
+        self.answers.append((status, asked, request_id))
 
     def progressed(self, received: int, size: int | None) -> None:
         assert size is None or received <= size

@@ -22,7 +22,6 @@ from docs_platform_action.report.text import (
     moment,
     pause,
     roughly,
-    size,
     without_query,
     works_until,
 )
@@ -267,27 +266,6 @@ class TestNumbers:
     )
     def test_pauses_have_a_decimal_while_they_are_short(self, seconds: float, text: str) -> None:
         assert pause(seconds) == text
-
-    @pytest.mark.parametrize(
-        ("count", "text"),
-        [
-            (0, "0 bytes"),
-            (1, "1 byte"),
-            (1023, "1023 bytes"),
-            (0.4, "0 bytes"),
-            (1024, "1.0 KiB"),
-            (1536, "1.5 KiB"),
-            (1023.94 * 1024, "1023.9 KiB"),
-            (1023.96 * 1024, "1.0 MiB"),
-            (38.2 * 1024**2, "38.2 MiB"),
-            (1024**3 - 1, "1.0 GiB"),
-            (50 * 1024**3, "50.0 GiB"),
-            (1024**4, "1.0 TiB"),
-            (5000 * 1024**4, "5000.0 TiB"),
-        ],
-    )
-    def test_sizes_are_binary_with_one_decimal(self, count: float, text: str) -> None:
-        assert size(count) == text
 
     @pytest.mark.parametrize(("count", "text"), [(0, "0 files"), (1, "1 file"), (2, "2 files"), (1904, "1,904 files")])
     def test_files_are_counted(self, count: int, text: str) -> None:
