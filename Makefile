@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 
-.PHONY: help demo test lint format simulator lock clean
+.PHONY: help demo test bench lint format simulator lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "%-10s %s\n", $$1, $$2 }'
@@ -21,6 +21,9 @@ demo: $(INSTALLED)  ## run the action on the simulator in both modes and show wh
 
 test: lint  ## check and test everything; REQUIRE_ENGINE=1 makes a missing container engine a failure
 	$(BIN)/python -m pytest --cov --cov-report=term
+
+bench: $(INSTALLED)  ## measure; takes minutes
+	$(BIN)/python bench/bundle_memory.py
 
 lint: $(INSTALLED)  ## style, types, Dockerfile, action and workflows
 	$(BIN)/ruff check .
