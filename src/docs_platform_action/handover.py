@@ -3,7 +3,7 @@
 import contextlib
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,7 +58,10 @@ class Handover:
                 self._write_values(self.settings.values, owner_at(self.settings.values))
         finally:
             self.record.delivering = False
-        refused = next((owner.refused for owner in owners.values() if owner is not None and owner.refused), None)
+            self._tell_refusal(owners.values())
+
+    def _tell_refusal(self, owners: Iterable[Owner | None]) -> None:
+        refused = next((owner.refused for owner in owners if owner is not None and owner.refused), None)
         if refused is not None:
             self.warn(
                 [

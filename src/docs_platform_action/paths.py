@@ -57,7 +57,7 @@ def read_file_place(value: str, roots: Sequence[Path]) -> Place:
     """Read the path of a file that is to be written; one that is there will be replaced. Raises `ValueError`."""
     place = read_path(value, roots)
     try:
-        found = place.path.stat() if place.path.exists() else None
+        found = _status(place.path)
         if value.endswith("/") or (found is not None and stat.S_ISDIR(found.st_mode)):
             raise ValueError(f"{shown(value)} is a folder; name the file to write")
         if found is not None and not stat.S_ISREG(found.st_mode):
@@ -72,10 +72,11 @@ def read_folder_place(value: str, roots: Sequence[Path]) -> Place:
     """Read the path of a folder that is to be filled, which is missing or empty. Raises `ValueError`."""
     place = read_path(value, roots)
     try:
-        if place.path == place.root or (place.path.exists() and place.path.is_mount()):
+        status = _status(place.path)
+        if place.path == place.root or (status is not None and place.path.is_mount()):
             raise ValueError(f"{shown(value)} cannot be swapped in whole, as a site is; name a folder inside it")
-        if place.path.exists():
-            if not place.path.is_dir():
+        if status is not None:
+            if not stat.S_ISDIR(status.st_mode):
                 raise ValueError(f"{shown(value)} is a file; name a folder that is missing or empty")
             with os.scandir(place.path) as inside:
                 found = next(inside, None)
@@ -97,6 +98,14 @@ def overlaps(places: Mapping[str, Place]) -> list[tuple[str, str]]:
         for other in names[:number]
         if places[name].path.is_relative_to(places[other].path) or places[other].path.is_relative_to(places[name].path)
     ]
+
+
+def _status(path: Path) -> os.stat_result | None:
+    """Look at what is there. Not with `exists`, which some Pythons have say no to what cannot be looked at."""
+    try:
+        return path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
 
 
 def _leads_in_a_circle(path: Path) -> bool:

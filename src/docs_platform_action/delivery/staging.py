@@ -79,13 +79,10 @@ def staged_file(goal: Path, owner: Owner | None) -> Iterator[Staged]:
         part = _beside(goal)
         staged = Staged(part, publish)
         os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        try:
+        with _removed_unless_published(staged, lambda: part.unlink(missing_ok=True)):
             if owner is not None:
                 owner.take(part)
             yield staged
-        finally:
-            if not staged.published:
-                part.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -103,13 +100,23 @@ def staged_folder(goal: Path, owner: Owner | None) -> Iterator[Staged]:
         part = _beside(goal)
         staged = Staged(part, publish)
         part.mkdir(0o700)
-        try:
+        with _removed_unless_published(staged, lambda: shutil.rmtree(part)):
             if owner is not None:
                 owner.take(part)
             yield staged
-        finally:
-            if not staged.published:
-                shutil.rmtree(part)
+
+
+@contextlib.contextmanager
+def _removed_unless_published(staged: Staged, remove: Callable[[], None]) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        if not staged.published:
+            with contextlib.suppress(OSError):  # the first error is the one to tell
+                remove()
+        raise
+    if not staged.published:
+        remove()
 
 
 def _beside(goal: Path) -> Path:

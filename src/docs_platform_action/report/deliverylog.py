@@ -1,5 +1,6 @@
 """What becomes of a finished bundle, in the log of its job."""
 
+from collections.abc import Callable
 from typing import Final
 
 from ..clock import Clock
@@ -22,11 +23,13 @@ class DeliveryLog:
         self._log = log
         self._clock = clock
         self._began = self._told_at = clock.monotonic()
-        self._told_bytes = 0
+        self._told_bytes = self._received = 0
+        self._size: int | None = None
+        self._files = self._unpacked = 0
 
     def downloading(self) -> None:
         """Count time from here."""
-        self._begin("downloading")
+        self._begin(self._download_line)
 
     def answered(self, address: str, status: int, asked: str | None, request_id: str | None) -> None:
         """Write an answer of the storage to the debug log."""
@@ -36,16 +39,11 @@ class DeliveryLog:
 
     def progressed(self, received: int, size_in_all: int | None) -> None:
         """Take note of the bytes that are there, and tell of them every few seconds."""
+        self._received, self._size = received, size_in_all
         now = self._clock.monotonic()
-        if now < self._told_at + LINE_SECONDS:
-            return
-        rate = max(received - self._told_bytes, 0) / (now - self._told_at)
-        self._told_at, self._told_bytes = now, received
-        share = f"{100 * received // size_in_all} %" if size_in_all else ""
-        there = f"{size(received)} of {size(size_in_all)}" if size_in_all else size(received)
-        line = f"downloading {share:>5} {there:>24} {size(rate):>12}/s {minutes(now - self._began):>9}"
-        self._log.note(line)
-        self._log.busy_with(line)
+        if now >= self._told_at + LINE_SECONDS:
+            self._log.note(self._download_line())
+            self._told_at, self._told_bytes = now, received
 
     def trouble(self, what: str, *, budget_seconds: float, pause_seconds: float) -> None:
         """Tell of temporary trouble, once, and what happens next."""
@@ -62,7 +60,7 @@ class DeliveryLog:
 
     def started_over(self, why: str) -> None:
         """Tell that the download begins again."""
-        self._told_bytes = 0
+        self._told_bytes = self._received = 0
         self._log.note(f"Starting the download over: {why}.")
 
     def downloaded(self, downloaded: Downloaded, name: str | None) -> None:
@@ -75,17 +73,15 @@ class DeliveryLog:
 
     def unpacking(self) -> None:
         """Count time from here."""
-        self._begin("unpacking")
+        self._begin(self._unpacking_line)
 
     def unpacked_so_far(self, count: int, size_in_all: int) -> None:
         """Take note of the files that are there, and tell of them every few seconds."""
+        self._files, self._unpacked = count, size_in_all
         now = self._clock.monotonic()
-        if now < self._told_at + LINE_SECONDS:
-            return
-        self._told_at = now
-        line = f"unpacking {files(count):>18}, {size(size_in_all)} {minutes(now - self._began):>9}"
-        self._log.note(line)
-        self._log.busy_with(line)
+        if now >= self._told_at + LINE_SECONDS:
+            self._log.note(self._unpacking_line())
+            self._told_at = now
 
     def unpacked(self, count: int, name: str) -> None:
         """Tell that the site is there."""
@@ -95,7 +91,18 @@ class DeliveryLog:
         """Tell that the Helm values file is there."""
         self._log.note(f"Wrote the Helm values file {name}")
 
-    def _begin(self, what: str) -> None:
+    def _begin(self, line: Callable[[], str]) -> None:
         self._began = self._told_at = self._clock.monotonic()
         self._told_bytes = 0
-        self._log.busy_with(what)
+        self._log.busy_with(line)
+
+    def _download_line(self) -> str:
+        now = self._clock.monotonic()
+        rate = max(self._received - self._told_bytes, 0) / max(now - self._told_at, 1.0)
+        share = f"{100 * self._received // self._size} %" if self._size else ""
+        there = f"{size(self._received)} of {size(self._size)}" if self._size else size(self._received)
+        return f"downloading {share:>5} {there:>24} {size(rate):>12}/s {minutes(now - self._began):>9}"
+
+    def _unpacking_line(self) -> str:
+        elapsed = minutes(self._clock.monotonic() - self._began)
+        return f"unpacking {files(self._files):>18}, {size(self._unpacked)} {elapsed:>9}"

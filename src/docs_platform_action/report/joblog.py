@@ -1,6 +1,7 @@
 """The log of one job: a line when something changes, one for temporary trouble, and a sign of life in between."""
 
 import threading
+from collections.abc import Callable
 
 from ..clock import Clock
 from ..model import Bundle
@@ -21,7 +22,7 @@ class JobLog:
         self._in_trouble = ""
         self._last_line_at = clock.monotonic()
         self._waiting_since = clock.monotonic()
-        self._busy_with = ""
+        self._busy_with: Callable[[], str] | None = None
         self._lock = threading.Lock()
 
     def title(self, text: str) -> None:
@@ -59,11 +60,11 @@ class JobLog:
             return
         record = self._record
         percent = None if record.progress is None or record.status == "completed" else int(record.progress)
-        state = f"  {self._busy_with}" if self._busy_with else self._state_line(percent)
+        state = f"  {self._busy_with()}" if self._busy_with is not None else self._state_line(percent)
         self._tell(state + (f"    {self._in_trouble}" if self._in_trouble else ""))
 
-    def busy_with(self, what: str) -> None:
-        """Have this shown as the sign of life, in place of the job's state; nothing for the latter again."""
+    def busy_with(self, what: Callable[[], str] | None) -> None:
+        """Have what this tells shown as the sign of life, in place of the job's state; nothing for the latter again."""
         self._busy_with = what
 
     def trouble(self, what: str, *, budget_seconds: float, pause_seconds: float) -> None:

@@ -174,7 +174,7 @@ class TestHeartbeat:
     def test_what_the_job_is_busy_with_takes_the_place_of_its_state(self) -> None:
         job = Job()
         job.read("completed", None, 412)
-        job.log.busy_with("downloading")
+        job.log.busy_with(lambda: "downloading")
         job.clock.pass_(60)
 
         job.log.heartbeat(55)
@@ -183,7 +183,7 @@ class TestHeartbeat:
 
     def test_and_trouble_stands_beside_it(self) -> None:
         job = Job()
-        job.log.busy_with("downloading")
+        job.log.busy_with(lambda: "downloading")
         job.log.trouble("The API answered 502 (bad gateway)", budget_seconds=300, pause_seconds=4)
         job.clock.pass_(60)
 
@@ -194,8 +194,8 @@ class TestHeartbeat:
     def test_once_it_is_busy_with_nothing_its_state_is_back(self) -> None:
         job = Job()
         job.read("completed", None, 412)
-        job.log.busy_with("downloading")
-        job.log.busy_with("")
+        job.log.busy_with(lambda: "downloading")
+        job.log.busy_with(None)
         job.clock.pass_(60)
 
         job.log.heartbeat(55)
