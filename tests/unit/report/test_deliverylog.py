@@ -5,7 +5,7 @@ import pytest
 from docs_platform_action.delivery.download import Downloaded
 from docs_platform_action.record import JobRecord
 from docs_platform_action.report.deliverylog import LINE_SECONDS, WORTH_TELLING_SECONDS, DeliveryLog
-from tests.unit.fakes import FakeClock, Log
+from tests.unit.fakes import FakeClock, Log, words
 
 MIB = 1024 * 1024
 
@@ -212,7 +212,7 @@ class TestSignOfLife:
 
         delivery.log.downloading()
 
-        assert self.heartbeat(delivery).split() == ["downloading", "0", "bytes", "0", "bytes/s", "1:00"]
+        assert words([self.heartbeat(delivery)]) == ["downloading 0 bytes 0 bytes/s 1:00"]
 
     def test_one_that_stands_still_shows_where(self) -> None:
         delivery = Delivery()
@@ -220,7 +220,7 @@ class TestSignOfLife:
         delivery.clock.pass_(10)
         delivery.log.progressed(40 * MIB, 400 * MIB)
 
-        assert self.heartbeat(delivery).split() == "downloading 10 % 40.0 MiB of 400.0 MiB 0 bytes/s 1:10".split()
+        assert words([self.heartbeat(delivery)]) == ["downloading 10 % 40.0 MiB of 400.0 MiB 0 bytes/s 1:10"]
         assert len(delivery.lines) == 2
 
     def test_an_unpacking(self) -> None:
@@ -228,7 +228,7 @@ class TestSignOfLife:
         delivery.log.downloading()
         delivery.log.unpacking()
 
-        assert self.heartbeat(delivery).split() == "unpacking 0 files, 0 bytes 1:00".split()
+        assert words([self.heartbeat(delivery)]) == ["unpacking 0 files, 0 bytes 1:00"]
 
     def test_an_unpacking_that_stands_still_shows_where(self) -> None:
         delivery = Delivery()
