@@ -34,6 +34,7 @@ class Turn:
     honest: bool = True
     switches: bool = False
     takes_seconds: float = 0.0
+    seconds_a_piece: float = 0.0
 
 
 class FakeStorage:
@@ -80,6 +81,7 @@ class FakeStorage:
     def _pieces(self, body: bytes, turn: Turn) -> Iterator[bytes]:
         let_through = body if turn.cut_after is None else body[: turn.cut_after]
         for begin in range(0, len(let_through), 10_000):
+            self._clock.pass_(turn.seconds_a_piece)
             yield let_through[begin : begin + 10_000]
         # a connection that broke is seen as such only where the length was announced, or its framing tells
         if turn.cut_after is not None and turn.cut_after < len(body) and (turn.announces or turn.honest):
@@ -221,6 +223,23 @@ class TestOutage:
         fetch.storage.get = refuse  # type: ignore[method-assign,assignment]
 
         assert "HTTPS_PROXY" in fetch.failure().because
+
+
+class TestPace:
+    def test_a_slow_one_takes_its_time(self) -> None:
+        fetch = Fetch(Turn(seconds_a_piece=9))
+
+        fetch()
+
+        assert (len(fetch.storage.asked), fetch.ears.heard) == (1, [])
+
+    def test_one_that_brings_almost_nothing_is_cut_and_resumed(self) -> None:
+        fetch = Fetch(Turn(seconds_a_piece=11))
+
+        fetch()
+
+        assert fetch.storage.asked[1]["Range"] == "bytes=60000-"
+        assert "almost nothing for 60 s, after 58.6 KiB of 225.0 KiB" in fetch.ears.heard[0]
 
 
 class TestRefusal:
