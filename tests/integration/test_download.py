@@ -5,6 +5,7 @@ import json
 import os
 import socket
 import ssl
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -289,6 +290,18 @@ def _without_size(normal: dict[str, object]) -> dict[str, object]:
     return {name: value for name, value in normal.items() if name != "sizeBytes"}
 
 
+def stalled(action: Action, platform: Simulator, happens: Callable[[], None]) -> Ended:
+    """Fetch the bundle over a connection that stalls after 600,000 bytes, while something happens to what is left."""
+    before = len(downloads(platform))
+    platform.script("download", Fault(stall_after_bytes=600_000))
+    action.set_constants(delivery__storage__IDLE_SECONDS=1.0)
+    with action.start(platform, job_id="export-finished", bundle_path="bundle", outage_tolerance="1m") as running:
+        while len(downloads(platform)) == before:
+            time.sleep(0.005)
+        happens()
+        return running.end()
+
+
 EXPIRED = "<Error><Code>AccessDenied</Code><Message>Request has expired</Message></Error>"
 
 
@@ -333,15 +346,7 @@ class TestLink:
         assert "403 (AccessDenied: Request has expired). Making a fresh one." in ended.log
 
     def test_one_whose_signer_was_withdrawn_midway_too(self, action: Action, platform: Simulator) -> None:
-        platform.script("download", Fault(stall_after_bytes=600_000))
-        action.set_constants(delivery__storage__IDLE_SECONDS=1.0)
-
-        with action.start(platform, job_id="export-finished", bundle_path="bundle", outage_tolerance="1m") as running:
-            running.wait_for("Bundle link ready")
-            while not downloads(platform):
-                pass
-            platform.revoke_links()
-            ended = running.end()
+        ended = stalled(action, platform, platform.revoke_links)
 
         assert_whole(ended, action)
         assert "400 (ExpiredToken: The provided token has expired.). Making a fresh one." in ended.log
@@ -351,30 +356,16 @@ class TestLink:
     ) -> None:
         content = original(platform, tmp_path)
         before = len(downloads(platform))
-        platform.script("download", Fault(stall_after_bytes=600_000))
-        action.set_constants(delivery__storage__IDLE_SECONDS=1.0)
 
-        with action.start(platform, job_id="export-finished", bundle_path="bundle", outage_tolerance="1m") as running:
-            running.wait_for("Bundle link ready")
-            while len(downloads(platform)) == before:
-                pass
-            platform.move_bundle("export-finished")
-            ended = running.end()
+        ended = stalled(action, platform, lambda: platform.move_bundle("export-finished"))
 
         assert_whole(ended, action, content)
         assert ranges(platform)[before:] == [None, "bytes=600000-", None]
 
     def test_another_bundle_in_its_place_starts_over(self, action: Action, platform: Simulator) -> None:
         content = os.urandom(1_500_000)
-        platform.script("download", Fault(stall_after_bytes=600_000))
-        action.set_constants(delivery__storage__IDLE_SECONDS=1.0)
 
-        with action.start(platform, job_id="export-finished", bundle_path="bundle", outage_tolerance="1m") as running:
-            running.wait_for("Bundle link ready")
-            while not downloads(platform):
-                pass
-            platform.put_bundle("export-finished", content)
-            ended = running.end()
+        ended = stalled(action, platform, lambda: platform.put_bundle("export-finished", content))
 
         assert_whole(ended, action, content)
         assert "Starting the download over: " in ended.log
