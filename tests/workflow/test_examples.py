@@ -95,6 +95,12 @@ class TestServeWithNginx:
         assert run.succeeded, run.log
         assert run.printed("nginx serves") == [f"{PAGES} pages"], run.log
 
+    def test_a_site_without_pages_is_no_success(self, examples_image: str) -> None:
+        prepare = "mkdir site; touch site/robots.txt"
+        printed, status = run_step(examples_image, self.EXAMPLE, "Read every page", prepare=prepare)
+        assert status == 1, printed
+        assert printed.startswith("::error::There is no page to read"), printed
+
 
 class TestDeployWithHelm:
     EXAMPLE = "deploy-with-helm.yml"
@@ -145,6 +151,57 @@ class TestDeployWithoutACluster:
         assert "Success - Main Look at what the chart makes of it" in run.log
         assert "Upgrade the deployment" not in run.log
         assert run.printed("asked of gh:") == []
+
+    def test_a_notice_says_so(self, run: WorkflowRun) -> None:
+        assert "Rendered, but not deployed, because the variable DOCS_KUBE_CONTEXT is not set" in run.log
+
+
+class TestDeployWithAnotherChart:
+    EXAMPLE = "deploy-with-helm.yml"
+    LINK = f"https://exports.example.com/se_1/bundle.tar.gz?x-id=GetObject,bundle&X-Amz-Signature={'0f' * 200}"
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            pytest.param("{{ .Values.staticExport.bundleUrl | quote }}", id="as it is"),
+            pytest.param("{{ .Values.staticExport.bundleUrl | b64enc }}", id="as a Secret keeps it"),
+        ],
+    )
+    def test_one_that_uses_the_link_may_deploy(self, examples_image: str, value: str) -> None:
+        assert self.look_at(value, examples_image) == ("", 0)
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            pytest.param("{{ .Values.bundleUrl | quote }}", id="by another name"),
+            pytest.param("{{ .Values.staticExport.enabled | quote }}", id="not at all"),
+        ],
+    )
+    def test_one_that_does_not_may_not(self, examples_image: str, value: str) -> None:
+        printed, status = self.look_at(value, examples_image)
+        assert status == 1, printed
+        assert printed.startswith("::error::The chart does not use staticExport.bundleUrl"), printed
+
+    def look_at(self, value: str, image: str) -> tuple[str, int]:
+        """Have a chart looked at that renders this value."""
+        return run_step(
+            image,
+            self.EXAMPLE,
+            "Look at what the chart makes of it",
+            prepare=(
+                f'cp -r {CHART} /other; printf %s "$TEMPLATE" > /other/templates/values.yaml; '
+                'printf %s "$VALUES" > export-values.yaml'
+            ),
+            variables={
+                "TEMPLATE": f"apiVersion: v1\nkind: Secret\nmetadata:\n  name: docs\ndata:\n  link: {value}\n",
+                "VALUES": values_text(bundle_url=self.LINK, version=None, comment=[]),
+                "RELEASE": "docs",
+                "NAMESPACE": "docs",
+                "CHART": "/other",
+                "CHART_VERSION": "",
+                "BUNDLE_URL": self.LINK,
+            },
+        )
 
 
 class TestFetchInAnotherJob:
@@ -289,6 +346,17 @@ def run_example(
         variables={"DOCS_API_URL": platform.base_url, "DOCS_DOMAIN": DOMAIN, **(variables or {})},
         secrets={"DOCS_ADMIN_KEY": platform.key, **(secrets or {})},
     )
+
+
+def run_step(image: str, example: str, name: str, *, prepare: str, variables: Mapping[str, str] | None = None) -> tuple[str, int]:
+    """Run the script of one step of an example alone, as a runner's shell does; return what it printed and its exit status."""
+    jobs = yaml.safe_load((EXAMPLES / example).read_text("utf-8"))["jobs"].values()
+    (script,) = [step["run"] for job in jobs for step in job["steps"] if step["name"] == name]
+    environment = {**(variables or {}), "STEP": script}
+    settings = [part for name, value in environment.items() for part in ("--env", f"{name}={value}")]
+    run = f'mkdir /work; cd /work; {prepare}; status=0; bash -ec "$STEP" 2>&1 || status=$?; echo "exit status $status"'
+    printed, _, status = docker("run", "--rm", "--network=host", *settings, image, "bash", "-ec", run).rpartition("exit status ")
+    return printed, int(status)
 
 
 def upload_to(storage: S3) -> dict[str, str]:
