@@ -1,8 +1,8 @@
 """A requests adapter whose exchanges end when they are told to: a bound on the whole answer, and a cancel.
 
 requests' own time-outs bound the wait for the next byte only, so a server that sends one byte at a time holds a client for ever.
-Here a guard holds a duplicate of the exchange's socket and shuts the connection down, whichever stage it is in: the TLS
-handshake, the headers or the body.
+Here a guard holds a duplicate of the exchange's socket and shuts the connection down, whichever stage it is in: connecting, the
+TLS handshake, the headers or the body.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ import os
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 import certifi
@@ -20,6 +20,8 @@ import requests
 from requests.adapters import HTTPAdapter
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager, ProxyManager
 from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConnectionError
+from urllib3.util.connection import allowed_gai_family
 
 from .errors import Cancelled
 
@@ -225,14 +227,45 @@ class _FinalResponse(http.client.HTTPResponse):
         raise http.client.BadStatusLine("too many interim answers")
 
 
+def open_socket(
+    host: str, port: int, timeout: float | None, options: Iterable[tuple[int, int, int | bytes]], guard: Guard
+) -> socket.socket:
+    """Connect to one of a host's addresses; urllib3's own way shows the socket only when it is connected. Raises `OSError`."""
+    failure = OSError("the name has no address")
+    for family, kind, protocol, _, address in socket.getaddrinfo(
+        host.strip("[]"), port, allowed_gai_family(), socket.SOCK_STREAM
+    ):
+        sock = socket.socket(family, kind, protocol)
+        try:
+            for option in options:
+                sock.setsockopt(*option)
+            sock.settimeout(timeout)
+            guard.adopt(sock)
+            sock.connect(address)
+        except OSError as error:
+            sock.close()
+            failure = error
+            if guard.expired:
+                break
+        else:
+            return sock
+    raise failure
+
+
 def _guarded_pools(current: _CurrentGuard) -> dict[str, type[HTTPConnectionPool]]:
     class GuardedConnection(HTTPConnection):
         response_class = _FinalResponse
 
         def _new_conn(self) -> socket.socket:
-            sock = super()._new_conn()
-            current.guard.adopt(sock)
-            return sock
+            timeout = self.timeout if isinstance(self.timeout, int | float) else None
+            try:
+                return open_socket(self._dns_host, self.port, timeout, self.socket_options or (), current.guard)
+            except socket.gaierror as error:
+                raise NameResolutionError(self.host, self, error) from error
+            except TimeoutError as error:
+                raise ConnectTimeoutError(self, "timed out") from error
+            except OSError as error:
+                raise NewConnectionError(self, "failed") from error
 
         def connect(self) -> None:
             super().connect()

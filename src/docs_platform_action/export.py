@@ -25,13 +25,15 @@ def export_site(
     record: JobRecord,
     log: JobLog,
     on_job_known: Callable[[str], None],
+    keep_out: Callable[[str], None],
     mask: Callable[[str], None],
     deliver: Callable[[Bundle, Callable[[], Bundle], DeliverySettings], None],
 ) -> None:
     """Carry out one export; what becomes known goes into the record at once.
 
-    `on_job_known` is called before the job is first read, `mask` with every link that is to be hidden, `deliver` with the bundle,
-    with what makes a fresh link to it, and with what is to become of it. Raises the `ActionError` that the export failed with.
+    `on_job_known` is called before the job is first read, `keep_out` with every link, whose query is to be in no log, `mask` with
+    every link that is to be masked for the whole job, `deliver` with the bundle, with what makes a fresh link to it, and with
+    what is to become of it. Raises the `ActionError` that the export failed with.
     """
     started_at = None
     log.title(f"Static export of {settings.domain}" if settings.domain else "Static export")
@@ -51,6 +53,7 @@ def export_site(
 
     def make_link() -> Bundle:
         bundle = api.make_bundle(job_id)
+        keep_out(bundle.url)
         if settings.mask_bundle_url:
             mask(bundle.url)
         record.bundle = bundle

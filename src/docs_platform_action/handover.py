@@ -10,7 +10,7 @@ from pathlib import Path
 from .clock import Clock
 from .delivery.download import Download, Downloaded
 from .delivery.helm_values import values_text
-from .delivery.staging import Owner, owner_of, staged_file, staged_folder
+from .delivery.staging import Litter, Owner, Staged, owner_of, staged_file, staged_folder
 from .delivery.storage import Storage
 from .delivery.unpack import unpack
 from .errors import ActionError, DownloadFailed, InternalError
@@ -21,12 +21,15 @@ from .report.deliverylog import DeliveryLog
 from .settings import DeliverySettings
 from .sizes import size
 
+_OwnerAt = Callable[[Place], Owner | None]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Handover:
     """The parts that a bundle is handed over with.
 
-    `open_storage` makes the storage's client when it is needed, `renew` a fresh link; `warn` shows a warning of several lines.
+    `open_storage` makes the storage's client when it is needed, `renew` a fresh link; `litter` knows what is to be removed when
+    the run is left behind; `warn` shows a warning of several lines.
     """
 
     settings: DeliverySettings
@@ -36,6 +39,7 @@ class Handover:
     outage_tolerance_seconds: float
     record: JobRecord
     log: DeliveryLog
+    litter: Litter
     warn: Callable[[list[str]], None]
 
     def carry_out(self, bundle: Bundle) -> None:
@@ -48,17 +52,19 @@ class Handover:
         def owner_at(place: Place) -> Owner | None:
             return owners.setdefault(place.root, owner_of(place.root))
 
-        self.record.delivering = True
         try:
             with contextlib.ExitStack() as stack:
                 archive = self._fetch(bundle, stack, owner_at) if self.settings.bundle or self.settings.site else None
                 if archive is not None and self.settings.site is not None:
-                    self._open(archive, self.settings.site, owner_at(self.settings.site))
+                    self._open(archive, self.settings.site, owner_at)
             if self.settings.values is not None:
-                self._write_values(self.settings.values, owner_at(self.settings.values))
+                self._write_values(self.settings.values, owner_at)
         finally:
-            self.record.delivering = False
             self._tell_refusal(owners.values())
+
+    def _check(self) -> None:
+        """Raise `Cancelled` once the run is cancelled; what comes after that is to leave no trace."""
+        self.clock.sleep(0.0)
 
     def _tell_refusal(self, owners: Iterable[Owner | None]) -> None:
         refused = next((owner.refused for owner in owners if owner is not None and owner.refused), None)
@@ -71,24 +77,31 @@ class Handover:
                 ]
             )
 
-    def _fetch(self, bundle: Bundle, stack: contextlib.ExitStack, owner_at: Callable[[Place], Owner | None]) -> Path:
-        place, site = self.settings.bundle, self.settings.site
+    def _fetch(self, bundle: Bundle, stack: contextlib.ExitStack, owner_at: _OwnerAt) -> Path:
+        place = self.settings.bundle
         with _writing(_cannot_save):
-            if place is not None:
-                staged = stack.enter_context(staged_file(place.path, owner_at(place)))
-            else:
-                assert site is not None  # noqa: S101  # one of the two is asked for; this tells the type checker
-                # removed in the end, because it is not published; the folders that lead to the site may stay
-                scratch, owner = (self.settings.scratch, None) if self.settings.scratch else (site.path.parent, owner_at(site))
-                staged = stack.enter_context(staged_file(scratch / "bundle", owner))
-            self.record.downloaded = self._download(bundle, staged.path)
             if place is None:
+                # removed in the end, because it is not published
+                path = stack.enter_context(self._scratch(bundle, owner_at)).path
+                self.record.downloaded = self._download(bundle, path)
                 self.log.downloaded(self.record.downloaded, None)
-                return staged.path
+                return path
+            staged = stack.enter_context(staged_file(place.path, owner_at(place), self.litter))
+            downloaded = self._download(bundle, staged.path)
+            self._check()
             staged.publish()
-        self.record.bundle_path = place.name
-        self.log.downloaded(self.record.downloaded, place.name)
+        self.record.downloaded, self.record.bundle_path = downloaded, place.name
+        self.log.downloaded(downloaded, place.name)
         return place.path
+
+    def _scratch(self, bundle: Bundle, owner_at: _OwnerAt) -> contextlib.AbstractContextManager[Staged]:
+        """Make room for an archive that nobody asked to keep: in the runner's temporary folder, or beside the site."""
+        scratch, site = self.settings.scratch, self.settings.site
+        assert site is not None  # noqa: S101  # without one nothing is fetched but to be kept; this tells the type checker
+        if scratch is not None and _free(scratch) >= (bundle.size or 0):
+            return staged_file(scratch / "bundle", None, self.litter)
+        # the folders that lead there may stay, with the site in them
+        return staged_file(site.path.parent / "bundle", owner_at(site), self.litter)
 
     def _download(self, bundle: Bundle, path: Path) -> Downloaded:
         self.log.downloading()
@@ -112,10 +125,9 @@ class Handover:
             folders.append(_that_is_there(self.settings.site.path.parent))
         for device in {folder.stat().st_dev for folder in folders}:
             there = [folder for folder in folders if folder.stat().st_dev == device]
-            disk = os.statvfs(there[0])
-            free = disk.f_bavail * disk.f_frsize
+            free = _free(there[0])
             if needed * len(there) > free:
-                unpacked = " and again as much unpacked at least" if len(folders) > 1 else ""
+                unpacked = ", and unpacked as much again at least" if len(there) > 1 else ""
                 raise DownloadFailed(
                     "the bundle does not fit on the runner's disk",
                     facts=(f"It has {size(needed)}{unpacked}; {size(free)} are free.",),
@@ -123,24 +135,18 @@ class Handover:
                     remedy="Free space in a step before, or use a runner with a larger disk.",
                 )
 
-    def _open(self, archive: Path, site: Place, owner: Owner | None) -> None:
+    def _open(self, archive: Path, site: Place, owner_at: _OwnerAt) -> None:
         self.log.unpacking()
-        with (
-            _writing(lambda error: _cannot_put(f"the site cannot be written to {site.name}", error)),
-            staged_folder(site.path, owner) as staged,
-        ):
-            unpacked = unpack(
-                archive,
-                staged.path,
-                check=lambda: self.clock.sleep(0.0),
-                on_progress=self.log.unpacked_so_far,
-                owner=owner,
-            )
-            staged.publish()
+        with _writing(lambda error: _cannot_put(f"the site cannot be written to {site.name}", error)):
+            owner = owner_at(site)
+            with staged_folder(site.path, owner, self.litter) as staged:
+                unpacked = unpack(archive, staged.path, check=self._check, on_progress=self.log.unpacked_so_far, owner=owner)
+                self._check()
+                staged.publish()
         self.record.site_path, self.record.site_files = site.name, unpacked.files
         self.log.unpacked(unpacked.files, site.name)
 
-    def _write_values(self, place: Place, owner: Owner | None) -> None:
+    def _write_values(self, place: Place, owner_at: _OwnerAt) -> None:
         record, bundle = self.record, self.record.bundle
         assert bundle is not None  # noqa: S101  # there is a link by now; this tells the type checker
         of = f" of {record.domain}" if record.domain is not None else ""
@@ -153,12 +159,19 @@ class Handover:
         text = values_text(bundle_url=bundle.url, version=self.settings.version, comment=comment)
         with (
             _writing(lambda error: _cannot_put(f"the Helm values file cannot be written to {place.name}", error)),
-            staged_file(place.path, owner) as staged,
+            staged_file(place.path, owner_at(place), self.litter) as staged,
         ):
             staged.path.write_text(text, encoding="utf-8", newline="\n")
+            self._check()
             staged.publish()
         record.values_file = place.name
         self.log.wrote_values(place.name)
+
+
+def _free(folder: Path) -> int:
+    """Tell how many bytes are free on the disk of a folder."""
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize
 
 
 def _that_is_there(folder: Path) -> Path:

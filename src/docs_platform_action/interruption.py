@@ -18,7 +18,7 @@ SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 LEAVING_SECONDS: Final = 0.2
 """How long an aborted work gets to end by itself, so that a cancel is over within a second."""
 
-PATIENCE_SECONDS: Final = 2.0
+PATIENCE_SECONDS: Final = 6.0
 """A signal that comes so long after the first finds a run that cannot end by itself, blocked by its log, say: it ends it."""
 
 

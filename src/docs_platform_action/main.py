@@ -18,6 +18,7 @@ from . import __version__, agent, export
 from .admin_api import AdminApi
 from .clock import SystemClock
 from .connection import Exchanges, GuardedAdapter, trusting
+from .delivery.staging import Litter
 from .delivery.storage import Storage
 from .errors import ActionError, Cancelled, InternalError
 from .exchange import Exchanger
@@ -89,6 +90,7 @@ class _Run:
         self._interruptions = interruptions
         self._heartbeat_seconds = heartbeat_seconds
         self._clock = SystemClock()
+        self._litter = Litter()
         self._outputs = Outputs(_named_file(environ, "GITHUB_OUTPUT"), console)
         self._record = JobRecord(mode=read_mode(environ), began=self._clock.monotonic())
 
@@ -118,15 +120,17 @@ class _Run:
             self._clock.cancel()
             parts.exchanges.stop()
 
-        return self._interruptions.run(
+        received = self._interruptions.run(
             parts.work,
             on_idle=lambda: parts.log.heartbeat(self._heartbeat_seconds),
             idle_seconds=min(1.0, self._heartbeat_seconds / 2),
             stop=stop,
             abort=parts.exchanges.abort,
             grace_seconds=lambda: START_GRACE_SECONDS if self._record.start_in_doubt else 0.0,
-            leaving_seconds=lambda: CLEANING_SECONDS if self._record.delivering else LEAVING_SECONDS,
+            leaving_seconds=lambda: CLEANING_SECONDS if self._litter else LEAVING_SECONDS,
         )
+        self._litter.clear()
+        return received
 
     def _plan(self) -> Plan:
         workspace = Path(self._environ.get("GITHUB_WORKSPACE") or ".")
@@ -149,12 +153,13 @@ class _Run:
         def deliver(bundle: Bundle, renew: Callable[[], Bundle], delivery: DeliverySettings) -> None:
             Handover(
                 settings=delivery,
-                open_storage=lambda: _storage(settings.api, exchanges),
+                open_storage=lambda: _storage(settings.api, exchanges, on_redirect=console.keep_link_out),
                 renew=renew,
                 clock=clock,
                 outage_tolerance_seconds=settings.api.outage_tolerance_seconds,
                 record=record,
                 log=DeliveryLog(log, clock),
+                litter=self._litter,
                 warn=console.warning,
             ).carry_out(bundle)
 
@@ -167,6 +172,7 @@ class _Run:
                     record=record,
                     log=log,
                     on_job_known=self._tell_job,
+                    keep_out=console.keep_link_out,
                     mask=console.mask_for_the_job,
                     deliver=deliver,
                 )
@@ -247,8 +253,13 @@ def _proxies_for(url: str) -> dict[str, str]:
     return {} if is_loopback(urlsplit(url).hostname or "") else get_environ_proxies(url)
 
 
-def _storage(settings: ApiSettings, exchanges: Exchanges) -> Storage:
-    return Storage(adapter=GuardedAdapter(trusting(settings.authorities_pem)), proxies_for=_proxies_for, exchanges=exchanges)
+def _storage(settings: ApiSettings, exchanges: Exchanges, *, on_redirect: Callable[[str], None]) -> Storage:
+    return Storage(
+        adapter=GuardedAdapter(trusting(settings.authorities_pem)),
+        proxies_for=_proxies_for,
+        on_redirect=on_redirect,
+        exchanges=exchanges,
+    )
 
 
 def _exchanger(settings: ApiSettings, exchanges: Exchanges) -> Exchanger:

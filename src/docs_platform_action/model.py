@@ -114,7 +114,7 @@ def read_bundle(body: Mapping[str, object]) -> Bundle:
     """
     url = body.get("bundleUrl")
     if not isinstance(url, str) or not is_bundle_url(url):
-        raise ValueError("it holds no usable `bundleUrl`: an absolute https address")
+        raise ValueError("its `bundleUrl` is missing, or no absolute https address")
     size = _count(body.get("sizeBytes"))  # undocumented, but seen on platforms of this kind
     raw = body.get("expiresAt")
     if isinstance(raw, bool) or not isinstance(raw, str | int | float) or (isinstance(raw, float) and not math.isfinite(raw)):

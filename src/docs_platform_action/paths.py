@@ -45,17 +45,18 @@ def read_path(value: str, roots: Sequence[Path]) -> Place:
     if circle:
         raise ValueError(f"{shown(value)} is a link that leads in a circle")
     workspace, *others = [root.resolve() for root in roots]
-    if path.is_relative_to(workspace):
-        return Place(path=path, root=workspace, name=str(path.relative_to(workspace)))
-    for root in others:
-        if path.is_relative_to(root):
-            return Place(path=path, root=root, name=str(path))
-    raise ValueError(f"{shown(value)} is outside the workspace, where the container cannot see it; use a path inside")
+    root = next((root for root in (workspace, *others) if path.is_relative_to(root)), None)
+    if root is None:
+        how = ", by a link" if Path(os.path.normpath(roots[0] / value)).is_relative_to(roots[0]) else ""
+        raise ValueError(f"{shown(value)} is outside the workspace{how}, where the container cannot see it; use a path inside")
+    if UNUSABLE.search(str(path)):
+        raise ValueError(f"{shown(value)} leads to a name with a control character")
+    return Place(path=path, root=root, name=str(path.relative_to(workspace)) if root == workspace else str(path))
 
 
 def read_file_place(value: str, roots: Sequence[Path]) -> Place:
     """Read the path of a file that is to be written; one that is there will be replaced. Raises `ValueError`."""
-    place = read_path(value, roots)
+    place = _read_target(value, roots)
     try:
         found = _status(place.path)
         if value.endswith("/") or (found is not None and stat.S_ISDIR(found.st_mode)):
@@ -70,10 +71,10 @@ def read_file_place(value: str, roots: Sequence[Path]) -> Place:
 
 def read_folder_place(value: str, roots: Sequence[Path]) -> Place:
     """Read the path of a folder that is to be filled, which is missing or empty. Raises `ValueError`."""
-    place = read_path(value, roots)
+    place = _read_target(value, roots)
     try:
         status = _status(place.path)
-        if place.path == place.root or (status is not None and place.path.is_mount()):
+        if place.path in {root.resolve() for root in roots} or (status is not None and place.path.is_mount()):
             raise ValueError(f"{shown(value)} cannot be swapped in whole, as a site is; name a folder inside it")
         if status is not None:
             if not stat.S_ISDIR(status.st_mode):
@@ -89,6 +90,15 @@ def read_folder_place(value: str, roots: Sequence[Path]) -> Place:
     return place
 
 
+def is_usable(folder: Path) -> bool:
+    """Whether something can be put into a folder."""
+    try:
+        _check_writable(folder)
+    except (OSError, ValueError):
+        return False
+    return folder.is_dir()
+
+
 def overlaps(places: Mapping[str, Place]) -> list[tuple[str, str]]:
     """Find inputs whose places are in each other's way; give the name of one and what is wrong with it."""
     names = [*places]
@@ -98,6 +108,13 @@ def overlaps(places: Mapping[str, Place]) -> list[tuple[str, str]]:
         for other in names[:number]
         if places[name].path.is_relative_to(places[other].path) or places[other].path.is_relative_to(places[name].path)
     ]
+
+
+def _read_target(value: str, roots: Sequence[Path]) -> Place:
+    place = read_path(value, roots)
+    if not place.root.is_dir():
+        raise ValueError(f"{shown(value)} is in {shown(str(place.root))}, which is not there")
+    return place
 
 
 def _status(path: Path) -> os.stat_result | None:

@@ -14,8 +14,8 @@ class JobRecord:
     """One job of the run. What is `None` is not known, yet or at all.
 
     `start_in_doubt` holds while a start request is under way, and after one whose answer got lost; `started` tells that this run
-    started the job. `delivering` holds while there may be parts of a result to clean away. `bundle_path`, `site_path` and
-    `values_file` are what later steps find them by. `began` and `ended` are on the clock's `monotonic`.
+    started the job. `bundle_path`, `site_path` and `values_file` are what later steps find them by. `began` and `ended` are on
+    the clock's `monotonic`.
     """
 
     mode: str | None
@@ -35,7 +35,6 @@ class JobRecord:
     failure: ActionError | None = None
     start_in_doubt: bool = False
     started: bool = False
-    delivering: bool = False
     began: float = 0.0
     ended: float | None = None
 

@@ -1,7 +1,6 @@
 """What the workflow asks for: inputs become frozen settings, and every mistake in them is reported at once."""
 
 import json
-import os
 import re
 import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,7 +12,7 @@ from urllib.parse import urlsplit
 
 from .errors import InvalidInput
 from .model import is_job_id, is_loopback
-from .paths import Place, overlaps, read_file_place, read_folder_place, read_path, shown
+from .paths import Place, is_usable, overlaps, read_file_place, read_folder_place, read_path, shown
 
 T = TypeVar("T")
 
@@ -144,10 +143,10 @@ def read_plan(environ: Mapping[str, str], *, roots: Sequence[Path]) -> Plan:
     """
     reader = _Reader(environ)
     mode = reader.get("mode", _mode)
-    if mode is None:
+    api, waiting = _read_api(reader, roots), _read_waiting(reader)
+    if mode is None:  # what belongs to a mode cannot be judged
         raise reader.failure()
     warnings = tuple(reader.misplaced(mode))
-    api, waiting = _read_api(reader, roots), _read_waiting(reader)
     settings: ExportSettings | AgentSettings
     if mode == EXPORT:
         settings, more = _read_export(reader, api, waiting, roots)
@@ -238,8 +237,12 @@ def _read_delivery(reader: "_Reader", roots: Sequence[Path]) -> DeliverySettings
         site=found["site-path"],
         values=found["values-file"],
         version=reader.get("export-version", _identifier),
-        scratch=next((root for root in roots[1:] if os.access(root, os.W_OK)), None),
+        scratch=next((root for root in roots[1:] if is_usable(root) and not _within(root, found["site-path"])), None),
     )
+
+
+def _within(folder: Path, place: Place | None) -> bool:
+    return place is not None and folder.resolve().is_relative_to(place.path)
 
 
 class _Reader:

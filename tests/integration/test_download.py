@@ -150,12 +150,12 @@ class TestCut:
     def test_one_that_brings_almost_nothing_does_too(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
         platform = make_platform()
         platform.script("download", Fault(drip_seconds=0.001))
-        action.set_constants(delivery__download__SLOW_SECONDS=0.3, delivery__download__SLOWEST_BYTES_A_SECOND=1e9)
+        action.set_constants(delivery__storage__SLOW_SECONDS=0.3, delivery__storage__SLOWEST_BYTES_A_SECOND=1e9)
 
         ended = fetch(action, platform)
 
         assert_whole(ended, action)
-        assert "The storage sent almost nothing for 0.3 s, after " in ended.log
+        assert " sent almost nothing for 0.3 s, after " in ended.log
 
     def test_an_answer_that_does_not_begin_is_given_up(self, action: Action, platform: Simulator) -> None:
         platform.script("download", Fault(drip_seconds=0.05))
@@ -235,7 +235,16 @@ class TestLength:
 
         ended = fetch(action, platform)
 
-        assert_failed(ended, action, "the storage has 2,", "the API speaks of 17")
+        assert_failed(ended, action, "the storage has 2,", "the API speaks of 17", "The storage calls it application/gzip.")
+
+    def test_a_page_in_its_place_is_told_as_one(self, action: Action, platform: Simulator) -> None:
+        page = Fault(body="<!doctype html><title>Sign in</title>", headers={"Content-Type": "text/html; charset=utf-8"})
+        platform.script_forever("download", page)
+
+        ended = fetch(action, platform)
+
+        assert_failed(ended, action, "The storage calls it text/html; charset=utf-8.", "a login page")
+        assert "The storage has 37 bytes of the bundle, the API speaks of 2," in ended.log
 
     def test_one_without_an_end_is_cut_off(self, action: Action, platform: Simulator) -> None:
         platform.override("make_bundle", lambda normal: {**normal, "sizeBytes": 1000})
@@ -263,8 +272,12 @@ class TestLength:
             {"Content-Range": "bytes 7-9/10"},
             {"Content-Range": "bytes */10"},
             {"Content-Range": "pages 1-2/3"},
-            {"ETag": '"another"', "Content-Range": "bytes 0-9/10"},
-            {"Content-Range": "bytes 1000000-1999999/9999999"},
+            {"Content-Range": "bytes 1000000-1000009/9999999"},
+            {"Content-Range": "bytes 1000000-1999999/{size}"},
+            {"Content-Range": "bytes 1000000-1000009/1000005"},
+            {"ETag": '"another"', "Content-Range": "bytes 1000000-1000009/{size}"},
+            {"ETag": 'W/"another"', "Content-Range": "bytes 1000000-1000009/{size}"},
+            {"ETag": "another", "Content-Range": "bytes 1000000-1000009/{size}"},
             {},
         ],
     )
@@ -273,17 +286,150 @@ class TestLength:
     ) -> None:
         content = original(platform, tmp_path)
         cut = Fault(cut="in_body", cut_after_bytes=1_000_000)
-        platform.script("download", cut, Fault(status=206, headers=headers, body="x" * 10))
+        told = {name: value.format(size=len(content)) for name, value in headers.items()}
+        platform.script("download", cut, Fault(status=206, headers=told, body="x" * 10))
 
         ended = fetch(action, platform)
 
         assert_whole(ended, action, content)
         assert "Starting the download over: the storage sent another part than was asked for" in ended.log
 
+    def test_a_shorter_part_than_was_asked_for_is_taken_for_what_it_is(
+        self, action: Action, platform: Simulator, tmp_path: Path
+    ) -> None:
+        content = original(platform, tmp_path)
+        part = Fault(
+            status=206,
+            headers={"Content-Range": f"bytes 1000000-1099999/{len(content)}"},
+            body=content[1_000_000:1_100_000],
+        )
+        platform.script("download", Fault(cut="in_body", cut_after_bytes=1_000_000), part)
+
+        assert_whole(fetch(action, platform), action, content)
+        assert ranges(platform)[-1] == "bytes=1100000-"
+
     def test_a_part_in_answer_to_the_first_request_is_none(self, action: Action, platform: Simulator) -> None:
         platform.script("download", Fault(status=206, headers={"Content-Range": "bytes 0-9/10"}, body="x" * 10))
 
         assert_whole(fetch(action, platform), action)
+
+
+HEAD = b"HTTP/1.1 200 OK\r\n"
+
+
+class Lies:
+    """A storage that answers one connection after the other with these bytes, and goes; the last is for all that come."""
+
+    def __init__(self, *answers: bytes) -> None:
+        self._answers = list(answers)
+        self.requests: list[bytes] = []
+
+    def __call__(self, connection: socket.socket) -> None:
+        self.requests.append(read_request(connection))
+        connection.sendall(self._answers.pop(0) if len(self._answers) > 1 else self._answers[0])
+
+
+def fetch_from(action: Action, platform: Simulator, storage: RawServer, **inputs: str) -> Ended:
+    """Fetch a bundle of which the API tells the address alone."""
+    platform.override("make_bundle", {"bundleUrl": f"{storage.base_url}/bundle?X-Signature=0123456789abcdef0123"})
+    return fetch(action, platform, **inputs)
+
+
+class TestLies:
+    @pytest.mark.parametrize(
+        "answer",
+        [
+            HEAD + b"Content-Length: 1_0\r\n\r\n" + b"x" * 20,
+            HEAD + b"Content-Length: +10\r\n\r\n" + b"x" * 20,
+            HEAD + b"Content-Length: 10\r\nContent-Length: 20\r\n\r\n" + b"x" * 20,
+            HEAD + b"Transfer-Encoding: gzip, chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+            HEAD + b"Content-Length: 0\r\n\r\n",
+            HEAD + b"Content-Length: 10\r\n\r\nxxx",
+            HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\nabc",
+        ],
+    )
+    def test_what_does_not_say_clearly_that_it_is_whole_is_none(self, action: Action, platform: Simulator, answer: bytes) -> None:
+        with RawServer(Lies(answer)) as storage:
+            ended = fetch_from(action, platform, storage, outage_tolerance="100ms")
+
+        assert_failed(ended, action)
+
+    def test_more_than_a_part_announces_is_none_of_it(self, action: Action, platform: Simulator) -> None:
+        etag = b'ETag: "a"\r\n'
+        begin = HEAD + etag + b"Content-Length: 1000\r\n\r\n" + b"a" * 500
+        part = b"HTTP/1.1 206 Partial\r\n" + etag + b"Content-Range: bytes 500-999/1000\r\n"
+        chunked = part + b"Transfer-Encoding: chunked\r\n\r\n1388\r\n" + b"b" * 5000 + b"\r\n0\r\n\r\n"
+        with RawServer(Lies(begin, chunked)) as storage:
+            ended = fetch_from(action, platform, storage)
+
+        assert_failed(ended, action, "more than the 1,000 bytes")
+
+    def test_two_mirrors_behind_one_link_are_not_mixed(self, action: Action, platform: Simulator) -> None:
+        etag = b'ETag: "1"\r\n'
+        whole = {name: HEAD + etag + b"Content-Length: 1000\r\n\r\n" + name * 1000 for name in (b"a", b"b")}
+        rest = b"HTTP/1.1 206 Partial\r\n" + etag + b"Content-Range: bytes 500-999/1000\r\nContent-Length: 500\r\n\r\n"
+        with RawServer(Lies(whole[b"a"][:-500])) as one, RawServer(Lies(rest + b"b" * 500, whole[b"b"])) as other:
+            to = [f"HTTP/1.1 302 Found\r\nLocation: {mirror.base_url}/x\r\n\r\n".encode() for mirror in (one, other)]
+            with RawServer(Lies(*to)) as storage:
+                ended = fetch_from(action, platform, storage)
+
+        assert_whole(ended, action, b"b" * 1000)
+
+    @pytest.mark.parametrize(
+        "answer",
+        [
+            HEAD + b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n",
+            HEAD + b"Transfer-Encoding: chunked\r\n\r\n5;",
+            b"HTTP/1.1 202 Accepted\r\n\r\n",
+            b"HTTP/1.1 403 Forbidden\r\n\r\n",
+        ],
+    )
+    def test_one_that_goes_on_for_ever_brings_nothing(self, action: Action, platform: Simulator, answer: bytes) -> None:
+        action.set_constants(
+            delivery__storage__SLOW_SECONDS=0.3, delivery__storage__HEAD_SECONDS=0.3, delivery__download__SHORTEST_TRY_SECONDS=0.3
+        )
+
+        def drip(connection: socket.socket) -> None:
+            read_request(connection)
+            connection.sendall(answer)
+            while True:
+                connection.sendall(b"X-A: b\r\n" if answer.endswith(b"0\r\n") else b"x")
+                time.sleep(0.02)
+
+        with RawServer(drip) as storage:
+            ended = fetch_from(action, platform, storage, outage_tolerance="100ms")
+
+        assert_failed(ended, action)
+
+    @pytest.mark.parametrize("status", ["403 Forbidden", "412 Precondition Failed", "416 Range Not Satisfiable"])
+    def test_a_storage_that_refuses_to_resume_is_asked_for_all(self, action: Action, platform: Simulator, status: str) -> None:
+        def answer(connection: socket.socket) -> None:
+            if b"Range:" in read_request(connection):
+                connection.sendall(f"HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n".encode())
+                return
+            connections.append(connection)
+            head = HEAD + b'ETag: "a"\r\nContent-Length: 200000\r\n\r\n'
+            connection.sendall(head + b"x" * (100_000 if len(connections) == 1 else 200_000))
+
+        connections: list[socket.socket] = []
+        with RawServer(answer) as storage:
+            ended = fetch_from(action, platform, storage)
+
+        assert_whole(ended, action, b"x" * 200_000)
+
+    def test_what_opens_the_link_is_hidden_whoever_echoes_it(self, action: Action, platform: Simulator) -> None:
+        secret = "AbCd%2BefGh%2FijKlmnop%3D"
+        said = f"<Error><Code>No</Code><Message>got {secret} or AbCd+efGh/ijKlmnop=</Message></Error>".encode()
+        head = f"HTTP/1.1 403 No\r\nX-Request-Id: {secret}\r\nContent-Length: {len(said)}\r\n\r\n".encode()
+        action.debug = True
+        with RawServer(Lies(head + said)) as storage:
+            there = f"HTTP/1.1 302 Found\r\nLocation: {storage.base_url}/b?sig={secret}\r\n\r\n".encode()
+            with RawServer(Lies(there)) as first:
+                ended = fetch_from(action, platform, first, outage_tolerance="100ms")
+
+        assert_failed(ended, action)
+        for form in (secret, "AbCd+efGh/ijKlmnop=", "0123456789abcdef0123"):
+            assert form not in ended.stdout + ended.stderr + ended.summary
 
 
 def _without_size(normal: dict[str, object]) -> dict[str, object]:
@@ -325,7 +471,7 @@ class TestLink:
         ended = fetch(action, platform)
 
         assert_whole(ended, action)
-        assert f"  The storage refused the link with {shown}. Making a fresh one." in ended.log
+        assert f"  The storage refused the link with {shown}. Making a fresh link." in ended.log
         assert platform.count("make_bundle") == 2
         assert "X-Amz-Security-Token=session%2B2" in ended.outputs["bundleUrl"], "the output is the link that works"
 
@@ -343,13 +489,13 @@ class TestLink:
 
         assert_whole(ended, action, content)
         assert ranges(platform)[before:] == [None, "bytes=600000-", "bytes=600000-"]
-        assert "403 (AccessDenied: Request has expired). Making a fresh one." in ended.log
+        assert "403 (AccessDenied: Request has expired). Making a fresh link." in ended.log
 
     def test_one_whose_signer_was_withdrawn_midway_too(self, action: Action, platform: Simulator) -> None:
         ended = stalled(action, platform, platform.revoke_links)
 
         assert_whole(ended, action)
-        assert "400 (ExpiredToken: The provided token has expired.). Making a fresh one." in ended.log
+        assert "400 (ExpiredToken: The provided token has expired.). Making a fresh link." in ended.log
 
     def test_a_bundle_that_is_packed_anew_elsewhere_starts_over(
         self, action: Action, platform: Simulator, tmp_path: Path
@@ -370,14 +516,24 @@ class TestLink:
         assert_whole(ended, action, content)
         assert "Starting the download over: " in ended.log
 
-    def test_fresh_ones_that_are_refused_again_and_again_fail_the_run(self, action: Action, platform: Simulator) -> None:
-        action.set_constants(retrying__LONGEST_PAUSE_SECONDS=0.01)
-        platform.script_forever("download", Fault(status=403, body="<Error><Code>AccessDenied</Code></Error>"))
+    @pytest.mark.parametrize(
+        ("status", "said", "cause"),
+        [
+            (403, "<Error><Code>AccessDenied</Code></Error>", "The storage does not let this runner in"),
+            (403, EXPIRED, "Links end before they can be used"),
+            (404, "<Error><Code>NoSuchKey</Code></Error>", "The bundle is not where its link leads"),
+        ],
+    )
+    def test_fresh_ones_that_are_refused_for_as_long_as_is_tolerated_fail_the_run(
+        self, action: Action, platform: Simulator, status: int, said: str, cause: str
+    ) -> None:
+        fault = Fault(status=status, body=said, headers={"x-amz-request-id": "req-7"})
+        platform.script_forever("download", fault)
 
-        ended = fetch(action, platform)
+        ended = fetch(action, platform, outage_tolerance="200ms")
 
-        assert_failed(ended, action, "403 (AccessDenied), like 5 before it", "does not let this runner in")
-        assert (len(downloads(platform)), platform.count("make_bundle")) == (6, 6)
+        assert_failed(ended, action, f"{status} (", "though it was made a moment ago", cause, "Request id req-7.")
+        assert len(downloads(platform)) == platform.count("make_bundle") > 2
 
     def test_what_the_api_says_when_a_fresh_one_is_asked_for_is_the_failure(self, action: Action, platform: Simulator) -> None:
         platform.script("make_bundle", None, Fault(status=401, json={"error": "key expired"}))

@@ -1,9 +1,11 @@
 """From the finished job to files in the workspace, through the real entry point: whole, or as if nothing had been."""
 
+import contextlib
 import hashlib
 import io
 import os
 import signal
+import socket
 import stat
 import tarfile
 import time
@@ -17,6 +19,7 @@ import yaml
 from admin_api_simulator import Fault, Simulator
 from docs_platform_action.clock import SystemClock
 from docs_platform_action.connection import Exchanges, GuardedAdapter, trusting
+from docs_platform_action.delivery.staging import Litter
 from docs_platform_action.delivery.storage import Storage
 from docs_platform_action.errors import InvalidBundle
 from docs_platform_action.handover import Handover
@@ -164,6 +167,12 @@ class TestEmptyFolder:
         assert tree(action.workspace) == {"site": None, "site/mine": b"mine"}
 
 
+def looks(folder: Path) -> dict[Path, tuple[int, ...]]:
+    """Tell what is there and unchanged; not when it was last looked at."""
+    found = {path: path.lstat() for path in folder.rglob("*")}
+    return {path: (status.st_mode, status.st_ino, status.st_size, status.st_mtime_ns) for path, status in found.items()}
+
+
 class TestPlacesThatCannotWork:
     @pytest.mark.parametrize(
         ("inputs", "says"),
@@ -195,13 +204,13 @@ class TestPlacesThatCannotWork:
         (action.workspace / "file").touch()
         (action.workspace / "away").symlink_to("/var")
         os.mkfifo(action.workspace / "pipe")
-        before = {found: found.lstat() for found in action.workspace.rglob("*")}
+        before = looks(action.workspace)
 
         ended = action.export(platform, **inputs)
 
         assert (ended.exit_code, ended.reason, platform.requests) == (1, "invalid-input", [])
         assert says in ended.error
-        assert {found: found.lstat() for found in action.workspace.rglob("*")} == before
+        assert looks(action.workspace) == before
 
     def test_all_are_told_at_once(self, action: Action, platform: Simulator) -> None:
         ended = action.export(platform, site_path="../site", bundle_path="/dev/null", values_file="/")
@@ -247,14 +256,21 @@ def handover_to(platform: Simulator, workspace: Path) -> Handover:
     site = Place(path=workspace / "public" / "site", root=workspace, name="public/site")
     return Handover(
         settings=DeliverySettings(site=site),
-        open_storage=lambda: Storage(adapter=GuardedAdapter(trusting(None)), proxies_for=lambda _url: {}, exchanges=Exchanges()),
+        open_storage=lambda: Storage(
+            adapter=GuardedAdapter(trusting(None)), proxies_for=lambda _url: {}, on_redirect=no_redirect, exchanges=Exchanges()
+        ),
         renew=lambda: api_of(platform.base_url, outage_tolerance_seconds=1).make_bundle("export-finished"),
         clock=clock,
         outage_tolerance_seconds=1,
         record=record,
         log=DeliveryLog(JobLog(console, clock, record, known_statuses=()), clock),
+        litter=Litter(),
         warn=console.warning,
     )
+
+
+def no_redirect(url: str) -> None:
+    raise AssertionError(f"nobody redirects to {url}")
 
 
 def test_an_archive_that_is_asked_for_stays_when_it_cannot_be_opened(action: Action, platform: Simulator) -> None:
@@ -298,6 +314,44 @@ class TestCancel:
             running.wait_for("Trying again for up to")
             running.signal(number)
             ended = running.end()
+
+        assert (ended.exit_code, ended.reason, tree(action.workspace)) == (exit_code, "cancelled", {})
+
+    def test_in_a_body_of_unknown_length_makes_no_half_bundle_a_whole_one(
+        self, action: Action, platform: Simulator, number: signal.Signals, exit_code: int
+    ) -> None:
+        platform.override("make_bundle", lambda normal: {**normal, "sizeBytes": None})
+        platform.script_forever("download", Fault(framing="close", stall_after_bytes=400))
+
+        with action.start(platform, job_id="export-finished", **EVERYTHING) as running:
+            while not [*action.workspace.rglob(".*.part")]:
+                time.sleep(0.005)
+            time.sleep(0.2)
+            running.signal(number)
+            ended = running.end()
+
+        assert (ended.exit_code, ended.reason, tree(action.workspace)) == (exit_code, "cancelled", {})
+        assert not {"bundlePath", "bundleSize", "valuesFile"} & {*ended.outputs}
+
+    def test_while_a_connection_is_made_leaves_no_trace(
+        self, action: Action, platform: Simulator, number: signal.Signals, exit_code: int
+    ) -> None:
+        with socket.socket() as full:
+            full.bind(("127.0.0.1", 0))
+            full.listen(0)
+            address = full.getsockname()
+            with contextlib.ExitStack() as waiting:
+                for _ in range(3):  # the queue of those that nobody accepts is full: nothing answers the next
+                    client = waiting.enter_context(socket.socket())
+                    client.setblocking(False)
+                    client.connect_ex(address)
+                platform.override("make_bundle", {"bundleUrl": f"http://127.0.0.1:{address[1]}/bundle"})
+                with action.start(platform, job_id="export-finished", **EVERYTHING) as running:
+                    while not [*action.workspace.rglob(".*.part")]:
+                        time.sleep(0.005)
+                    time.sleep(0.2)
+                    running.signal(number)
+                    ended = running.end()
 
         assert (ended.exit_code, ended.reason, tree(action.workspace)) == (exit_code, "cancelled", {})
 

@@ -107,6 +107,7 @@ class Run:
             record=self.record,
             log=self.log,
             on_job_known=lambda job_id: self.api.events.append(f"told {job_id}"),
+            keep_out=lambda url: self.api.events.append(f"kept out {url}"),
             mask=lambda url: self.api.events.append(f"masked {url}"),
             deliver=self.deliver,
         )
@@ -127,7 +128,7 @@ class TestStarting:
 
         run()
 
-        assert run.api.events == ["start", "told se_1", "read se_1", "read se_1", "bundle se_1"]
+        assert run.api.events == ["start", "told se_1", "read se_1", "read se_1", "bundle se_1", f"kept out {BUNDLE.url}"]
 
     def test_domain_and_options_are_asked_for(self) -> None:
         run = Run(FakeApi(COMPLETED), start_options={"version": "v2"})
@@ -188,7 +189,7 @@ class TestAttaching:
 
         run()
 
-        assert run.api.events == ["told se_9", "read se_9", "bundle se_9"]
+        assert run.api.events == ["told se_9", "read se_9", "bundle se_9", f"kept out {BUNDLE.url}"]
         assert run.api.started_at == {None}
         assert not run.record.started
 
@@ -286,7 +287,7 @@ class TestDelivering:
         run.api.bundle = fresh
 
         assert run.renew() is run.record.bundle is fresh
-        assert run.api.events[-1] == "bundle se_1"
+        assert run.api.events[-2:] == ["bundle se_1", f"kept out {fresh.url}"]
 
     def test_no_link_is_masked_unless_that_is_asked_for(self) -> None:
         run = Run(FakeApi(COMPLETED))
@@ -301,7 +302,7 @@ class TestDelivering:
         run()
         run.renew()
 
-        assert run.api.events[-4:] == ["bundle se_1", f"masked {BUNDLE.url}"] * 2
+        assert run.api.events[-6:] == ["bundle se_1", f"kept out {BUNDLE.url}", f"masked {BUNDLE.url}"] * 2
         (told,) = [line for line in run.log.lines if "masked" in line]
         assert "from job outputs" in told
         assert "`jobId`" in told

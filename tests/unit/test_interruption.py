@@ -264,9 +264,9 @@ def test_patience_counts_from_the_first_signal(
 ) -> None:
     now(0)
     receive(signal.SIGINT)
-    now(1.5)
+    now(PATIENCE_SECONDS - 0.5)
     receive(signal.SIGINT)
-    now(2.5)
+    now(PATIENCE_SECONDS + 0.5)
 
     with pytest.raises(Left):
         receive(signal.SIGTERM)

@@ -735,7 +735,7 @@ class TestDelivery:
         if reason == "missing":
             roots[1].rmdir()
         else:  # root, who runs the container, may write to every folder
-            monkeypatch.setattr(os, "access", lambda *_: False)
+            monkeypatch.setattr("docs_platform_action.settings.is_usable", lambda folder: folder != roots[1])
 
         assert self.delivery(roots).scratch is None
 

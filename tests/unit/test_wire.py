@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from docs_platform_action.connection import MOST_INTERIM_ANSWERS, Exchanges, GuardedAdapter, trusting
+from docs_platform_action.connection import MOST_INTERIM_ANSWERS, Exchanges, Guard, GuardedAdapter, trusting
 from docs_platform_action.errors import Cancelled
 from docs_platform_action.exchange import Answer, Bounds, Exchanger
 from docs_platform_action.network import NetworkError
@@ -33,8 +33,11 @@ class Server:
         self.connections = 0
         self.on_request: Callable[[], None] = lambda: None
 
-    def connect(self, *_: object, **__: object) -> socket.socket:
+    def connect(self, *parts: object) -> socket.socket:
         ours, theirs = socket.socketpair()
+        guard = parts[-1]
+        assert isinstance(guard, Guard)
+        guard.adopt(ours)
         script = self.scripts[self.connections]
         self.connections += 1
         threading.Thread(target=self._serve, args=(theirs, script), daemon=True).start()
@@ -88,7 +91,7 @@ def talk(monkeypatch: pytest.MonkeyPatch) -> Talks:
     def talk(*scripts: Sequence[bytes]) -> Talk:
         server = Server()
         server.scripts = [*scripts]
-        monkeypatch.setattr("urllib3.util.connection.create_connection", server.connect)
+        monkeypatch.setattr("docs_platform_action.connection.open_socket", server.connect)
         return Talk(server)
 
     return talk
@@ -198,7 +201,7 @@ def test_without_a_connection_no_request_was_sent(monkeypatch: pytest.MonkeyPatc
     def refuse(*_: object, **__: object) -> socket.socket:
         raise ConnectionRefusedError
 
-    monkeypatch.setattr("urllib3.util.connection.create_connection", refuse)
+    monkeypatch.setattr("docs_platform_action.connection.open_socket", refuse)
 
     fault = Talk(Server()).failure()
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import BinaryIO, Final, Protocol
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
 import backoff
 
@@ -17,21 +17,23 @@ from ..network import NetworkError
 from ..retrying import PROXY, Advice, Outage, TemporaryError, keep_trying, read_retry_after, seconds
 from .storage import Answer, Storage
 
-MOST_REFUSALS: Final = 5
-"""How many links in a row may be refused, each but the first made a moment before; a fresh one has not expired."""
-
 GOOD_BYTES: Final = 64 * 1024
 """What has to come anew for an outage to be over."""
 
-SLOWEST_BYTES_A_SECOND: Final = 1024
-SLOW_SECONDS: Final = 60.0
-"""A connection that brings less than that over this time is given up: such a bundle would never be there in time."""
+SHORTEST_TRY_SECONDS: Final = 2.0
+"""What a try may take to get an answer at least, however little time is left."""
+
+LAST_TRY_SECONDS: Final = 10.0
+"""The same for the one try that starts when the time is up."""
 
 LARGEST_BYTES: Final = 50 * 1024**3
 """A bundle that announces no length ends here; no runner of GitHub's has room for more."""
 
 _DEAD: Final = frozenset({400, 401, 403, 404, 410})
 """How storages refuse a link that has expired, early or in time, or leads to what is gone (source: AWS, Google, Azure)."""
+
+_NO_ARCHIVES: Final = ("text/", "application/json", "application/xml", "application/xhtml")
+"""Types of what stands in for a bundle when something between answers."""
 
 _TEMPORARY: Final = frozenset({408, 425, 429, *range(500, 600)})
 
@@ -43,6 +45,18 @@ _CUT_OFF: Final = Advice(
 _REFUSED: Final = Advice(
     cause="The storage does not let this runner in, or the platform makes links that it does not accept.",
     remedy="Allow the runner's address at the storage, or report it to the platform.",
+)
+_GONE: Final = Advice(
+    cause="The bundle is not where its link leads: it was removed, or is not there yet.",
+    remedy="Run the workflow again. If it fails the same way, report it to the platform.",
+)
+_SHORT_LIVED: Final = Advice(
+    cause="Links end before they can be used: the platform makes them too short-lived, or its clock and the storage's differ.",
+    remedy="Report it to the platform, with the time of the run.",
+)
+_INTERCEPTED: Final = Advice(
+    cause="Something else than the storage answers: a login page, or a gateway before it.",
+    remedy="See what the link leads to from this runner's network, and let the runner reach the storage itself.",
 )
 _CHANGED: Final = Advice(
     cause="The bundle was packed anew while it was fetched, or something between the storage and this runner alters it.",
@@ -60,8 +74,9 @@ class Downloaded:
 
 @dataclass(frozen=True, kw_only=True)
 class _Source:
-    """Where bytes came from: the link without its query, and what tells the object from another one there."""
+    """Where bytes came from: the link and, behind redirects, the address, both without query, and the object's name there."""
 
+    link: str
     address: str
     validator: str
 
@@ -119,6 +134,7 @@ class Download:
         self._received = 0
         self._furthest = 0
         self._size: int | None = None
+        self._end: int | None = None
         self._source: _Source | None = None
         self._refusals = 0
         self._contradicted = False
@@ -138,30 +154,35 @@ class Download:
         return Downloaded(size=self._received, sha256=self._hash.hexdigest())
 
     def _try_once(self) -> None:
-        self._outage.begin_try()
+        left = self._outage.begin_try()
+        seconds = LAST_TRY_SECONDS if self._outage.last_try else max(SHORTEST_TRY_SECONDS, left)
         if self._link_is_dead:
             self._renew()
         try:
-            while not self._take_what_comes():
+            while not self._take_what_comes(seconds):
                 self._renew()
         except NetworkError as error:
             advice = PROXY if error.proxied else _STORAGE if error.sent else _CUT_OFF
             raise TemporaryError(f"{error.what}{self._so_far()}", advice=advice) from error
+        if not self._received and self._bundle.size != 0:
+            raise TemporaryError("The storage sent an empty bundle", advice=_CHANGED)
         if self._received < (self._size or self._bundle.size or 0):
             # it looked whole: the connection ended as one does that announced no length
             raise TemporaryError(f"The storage ended the bundle too early{self._so_far()}", advice=_STORAGE)
 
-    def _take_what_comes(self) -> bool:
+    def _take_what_comes(self, seconds: float) -> bool:
         """Ask for what is missing and take it; tell whether the link was good for it."""
         asked = self._what_is_missing()
-        with self._storage.get(self._bundle.url, asked) as answer:
+        with self._storage.get(self._bundle.url, asked, within_seconds=seconds) as answer:
             self._listener.answered(_address(self._bundle.url), answer.status, asked.get("Range"), answer.request_id)
             if answer.status in _DEAD:
-                return self._refused(answer)
+                return self._refused(answer, resuming=bool(asked))
             if answer.status == 416 and asked:
                 return self._beyond_the_end(answer)
             if answer.status not in {200, 206}:
-                raise self._unexpected(answer)
+                raise self._unexpected(answer, resuming=bool(asked))
+            if not answer.is_readable:
+                raise TemporaryError("The storage does not say clearly where its answer ends", advice=_CHANGED)
             if not self._begin(answer, resumed=bool(asked)):
                 return False
             self._take(answer)
@@ -169,99 +190,109 @@ class Download:
 
     def _what_is_missing(self) -> dict[str, str]:
         """Ask for the rest, of the same object only: an ETag means nothing at another address (RFC 9110, section 8.8.3)."""
-        if not self._received or self._source is None or self._source.address != _address(self._bundle.url):
+        if not self._received or self._source is None or self._source.link != _address(self._bundle.url):
             return {}
         return {"Range": f"bytes={self._received}-", "If-Range": self._source.validator}
 
     def _begin(self, answer: Answer, *, resumed: bool) -> bool:
         """Set out from where the answer begins; tell whether its size is what the API said."""
         if answer.status == 206:
-            size = self._resume(answer, resumed=resumed)
+            part = self._resume(answer, resumed=resumed)
+            size, self._end = part.size, part.end
         else:
             same = self._source is not None and answer.validator == self._source.validator
             self._start_over("the storage does not resume it" if same else "what is there is not known to be the same")
-            self._source = _Source(address=_address(self._bundle.url), validator=answer.validator) if answer.validator else None
+            if answer.validator is not None:
+                link = _address(self._bundle.url)
+                self._source = _Source(link=link, address=answer.address, validator=answer.validator)
             size = answer.length
+            self._end = size if size is not None else self._bundle.size
         if size is not None:
             if self._size is None and self._bundle.size is None:
                 self._check_room(size)
             self._size = size
         if self._size is not None and self._bundle.size is not None and self._size != self._bundle.size:
-            return self._contradiction(self._size, self._bundle.size)
+            return self._contradiction(self._size, self._bundle.size, answer.headers.get("Content-Type", ""))
         return True
 
-    def _resume(self, answer: Answer, *, resumed: bool) -> int | None:
-        """Go on with a part; tell how much there is in all."""
-        begins, size = _content_range(answer)
-        same = self._source is not None and answer.validator in {None, self._source.validator}
-        if not resumed or not same or begins != self._received or (size != self._size and None not in {size, self._size}):
+    def _resume(self, answer: Answer, *, resumed: bool) -> "_Part":
+        """See that an answer goes on where the download is."""
+        part = _content_range(answer)
+        source = self._source
+        fits = (
+            (resumed and source is not None and part is not None)
+            and answer.etag in {None, source.validator}
+            and answer.address == source.address
+            and part.begin == self._received
+            and (part.size == self._size or None in {part.size, self._size})
+        )
+        if part is None or not fits:
             self._start_over("the storage sent another part than was asked for")
             raise TemporaryError("The storage sent another part of the bundle than was asked for", advice=_CHANGED)
-        return size
+        return part
 
     def _take(self, answer: Answer) -> None:
-        slow_since, slow_bytes = self._clock.monotonic(), 0
-        most = self._bundle.size if self._bundle.size is not None else LARGEST_BYTES
+        most = self._end if self._end is not None else LARGEST_BYTES
         for piece in answer.pieces:
+            if self._received + len(piece) > most:
+                raise _too_large(most)
             self._file.write(piece)
             self._hash.update(piece)
             self._received += len(piece)
             self._refusals = 0
-            if self._received > most:
-                raise _too_large(most)
             if self._received >= self._furthest + GOOD_BYTES:
                 self._furthest = self._received
                 self._outage.end(self._listener)
             self._listener.progressed(self._received, self._size)
-            now, slow_bytes = self._clock.monotonic(), slow_bytes + len(piece)
-            if now >= slow_since + SLOW_SECONDS:
-                if slow_bytes < SLOWEST_BYTES_A_SECOND * SLOW_SECONDS:
-                    what = f"The storage sent almost nothing for {SLOW_SECONDS:g} s{self._so_far()}"
-                    raise TemporaryError(what, advice=_STORAGE)
-                slow_since, slow_bytes = now, 0
 
-    def _refused(self, answer: Answer) -> bool:
+    def _refused(self, answer: Answer, *, resuming: bool) -> bool:
+        """Have a fresh link made: at once for the first that is refused, after a pause for those that were just made."""
+        self._outage.begin()
         self._refusals += 1
-        what = f"The storage refused the link with {_status(answer, self._bundle.url)}"
+        said = answer.said()
+        what = f"The storage refused the link with {_status(answer.status, said)}"
         if self._refusals == 1:
             self._listener.link_died(what)
             return False
         self._link_is_dead = True
-        if self._refusals > MOST_REFUSALS:
-            what = f"{what}, like {MOST_REFUSALS} before it"
-            raise self._given_up(TemporaryError(what, advice=_REFUSED, request_id=answer.request_id))
+        if resuming:
+            self._start_over("the storage refuses to resume it")
+        advice = _GONE if answer.status in {404, 410} else _SHORT_LIVED if "xpired" in said else _REFUSED
         what = f"{what}, though it was made a moment ago"
-        raise TemporaryError(what, advice=_REFUSED, request_id=answer.request_id)
+        raise TemporaryError(what, advice=advice, request_id=answer.request_id)
 
     def _beyond_the_end(self, answer: Answer) -> bool:
         """Take 416 at the full size for what it says: all is there (RFC 9110, section 15.5.17)."""
-        if re.fullmatch(rf"bytes \*/{self._received}", answer.headers.get("Content-Range", "")):
+        same = self._source is not None and answer.etag in {None, self._source.validator}
+        if same and re.fullmatch(rf"bytes \*/{self._received}", answer.headers.get("Content-Range", "")):
             return True
         self._start_over("the bundle there is another now")
         raise TemporaryError("The storage has fewer bytes of the bundle than it sent before", advice=_CHANGED)
 
-    def _contradiction(self, announced: int, promised: int) -> bool:
+    def _contradiction(self, announced: int, promised: int, kind: str) -> bool:
         """Ask the API once more when its size and the storage's differ: the bundle may have been packed anew in between."""
+        what = f"the storage has {announced:,} bytes of the bundle, the API speaks of {promised:,}"
         if self._contradicted:
-            raise DownloadFailed(
-                f"the storage has {announced:,} bytes of the bundle, the API speaks of {promised:,}",
-                cause=_CHANGED.cause,
-                remedy=_CHANGED.remedy,
-            )
+            advice = _INTERCEPTED if kind.startswith(_NO_ARCHIVES) else _CHANGED
+            named = (f"The storage calls it {kind}.",) if kind else ()
+            raise DownloadFailed(what, facts=named, cause=advice.cause, remedy=advice.remedy)
         self._contradicted = True
         self._start_over("its size is not what the API said")
+        self._listener.link_died(f"{what[0].upper()}{what[1:]}")
         return False
 
-    def _unexpected(self, answer: Answer) -> Exception:
-        what = f"The storage answered {_status(answer, self._bundle.url)}"
+    def _unexpected(self, answer: Answer, *, resuming: bool) -> Exception:
+        what = f"The storage answered {_status(answer.status, answer.said())}"
         if 400 <= answer.status < 500 and answer.status not in _TEMPORARY | {416}:
-            return DownloadFailed(
-                f"the storage answered {answer.status}",
-                facts=(f"{what}.",),
-                cause=_REFUSED.cause,
-                remedy=_REFUSED.remedy,
-                request_id=answer.request_id,
-            )
+            if not resuming:
+                return DownloadFailed(
+                    f"the storage answered {answer.status}",
+                    facts=(f"{what}.",),
+                    cause=_REFUSED.cause,
+                    remedy=_REFUSED.remedy,
+                    request_id=answer.request_id,
+                )
+            self._start_over("the storage refuses to resume it")
         pause = read_retry_after(answer.headers, self._clock.now())
         return TemporaryError(f"{what}{self._so_far()}", advice=_STORAGE, retry_after_seconds=pause, request_id=answer.request_id)
 
@@ -295,10 +326,24 @@ def _address(url: str) -> str:
     return urlsplit(url)._replace(query="", fragment="").geturl()
 
 
-def _content_range(answer: Answer) -> tuple[int | None, int | None]:
-    """Read where a part begins, and how much there is in all (RFC 9110, section 14.4)."""
-    found = re.fullmatch(r"bytes ([0-9]{1,18})-[0-9]{1,18}/([0-9]{1,18}|\*)", answer.headers.get("Content-Range", ""))
-    return (int(found[1]), None if found[2] == "*" else int(found[2])) if found else (None, None)
+@dataclass(frozen=True, kw_only=True)
+class _Part:
+    """The bytes from `begin` up to, not including, `end`, and how many there are in all, if that is told."""
+
+    begin: int
+    end: int
+    size: int | None
+
+
+def _content_range(answer: Answer) -> _Part | None:
+    """Read what part an answer is (RFC 9110, section 14.4); `None` for one that contradicts itself."""
+    found = re.fullmatch(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)", answer.headers.get("Content-Range", ""))
+    if found is None:
+        return None
+    begin, end, size = int(found[1]), int(found[2]), None if found[3] == "*" else int(found[3])
+    if not begin <= end < (end + 1 if size is None else size) or answer.length not in {None, end + 1 - begin}:
+        return None
+    return _Part(begin=begin, end=end + 1, size=size)
 
 
 def _too_large(most: int) -> DownloadFailed:
@@ -307,8 +352,5 @@ def _too_large(most: int) -> DownloadFailed:
     )
 
 
-def _status(answer: Answer, url: str) -> str:
-    said = answer.said()
-    for secret in sorted((value for _, value in parse_qsl(urlsplit(url).query)), key=len, reverse=True):
-        said = said.replace(secret, "…") if len(secret) >= 8 else said  # a shorter one may be part of ordinary words
-    return f"{answer.status} ({said})" if said else str(answer.status)
+def _status(status: int, said: str) -> str:
+    return f"{status} ({said})" if said else str(status)

@@ -49,6 +49,7 @@ def unsafe(fact: str) -> InvalidBundle:
         "the bundle cannot be opened safely",
         facts=(fact,),
         cause="It was not made by the platform, or the site holds something that cannot be delivered as files.",
+        remedy="Where it comes from the site's sources, mend it there and export again; else report it to the platform.",
     )
 
 

@@ -43,7 +43,7 @@ def path_of(name: bytes) -> str:
     what = f"Entry {shown(name)}"
     parts = [part for part in text_of(name, what).split("/") if part not in {"", "."}]
     if ".." in parts:
-        raise unsafe(f"{what} leads outside of the folder, or would if its folders were others.")
+        raise unsafe(f"{what} has '..' in its name, which leads outside of the folder.")
     path = "/".join(parts)
     if len(path.encode()) > LONGEST_NAME_BYTES:
         raise unsafe(f"{what} has a name of more than {LONGEST_NAME_BYTES:,} bytes, the most that S3 can store.")

@@ -5,6 +5,7 @@ import errno
 import os
 import secrets
 import shutil
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
@@ -16,7 +17,7 @@ FOLDER_MODE: Final = 0o755
 """Whatever an archive or the umask says: later steps, which need not run as root, read, change and delete what is there."""
 
 
-_NOT_ALLOWED: Final = frozenset({errno.EPERM, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP})
+_NOT_ALLOWED: Final = frozenset({errno.EPERM, errno.EACCES, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP})
 """What a file system answers that lets nobody give files away, such as a network share or one of mapped users."""
 
 
@@ -53,6 +54,37 @@ def owner_of(root: Path) -> Owner | None:
     return Owner(found.st_uid, found.st_gid) if os.geteuid() == 0 and found.st_uid != 0 else None
 
 
+class Litter:
+    """What is to be removed once nobody is left to do so. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._removals: dict[object, Callable[[], None]] = {}
+        self._lock = threading.Lock()
+
+    def __bool__(self) -> bool:
+        return bool(self._removals)
+
+    @contextlib.contextmanager
+    def holding(self, remove: Callable[[], None]) -> Iterator[None]:
+        """Remember how to remove something for as long as its maker is at work on it."""
+        key = object()
+        with self._lock:
+            self._removals[key] = remove
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._removals.pop(key, None)
+
+    def clear(self) -> None:
+        """Remove all, the latest first: its makers were left behind, in a look-up of a name that cannot be cut short, say."""
+        with self._lock:
+            removals = [*reversed(self._removals.values())]
+        for remove in removals:
+            with contextlib.suppress(OSError):  # its maker came in time after all
+                remove()
+
+
 class Staged:
     """Something that is being made at `path`, and gets its name with `publish`."""
 
@@ -68,55 +100,70 @@ class Staged:
 
 
 @contextlib.contextmanager
-def staged_file(goal: Path, owner: Owner | None) -> Iterator[Staged]:
+def staged_file(goal: Path, owner: Owner | None, litter: Litter) -> Iterator[Staged]:
     """Make room for a file beside its goal, which it replaces; what is not published is removed. Raises `OSError`."""
 
     def publish() -> None:
-        part.chmod(FILE_MODE)
+        set_mode(part, FILE_MODE)
         part.replace(goal)
 
-    with _folder_for(goal, owner):
+    with _folder_for(goal, owner, litter):
         part = _beside(goal)
         staged = Staged(part, publish)
-        os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        with _removed_unless_published(staged, lambda: part.unlink(missing_ok=True)):
+        with _removed_unless_published(staged, lambda: part.unlink(missing_ok=True), litter):
+            os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             if owner is not None:
                 owner.take(part)
             yield staged
 
 
 @contextlib.contextmanager
-def staged_folder(goal: Path, owner: Owner | None) -> Iterator[Staged]:
+def staged_folder(goal: Path, owner: Owner | None, litter: Litter) -> Iterator[Staged]:
     """Make an empty folder beside its goal, which is missing or empty; what is not published is removed.
 
     Whoever fills it gives what is in it to the owner. Raises `OSError`.
     """
 
     def publish() -> None:
-        part.chmod(FOLDER_MODE)
+        set_mode(part, FOLDER_MODE)
         part.rename(goal)  # takes the place of an empty folder too (source: rename(2))
 
-    with _folder_for(goal, owner):
+    with _folder_for(goal, owner, litter):
         part = _beside(goal)
         staged = Staged(part, publish)
-        part.mkdir(0o700)
-        with _removed_unless_published(staged, lambda: shutil.rmtree(part)):
+        with _removed_unless_published(staged, lambda: _remove_tree(part), litter):
+            part.mkdir(0o700)
             if owner is not None:
                 owner.take(part)
             yield staged
 
 
-@contextlib.contextmanager
-def _removed_unless_published(staged: Staged, remove: Callable[[], None]) -> Iterator[None]:
+def set_mode(path: bytes | Path | int, mode: int, *, dir_fd: int | None = None) -> None:
+    """Set the mode of a file or folder, but on a share that has modes of its own. Raises `OSError`."""
     try:
-        yield
-    except BaseException:
+        os.chmod(path, mode, dir_fd=dir_fd)
+    except OSError as error:
+        if error.errno not in _NOT_ALLOWED:
+            raise
+
+
+@contextlib.contextmanager
+def _removed_unless_published(staged: Staged, remove: Callable[[], None], litter: Litter) -> Iterator[None]:
+    with litter.holding(remove):
+        try:
+            yield
+        except BaseException:
+            if not staged.published:
+                with contextlib.suppress(OSError):  # the first error is the one to tell
+                    remove()
+            raise
         if not staged.published:
-            with contextlib.suppress(OSError):  # the first error is the one to tell
-                remove()
-        raise
-    if not staged.published:
-        remove()
+            remove()
+
+
+def _remove_tree(folder: Path) -> None:
+    if folder.exists():
+        shutil.rmtree(folder)
 
 
 def _beside(goal: Path) -> Path:
@@ -127,21 +174,26 @@ def _beside(goal: Path) -> Path:
 
 
 @contextlib.contextmanager
-def _folder_for(goal: Path, owner: Owner | None) -> Iterator[None]:
+def _folder_for(goal: Path, owner: Owner | None, litter: Litter) -> Iterator[None]:
     """Make the folders that lead to a goal, and remove those that stay empty."""
     missing = []
     folder = goal.parent
     while not folder.exists():
         missing.append(folder)
         folder = folder.parent
-    try:
-        for made in reversed(missing):
-            made.mkdir(exist_ok=True)
-            made.chmod(FOLDER_MODE)
-            if owner is not None:
-                owner.take(made)
-        yield
-    finally:
+
+    def remove() -> None:
         for made in missing:
             with contextlib.suppress(OSError):  # it holds something by now, or was never made
                 made.rmdir()
+
+    with litter.holding(remove):
+        try:
+            for made in reversed(missing):
+                made.mkdir(exist_ok=True)
+                set_mode(made, FOLDER_MODE)
+                if owner is not None:
+                    owner.take(made)
+            yield
+        finally:
+            remove()

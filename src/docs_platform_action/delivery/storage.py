@@ -7,6 +7,7 @@ documentation of signed URLs).
 
 import contextlib
 import re
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -27,28 +28,42 @@ IDLE_SECONDS: Final = 30.0
 """A connection that brings no byte for this long counts as cut."""
 
 HEAD_SECONDS: Final = 60.0
-"""What an answer may take to begin, and one that is no bundle to end."""
+"""What an answer may take to begin, redirects included, and one that is no bundle to end."""
+
+SLOW_SECONDS: Final = 60.0
+SLOWEST_BYTES_A_SECOND: Final = 1024
+"""A connection that brings less than that over this time counts as cut too: no bundle would ever be there in time."""
 
 MOST_REDIRECTS: Final = 5
 PIECE_BYTES: Final = 256 * 1024
 LARGEST_ERROR_BYTES: Final = 16 * 1024
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+_GOOD: Final = frozenset({200, 206})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """An answer of the storage, its body still to come."""
+    """An answer of the storage, its body still to come. `address` is where it comes from in the end, without the query."""
 
     status: int
     headers: Mapping[str, str]
+    address: str
     pieces: Iterator[bytes]
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether the answer says in one way, and one that can be read, where its body ends (RFC 9112, section 6.3)."""
+        coding = self.headers.get("Transfer-Encoding")
+        if coding is not None:
+            return coding.strip().lower() == "chunked"
+        return re.fullmatch(r"[0-9]{0,18}", self.headers.get("Content-Length", "").strip()) is not None
 
     @property
     def length(self) -> int | None:
         """How many bytes the body has, where that is announced."""
-        length = self.headers.get("Content-Length", "")
-        return int(length) if re.fullmatch(r"[0-9]{1,18}", length) else None
+        length = self.headers.get("Content-Length", "").strip()
+        return int(length) if length and "Transfer-Encoding" not in self.headers else None
 
     @property
     def request_id(self) -> str | None:
@@ -56,10 +71,14 @@ class Answer:
         return request_id_of(self.headers)
 
     @property
+    def etag(self) -> str | None:
+        """The name of this version of the object, as it stands there."""
+        return self.headers.get("ETag")
+
+    @property
     def validator(self) -> str | None:
         """What tells this object from others in an `If-Range`: a strong ETag, or nothing (RFC 9110, section 13.1.5)."""
-        etag = self.headers.get("ETag", "").strip()
-        return etag if re.fullmatch(r'"[\x21\x23-\x7e]+"', etag) else None
+        return self.etag if self.etag is not None and re.fullmatch(r'"[\x21\x23-\x7e]+"', self.etag) else None
 
     def said(self) -> str:
         """Read what an error answer says: the code, and the message where the storage's XML has one."""
@@ -76,73 +95,141 @@ class Answer:
 class Storage:
     """Gets what bundle links lead to.
 
-    `proxies_for` tells the proxies for an address, as requests would take them from the environment; `exchanges` can end all at
-    once. The adapter sends `GuardedRequest`s.
+    `proxies_for` tells the proxies for an address, as requests would take them from the environment; `on_redirect` hears of every
+    address that the storage sends on to; `exchanges` can end all at once. The adapter sends `GuardedRequest`s.
     """
 
-    def __init__(self, *, adapter: BaseAdapter, proxies_for: Callable[[str], Mapping[str, str]], exchanges: Exchanges) -> None:
+    def __init__(
+        self,
+        *,
+        adapter: BaseAdapter,
+        proxies_for: Callable[[str], Mapping[str, str]],
+        on_redirect: Callable[[str], None],
+        exchanges: Exchanges,
+    ) -> None:
         self._adapter = adapter
         self._proxies_for = proxies_for
+        self._on_redirect = on_redirect
         self._exchanges = exchanges
 
     @contextlib.contextmanager
-    def get(self, url: str, headers: Mapping[str, str]) -> Iterator[Answer]:
+    def get(self, url: str, headers: Mapping[str, str], *, within_seconds: float = HEAD_SECONDS) -> Iterator[Answer]:
         """Ask for what a link leads to, over redirects to https or to this machine, and give the answer.
 
-        Raises `NetworkError`, here and from the answer's `pieces`, `DownloadFailed` for what asking again cannot mend, and
-        `Cancelled`.
+        It has to begin within so many seconds. Raises `NetworkError`, here and from the answer's `pieces`, `DownloadFailed` for
+        what asking again cannot mend, and `Cancelled`.
         """
-        for _ in range(MOST_REDIRECTS + 1):
-            with self._get_once(url, headers) as answer:
-                if answer.status not in _REDIRECTS:
-                    yield answer
-                    return
-                url = _redirected(url, answer.headers.get("Location", ""), answer.status)
+        guard = Guard()
+        with self._exchanges.watch(guard), contextlib.ExitStack() as exchange, contextlib.ExitStack() as limit:
+            limit.enter_context(guard.within(min(within_seconds, HEAD_SECONDS)))
+            for _ in range(MOST_REDIRECTS + 1):
+                failure = _Failure(guard, self._exchanges, url, self._proxies_for(url), within_seconds)
+                response = exchange.enter_context(self._send(url, headers, guard, failure))
+                if response.status_code in _REDIRECTS:
+                    url = _redirected(url, response.headers.get("Location", ""), response.status_code)
+                    self._on_redirect(url)
+                    continue
+                if response.status_code in _GOOD:
+                    limit.close()
+                yield Answer(
+                    status=response.status_code,
+                    headers=response.headers,
+                    address=f"{urlsplit(url).scheme}://{failure.host}{urlsplit(url).path}",
+                    pieces=_pieces(response, guard, failure),
+                )
+                return
         raise DownloadFailed(
             f"the storage redirects more than {MOST_REDIRECTS} times",
             cause="The storage, or a gateway before it, sends the request in a circle.",
             remedy="Report it to the platform.",
         )
 
-    @contextlib.contextmanager
-    def _get_once(self, url: str, headers: Mapping[str, str]) -> Iterator[Answer]:
-        parts = urlsplit(url)
-        guard, proxies = Guard(), dict(self._proxies_for(url))
-        host = parts.netloc.rpartition("@")[2]
+    def _send(self, url: str, headers: Mapping[str, str], guard: Guard, failure: "_Failure") -> requests.Response:
+        try:
+            return self._adapter.send(
+                _prepare(url, headers, guard),
+                stream=True,
+                timeout=(CONNECT_SECONDS, IDLE_SECONDS),
+                proxies=failure.proxies,
+            )
+        except FAULTS as error:
+            raise failure.of(error) from error
 
-        def failure(error: Exception) -> Exception:
-            if self._exchanges.cancelled:
-                return Cancelled("cancelled")
-            if guard.expired:
-                return NetworkError(f"{host} took longer than {HEAD_SECONDS:.3g} s to answer", sent=guard.connected)
-            found = fault_of(error, guard, host=host, through_proxy=select_proxy(url, proxies) is not None)
-            return _untrusted(host, found) if isinstance(found, UntrustedError) else found
 
-        with self._exchanges.watch(guard):
+class _Failure:
+    """Tells what an exchange failed with."""
+
+    def __init__(self, guard: Guard, exchanges: Exchanges, url: str, proxies: Mapping[str, str], seconds: float) -> None:
+        self._guard = guard
+        self._exchanges = exchanges
+        self._url = url
+        self._seconds = min(seconds, HEAD_SECONDS)
+        self.proxies = dict(proxies)
+        self.host = urlsplit(url).netloc.rpartition("@")[2]
+        self.too_slow = False
+
+    def of(self, error: Exception) -> Exception:
+        if self._exchanges.cancelled:
+            return Cancelled("cancelled")
+        if self.too_slow:
+            return NetworkError(f"{self.host} sent almost nothing for {SLOW_SECONDS:.3g} s", sent=True)
+        if self._guard.expired:
+            return NetworkError(f"{self.host} took longer than {self._seconds:.3g} s to answer", sent=self._guard.connected)
+        through_proxy = select_proxy(self._url, self.proxies) is not None
+        found = fault_of(error, self._guard, host=self.host, through_proxy=through_proxy)
+        return _untrusted(self.host, found) if isinstance(found, UntrustedError) else found
+
+
+class _Watchdog(threading.Thread):
+    """Ends a connection that brings almost nothing; outside of the reading, which may wait for a line that never ends."""
+
+    def __init__(self, guard: Guard, failure: _Failure) -> None:
+        super().__init__(daemon=True, name="watchdog")
+        self._guard = guard
+        self._failure = failure
+        self._done = threading.Event()
+        self.received = 0
+
+    def run(self) -> None:
+        before = 0
+        while not self._done.wait(SLOW_SECONDS):
+            if self.received - before < SLOWEST_BYTES_A_SECOND * SLOW_SECONDS:
+                self._failure.too_slow = True
+                self._guard.expire()
+                return
+            before = self.received
+
+    def stop(self) -> None:
+        self._done.set()
+
+
+def _pieces(response: requests.Response, guard: Guard, failure: _Failure) -> Iterator[bytes]:
+    watchdog = _Watchdog(guard, failure)
+    watchdog.start()
+    try:
+        while True:
             try:
-                with guard.within(HEAD_SECONDS):
-                    response = self._adapter.send(
-                        _prepare(parts._replace(netloc=host).geturl(), headers, guard),
-                        stream=True,
-                        timeout=(CONNECT_SECONDS, IDLE_SECONDS),
-                        proxies=proxies,
-                    )
+                # as it comes, so that each wait is for one packet; never decoded, whatever `Content-Encoding` says of an archive
+                piece: bytes = response.raw.read1(PIECE_BYTES, decode_content=False)
+                if not piece and guard.expired:
+                    raise TimeoutError  # a body without a length seems whole when its connection is ended from here
             except FAULTS as error:
-                raise failure(error) from error
-            with response, contextlib.nullcontext() if response.ok else guard.within(HEAD_SECONDS):
-                yield Answer(
-                    status=response.status_code,
-                    headers=response.headers,
-                    pieces=_pieces(response, failure),
-                )
+                raise failure.of(error) from error
+            if not piece:
+                return
+            watchdog.received += len(piece)
+            yield piece
+    finally:
+        watchdog.stop()
 
 
 def _prepare(url: str, headers: Mapping[str, str], guard: Guard) -> GuardedRequest:
     """Make the request; a user name in the link is left out, for requests would make an `Authorization` of it."""
+    parts = urlsplit(url)
     request = GuardedRequest(guard)
     request.prepare(
         method="GET",
-        url=url,
+        url=parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl(),
         headers={
             "Accept": "*/*",
             "Accept-Encoding": "identity",  # the archive as it is stored
@@ -151,24 +238,16 @@ def _prepare(url: str, headers: Mapping[str, str], guard: Guard) -> GuardedReque
             **headers,
         },
     )
-    # set here, because `prepare` would change the writing of what is signed
-    request.url = quote(url, safe="".join(map(chr, range(0x21, 0x7F))))
+    # the path and the query anew, because `prepare` decodes in them what need not be encoded, and they may be signed as they are
+    asked = quote(parts._replace(scheme="", netloc="", fragment="").geturl(), safe="".join(map(chr, range(0x21, 0x7F))))
+    prepared = urlsplit(request.url or "")
+    request.url = f"{prepared.scheme}://{prepared.netloc}{asked if asked.startswith('/') else f'/{asked}'}"
     return request
 
 
-def _pieces(response: requests.Response, failure: Callable[[Exception], Exception]) -> Iterator[bytes]:
-    while True:
-        try:
-            # as it comes, so that each wait is for one packet; never decoded, whatever `Content-Encoding` says of an archive
-            piece: bytes = response.raw.read1(PIECE_BYTES, decode_content=False)
-        except FAULTS as error:
-            raise failure(error) from error
-        if not piece:
-            return
-        yield piece
-
-
 def _redirected(url: str, location: str, status: int) -> str:
+    with contextlib.suppress(UnicodeError):  # http.client reads headers as Latin-1, which they rarely are
+        location = location.encode("latin-1").decode()
     try:
         target = urljoin(url, location) if location else ""
         host = urlsplit(target).netloc.rpartition("@")[2]

@@ -20,7 +20,7 @@ from .archives import archive_entries
 from .bounds import Limits, Meter
 from .entries import LONGEST_TARGET_BYTES, Entry, EntryType, shown, target_too_long, unsafe
 from .names import LONGEST_PART_BYTES, Register, path_of, text_of
-from .staging import FILE_MODE, FOLDER_MODE, Owner
+from .staging import FILE_MODE, FOLDER_MODE, Owner, set_mode
 from .streams import CHUNK_BYTES
 
 __all__ = ["Limits", "Unpacked", "unpack"]
@@ -168,7 +168,7 @@ class _Tree:
             _explain(error, path)
             raise
         self._give(path)
-        os.chmod(path.encode(), FOLDER_MODE, dir_fd=self._root)
+        set_mode(path.encode(), FOLDER_MODE, dir_fd=self._root)
         return True
 
     def _add_file(self, path: str, entry: Entry) -> None:
@@ -195,7 +195,7 @@ class _Tree:
                 rest = memoryview(chunk)
                 while rest:
                     rest = rest[os.write(descriptor, rest) :]
-            os.fchmod(descriptor, FILE_MODE)
+            set_mode(descriptor, FILE_MODE)
         finally:
             os.close(descriptor)
         self.files += 1

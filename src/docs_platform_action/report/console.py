@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from actions_toolkit.command import Command
 
-from .text import clean
+from .text import clean, secrets_of
 
 ANNOTATION_LIMIT: Final = 4096
 """Characters of an annotation that the runner keeps (source: actions/runner)."""
@@ -27,8 +27,14 @@ class Console:
         self._in_workflow = in_workflow
         self._debugging = debugging
         self._secrets: list[str] = []
+        self._link_secrets: list[str] = []
         self._lock = threading.Lock()
         self.broken = False
+
+    @property
+    def in_workflow(self) -> bool:
+        """Whether a runner reads what is written."""
+        return self._in_workflow
 
     @property
     def debugging(self) -> bool:
@@ -50,15 +56,25 @@ class Console:
         if self._in_workflow:
             self._write(str(Command("add-mask", {}, text)))
 
+    def keep_link_out(self, url: str) -> None:
+        """Show nothing that opens a link in log or summary, whoever echoes it there; the outputs have the link as it is."""
+        self._link_secrets = sorted({*self._link_secrets, *secrets_of(url)}, key=len, reverse=True)
+
     def hide(self, text: str) -> str:
         """Replace every secret in a text."""
         for secret in self._secrets:
             text = text.replace(secret, "***")
         return text
 
+    def _hide_all(self, text: str) -> str:
+        text = self.hide(text)
+        for secret in self._link_secrets:
+            text = text.replace(secret, "…")
+        return text
+
     def safe(self, text: str) -> str:
         """Take the secrets out of a text and make it harmless; once more after the cleaning, which may join what was split."""
-        return self.hide(clean(self.hide(text)))
+        return self._hide_all(clean(self._hide_all(text)))
 
     def line(self, text: str) -> None:
         """Write a line of the log."""

@@ -7,7 +7,7 @@ from ..clock import Clock
 from ..delivery.download import Downloaded
 from ..sizes import size
 from .joblog import JobLog
-from .text import files, minutes, pause, without_query
+from .text import files, minutes, pause, trying_again, without_query
 
 LINE_SECONDS: Final = 10.0
 """How long a download or an unpacking goes on between two lines that tell how far it is."""
@@ -47,7 +47,7 @@ class DeliveryLog:
 
     def trouble(self, what: str, *, budget_seconds: float, pause_seconds: float) -> None:
         """Tell of temporary trouble, once, and what happens next."""
-        self._log.note(f"{what}. Trying again for up to {minutes(round(budget_seconds))}, next in {pause(pause_seconds)}.")
+        self._log.note(trying_again(what, budget_seconds, pause_seconds))
 
     def recovered(self, after_seconds: float) -> None:
         """Tell that the trouble is over, if it was worth a second line."""
@@ -56,7 +56,7 @@ class DeliveryLog:
 
     def link_died(self, why: str) -> None:
         """Tell that a fresh link is made."""
-        self._log.note(f"{why}. Making a fresh one.")
+        self._log.note(f"{why}. Making a fresh link.")
 
     def started_over(self, why: str) -> None:
         """Tell that the download begins again."""

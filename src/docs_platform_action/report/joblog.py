@@ -7,7 +7,7 @@ from ..clock import Clock
 from ..model import Bundle
 from ..record import JobRecord
 from .console import Console
-from .text import minutes, pages, pause, without_query, works_until
+from .text import minutes, pages, trying_again, without_query, works_until
 
 
 class JobLog:
@@ -70,7 +70,7 @@ class JobLog:
     def trouble(self, what: str, *, budget_seconds: float, pause_seconds: float) -> None:
         """Tell of temporary trouble, once, and what happens next."""
         self._in_trouble = "(no good answer from the API)"
-        self.note(f"{what}. Trying again for up to {minutes(round(budget_seconds))}, next in {pause(pause_seconds)}.")
+        self.note(trying_again(what, budget_seconds, pause_seconds))
 
     def recovered(self, after_seconds: float) -> None:
         """Tell that the trouble is over."""
@@ -84,6 +84,9 @@ class JobLog:
 
     def link_masked(self) -> None:
         """Tell what masking the link means; source: GitHub's documentation of job outputs."""
+        if not self._console.in_workflow:
+            self.note("Outside of a workflow nothing masks the link, which is among the outputs below.")
+            return
         self.note(
             "The link is masked, as `mask-bundle-url` asks: later steps of this job can read `bundleUrl`, but GitHub drops it, "
             "and `results` with it, from job outputs. For another job pass `jobId` on, and make a fresh link there with `job-id`."

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from datetime import datetime
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote, unquote_plus, urlsplit
 
 LONGEST_FOREIGN_TEXT: Final = 1000
 """Characters of one line that are shown; what a server sends beyond that helps nobody."""
@@ -50,6 +50,18 @@ def without_query(url: str) -> str:
     return parts.netloc.rpartition("@")[2] + parts.path
 
 
+SHORTEST_LINK_SECRET: Final = 16
+"""A shorter value in a link's query is no signature, and may be part of ordinary words."""
+
+
+def secrets_of(url: str) -> set[str]:
+    """Find what opens a link: its query, and the long values in it, as they are, decoded, and encoded in whole."""
+    query = urlsplit(url).query
+    values = {value for part in re.split("[&;]", query) for value in (part, part.partition("=")[2])} | {query}
+    forms = {form for value in values for form in (value, unquote(value), unquote_plus(value), quote(unquote(value), safe=""))}
+    return {form for form in forms if len(form) >= SHORTEST_LINK_SECRET}
+
+
 def host_of(url: str) -> str:
     """Give a link's host."""
     return urlsplit(url).hostname or ""
@@ -74,6 +86,12 @@ def roughly(seconds: float) -> str:
 def pause(seconds: float) -> str:
     """Write a short pause, with a decimal below ten seconds."""
     return f"{seconds:.0f} s" if seconds >= 9.95 else f"{seconds:.1f}".removesuffix(".0") + " s"
+
+
+def trying_again(what: str, budget_seconds: float, pause_seconds: float) -> str:
+    """Tell of temporary trouble, and what happens next."""
+    soon = f"in {pause(pause_seconds)}" if pause_seconds >= 0.05 else "at once"
+    return f"{what}. Trying again for up to {minutes(round(budget_seconds))}, next {soon}."
 
 
 def pages(count: int) -> str:

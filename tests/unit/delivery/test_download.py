@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docs_platform_action.delivery.download import LARGEST_BYTES, MOST_REFUSALS, Download, Downloaded
+from docs_platform_action.delivery.download import LARGEST_BYTES, Download, Downloaded
 from docs_platform_action.delivery.storage import Answer, Storage
 from docs_platform_action.errors import ActionError, DownloadFailed, Rejected
 from docs_platform_action.model import Bundle
@@ -19,6 +19,7 @@ from docs_platform_action.network import NetworkError
 from tests.unit.fakes import FakeClock
 
 LINK = "https://storage.example.com/se_1/bundle.tar.gz?X-Signature={number}"
+ADDRESS = LINK.partition("?")[0]
 FIRST = bytes(range(256)) * 900
 SECOND = bytes(reversed(range(256))) * 1100
 
@@ -34,7 +35,6 @@ class Turn:
     honest: bool = True
     switches: bool = False
     takes_seconds: float = 0.0
-    seconds_a_piece: float = 0.0
 
 
 class FakeStorage:
@@ -52,7 +52,8 @@ class FakeStorage:
         return Bundle(url=LINK.format(number=self.links))
 
     @contextlib.contextmanager
-    def get(self, url: str, headers: Mapping[str, str]) -> Iterator[Answer]:
+    def get(self, url: str, headers: Mapping[str, str], *, within_seconds: float) -> Iterator[Answer]:
+        assert within_seconds >= 2
         assert url == LINK.format(number=self.links), "the freshest link is used"
         self.asked.append(headers)
         turn = self._turns.pop(0) if self._turns else Turn()
@@ -63,7 +64,7 @@ class FakeStorage:
 
     def _answer(self, turn: Turn, headers: Mapping[str, str]) -> Answer:
         if turn.status is not None:
-            return Answer(status=turn.status, headers={}, pieces=iter(()))
+            return Answer(status=turn.status, headers={}, address=ADDRESS, pieces=iter(()))
         etag = f'"{hashlib.sha256(self.content).hexdigest()}"'
         begin = 0
         if turn.ranges and headers.get("If-Range") == etag:
@@ -72,16 +73,15 @@ class FakeStorage:
         told = {"ETag": etag, "Content-Length": str(len(body))} if turn.announces else {"ETag": etag}
         pieces = self._pieces(body, turn)
         if begin == len(self.content):
-            return Answer(status=416, headers={"Content-Range": f"bytes */{begin}"}, pieces=iter(()))
+            return Answer(status=416, headers={"Content-Range": f"bytes */{begin}"}, address=ADDRESS, pieces=iter(()))
         if not begin:
-            return Answer(status=200, headers=told, pieces=pieces)
+            return Answer(status=200, headers=told, address=ADDRESS, pieces=pieces)
         told["Content-Range"] = f"bytes {begin}-{len(self.content) - 1}/{len(self.content)}"
-        return Answer(status=206, headers=told, pieces=pieces)
+        return Answer(status=206, headers=told, address=ADDRESS, pieces=pieces)
 
     def _pieces(self, body: bytes, turn: Turn) -> Iterator[bytes]:
         let_through = body if turn.cut_after is None else body[: turn.cut_after]
         for begin in range(0, len(let_through), 10_000):
-            self._clock.pass_(turn.seconds_a_piece)
             yield let_through[begin : begin + 10_000]
         # a connection that broke is seen as such only where the length was announced, or its framing tells
         if turn.cut_after is not None and turn.cut_after < len(body) and (turn.announces or turn.honest):
@@ -217,29 +217,12 @@ class TestOutage:
     def test_a_proxy_at_fault_is_named(self) -> None:
         fetch = Fetch(tolerance=1)
 
-        def refuse(*_: object) -> Iterator[Answer]:
+        def refuse(*_: object, **__: object) -> Iterator[Answer]:
             raise NetworkError("The proxy refused the connection", sent=False, proxied=True)
 
         fetch.storage.get = refuse  # type: ignore[method-assign,assignment]
 
         assert "HTTPS_PROXY" in fetch.failure().because
-
-
-class TestPace:
-    def test_a_slow_one_takes_its_time(self) -> None:
-        fetch = Fetch(Turn(seconds_a_piece=9))
-
-        fetch()
-
-        assert (len(fetch.storage.asked), fetch.ears.heard) == (1, [])
-
-    def test_one_that_brings_almost_nothing_is_cut_and_resumed(self) -> None:
-        fetch = Fetch(Turn(seconds_a_piece=11))
-
-        fetch()
-
-        assert fetch.storage.asked[1]["Range"] == "bytes=60000-"
-        assert "almost nothing for 60 s, after 58.6 KiB of 225.0 KiB" in fetch.ears.heard[0]
 
 
 class TestRefusal:
@@ -252,7 +235,7 @@ class TestRefusal:
         assert fetch.ears.heard == ["link died: The storage refused the link with 403"]
 
     def test_those_after_it_are_pauses_apart(self) -> None:
-        fetch = Fetch(*[Turn(status=403)] * MOST_REFUSALS)
+        fetch = Fetch(*[Turn(status=403)] * 5)
 
         fetch()
 
@@ -260,9 +243,24 @@ class TestRefusal:
         assert "though it was made a moment ago" in fetch.ears.heard[1]
 
     def test_bytes_in_between_make_the_next_a_first_again(self) -> None:
-        fetch = Fetch(*[Turn(status=403), Turn(cut_after=10_000)] * (MOST_REFUSALS + 2))
+        fetch = Fetch(*[Turn(status=403), Turn(cut_after=100_000)] * 2)
 
-        assert fetch().size == len(FIRST)
+        fetch()
+
+        assert fetch.clock.pauses == [0.5, 0.5]
+
+    @pytest.mark.parametrize(
+        ("status", "cause"), [(403, "does not let this runner in"), (404, "not where its link leads"), (410, "not where")]
+    )
+    def test_those_that_never_end_are_given_up_with_what_is_likely_behind_them(self, status: int, cause: str) -> None:
+        fetch = Fetch(*[Turn(status=status)] * 1000, tolerance=60)
+
+        error = fetch.failure()
+
+        assert isinstance(error, DownloadFailed)
+        assert cause in error.because
+        assert fetch.clock.elapsed == 60
+        assert fetch.storage.links <= 12
 
     def test_what_the_api_says_is_passed_on(self) -> None:
         def refuse() -> Bundle:

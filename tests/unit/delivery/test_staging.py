@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from docs_platform_action.delivery.names import LONGEST_PART_BYTES
-from docs_platform_action.delivery.staging import Owner, Staged, owner_of, staged_file, staged_folder
+from docs_platform_action.delivery.staging import Litter, Owner, Staged, owner_of, staged_file, staged_folder
 
-Stage = Callable[[Path, Owner | None], AbstractContextManager[Staged]]
+Stage = Callable[[Path, Owner | None, Litter], AbstractContextManager[Staged]]
 OWNER = (1001, 127)
 
 
@@ -40,7 +40,7 @@ class TestParts:
     def test_nothing_has_the_final_name_before_it_is_published(self, stage: Stage, tmp_path: Path) -> None:
         goal = tmp_path / "result"
 
-        with stage(goal, None) as staged:
+        with stage(goal, None, Litter()) as staged:
             fill(staged)
             assert not goal.exists()
             assert staged.path.parent == tmp_path
@@ -51,23 +51,23 @@ class TestParts:
         assert tree(tmp_path) in (["result"], ["result", "result/index.html"])
 
     def test_a_part_is_hidden_and_tells_what_it_is_of(self, stage: Stage, tmp_path: Path) -> None:
-        with stage(tmp_path / "result", None) as staged:
+        with stage(tmp_path / "result", None, Litter()) as staged:
             assert staged.path.name.startswith(".result.")
             assert staged.path.suffix == ".part"
 
     def test_nobody_else_looks_into_a_part(self, stage: Stage, tmp_path: Path) -> None:
-        with stage(tmp_path / "result", None) as staged:
+        with stage(tmp_path / "result", None, Litter()) as staged:
             assert mode(staged.path) & 0o077 == 0
 
     def test_what_is_not_published_is_gone(self, stage: Stage, tmp_path: Path) -> None:
-        with stage(tmp_path / "result", None) as staged:
+        with stage(tmp_path / "result", None, Litter()) as staged:
             fill(staged)
 
         assert tree(tmp_path) == []
 
     def test_so_is_what_failed(self, stage: Stage, tmp_path: Path) -> None:
         def fail() -> None:
-            with stage(tmp_path / "result", None) as staged:
+            with stage(tmp_path / "result", None, Litter()) as staged:
                 fill(staged)
                 raise LookupError
 
@@ -78,7 +78,7 @@ class TestParts:
 
     def test_what_fails_after_it_was_published_stays(self, stage: Stage, tmp_path: Path) -> None:
         def fail() -> None:
-            with stage(tmp_path / "result", None) as staged:
+            with stage(tmp_path / "result", None, Litter()) as staged:
                 staged.publish()
                 raise LookupError
 
@@ -88,7 +88,7 @@ class TestParts:
         assert tree(tmp_path) == ["result"]
 
     def test_two_of_the_same_goal_do_not_meet(self, stage: Stage, tmp_path: Path) -> None:
-        with stage(tmp_path / "result", None) as one, stage(tmp_path / "result", None) as other:
+        with stage(tmp_path / "result", None, Litter()) as one, stage(tmp_path / "result", None, Litter()) as other:
             assert one.path != other.path
 
     @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ class TestParts:
     def test_a_name_that_is_as_long_as_can_be_is_cut_between_two_characters(
         self, stage: Stage, tmp_path: Path, name: str
     ) -> None:
-        with stage(tmp_path / name, None) as staged:
+        with stage(tmp_path / name, None, Litter()) as staged:
             part = staged.path.name
             staged.publish()
 
@@ -110,7 +110,7 @@ class TestParts:
 
 class TestFoldersOnTheWay:
     def test_they_are_made(self, stage: Stage, tmp_path: Path) -> None:
-        with stage(tmp_path / "a" / "b" / "result", None) as staged:
+        with stage(tmp_path / "a" / "b" / "result", None, Litter()) as staged:
             staged.publish()
 
         assert tree(tmp_path) == ["a", "a/b", "a/b/result"]
@@ -118,13 +118,13 @@ class TestFoldersOnTheWay:
     def test_those_that_stay_empty_are_removed_again(self, stage: Stage, tmp_path: Path) -> None:
         (tmp_path / "a").mkdir()
 
-        with stage(tmp_path / "a" / "b" / "c" / "result", None):
+        with stage(tmp_path / "a" / "b" / "c" / "result", None, Litter()):
             assert tree(tmp_path)[:3] == ["a", "a/b", "a/b/c"]
 
         assert tree(tmp_path) == ["a"]
 
     def test_those_that_hold_something_by_then_are_not(self, stage: Stage, tmp_path: Path) -> None:
-        with stage(tmp_path / "a" / "b" / "result", None):
+        with stage(tmp_path / "a" / "b" / "result", None, Litter()):
             (tmp_path / "a" / "other").touch()
 
         assert tree(tmp_path) == ["a", "a/other"]
@@ -141,7 +141,7 @@ class TestFoldersOnTheWay:
 
         monkeypatch.setattr(Path, "mkdir", mkdir)
 
-        with pytest.raises(OSError, match="No space left"), stage(tmp_path / "a" / "b" / "result", None):
+        with pytest.raises(OSError, match="No space left"), stage(tmp_path / "a" / "b" / "result", None, Litter()):
             pytest.fail("there is no folder to work in")
 
         assert tree(tmp_path) == []
@@ -157,13 +157,13 @@ def _strict_umask() -> Generator[None]:
 @pytest.mark.usefixtures("_strict_umask")
 class TestModes:
     def test_a_file_can_be_read_by_all_whatever_the_umask_says(self, tmp_path: Path) -> None:
-        with staged_file(tmp_path / "a" / "b" / "result", None) as staged:
+        with staged_file(tmp_path / "a" / "b" / "result", None, Litter()) as staged:
             staged.publish()
 
         assert [mode(tmp_path / made) for made in tree(tmp_path)] == [0o755, 0o755, 0o644]
 
     def test_so_can_a_folder(self, tmp_path: Path) -> None:
-        with staged_folder(tmp_path / "a" / "b" / "result", None) as staged:
+        with staged_folder(tmp_path / "a" / "b" / "result", None, Litter()) as staged:
             staged.publish()
 
         assert [mode(tmp_path / made) for made in tree(tmp_path)] == [0o755, 0o755, 0o755]
@@ -174,7 +174,7 @@ class TestPublishing:
         goal = tmp_path / "result"
         goal.write_text("old")
 
-        with staged_file(goal, None) as staged:
+        with staged_file(goal, None, Litter()) as staged:
             fill(staged)
             assert goal.read_text() == "old"
             staged.publish()
@@ -185,7 +185,7 @@ class TestPublishing:
         goal = tmp_path / "result"
         goal.write_text("old")
 
-        with staged_file(goal, None) as staged:
+        with staged_file(goal, None, Litter()) as staged:
             fill(staged)
 
         assert (tree(tmp_path), goal.read_text()) == (["result"], "old")
@@ -194,7 +194,7 @@ class TestPublishing:
         goal = tmp_path / "result"
         goal.mkdir(0o700)
 
-        with staged_folder(goal, None) as staged:
+        with staged_folder(goal, None, Litter()) as staged:
             fill(staged)
             staged.publish()
 
@@ -204,7 +204,7 @@ class TestPublishing:
     def test_an_empty_folder_stays_when_nothing_takes_its_place(self, tmp_path: Path) -> None:
         (tmp_path / "result").mkdir()
 
-        with staged_folder(tmp_path / "result", None) as staged:
+        with staged_folder(tmp_path / "result", None, Litter()) as staged:
             fill(staged)
 
         assert tree(tmp_path) == ["result"]
@@ -213,7 +213,7 @@ class TestPublishing:
         goal = tmp_path / "result"
 
         def publish() -> None:
-            with staged_folder(goal, None) as staged:
+            with staged_folder(goal, None, Litter()) as staged:
                 fill(staged)
                 goal.mkdir()
                 (goal / "other").write_text("mine")
@@ -232,7 +232,7 @@ class TestPublishing:
         goal, stage = tmp_path / "result", staged_file if made is Path.mkdir else staged_folder
 
         def publish() -> None:
-            with stage(goal, None) as staged:
+            with stage(goal, None, Litter()) as staged:
                 made(goal)
                 staged.publish()
 
@@ -269,19 +269,19 @@ class TestOwner:
     def test_a_file_and_the_folders_made_for_it_are_given_away(self, file_system: FileSystem, tmp_path: Path) -> None:
         (tmp_path / "a").mkdir()
 
-        with staged_file(tmp_path / "a" / "b" / "c" / "result", Owner(*OWNER)) as staged:
+        with staged_file(tmp_path / "a" / "b" / "c" / "result", Owner(*OWNER), Litter()) as staged:
             staged.publish()
 
         assert file_system.given == [f"{tmp_path}/a/b", f"{tmp_path}/a/b/c", str(staged.path)]
 
     def test_so_is_a_folder(self, file_system: FileSystem, tmp_path: Path) -> None:
-        with staged_folder(tmp_path / "result", Owner(*OWNER)) as staged:
+        with staged_folder(tmp_path / "result", Owner(*OWNER), Litter()) as staged:
             staged.publish()
 
         assert file_system.given == [str(staged.path)]
 
     def test_it_is_given_away_before_it_gets_its_name(self, file_system: FileSystem, tmp_path: Path) -> None:
-        with staged_file(tmp_path / "result", Owner(*OWNER)) as staged:
+        with staged_file(tmp_path / "result", Owner(*OWNER), Litter()) as staged:
             staged.publish()
 
         assert file_system.given != []
@@ -294,7 +294,7 @@ class TestOwner:
         owner = Owner(*OWNER)
         file_system.error = refusal
 
-        with stage(tmp_path / "a" / "result", owner) as staged:
+        with stage(tmp_path / "a" / "result", owner, Litter()) as staged:
             fill(staged)
             staged.publish()
 
@@ -304,7 +304,7 @@ class TestOwner:
     def test_one_that_does_is_not(self, file_system: FileSystem, stage: Stage, tmp_path: Path) -> None:
         owner = Owner(*OWNER)
 
-        with stage(tmp_path / "result", owner) as staged:
+        with stage(tmp_path / "result", owner, Litter()) as staged:
             staged.publish()
 
         assert (owner.refused, len(file_system.given)) == (None, 1)
@@ -313,7 +313,7 @@ class TestOwner:
         owner = Owner(*OWNER)
 
         def publish() -> None:
-            with stage(tmp_path / "a" / "result", owner) as staged:
+            with stage(tmp_path / "a" / "result", owner, Litter()) as staged:
                 staged.publish()
 
         file_system.error = errno.EIO
@@ -364,7 +364,7 @@ def test_a_part_that_cannot_be_made_leaves_no_folder_behind(
     goal = tmp_path / "a" / "result"
     monkeypatch.setattr("docs_platform_action.delivery.staging._beside", lambda _: tmp_path / "a")  # there already
 
-    with pytest.raises(FileExistsError), stage(goal, None):
+    with pytest.raises(FileExistsError), stage(goal, None, Litter()):
         pytest.fail("there is no part to work on")
 
     assert tree(tmp_path) == []

@@ -123,7 +123,7 @@ class TestTrouble:
 
         delivery.log.link_died("The storage refused the link with 403 (AccessDenied)")
 
-        assert delivery.lines == ["  The storage refused the link with 403 (AccessDenied). Making a fresh one."]
+        assert delivery.lines == ["  The storage refused the link with 403 (AccessDenied). Making a fresh link."]
 
     def test_a_download_that_starts_over_says_why(self) -> None:
         delivery = Delivery()
