@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
+from docs_platform_action import exchange
+from docs_platform_action.delivery import bounds, names, staging, storage
 from docs_platform_action.errors import FAILURE_REASONS
 from docs_platform_action.record import RESULT_KEYS
 from docs_platform_action.settings import INPUTS
@@ -132,3 +134,21 @@ def _steps(value: Any) -> list[dict[str, Any]]:
         found = [value] if "docs-platform-action" in str(value.get("uses", "")) else []
         return found + [step for inner in value.values() for step in _steps(inner)]
     return [step for inner in value for step in _steps(inner)] if isinstance(value, list) else []
+
+
+@pytest.mark.parametrize(
+    ("bound", "told"),
+    [
+        (storage.IDLE_SECONDS == 30, "brings nothing for 30 s"),
+        (names.LONGEST_NAME_BYTES == 1024, "longer than 1,024 bytes"),
+        (bounds.MOST_ENTRIES == 250_000, "more than 250,000 files and folders"),
+        (bounds.MOST_BYTES == 20 * 2**30, "more than 20 GiB"),
+        (bounds.RATIO_FROM_BYTES == 256 * 2**20, "from 256 MiB on"),
+        (bounds.MOST_RATIO == 200, "more than 200 times its own size"),
+        ((staging.FILE_MODE, staging.FOLDER_MODE) == (0o644, 0o755), "Files are 0644 and folders 0755"),
+        (exchange.LARGEST_ANSWER_BYTES == 2**20, "bounded in size (1 MiB)"),
+    ],
+)
+def test_the_numbers_that_the_readme_tells_are_those_of_the_code(bound: bool, told: str) -> None:
+    assert bound
+    assert told in " ".join(README.split())

@@ -25,6 +25,8 @@ class DeliveryLog:
         self._began = self._told_at = clock.monotonic()
         self._told_bytes = self._received = 0
         self._size: int | None = None
+        self._trouble_at: float | None = None
+        self._connections = 0
         self._files = self._unpacked = 0
 
     def downloading(self) -> None:
@@ -32,7 +34,8 @@ class DeliveryLog:
         self._begin(self._download_line)
 
     def answered(self, address: str, status: int, asked: str | None, request_id: str | None) -> None:
-        """Write an answer of the storage to the debug log."""
+        """Write an answer of the storage to the debug log, and count those that bring something of the bundle."""
+        self._connections += status in {200, 206}
         part = f" {asked}" if asked is not None else ""
         named = f", request id {request_id}" if request_id is not None else ""
         self._log.debug(f"GET {without_query(address)}{part}: {status}{named}")
@@ -46,8 +49,11 @@ class DeliveryLog:
             self._told_at, self._told_bytes = now, received
 
     def trouble(self, what: str, *, budget_seconds: float, pause_seconds: float) -> None:
-        """Tell of temporary trouble, once, and what happens next."""
-        self._log.note(trying_again(what, budget_seconds, pause_seconds))
+        """Tell of temporary trouble, once, and what happens next; of a connection that keeps breaking, every few seconds."""
+        now = self._clock.monotonic()
+        if self._trouble_at is None or now >= self._trouble_at + LINE_SECONDS:
+            self._trouble_at = now
+            self._log.note(trying_again(what, budget_seconds, pause_seconds))
 
     def recovered(self, after_seconds: float) -> None:
         """Tell that the trouble is over, if it was worth a second line."""
@@ -68,8 +74,9 @@ class DeliveryLog:
         kept = f" to {name}" if name is not None else ""
         seconds = self._clock.monotonic() - self._began
         took = pause(seconds) if seconds >= 0.05 else "under 0.1 s"
+        over = f" over {self._connections} connections" if self._connections > 1 else ""
         shortened = f"{downloaded.sha256[:4]}…{downloaded.sha256[-4:]}"
-        self._log.note(f"Downloaded {size(downloaded.size)}{kept} in {took}, SHA-256 {shortened}")
+        self._log.note(f"Downloaded {size(downloaded.size)}{kept} in {took}{over}, SHA-256 {shortened}")
 
     def unpacking(self) -> None:
         """Count time from here."""

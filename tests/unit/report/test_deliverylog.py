@@ -199,6 +199,26 @@ def test_a_hostile_name_stays_a_name() -> None:
     assert delivery.lines == ["  Unpacked 2 files to a# #[error]b/"]
 
 
+class TestConnectionsThatKeepBreaking:
+    def test_are_told_of_every_few_seconds_only(self) -> None:
+        delivery = Delivery()
+
+        for _ in range(90):
+            delivery.log.trouble("It broke off", budget_seconds=300, pause_seconds=0.5)
+            delivery.clock.pass_(0.25)
+
+        assert delivery.lines == ["  It broke off. Trying again for up to 5:00, next in 0.5 s."] * 3
+
+    def test_are_counted_in_the_end(self) -> None:
+        delivery = Delivery()
+        for status in (200, 503, 206, 403, 206):
+            delivery.log.answered("https://storage.example.com/x", status, None, None)
+
+        delivery.log.downloaded(Downloaded(size=1024, sha256="0123456789"), None)
+
+        assert delivery.lines == ["  Downloaded 1.0 KiB in under 0.1 s over 3 connections, SHA-256 0123…6789"]
+
+
 class TestSignOfLife:
     """What the job's log shows when nothing else was told for long."""
 
