@@ -68,7 +68,7 @@ def test_a_fault_that_passes_is_told_once_and_waited_through(
 
     assert (ended.exit_code, ended.commands, ended.stderr) == (0, [], ""), ended.stdout
     assert platform.count(operation) == 2
-    assert ended.log.count("Trying again for up to 0:00, next in ") == 1
+    assert ended.log.count("Trying again for up to 0:00, next ") == 1
     assert ended.log.count("The API answers again after 0:00.") == 1
     assert ended.outputs["bundleUrl"]
 
@@ -103,7 +103,7 @@ def test_many_faults_in_a_row_are_one_outage(action: Action, platform: Simulator
 
     assert (ended.exit_code, platform.count("read_export")) == (0, 3)
     assert ended.log.count("Trying again") == 1
-    assert "The API answered 502 (bad gateway). Trying again for up to 0:30, next in " in ended.log
+    assert "The API answered 502 (bad gateway). Trying again for up to 0:30, next " in ended.log
     assert ended.log.count("The API answers again after ") == 1
 
 
@@ -268,7 +268,7 @@ def test_a_job_that_this_run_started_and_that_stays_unknown_is_lost(action: Acti
     job_id = ended.outputs["jobId"]
     assert (ended.exit_code, ended.reason) == (1, "not-found")
     # what is told is no more than the time in which the platform may be slow to know its job
-    assert "The API answered 404 (not found). Trying again for up to 0:00, next in 0" in ended.log
+    assert "The API answered 404 (not found). Trying again for up to 0:00, next " in ended.log
     title, *facts = ended.error.splitlines()
     assert title.endswith(f"the platform no longer knows the job that it started as {job_id} (404)")
     assert facts[0].endswith('said: "no such job"')

@@ -85,9 +85,10 @@ class Register:
             raise unsafe(f"{entry} is in the archive twice.")
         return False
 
-    def holds_file(self, path: str) -> bool:
-        """Tell whether a path is taken by a file, under exactly this name."""
-        return self._taken.get(_digest(_folded(path))) == (_digest(path), EntryType.FILE)
+    def type_at(self, path: str) -> EntryType | None:
+        """Tell what is at a path under exactly this name, if anything is."""
+        exact, type_ = self._taken.get(_digest(_folded(path)), (None, None))
+        return type_ if exact == _digest(path) else None
 
 
 def _digest(path: str) -> bytes:

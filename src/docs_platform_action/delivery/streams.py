@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from .entries import damaged
+from .entries import damaged, unsafe
 
 CHUNK_BYTES: Final = 256 * 1024
 """The most that is held of any content at a time."""
@@ -102,6 +102,9 @@ def decompressed(codec: Codec, compressed: Iterator[bytes]) -> Iterator[bytes]:
             try:
                 chunk = decompressor.decompress(data, CHUNK_BYTES)
             except _REFUSALS as error:
+                if isinstance(error, lzma.LZMAError) and "emory usage limit" in str(error):
+                    most = LZMA_MEMORY_BYTES // 2**20
+                    raise unsafe(f"To decompress the xz data takes more than {most} MiB of memory.") from error
                 raise damaged(f"The {codec.name} data cannot be decompressed ({error}).") from error
             data = b""
             if chunk:

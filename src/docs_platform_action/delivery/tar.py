@@ -35,6 +35,9 @@ _REFUSED_TYPES: Final = {
     b"S": "a sparse file",
 }
 _GNU_LONG: Final = {b"L": b"path", b"K": b"linkpath"}
+_LABEL: Final = b"V"
+"""A name for the archive as a whole, which has no content (GNU tar's `--label`)."""
+
 _EXTENDING: Final = frozenset({*_GNU_LONG, b"x", b"X", b"g"})
 """Types of headers that describe the next entry, or all; `X` is Solaris' `x`."""
 
@@ -70,7 +73,9 @@ def tar_entries(stream: Stream) -> Iterator[Entry]:
             raise damaged("The tar archive ends without its end mark: a part of it is missing.")
         if not is_header(block):
             raise damaged("The header of an entry does not match its checksum.")
-        if (type_flag := block[156:157]) in _EXTENDING:
+        if (type_flag := block[156:157]) == _LABEL:
+            continue
+        if type_flag in _EXTENDING:
             _extend(said, type_flag, _text_of(stream, _field(block, 124, 136)))
         else:
             yield from _entry(block, said, stream)
@@ -89,7 +94,8 @@ def _extend(said: dict[bytes, bytes], type_flag: bytes, text: bytes) -> None:
         return
     for key, value in _records(text):
         if key.startswith(b"GNU.sparse."):
-            raise unsafe("It holds a sparse file, which need not have the size that it takes.")
+            named = f" ({shown(value)})" if key == b"GNU.sparse.name" else ""
+            raise unsafe(f"It holds a sparse file{named}, which need not have the size that it takes.")
         if key in {b"path", b"linkpath", b"size"}:
             if type_flag == b"g":
                 raise unsafe(f"It gives one {key.decode()} to all of its entries.")
@@ -112,7 +118,7 @@ def _entry(block: bytes, said: dict[bytes, bytes], stream: Stream) -> Iterator[E
     entry_type = _TYPES[type_flag]
     if entry_type is EntryType.FILE and name.endswith(b"/"):
         entry_type = EntryType.FOLDER  # as writers before POSIX marked them
-    size = _size(block, said)
+    size = 0 if entry_type is EntryType.FOLDER else _size(block, said)  # for a folder POSIX has it mean the room to set aside
     if entry_type is not EntryType.FILE and size:
         raise damaged(f"Entry {shown(name)} is {entry_type.value}, but has content.")
     yield Entry(

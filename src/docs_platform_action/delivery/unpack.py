@@ -5,13 +5,12 @@ are not taken over.
 """
 
 import errno
-import graphlib
 import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from pathlib import Path
 from typing import Final
 
@@ -19,14 +18,12 @@ from ..errors import InvalidBundle
 from .archives import archive_entries
 from .bounds import Limits, Meter
 from .entries import LONGEST_TARGET_BYTES, Entry, EntryType, shown, target_too_long, unsafe
+from .links import MOST_LINKS, Links, leads_nowhere, leads_outside
 from .names import LONGEST_PART_BYTES, Register, path_of, text_of
 from .staging import FILE_MODE, FOLDER_MODE, Owner, set_mode
 from .streams import CHUNK_BYTES
 
 __all__ = ["Limits", "Unpacked", "unpack"]
-
-MOST_LINKS: Final = 10_000
-"""Symbolic links, which wait in memory until everything else is there."""
 
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -34,9 +31,6 @@ _DEFAULT_LIMITS: Final = Limits()
 
 _NAME_REFUSED: Final = frozenset({errno.EEXIST, errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG})
 """How a file system says that a name is none for it: the same as another's, not in its characters, too long for it."""
-
-_LEADS_NOWHERE: Final = frozenset({errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR})
-"""How Linux says that a symbolic link leads nowhere: in a circle, by too long a way, to nothing, through a file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,12 +100,13 @@ class _Tree:
         self._owner = owner
         self._register = Register()
         self._parent = ""  # the folder that was needed last: an archive's order is mostly that of a walk
-        self._links: dict[str, bytes] = {}
+        self._links: dict[str, str] = {}
 
     def add(self, entry: Entry) -> None:
         """Add an entry by the rules for its type. Symbolic links wait, so that nothing can be written through one."""
         self._meter.count_entry()
-        path = path_of(entry.name)
+        is_root = entry.type is EntryType.FOLDER and not entry.name.strip(b"/")  # as Python's tarfile names it for some
+        path = "" if is_root else path_of(entry.name)
         if not path:
             if entry.type is not EntryType.FOLDER:
                 raise unsafe(f"Entry {shown(entry.name)} is {entry.type.value} where the folder itself must be.")
@@ -125,33 +120,23 @@ class _Tree:
             self._add_file(path, entry)
 
     def link(self) -> None:
-        """Make the symbolic links, and see that each leads to something in the tree and none in circles."""
+        """Make the symbolic links, all of which lead to something in the tree."""
+        Links(self._links, type_at=self._register.type_at, check=self._check).verify()
         for path, target in self._links.items():
             self._check()
             try:
-                os.symlink(target, path.encode(), dir_fd=self._root)
+                os.symlink(target.encode(), path.encode(), dir_fd=self._root)
             except OSError as error:
                 _explain(error, path)
                 raise
             self._give(path)
-        base = os.path.realpath(os.fsencode(self._folder)) + b"/"
-        ways: graphlib.TopologicalSorter[str] = graphlib.TopologicalSorter()
-        for path in self._links:
-            self._check()
-            if (folder := self._folder_behind(path, base)) is not None:
-                way = ["", *_folders_above(path)]
-                for above, below in pairwise(way):
-                    ways.add(below, above)
-                ways.add(folder, way[-1])
-        try:
-            ways.prepare()
-        except graphlib.CycleError as error:
-            # Whoever follows links, as `aws s3 sync` does, would go around for ever.
-            raise unsafe(f"Its symbolic links lead in a circle through the folder {shown(error.args[1][0].encode())}.") from error
 
     def _add_parents(self, path: str) -> None:
         parent = path.rpartition("/")[0]
         if parent == self._parent:
+            return
+        if self._register.type_at(parent) is EntryType.FOLDER:
+            self._parent = parent
             return
         for folder in _folders_above(path):
             if self._add_folder(folder):
@@ -167,8 +152,8 @@ class _Tree:
         except OSError as error:
             _explain(error, path)
             raise
+        set_mode(path.encode(), FOLDER_MODE, dir_fd=self._root)  # before it is given away, which may end the right to do so
         self._give(path)
-        set_mode(path.encode(), FOLDER_MODE, dir_fd=self._root)
         return True
 
     def _add_file(self, path: str, entry: Entry) -> None:
@@ -188,6 +173,7 @@ class _Tree:
             _explain(error, path)
             raise
         try:
+            set_mode(descriptor, FILE_MODE)
             self._give(path)
             for chunk in content:
                 self._check()
@@ -195,7 +181,6 @@ class _Tree:
                 rest = memoryview(chunk)
                 while rest:
                     rest = rest[os.write(descriptor, rest) :]
-            set_mode(descriptor, FILE_MODE)
         finally:
             os.close(descriptor)
         self.files += 1
@@ -207,7 +192,7 @@ class _Tree:
     def _content_of(self, link: Entry) -> Iterator[bytes]:
         """Read what a hard link leads to."""
         path = path_of(link.target)
-        if not self._register.holds_file(path):
+        if self._register.type_at(path) is not EntryType.FILE:
             raise unsafe(f"Entry {shown(link.name)} is a hard link to {shown(link.target)}, which is no file before it.")
         return self._read(path)
 
@@ -223,43 +208,22 @@ class _Tree:
         if len(target) > LONGEST_TARGET_BYTES:
             raise target_too_long(path.encode())
         depth = path.count("/")
-        for part in text_of(target, f"The target of symbolic link {shown(path.encode())}").split("/"):
+        text = text_of(target, f"The target of symbolic link {shown(path.encode())}")
+        for part in text.split("/"):
             depth += -1 if part == ".." else part not in {"", "."}
             if depth < 0:
-                raise _leads_outside(path)
+                raise leads_outside(path)
             if len(part.encode()) > LONGEST_PART_BYTES:
-                raise _leads_nowhere(path)
+                raise leads_nowhere(path)
         self._register.take(path, EntryType.SYMBOLIC_LINK)
         if len(self._links) >= MOST_LINKS:
             raise unsafe(f"It holds more than {MOST_LINKS:,} symbolic links.")
-        self._links[path] = target
-
-    def _folder_behind(self, link: str, base: bytes) -> str | None:
-        """Follow a symbolic link to its end, and give the path of what is there if it is a folder."""
-        try:
-            target = os.path.realpath(base + link.encode(), strict=True) + b"/"
-            if not target.startswith(base):
-                raise _leads_outside(link)
-            # `realpath` goes by the names alone, and so back out of a file too; Linux does not.
-            mode = os.stat(link.encode(), dir_fd=self._root).st_mode
-        except OSError as error:
-            if error.errno in _LEADS_NOWHERE:
-                raise _leads_nowhere(link) from error
-            raise
-        return os.fsdecode(target[len(base) : -1]) if stat.S_ISDIR(mode) else None
+        self._links[path] = text
 
 
 def _folders_above(path: str) -> Iterator[str]:
     """Give the folders that a path leads through, from the top."""
     return accumulate(path.split("/")[:-1], "{}/{}".format)
-
-
-def _leads_outside(link: str) -> InvalidBundle:
-    return unsafe(f"Symbolic link {shown(link.encode())} leads outside of the folder.")
-
-
-def _leads_nowhere(link: str) -> InvalidBundle:
-    return unsafe(f"Symbolic link {shown(link.encode())} leads to nothing, or in a circle.")
 
 
 def _explain(error: OSError, path: str) -> None:

@@ -1,0 +1,123 @@
+"""The symbolic links of an archive: followed by names alone, before any of them is on the disk."""
+
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from ..errors import InvalidBundle
+from .entries import EntryType, shown, unsafe
+
+MOST_LINKS: Final = 10_000
+"""Symbolic links, which wait in memory until everything else is there."""
+
+MOST_IN_A_ROW: Final = 40
+"""Links that lead from one to the next; Linux follows no more (source: path_resolution(7))."""
+
+MOST_STEPS: Final = 1_000_000
+"""Names to look at in all. A site's links have a few each; what takes more is made to keep its reader busy."""
+
+MOST_FOLDERS_SEEN: Final = 2 * MOST_LINKS
+"""Folders that whoever follows links walks through because of them. A few links can make that any number."""
+
+MOST_FOLDERS_IN_A_ROW: Final = 100
+
+
+class Links:
+    """Symbolic links by their path, each with its target; `type_at` tells what else is at a path."""
+
+    def __init__(
+        self, targets: Mapping[str, str], *, type_at: Callable[[str], EntryType | None], check: Callable[[], None]
+    ) -> None:
+        self._targets = targets
+        self._type_at = type_at
+        self._check = check
+        self._steps = 0
+        self._ends: dict[str, tuple[str, int]] = {}
+        self._followed: dict[str, None] = {}
+        self._to_folders: list[str] = []
+        self._seen: dict[str, int] = {}
+        self._entered: dict[str, None] = {}
+
+    def verify(self) -> None:
+        """See that each leads to something in the tree, and that nobody who follows them walks in circles, or for ages.
+
+        Raises `InvalidBundle`, and what `check` raises.
+        """
+        ends = {link: self._end_of(link)[0] for link in self._targets}
+        self._to_folders = sorted(link for link, end in ends.items() if self._is_folder(end))
+        self._walk("")
+
+    def _end_of(self, link: str) -> tuple[str, int]:
+        """Follow a link to its end; give the path there, and how many links that took."""
+        if link in self._ends:
+            return self._ends[link]
+        if link in self._followed or len(self._followed) >= MOST_IN_A_ROW:
+            raise leads_nowhere(link)
+        self._followed[link] = None
+        at, crossed = link.rpartition("/")[0], 1
+        for part in self._targets[link].split("/"):
+            self._step()
+            if not self._is_folder(at):
+                raise leads_nowhere(link)
+            if part == "..":
+                if not at:
+                    raise leads_outside(link)
+                at = at.rpartition("/")[0]
+            elif part not in {"", "."}:
+                at = f"{at}/{part}" if at else part
+                if at in self._targets:
+                    at, more = self._end_of(at)
+                    crossed += more
+        if crossed > MOST_IN_A_ROW or (at and self._type_at(at) is None):
+            raise leads_nowhere(link)
+        del self._followed[link]
+        self._ends[link] = (at, crossed)
+        return at, crossed
+
+    def _walk(self, folder: str) -> int:
+        """Count the folders that a walk through this one meets, links followed."""
+        if folder in self._seen:
+            return self._seen[folder]
+        self._entered[folder] = None
+        within = f"{folder}/" if folder else ""
+        seen = 1
+        for number in range(bisect_left(self._to_folders, within), len(self._to_folders)):
+            link = self._to_folders[number]
+            if not link.startswith(within):
+                break
+            self._step()
+            end = self._ends[link][0]
+            if end in self._entered:
+                raise unsafe(f"Symbolic link {shown(link.encode())} leads in a circle, back to {shown((end or '.').encode())}.")
+            if len(self._entered) >= MOST_FOLDERS_IN_A_ROW:
+                raise _entangled(link)
+            seen += self._walk(end)
+            if seen > MOST_FOLDERS_SEEN:
+                raise _entangled(link)
+        del self._entered[folder]
+        self._seen[folder] = seen
+        return seen
+
+    def _is_folder(self, path: str) -> bool:
+        return not path or self._type_at(path) is EntryType.FOLDER
+
+    def _step(self) -> None:
+        self._steps += 1
+        if self._steps > MOST_STEPS:
+            raise unsafe("Its symbolic links are so many and so long that to follow them takes too much time.")
+        if self._steps % 1000 == 0:
+            self._check()
+
+
+def leads_outside(link: str) -> InvalidBundle:
+    """Make the failure of a link that leads out of the tree."""
+    return unsafe(f"Symbolic link {shown(link.encode())} leads outside of the folder.")
+
+
+def leads_nowhere(link: str) -> InvalidBundle:
+    """Make the failure of a link without an end."""
+    return unsafe(f"Symbolic link {shown(link.encode())} leads to nothing, or in a circle.")
+
+
+def _entangled(link: str) -> InvalidBundle:
+    return unsafe(f"Symbolic link {shown(link.encode())} leads through so many others that nobody could follow them all.")
