@@ -157,6 +157,16 @@ class TestCut:
         assert_whole(ended, action)
         assert " sent almost nothing for 0.3 s, after " in ended.log
 
+    def test_one_that_takes_its_time_is_left_alone(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
+        platform = make_platform()
+        platform.script("download", Fault(drip_seconds=0.0005))
+        action.set_constants(delivery__storage__SLOW_SECONDS=0.05, delivery__storage__SLOWEST_BYTES_A_SECOND=1)
+
+        ended = fetch(action, platform)
+
+        assert_whole(ended, action)
+        assert (len(downloads(platform)), "almost nothing" in ended.log) == (1, False)
+
     def test_an_answer_that_does_not_begin_is_given_up(self, action: Action, platform: Simulator) -> None:
         platform.script("download", Fault(drip_seconds=0.05))
         action.set_constants(delivery__storage__HEAD_SECONDS=0.3)

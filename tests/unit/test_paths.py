@@ -9,7 +9,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from docs_platform_action.paths import LEAST_FREE_BYTES, Place, overlaps, read_file_place, read_folder_place, read_path, shown
+from docs_platform_action.paths import (
+    LEAST_FREE_BYTES,
+    Place,
+    is_usable,
+    overlaps,
+    read_file_place,
+    read_folder_place,
+    read_path,
+    shown,
+)
 
 
 class Runner:
@@ -302,3 +311,50 @@ class TestOverlaps:
         (runner.workspace / "link").symlink_to("out")
 
         assert len(overlaps(self.places(runner, a="out/x", b="link/x"))) == 1
+
+
+class TestPlacesThatAreNotThere:
+    @pytest.mark.parametrize("read", [read_file_place, read_folder_place])
+    @pytest.mark.parametrize("missing", ["workspace", "temporary"])
+    def test_are_told_before_anything_starts(
+        self, runner: Runner, missing: str, read: Callable[[str, list[Path]], Place]
+    ) -> None:
+        root = getattr(runner, missing)
+        root.rmdir()
+
+        with pytest.raises(ValueError, match="which is not there"):
+            read(f"{root}/out", runner.roots)
+
+    def test_a_link_out_of_the_workspace_is_named_as_one(self, runner: Runner) -> None:
+        (runner.workspace / "away").symlink_to(runner.elsewhere)
+
+        with pytest.raises(ValueError, match="is outside the workspace, by a link,"):
+            runner.path("away/out")
+
+    def test_a_link_to_a_name_with_a_control_character_is_refused(self, runner: Runner) -> None:
+        (runner.workspace / "two\nlines").mkdir()
+        (runner.workspace / "plain").symlink_to("two\nlines")
+
+        with pytest.raises(ValueError, match="leads to a name with a control character"):
+            runner.path("plain/out")
+
+    def test_the_temporary_folder_itself_cannot_become_a_site(self, runner: Runner) -> None:
+        with pytest.raises(ValueError, match="cannot be swapped in whole"):
+            runner.folder(str(runner.temporary))
+
+
+class TestUsable:
+    def test_a_folder_that_can_be_written_to_is(self, tmp_path: Path) -> None:
+        assert is_usable(tmp_path)
+
+    def test_nothing_else_is(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "file").touch()
+
+        assert not is_usable(tmp_path / "missing")
+        assert not is_usable(tmp_path / "file")
+
+        def refuse(**_: object) -> None:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+        monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
+        assert not is_usable(tmp_path)

@@ -197,12 +197,21 @@ class TestBrokenAnswers:
             subject()
 
 
-def test_without_a_connection_no_request_was_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("error", "what"),
+    [
+        (ConnectionRefusedError(), "127.0.0.1:1 refused the connection"),
+        (TimeoutError(), "127.0.0.1:1 could not be reached in time"),
+        (socket.gaierror(socket.EAI_NONAME, "unknown"), "The name of 127.0.0.1:1 could not be resolved"),
+        (OSError("the name has no address"), "No connection to 127.0.0.1:1 could be made"),
+    ],
+)
+def test_without_a_connection_no_request_was_sent(monkeypatch: pytest.MonkeyPatch, error: OSError, what: str) -> None:
     def refuse(*_: object, **__: object) -> socket.socket:
-        raise ConnectionRefusedError
+        raise error
 
     monkeypatch.setattr("docs_platform_action.connection.open_socket", refuse)
 
     fault = Talk(Server()).failure()
 
-    assert (fault.what, fault.sent, fault.stale) == ("127.0.0.1:1 refused the connection", False, False)
+    assert (fault.what, fault.sent, fault.stale) == (what, False, False)

@@ -168,7 +168,7 @@ def _remove_tree(folder: Path) -> None:
 
 def _beside(goal: Path) -> Path:
     """Think of a name for a part that nobody has: hidden, so that no glob of a later step takes it for the result."""
-    ending = f".{secrets.token_hex(4)}.part"
+    ending = f".{secrets.token_hex(8)}.part"
     name = goal.name.encode()[: LONGEST_PART_BYTES - 1 - len(ending)].decode(errors="ignore")
     return goal.with_name(f".{name}{ending}")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from docs_platform_action.delivery.names import LONGEST_PART_BYTES
-from docs_platform_action.delivery.staging import Litter, Owner, Staged, owner_of, staged_file, staged_folder
+from docs_platform_action.delivery.staging import Litter, Owner, Staged, owner_of, set_mode, staged_file, staged_folder
 
 Stage = Callable[[Path, Owner | None, Litter], AbstractContextManager[Staged]]
 OWNER = (1001, 127)
@@ -368,3 +368,53 @@ def test_a_part_that_cannot_be_made_leaves_no_folder_behind(
         pytest.fail("there is no part to work on")
 
     assert tree(tmp_path) == []
+
+
+class TestSettingAMode:
+    def test_a_share_that_has_its_own_keeps_them(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(os, "chmod", refusing(errno.EPERM))
+
+        set_mode(tmp_path, 0o700)
+
+        monkeypatch.undo()
+        assert mode(tmp_path) != 0
+
+    def test_a_disk_that_is_broken_is_a_failure(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(os, "chmod", refusing(errno.EIO))
+
+        with pytest.raises(OSError, match="Input/output error"):
+            set_mode(tmp_path, 0o700)
+
+
+def refusing(number: int) -> Callable[..., None]:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    return refuse
+
+
+class TestLitter:
+    def test_there_is_some_for_as_long_as_something_is_made(self, stage: Stage, tmp_path: Path) -> None:
+        litter = Litter()
+
+        with stage(tmp_path / "a" / "result", None, litter):
+            assert litter
+
+        assert not litter
+
+    def test_what_is_left_behind_can_be_cleared_by_another(self, stage: Stage, tmp_path: Path) -> None:
+        litter = Litter()
+
+        with stage(tmp_path / "a" / "b" / "result", None, litter) as staged:
+            litter.clear()
+            assert (staged.path.exists(), tree(tmp_path)) == (False, [])
+
+        assert tree(tmp_path) == []
+
+    def test_what_cannot_be_removed_keeps_nothing_else(self) -> None:
+        litter, removed = Litter(), list[str]()
+
+        with litter.holding(lambda: removed.append("first")), litter.holding(refusing(errno.EIO)):
+            litter.clear()
+
+        assert removed == ["first"]
