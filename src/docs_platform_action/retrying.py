@@ -15,6 +15,15 @@ T = TypeVar("T")
 
 LONGEST_PAUSE_SECONDS: Final = 30.0
 
+SHORTEST_TRY_SECONDS: Final = 2.0
+"""What a try may take at least, however little time is left."""
+
+LAST_TRY_SECONDS: Final = 10.0
+"""What the one try may take that starts when the time is up."""
+
+TEMPORARY_STATUSES: Final = frozenset({408, 425, 429, *range(500, 600)})
+"""Statuses that say of themselves that they may pass (RFC 9110, section 15; RFC 8470 for 425)."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Advice:
@@ -86,12 +95,12 @@ class Outage:
     last_try: bool = False
 
     def begin_try(self) -> float:
-        """Take note that a try begins; tell how many seconds are left."""
+        """Take note that a try begins; tell how many seconds it may take."""
         if self.last_good is None:
             self.last_good = self.clock.monotonic()
         left = self.left_seconds()
         self.last_try = left <= 0
-        return left
+        return LAST_TRY_SECONDS if self.last_try else max(SHORTEST_TRY_SECONDS, left)
 
     def begin(self) -> bool:
         """Take note that a try failed; tell whether it is the first one of an outage."""

@@ -22,17 +22,19 @@ from .errors import (
 )
 from .exchange import Answer, Bounds, Exchanger
 from .network import NetworkError, UntrustedError
-from .retrying import PROXY, Advice, Outage, TemporaryError, keep_trying, read_retry_after, seconds
+from .retrying import (
+    PROXY,
+    SHORTEST_TRY_SECONDS,
+    TEMPORARY_STATUSES,
+    Advice,
+    Outage,
+    TemporaryError,
+    keep_trying,
+    read_retry_after,
+    seconds,
+)
 
 T = TypeVar("T")
-
-SHORTEST_TRY_SECONDS: Final = 2.0
-"""What a try may take at least, however little time is left."""
-
-LAST_TRY_SECONDS: Final = 10.0
-"""What the one try may take that starts when the time is up."""
-
-_TEMPORARY: Final = frozenset({408, 425, 429, *range(500, 600)})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,8 +111,7 @@ class Transport:
             raise self._given_up(call, error, outage) from error
 
     def _try_once(self, call: Call[T], outage: Outage) -> T:
-        left = outage.begin_try()
-        bounds = call.bounds.within(LAST_TRY_SECONDS if outage.last_try else max(SHORTEST_TRY_SECONDS, left))
+        bounds = call.bounds.within(outage.begin_try())
         answer: Answer | None = None
         try:
             answer = self._take_answer(call, bounds)
@@ -169,7 +170,7 @@ class Transport:
             return self._read(call, answer)
         if 300 <= answer.status < 400:
             raise self._redirected(answer)
-        worth_seconds = float("inf") if answer.status in _TEMPORARY else call.worth_waiting(answer.status)
+        worth_seconds = float("inf") if answer.status in TEMPORARY_STATUSES else call.worth_waiting(answer.status)
         if 400 <= answer.status < 500 and worth_seconds <= 0:
             raise self._refused(call, answer)
         # here too: 1xx that http.client took for an answer, and what no standard knows

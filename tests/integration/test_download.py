@@ -396,7 +396,7 @@ class TestLies:
     )
     def test_one_that_goes_on_for_ever_brings_nothing(self, action: Action, platform: Simulator, answer: bytes) -> None:
         action.set_constants(
-            delivery__storage__SLOW_SECONDS=0.3, delivery__storage__HEAD_SECONDS=0.3, delivery__download__SHORTEST_TRY_SECONDS=0.3
+            delivery__storage__SLOW_SECONDS=0.3, delivery__storage__HEAD_SECONDS=0.3, retrying__SHORTEST_TRY_SECONDS=0.3
         )
 
         def drip(connection: socket.socket) -> None:
@@ -589,6 +589,55 @@ class TestLink:
 
         assert "403 (SignatureDoesNotMatch: got …)" in ended.log
         assert [signature for signature in echoed if signature in ended.stdout + ended.summary] == []
+
+
+class Tunnel:
+    """A proxy that lets everybody through to one storage of https, which is itself, and what both were asked."""
+
+    def __init__(self, authority: trustme.CA, host: str, content: bytes) -> None:
+        self._tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        authority.issue_cert(host).configure_cert(self._tls)
+        self._content = content
+        self.connects: list[bytes] = []
+        self.requests: list[bytes] = []
+
+    def __call__(self, connection: socket.socket) -> None:
+        self.connects.append(read_request(connection))
+        connection.sendall(b"HTTP/1.1 200 Go on\r\n\r\n")
+        with self._tls.wrap_socket(connection.dup(), server_side=True) as secured:
+            self.requests.append(read_request(secured))
+            head = HEAD + b'ETag: "a"\r\nContent-Length: %d\r\n\r\n' % len(self._content)
+            half = len(self._content) // 2
+            if len(self.requests) == 1:
+                secured.sendall(head + self._content[:half])
+                return
+            span = b"Content-Range: bytes %d-%d/%d\r\n" % (half, len(self._content) - 1, len(self._content))
+            length = b"Content-Length: %d\r\n\r\n" % (len(self._content) - half)
+            secured.sendall(b"HTTP/1.1 206 Partial\r\n" + b'ETag: "a"\r\n' + span + length + self._content[half:])
+
+
+def test_behind_a_proxy_the_storage_is_reached_and_resumed_and_no_proxy_sees_the_link(
+    action: Action, platform: Simulator
+) -> None:
+    authority, content = trustme.CA(), os.urandom(400_000)
+    (action.workspace.parent / "temporary").mkdir()
+    ca = action.workspace.parent / "temporary" / "ca.pem"
+    authority.cert_pem.write_to_path(str(ca))
+    tunnel = Tunnel(authority, "storage.docs.invalid", content)
+    link = "https://storage.docs.invalid/bundle?X-Signature=0123456789abcdef0123"
+    platform.override("make_bundle", {"bundleUrl": link})
+
+    with RawServer(tunnel) as proxy:
+        env = {"HTTPS_PROXY": proxy.base_url, "RUNNER_TEMP": str(ca.parent)}
+        ended = fetch(action, platform, env=env, ca_bundle=str(ca))
+
+    assert_whole(ended, action, content)
+    connects = {request.splitlines()[0].rpartition(b" ")[0] for request in tunnel.connects}
+    asked = [request.splitlines()[0] for request in tunnel.requests]
+    assert connects == {b"CONNECT storage.docs.invalid:443"}
+    assert not any(b"X-Signature" in request or b"Authorization" in request for request in tunnel.connects)
+    assert asked == [b"GET /bundle?X-Signature=0123456789abcdef0123 HTTP/1.1"] * 2
+    assert not any(b"authorization" in request.lower() for request in tunnel.requests)
 
 
 class TestRedirects:

@@ -283,7 +283,14 @@ def test_an_archive_that_is_asked_for_stays_when_it_cannot_be_opened(action: Act
     assert ended.outputs["bundlePath"] == "dist/bundle.tar.gz"
 
 
-NEVER_SECONDS = 3600.0
+def cancelled_on_its_way(action: Action, platform: Simulator, number: signal.Signals) -> Ended:
+    """Hand over everything, and cancel when the bundle has been on its way for a moment."""
+    with action.start(platform, job_id="export-finished", **EVERYTHING) as running:
+        while not [*action.workspace.rglob(".*.part")]:
+            time.sleep(0.005)
+        time.sleep(0.2)
+        running.signal(number)
+        return running.end()
 
 
 @pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -323,12 +330,7 @@ class TestCancel:
         platform.override("make_bundle", lambda normal: {**normal, "sizeBytes": None})
         platform.script_forever("download", Fault(framing="close", stall_after_bytes=400))
 
-        with action.start(platform, job_id="export-finished", **EVERYTHING) as running:
-            while not [*action.workspace.rglob(".*.part")]:
-                time.sleep(0.005)
-            time.sleep(0.2)
-            running.signal(number)
-            ended = running.end()
+        ended = cancelled_on_its_way(action, platform, number)
 
         assert (ended.exit_code, ended.reason, tree(action.workspace)) == (exit_code, "cancelled", {})
         assert not {"bundlePath", "bundleSize", "valuesFile"} & {*ended.outputs}
@@ -346,12 +348,7 @@ class TestCancel:
                     client.setblocking(False)
                     client.connect_ex(address)
                 platform.override("make_bundle", {"bundleUrl": f"http://127.0.0.1:{address[1]}/bundle"})
-                with action.start(platform, job_id="export-finished", **EVERYTHING) as running:
-                    while not [*action.workspace.rglob(".*.part")]:
-                        time.sleep(0.005)
-                    time.sleep(0.2)
-                    running.signal(number)
-                    ended = running.end()
+                ended = cancelled_on_its_way(action, platform, number)
 
         assert (ended.exit_code, ended.reason, tree(action.workspace)) == (exit_code, "cancelled", {})
 

@@ -24,10 +24,8 @@ from docs_platform_action.errors import (
 )
 from docs_platform_action.exchange import Answer, Bounds
 from docs_platform_action.network import NetworkError, UntrustedError
-from docs_platform_action.retrying import LONGEST_PAUSE_SECONDS
+from docs_platform_action.retrying import LAST_TRY_SECONDS, LONGEST_PAUSE_SECONDS, SHORTEST_TRY_SECONDS
 from docs_platform_action.transport import (
-    LAST_TRY_SECONDS,
-    SHORTEST_TRY_SECONDS,
     Call,
     Transport,
 )

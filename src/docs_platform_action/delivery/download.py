@@ -14,17 +14,20 @@ from ..clock import Clock
 from ..errors import DownloadFailed
 from ..model import Bundle
 from ..network import NetworkError
-from ..retrying import PROXY, Advice, Outage, TemporaryError, keep_trying, read_retry_after, seconds
+from ..retrying import (
+    PROXY,
+    TEMPORARY_STATUSES,
+    Advice,
+    Outage,
+    TemporaryError,
+    keep_trying,
+    read_retry_after,
+    seconds,
+)
 from .storage import Answer, Storage
 
 GOOD_BYTES: Final = 64 * 1024
 """What has to come anew for an outage to be over."""
-
-SHORTEST_TRY_SECONDS: Final = 2.0
-"""What a try may take to get an answer at least, however little time is left."""
-
-LAST_TRY_SECONDS: Final = 10.0
-"""The same for the one try that starts when the time is up."""
 
 LARGEST_BYTES: Final = 50 * 1024**3
 """A bundle that announces no length ends here; no runner of GitHub's has room for more."""
@@ -34,8 +37,6 @@ _DEAD: Final = frozenset({400, 401, 403, 404, 410})
 
 _NO_ARCHIVES: Final = ("text/", "application/json", "application/xml", "application/xhtml")
 """Types of what stands in for a bundle when something between answers."""
-
-_TEMPORARY: Final = frozenset({408, 425, 429, *range(500, 600)})
 
 _STORAGE: Final = Advice(cause=DownloadFailed.cause, remedy=DownloadFailed.remedy)
 _CUT_OFF: Final = Advice(
@@ -154,12 +155,11 @@ class Download:
         return Downloaded(size=self._received, sha256=self._hash.hexdigest())
 
     def _try_once(self) -> None:
-        left = self._outage.begin_try()
-        seconds = LAST_TRY_SECONDS if self._outage.last_try else max(SHORTEST_TRY_SECONDS, left)
+        within_seconds = self._outage.begin_try()
         if self._link_is_dead:
             self._renew()
         try:
-            while not self._take_what_comes(seconds):
+            while not self._take_what_comes(within_seconds):
                 self._renew()
         except NetworkError as error:
             advice = PROXY if error.proxied else _STORAGE if error.sent else _CUT_OFF
@@ -170,10 +170,10 @@ class Download:
             # it looked whole: the connection ended as one does that announced no length
             raise TemporaryError(f"The storage ended the bundle too early{self._so_far()}", advice=_STORAGE)
 
-    def _take_what_comes(self, seconds: float) -> bool:
+    def _take_what_comes(self, within_seconds: float) -> bool:
         """Ask for what is missing and take it; tell whether the link was good for it."""
         asked = self._what_is_missing()
-        with self._storage.get(self._bundle.url, asked, within_seconds=seconds) as answer:
+        with self._storage.get(self._bundle.url, asked, within_seconds=within_seconds) as answer:
             self._listener.answered(_address(self._bundle.url), answer.status, asked.get("Range"), answer.request_id)
             if answer.status in _DEAD:
                 return self._refused(answer, resuming=bool(asked))
@@ -283,7 +283,7 @@ class Download:
 
     def _unexpected(self, answer: Answer, *, resuming: bool) -> Exception:
         what = f"The storage answered {_status(answer.status, answer.said())}"
-        if 400 <= answer.status < 500 and answer.status not in _TEMPORARY | {416}:
+        if 400 <= answer.status < 500 and answer.status not in TEMPORARY_STATUSES | {416}:
             if not resuming:
                 return DownloadFailed(
                     f"the storage answered {answer.status}",
