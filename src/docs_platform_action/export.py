@@ -7,13 +7,13 @@ from .admin_api import AdminApi
 from .clock import Clock
 from .errors import JobFailed, NotFound
 from .model import Bundle, ExportJob
-from .record import JobRecord
+from .record import BUNDLE, QUEUE, RUN, JobRecord
 from .report.joblog import JobLog
 from .settings import DeliverySettings, ExportSettings
 from .timeout import wait_within_timeout
 from .waiting import Reading
 
-KNOWN_STATUSES: Final = ("queued", "running", ExportJob.COMPLETED, ExportJob.FAILED)
+KNOWN_STATUSES: Final = (ExportJob.QUEUED, "running", ExportJob.COMPLETED, ExportJob.FAILED)
 """What platforms of this kind are seen to report; any other is logged as news."""
 
 
@@ -59,6 +59,7 @@ def export_site(
         record.bundle = bundle
         return bundle
 
+    record.enter(BUNDLE, clock.monotonic())
     bundle = make_link()
     log.bundle_ready(bundle)
     if settings.mask_bundle_url:
@@ -83,8 +84,14 @@ def _wait(
     job_id: str,
     started_at: float | None,
 ) -> None:
+    seen_at = clock.monotonic()
+
     def on_reading(reading: Reading[ExportJob]) -> None:
+        nonlocal seen_at
         record.note_export(reading.job)
+        # since it was last seen otherwise: when it left the queue nobody tells
+        record.enter(QUEUE if reading.job.status == ExportJob.QUEUED else RUN, seen_at)
+        seen_at = clock.monotonic()
         log.reading()
 
     log.waiting()

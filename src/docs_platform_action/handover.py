@@ -16,7 +16,7 @@ from .delivery.unpack import unpack
 from .errors import ActionError, DownloadFailed, InternalError
 from .model import Bundle
 from .paths import Place
-from .record import JobRecord
+from .record import DOWNLOAD, UNPACK, JobRecord
 from .report.deliverylog import DeliveryLog
 from .settings import DeliverySettings
 from .sizes import size
@@ -104,6 +104,7 @@ class Handover:
         return staged_file(site.path.parent / "bundle", owner_at(site), self.litter)
 
     def _download(self, bundle: Bundle, path: Path) -> Downloaded:
+        self.record.enter(DOWNLOAD, self.clock.monotonic())
         self.log.downloading()
         with path.open("r+b") as file:
             download = Download(
@@ -136,6 +137,7 @@ class Handover:
                 )
 
     def _open(self, archive: Path, site: Place, owner_at: _OwnerAt) -> None:
+        self.record.enter(UNPACK, self.clock.monotonic())
         self.log.unpacking()
         with _writing(lambda error: _cannot_put(f"the site cannot be written to {site.name}", error)):
             owner = owner_at(site)

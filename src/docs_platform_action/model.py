@@ -31,6 +31,7 @@ class ExportJob:
     page_count: int | None = None
     error: str | None = None
 
+    QUEUED: ClassVar[str] = "queued"
     COMPLETED: ClassVar[str] = "completed"
     FAILED: ClassVar[str] = "failed"
 

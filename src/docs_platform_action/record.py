@@ -1,12 +1,27 @@
 """What is known of one job, from first to last: filled in by a mode, read by the report, and a row of `results`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from .delivery.download import Downloaded
 from .errors import ActionError, InvalidInput
 from .model import AgentJob, Bundle, ExportJob
 from .settings import AGENT
+
+QUEUE: Final = "queue"
+RUN: Final = "run"
+BUNDLE: Final = "bundle"
+DOWNLOAD: Final = "download"
+UNPACK: Final = "unpack"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phase:
+    """A stretch of a job's way; `began` and `ended` are on the clock's `monotonic`, and without the latter it goes on."""
+
+    name: str
+    began: float
+    ended: float | None = None
 
 
 @dataclass(kw_only=True)
@@ -37,6 +52,18 @@ class JobRecord:
     started: bool = False
     began: float = 0.0
     ended: float | None = None
+    phases: list[Phase] = field(default_factory=list)
+
+    def enter(self, name: str, now: float) -> None:
+        """Take note that a phase begins, if it is not the one that goes on; the one before it ends with that."""
+        if not self.phases or self.phases[-1].name != name:
+            self.leave(now)
+            self.phases.append(Phase(name=name, began=now))
+
+    def leave(self, now: float) -> None:
+        """Take note that the phase that goes on, if any, has come to its end."""
+        if self.phases and self.phases[-1].ended is None:
+            self.phases[-1] = replace(self.phases[-1], ended=now)
 
     @property
     def subject(self) -> str:

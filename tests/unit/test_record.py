@@ -7,7 +7,7 @@ import pytest
 from docs_platform_action.delivery.download import Downloaded
 from docs_platform_action.errors import DownloadFailed, InvalidBundle, InvalidInput, JobFailed
 from docs_platform_action.model import AgentJob, Bundle, ExportJob
-from docs_platform_action.record import RESULT_KEYS, JobRecord, as_result
+from docs_platform_action.record import QUEUE, RESULT_KEYS, RUN, JobRecord, Phase, as_result
 
 URL = "https://storage.example.com/bundle.tar.gz?X-Signature=abc"
 
@@ -71,6 +71,17 @@ class TestReadings:
         record.doubt_start(in_doubt)
 
         assert record.start_in_doubt is in_doubt
+
+    def test_a_phase_ends_where_the_next_begins_and_is_not_entered_twice(self) -> None:
+        record = JobRecord(mode="export")
+
+        record.enter(QUEUE, 1.0)
+        record.enter(QUEUE, 2.0)
+        record.enter(RUN, 3.0)
+        record.leave(5.0)
+        record.leave(6.0)
+
+        assert record.phases == [Phase(name=QUEUE, began=1.0, ended=3.0), Phase(name=RUN, began=3.0, ended=5.0)]
 
     def test_time_is_counted_until_the_end_once_there_is_one(self) -> None:
         record = exported()
