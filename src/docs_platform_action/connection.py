@@ -28,16 +28,20 @@ from .errors import Cancelled
 MOST_INTERIM_ANSWERS: Final = 100
 LONGEST_LINE_BYTES: Final = 64 * 1024
 
+MOST_CONNECTIONS: Final = 128
+"""To one host, one for each exchange that can be under way: urllib3 would complain of more in the log."""
+
 
 class Guard:
     """Watches over one exchange.
 
-    `connected` tells whether there is a connection, TLS included: without one, the server saw no request. `reused` tells whether
-    it is left from an earlier exchange, `expired` whether the guard itself ended this one.
+    `connected` tells whether there is a connection, TLS included: without one, the server saw no request. `fresh` asks for one of
+    its own, `reused` tells whether it is left from an earlier exchange, `expired` whether the guard itself ended this one.
     """
 
-    def __init__(self, on_connected: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, on_connected: Callable[[], None] = lambda: None, *, fresh: bool = False) -> None:
         self._on_connected = on_connected
+        self.fresh = fresh
         self.connected = False
         self.reused = False
         self.expired = False
@@ -132,12 +136,12 @@ class GuardedRequest(requests.PreparedRequest):
 
 
 class GuardedAdapter(HTTPAdapter):
-    """Sends `GuardedRequest`s over https that trusts `ssl_context`, or over http."""
+    """Sends `GuardedRequest`s over https that trusts `ssl_context`, or over http. Safe to use from several threads."""
 
     def __init__(self, ssl_context: ssl.SSLContext) -> None:
         self._ssl_context = ssl_context
         self._current = _CurrentGuard()
-        super().__init__()
+        super().__init__(pool_maxsize=MOST_CONNECTIONS)
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         """Make the pools of direct connections; requests calls this."""
@@ -253,6 +257,24 @@ def open_socket(
 
 
 def _guarded_pools(current: _CurrentGuard) -> dict[str, type[HTTPConnectionPool]]:
+    plain, secured = _guarded_connections(current)
+
+    class Pool(HTTPConnectionPool):
+        ConnectionCls = plain
+
+        def _get_conn(self, timeout: float | None = None) -> Any:
+            connection = super()._get_conn(timeout)
+            if current.guard.fresh:
+                connection.close()  # it connects anew when it is used
+            return connection
+
+    class TLSPool(Pool, HTTPSConnectionPool):
+        ConnectionCls = secured
+
+    return {"http": Pool, "https": TLSPool}
+
+
+def _guarded_connections(current: _CurrentGuard) -> tuple[type[HTTPConnection], type[HTTPSConnection]]:
     class GuardedConnection(HTTPConnection):
         response_class = _FinalResponse
 
@@ -282,10 +304,4 @@ def _guarded_pools(current: _CurrentGuard) -> dict[str, type[HTTPConnectionPool]
     class GuardedTLSConnection(GuardedConnection, HTTPSConnection):
         pass
 
-    class Pool(HTTPConnectionPool):
-        ConnectionCls = GuardedConnection
-
-    class TLSPool(HTTPSConnectionPool):
-        ConnectionCls = GuardedTLSConnection
-
-    return {"http": Pool, "https": TLSPool}
+    return GuardedConnection, GuardedTLSConnection

@@ -92,9 +92,7 @@ class Exchanger:
         `on_connected` hears that there is a connection: from then on the server may see the request. Raises `NetworkError`,
         `UntrustedError`, and `Cancelled` once the exchanges are stopped or aborted.
         """
-        guard = Guard(on_connected)
-        if fresh:
-            self._adapter.close()  # lets go of the connections that were kept; the next one is made anew
+        guard = Guard(on_connected, fresh=fresh)
         with self._exchanges.watch(guard), guard.within(bounds.total_seconds):
             try:
                 response = self._adapter.send(

@@ -23,6 +23,7 @@ from .delivery.storage import Storage
 from .errors import ActionError, Cancelled, InternalError
 from .exchange import Exchanger
 from .handover import Handover
+from .health import Health
 from .interruption import LEAVING_SECONDS, Interruptions
 from .model import Bundle, is_loopback
 from .record import JobRecord, as_result
@@ -275,6 +276,7 @@ def _exchanger(settings: ApiSettings, exchanges: Exchanges) -> Exchanger:
 def _transport(exchanger: Exchanger, settings: ApiSettings, clock: SystemClock, listener: Listener) -> Transport:
     return Transport(
         exchanger=exchanger,
+        health=Health(clock),
         clock=clock,
         outage_tolerance_seconds=settings.outage_tolerance_seconds,
         listener=listener,

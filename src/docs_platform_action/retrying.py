@@ -42,7 +42,8 @@ PROXY: Final = Advice(
 class TemporaryError(Exception):
     """A try failed in a way that may pass.
 
-    `sent` tells whether the server may have acted on it, `worth_seconds` for how long yet it is worth trying again.
+    `sent` tells whether the server may have acted on it, `worth_seconds` for how long yet it is worth trying again, `of_one_job`
+    whether the server is well and it is one job that is not ready.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class TemporaryError(Exception):
         sent: bool = True,
         retry_after_seconds: float | None = None,
         worth_seconds: float = float("inf"),
+        of_one_job: bool = False,
         said: str | None = None,
         request_id: str | None = None,
     ) -> None:
@@ -62,6 +64,7 @@ class TemporaryError(Exception):
         self.advice = advice
         self.retry_after_seconds = retry_after_seconds
         self.worth_seconds = worth_seconds
+        self.of_one_job = of_one_job
         self.said = said
         self.request_id = request_id
 
@@ -78,17 +81,37 @@ class Listener(Protocol):
         ...
 
 
+class Common(Protocol):
+    """What all who talk to one server know of its health together."""
+
+    @property
+    def troubled_since(self) -> float | None:
+        """When the first of the errors came that are the latest news for all; `None` in good times."""
+        ...
+
+    @property
+    def ceiling_seconds(self) -> float:
+        """What the pause may be that the latest failures of all are worth."""
+        ...
+
+    def hold(self, pause_seconds: float) -> None:
+        """Have the others wait as well while one makes a pause."""
+        ...
+
+
 @dataclass(kw_only=True)
 class Outage:
     """The stretch of a piece of work in which nothing good came.
 
     `began` is when the first try failed, and `last_good` when that try began; the former is what `outage-tolerance` counts from,
-    the latter what people are told. `last_try` holds for the one try that begins when the time is up.
+    the latter what people are told. `last_try` holds for the one try that begins when the time is up. Where others talk to the
+    same server, `common` is what they know together: while nobody gets anything good, the outage is as old as that.
     """
 
     clock: Clock
     tolerance_seconds: float
     deadline: float | None = None
+    common: Common | None = None
     last_good: float | None = None
     began: float | None = None
     told: bool = False
@@ -118,13 +141,24 @@ class Outage:
     def left_seconds(self) -> float:
         """Tell how long tries may go on from now."""
         ends = [self.deadline] if self.deadline is not None else []
-        if self.began is not None:
-            ends.append(self.began + self.tolerance_seconds)
+        ends += [began + self.tolerance_seconds for began in (self.began, self._troubled_since()) if began is not None]
         return min(ends) - self.clock.monotonic() if ends else float("inf")
 
     def lasted_seconds(self) -> float:
         """Tell how long it has been going on."""
-        return self.clock.monotonic() - self.last_good if self.last_good is not None else 0.0
+        since = [moment for moment in (self.last_good, self._troubled_since()) if moment is not None]
+        return self.clock.monotonic() - min(since) if since else 0.0
+
+    def pause_seconds(self, pause: Callable[[float], float], ceiling_seconds: float) -> float:
+        """Choose the pause after a failed try, with what draws one below a ceiling, and have the others make one too."""
+        if self.common is None:
+            return pause(ceiling_seconds)
+        seconds = pause(max(ceiling_seconds, self.common.ceiling_seconds))
+        self.common.hold(seconds)
+        return seconds
+
+    def _troubled_since(self) -> float | None:
+        return self.common.troubled_since if self.common is not None else None
 
 
 def keep_trying(
@@ -164,7 +198,8 @@ def _pauses(outage: Outage, listener: Listener, jitter: Callable[[float], float]
         left = min(outage.left_seconds(), error.worth_seconds)
         if outage.last_try:
             return
-        pause = min(max(jitter(next(ceilings)), error.retry_after_seconds or 0.0), max(left, 0.0))
+        drawn = outage.pause_seconds(jitter, next(ceilings))
+        pause = min(max(drawn, error.retry_after_seconds or 0.0), max(left, 0.0))
         if not outage.told and left > 0:
             outage.told = True
             listener.trouble(error.what, budget_seconds=left, pause_seconds=pause)

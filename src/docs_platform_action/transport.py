@@ -21,6 +21,7 @@ from .errors import (
     Unavailable,
 )
 from .exchange import Answer, Bounds, Exchanger
+from .health import Health
 from .network import NetworkError, UntrustedError
 from .retrying import (
     PROXY,
@@ -69,18 +70,23 @@ class Listener(retrying.Listener, Protocol):
 
 
 class Transport:
-    """Carries out calls, through temporary failures for as long as `outage-tolerance` allows."""
+    """Carries out calls, through temporary failures for as long as `outage-tolerance` allows.
+
+    Those of several jobs have a transport each, and in common what speaks to the API and what they know of its `health`.
+    """
 
     def __init__(
         self,
         *,
         exchanger: Exchanger,
+        health: Health,
         clock: Clock,
         outage_tolerance_seconds: float,
         listener: Listener,
         jitter: Callable[[float], float] = backoff.full_jitter,
     ) -> None:
         self._exchanger = exchanger
+        self._health = health
         self._clock = clock
         self._tolerance = outage_tolerance_seconds
         self._listener = listener
@@ -98,10 +104,15 @@ class Transport:
         answer stands for, `Unavailable` when temporary failures last, `DeadlinePassed` when they last to the deadline,
         `StartUnconfirmed` when a call that must not be repeated may have been processed, and `Cancelled`.
         """
-        outage = Outage(clock=self._clock, tolerance_seconds=self._tolerance, deadline=deadline)
+        outage = Outage(clock=self._clock, tolerance_seconds=self._tolerance, deadline=deadline, common=self._health)
+
+        def attempt() -> T:
+            with self._health.request(outage.left_seconds):
+                return self._try_once(call, outage)
+
         try:
             return keep_trying(
-                lambda: self._try_once(call, outage),
+                attempt,
                 outage,
                 listener=self._listener,
                 jitter=self._jitter,
@@ -181,6 +192,7 @@ class Transport:
             advice={404: _UNSETTLED, 409: _UNREADY, 429: _TOO_MANY}.get(answer.status, _NETWORK),
             retry_after_seconds=retry_after,
             worth_seconds=worth_seconds if 400 <= answer.status < 500 else float("inf"),
+            of_one_job=400 <= answer.status < 500 and answer.status not in TEMPORARY_STATUSES,
             said=answer.said,
             request_id=answer.request_id,
         )

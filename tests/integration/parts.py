@@ -8,6 +8,7 @@ from docs_platform_action.admin_api import AdminApi
 from docs_platform_action.clock import SystemClock
 from docs_platform_action.connection import Exchanges, GuardedAdapter, trusting
 from docs_platform_action.exchange import Exchanger
+from docs_platform_action.health import Health
 from docs_platform_action.transport import Transport
 from tests.keys import ADMIN_KEY
 
@@ -47,6 +48,7 @@ def transport_to(
     """Make the transport of a run against a base URL."""
     return Transport(
         exchanger=exchanger_to(base_url),
+        health=Health(SystemClock()),
         clock=SystemClock(),
         outage_tolerance_seconds=outage_tolerance_seconds,
         listener=NoListener(),

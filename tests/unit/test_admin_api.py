@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from docs_platform_action.admin_api import BUNDLING_SECONDS, SETTLING_SECONDS, AdminApi
 from docs_platform_action.errors import ActionError, BadResponse, NotFound, Rejected, StartUnconfirmed, Unavailable
 from docs_platform_action.exchange import Exchanger
+from docs_platform_action.health import Health
 from docs_platform_action.model import StartedExport, is_job_id
 from docs_platform_action.transport import Transport
 from tests.unit.fakes import HOST, Ears, FakeClock, FakeExchanger, Step, answer
@@ -32,6 +33,7 @@ class Platform:
     def _transport(self, exchanger: Exchanger) -> Transport:
         return Transport(
             exchanger=exchanger,
+            health=Health(self.clock),
             clock=self.clock,
             outage_tolerance_seconds=300,
             listener=self.ears,

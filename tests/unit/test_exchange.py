@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from urllib3.exceptions import NameResolutionError, ProtocolError
 
 from docs_platform_action import __version__
-from docs_platform_action.connection import Exchanges
+from docs_platform_action.connection import Exchanges, GuardedRequest
 from docs_platform_action.errors import Cancelled
 from docs_platform_action.exchange import LARGEST_ANSWER_BYTES, Answer, Bounds, Exchanger
 from docs_platform_action.model import ExportJob, read_export_job
@@ -195,21 +195,15 @@ def untrusted() -> Exception:
 
 
 class TestFresh:
-    def test_connections_that_were_kept_are_let_go_before_the_request(self) -> None:
-        adapter = FakeAdapter()
-        closed_before: list[int] = []
-        adapter.before = lambda _request: closed_before.append(adapter.closed)
-
-        exchanger(adapter).exchange("POST", "/x", None, Bounds(), fresh=True)
-
-        assert closed_before == [1]
-
-    def test_otherwise_they_stay(self) -> None:
+    @pytest.mark.parametrize("fresh", [True, False])
+    def test_a_connection_of_its_own_is_asked_for_where_one_that_was_kept_will_not_do(self, fresh: bool) -> None:
         adapter = FakeAdapter()
 
-        exchange(adapter)
+        exchanger(adapter).exchange("POST", "/x", None, Bounds(), fresh=fresh)
 
-        assert adapter.closed == 0
+        (request,) = adapter.requests
+        assert isinstance(request, GuardedRequest)
+        assert request.guard.fresh is fresh
 
 
 GONE = [

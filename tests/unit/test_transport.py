@@ -23,6 +23,7 @@ from docs_platform_action.errors import (
     Unavailable,
 )
 from docs_platform_action.exchange import Answer, Bounds
+from docs_platform_action.health import Health
 from docs_platform_action.network import NetworkError, UntrustedError
 from docs_platform_action.retrying import LAST_TRY_SECONDS, LONGEST_PAUSE_SECONDS, SHORTEST_TRY_SECONDS
 from docs_platform_action.transport import (
@@ -60,7 +61,12 @@ class Talk:
         self.ears = Ears()
         self.exchanger = FakeExchanger(self.clock, *script, seconds=seconds)
         self.transport = Transport(
-            exchanger=self.exchanger, clock=self.clock, outage_tolerance_seconds=tolerance, listener=self.ears, jitter=jitter
+            exchanger=self.exchanger,
+            health=Health(self.clock),
+            clock=self.clock,
+            outage_tolerance_seconds=tolerance,
+            listener=self.ears,
+            jitter=jitter,
         )
 
     @property
