@@ -13,7 +13,9 @@ from admin_api_simulator.answers import Answer, error_answer, json_answer
 from admin_api_simulator.bundles import BundleShelf
 from admin_api_simulator.clock import as_timestamp
 from admin_api_simulator.content import as_bytes
+from admin_api_simulator.domains import domain_in, same_domain
 from admin_api_simulator.jobs import NO_PLAN_LABEL, UNKNOWN_LABEL, ExportJob, JobStore, first_label
+from admin_api_simulator.limits import RateLimit
 from admin_api_simulator.links import LinkSigner
 from admin_api_simulator.recording import RecordedRequest
 
@@ -66,6 +68,9 @@ class Api:
         signer: LinkSigner,
         storage_url: Callable[[], str],
         link_prefix: str = "",
+        rate_limit: RateLimit | None = None,
+        most_jobs: int | None = None,
+        retry_after_seconds: int = 1,
     ) -> None:
         self._key = key
         self._plan = plan
@@ -76,32 +81,61 @@ class Api:
         self._storage_url = storage_url
         self._link_prefix = link_prefix
         self._lock = threading.Lock()
-        self._overrides: dict[str, Override] = {}
+        self._rate_limit = rate_limit
+        self._most_jobs = most_jobs
+        self._retry_after_seconds = retry_after_seconds
+        self._overrides: dict[tuple[str, str | None], Override] = {}
         self._request_numbers = itertools.count(1)
 
-    def override(self, operation: str, value: Override | None) -> None:
-        """Answer this JSON, or what this function makes of the normal one, whenever the operation succeeds."""
+    def override(self, operation: str, value: Override | None, *, domain: str | None = None) -> None:
+        """Answer this JSON, or what this function makes of the normal one, whenever the operation succeeds.
+
+        With `domain` it is for that domain's requests alone, and comes before the one for all.
+        """
+        key = operation, None if domain is None else same_domain(domain)
         with self._lock:
             if value is None:
-                self._overrides.pop(operation, None)
+                self._overrides.pop(key, None)
             else:
-                self._overrides[operation] = value
+                self._overrides[key] = value
 
     def operation_of(self, method: str, path: str) -> str:
         """Name the operation of a request, `unknown` for none."""
         matches = (route for route in self._routes(path) if route.method == method)
         return next((route.operation for route in matches), "unknown")
 
+    def domain_of(self, request: RecordedRequest) -> str | None:
+        """Return the domain that a start names, or that of the export which a request is about."""
+        if request.operation == "start_export":
+            return domain_in(request.body)
+        if request.operation not in ("read_export", "make_bundle"):
+            return None
+        job = self._jobs.export(self._ids(request)[0])
+        return None if job is None else job.domain
+
+    def refusal(self, request: RecordedRequest) -> Answer | None:
+        """Return what is answered to one request too many in a second, in place of any turn."""
+        if self._rate_limit is None or self._rate_limit.takes(request.at):
+            return None
+        return self._numbered(self._too_many("too many requests"))
+
     def answer(self, request: RecordedRequest) -> Answer:
         """Carry out a request's operation, or refuse it with the API's Error object."""
         answer = self._authorised(request)
         if 200 <= answer.status < 300:
-            answer = self._overridden(request.operation, answer)
+            answer = self._overridden(request, answer)
+        return self._numbered(answer)
+
+    def _numbered(self, answer: Answer) -> Answer:
         return replace(answer, headers={**answer.headers, "X-Request-Id": f"req-{next(self._request_numbers):06d}"})
 
-    def _overridden(self, operation: str, answer: Answer) -> Answer:
+    def _too_many(self, message: str) -> Answer:
+        return error_answer(429, message, headers={"Retry-After": str(self._retry_after_seconds)})
+
+    def _overridden(self, request: RecordedRequest, answer: Answer) -> Answer:
+        own = None if request.domain is None else same_domain(request.domain)
         with self._lock:
-            value = self._overrides.get(operation)
+            value = self._overrides.get((request.operation, own), self._overrides.get((request.operation, None)))
         if value is None:
             return answer
         told = value(json.loads(as_bytes(answer.body))) if callable(value) else value
@@ -123,8 +157,7 @@ class Api:
         return self._carry_out(request)
 
     def _carry_out(self, request: RecordedRequest) -> Answer:
-        path = self._relative(request.path) or ""
-        ids = next(ids for route in ROUTES if (ids := route.match(path)) is not None)
+        ids = self._ids(request)
         if request.operation == "read_agent_job":
             return self._read_agent_job(*ids)
         if not self._plan:
@@ -158,6 +191,8 @@ class Api:
             return error_answer(403, NO_PLAN)
         if label == UNKNOWN_LABEL:
             return error_answer(404, f"there is no deployment at {domain}")
+        if self._most_jobs is not None and self._jobs.unfinished() >= self._most_jobs:
+            return self._too_many(f"{self._most_jobs} exports are under way already")
         return json_answer({"jobId": self._jobs.start_export(domain).id, "status": "queued"}, status=202)
 
     def _make_bundle(self, job: ExportJob) -> Answer:
@@ -174,6 +209,10 @@ class Api:
                 "sizeBytes": len(bundle.content),
             }
         )
+
+    def _ids(self, request: RecordedRequest) -> list[str]:
+        path = self._relative(request.path) or ""
+        return next(ids for route in ROUTES if (ids := route.match(path)) is not None)
 
     def _routes(self, path: str) -> list[Route]:
         relative = self._relative(path)

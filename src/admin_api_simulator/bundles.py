@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from admin_api_simulator.content import Content, FilePart, whole_file
 from admin_api_simulator.jobs import ExportJob, JobStore
@@ -57,6 +57,11 @@ class BundleShelf:
         """Return the bundle whose object has this raw path."""
         there = (bundle for job_id, bundle in list(self._packed.items()) if job_id not in self._deleted)
         return next((bundle for bundle in there if bundle.path == path), None)
+
+    def job_at(self, path: str) -> ExportJob | None:
+        """Return the job whose bundle has, had or would have this raw path."""
+        segment = path.removeprefix(PREFIX).partition("/")[0] if path.startswith(PREFIX) else ""
+        return self._jobs.export(unquote(segment))
 
     def put(self, job_id: str, content: Content) -> None:
         """Put other bytes in the place of a job's bundle; raises KeyError for an unknown job."""

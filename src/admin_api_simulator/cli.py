@@ -48,6 +48,10 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--etags", choices=get_args(Etags), default="strong", help="kind of etag that a bundle has")
     made.add_argument("--redirect-downloads", action="store_true", help="let links lead to the bundle by a redirect")
     made.add_argument("--awkward-ids", action="store_true", help="put slashes, spaces and percent signs into job ids")
+    made.add_argument(
+        "--most-a-second", type=_count, metavar="N", help="answer 429 to requests to the API beyond N in any second"
+    )
+    made.add_argument("--most-jobs", type=_count, metavar="N", help="answer 429 to a start while N exports are unfinished")
     made.add_argument("--scenario", type=Path, metavar="FILE", help="JSON file of scripted faults")
     return made
 
@@ -77,6 +81,8 @@ def main(arguments: Sequence[str] | None = None, *, out: TextIO | None = None) -
         etags=options.etags,
         redirect_downloads=options.redirect_downloads,
         awkward_ids=options.awkward_ids,
+        most_a_second=options.most_a_second,
+        most_jobs=options.most_jobs,
     )
     stopping = threading.Event()
     try:

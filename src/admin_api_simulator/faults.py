@@ -8,11 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeGuard, get_args
 
 from admin_api_simulator.answers import Answer, Framing, phrase_of
+from admin_api_simulator.domains import same_domain
 
 Operation = Literal["start_export", "read_export", "make_bundle", "read_agent_job", "download"]
 Cut = Literal["before_answer", "in_headers", "in_body"]
 
 OPERATIONS: tuple[str, ...] = get_args(Operation)
+DOMAIN_OPERATIONS = frozenset(OPERATIONS) - {"read_agent_job"}
 CUTS: tuple[str, ...] = get_args(Cut)
 FRAMINGS: tuple[str, ...] = get_args(Framing)
 FRAMING_HEADERS = frozenset({"content-length", "transfer-encoding", "content-encoding", "connection"})
@@ -111,27 +113,50 @@ class Fault:
         return b"", ""
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Plan:
+    """The turns to come, and what all after them are."""
+
+    turns: deque[Fault | None]
+    then: Fault | None
+
+    @property
+    def is_over(self) -> bool:
+        return not self.turns and self.then is None
+
+    def next_turn(self) -> Fault | None:
+        return self.turns.popleft() if self.turns else self.then
+
+
 class FaultScript:
-    """The planned turns of each operation; safe to change from another thread than the server's."""
+    """The planned turns of each operation, for all requests and for those of one domain; safe to change from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._turns: dict[str, deque[Fault | None]] = {}
-        self._forever: dict[str, Fault | None] = {}
+        self._plans: dict[tuple[str, str | None], _Plan] = {}
 
-    def plan(self, operation: str, turns: Iterable[Fault | None], *, then: Fault | None = None) -> None:
+    def plan(
+        self, operation: str, turns: Iterable[Fault | None], *, then: Fault | None = None, domain: str | None = None
+    ) -> None:
         """Plan the next turns of an operation, in place of what was planned; `then` is for every turn after them.
 
-        Raises ValueError for an unknown operation.
+        With `domain` only that domain's requests take these turns, and they take them before any that are planned for all.
+        Raises ValueError for an unknown operation, and for a domain where an operation has none.
         """
         if not is_operation(operation):
             raise ValueError(f"unknown operation {operation!r}; there are {', '.join(OPERATIONS)}")
+        if domain is not None and operation not in DOMAIN_OPERATIONS:
+            raise ValueError(f"{operation} has no domain; {', '.join(sorted(DOMAIN_OPERATIONS))} have")
         with self._lock:
-            self._turns[operation] = deque(turns)
-            self._forever[operation] = then
+            self._plans[operation, _key(domain)] = _Plan(turns=deque(turns), then=then)
 
-    def next_turn(self, operation: str) -> Fault | None:
+    def next_turn(self, operation: str, domain: str | None = None) -> Fault | None:
         """Take the fault of this turn; None is a normal turn."""
         with self._lock:
-            turns = self._turns.get(operation)
-            return turns.popleft() if turns else self._forever.get(operation)
+            own = None if domain is None else self._plans.get((operation, _key(domain)))
+            plan = self._plans.get((operation, None)) if own is None or own.is_over else own
+            return plan.next_turn() if plan else None
+
+
+def _key(domain: str | None) -> str | None:
+    return None if domain is None else same_domain(domain)

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from admin_api_simulator.clock import Clock, as_timestamp
+from admin_api_simulator.peaks import most_at_once
 
 ExportOutcome = Literal["completed", "failed"]
 AgentOutcome = Literal["pull-request", "no-change", "archived", "failed"]
@@ -49,12 +50,16 @@ class ExportJob:
     pages: int
     bundle: bytes | None = None
 
+    @property
+    def ended(self) -> float:
+        """The monotonic time from which on the job has its end."""
+        return self.started + self.seconds
+
     def status(self, now: float) -> str:
         """Return the status at a monotonic time."""
-        age = now - self.started
-        if age >= self.seconds:
+        if now >= self.ended:
             return self.outcome
-        return "queued" if age < self.seconds * self.queue_share else "running"
+        return "queued" if now - self.started < self.seconds * self.queue_share else "running"
 
     def as_json(self, now: float) -> dict[str, object]:
         """Return what the platform tells of the job at a monotonic time."""
@@ -190,6 +195,15 @@ class JobStore:
     def export(self, job_id: str) -> ExportJob | None:
         """Return the export job of that id."""
         return self._exports.get(job_id)
+
+    def unfinished(self) -> int:
+        """Return how many exports have not ended yet."""
+        now = self._clock.monotonic()
+        return sum(now < job.ended for job in list(self._exports.values()))
+
+    def most_at_once(self) -> int:
+        """Return how many exports at most were unfinished at the same moment."""
+        return most_at_once((job.started, job.ended) for job in list(self._exports.values()))
 
     def tell(self, job: ExportJob) -> dict[str, object]:
         """Return what the platform tells of an export job now."""

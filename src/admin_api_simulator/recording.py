@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 from multidict import CIMultiDict
 
+from admin_api_simulator.domains import same_domain
+
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedRequest:
@@ -14,8 +16,9 @@ class RecordedRequest:
 
     `operation` is that of the route, `download` for all that reaches the storage, `unknown` for a request that fits no
     operation. `path` and `query` are raw, as on the wire, and `path` includes `base_path`. `headers` is a case-insensitive
-    mapping. `at` is `time.monotonic()` seconds when the request was complete. `status` is what was answered, None where no
-    status line went out.
+    mapping. `at` is `time.monotonic()` seconds when the request was complete. `connection` is the number of the TCP
+    connection that it came on, counted from 1 over both ports. `domain` is that of the export, as the start request named it,
+    None where there is none or nobody knows. `status` is what was answered, None where no status line went out.
     """
 
     operation: str
@@ -27,6 +30,12 @@ class RecordedRequest:
     at: float = 0.0
     status: int | None = None
     base_path: str = ""
+    connection: int = 0
+    domain: str | None = None
+
+    def is_about(self, domain: str) -> bool:
+        """Tell whether the request is about a domain, however it is spelled."""
+        return self.domain is not None and same_domain(self.domain) == same_domain(domain)
 
 
 class Recorder:
@@ -62,6 +71,7 @@ def request_on_the_wire(
     body: bytes,
     base_path: str = "",
     at: float | None = None,
+    connection: int = 0,
 ) -> RecordedRequest:
     """Return the record of a request from its raw target, `/path?query` or what a proxy gets, `http://host/path?query`."""
     path, _, query = target.partition("?")
@@ -74,4 +84,5 @@ def request_on_the_wire(
         body=body,
         at=time.monotonic() if at is None else at,
         base_path=base_path,
+        connection=connection,
     )

@@ -1,14 +1,21 @@
-"""Faults from a JSON file: `{"read_export": [null, {"status": 503, "headers": {"Retry-After": "1"}}]}`."""
+"""Faults from a JSON file: `{"read_export": [null, {"status": 503, "headers": {"Retry-After": "1"}}]}`.
+
+Beside the operations it may hold `domains`, an object with such operations for each of some domains.
+"""
 
 import json
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from admin_api_simulator.faults import CUTS, FRAMINGS, OPERATIONS, Fault, Operation, is_operation
+from admin_api_simulator.domains import same_domain
+from admin_api_simulator.faults import CUTS, DOMAIN_OPERATIONS, FRAMINGS, OPERATIONS, Fault, Operation, is_operation
 
+Turns = Mapping[Operation, tuple[Fault | None, ...]]
+
+DOMAINS = "domains"
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a header's name, RFC 9110, section 5.1
 
 
@@ -19,20 +26,24 @@ class ScenarioError(ValueError):
 class Scripted(Protocol):
     """What a scenario is planned in."""
 
-    def script(self, operation: Operation, *turns: Fault | None) -> None:
-        """Plan the next turns of an operation."""
+    def script(self, operation: Operation, *turns: Fault | None, domain: str | None = None) -> None:
+        """Plan the next turns of an operation, of all requests or of one domain's."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """The planned turns of each operation."""
+    """The planned turns of each operation, and those for one domain only."""
 
-    turns: Mapping[Operation, tuple[Fault | None, ...]]
+    turns: Turns
+    domains: Mapping[str, Turns] = field(default_factory=dict)
 
     def apply(self, simulator: Scripted) -> None:
         """Plan the turns in a simulator."""
         for operation, turns in self.turns.items():
             simulator.script(operation, *turns)
+        for domain, own in self.domains.items():
+            for operation, turns in own.items():
+                simulator.script(operation, *turns, domain=domain)
 
 
 def read_scenario(path: Path) -> Scenario:
@@ -55,14 +66,35 @@ def parse_scenario(text: str) -> Scenario:
         raise ScenarioError(f"it is not JSON: {error}") from error
     if not isinstance(document, dict):
         raise ScenarioError("it must be an object of operations")
+    domains = document.pop(DOMAINS, {})
+    return Scenario(turns=_turns(document, "", OPERATIONS), domains=_domains(domains))
+
+
+def _domains(document: object) -> dict[str, Turns]:
+    if not isinstance(document, dict):
+        raise ScenarioError(f"{DOMAINS} must be an object of domains")
+    seen: dict[str, str] = {}
+    for domain, operations in document.items():
+        same = seen.setdefault(same_domain(domain), domain)
+        if same != domain:
+            raise ScenarioError(f"{DOMAINS}.{same} and {DOMAINS}.{domain} are one domain; put their operations together")
+        if not isinstance(operations, dict):
+            raise ScenarioError(f"{DOMAINS}.{domain} must be an object of operations")
+    known = tuple(operation for operation in OPERATIONS if operation in DOMAIN_OPERATIONS)
+    return {domain: _turns(operations, f"{DOMAINS}.{domain}.", known) for domain, operations in document.items()}
+
+
+def _turns(document: Mapping[str, object], prefix: str, known: Sequence[str]) -> Turns:
     turns: dict[Operation, tuple[Fault | None, ...]] = {}
     for operation, listed in document.items():
-        if not is_operation(operation):
-            raise ScenarioError(f"unknown operation {operation!r}; there are {', '.join(OPERATIONS)}")
+        place = f"{prefix}{operation}"
+        if operation not in known or not is_operation(operation):
+            where = f" in {prefix.removesuffix('.')}" if prefix else ""
+            raise ScenarioError(f"unknown operation {operation!r}{where}; there are {', '.join(known)}")
         if not isinstance(listed, list):
-            raise ScenarioError(f"{operation} must be a list with one entry a turn")
-        turns[operation] = tuple(_turn(entry, f"{operation}[{number}]") for number, entry in enumerate(listed))
-    return Scenario(turns=turns)
+            raise ScenarioError(f"{place} must be a list with one entry a turn")
+        turns[operation] = tuple(_turn(entry, f"{place}[{number}]") for number, entry in enumerate(listed))
+    return turns
 
 
 def _turn(entry: object, place: str) -> Fault | None:

@@ -5,8 +5,9 @@ import secrets
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -16,9 +17,12 @@ from aiohttp import web
 from admin_api_simulator.api import Api, Override
 from admin_api_simulator.bundles import BundleShelf
 from admin_api_simulator.clock import Clock
+from admin_api_simulator.connections import Connections, CountingServer, Port
 from admin_api_simulator.faults import Fault, FaultScript, Operation
 from admin_api_simulator.jobs import DEMO_PROJECT, AgentOutcome, ExportOutcome, JobStore
+from admin_api_simulator.limits import RateLimit
 from admin_api_simulator.links import LinkSigner
+from admin_api_simulator.peaks import most_within
 from admin_api_simulator.recording import RecordedRequest, Recorder
 from admin_api_simulator.site import ArchiveKind
 from admin_api_simulator.storage import REDIRECT_PREFIX, Etags, Storage
@@ -26,9 +30,16 @@ from admin_api_simulator.tls import Certificates, make_certificates
 from admin_api_simulator.wire import Service, Wire
 
 DEFAULT_KEY = "simulated-admin-key"
-LONGEST_LINE_BYTES = 1 << 20
 SHUTDOWN_SECONDS = 0.05
 TURNS_TO_CLOSE = 5  # an aborted transport, with TLS a nested one, closes its socket in later turns of the loop
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConnectionCount:
+    """How many TCP connections each port has got."""
+
+    api: int
+    storage: int
 
 
 class Simulator:
@@ -43,6 +54,8 @@ class Simulator:
       `If-Range`; or `none`. `redirect_downloads=True`: links lead to the object by a redirect, a download of its own.
     - `base_path`: a prefix before the API's paths, such as `/api`.
     - `job_ids`: ids for the first exports; `awkward_ids=True` puts `/`, `%`, spaces and more into those after them.
+    - `most_a_second`: requests to the API beyond so many within any second get 429, and take no turn of a script.
+      `most_jobs`: so does a start while so many exports are unfinished. `retry_after_seconds`: what their `Retry-After` says.
     - `tls=True`: both ports speak `https`, with a certificate that `ca_path` vouches for; `ca_file` says where that goes.
     - `host`, `port`, `storage_port`: where to listen; port 0 takes a free one. `public_host`: the name that addresses,
       links and the certificate carry instead of `host`, for clients that reach this machine by another name.
@@ -66,6 +79,9 @@ class Simulator:
         plan: bool = True,
         job_ids: Sequence[str] = (),
         awkward_ids: bool = False,
+        most_a_second: int | None = None,
+        most_jobs: int | None = None,
+        retry_after_seconds: int = 1,
         tls: bool = False,
         ca_file: Path | None = None,
         host: str = "127.0.0.1",
@@ -105,8 +121,12 @@ class Simulator:
             signer=self._signer,
             storage_url=lambda: self.storage_url,
             link_prefix=REDIRECT_PREFIX if redirect_downloads else "",
+            rate_limit=None if most_a_second is None else RateLimit(most_a_second),
+            most_jobs=most_jobs,
+            retry_after_seconds=retry_after_seconds,
         )
         self._recorder = Recorder()
+        self._connections = Connections()
         self._faults = FaultScript()
         self._tls = tls
         self._ca_file = ca_file
@@ -133,7 +153,8 @@ class Simulator:
         wire = Wire(recorder=self._recorder, faults=self._faults, base_path=self._base_path)
         self._running = _Running(
             wire=wire,
-            services=[(api_socket, self._api), (storage_socket, self._storage)],
+            services=[("api", api_socket, self._api), ("storage", storage_socket, self._storage)],
+            connections=self._connections,
             ssl_context=self._certificates.server_context if self._certificates else None,
         )
         return self
@@ -173,9 +194,38 @@ class Simulator:
         """All requests so far, in the order of their arrival."""
         return self._recorder.snapshot()
 
-    def count(self, operation: str) -> int:
-        """Return how many requests an operation has got so far."""
-        return sum(request.operation == operation for request in self.requests)
+    def requests_of(
+        self, operation: str | None = None, *, domain: str | None = None, status: int | None = None
+    ) -> list[RecordedRequest]:
+        """Return the requests so far of an operation, about a domain, answered with a status; all that are given count."""
+        return [
+            request
+            for request in self.requests
+            if (operation is None or request.operation == operation)
+            and (domain is None or request.is_about(domain))
+            and (status is None or request.status == status)
+        ]
+
+    def count(self, operation: str | None = None, *, domain: str | None = None, status: int | None = None) -> int:
+        """Return how many requests `requests_of` would give."""
+        return len(self.requests_of(operation, domain=domain, status=status))
+
+    def most_requests(self, *, within_seconds: float = 1.0) -> int:
+        """Return how many requests at most came to the API, refused ones too, within any stretch of so many seconds."""
+        return most_within((request.at for request in self.requests if request.operation != "download"), within_seconds)
+
+    @property
+    def jobs_at_once(self) -> int:
+        """How many exports at most were unfinished at the same moment, by the platform's own clock.
+
+        A fault that tells a job's end earlier, or another one, does not end the job.
+        """
+        return self._jobs.most_at_once()
+
+    @property
+    def connections(self) -> ConnectionCount:
+        """How many TCP connections each port has got so far, also those that brought no request."""
+        return ConnectionCount(api=self._connections.count("api"), storage=self._connections.count("storage"))
 
     def add_export_job(
         self,
@@ -231,19 +281,28 @@ class Simulator:
         """End all links so far before their time: they answer ExpiredToken."""
         self._signer.revoke_all()
 
-    def script(self, operation: Operation, *turns: Fault | None) -> None:
-        """Plan the next turns of an operation in place of what was planned; None is a normal turn, as are all after them."""
-        self._faults.plan(operation, turns)
+    def script(self, operation: Operation, *turns: Fault | None, domain: str | None = None) -> None:
+        """Plan the next turns of an operation in place of what was planned; None is a normal turn, as are all after them.
 
-    def script_forever(self, operation: Operation, fault: Fault, *, after: Sequence[Fault | None] = ()) -> None:
-        """Plan a fault for every turn of an operation, `after` these."""
-        self._faults.plan(operation, after, then=fault)
+        With `domain` only the requests about that domain's exports take these turns; when they are used up, the turns that
+        are planned for all requests go on.
+        """
+        self._faults.plan(operation, turns, domain=domain)
 
-    def override(self, operation: Operation, json: Override | Callable[[dict[str, object]], object] | None = None) -> None:
-        """Let successful turns of an API operation answer this JSON instead; a function gets the normal one. None removes."""
+    def script_forever(
+        self, operation: Operation, fault: Fault, *, after: Sequence[Fault | None] = (), domain: str | None = None
+    ) -> None:
+        """Plan a fault for every turn of an operation, `after` these; `domain` as in `script`."""
+        self._faults.plan(operation, after, then=fault, domain=domain)
+
+    def override(self, operation: Operation, json: Override | None = None, *, domain: str | None = None) -> None:
+        """Let successful turns of an API operation answer this JSON instead; a function gets the normal one. None removes.
+
+        With `domain` only the requests about that domain's exports get it, whatever is set for all.
+        """
         if operation == "download":
             raise ValueError("a download has no JSON to override; see put_bundle")
-        self._api.override(operation, json)
+        self._api.override(operation, json, domain=domain)
 
     def _address(self, listening: socket.socket) -> str:
         host = f"[{self._public_host}]" if ":" in self._public_host else self._public_host
@@ -262,14 +321,17 @@ class _Running:
         self,
         *,
         wire: Wire,
-        services: Sequence[tuple[socket.socket, Service]],
+        services: Sequence[tuple[Port, socket.socket, Service]],
+        connections: Connections,
         ssl_context: ssl.SSLContext | None,
     ) -> None:
         self._ready = threading.Event()
         self._stopping = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(
-            target=lambda: asyncio.run(self._serve(wire, services, ssl_context)), name="admin-api-simulator", daemon=True
+            target=lambda: asyncio.run(self._serve(wire, services, connections, ssl_context)),
+            name="admin-api-simulator",
+            daemon=True,
         )
         self._thread.start()
         self._ready.wait()
@@ -282,20 +344,18 @@ class _Running:
         self._thread.join()
 
     async def _serve(
-        self, wire: Wire, services: Sequence[tuple[socket.socket, Service]], ssl_context: ssl.SSLContext | None
+        self,
+        wire: Wire,
+        services: Sequence[tuple[Port, socket.socket, Service]],
+        connections: Connections,
+        ssl_context: ssl.SSLContext | None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         runners = []
         servers = []
         try:
-            for listening, service in services:
-                server = web.Server(
-                    wire.handler(service),
-                    handler_cancellation=True,
-                    access_log=None,
-                    max_line_size=LONGEST_LINE_BYTES,
-                    max_field_size=LONGEST_LINE_BYTES,
-                )
+            for port, listening, service in services:
+                server = CountingServer(wire.handler(service), port=port, connections=connections)
                 runner = web.ServerRunner(server, shutdown_timeout=SHUTDOWN_SECONDS)
                 await runner.setup()
                 runners.append(runner)

@@ -53,12 +53,21 @@ class Storage:
         """Name the operation of a request: here all are downloads, good or bad."""
         return "download"
 
+    def domain_of(self, request: RecordedRequest) -> str | None:
+        """Return the domain of the export whose bundle is asked for."""
+        job = self._shelf.job_at(request.path.removeprefix(REDIRECT_PREFIX))
+        return None if job is None else job.domain
+
+    def refusal(self, request: RecordedRequest) -> Answer | None:  # noqa: ARG002 - one interface with the API's service
+        """Return what is answered in place of any turn: here nothing is."""
+        return None
+
     def answer(self, request: RecordedRequest) -> Answer:
         """Answer a download, or refuse it with S3's status and XML error."""
         if request.path.startswith(f"{REDIRECT_PREFIX}/"):
             target = f"{self._url()}{request.path.removeprefix(REDIRECT_PREFIX)}?{request.query}"
             return Answer(status=302, headers={"Location": target})
-        refusal = self._refusal(request)
+        refusal = self._link_refusal(request)
         if refusal is not None:
             return refusal
         bundle = self._shelf.find(request.path)
@@ -93,7 +102,7 @@ class Storage:
             return told
         return told | {"ETag": bundle.etag if self._etags == "strong" else f"W/{bundle.etag}"}
 
-    def _refusal(self, request: RecordedRequest) -> Answer | None:
+    def _link_refusal(self, request: RecordedRequest) -> Answer | None:
         if request.headers.get("Authorization") is not None:
             message = (
                 "Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter, Signature query string "

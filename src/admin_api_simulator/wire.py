@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from aiohttp import web
@@ -10,6 +10,7 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http import StreamWriter
 
 from admin_api_simulator.answers import Answer, error_answer
+from admin_api_simulator.connections import number_of
 from admin_api_simulator.content import PIECE_BYTES, Content, as_bytes, part_of, pieces
 from admin_api_simulator.faults import Fault, FaultScript
 from admin_api_simulator.recording import RecordedRequest, Recorder, request_on_the_wire
@@ -22,6 +23,12 @@ class Service(Protocol):
 
     def operation_of(self, method: str, path: str) -> str:
         """Name the operation of a request by its method and raw path."""
+
+    def domain_of(self, request: RecordedRequest) -> str | None:
+        """Return the domain of the export that a request is about, where it is known."""
+
+    def refusal(self, request: RecordedRequest) -> Answer | None:
+        """Return what is answered without looking at the request, which then takes no turn; None lets it through."""
 
     def answer(self, request: RecordedRequest) -> Answer:
         """Carry the request out."""
@@ -44,18 +51,21 @@ class Wire:
             except web.HTTPRequestEntityTooLarge:
                 return _respond(error_answer(413, "the body is too large"))
             path = request.raw_path.partition("?")[0]
-            recorded = request_on_the_wire(
+            received = request_on_the_wire(
                 operation=service.operation_of(request.method, path),
                 method=request.method,
                 target=request.raw_path,
                 headers=request.headers,
                 body=body,
                 base_path=self.base_path,
+                connection=number_of(request),
             )
+            recorded = replace(received, domain=service.domain_of(received))
             number = self.recorder.add(recorded)
-            fault = self.faults.next_turn(recorded.operation)
+            refusal = service.refusal(recorded)
+            fault = None if refusal else self.faults.next_turn(recorded.operation, recorded.domain)
             if fault is None:
-                answer = service.answer(recorded)
+                answer = refusal or service.answer(recorded)
                 self.recorder.answered(number, answer.status)
                 return _respond(answer)
             answer = fault.shape(service.answer(recorded) if fault.runs_operation else None)

@@ -259,6 +259,25 @@ def test_an_override_replaces_successful_answers_until_it_is_removed(platform: S
     assert normal.json()["pageCount"] == 12
 
 
+def test_an_override_may_be_for_one_domain(platform: Simulator) -> None:
+    platform.add_export_job("mine", domain="a.example.com")
+    platform.override("read_export", {"status": "for all"})
+    platform.override("read_export", lambda normal: {"status": f"not {normal['status']}"}, domain="A.example.com")
+
+    def statuses() -> list[str]:
+        paths = ("/v1/static-export/jobs/mine", "/v1/static-export/jobs/export-finished")
+        return [call(platform, "GET", path).json()["status"] for path in paths]
+
+    both = statuses()
+    platform.override("read_export", None)
+    own = statuses()
+    platform.override("read_export", None, domain="a.example.com")
+
+    assert both == ["not completed", "for all"]
+    assert own == ["not completed", "completed"]
+    assert statuses() == ["completed", "completed"]
+
+
 def test_every_request_is_recorded(platform: Simulator) -> None:
     call(platform, "POST", "/v1/static-export/jobs", json={"domain": "docs.example.com"}, headers={"X-Mine": "1"})
     call(platform, "GET", "/v1/static-export/jobs/a%20b?c=%2F")

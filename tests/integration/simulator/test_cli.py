@@ -39,6 +39,11 @@ def job(address: str, key: str = "simulated-admin-key") -> requests.Response:
     return requests.get(f"{address}/v1/static-export/jobs/export-finished", headers=headers, timeout=10)
 
 
+def start(address: str, domain: str = "docs.example.com") -> requests.Response:
+    headers = {"Authorization": "Bearer simulated-admin-key"}
+    return requests.post(f"{address}/v1/static-export/jobs", json={"domain": domain}, headers=headers, timeout=10)
+
+
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_it_prints_its_address_serves_and_ends_on_a_signal(ending: signal.Signals) -> None:
     with program("--key", "mine", "--base-path", "/api") as (process, banner):
@@ -63,6 +68,28 @@ def test_a_scenario_file_plants_faults(tmp_path: Path) -> None:
         address = address_in(banner)
 
         assert [job(address).status_code for _ in range(3)] == [503, 200, 200]
+
+
+def test_a_scenario_file_plants_faults_for_one_domain(tmp_path: Path) -> None:
+    scenario = tmp_path / "scenario.json"
+    scenario.write_text(json.dumps({"domains": {"Bad.example.com": {"start_export": [{"status": 500}]}}}))
+
+    with program("--scenario", str(scenario)) as (_, banner):
+        statuses = [start(address_in(banner), f"{name}.example.com").status_code for name in ("good", "bad", "bad")]
+
+    assert statuses == [202, 500, 202]
+
+
+def test_the_platform_has_the_bounds_asked_for() -> None:
+    with program("--most-jobs", "1", "--export-seconds", "3600") as (_, banner):
+        jobs = [start(address_in(banner)).status_code for _ in range(2)]
+    with program("--most-a-second", "1") as (_, banner):
+        statuses = [job(address_in(banner)).status_code]
+        while statuses[-1] == 200:
+            statuses.append(job(address_in(banner)).status_code)
+
+    assert jobs == [202, 429]
+    assert statuses[-1] == 429
 
 
 def test_the_storage_has_the_habits_asked_for() -> None:
@@ -110,7 +137,17 @@ def test_with_tls_it_prints_where_the_authority_is(tmp_path: Path) -> None:
     assert not wanted.exists()
 
 
-@pytest.mark.parametrize("arguments", [("--port", "70000"), ("--queue-share", "2"), ("--pages", "0"), ("--export-seconds", "-1")])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--port", "70000"),
+        ("--queue-share", "2"),
+        ("--pages", "0"),
+        ("--export-seconds", "-1"),
+        ("--most-a-second", "0"),
+        ("--most-jobs", "x"),
+    ],
+)
 def test_options_out_of_range_are_refused(arguments: tuple[str, str]) -> None:
     with program(*arguments) as (process, _):
         _, errors = process.communicate(timeout=20)

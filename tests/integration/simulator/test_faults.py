@@ -49,6 +49,33 @@ def test_a_fault_can_be_there_forever(platform: Simulator) -> None:
     assert [call(platform, "GET", PATH).status_code for _ in range(3)] == [200, 502, 502]
 
 
+def test_a_domain_has_turns_of_its_own_in_every_operation(platform: Simulator) -> None:
+    for operation, status in (("start_export", 500), ("read_export", 501), ("make_bundle", 502), ("download", 503)):
+        platform.script(operation, Fault(status=status), domain="Bad.example.com")  # type: ignore[arg-type]
+
+    seen = {}
+    for domain in ("good.example.com", "bad.example.com"):
+        refused = call(platform, "POST", "/v1/static-export/jobs", json={"domain": domain}).status_code
+        platform.add_export_job(domain, domain=domain)
+        read = call(platform, "GET", f"/v1/static-export/jobs/{domain}").status_code
+        bundle = call(platform, "POST", f"/v1/static-export/jobs/{domain}/bundle").status_code
+        download = requests.get(bundle_url(platform, domain), timeout=10).status_code
+        seen[domain] = [refused, read, bundle, download]
+
+    assert seen == {"good.example.com": [202, 200, 200, 200], "bad.example.com": [500, 501, 502, 503]}
+
+
+def test_a_domains_turns_are_not_taken_by_the_turns_for_all(platform: Simulator) -> None:
+    platform.add_export_job("mine", domain="a.example.com")
+    platform.script_forever("read_export", Fault(status=502))
+    platform.script_forever("read_export", Fault(status=504), after=[None], domain="a.example.com")
+
+    mine = [call(platform, "GET", "/v1/static-export/jobs/mine").status_code for _ in range(3)]
+
+    assert mine == [200, 504, 504]
+    assert call(platform, "GET", PATH).status_code == 502
+
+
 @pytest.mark.parametrize(
     ("fault", "status", "text"),
     [

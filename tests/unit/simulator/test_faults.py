@@ -107,3 +107,35 @@ def test_a_new_plan_takes_the_place_of_the_old_one() -> None:
 
     assert [first, *rest] == [one, None, two, three, three]
     assert script.next_turn("read_export") is None
+
+
+def test_a_domains_own_turns_come_before_those_for_all() -> None:
+    own, general = Fault(status=501), Fault(status=502)
+    script = FaultScript()
+    script.plan("download", [None, own], domain="a.example.com")
+    script.plan("download", [general, None, general])
+
+    turns = [script.next_turn("download", domain) for domain in ("A.Example.com", "b.example.com", "a.example.com")]
+    rest = [script.next_turn("download", domain) for domain in ("a.example.com", "a.example.com", None)]
+
+    assert turns == [None, general, own]
+    assert rest == [None, general, None]
+    assert script.next_turn("make_bundle", "a.example.com") is None
+
+
+def test_a_domains_fault_forever_leaves_those_for_all_to_the_others() -> None:
+    own, general = Fault(status=501), Fault(status=502)
+    script = FaultScript()
+    script.plan("read_export", [general])
+    script.plan("read_export", [None], then=own, domain="a.example.com")
+
+    assert [script.next_turn("read_export", "a.example.com") for _ in range(3)] == [None, own, own]
+    assert script.next_turn("read_export", "b.example.com") == general
+
+    script.plan("read_export", [], domain="a.example.com")
+    assert script.next_turn("read_export", "a.example.com") is None
+
+
+def test_an_agent_job_has_no_domain_to_plan_for() -> None:
+    with pytest.raises(ValueError, match="read_agent_job has no domain; download, make_bundle, read_export, start_export have"):
+        FaultScript().plan("read_agent_job", [None], domain="a.example.com")

@@ -120,6 +120,20 @@ def test_two_exports_of_a_domain_are_two_jobs() -> None:
     assert set("/% ?#ä") < set(one.id)
 
 
+def test_exports_are_counted_while_they_are_unfinished() -> None:
+    hand = Hand()
+    jobs = store(hand)
+    counts = []
+
+    for pause in (0, 4, 6, 0, 10):
+        hand.seconds += pause
+        counts.append(jobs.unfinished())
+        jobs.start_export("d.example")
+
+    assert counts == [0, 1, 1, 2, 0]
+    assert jobs.most_at_once() == 3
+
+
 @pytest.mark.parametrize(
     ("domain", "label"),
     [("Docs.example.com", "docs"), ("unknown:8443", "unknown"), ("no-plan", "no-plan"), (" failing.x", "failing"), ("", "")],

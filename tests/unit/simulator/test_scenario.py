@@ -23,18 +23,23 @@ def test_a_scenario_is_a_list_of_turns_for_each_operation() -> None:
 
 
 def test_a_scenario_is_planned_in_a_simulator(tmp_path: Path) -> None:
-    planned: dict[str, tuple[Fault | None, ...]] = {}
+    planned: dict[tuple[str, str | None], tuple[Fault | None, ...]] = {}
 
     class Platform:
-        def script(self, operation: Operation, *turns: Fault | None) -> None:
-            planned[operation] = turns
+        def script(self, operation: Operation, *turns: Fault | None, domain: str | None = None) -> None:
+            planned[operation, domain] = turns
 
     path = tmp_path / "scenario.json"
-    path.write_text('{"start_export": [{"status": 429}]}')
+    path.write_text(
+        '{"start_export": [{"status": 429}], "domains": {"a.example.com": {"start_export": [null, {"status": 503}]}}}'
+    )
 
     read_scenario(path).apply(Platform())
 
-    assert planned == {"start_export": (Fault(status=429),)}
+    assert planned == {
+        ("start_export", None): (Fault(status=429),),
+        ("start_export", "a.example.com"): (None, Fault(status=503)),
+    }
 
 
 @pytest.mark.parametrize(
@@ -45,6 +50,15 @@ def test_a_scenario_is_planned_in_a_simulator(tmp_path: Path) -> None:
         ('{"reed_export": []}', "unknown operation 'reed_export'; there are start_export"),
         ('{"read_export": {}}', "read_export must be a list"),
         ('{"read_export": [null, 503]}', r"read_export\[1\] must be null"),
+        ('{"domains": []}', "domains must be an object of domains"),
+        ('{"domains": {"a.example": []}}', r"domains\.a\.example must be an object of operations"),
+        ('{"domains": {"a.example": {"download": {}}}}', r"domains\.a\.example\.download must be a list"),
+        ('{"domains": {"a.example": {"download": [{"cut": 1}]}}}', r"domains\.a\.example\.download\[0\]\.cut must be one of"),
+        (
+            '{"domains": {"a.example": {"read_agent_job": []}}}',
+            r"unknown operation 'read_agent_job' in domains\.a\.example; there are start_export, read_export",
+        ),
+        ('{"domains": {"a.example": {}, "A.example": {}}}', r"domains\.a\.example and domains\.A\.example are one domain"),
         ('{"read_export": [{"stauts": 503}]}', r"read_export\[0\]\.stauts is unknown; there are status"),
     ],
 )

@@ -1,0 +1,27 @@
+"""Which domain a start request names, and which domains are one."""
+
+import pytest
+
+from admin_api_simulator.domains import domain_in, same_domain
+
+
+@pytest.mark.parametrize(
+    ("body", "domain"),
+    [
+        (b'{"domain": "Docs.example.com:8443", "version": 2}', "Docs.example.com:8443"),
+        (b'{"domain": ""}', None),
+        (b'{"domain": 7}', None),
+        (b"{}", None),
+        (b'["domain"]', None),
+        (b"{", None),
+        (b"\xff", None),
+        (b"", None),
+        (b"[" * 100_000, None),
+    ],
+)
+def test_a_body_names_a_domain_or_none(body: bytes, domain: str | None) -> None:
+    assert domain_in(body) == domain
+
+
+def test_case_does_not_make_another_domain() -> None:
+    assert same_domain("Docs.Example.COM") == same_domain("docs.example.com") != same_domain("docs.example.com:8443")
