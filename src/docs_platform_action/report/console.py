@@ -3,16 +3,56 @@
 import contextlib
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, TextIO
 from urllib.parse import quote
 
 from actions_toolkit.command import Command
 
-from .text import clean, secrets_of
+from .text import SHORTEST_LINK_SECRET, clean, secrets_of
 
 ANNOTATION_LIMIT: Final = 4096
 """Characters of an annotation that the runner keeps (source: actions/runner)."""
+
+MOST_WARNINGS: Final = 9
+"""Warnings that are annotations; the runner shows ten of a kind a step (source: actions/runner), and others may come from it."""
+
+
+class LinkSecrets:
+    """The parts of links that open them, none shorter than `SHORTEST_LINK_SECRET`. Safe to use from several threads.
+
+    They are found by how they begin, and then by the lengths that such ones have: a text costs the same with one link as with
+    thousands, whose signatures differ but are equally long.
+    """
+
+    def __init__(self) -> None:
+        self._secrets: set[str] = set()
+        self._lengths: dict[str, tuple[int, ...]] = {}
+        self._lock = threading.Lock()
+
+    def add(self, secrets: Iterable[str]) -> None:
+        """Hide these from here on."""
+        with self._lock:
+            for secret in secrets:
+                self._secrets.add(secret)  # first: whoever reads at the same time finds it by its length
+                beginning = secret[:SHORTEST_LINK_SECRET]
+                lengths = {*self._lengths.get(beginning, ()), len(secret)}
+                self._lengths[beginning] = tuple(sorted(lengths, reverse=True))
+
+    def hide(self, text: str) -> str:
+        """Put an ellipsis in place of each one; of those that overlap nothing is left."""
+        if not self._lengths:
+            return text
+        shown: list[str] = []
+        covered = 0
+        for at in range(len(text) - SHORTEST_LINK_SECRET + 1):
+            for length in self._lengths.get(text[at : at + SHORTEST_LINK_SECRET], ()):
+                if text[at : at + length] in self._secrets:
+                    if at >= covered:
+                        shown += [text[covered:at], "…"]
+                    covered = max(covered, at + length)
+                    break
+        return "".join([*shown, text[covered:]])
 
 
 class Console:
@@ -26,8 +66,9 @@ class Console:
         self._stream = stream
         self._in_workflow = in_workflow
         self._debugging = debugging
-        self._secrets: list[str] = []
-        self._link_secrets: list[str] = []
+        self._secrets: tuple[str, ...] = ()
+        self._link_secrets = LinkSecrets()
+        self._warnings = 0
         self._lock = threading.Lock()
         self.broken = False
 
@@ -49,7 +90,8 @@ class Console:
             self._write(str(Command("add-mask", {}, secret)))
         # every line, as the runner does it; longest first, for one may hold another
         forms = {secret, quote(secret, safe="", errors="replace"), *filter(None, secret.splitlines())}
-        self._secrets = sorted({*self._secrets, *forms}, key=len, reverse=True)
+        with self._lock:
+            self._secrets = tuple(sorted({*self._secrets, *forms}, key=len, reverse=True))
 
     def mask_for_the_job(self, text: str) -> None:
         """Have the runner hide what this console never writes but later steps may; elsewhere nobody could hide it."""
@@ -58,7 +100,7 @@ class Console:
 
     def keep_link_out(self, url: str) -> None:
         """Show nothing that opens a link in log or summary, whoever echoes it there; the outputs have the link as it is."""
-        self._link_secrets = sorted({*self._link_secrets, *secrets_of(url)}, key=len, reverse=True)
+        self._link_secrets.add(secrets_of(url))
 
     def hide(self, text: str) -> str:
         """Replace every secret in a text."""
@@ -67,10 +109,7 @@ class Console:
         return text
 
     def _hide_all(self, text: str) -> str:
-        text = self.hide(text)
-        for secret in self._link_secrets:
-            text = text.replace(secret, "…")
-        return text
+        return self._link_secrets.hide(self.hide(text))
 
     def safe(self, text: str) -> str:
         """Take the secrets out of a text and make it harmless; once more after the cleaning, which may join what was split."""
@@ -80,13 +119,27 @@ class Console:
         """Write a line of the log."""
         self._write(self.safe(text))
 
+    def group(self, title: str, lines: Iterable[str]) -> None:
+        """Write lines that belong together, in one go: folded up in a workflow, under their title elsewhere.
+
+        The runner folds what lies between two commands of its own (source: actions/runner), which no line here can be.
+        """
+        head, foot = (
+            (str(Command("group", {}, self.safe(title))), ["::endgroup::"]) if self._in_workflow else (self.safe(title), [])
+        )
+        indent = "" if self._in_workflow else "  "
+        self._write("\n".join([head, *(f"{indent}{self.safe(line)}" for line in lines), *foot]))
+
     def error(self, lines: Sequence[str]) -> None:
         """Write one error annotation; its first line is the title, which has to be enough by itself."""
         self._annotate("error", lines)
 
     def warning(self, lines: Sequence[str]) -> None:
-        """Write one warning annotation."""
-        self._annotate("warning", lines)
+        """Write one warning annotation; a plain line where there are too many of them to be shown."""
+        with self._lock:
+            self._warnings += 1
+            annotated = self._warnings <= MOST_WARNINGS
+        self._annotate("warning", lines, annotated=annotated)
 
     def debug(self, text: str) -> None:
         """Write a line that is seen only with debug logging."""
@@ -98,10 +151,11 @@ class Console:
         value = self.hide(value)
         self._write(f"{name}={clean(value, longest=len(value)) if self._in_workflow else value}")
 
-    def _annotate(self, kind: str, lines: Sequence[str]) -> None:
+    def _annotate(self, kind: str, lines: Sequence[str], *, annotated: bool = True) -> None:
         title, *rest = [self.safe(line) for line in lines]
         message = "\n".join([title, *(f"  {line}" for line in rest)])[:ANNOTATION_LIMIT]
-        self._write(str(Command(kind, {"title": title}, message)) if self._in_workflow else f"{kind.capitalize()}: {message}")
+        is_command = annotated and self._in_workflow
+        self._write(str(Command(kind, {"title": title}, message)) if is_command else f"{kind.capitalize()}: {message}")
 
     def _write(self, line: str) -> None:
         with self._lock:

@@ -2,13 +2,19 @@
 
 import io
 import re
+import threading
+from collections.abc import Iterable
+from typing import SupportsIndex
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docs_platform_action.report.console import ANNOTATION_LIMIT, Console
+from docs_platform_action.report.console import ANNOTATION_LIMIT, MOST_WARNINGS, Console, LinkSecrets
+from docs_platform_action.report.text import secrets_of
 from tests.keys import ADMIN_KEY
+
+hostile = st.one_of(st.text(), st.text(":#[]%\r\n ,=eg", max_size=12), st.just("::endgroup::"), st.just("##[endgroup]"))
 
 
 class Log:
@@ -145,6 +151,137 @@ class TestMaskForTheJob:
         assert log.text == f"bundleUrl={self.LINK}\n"
 
 
+class CountingText(str):
+    """A text that counts how often a part of it is taken."""
+
+    __slots__ = ("taken",)
+    taken: int
+
+    def __getitem__(self, part: SupportsIndex | slice) -> str:
+        self.taken = getattr(self, "taken", 0) + 1
+        return super().__getitem__(part)
+
+
+def signature(number: int) -> str:
+    return f"X-Signature={number:032x}"
+
+
+def one_by_one(text: str, secrets: Iterable[str]) -> str:
+    """Replace secrets the naive way."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, "…")
+    return text
+
+
+link_secrets = st.text("ab", min_size=16, max_size=20)
+values = st.text("ab", min_size=14, max_size=17).map("<{}>".format)  # none of which overlaps another
+
+
+class TestLinks:
+    def test_what_opens_one_is_shown_nowhere(self) -> None:
+        log = Log()
+        log.console.keep_link_out("https://storage.example.com/b?X-Id=1&X-Signature=0123456789abcdef")
+
+        log.console.line("asked for /b?X-Id=1&X-Signature=0123456789abcdef, signed 0123456789abcdef.")
+
+        assert log.text == "asked for /b?…, signed ….\n"
+
+    @given(st.lists(values, min_size=1, max_size=4), st.data())
+    def test_it_is_as_if_they_were_replaced_one_by_one(self, inner: list[str], data: st.DataObject) -> None:
+        query = f"({'&'.join(inner)})"
+        secrets = {query, *inner}
+        pieces = st.one_of(
+            st.sampled_from(sorted(secrets)), st.sampled_from(inner).map(lambda value: value[:-1]), st.text("ab<>")
+        )
+        text = "".join(data.draw(st.lists(pieces, max_size=8)))
+        known = LinkSecrets()
+        known.add(secrets)
+
+        assert known.hide(text) == one_by_one(text, secrets)
+
+    @given(st.lists(link_secrets, max_size=5), st.text("abc", max_size=80))
+    def test_of_those_that_overlap_nothing_is_left(self, secrets: list[str], text: str) -> None:
+        known = LinkSecrets()
+        known.add(secrets)
+        covered = [False] * len(text)
+        for secret in secrets:
+            for at in range(len(text)):
+                if text.startswith(secret, at):
+                    covered[at : at + len(secret)] = [True] * len(secret)
+
+        shown = known.hide(text)
+
+        assert not any(secret in shown for secret in secrets)
+        assert shown.replace("…", "") == "".join(letter for letter, hidden in zip(text, covered, strict=True) if not hidden)
+
+    def test_the_work_does_not_grow_with_their_number(self) -> None:
+        def work(links: int) -> int:
+            known = LinkSecrets()
+            for number in range(links):
+                known.add(secrets_of(f"https://storage.example.com/b?X-Algorithm=SHA256&{signature(number)}"))
+            text = CountingText(f"GET /b?X-Algorithm=SHA256&{signature(0)} and nothing else, {signature(0)[:-1]}g")
+            assert known.hide(text) == f"GET /b?… and nothing else, {signature(0)[:-1]}g"
+            return text.taken
+
+        assert work(1000) == work(1)
+
+    def test_threads_that_add_at_the_same_time_lose_none(self) -> None:
+        log = Log(in_workflow=False)
+        barrier = threading.Barrier(8)
+
+        def add(first: int) -> None:
+            barrier.wait()
+            for number in range(first, first + 100):
+                log.console.keep_link_out(f"https://storage.example.com/b?{signature(number)}")
+                log.console.mask(f"key-{number:04}")
+
+        threads = [threading.Thread(target=add, args=(first,)) for first in range(0, 800, 100)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+        assert {log.console.safe(signature(number)) for number in range(800)} == {"…"}
+        assert {log.console.safe(f"key-{number:04}") for number in range(800)} == {"***"}
+
+
+class TestGroups:
+    def test_lines_are_folded_up_in_a_workflow(self) -> None:
+        log = Log()
+
+        log.console.group("docs.example.com: 100 %", ["one", "two"])
+
+        assert log.text == "::group::docs.example.com: 100 %25\none\ntwo\n::endgroup::\n"
+
+    def test_elsewhere_they_stand_under_their_title(self) -> None:
+        log = Log(in_workflow=False)
+
+        log.console.group("docs.example.com: 100 %", ["one", "two"])
+
+        assert log.text == "docs.example.com: 100 %\n  one\n  two\n"
+
+    def test_secrets_are_hidden_in_them(self) -> None:
+        log = Log(in_workflow=False)
+        log.console.mask(ADMIN_KEY)
+
+        log.console.group(ADMIN_KEY, [ADMIN_KEY])
+
+        assert log.text == "***\n  ***\n"
+
+    @given(hostile, st.lists(hostile, max_size=3))
+    def test_nothing_in_them_begins_or_ends_one(self, title: str, lines: list[str]) -> None:
+        log = Log()
+
+        log.console.group(title, lines)
+
+        head, *told, foot = log.text.split("\n")[:-1]
+        assert head.startswith("::group::")
+        assert foot == "::endgroup::"
+        assert len(told) == len(lines)
+        assert "##[" not in log.text
+        assert not any(line.lstrip().startswith("::") for line in told)
+
+
 class TestLines:
     def test_a_line_is_written_and_flushed(self) -> None:
         log = Log()
@@ -215,6 +352,24 @@ class TestAnnotations:
         assert re.match(r"::error title=[^:,\r\n]*::", log.text)
         assert "##[" not in log.text
         assert "\r" not in log.text
+
+    def test_more_warnings_than_the_runner_shows_are_plain_lines(self) -> None:
+        log = Log()
+
+        for number in range(MOST_WARNINGS + 2):
+            log.console.warning([f"It is odd ({number})", "::error::Because."])
+
+        *annotated, tenth, its_fact, eleventh, _ = log.text.splitlines()
+        assert [line.partition(" ")[0] for line in annotated] == ["::warning"] * 9
+        assert (tenth, its_fact, eleventh) == ("Warning: It is odd (9)", "  : :error: :Because.", "Warning: It is odd (10)")
+
+    def test_errors_stay_annotations(self) -> None:
+        log = Log()
+
+        for _ in range(MOST_WARNINGS + 1):
+            log.console.error(["It broke"])
+
+        assert log.text.count("::error ") == MOST_WARNINGS + 1
 
 
 class TestOutputs:
