@@ -153,9 +153,11 @@ class Ears:
 class Log(JobLog):
     """A job's log whose lines can be read back."""
 
-    def __init__(self, record: JobRecord, clock: Clock, *known_statuses: str, debugging: bool = False) -> None:
+    def __init__(
+        self, record: JobRecord, clock: Clock, *known_statuses: str, in_workflow: bool = True, debugging: bool = False
+    ) -> None:
         self.stream = io.StringIO()
-        console = Console(self.stream, in_workflow=True, debugging=debugging)
+        console = Console(self.stream, in_workflow=in_workflow, debugging=debugging)
         super().__init__(console, clock, record, known_statuses=known_statuses)
 
     @property

@@ -104,10 +104,10 @@ class DeliveryLog:
         self._log.busy_with(line)
 
     def _download_line(self) -> str:
-        now = self._clock.monotonic()
-        rate = max(self._received - self._told_bytes, 0) / max(now - self._told_at, 1.0)
-        share = f"{100 * self._received // self._size} %" if self._size else ""
-        there = f"{size(self._received)} of {size(self._size)}" if self._size else size(self._received)
+        now, received, size_in_all = self._clock.monotonic(), self._received, self._size  # as they are: a sign of life asks too
+        rate = max(received - self._told_bytes, 0) / max(now - self._told_at, 1.0)
+        share = f"{100 * received // size_in_all} %" if size_in_all else ""
+        there = f"{size(received)} of {size(size_in_all)}" if size_in_all else size(received)
         return f"downloading {share:>5} {there:>24} {size(rate):>12}/s {minutes(now - self._began):>9}"
 
     def _unpacking_line(self) -> str:

@@ -1,5 +1,6 @@
 """Words and numbers for people: durations, dates, links without their secrets, and foreign text made harmless."""
 
+import math
 import re
 import unicodedata
 from datetime import datetime
@@ -81,6 +82,12 @@ def roughly(seconds: float) -> str:
     if seconds < 90 * 60:
         return f"{seconds / 60:.0f} min"
     return f"{seconds / 3600:.0f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.0f} days"
+
+
+def about(seconds: float) -> str:
+    """Write an estimate as `m:ss` or `h:mm:ss`, as fine as it can be: to 5 s below a minute, to 10 s below ten, else to 1 min."""
+    step = 5 if seconds < 60 else 10 if seconds < 600 else 60
+    return minutes(max(math.floor(seconds / step + 0.5), 1) * step)
 
 
 def pause(seconds: float) -> str:

@@ -1,21 +1,24 @@
 """The log of a job: a line when something changes, trouble once, a sign of life in between."""
 
+import threading
 from datetime import timedelta
 
 import pytest
 
 from docs_platform_action.model import Bundle, ExportJob
 from docs_platform_action.record import JobRecord
+from docs_platform_action.report.joblog import STANDSTILL_SECONDS
 from tests.unit.fakes import NOON, FakeClock, Log, words
 
 
 class Job:
     """A job and its log."""
 
-    def __init__(self, *, debugging: bool = False) -> None:
+    def __init__(self, *, in_workflow: bool = True, debugging: bool = False) -> None:
         self.clock = FakeClock()
         self.record = JobRecord(mode="export", domain="docs.example.com", job_id="se_1")
-        self.log = Log(self.record, self.clock, "queued", "running", "completed", "failed", debugging=debugging)
+        known = ("queued", "running", "completed", "failed")
+        self.log = Log(self.record, self.clock, *known, in_workflow=in_workflow, debugging=debugging)
 
     def read(self, status: str, progress: float | None = None, pages: int | None = None) -> None:
         self.record.note_export(ExportJob(status=status, progress=progress, page_count=pages))
@@ -109,6 +112,179 @@ class TestReadings:
         job.read("::error::x\n##[warning]y")
 
         assert all(not line.lstrip().startswith("::") and "##[" not in line for line in job.log.lines)
+
+
+class TestEstimate:
+    def test_it_stands_at_the_end_of_the_line(self) -> None:
+        job = Job()
+        job.read("queued")
+        job.clock.pass_(31)
+        job.read("running", 12, 48)
+        job.clock.pass_(113)
+
+        job.read("running", 57, 231)
+
+        assert job.log.lines == [
+            "  queued                             0:00",
+            "  running     12 %     48 pages      0:31    about 3:50 left",
+            "  running     57 %    231 pages      2:24    about 1:50 left",
+        ]
+
+    def test_a_sign_of_life_has_it_too_and_it_has_grown(self) -> None:
+        job = Job()
+        job.read("queued")
+        job.clock.pass_(50)
+        job.read("running", 50)
+        job.clock.pass_(60)
+
+        job.log.heartbeat(55)
+
+        assert job.told[-1] == "running 50 % 1:50 about 1:50 left"
+
+    def test_an_ended_job_has_none(self) -> None:
+        job = Job()
+        job.read("queued")
+        job.clock.pass_(50)
+        job.read("running", 50)
+
+        job.read("failed", 50)
+
+        assert job.told[-1] == "failed 50 % 0:50"
+
+    @pytest.mark.parametrize(
+        ("rest", "text"),
+        [
+            (5, "0:05"),
+            (7.4, "0:05"),
+            (7.6, "0:10"),
+            (57.6, "1:00"),
+            (64.9, "1:00"),
+            (65.1, "1:10"),
+            (594, "9:50"),
+            (596, "10:00"),
+            (629, "10:00"),
+            (631, "11:00"),
+            (3871, "1:05:00"),
+        ],
+    )
+    def test_it_is_as_fine_as_it_can_be(self, rest: float, text: str) -> None:
+        job = Job()
+        job.read("queued")
+        job.clock.pass_(rest)
+
+        job.read("running", 50)
+
+        assert job.told[-1].endswith(f" about {text} left")
+
+
+class TestStandstill:
+    def standing(self, seconds: float) -> Job:
+        """Give a job that has been at 57 % for so long, read every 30 s."""
+        job = Job()
+        job.read("queued")
+        job.clock.pass_(240)
+        job.read("running", 57, 231)
+        for _ in range(int(seconds // 30)):
+            job.clock.pass_(30)
+            job.read("running", 57, 231)
+        return job
+
+    def warnings(self, job: Job) -> list[str]:
+        return [line for line in job.log.lines if line.startswith("::warning")]
+
+    def test_people_are_warned_after_ten_minutes(self) -> None:
+        job = self.standing(STANDSTILL_SECONDS)
+
+        (warning,) = self.warnings(job)
+        assert warning.removeprefix("::warning title=Export of docs.example.com%3A no progress for 10%3A00::").split("%0A") == [
+            "Export of docs.example.com: no progress for 10:00",
+            "  It has stood at 57 %25, 231 pages since 12:04 UTC.",
+            "  Waiting goes on until `timeout`.",
+            "  Look at job se_1 in the dashboard. To attach to it later: `job-id: se_1`",
+        ]
+
+    def test_not_sooner(self) -> None:
+        assert self.warnings(self.standing(STANDSTILL_SECONDS - 30)) == []
+
+    def test_and_not_again(self) -> None:
+        job = self.standing(STANDSTILL_SECONDS * 2)
+        job.read("running", 58, 231)
+        for _ in range(30):
+            job.clock.pass_(30)
+            job.read("running", 58, 231)
+
+        assert len(self.warnings(job)) == 1
+
+    def test_a_sign_of_life_finds_it_between_two_readings(self) -> None:
+        job = self.standing(STANDSTILL_SECONDS - 30)
+        job.clock.pass_(30)
+
+        job.log.heartbeat(55)
+
+        assert len(self.warnings(job)) == 1
+        assert job.told[-1] == "running 57 % 231 pages 14:00"
+
+    def test_nobody_knows_of_one_while_the_api_gives_no_good_answer(self) -> None:
+        job = self.standing(60)
+        job.log.trouble("The API answered 502 (bad gateway)", budget_seconds=1800, pause_seconds=4)
+        job.clock.pass_(STANDSTILL_SECONDS)
+
+        job.log.heartbeat(55)
+        assert self.warnings(job) == []
+        job.log.recovered(STANDSTILL_SECONDS)
+        job.read("running", 57, 231)
+
+        assert "no progress for 11:00" in self.warnings(job)[0]
+
+    def test_the_estimate_is_left_out_until_it_moves_again(self) -> None:
+        job = self.standing(STANDSTILL_SECONDS)
+        job.clock.pass_(55)
+        job.log.heartbeat(55)
+        assert "left" not in job.told[-1]
+
+        job.read("running", 58, 231)
+
+        assert job.told[-1].endswith("left")
+
+    @pytest.mark.parametrize(
+        ("progress", "pages", "state"),
+        [(57, None, "57 %25"), (None, 231, "231 pages")],
+    )
+    def test_what_was_reported_is_told(self, progress: float | None, pages: int | None, state: str) -> None:
+        job = Job()
+        for _ in range(2):
+            job.read("running", progress, pages)
+            job.clock.pass_(STANDSTILL_SECONDS)
+
+        job.log.heartbeat(55)
+
+        assert f"It has stood at {state} since 12:00 UTC." in self.warnings(job)[0]
+
+    def test_what_is_not_reported_any_more_is_not_made_up(self) -> None:
+        job = Job()
+        job.read("running", 57)
+        job.clock.pass_(STANDSTILL_SECONDS)
+
+        job.read("running")
+
+        assert "It has stood at 'running' since 12:00 UTC." in self.warnings(job)[0]
+
+    def test_two_threads_that_look_at_the_same_time_warn_once(self) -> None:
+        job = self.standing(STANDSTILL_SECONDS - 30)
+        job.clock.pass_(30)
+        barrier = threading.Barrier(4)
+
+        def look() -> None:
+            barrier.wait()
+            job.log.heartbeat(55)
+
+        threads = [threading.Thread(target=look) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+        assert len(self.warnings(job)) == 1
 
 
 class TestHeartbeat:
@@ -256,6 +432,13 @@ class TestBundle:
             "and `results` with it, from job outputs. For another job pass `jobId` on, and make a fresh link there with `job-id`."
         )
 
+    def test_outside_of_a_workflow_nothing_masks_it(self) -> None:
+        job = Job(in_workflow=False)
+
+        job.log.link_masked()
+
+        assert job.told == ["Outside of a workflow nothing masks the link, which is among the outputs below."]
+
 
 class TestExchanges:
     def test_they_are_for_debugging(self) -> None:
@@ -281,3 +464,11 @@ def test_a_title_stands_out_and_notes_are_indented() -> None:
     job.log.note("Attaching to job se_1.")
 
     assert job.log.lines == ["Static export of docs.example.com", "  Attaching to job se_1."]
+
+
+def test_a_warning_is_an_annotation() -> None:
+    job = Job()
+
+    job.log.warning(["It is odd", "Because."])
+
+    assert job.log.lines == ["::warning title=It is odd::It is odd%0A  Because."]
