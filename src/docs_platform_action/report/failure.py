@@ -1,9 +1,49 @@
 """The facts of a failure, one a line: the same in the annotation, the log and the summary."""
 
-from ..errors import ActionError, InvalidInput, NotFound
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from ..errors import ActionError, Cancelled, InvalidInput, NotFound
 from ..model import ExportJob
 from ..record import JobRecord
 from ..settings import EXPORT
+from .console import Console
+
+MOST_FAILURES: Final = 9
+"""Failures with an annotation of their own: the runner keeps ten a step (source: actions/runner); the last counts the rest."""
+
+
+def annotate_failures(console: Console, records: Iterable[JobRecord]) -> None:
+    """Write an annotation for each job that failed, or for as many as are shown and one that counts the rest."""
+    for lines in failures_shown(records):
+        console.error(lines)
+
+
+def failures_shown(records: Iterable[JobRecord]) -> list[list[str]]:
+    """Give the lines of each failure that is shown: first those that are not merely cancelled, in the order of the records."""
+    failed = [(record, record.failure) for record in records if record.failure is not None]
+    failed.sort(key=lambda pair: isinstance(pair[1], Cancelled))
+    shown = [failure_lines(record, error) for record, error in failed[:MOST_FAILURES]]
+    rest = [error for _, error in failed[MOST_FAILURES:]]
+    return [*shown, _counted(rest)] if rest else shown
+
+
+def _counted(errors: Sequence[ActionError]) -> list[str]:
+    kinds = {isinstance(error, Cancelled) for error in errors}
+    ended = "were cancelled" if kinds == {True} else "failed" if kinds == {False} else "failed or were cancelled"
+    subject = "1 more export" if len(errors) == 1 else f"{len(errors):,} more exports"
+    return [
+        f"{subject} {ended.replace('were', 'was') if len(errors) == 1 else ended}",
+        f"{reasons_counted(errors)}.",
+        "The job summary and the output `results` hold each of them.",
+    ]
+
+
+def reasons_counted(errors: Iterable[ActionError]) -> str:
+    """Count what went wrong, the most frequent first."""
+    counted = Counter(error.failure_reason for error in errors)
+    return ", ".join(f"{count:,} {reason}" for reason, count in counted.most_common())
 
 
 def failure_lines(record: JobRecord, error: ActionError) -> list[str]:

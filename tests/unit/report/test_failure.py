@@ -1,5 +1,7 @@
 """The facts of a failure, one a line."""
 
+import io
+
 import pytest
 
 from docs_platform_action.errors import (
@@ -18,7 +20,8 @@ from docs_platform_action.errors import (
 )
 from docs_platform_action.model import AgentJob
 from docs_platform_action.record import JobRecord
-from docs_platform_action.report.failure import failure_lines
+from docs_platform_action.report.console import Console
+from docs_platform_action.report.failure import MOST_FAILURES, annotate_failures, failure_lines, failures_shown, reasons_counted
 
 
 def record(**changes: object) -> JobRecord:
@@ -105,3 +108,68 @@ def test_a_completed_export_needs_its_link_alone(error: ActionError, started: bo
     lines = failure_lines(record(status="completed", started=started), error)
 
     assert "Job se_1 is completed; a run with `job-id: se_1` makes its bundle link without exporting again." in lines
+
+
+def failed(*errors: ActionError | None) -> list[JobRecord]:
+    return [record(domain=f"d{number}.example", failure=error) for number, error in enumerate(errors)]
+
+
+def titles(records: list[JobRecord]) -> list[str]:
+    return [lines[0] for lines in failures_shown(records)]
+
+
+class TestManyFailures:
+    def test_each_has_its_annotation(self) -> None:
+        stream = io.StringIO()
+        records = failed(Rejected("no"), None, TimedOut("slow"))
+
+        annotate_failures(Console(stream, in_workflow=True, debugging=False), records)
+
+        first, second = stream.getvalue().splitlines()
+        assert first.startswith("::error title=Export of d0.example%3A no::Export of d0.example: no%0A")
+        assert second.startswith("::error title=Export of d2.example%3A slow::")
+
+    def test_none_is_none(self) -> None:
+        assert failures_shown(failed(None, None)) == []
+
+    def test_nine_need_no_more(self) -> None:
+        assert len(failures_shown(failed(*[Rejected("no")] * MOST_FAILURES))) == 9
+
+    def test_the_rest_is_counted_by_reason(self) -> None:
+        records = failed(*[Rejected("no")] * 10, *[Unauthorized("no")] * 12, *[TimedOut("slow")] * 8)
+
+        shown = failures_shown(records)
+
+        assert len(shown) == 10
+        assert shown[-1] == [
+            "21 more exports failed",
+            "12 unauthorized, 8 timeout, 1 rejected.",
+            "The job summary and the output `results` hold each of them.",
+        ]
+
+    def test_those_that_really_failed_come_first_in_their_order(self) -> None:
+        records = failed(Cancelled("cancelled"), Rejected("no"), Cancelled("cancelled"), TimedOut("slow"))
+
+        assert titles(records) == [
+            "Export of d1.example: no",
+            "Export of d3.example: slow",
+            "Export of d0.example: cancelled",
+            "Export of d2.example: cancelled",
+        ]
+
+    @pytest.mark.parametrize(
+        ("rest", "title"),
+        [
+            ([Rejected("no")], "1 more export failed"),
+            ([Cancelled("cancelled")], "1 more export was cancelled"),
+            ([Cancelled("cancelled")] * 2, "2 more exports were cancelled"),
+            ([Rejected("no"), Cancelled("cancelled")], "2 more exports failed or were cancelled"),
+            ([Rejected("no")] * 991, "991 more exports failed"),
+        ],
+    )
+    def test_its_title_is_enough_by_itself(self, rest: list[ActionError], title: str) -> None:
+        assert titles(failed(*[Rejected("no")] * MOST_FAILURES, *rest))[-1] == title
+
+    def test_reasons_are_counted(self) -> None:
+        assert reasons_counted([]) == ""
+        assert reasons_counted([TimedOut("a"), Rejected("b"), Rejected("c")]) == "2 rejected, 1 timeout"
