@@ -24,6 +24,7 @@ test: lint  ## check and test everything; REQUIRE_ENGINE=1 makes a missing conta
 
 bench: $(INSTALLED)  ## measure; takes minutes
 	$(BIN)/python bench/bundle_memory.py
+	$(BIN)/python bench/domains.py
 
 lint: $(INSTALLED)  ## style, types, Dockerfile, action and workflows
 	$(BIN)/ruff check .
