@@ -48,7 +48,7 @@ class Progress:
         moved = (self._percent, self._page_count) != before
         self._moved_at = at if moved else self._moved_at
         self._standing = not (moved or ended)
-        self._going_on = percent is not None and not (queued or ended)
+        self._going_on = percent is not None and not ended
 
     def rest_seconds(self, now: float) -> float | None:
         """Estimate how long the job still takes, at the pace since the anchor; `None` when there is no telling.

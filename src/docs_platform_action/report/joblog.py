@@ -146,8 +146,8 @@ class JobLog:
         self.note(f"Bundle link ready: {without_query(bundle.url)}{until}")
 
     def _percent(self) -> int | None:
-        record = self._record
-        return None if record.progress is None or record.status == ExportJob.COMPLETED else int(record.progress)
+        progress = self._record.progress  # as it is now: a reading may come while a sign of life is given
+        return None if progress is None or self._record.status == ExportJob.COMPLETED else int(progress)
 
     def _explain_unknown_status(self) -> None:
         status = self._record.status
@@ -176,9 +176,10 @@ class JobLog:
             return
         self._warned_of_standstill = True
         today = self._clock.now()
-        percent = "" if record.progress is None else f"{int(record.progress)} %"
-        counted = "" if record.page_count is None else pages(record.page_count)
-        state = ", ".join(filter(None, [percent, counted])) or f"'{record.status}'"
+        percent = self._percent()
+        known = [f"{percent} %"] if percent is not None else []
+        known += [pages(record.page_count)] if record.page_count is not None else []
+        state = ", ".join(known) or f"'{record.status}'"
         self.warning(
             [
                 f"{record.subject}: no progress for {minutes(lasted)}",

@@ -269,6 +269,16 @@ class TestStandstill:
 
         assert "It has stood at 'running' since 12:00 UTC." in self.warnings(job)[0]
 
+    def test_in_the_queue_nothing_has_to_move(self) -> None:
+        job = Job()
+        for _ in range(3):
+            job.read("queued", 0, 0)
+            job.clock.pass_(STANDSTILL_SECONDS)
+
+        job.log.heartbeat(55)
+
+        assert self.warnings(job) == []
+
     def test_two_threads_that_look_at_the_same_time_warn_once(self) -> None:
         job = self.standing(STANDSTILL_SECONDS - 30)
         job.clock.pass_(30)
