@@ -1,10 +1,13 @@
-# Needs Python 3.11 or newer and make; everything else is installed into .venv from locked files.
+# Needs Python 3.11 or newer and make. Everything else is installed from locked files: Python's packages, programs such as
+# Node among them, into .venv, and what reads the job summary's diagrams into tests/page/node_modules.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
+MERMAID := tests/page/node_modules/installed
+NPM := $(abspath $(BIN))/npm --prefix tests/page
 
-.PHONY: help demo test bench lint format simulator lock clean
+.PHONY: help installed demo test bench lint format simulator lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "%-10s %s\n", $$1, $$2 }'
@@ -16,10 +19,16 @@ $(INSTALLED): requirements/dev.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
+$(MERMAID): tests/page/package-lock.json tests/page/.npmrc | $(INSTALLED)
+	$(NPM) ci --silent
+	@touch $@
+
+installed: $(INSTALLED) $(MERMAID)  ## install what every target needs, and nothing into the system
+
 demo: $(INSTALLED)  ## run the action on the simulator in both modes and show what people see
 	@$(BIN)/python -m admin_api_simulator.demo
 
-test: lint  ## check and test everything; REQUIRE_ENGINE=1 makes a missing container engine a failure
+test: lint $(MERMAID)  ## check and test everything; REQUIRE_ENGINE=1 makes a missing container engine a failure
 	$(BIN)/python -m pytest --cov --cov-report=term
 
 bench: $(INSTALLED)  ## measure; takes minutes
@@ -48,8 +57,10 @@ lock: $(INSTALLED)  ## resolve the dependencies anew into requirements/
 	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) pyproject.toml --group dev --constraint requirements/image.txt --output-file requirements/dev.txt
 	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) requirements/build.in --constraint requirements/dev.txt --output-file requirements/build.txt
 	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) requirements/examples.in --constraint requirements/dev.txt --output-file requirements/examples.txt
+	$(NPM) install --silent --package-lock-only
+	$(BIN)/node tests/page/lock.mjs
 
 LOCK_OPTIONS := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
 
 clean:  ## remove what the targets made
-	rm -rf $(VENV) .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) tests/page/node_modules .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache

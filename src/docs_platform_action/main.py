@@ -32,7 +32,7 @@ from .report.deliverylog import DeliveryLog
 from .report.failure import failure_lines
 from .report.joblog import JobLog
 from .report.outputs import Outputs
-from .report.summary import summary_of, write_summary
+from .report.summary import room_left, summary_of, write_summary
 from .report.text import minutes
 from .settings import ApiSettings, DeliverySettings, ExportSettings, Plan, read_key, read_mode, read_plan
 from .transport import Listener, Transport
@@ -215,11 +215,16 @@ class _Run:
         if record.failure is not None:
             exit_code = exit_code or 1
             console.error(failure_lines(record, record.failure))
-        write_summary(
-            summary_of(record, safe=console.safe, duration_seconds=record.duration_seconds(now), now=self._clock.now()),
-            _named_file(self._environ, "GITHUB_STEP_SUMMARY"),
-            console,
+        file = _named_file(self._environ, "GITHUB_STEP_SUMMARY")
+        page = summary_of(
+            [record],
+            safe=console.safe,
+            duration_seconds=record.duration_seconds(now),
+            now=self._clock.now(),
+            monotonic=now,
+            room_bytes=room_left(file),
         )
+        write_summary(page, file, console)
         return exit_code
 
     def _write_outputs(self, now: float) -> None:

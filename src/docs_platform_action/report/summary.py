@@ -1,89 +1,63 @@
-"""The job summary: the page that people look at after the run."""
+"""The job summary: the page that people look at after the run, as full as GitHub takes it."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from ..errors import Cancelled
 from ..record import JobRecord
 from ..settings import AGENT
 from ..sizes import size
 from .console import Console
-from .failure import failure_lines
-from .text import files, host_of, link_target, markdown, minutes, works_until
+from .details import details_of, folded
+from .overview import columns_for, head_of, row_of
+from .text import minutes, pages
+from .timeline import timeline_of
+from .view import CANCELLED, FAILED, VERDICTS, View, minute, name_of, size_of, verdict_on
+
+ROOM_BYTES: Final = 1_000_000
+"""What a page may take: GitHub drops one of more than 1,048,576 bytes (source: actions/runner, CreateStepSummaryCommand)."""
+
+SMALLEST_ROOM_BYTES: Final = 2_048
+"""Any page can be shortened until it fits into this."""
+
+_LONGEST_SUBJECT: Final = 300
+_MOST_NAMED: Final = 10
+_FEW_ROWS: Final = 12
+"""A table that needs no scrolling: nobody has to be told which of its rows to look for."""
 
 
-def summary_of(record: JobRecord, *, safe: Callable[[str], str], duration_seconds: float, now: datetime) -> str:
-    """Write the page of one job in GitHub's Markdown: the verdict, then a table of what is known.
+def summary_of(
+    records: Sequence[JobRecord],
+    *,
+    safe: Callable[[str], str],
+    duration_seconds: float,
+    now: datetime,
+    monotonic: float,
+    room_bytes: int = ROOM_BYTES,
+) -> str:
+    """Write the page of a step in GitHub's Markdown: the verdict, what is known of each job, and a timeline.
 
-    `safe` takes the secrets out of a text and makes it harmless, as the log's own does.
+    `safe` takes the secrets out of a text and makes it harmless, as the log's own does. `now` and `monotonic` are the same moment
+    on two clocks, and `duration_seconds` is the step's. What takes more than `room_bytes` in UTF-8 (at least
+    `SMALLEST_ROOM_BYTES`) is shortened step by step, and says so.
     """
-
-    def show(text: str | None) -> str:
-        return markdown(safe(text)) if text else ""
-
-    page = [f"### {show(record.subject)}: {_verdict(record)}", "", "| | |", "| --- | --- |"]
-    page += [f"| {name} | {value} |" for name, value in _rows(record, show, duration_seconds, now) if value]
-    if _verdict(record) == _STARTED:
-        page += ["", show(f"Collect it in a later step or run with `job-id: {record.job_id}`.")]
-    if record.failure is not None:
-        title, *facts = failure_lines(record, record.failure)
-        page += ["", f"**{show(title)}**", "", *(f"- {show(fact)}" for fact in facts)]
-    return "\n".join(page) + "\n"
+    view = View(safe=safe, now=now, monotonic=monotonic)
+    if len(records) == 1:
+        return _OneJob(records[0], view, duration_seconds).fitting(room_bytes)
+    return _Jobs(records, view, duration_seconds).fitting(room_bytes)
 
 
-def _verdict(record: JobRecord) -> str:
-    if record.failure is None:
-        return _STARTED if record.started and record.bundle is None else "done"
-    return "cancelled" if isinstance(record.failure, Cancelled) else "failed"
-
-
-_STARTED: Final = "started"
-"""The verdict on an export that nobody waited for."""
-
-_Show = Callable[[str | None], str]
-
-
-def _rows(record: JobRecord, show: _Show, duration_seconds: float, now: datetime) -> Sequence[tuple[str, str]]:
-    common = [
-        ("Job", show(record.job_id)),
-        ("Status", show(record.status)),
-        ("Pages", f"{record.page_count:,}" if record.page_count is not None else ""),
-        ("Duration", minutes(duration_seconds)),
-        ("Failure reason", f"`{record.failure.failure_reason}`" if record.failure is not None else ""),
-    ]
-    if record.mode != AGENT:
-        return [("Domain", show(record.domain)), *common, ("Bundle link", _bundle(record, show, now)), *_delivered(record, show)]
-    job = record.agent_job
-    told = [] if job is None else [("Repository", show(job.repository)), ("Branch", show(job.ref)), ("Model", show(job.model))]
-    return [*told, ("Project", show(record.project_id)), *common, ("Pull request", _pull_request(record, show))]
-
-
-def _bundle(record: JobRecord, show: _Show, now: datetime) -> str:
-    bundle = record.bundle
-    if bundle is None or record.failure is not None:
-        return ""
-    host = f"on {show(host_of(bundle.url))}"
-    if bundle.expires is not None:
-        return f"{host}, {works_until(bundle.expires, now)}"
-    return f"{host}, works until {show(bundle.expires_at)}" if bundle.expires_at else host
-
-
-def _delivered(record: JobRecord, show: _Show) -> Sequence[tuple[str, str]]:
-    downloaded, count = record.downloaded, record.site_files
-    return [
-        ("Bundle", f"{size(downloaded.size)}, SHA-256 `{downloaded.sha256}`" if downloaded is not None else ""),
-        ("Saved as", show(record.bundle_path)),
-        ("Site", f"{files(count)} in {show(record.site_path)}" if count is not None else ""),
-        ("Helm values", show(record.values_file)),
-    ]
-
-
-def _pull_request(record: JobRecord, show: _Show) -> str:
-    if record.pr_link is not None:
-        return f"[{show(record.pr_link)}](<{link_target(record.pr_link)}>)"
-    return "none" if record.agent_job is not None and record.agent_job.ended else ""
+def room_left(file: Path | None) -> int:
+    """Tell how many bytes a page may take in the file that `GITHUB_STEP_SUMMARY` names, beside what is there already."""
+    try:
+        held = file.stat().st_size if file is not None else 0
+    except OSError:  # there is no such file yet, or writing to it will tell what is wrong with it
+        held = 0
+    return max(ROOM_BYTES - held, SMALLEST_ROOM_BYTES)
 
 
 def write_summary(page: str, file: Path | None, console: Console) -> None:
@@ -96,3 +70,164 @@ def write_summary(page: str, file: Path | None, console: Console) -> None:
     except OSError as error:
         why = f"The file that GITHUB_STEP_SUMMARY names: {error.strerror}."
         console.warning(["The job summary could not be written.", why, "The run goes on."])
+
+
+class _OneJob:
+    """The page of one job."""
+
+    def __init__(self, record: JobRecord, view: View, duration_seconds: float) -> None:
+        self._record = record
+        self._view = view
+        self._duration_seconds = duration_seconds
+        self._headline = f"### {view.show(record.subject, longest=_LONGEST_SUBJECT)}: {verdict_on(record)}\n\n"
+
+    def fitting(self, room_bytes: int) -> str:
+        """Write as much as fits."""
+        return (
+            _within(room_bytes, self._page(quoting=True))
+            or _within(room_bytes, self._page(quoting=False, note="Shortened: what servers said is not shown.\n\n"))
+            or self._shortest()
+        )
+
+    def _page(self, *, quoting: bool, note: str = "") -> Iterator[str]:
+        record, view = self._record, self._view
+        yield self._headline + note
+        yield "\n".join(details_of(record, view, duration_seconds=self._duration_seconds, quoting=quoting)) + "\n"
+        drawn = _timeline([record], view)
+        yield f"\n{drawn}" if drawn else ""
+
+    def _shortest(self) -> str:
+        failure = self._record.failure
+        reason = f"Failure reason: `{failure.failure_reason}`\n\n" if failure is not None else ""
+        return f"{self._headline}{reason}Shortened: no details are shown; see the log, and the output `results`.\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Plan:
+    """What a page of several jobs shows besides the table: the details of which jobs, and the timeline."""
+
+    note: str = ""
+    detailed: Sequence[JobRecord] = ()
+    quoting: bool = True
+    drawn: bool = True
+
+
+class _Jobs:
+    """The page of several jobs. What does not fit is given up where the room ends, so none takes longer than a full page."""
+
+    def __init__(self, records: Sequence[JobRecord], view: View, duration_seconds: float) -> None:
+        self._records = records
+        self._view = view
+        self._duration_seconds = duration_seconds
+        self._columns = columns_for(records)
+        self._rows: dict[int, str] = {}
+        verdicts = {id(record): verdict_on(record) for record in records}
+        self._counts = Counter(verdicts.values())
+        self._failed = [record for record in records if verdicts[id(record)] == FAILED]
+        cancelled = [record for record in records if verdicts[id(record)] == CANCELLED]
+        self._bad = [*self._failed, *cancelled]
+        self._good = [record for record in records if record.failure is None]
+
+    def fitting(self, room_bytes: int) -> str:
+        """Write as much as fits."""
+        table = _within(room_bytes, map(self._row, self._records))
+        if table is None:
+            return self._with_fewer_rows(room_bytes)
+        tried = (_within(room_bytes, self._page(plan, table)) for plan in self._plans())
+        return next((page for page in tried if page is not None), None) or self._with_fewer_rows(room_bytes)
+
+    def _plans(self) -> Iterator[_Plan]:
+        yield _Plan(detailed=[*self._bad, *self._good])
+        if self._bad:
+            only = "Shortened: details are shown only of what failed or was cancelled"
+            yield _Plan(detailed=self._bad, note=f"{only}.")
+            yield _Plan(detailed=self._bad, quoting=False, note=f"{only}, without what servers said.")
+        elsewhere = "see the log, and the output `results`"
+        yield _Plan(note=f"Shortened: no details are shown; {elsewhere}.")
+        yield _Plan(drawn=False, note=f"Shortened: neither details nor the timeline are shown; {elsewhere}.")
+
+    def _page(self, plan: _Plan, table: str) -> Iterator[str]:
+        yield self._headline
+        if len(self._records) > _FEW_ROWS and self._failed:
+            yield self._named(self._failed)
+        yield f"{plan.note}\n\n" if plan.note else ""
+        yield head_of(self._columns)
+        yield table
+        yield "\n"
+        if plan.drawn and self._timeline:
+            yield f"{self._timeline}\n"
+        for record in plan.detailed:
+            yield folded(record, self._view, name=name_of(record), quoting=plan.quoting)
+
+    def _with_fewer_rows(self, room_bytes: int) -> str:
+        """Show the rows of what did not end well before others, each at its place."""
+        note = "Shortened: neither details nor the timeline are shown, and rows while there is room, what failed first.\n\n"
+        head = self._headline + note + head_of(self._columns)
+        room_bytes -= _bytes(head + self._more(len(self._records)))
+        kept: set[int] = set()
+        for record in (*self._bad, *self._good):
+            room_bytes -= _bytes(self._row(record))
+            if room_bytes < 0:
+                break
+            kept.add(id(record))
+        rows = [self._row(record) for record in self._records if id(record) in kept]
+        return head + "".join(rows) + self._more(len(self._records) - len(rows))
+
+    def _row(self, record: JobRecord) -> str:
+        if id(record) not in self._rows:
+            self._rows[id(record)] = row_of(record, self._columns, self._view)
+        return self._rows[id(record)]
+
+    @property
+    def _headline(self) -> str:
+        counted = [(self._counts[verdict], verdict) for verdict in VERDICTS if self._counts[verdict]]
+        told = ", ".join(f"{count:,} {verdict}" for count, verdict in counted)
+        if len(counted) == 1:
+            told = f"all {counted[0][1]}"
+        jobs = f"{len(self._records):,} {'domains' if all(record.domain for record in self._records) else 'jobs'}"
+        what = jobs if any(record.mode == AGENT for record in self._records) else f"Static export of {jobs}"
+        return f"### {what}: {told}\n\n{self._totals}\n\n"
+
+    @property
+    def _totals(self) -> str:
+        counts = [record.page_count for record in self._records if record.page_count is not None]
+        sizes = [count for count in map(size_of, self._records) if count is not None]
+        told = [*([pages(sum(counts))] if counts else []), *([f"{size(sum(sizes))} of bundles"] if sizes else [])]
+        took = f"The step took {minutes(self._duration_seconds)} and ended at {minute(self._view.now)}."
+        return f"{took} In all {' and '.join(told)}." if told else took
+
+    def _named(self, failed: Sequence[JobRecord]) -> str:
+        names = [f"{self._view.show(name_of(record))} (`{_reason(record)}`)" for record in failed[:_MOST_NAMED]]
+        more = [f"and {len(failed) - len(names):,} more"] if len(failed) > len(names) else []
+        return f"Failed: {', '.join([*names, *more])}.\n\n"
+
+    @staticmethod
+    def _more(count: int) -> str:
+        return f"\n… and {count:,} more: see the output `results`.\n" if count else ""
+
+    @cached_property
+    def _timeline(self) -> str:
+        return _timeline(self._records, self._view)
+
+
+def _reason(record: JobRecord) -> str:
+    return record.failure.failure_reason if record.failure is not None else ""
+
+
+def _timeline(records: Sequence[JobRecord], view: View) -> str:
+    return timeline_of(records, safe=view.safe, now=view.now, monotonic=view.monotonic)
+
+
+def _within(room_bytes: int, pieces: Iterable[str]) -> str | None:
+    """Join pieces, unless they take more than the room."""
+    kept: list[str] = []
+    for piece in pieces:
+        room_bytes -= _bytes(piece)
+        if room_bytes < 0:
+            return None
+        kept.append(piece)
+    return "".join(kept)
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))

@@ -1,50 +1,41 @@
-"""The job summary tells verdict, facts and failure, and shows foreign text literally."""
+"""The job summary tells verdict, facts and failures, shows foreign text literally, and fits into the room that there is."""
 
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from markdown_it import MarkdownIt
 
-from docs_platform_action.delivery.download import Downloaded
-from docs_platform_action.errors import Cancelled, InvalidBundle, Unauthorized
+from docs_platform_action.errors import Cancelled, InvalidBundle, InvalidInput, TimedOut, Unauthorized
 from docs_platform_action.model import AgentJob, Bundle
 from docs_platform_action.record import JobRecord
 from docs_platform_action.report.console import Console
-from docs_platform_action.report.summary import summary_of, write_summary
+from docs_platform_action.report.summary import ROOM_BYTES, SMALLEST_ROOM_BYTES, room_left, summary_of, write_summary
 from docs_platform_action.report.text import clean
 from tests.keys import ADMIN_KEY
+from tests.page.gfm import Element, page_of
+from tests.page.samples import NOW, URL, cancelled, failed, good, hostile
 from tests.unit.fakes import NOON
 from tests.unit.report.test_console import Log
 
-URL = "https://storage.example.com/se_1/bundle.tar.gz?X-Signature=abc"
+
+def page(*records: JobRecord, seconds: float = 253.0, room: int = ROOM_BYTES) -> str:
+    return summary_of(records, safe=clean, duration_seconds=seconds, now=NOON, monotonic=NOW, room_bytes=room)
 
 
-def page(record: JobRecord, *, seconds: float = 253.0) -> str:
-    return summary_of(record, safe=clean, duration_seconds=seconds, now=NOON)
-
-
-def rendered(markdown: str) -> str:
-    return MarkdownIt("gfm-like", {"linkify": False}).render(markdown)
+def parsed(*records: JobRecord, room: int = ROOM_BYTES) -> Element:
+    return page_of(page(*records, room=room))
 
 
 def exported(**changes: object) -> JobRecord:
-    known = {
-        "mode": "export",
-        "domain": "docs.example.com",
-        "job_id": "se_1",
-        "status": "completed",
-        "page_count": 1412,
-        "bundle": Bundle(url=URL, expires_at="2026-05-04T13:00:00Z", expires=NOON + timedelta(hours=1)),
-    }
-    return JobRecord(**{**known, **changes})  # type: ignore[arg-type]
+    """Give a good export of which no bundle was fetched, and no phase took any time."""
+    return good(**{"downloaded": None, "phases": [], **changes})  # type: ignore[arg-type]
 
 
-class TestExport:
+class TestOneExport:
     def test_a_good_run_is_told_in_full(self) -> None:
         assert page(exported()) == (
             "### Export of docs.example.com: done\n"
@@ -56,11 +47,18 @@ class TestExport:
             "| Status | completed |\n"
             "| Pages | 1,412 |\n"
             "| Duration | 4:13 |\n"
-            "| Bundle link | on storage.example.com, works until 13:00 UTC (60 min) |\n"
+            "| Bundle link | on storage.example.com, works until 2026-05-04 13:00 UTC, in 60 min |\n"
         )
 
+    def test_the_timeline_follows_the_table(self) -> None:
+        told = page(good())
+
+        assert told.startswith(page(good(phases=[])))
+        assert told[len(page(good(phases=[]))) :].startswith("\n```mermaid\n")
+        assert told.endswith("\n```\n")
+
     def test_one_that_nobody_waited_for_is_started_and_can_be_collected(self) -> None:
-        assert page(exported(status="queued", page_count=None, bundle=None, started=True)) == (
+        assert page(exported(status="queued", page_count=None, bundle=None)) == (
             "### Export of docs.example.com: started\n"
             "\n"
             "| | |\n"
@@ -70,7 +68,7 @@ class TestExport:
             "| Status | queued |\n"
             "| Duration | 4:13 |\n"
             "\n"
-            "Collect it in a later step or run with \\`job-id: se\\_1\\`.\n"
+            "Collect it in a later step or run with `job-id: se_1`.\n"
         )
 
     def test_the_links_query_stays_secret(self) -> None:
@@ -83,7 +81,12 @@ class TestExport:
                 Bundle(url=URL, expires_at="x", expires=NOON - timedelta(days=1)),
                 "on storage.example.com, expired at 2026-05-03 12:00 UTC by this runner's clock",
             ),
+            (
+                Bundle(url=URL, expires_at="x", expires=NOON + timedelta(days=1)),
+                "on storage.example.com, works until 2026-05-05 12:00 UTC, in 24 h",
+            ),
             (Bundle(url=URL, expires_at="in an hour"), "on storage.example.com, works until in an hour"),
+            (Bundle(url=URL, expires_at="e" * 99), f"on storage.example.com, works until {'e' * 60}…"),
             (Bundle(url=URL), "on storage.example.com"),
         ],
     )
@@ -97,7 +100,7 @@ class TestExport:
 
 
 class TestDelivered:
-    ARCHIVE: Mapping[str, object] = {"downloaded": Downloaded(size=40_000_000, sha256="9b1c" * 16), "bundle_path": "out/b.tar.gz"}
+    ARCHIVE: Mapping[str, object] = {"downloaded": good().downloaded, "bundle_path": "out/b.tar.gz"}
     SITE: Mapping[str, object] = {"site_path": "out/site", "site_files": 1904}
 
     def rows(self, **changes: object) -> list[str]:
@@ -166,20 +169,45 @@ class TestAgent:
 
         assert ("| Pull request | none |" in page(record)) is row
 
+    def test_several_are_jobs_of_no_export(self) -> None:
+        records = [JobRecord(mode="agent", project_id="prj", job_id=name, began=None) for name in ("aj1", "aj2")]
+
+        assert page(*records).startswith("### 2 jobs: all done\n")
+        assert parsed(*records).tables()[0] == [["Job", "Result"], ["aj1", "done"], ["aj2", "done"]]
+
 
 class TestFailure:
-    def test_it_tells_the_same_facts_as_the_annotation(self) -> None:
+    def test_it_comes_first_and_tells_the_same_facts_as_the_annotation(self) -> None:
         failure = Unauthorized("the platform refused the admin key (401)", facts=("The API said no.",), request_id="7f3a")
 
-        told = page(exported(status=None, page_count=None, failure=failure))
+        told = page(exported(status=None, page_count=None, failure=failure, started=False))
 
-        assert "### Export of docs.example.com: failed\n" in told
-        assert "| Failure reason | `unauthorized` |\n" in told
-        assert "<strong>Export of docs.example.com: the platform refused the admin key (401)</strong>" in rendered(told)
-        items = [line for line in told.splitlines() if line.startswith("- ")]
-        assert items[0] == "- The API said no."
-        assert items[1] == "- The key is mistyped, expired, or belongs to another organisation."
-        assert items[-1] == "- Request id 7f3a."
+        assert told == (
+            "### Export of docs.example.com: failed\n"
+            "\n"
+            "**Export of docs.example.com: the platform refused the admin key \\(401\\)**\n"
+            "\n"
+            "- The API said no.\n"
+            "- The key is mistyped, expired, or belongs to another organisation.\n"
+            "- Make a new key on the dashboard's API keys page, store it as the secret that `admin-key` reads, "
+            "and run the workflow again.\n"
+            "- Request id 7f3a.\n"
+            "\n"
+            "| | |\n"
+            "| --- | --- |\n"
+            "| Domain | docs.example.com |\n"
+            "| Job | se\\_1 |\n"
+            "| Duration | 4:13 |\n"
+            "| Failure reason | `unauthorized` |\n"
+        )
+
+    def test_one_without_a_word_more_has_no_list(self) -> None:
+        bare = Unauthorized("no", cause="", remedy="")
+
+        told = parsed(exported(failure=bare, status=None, started=False))
+
+        assert [element.text for element in told.all("strong")] == ["Export of docs.example.com: no"]
+        assert told.all("li") == []
 
     def test_it_shows_no_link(self) -> None:
         assert "Bundle link" not in page(exported(failure=Unauthorized("no")))
@@ -187,35 +215,359 @@ class TestFailure:
     def test_a_cancel_is_no_failure(self) -> None:
         assert "### Export of docs.example.com: cancelled\n" in page(exported(failure=Cancelled("cancelled after 0:38")))
 
+    def test_invalid_input_is_told_without_a_job(self) -> None:
+        told = page(JobRecord(mode=None, failure=InvalidInput("`domain` is missing")))
+
+        assert told.startswith("### Static export: failed\n\n**\\`domain\\` is missing**\n")
+
+
+class TestSeveral:
+    def test_an_overview_comes_before_the_timeline_and_the_details(self) -> None:
+        told = page(good(), failed(), cancelled(), seconds=260)
+
+        before, _, after = told.partition("```mermaid\n")
+        assert before == (
+            "### Static export of 3 domains: 1 done, 1 failed, 1 cancelled\n"
+            "\n"
+            "The step took 4:20 and ended at 2026-05-04 12:00 UTC. In all 1,426 pages and 38.1 MiB of bundles.\n"
+            "\n"
+            "| Domain | Result | Pages | Bundle | Time | Link works until, or what to do |\n"
+            "| --- | --- | ---: | ---: | ---: | --- |\n"
+            "| docs.example.com | done | 1,412 | 38.1&nbsp;MiB | 4:13 | 2026-05-04 13:00 UTC, in 60 min |\n"
+            "| api.example.com | **failed** | 7 |  | 0:52 | `job-failed`: "
+            "Look at job se\\_2 in the dashboard, mend the site, and run the workflow again. |\n"
+            "| sdk.example.com | cancelled (running) | 7 |  | 2:52 | `cancelled` |\n"
+            "\n"
+        )
+        assert after.partition("```\n\n")[2].startswith(
+            "<details><summary>api.example.com: <b>failed</b></summary>\n"
+            "\n"
+            "**Export of api.example.com: the export failed at the platform**\n"
+            "\n"
+            '- The API at platform.example.com said: "no such page".\n'
+            "- The site could not be built or rendered.\n"
+            "- Look at job se\\_2 in the dashboard, mend the site, and run the workflow again.\n"
+            "- Request id 7f3a.\n"
+            "\n"
+            "| | |\n"
+            "| --- | --- |\n"
+            "| Domain | api.example.com |\n"
+            "| Job | se\\_2 |\n"
+            "| Status | failed |\n"
+            "| Pages | 7 |\n"
+            "| Duration | 0:52 |\n"
+            "| Failure reason | `job-failed` |\n"
+            "\n"
+            "</details>\n"
+            "\n"
+            "<details><summary>sdk.example.com: cancelled</summary>\n"
+        )
+
+    def test_github_reads_it_as_one_table_a_diagram_and_a_block_for_each(self) -> None:
+        told = parsed(good(), failed(), cancelled())
+
+        overview, *details = told.tables()
+        assert [len(row) for row in overview] == [6, 6, 6, 6]
+        assert [row[0] for row in overview[1:]] == ["docs.example.com", "api.example.com", "sdk.example.com"]
+        assert overview[1][3] == "38.1\N{NO-BREAK SPACE}MiB"
+        assert len(told.diagrams()) == 1
+        blocks = told.all("details")
+        names = [block.all("summary")[0].text for block in blocks]
+        assert names == ["api.example.com: failed", "sdk.example.com: cancelled", "docs.example.com: done"]
+        assert [len(block.all("table")) for block in blocks] == [1, 1, 1]
+        assert [table[1] for table in details] == [["Domain", name.partition(":")[0]] for name in names]
+
+    @pytest.mark.parametrize(
+        ("records", "headline"),
+        [
+            ([good(), good()], "Static export of 2 domains: all done"),
+            ([failed(), failed()], "Static export of 2 domains: all failed"),
+            ([good(), cancelled()], "Static export of 2 domains: 1 done, 1 cancelled"),
+            ([good(bundle=None), good()], "Static export of 2 domains: 1 done, 1 started"),
+            ([good(), JobRecord(mode="export", domain="d")], "Static export of 2 domains: 1 done, 1 not started"),
+            ([good(), good(domain=None)], "Static export of 2 jobs: all done"),
+            ([good() for _ in range(1200)], "Static export of 1,200 domains: all done"),
+        ],
+    )
+    def test_the_headline_counts_verdicts(self, records: Sequence[JobRecord], headline: str) -> None:
+        assert page(*records).partition("\n")[0] == f"### {headline}"
+
+    def test_what_nobody_has_to_tell_has_no_column(self) -> None:
+        started = [good(name, bundle=None, downloaded=None, page_count=None, status="queued") for name in ("a", "b")]
+
+        told = parsed(*started)
+
+        assert told.tables()[0] == [
+            ["Domain", "Result", "Time"],
+            ["a", "started (queued)", "4:13"],
+            ["b", "started (queued)", "4:13"],
+        ]
+        assert "In all" not in told.text
+
+    def test_the_last_column_is_named_after_what_it_holds(self) -> None:
+        assert parsed(good(), good()).tables()[0][0][-1] == "Link works until"
+        assert parsed(failed(), failed()).tables()[0][0][-1] == "What to do"
+
+    def test_a_job_without_a_domain_goes_by_its_id(self) -> None:
+        told = parsed(good(domain=None), good())
+
+        assert [row[0] for row in told.tables()[0]] == ["Job", "se_1", "docs.example.com"]
+
+    def test_a_size_is_the_apis_where_nothing_was_downloaded(self) -> None:
+        told = parsed(good(downloaded=None, bundle=Bundle(url=URL, size=1024)), good(downloaded=None), good())
+
+        assert [row[3] for row in told.tables()[0][1:]] == ["1.0\N{NO-BREAK SPACE}KiB", "", "38.1\N{NO-BREAK SPACE}MiB"]
+
+    def test_a_job_that_nobody_took_on_took_no_time(self) -> None:
+        told = parsed(good(), JobRecord(mode="export", domain="late.example.com", began=None))
+
+        assert told.tables()[0][2] == ["late.example.com", "not started", "", "", "", ""]
+
+    def test_one_that_goes_on_is_timed_up_to_now(self) -> None:
+        assert parsed(good(), good(ended=None)).tables()[0][2][4] == "4:13"
+
+    @pytest.mark.parametrize(("count", "named"), [(12, False), (13, True)])
+    def test_what_failed_is_named_above_a_long_table(self, count: int, named: bool) -> None:
+        records = [good() for _ in range(count - 2)]
+
+        told = page(*records, failed("a_b.example.com"), failed("c.example.com", failure=TimedOut("still running")))
+
+        assert ("\n\nFailed: a\\_b.example.com (`job-failed`), c.example.com (`timeout`).\n\n| Domain" in told) is named
+
+    def test_no_more_than_ten_are_named(self) -> None:
+        told = page(*(failed(f"d{number}.example.com") for number in range(1234)))
+
+        (line,) = [line for line in told.splitlines() if line.startswith("Failed: ")]
+        assert line.count("job-failed") == 10
+        assert line.endswith("d9.example.com (`job-failed`), and 1,224 more.")
+
+    def test_nothing_is_named_where_nothing_failed(self) -> None:
+        assert "Failed:" not in page(*(cancelled() for _ in range(20)))
+
+
+HOSTILE = st.one_of(
+    st.text(min_size=1),
+    st.text("|<>[]()`*_\n&:#-~$@!^=+\\ '\"", min_size=1, max_size=12),
+    st.sampled_from(
+        ["</summary></details><script>", "```\n```mermaid\ngantt", "https://e.example www.e.example", "`timeout`", "a`b c`d"]
+    ),
+)
+
 
 class TestForeignText:
-    @given(st.one_of(st.text(min_size=1), st.text("|<>[]()`*_\n&:#-", min_size=1, max_size=12)))
-    def test_it_breaks_nothing(self, text: str) -> None:
-        record = exported(domain=text, job_id=text, status=text, failure=Unauthorized(text, facts=(text,), request_id=text))
+    OURS = frozenset({"h3", "p", "strong", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "code", "pre"})
 
-        html = rendered(page(record))
+    @given(HOSTILE, st.booleans())
+    def test_it_breaks_nothing_on_the_page_of_one_job(self, text: str, ends_well: bool) -> None:
+        told = parsed(hostile(text, ends_well=ends_well))
 
-        assert html.count("<table>") == html.count("<ul>") == html.count("<strong>") == html.count("<h3>") == 1
-        assert html.count("<tr>") <= 7
-        assert "<a " not in html
-        assert "<em>" not in html
+        assert told.tags() <= self.OURS
+        (table,) = told.tables()
+        assert {len(row) for row in table} == {2}
+        assert len(table) <= 12
+        assert len(told.all("h3")) == len(told.all("pre")) == 1
+        assert len(told.all("li")) <= 5
+
+    @given(HOSTILE)
+    def test_it_breaks_nothing_on_the_page_of_several(self, text: str) -> None:
+        told = parsed(hostile(text, ends_well=True), hostile(text, ends_well=False))
+
+        assert told.tags() <= {*self.OURS, "details", "summary", "b"}
+        overview, *details = told.tables()
+        assert [len(row) for row in overview] == [6, 6, 6]
+        assert [{len(row) for row in table} for table in details] == [{2}, {2}]
+        assert len(told.all("h3")) == len(told.diagrams()) == 1
+        assert len(told.all("details")) == len(told.all("summary")) == 2
+
+    @given(st.text("|<>[]()*_&#-~$!^=+\\' ab", min_size=1, max_size=12).filter(str.strip))
+    def test_it_is_shown_as_it_is(self, text: str) -> None:
+        shown = " ".join(clean(text).split())
+
+        told = parsed(hostile(text, ends_well=True), hostile(text, ends_well=False))
+
+        names = [row[0] for row in told.tables()[0][1:]] + [summary.text.rpartition(":")[0] for summary in told.all("summary")]
+        assert {" ".join(name.split()) for name in names} == {shown}
+
+    @pytest.mark.parametrize(
+        ("text", "shown"),
+        [
+            ("give it `timeout`", "give it `timeout`"),
+            ("give it `job-id: se_1`", "give it `job-id: se_1`"),
+            ("give it `job-id: se|1`", "give it \\`job-id: se\\|1\\`"),
+            ("give it `a", "give it \\`a"),
+            ("a\\`b`", "a\\\\`b`"),
+        ],
+    )
+    def test_only_plain_words_of_a_remedy_are_code(self, text: str, shown: str) -> None:
+        told = page(failed(failure=Unauthorized("no", cause="", remedy=text)))
+
+        assert f"- {shown}\n" in told
+
+    def test_what_a_server_said_is_never_code(self) -> None:
+        told = parsed(failed(failure=Unauthorized("a `b`", facts=("said `c`",))))
+
+        assert [element.text for element in told.all("code")] == [
+            *("admin-key", "job-id: se_2", "unauthorized"),
+            *told.diagrams(),
+        ]
 
     @given(st.text("|<>[]()`*_&:#-/?ab", max_size=12))
     def test_a_link_leads_where_it_says(self, tail: str) -> None:
         record = JobRecord(mode="agent", project_id="prj", job_id="aj")
         record.note_agent_job(AgentJob(status="completed", pr_link=f"https://git.example.com/{tail}"))
 
-        html = rendered(page(record))
+        (link,) = parsed(record).all("a")
 
-        assert html.count('<a href="https://git.example.com/') == html.count("<a ") == 1
+        assert str(link.attributes["href"]).startswith("https://git.example.com/")
 
-    def test_a_secret_is_taken_out_before_it_is_escaped(self) -> None:
+    def test_a_secret_is_taken_out_before_it_is_escaped_or_cut(self) -> None:
         log = Log()
         log.console.mask(ADMIN_KEY)
+        key_at_the_cut = f"{'x' * 55} {ADMIN_KEY}"
 
-        told = summary_of(exported(status=f"x {ADMIN_KEY}"), safe=log.console.safe, duration_seconds=1, now=NOON)
+        told = summary_of(
+            [good(status=f"x {ADMIN_KEY}"), good(ADMIN_KEY, job_id=ADMIN_KEY, status=key_at_the_cut)],
+            safe=log.console.safe,
+            duration_seconds=1,
+            now=NOON,
+            monotonic=NOW,
+        )
 
-        assert "| Status | x \\*\\*\\* |" in told
+        assert "| done (x \\*\\*\\*) |" in told
+        assert "<summary>***: done</summary>" in told
+        assert ADMIN_KEY[:4] not in told
+
+
+NOTES = [
+    "",
+    "Shortened: details are shown only of what failed or was cancelled.",
+    "Shortened: details are shown only of what failed or was cancelled, without what servers said.",
+    "Shortened: no details are shown; see the log, and the output `results`.",
+    "Shortened: neither details nor the timeline are shown; see the log, and the output `results`.",
+    "Shortened: neither details nor the timeline are shown, and rows while there is room, what failed first.",
+]
+
+
+def note_on(told: str) -> str:
+    return next((line for line in told.splitlines() if line.startswith("Shortened:")), "")
+
+
+def many() -> list[JobRecord]:
+    """Give forty jobs; three did not end well, and a server had much to say on them."""
+    said = failed().failure
+    assert said is not None
+    said.facts = ("said " * 100,)
+    records = [good(f"d{number}.example.com") for number in range(37)]
+    records[20:20] = [cancelled("c.example.com"), failed("f1.example.com", failure=said)]
+    return [*records, failed("f2.example.com", failure=said)]
+
+
+def in_ever_less_room(*records: JobRecord) -> dict[int, str]:
+    """Give the page by the room that it had, from all that it needs down to the least."""
+    rooms = range(len(page(*records).encode()), SMALLEST_ROOM_BYTES, -512)
+    return {room: page(*records, room=room) for room in rooms}
+
+
+class TestShortening:
+    @pytest.fixture
+    def pages(self) -> dict[int, str]:
+        return in_ever_less_room(*many())
+
+    def test_it_gives_up_one_thing_after_the_other_and_says_so(self, pages: Mapping[int, str]) -> None:
+        assert all(len(told.encode()) <= room for room, told in pages.items())
+        assert list(dict.fromkeys(map(note_on, pages.values()))) == NOTES
+
+    @pytest.mark.parametrize(
+        ("note", "blocks", "quoted", "diagrams"),
+        [
+            (NOTES[0], 40, True, 1),
+            (NOTES[1], 3, True, 1),
+            (NOTES[2], 3, False, 1),
+            (NOTES[3], 0, False, 1),
+            (NOTES[4], 0, False, 0),
+        ],
+    )
+    def test_each_step_keeps_the_rest(
+        self, pages: Mapping[int, str], note: str, blocks: int, quoted: bool, diagrams: int
+    ) -> None:
+        told = next(told for told in pages.values() if note_on(told) == note)
+
+        read = page_of(told)
+        assert len(read.all("details")) == blocks
+        assert ("said said" in told) is quoted
+        assert len(read.diagrams()) == diagrams
+        assert len(read.tables()[0]) == 41
+        assert "Failed: f1.example.com" in told
+
+    def test_the_rows_that_go_are_those_of_good_jobs_and_they_are_counted(self) -> None:
+        read = parsed(*many(), room=SMALLEST_ROOM_BYTES)
+
+        (table,) = read.tables()
+        names = [row[0] for row in table[1:]]
+        assert names[0] == "d0.example.com"
+        assert names[-3:] == ["c.example.com", "f1.example.com", "f2.example.com"]
+        assert {len(row) for row in table} == {6}
+        assert read.all("p")[-1].text == f"… and {40 - len(names)} more: see the output results."
+
+    def test_where_all_rows_find_room_none_is_counted(self) -> None:
+        records = many()
+        with_names = next(told for told in in_ever_less_room(*records).values() if note_on(told) == NOTES[4])
+
+        told = page(*records, room=len(with_names.encode()) - 1)
+
+        assert note_on(told) == NOTES[5]
+        assert len(page_of(told).tables()[0]) == 41
+        assert "more:" not in told
+
+    def test_where_nothing_failed_there_is_less_to_give_up(self) -> None:
+        records = [good(f"d{number}.example.com") for number in range(40)]
+
+        notes = dict.fromkeys(map(note_on, in_ever_less_room(*records).values()))
+
+        assert [*notes] == [NOTES[0], *NOTES[3:]]
+
+    def test_the_page_of_one_job_gives_up_quotes_then_details(self) -> None:
+        said = Unauthorized("no", facts=("said " * 200, "said " * 200), request_id="7f3a")
+        full, brief = page(failed(failure=said)), page(failed(failure=said), room=2048)
+
+        assert note_on(full) == ""
+        assert note_on(brief) == "Shortened: what servers said is not shown."
+        assert "said said" not in brief
+        assert "Request id 7f3a." in brief
+        assert page_of(brief).diagrams() == page_of(full).diagrams()
+
+    @pytest.mark.parametrize(("ends_well", "reason"), [(True, ""), (False, "Failure reason: `job-failed`\n\n")])
+    def test_the_page_of_one_job_is_its_verdict_at_least(self, ends_well: bool, reason: str) -> None:
+        told = page(hostile("x" * 1000, ends_well=ends_well), room=SMALLEST_ROOM_BYTES)
+
+        verdict = "done" if ends_well else "failed"
+        assert told == (
+            f"### Export of {'x' * 290}…: {verdict}\n\n{reason}"
+            "Shortened: no details are shown; see the log, and the output `results`.\n"
+        )
+
+    @pytest.mark.parametrize("room", [SMALLEST_ROOM_BYTES, 20_000, 50_000])
+    @pytest.mark.parametrize("text", ["*" * 2000, "\N{LINEAR B SYLLABLE B008 A}" * 2000, '"' * 2000, "\ud800" * 2000])
+    @pytest.mark.parametrize("count", [1, 2, 100])
+    def test_the_longest_hostile_texts_fit_into_any_room(self, count: int, text: str, room: int) -> None:
+        told = page(*(hostile(text, ends_well=number % 2 == 0) for number in range(count)), room=room)
+
+        assert len(told.encode()) <= room
+        page_of(told)
+
+    def test_twenty_thousand_jobs_take_no_more_work_than_a_full_page(self) -> None:
+        cleaned = 0
+
+        def safe(text: str) -> str:
+            nonlocal cleaned
+            cleaned += len(text)
+            return clean(text)
+
+        records = [hostile("*" * 1000, ends_well=number % 100 > 0) for number in range(20_000)]
+        told = summary_of(records, safe=safe, duration_seconds=1, now=NOON, monotonic=NOW, room_bytes=50_000)
+
+        assert 45_000 < len(told.encode()) <= 50_000
+        assert cleaned < 500_000  # the names alone are twenty million
 
 
 class TestWriting:
@@ -252,3 +604,15 @@ class TestWriting:
         write_summary("lone \ud800\n", file, console)
 
         assert file.read_text("utf-8") == "lone ?\n"
+
+    @pytest.mark.parametrize(
+        ("held", "left"), [(0, ROOM_BYTES), (600_000, ROOM_BYTES - 600_000), (1_048_576, SMALLEST_ROOM_BYTES)]
+    )
+    def test_the_room_is_what_the_file_leaves_of_githubs_bound(self, tmp_path: Path, held: int, left: int) -> None:
+        file = tmp_path / "summary"
+        file.write_bytes(b"x" * held)
+
+        assert room_left(file) == left
+
+    def test_a_file_that_is_not_there_yet_leaves_all_of_it(self, tmp_path: Path) -> None:
+        assert room_left(tmp_path / "summary") == room_left(None) == ROOM_BYTES

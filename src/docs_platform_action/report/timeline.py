@@ -1,0 +1,189 @@
+"""The summary's timeline: a Mermaid gantt of the phases of each job, for GitHub to draw.
+
+Source of what a diagram may hold: Mermaid's gantt grammar and its documentation. A task's name ends at its colon; dates and axis
+are both in the reader's time zone, so what is written in UTC shows as UTC; more than 50,000 characters are shown as an error.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from heapq import nlargest
+from typing import Final
+
+from ..errors import Cancelled
+from ..record import QUEUE, RUN, JobRecord, Phase
+from .text import pause, roughly
+
+MOST_LANES: Final = 40
+"""Jobs in the picture: more of them cannot be told apart on one screen."""
+
+MOST_LANES_APART: Final = 8
+"""Jobs whose phases stand below each other, each with its label; of more jobs each has one line."""
+
+MOST_BARS: Final = 8
+"""Phases of one job: the longest ones. With the above this keeps a diagram below the 50,000 characters that Mermaid draws."""
+
+LONGEST_LABEL: Final = 40
+
+_WIDTH_PIXELS: Final = 850
+_CHARACTER_PIXELS: Final = 6.5
+"""How wide GitHub shows a diagram, and a character of Mermaid's label font at most; both only make it look well."""
+
+_NO_NAME: Final = "#8203;"
+"""A zero-width space as Mermaid writes it: a bar cannot go without a name, but one that does not fit covers the next bar."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Bar:
+    name: str
+    seconds: float
+    began: datetime
+    ended: datetime
+    failed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Lane:
+    label: str
+    bars: Sequence[_Bar]
+
+
+def timeline_of(records: Sequence[JobRecord], *, safe: Callable[[str], str], now: datetime, monotonic: float) -> str:
+    """Draw when each job was in which phase, with a sentence on what is not shown; nothing where no phase took any time.
+
+    `now` and `monotonic` are the same moment on two clocks: by them a phase finds its place in the day.
+    """
+    chosen, all_shown = _choose(records, monotonic)
+    if not chosen:
+        return ""
+    labels = _labels((record.domain or record.job_id or "" for record in chosen), safe)
+    lanes = [_Lane(label=label, bars=list(_bars(record, now, monotonic))) for label, record in zip(labels, chosen, strict=True)]
+    below = []
+    if not all_shown:
+        kind = "domains" if all(record.domain for record in records) else "jobs"
+        failed = "those that failed, then " if any(map(_has_failed, chosen)) else ""
+        below.append(f"The timeline shows {len(chosen)} of {len(records):,} {kind}: {failed}those that took longest.")
+    if _is_compact(lanes):
+        below.append("A line is queue, run, bundle, download and unpacking, one after the other; red is what failed.")
+    return "\n".join(["```mermaid", *_diagram(lanes), "```", *(["", " ".join(below)] if below else [])]) + "\n"
+
+
+def _choose(records: Sequence[JobRecord], monotonic: float) -> tuple[Sequence[JobRecord], bool]:
+    """Find the jobs that are worth a line, in the order of the input, and tell whether these are all that have phases."""
+    lengths = ((sum(_length(phase, monotonic) for phase in record.phases), place) for place, record in enumerate(records))
+    measured = [(_has_failed(records[place]), seconds, place) for seconds, place in lengths if seconds > 0]
+    chosen = nlargest(MOST_LANES, measured)
+    return [records[place] for place in sorted(place for *_, place in chosen)], len(chosen) == len(measured)
+
+
+def _length(phase: Phase, monotonic: float) -> float:
+    """Tell how many seconds a phase took; what rounds to no millisecond took none."""
+    seconds = _milliseconds(phase.ended, monotonic) - _milliseconds(phase.began, monotonic)
+    return max(seconds, 0) / 1000
+
+
+def _milliseconds(at: float | None, monotonic: float) -> int:
+    return 0 if at is None else round((at - monotonic) * 1000)
+
+
+def _has_failed(record: JobRecord) -> bool:
+    return record.failure is not None and not isinstance(record.failure, Cancelled)
+
+
+def _bars(record: JobRecord, now: datetime, monotonic: float) -> Iterator[_Bar]:
+    lengths = [(_length(phase, monotonic), place) for place, phase in enumerate(record.phases)]
+    for seconds, place in sorted(nlargest(MOST_BARS, lengths), key=lambda found: found[1]):
+        phase = record.phases[place]
+        began = now + timedelta(milliseconds=_milliseconds(phase.began, monotonic))
+        if seconds:
+            yield _Bar(
+                name=phase.name,
+                seconds=seconds,
+                began=began,
+                ended=began + timedelta(seconds=seconds),
+                failed=_has_failed(record) and place == len(record.phases) - 1,
+            )
+
+
+def _labels(names: Iterable[str], safe: Callable[[str], str]) -> Sequence[str]:
+    """Name each job by letters, digits and what host names hold, no two alike: two sections of one name would be one."""
+    labels: list[str] = []
+    for name in names:
+        kept = re.sub(r"[^\w.-]+", " ", safe(name)).strip()
+        label = first = kept[: LONGEST_LABEL - 1] + "…" if len(kept) > LONGEST_LABEL else kept or "job"
+        number = 1
+        while label in labels:
+            number += 1
+            label = f"{first} {number}"
+        labels.append(label)
+    return labels
+
+
+def _is_compact(lanes: Sequence[_Lane]) -> bool:
+    return len(lanes) > MOST_LANES_APART
+
+
+def _diagram(lanes: Sequence[_Lane]) -> Iterator[str]:
+    first = min(bar.began for lane in lanes for bar in lane.bars)
+    span_seconds = (max(bar.ended for lane in lanes for bar in lane.bars) - first).total_seconds()
+    padding = round(25 + _CHARACTER_PIXELS * max(len(lane.label) for lane in lanes))
+    yield "---"
+    if _is_compact(lanes):
+        yield "displayMode: compact"
+    yield from ("config:", "  gantt:", f"    leftPadding: {padding}", "---", "gantt")
+    yield f"    title Timeline of {first:%Y-%m-%d}, times in UTC"
+    yield "    dateFormat YYYY-MM-DDTHH:mm:ss.SSS"
+    yield from _axis(span_seconds)
+    yield "    todayMarker off"
+    pixels = (_WIDTH_PIXELS - padding - 75) / span_seconds if _is_compact(lanes) else None
+    for lane in lanes:
+        yield f"    section {lane.label}"
+        for bar in lane.bars:
+            yield f"    {_name(bar, pixels)} :{_tag(bar)}{_written(bar.began)}, {_written(bar.ended)}"
+
+
+def _name(bar: _Bar, pixels_a_second: float | None) -> str:
+    """Tell phase and length, where they fit into the bar or beside it."""
+    length = "under 0.1 s" if bar.seconds < 0.1 else pause(bar.seconds) if bar.seconds < 9.95 else roughly(bar.seconds)
+    name = f"{bar.name} {length}"
+    fits = pixels_a_second is None or 10 + _CHARACTER_PIXELS * len(name) <= bar.seconds * pixels_a_second
+    return name if fits else _NO_NAME
+
+
+def _tag(bar: _Bar) -> str:
+    if bar.failed:
+        return "crit, "
+    return {QUEUE: "done, ", RUN: ""}.get(bar.name, "active, ")
+
+
+def _written(moment: datetime) -> str:
+    return moment.replace(tzinfo=None).isoformat(timespec="milliseconds")
+
+
+_DAY_SECONDS: Final = 24 * 3600
+
+_TICKS: Final = (
+    *((count, f"{count}second") for count in (1, 2, 5, 10, 15, 30)),
+    *((60 * count, f"{count}minute") for count in (1, 2, 5, 10, 15, 30)),
+    *((3600 * count, f"{count}hour") for count in (1, 2, 3, 6, 12)),
+    *((_DAY_SECONDS * count, f"{count}day") for count in (1, 2)),
+    (7 * _DAY_SECONDS, "1week"),
+)
+
+_MOST_TICKS: Final = 8
+
+
+def _axis(span_seconds: float) -> Iterator[str]:
+    """Divide the axis into a few parts of a round length, and write no more of the time than tells them apart."""
+    if span_seconds < 3:
+        yield "    axisFormat %H:%M:%S.%L"
+        return
+    step_seconds, interval = next((tick for tick in _TICKS if span_seconds / tick[0] <= _MOST_TICKS), _TICKS[-1])
+    if step_seconds < 60:
+        yield "    axisFormat %H:%M:%S"
+    elif span_seconds < _DAY_SECONDS:
+        yield "    axisFormat %H:%M"
+    else:
+        yield "    axisFormat %m-%d %H:%M" if step_seconds < _DAY_SECONDS else "    axisFormat %m-%d"
+    yield f"    tickInterval {interval}"

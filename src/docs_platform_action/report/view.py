@@ -1,0 +1,104 @@
+"""How the summary shows things: foreign text literally in Markdown and HTML, verdicts, and dates with how far off they are."""
+
+import html
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from ..errors import Cancelled
+from ..model import Bundle
+from ..record import JobRecord
+from ..settings import AGENT
+from .text import LONGEST_FOREIGN_TEXT, markdown, roughly
+
+DONE: Final = "done"
+STARTED: Final = "started"
+"""The verdict on an export that nobody waited for."""
+
+FAILED: Final = "failed"
+CANCELLED: Final = "cancelled"
+NOT_STARTED: Final = "not started"
+VERDICTS: Final = (DONE, STARTED, FAILED, CANCELLED, NOT_STARTED)
+"""All of them, in the order in which they are counted."""
+
+LONGEST_NAME: Final = 260
+"""Characters of a name that are shown where it is a label: any domain with its port."""
+
+LONGEST_WORD: Final = 60
+"""Characters that are shown of what should be a word or a date."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """The moment that a page is of, on both clocks, and what takes the secrets out of a text and makes it harmless."""
+
+    safe: Callable[[str], str]
+    now: datetime
+    monotonic: float
+
+    def show(self, text: str | None, *, longest: int = LONGEST_FOREIGN_TEXT) -> str:
+        """Show foreign text literally in Markdown; it is cut when the secrets are out of it, lest a part of one stays."""
+        return markdown(_cut(self.safe(text), longest)) if text else ""
+
+    def show_prose(self, text: str, *, longest: int = LONGEST_FOREIGN_TEXT) -> str:
+        """Show a sentence of ours, which may hold foreign text, literally but for what it names in backticks: that is code."""
+        return re.sub(r"\\`((?:[A-Za-z0-9 .-]|: |\\_)+)\\`", _as_code, self.show(text, longest=longest))
+
+    def show_in_html(self, text: str) -> str:
+        """Show foreign text literally within an HTML tag, where Markdown's escapes do not work."""
+        return html.escape(_cut(self.safe(text), LONGEST_NAME))
+
+    def works_until(self, bundle: Bundle) -> str:
+        """Tell until when a link works, as far as it is known: the date, and how long that is."""
+        if bundle.expires is None:
+            return self.show(bundle.expires_at, longest=LONGEST_WORD)
+        left = (bundle.expires - self.now).total_seconds()
+        when = minute(bundle.expires)
+        return f"{when}, in {roughly(left)}" if left > 0 else f"expired at {when} by this runner's clock"
+
+
+def _as_code(escaped: re.Match[str]) -> str:
+    return f"`{escaped[1]}`".replace("\\_", "_")
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[:longest] + "…"
+
+
+def minute(when: datetime) -> str:
+    """Write a moment in UTC, to the minute."""
+    return f"{when:%Y-%m-%d %H:%M} UTC"
+
+
+def name_of(record: JobRecord) -> str:
+    """Tell a job from the others: by its domain, else by its id."""
+    return record.domain or record.job_id or record.subject
+
+
+def verdict_on(record: JobRecord) -> str:
+    """Judge a job in a word."""
+    if record.failure is not None:
+        return CANCELLED if isinstance(record.failure, Cancelled) else FAILED
+    if record.started and record.bundle is None:
+        return STARTED
+    is_known = record.mode == AGENT or record.job_id is not None or record.bundle is not None
+    return DONE if is_known else NOT_STARTED
+
+
+def link_of(record: JobRecord) -> Bundle | None:
+    """Give the bundle's link, where it is one of the outputs."""
+    return record.bundle if record.failure is None else None
+
+
+def size_of(record: JobRecord) -> int | None:
+    """Give the bundle's size in bytes: as it was downloaded, else as the API said."""
+    if record.downloaded is not None:
+        return record.downloaded.size
+    return record.bundle.size if record.bundle is not None else None
+
+
+def seconds_at(record: JobRecord, view: View) -> float | None:
+    """Tell how long the step has been at a job, if it has taken it on."""
+    return None if record.began is None else record.duration_seconds(view.monotonic)

@@ -1,0 +1,83 @@
+"""Jobs as they end, to show on a page: a good one, a failed one, one of which every text is hostile."""
+
+from datetime import timedelta
+
+from docs_platform_action.delivery.download import Downloaded
+from docs_platform_action.errors import ActionError, Cancelled, JobFailed
+from docs_platform_action.model import Bundle, ExportJob
+from docs_platform_action.record import BUNDLE, DOWNLOAD, QUEUE, RUN, UNPACK, JobRecord, Phase
+from tests.unit.fakes import NOON
+
+URL = "https://storage.example.com/se_1/bundle.tar.gz?X-Signature=abc"
+LINK = Bundle(url=URL, expires_at="2026-05-04T13:00:00Z", expires=NOON + timedelta(hours=1))
+NOW = 5000.0
+"""Noon, on the other clock."""
+
+
+def phases(began: float, **seconds: float) -> list[Phase]:
+    """Give phases that follow each other."""
+    found = []
+    for name, length in seconds.items():
+        found.append(Phase(name=name, began=began, ended=began + length))
+        began += length
+    return found
+
+
+def good(
+    domain: str | None = "docs.example.com", *, began: float = NOW - 253, run: float = 240.0, **changes: object
+) -> JobRecord:
+    """Give a job that ended well, all of it delivered, 13 s after its run."""
+    way = phases(began, **{QUEUE: 2.0, RUN: run, BUNDLE: 0.5, DOWNLOAD: 9.0, UNPACK: 1.5})
+    known: dict[str, object] = {
+        "mode": "export",
+        "domain": domain,
+        "job_id": "se_1",
+        "status": ExportJob.COMPLETED,
+        "page_count": 1412,
+        "bundle": LINK,
+        "downloaded": Downloaded(size=40_000_000, sha256="9b1c" * 16),
+        "started": True,
+        "began": began,
+        "ended": way[-1].ended,
+        "phases": way,
+    }
+    return JobRecord(**{**known, **changes})  # type: ignore[arg-type]
+
+
+def failed(domain: str = "api.example.com", *, failure: ActionError | None = None, **changes: object) -> JobRecord:
+    """Give a job that failed at the platform after 52 s, two minutes before the end."""
+    error = failure or JobFailed(
+        "the export failed at the platform",
+        facts=('The API at platform.example.com said: "no such page".',),
+        cause="The site could not be built or rendered.",
+        remedy="Look at job se_2 in the dashboard, mend the site, and run the workflow again.",
+        request_id="7f3a",
+    )
+    known: dict[str, object] = {
+        "mode": "export",
+        "domain": domain,
+        "job_id": "se_2",
+        "status": ExportJob.FAILED,
+        "page_count": 7,
+        "failure": error,
+        "started": True,
+        "began": NOW - 172,
+        "ended": NOW - 120,
+        "phases": phases(NOW - 172, **{QUEUE: 12.0, RUN: 40.0}),
+    }
+    return JobRecord(**{**known, **changes})  # type: ignore[arg-type]
+
+
+def cancelled(domain: str = "sdk.example.com", **changes: object) -> JobRecord:
+    """Give a job that was cancelled while it ran."""
+    known: dict[str, object] = {"status": "running", "ended": NOW, "phases": phases(NOW - 172, **{QUEUE: 12.0, RUN: 160.0})}
+    return failed(domain, failure=Cancelled("cancelled after 2:52"), **{**known, **changes})
+
+
+def hostile(text: str, *, ends_well: bool) -> JobRecord:
+    """Give a job of which everything that comes from outside is the text."""
+    link = Bundle(url=URL, expires_at=text)
+    paths = {"bundle_path": text, "site_path": text, "site_files": 1, "values_file": text, "project_id": text}
+    texts: dict[str, object] = {"job_id": text, "status": text, **paths}
+    error = JobFailed(text, facts=(text, text), cause=text, remedy=text, request_id=text)
+    return good(text, bundle=link, **texts) if ends_well else failed(text, failure=error, **texts)

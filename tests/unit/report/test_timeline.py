@@ -1,0 +1,156 @@
+"""The timeline's text: what is in it, what is left out of it, and that the page says so. `tests/page` has Mermaid read it."""
+
+import re
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from docs_platform_action.record import BUNDLE, QUEUE, RUN, JobRecord, Phase
+from docs_platform_action.report.text import clean
+from docs_platform_action.report.timeline import timeline_of
+from tests.page.samples import NOW, cancelled, failed, good, phases
+from tests.unit.fakes import NOON
+
+
+def timeline(*records: JobRecord) -> str:
+    return timeline_of(records, safe=clean, now=NOON, monotonic=NOW)
+
+
+def lines_with(text: str, word: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if word in line]
+
+
+def test_a_failed_job_is_drawn_in_full() -> None:
+    assert timeline(failed()) == (
+        "```mermaid\n"
+        "---\n"
+        "config:\n"
+        "  gantt:\n"
+        "    leftPadding: 122\n"
+        "---\n"
+        "gantt\n"
+        "    title Timeline of 2026-05-04, times in UTC\n"
+        "    dateFormat YYYY-MM-DDTHH:mm:ss.SSS\n"
+        "    axisFormat %H:%M:%S\n"
+        "    tickInterval 10second\n"
+        "    todayMarker off\n"
+        "    section api.example.com\n"
+        "    queue 12 s :done, 2026-05-04T11:57:08.000, 2026-05-04T11:57:20.000\n"
+        "    run 40 s :crit, 2026-05-04T11:57:20.000, 2026-05-04T11:58:00.000\n"
+        "```\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        [],
+        [Phase(name=RUN, began=NOW - 5, ended=NOW - 5)],
+        [Phase(name=RUN, began=NOW - 5, ended=NOW - 4.9998)],
+        [Phase(name=RUN, began=NOW)],
+        [Phase(name=RUN, began=NOW - 5, ended=NOW - 6)],
+    ],
+)
+def test_there_is_none_where_no_phase_took_any_time(way: Sequence[Phase]) -> None:
+    assert timeline(good(phases=[*way]), good(phases=[])) == ""
+
+
+def test_a_phase_that_took_no_time_is_left_out() -> None:
+    told = timeline(good(phases=phases(NOW - 9, **{QUEUE: 0.0, RUN: 8.0, BUNDLE: 0.0001})))
+
+    assert lines_with(told, " :") == ["run 8 s :2026-05-04T11:59:51.000, 2026-05-04T11:59:59.000"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [(0.001, "under 0.1 s"), (0.1, "0.1 s"), (9.4, "9.4 s"), (9.96, "10 s"), (89, "89 s"), (253, "4 min"), (5400, "2 h")],
+)
+def test_how_long_a_phase_took_is_told_roughly(seconds: float, told: str) -> None:
+    (line,) = lines_with(timeline(good(phases=phases(NOW - 9000, **{RUN: seconds}))), " :")
+
+    assert line.partition(" :")[0] == f"run {told}"
+
+
+def test_only_the_last_phase_is_the_one_that_failed_and_none_of_a_cancelled_job_is() -> None:
+    told = lines_with(timeline(failed(phases=phases(NOW - 30, **{QUEUE: 5.0, RUN: 5.0, BUNDLE: 5.0})), cancelled()), ":crit")
+
+    assert [line.partition(" :")[0] for line in told] == ["bundle 5 s"]
+
+
+def test_of_a_job_with_many_phases_the_longest_are_drawn_in_their_order() -> None:
+    lengths = [3.0, 1.0, 9.0, 4.0, 1.0, 5.0, 6.0, 7.0, 8.0, 2.0]
+
+    told = timeline(good(phases=phases(NOW - 60, **{f"p{place}": seconds for place, seconds in enumerate(lengths)})))
+
+    assert re.findall(r"p\d (\d) s :", told) == ["3", "9", "4", "5", "6", "7", "8", "2"]
+
+
+def test_of_many_jobs_the_failed_and_the_longest_are_drawn_in_their_order() -> None:
+    records = [good(f"d{number}.example.com", run=100.0 + number) for number in range(50)]
+    records[2:2] = [failed("failed.example.com"), cancelled("cancelled.example.com")]
+
+    told = timeline(*records)
+
+    sections = [line.removeprefix("section ") for line in lines_with(told, "section ")]
+    assert sections == ["failed.example.com", "cancelled.example.com", *(f"d{number}.example.com" for number in range(12, 50))]
+    assert told.endswith(
+        "\n```\n\nThe timeline shows 40 of 52 domains: those that failed, then those that took longest. "
+        "A line is queue, run, bundle, download and unpacking, one after the other; red is what failed.\n"
+    )
+
+
+def test_where_none_failed_only_the_longest_are_spoken_of() -> None:
+    told = timeline(*(good(None, job_id=f"se_{number}") for number in range(41)))
+
+    assert "\nThe timeline shows 40 of 41 jobs: those that took longest. " in told
+
+
+@pytest.mark.parametrize(("count", "compact"), [(8, False), (9, True)])
+def test_more_than_a_few_jobs_share_the_height_and_that_is_explained(count: int, compact: bool) -> None:
+    told = timeline(*(good() for _ in range(count)), good(phases=[]))
+
+    assert ("displayMode: compact" in told) is compact
+    assert ("one after the other" in told) is compact
+    assert "The timeline shows" not in told
+
+
+def test_a_job_without_a_name_is_one_all_the_same() -> None:
+    assert lines_with(timeline(good(None, job_id=None)), "section") == ["section job"]
+
+
+def test_a_secret_is_no_label() -> None:
+    told = timeline_of([good("key.example.com")], safe=lambda text: text.replace("key", "***"), now=NOON, monotonic=NOW)
+
+    assert lines_with(told, "section") == ["section .example.com"]
+
+
+@given(st.lists(st.one_of(st.text(), st.text(":;#%{}`\n\"'<>-_ ", max_size=9)), min_size=1, max_size=12))
+def test_labels_hold_no_syntax_and_stay_apart(names: list[str]) -> None:
+    told = timeline(*(good(None, job_id=name) for name in names))
+
+    labels = [line.removeprefix("section ") for line in lines_with(told, "section ")]
+    assert len({*labels}) == len(labels) == len(names)
+    assert all(re.fullmatch(r"[\w. …-]{1,43}", label) for label in labels)
+    assert told.count("```") == 2
+    assert len(lines_with(told, " :")) == 5 * len(names)
+
+
+@pytest.mark.parametrize(
+    ("span", "axis"),
+    [
+        (2.9, ["axisFormat %H:%M:%S.%L"]),
+        (3, ["axisFormat %H:%M:%S", "tickInterval 1second"]),
+        (300, ["axisFormat %H:%M", "tickInterval 1minute"]),
+        (3600, ["axisFormat %H:%M", "tickInterval 10minute"]),
+        (86_399, ["axisFormat %H:%M", "tickInterval 3hour"]),
+        (86_400, ["axisFormat %m-%d %H:%M", "tickInterval 3hour"]),
+        (8 * 86_400, ["axisFormat %m-%d", "tickInterval 1day"]),
+        (90 * 86_400, ["axisFormat %m-%d", "tickInterval 1week"]),
+    ],
+)
+def test_the_axis_is_as_fine_as_the_span_asks(span: float, axis: list[str]) -> None:
+    told = timeline(good(phases=phases(NOW - span, **{RUN: span})))
+
+    assert [*lines_with(told, "axisFormat"), *lines_with(told, "tickInterval")] == axis
