@@ -1,13 +1,15 @@
 // Reads gantt diagrams with GitHub's own library, and tells what it made of each.
 //
 // In: JSON, a list of diagrams' texts. Out: JSON, for each {"error": …}, or its title, settings and tasks.
-// Mermaid cleans texts with DOMPurify, which needs a browser's window: jsdom stands in for it.
+// Mermaid cleans and draws in a browser: jsdom stands in for it.
 import { text } from "node:stream/consumers";
 import { JSDOM } from "jsdom";
 
 const { window } = new JSDOM("<!doctype html><body></body>");
 globalThis.window = window;
 globalThis.document = window.document;
+globalThis.CSSStyleSheet = window.CSSStyleSheet;
+window.SVGElement.prototype.getBBox = () => ({ x: 0, y: 0, width: 60, height: 12 }); // jsdom lays nothing out
 
 const { default: mermaid } = await import("mermaid");
 mermaid.initialize({ startOnLoad: false, suppressErrorRendering: true });
@@ -15,6 +17,7 @@ mermaid.initialize({ startOnLoad: false, suppressErrorRendering: true });
 async function read(source) {
   try {
     await mermaid.parse(source);
+    await mermaid.render("drawn", source); // what can be parsed cannot always be drawn
     const { type, db } = await mermaid.mermaidAPI.getDiagramFromText(source);
     return {
       type,

@@ -131,6 +131,7 @@ def test_hostile_names_are_sections_and_nothing_else(read: dict[str, dict[str, A
     assert {tag for task in hostile["tasks"] for tag in task["tags"]} == {"done", "active"}
     assert hostile["title"] == "Timeline of 2026-05-04, times in UTC"
     assert max(map(len, hostile["sections"])) == 40
+    assert "job constructor" in hostile["sections"]
     assert "bücher.example" in hostile["sections"]
     assert "docs.example.com 8443" in hostile["sections"]
 

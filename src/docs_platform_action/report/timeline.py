@@ -107,11 +107,16 @@ def _bars(record: JobRecord, now: datetime, monotonic: float) -> Iterator[_Bar]:
 
 
 def _labels(names: Iterable[str], safe: Callable[[str], str]) -> Sequence[str]:
-    """Name each job by letters, digits and what host names hold, no two alike: two sections of one name would be one."""
+    """Name each job by letters, digits and what host names hold.
+
+    No two are alike, as two sections of one name would be one. None is a single word: Mermaid keeps sections in a plain object,
+    where `constructor` is something else.
+    """
     labels: list[str] = []
     for name in names:
         kept = re.sub(r"[^\w.-]+", " ", safe(name)).strip()
-        label = first = kept[: LONGEST_LABEL - 1] + "…" if len(kept) > LONGEST_LABEL else kept or "job"
+        kept = f"job {kept}".strip() if re.fullmatch(r"\w*", kept) else kept
+        label = first = kept[: LONGEST_LABEL - 1] + "…" if len(kept) > LONGEST_LABEL else kept
         number = 1
         while label in labels:
             number += 1

@@ -120,6 +120,23 @@ def test_a_job_without_a_name_is_one_all_the_same() -> None:
     assert lines_with(timeline(good(None, job_id=None)), "section") == ["section job"]
 
 
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("docs.example.com", "docs.example.com"),
+        ("docs.example.com:8443", "docs.example.com 8443"),
+        ("localhost", "job localhost"),
+        ("__proto__", "job __proto__"),
+        ("se_1", "job se_1"),
+        ("se-1", "se-1"),
+        (f"{'x' * 41}.com", f"{'x' * 39}…"),
+        (f"{'x' * 36}.com", f"{'x' * 36}.com"),
+    ],
+)
+def test_a_label_is_a_host_name_or_says_that_it_is_a_job(name: str, label: str) -> None:
+    assert lines_with(timeline(good(name)), "section") == [f"section {label}"]
+
+
 def test_a_secret_is_no_label() -> None:
     told = timeline_of([good("key.example.com")], safe=lambda text: text.replace("key", "***"), now=NOON, monotonic=NOW)
 
