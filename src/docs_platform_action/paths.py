@@ -4,8 +4,9 @@ import errno
 import os
 import stat
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +14,12 @@ from .model import UNUSABLE
 
 LEAST_FREE_BYTES: Final = 1024 * 1024
 """A disk with less room than this is as good as full."""
+
+PLACEHOLDER: Final = "{domain}"
+"""What each domain's own name takes the place of in a path."""
+
+MOST_PROBLEMS: Final = 3
+"""How many of the domains an input is told to be wrong for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,15 +106,50 @@ def is_usable(folder: Path) -> bool:
     return folder.is_dir()
 
 
-def overlaps(places: Mapping[str, Place]) -> list[tuple[str, str]]:
-    """Find inputs whose places are in each other's way; give the name of one and what is wrong with it."""
-    names = [*places]
-    return [
-        (name, f"'{places[name].name}' and {other}, '{places[other].name}', are in each other's way; keep them apart")
+def read_each(value: str, domains: Sequence[str | None], read: Callable[[str], Place]) -> list[Place]:
+    """Read the places that one input names, one for each domain, which `{domain}` stands for in it. Raises `ValueError`."""
+    if PLACEHOLDER in value and None in domains:
+        raise ValueError(f"holds {PLACEHOLDER}, but there is no domain; give `domain` beside `job-id`, or write the path out")
+    if PLACEHOLDER not in value and len(domains) > 1:
+        raise ValueError(f"needs {PLACEHOLDER} in it, so that each domain gets a place of its own, such as out/{PLACEHOLDER}")
+    places, problems = [], []
+    for domain in domains:
+        try:
+            places.append(read(value.replace(PLACEHOLDER, domain or "")))
+        except ValueError as error:
+            problems.append(str(error))
+    if problems:
+        more = len(problems) - MOST_PROBLEMS
+        raise ValueError("; ".join(problems[:MOST_PROBLEMS]) + (f"; and so for {more} more of the domains" if more > 0 else ""))
+    return places
+
+
+def overlaps(places: Mapping[str, Sequence[Place]]) -> list[tuple[str, str]]:
+    """Find inputs whose places, one for each domain, are in each other's way; give the name of one and what is wrong with it."""
+    first = {name: given[0] for name, given in places.items()}
+    names = [*first]
+    found = [
+        (name, _in_the_way(first[name], other, first[other]))
         for number, name in enumerate(names)
         for other in names[:number]
-        if places[name].path.is_relative_to(places[other].path) or places[other].path.is_relative_to(places[name].path)
+        if _overlap(first[name], first[other])
     ]
+    if found:
+        return found
+    # of two that overlap one follows the other when they are sorted, or what stands between them overlaps too
+    every = sorted(((place, name) for name, given in places.items() for place in given), key=lambda item: item[0].path.parts)
+    for (place, name), (next_place, next_name) in pairwise(every):
+        if _overlap(place, next_place):
+            return [(next_name, _in_the_way(next_place, name, place))]
+    return []
+
+
+def _overlap(one: Place, other: Place) -> bool:
+    return one.path.is_relative_to(other.path) or other.path.is_relative_to(one.path)
+
+
+def _in_the_way(place: Place, other_name: str, other: Place) -> str:
+    return f"'{place.name}' and {other_name}, '{other.name}', are in each other's way; keep them apart"
 
 
 def _read_target(value: str, roots: Sequence[Path]) -> Place:

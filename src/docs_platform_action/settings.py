@@ -3,8 +3,9 @@
 import json
 import re
 import ssl
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import IPv6Address
 from pathlib import Path
 from typing import Final, TypeVar
@@ -12,7 +13,7 @@ from urllib.parse import urlsplit
 
 from .errors import InvalidInput
 from .model import is_job_id, is_loopback
-from .paths import Place, is_usable, overlaps, read_file_place, read_folder_place, read_path, shown
+from .paths import PLACEHOLDER, Place, is_usable, overlaps, read_each, read_file_place, read_folder_place, read_path, shown
 
 T = TypeVar("T")
 
@@ -24,6 +25,8 @@ LONGEST_DURATION_SECONDS: Final = 35 * 24 * 3600.0
 """GitHub cancels a workflow run after 35 days (source: GitHub's documentation of usage limits)."""
 
 LARGEST_CA_BUNDLE_BYTES: Final = 8 * 1024 * 1024
+
+MOST_PARALLEL: Final = 100
 
 _SHORTEST_KEY_TO_LOOK_FOR: Final = 8
 """A shorter one may be part of ordinary words."""
@@ -51,6 +54,7 @@ INPUTS: Final = (
     Input(name="max-poll-interval", default="30s"),
     Input(name="outage-tolerance", default="5m"),
     Input(name="start-options", modes=(EXPORT,)),
+    Input(name="max-parallel", default="10", modes=(EXPORT,)),
     Input(name="bundle-path", modes=(EXPORT,)),
     Input(name="site-path", modes=(EXPORT,)),
     Input(name="values-file", modes=(EXPORT,)),
@@ -93,7 +97,7 @@ class DeliverySettings:
 
 @dataclass(frozen=True, kw_only=True)
 class ExportSettings:
-    """A run in mode `export`. Without `job_id` there is a `domain` to start an export of."""
+    """One export. Without `job_id` there is a `domain` to start an export of."""
 
     api: ApiSettings
     waiting: WaitSettings
@@ -107,7 +111,7 @@ class ExportSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class AgentSettings:
-    """A run in mode `agent`."""
+    """The wait for one agent job."""
 
     api: ApiSettings
     waiting: WaitSettings
@@ -118,9 +122,10 @@ class AgentSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The settings of a run, and what its author should be warned of."""
+    """What a run is to do: its jobs, at most `max_parallel` of them at the same time, and what its author should be warned of."""
 
-    settings: ExportSettings | AgentSettings
+    jobs: tuple[ExportSettings | AgentSettings, ...]
+    max_parallel: int
     warnings: tuple[str, ...]
 
 
@@ -147,21 +152,13 @@ def read_plan(environ: Mapping[str, str], *, roots: Sequence[Path]) -> Plan:
     if mode is None:  # what belongs to a mode cannot be judged
         raise reader.failure()
     warnings = tuple(reader.misplaced(mode))
-    settings: ExportSettings | AgentSettings
     if mode == EXPORT:
-        settings, more = _read_export(reader, api, waiting, roots)
-        warnings += more
+        plan = _read_export(reader, api, waiting, roots, warnings)
     else:
-        settings = AgentSettings(
-            api=api,
-            waiting=waiting,
-            project_id=reader.need("project-id", _identifier, "mode agent needs the project: copy it from the API keys page"),
-            job_id=reader.need("job-id", _identifier, "mode agent needs the agent job to wait for"),
-            require_pr=reader.get("require-pr", _boolean) is True,
-        )
+        plan = Plan(jobs=(_read_agent(reader, api, waiting),), max_parallel=1, warnings=warnings)
     if reader.problems:
         raise reader.failure()
-    return Plan(settings=settings, warnings=warnings)
+    return plan
 
 
 def _read_api(reader: "_Reader", roots: Sequence[Path]) -> ApiSettings:
@@ -191,25 +188,41 @@ def _read_waiting(reader: "_Reader") -> WaitSettings:
     )
 
 
-def _read_export(
-    reader: "_Reader", api: ApiSettings, waiting: WaitSettings, roots: Sequence[Path]
-) -> tuple[ExportSettings, tuple[str, ...]]:
-    settings = ExportSettings(
+def _read_agent(reader: "_Reader", api: ApiSettings, waiting: WaitSettings) -> AgentSettings:
+    return AgentSettings(
         api=api,
         waiting=waiting,
-        domain=reader.get("domain", _domain),
+        project_id=reader.need("project-id", _identifier, "mode agent needs the project: copy it from the API keys page"),
+        job_id=reader.need("job-id", _identifier, "mode agent needs the agent job to wait for"),
+        require_pr=reader.get("require-pr", _boolean) is True,
+    )
+
+
+def _read_export(
+    reader: "_Reader", api: ApiSettings, waiting: WaitSettings, roots: Sequence[Path], warnings: tuple[str, ...]
+) -> Plan:
+    domains, attaching = reader.get("domain", _domains) or [None], bool(reader.text("job-id"))
+    if not attaching and not reader.text("domain"):
+        reader.problem("domain", "mode export needs a domain to export, or a job-id to attach to")
+    if attaching and len(domains) > 1:
+        reader.problem(
+            "domain", f"names {len(domains)} domains, but job-id one job; give the one domain that it belongs to, or none"
+        )
+    first = ExportSettings(
+        api=api,
+        waiting=waiting,
+        domain=domains[0],
         job_id=reader.get("job-id", _identifier),
         wait=reader.get("wait", _boolean) is not False,
         start_options=reader.get("start-options", _options) or {},
-        delivery=_read_delivery(reader, roots),
         mask_bundle_url=reader.get("mask-bundle-url", _boolean) is True,
     )
-    attaching = bool(reader.text("job-id"))
-    if not attaching and not reader.text("domain"):
-        reader.problem("domain", "mode export needs a domain to export, or a job-id to attach to")
-    if attaching and not settings.wait:
+    max_parallel = reader.get("max-parallel", _parallel) or 1
+    deliveries = _read_deliveries(reader, roots, domains)
+    if attaching and not first.wait:
         reader.problem("wait", "false starts a job and stops there, but job-id names one that is started; leave one of them out")
-    return settings, tuple(_without_effect(settings))
+    jobs = tuple(replace(first, domain=domain, delivery=delivery) for domain, delivery in zip(domains, deliveries, strict=True))
+    return Plan(jobs=jobs, max_parallel=max_parallel, warnings=(*warnings, *_without_effect(jobs[0])))
 
 
 def _without_effect(settings: ExportSettings) -> Iterator[str]:
@@ -224,21 +237,31 @@ def _without_effect(settings: ExportSettings) -> Iterator[str]:
         yield "Input `export-version` has no effect without `values-file`, which it goes into."
 
 
-def _read_delivery(reader: "_Reader", roots: Sequence[Path]) -> DeliverySettings:
+def _read_deliveries(reader: "_Reader", roots: Sequence[Path], domains: Sequence[str | None]) -> list[DeliverySettings]:
+    """Read what is to become of each domain's bundle."""
+
+    def read(name: str, read_place: Callable[[str, Sequence[Path]], Place]) -> list[Place] | None:
+        if reader.is_refused("domain") and PLACEHOLDER in reader.text(name):
+            return None  # nobody knows yet which places are meant
+        return reader.get(name, lambda value: read_each(value, domains, lambda path: read_place(path, roots)))
+
     found = {
-        "bundle-path": reader.get("bundle-path", lambda value: read_file_place(value, roots)),
-        "site-path": reader.get("site-path", lambda value: read_folder_place(value, roots)),
-        "values-file": reader.get("values-file", lambda value: read_file_place(value, roots)),
+        "bundle-path": read("bundle-path", read_file_place),
+        "site-path": read("site-path", read_folder_place),
+        "values-file": read("values-file", read_file_place),
     }
-    for name, problem in overlaps({name: place for name, place in found.items() if place is not None}):
+    places = {name: given for name, given in found.items() if given is not None}
+    for name, problem in overlaps(places):
         reader.problem(name, problem)
-    return DeliverySettings(
-        bundle=found["bundle-path"],
-        site=found["site-path"],
-        values=found["values-file"],
-        version=reader.get("export-version", _identifier),
-        scratch=next((root for root in roots[1:] if is_usable(root) and not _within(root, found["site-path"])), None),
-    )
+    version = reader.get("export-version", _identifier)
+    scratch = next((root for root in roots[1:] if is_usable(root)), None)
+
+    def delivery_of(number: int) -> DeliverySettings:
+        bundle, site, values = (given[number] if given is not None else None for given in found.values())
+        apart = None if scratch is None or _within(scratch, site) else scratch
+        return DeliverySettings(bundle=bundle, site=site, values=values, version=version, scratch=apart)
+
+    return [delivery_of(number) for number in range(len(domains))]
 
 
 def _within(folder: Path, place: Place | None) -> bool:
@@ -285,6 +308,10 @@ class _Reader:
         """Note a mistake."""
         self.problems.append((name, what))
 
+    def is_refused(self, name: str) -> bool:
+        """Tell whether an input has a mistake."""
+        return any(name == wrong for wrong, _ in self.problems)
+
     def misplaced(self, mode: str) -> list[str]:
         """Tell of inputs that are set but belong to another mode."""
         return [
@@ -294,13 +321,15 @@ class _Reader:
         ]
 
     def failure(self) -> InvalidInput:
-        """Make one error of all mistakes."""
-        if len(self.problems) == 1:
-            name, what = self.problems[0]
+        """Make one error of all mistakes, in the order in which the inputs are documented."""
+        order = [*self._defaults]
+        problems = sorted(self.problems, key=lambda problem: order.index(problem[0]))
+        if len(problems) == 1:
+            name, what = problems[0]
             return InvalidInput(f"Invalid input `{name}`: {what}")
-        names = ", ".join(f"`{name}`" for name in dict.fromkeys(name for name, _ in self.problems))
+        names = ", ".join(f"`{name}`" for name in dict.fromkeys(name for name, _ in problems))
         return InvalidInput(
-            f"{len(self.problems)} invalid inputs: {names}", facts=tuple(f"`{name}`: {what}." for name, what in self.problems)
+            f"{len(problems)} invalid inputs: {names}", facts=tuple(f"`{name}`: {what}." for name, what in problems)
         )
 
 
@@ -370,6 +399,12 @@ def _admin_key(value: str) -> str:
     return value
 
 
+def _parallel(value: str) -> int:
+    if not re.fullmatch("[0-9]{1,9}", value) or not 1 <= int(value) <= MOST_PARALLEL:
+        raise ValueError(f"write a whole number from 1 to {MOST_PARALLEL}, not {shown(value)}")
+    return int(value)
+
+
 def _identifier(value: str) -> str:
     if not is_job_id(value):
         raise ValueError("holds control characters or more than one line")
@@ -390,22 +425,25 @@ _HOST: Final = re.compile(rf"(?=[^:]{{1,253}}(?::|\Z)){_LABEL}(?:\.{_LABEL})*\.?
 """As it may stand in an address: a full stop at its end is fine there."""
 
 
-def _domain(value: str) -> str:
+def _domains(value: str) -> list[str | None]:
     lines = [line.strip() for line in value.splitlines() if line.strip()]
     wrong = [problem for problem in map(_domain_problem, lines) if problem]
-    hosts = [line.lower() for line in lines]
-    wrong += [f"{shown(host)} is named twice" for host in dict.fromkeys(hosts) if hosts.count(host) > 1]
+    hosts = Counter(line.lower() for line in lines)
+    wrong += [f"{shown(host)} is named twice" for host, count in hosts.items() if count > 1]
     if wrong:
         raise ValueError("; ".join(wrong))
-    if len(lines) > 1:
-        raise ValueError("one domain at a time: export several with a job for each, through `strategy.matrix`")
-    return lines[0]
+    return [*lines]
 
 
 def _domain_problem(line: str) -> str | None:
     if _is_domain(line):
         return None
-    bare = re.sub(r"^[A-Za-z][A-Za-z0-9+.-]*://", "", line).partition("/")[0]
+    quoted = shown(re.sub(r"[^/]*@", "…@", line))  # what stands there may be a password
+    if len(listed := re.split(r"\s*[,;]\s*|\s+", line.strip(",; "))) > 1 and all(
+        "." in one and _is_domain(one) for one in listed
+    ):
+        return f"{quoted} are {len(listed)} domains; write each on a line of its own"
+    bare = re.sub(r"^-\s+|^[A-Za-z][A-Za-z0-9+.-]*://", "", line).partition("/")[0]
     bare = re.split(r"[?#\\]", bare)[0].rpartition("@")[2].strip().rstrip(".")
     bare = re.sub(r"\s+", "", bare)
     try:
@@ -413,7 +451,6 @@ def _domain_problem(line: str) -> str | None:
     except UnicodeError:
         bare = ""
     meant = f"; write {bare}" if _is_domain(bare) else ", such as docs.example.com"
-    quoted = shown(re.sub(r"[^/]*@", "…@", line))  # what stands there may be a password
     return f"{quoted} is no bare host name{meant}"
 
 

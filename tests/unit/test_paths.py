@@ -283,8 +283,8 @@ class TestRoom:
 
 
 class TestOverlaps:
-    def places(self, runner: Runner, **values: str) -> dict[str, Place]:
-        return {name: runner.path(value) for name, value in values.items()}
+    def places(self, runner: Runner, **values: str) -> dict[str, list[Place]]:
+        return {name: [runner.path(part) for part in value.split()] for name, value in values.items()}
 
     def test_places_apart_are_fine(self, runner: Runner) -> None:
         assert overlaps(self.places(runner, a="out/bundle", b="out/site", c="out/site.yaml", d="out/sit")) == []
@@ -306,6 +306,16 @@ class TestOverlaps:
             ("c", "'out/c' and a, 'out',"),
             ("c", "'out/c' and b, 'out',"),
         ]
+
+    @pytest.mark.parametrize("second", ["b/x a", "a b", "c b/y/z"])
+    def test_the_places_of_several_are_compared_across_them(self, runner: Runner, second: str) -> None:
+        found = overlaps(self.places(runner, first="x b q", second=second))
+
+        assert len(found) == 1
+        assert "in each other's way" in found[0][1]
+
+    def test_places_of_several_that_are_apart_are_fine(self, runner: Runner) -> None:
+        assert overlaps(self.places(runner, first="a b c", second="a.yaml b.yaml bb/c")) == []
 
     def test_a_link_hides_nothing(self, runner: Runner) -> None:
         (runner.workspace / "link").symlink_to("out")

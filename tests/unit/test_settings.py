@@ -48,13 +48,13 @@ def plan(base: Mapping[str, str], *roots: Path, **changes: str) -> Plan:
 
 
 def export(**changes: str) -> ExportSettings:
-    settings = plan(EXPORT, **changes).settings
+    settings = plan(EXPORT, **changes).jobs[0]
     assert isinstance(settings, ExportSettings)
     return settings
 
 
 def agent(**changes: str) -> AgentSettings:
-    settings = plan(AGENT, **changes).settings
+    settings = plan(AGENT, **changes).jobs[0]
     assert isinstance(settings, AgentSettings)
     return settings
 
@@ -129,8 +129,8 @@ class TestRefusals:
         said = refusal({}, timeout="soon", wait="maybe")
 
         first, *facts = said.splitlines()
-        assert first == "5 invalid inputs: `base-url`, `admin-key`, `timeout`, `wait`, `domain`"
-        assert [fact.partition(":")[0] for fact in facts] == ["`base-url`", "`admin-key`", "`timeout`", "`wait`", "`domain`"]
+        assert first == "5 invalid inputs: `base-url`, `admin-key`, `domain`, `timeout`, `wait`"
+        assert [fact.partition(":")[0] for fact in facts] == ["`base-url`", "`admin-key`", "`domain`", "`timeout`", "`wait`"]
 
     def test_an_unknown_mode_is_refused_with_the_two_that_exist(self) -> None:
         said = refusal(EXPORT, mode="import")
@@ -466,6 +466,7 @@ class TestDomain:
             ("docs.example.com/guide", "docs.example.com"),
             ("docs.example.com.", "docs.example.com"),
             ("docs. example.com", "docs.example.com"),
+            ("- docs.example.com", "docs.example.com"),
             ("münchen.example.com", "xn--mnchen-3ya.example.com"),
         ],
     )
@@ -490,8 +491,11 @@ class TestDomain:
 
         assert "named twice" in said
 
-    def test_two_domains_are_pointed_to_a_matrix(self) -> None:
-        assert "`strategy.matrix`" in refusal(EXPORT, domain="a.example.com\nb.example.com")
+    @pytest.mark.parametrize("between", [", ", ",", " ", "; "])
+    def test_several_on_one_line_are_told_apart(self, between: str) -> None:
+        said = refusal(EXPORT, domain=f"a.example.com{between}b.example.com:8443")
+
+        assert said.endswith("b.example.com:8443' are 2 domains; write each on a line of its own")
 
     def test_every_wrong_line_is_told(self) -> None:
         said = refusal(EXPORT, domain="https://a.example.com\nb.example.com/x")
@@ -507,6 +511,38 @@ class TestDomain:
             return
 
         assert domain is None or re.fullmatch(r"(?a:[\w-]{1,63}(\.[\w-]{1,63})*(:\d{1,5})?)", domain)
+
+
+class TestSeveralDomains:
+    SEVERAL = "a.example.com\n\n  b.example.com:8443\nC.example.com\n"
+
+    def test_each_line_is_an_export_that_differs_in_its_domain_alone(self) -> None:
+        jobs = plan(EXPORT, domain=self.SEVERAL, start_options='{"version": "v2"}', timeout="5m", wait="false").jobs
+
+        assert [job.domain for job in jobs if isinstance(job, ExportSettings)] == [
+            "a.example.com",
+            "b.example.com:8443",
+            "C.example.com",
+        ]
+        assert {(job.api, job.waiting) for job in jobs} == {(jobs[0].api, jobs[0].waiting)}
+        assert [(job.wait, job.start_options) for job in jobs if isinstance(job, ExportSettings)] == [
+            (False, {"version": "v2"})
+        ] * 3
+
+    def test_ten_run_at_the_same_time_unless_said_otherwise(self) -> None:
+        assert plan(EXPORT, domain=self.SEVERAL).max_parallel == 10
+        assert [plan(EXPORT, max_parallel=text).max_parallel for text in ("1", "07", "100")] == [1, 7, 100]
+
+    @pytest.mark.parametrize("text", ["0", "101", "-1", "1.5", "ten", "1e1", "٣", "9" * 5000])
+    def test_nothing_but_a_whole_number_in_bounds_is_read(self, text: str) -> None:
+        assert "write a whole number from 1 to 100, not '" in refusal(EXPORT, max_parallel=text)
+
+    def test_one_job_id_cannot_be_that_of_several(self) -> None:
+        said = refusal(EXPORT, domain=self.SEVERAL, job_id="se_1")
+
+        assert said == (
+            "Invalid input `domain`: names 3 domains, but job-id one job; give the one domain that it belongs to, or none"
+        )
 
 
 class TestJobId:
@@ -596,7 +632,7 @@ class TestCaBundle:
     def test_certificates_are_read_whatever_stands_between_them(self, tmp_path: Path, authority_pem: bytes) -> None:
         (tmp_path / "ca.pem").write_bytes("Zürich\r\n".encode("latin-1") + authority_pem + b"# end\n" + authority_pem)
 
-        settings = plan(EXPORT, tmp_path, ca_bundle="ca.pem").settings
+        settings = plan(EXPORT, tmp_path, ca_bundle="ca.pem").jobs[0]
 
         assert settings.api.authorities_pem is not None
         assert settings.api.authorities_pem.count("BEGIN CERTIFICATE") == 2
@@ -651,10 +687,10 @@ class TestPaths:
 
     @pytest.mark.parametrize("path", ["ca.pem", "./ca.pem", "x/../ca.pem", "../workspace/ca.pem", "../temporary/ca.pem"])
     def test_one_inside_the_workspace_or_the_temporary_folder_is_fine(self, roots: list[Path], path: str) -> None:
-        assert plan(EXPORT, *roots, ca_bundle=path).settings.api.authorities_pem
+        assert plan(EXPORT, *roots, ca_bundle=path).jobs[0].api.authorities_pem
 
     def test_so_is_an_absolute_one(self, roots: list[Path]) -> None:
-        assert plan(EXPORT, *roots, ca_bundle=str(roots[1] / "ca.pem")).settings.api.authorities_pem
+        assert plan(EXPORT, *roots, ca_bundle=str(roots[1] / "ca.pem")).jobs[0].api.authorities_pem
 
     @pytest.mark.parametrize(
         "path", ["../ca.pem", "/etc/ssl/certs/ca-certificates.crt", "x/../../ca.pem", "../workspace2/ca.pem"]
@@ -671,7 +707,7 @@ class TestPaths:
         link = roots[0].parent / "link"
         link.symlink_to(roots[0])
 
-        assert plan(EXPORT, link, ca_bundle="ca.pem").settings.api.authorities_pem
+        assert plan(EXPORT, link, ca_bundle="ca.pem").jobs[0].api.authorities_pem
 
     def test_links_in_a_circle_are_refused(self, roots: list[Path]) -> None:
         (roots[0] / "a.pem").symlink_to(roots[0] / "b.pem")
@@ -694,7 +730,7 @@ class TestDelivery:
         return roots
 
     def delivery(self, roots: list[Path], **changes: str) -> DeliverySettings:
-        settings = plan(EXPORT, *roots, **changes).settings
+        settings = plan(EXPORT, *roots, **changes).jobs[0]
         assert isinstance(settings, ExportSettings)
         return settings.delivery
 
@@ -807,3 +843,77 @@ class TestDelivery:
         inputs = {"bundle_path": "bundle", "site_path": "site", "values_file": "values.yaml", "export_version": "v1"}
 
         assert plan(EXPORT, *roots, mask_bundle_url="true", **inputs).warnings == ()
+
+
+class TestPlacesOfSeveral:
+    @pytest.fixture
+    def roots(self, tmp_path: Path) -> list[Path]:
+        made = [tmp_path / "workspace", tmp_path / "temporary"]
+        for root in made:
+            root.mkdir()
+        return made
+
+    def test_each_domain_takes_the_place_of_its_name(self, roots: list[Path]) -> None:
+        jobs = plan(
+            EXPORT,
+            *roots,
+            domain="a.example.com\nb.example.com",
+            bundle_path="bundles/{domain}.tar.gz",
+            site_path="sites/{domain}/{domain}",
+            values_file="{domain}.yaml",
+        ).jobs
+
+        assert [
+            [place.name for place in (job.delivery.bundle, job.delivery.site, job.delivery.values) if place is not None]
+            for job in jobs
+            if isinstance(job, ExportSettings)
+        ] == [
+            ["bundles/a.example.com.tar.gz", "sites/a.example.com/a.example.com", "a.example.com.yaml"],
+            ["bundles/b.example.com.tar.gz", "sites/b.example.com/b.example.com", "b.example.com.yaml"],
+        ]
+
+    def test_so_does_a_single_one(self, roots: list[Path]) -> None:
+        (job,) = plan(EXPORT, *roots, site_path="sites/{domain}").jobs
+
+        assert isinstance(job, ExportSettings)
+        assert job.delivery.site is not None
+        assert job.delivery.site.name == "sites/docs.example.com"
+
+    @pytest.mark.parametrize("name", ["bundle_path", "site_path", "values_file"])
+    def test_without_it_they_would_all_have_the_same(self, roots: list[Path], name: str) -> None:
+        said = refusal(EXPORT, *roots, domain="a.example.com\nb.example.com", **{name: "out"})
+
+        assert said.endswith("needs {domain} in it, so that each domain gets a place of its own, such as out/{domain}")
+
+    def test_a_job_without_a_domain_has_no_name_to_take_its_place(self, roots: list[Path]) -> None:
+        said = refusal(EXPORT, *roots, domain="", job_id="se_1", site_path="sites/{domain}")
+
+        assert "holds {domain}, but there is no domain" in said
+
+    def test_a_wrong_domain_is_told_alone_where_the_place_depends_on_it(self, roots: list[Path]) -> None:
+        said = refusal(EXPORT, *roots, domain="https://a.example.com\nb.example.com", site_path="../{domain}", values_file="../x")
+
+        assert [line.split(":")[0] for line in said.splitlines()[1:]] == ["`domain`", "`values-file`"]
+
+    def test_a_place_that_is_taken_is_told_for_a_few_of_them(self, roots: list[Path]) -> None:
+        domains = [f"{letter}.example.com" for letter in "abcde"]
+        for domain in domains:
+            (roots[0] / domain).write_text("")
+
+        said = refusal(EXPORT, *roots, domain="\n".join(domains), site_path="{domain}")
+
+        assert said.count("is a file; name a folder") == 3
+        assert said.endswith("; and so for 2 more of the domains")
+
+    def test_a_few_are_told_without_more(self, roots: list[Path]) -> None:
+        (roots[0] / "a.example.com").write_text("")
+
+        said = refusal(EXPORT, *roots, domain="a.example.com\nb.example.com", site_path="{domain}")
+
+        assert said == "Invalid input `site-path`: 'a.example.com' is a file; name a folder that is missing or empty"
+
+    def test_those_of_two_domains_must_not_be_in_each_others_way(self, roots: list[Path]) -> None:
+        said = refusal(EXPORT, *roots, domain="a\nb\na.b", site_path="{domain}", values_file="b/x{domain}")
+
+        assert said.startswith("Invalid input `values-file`: 'b/x")
+        assert "' and site-path, 'b', are in each other's way; keep them apart" in said
