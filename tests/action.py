@@ -138,6 +138,7 @@ class Action:
         self.python: Path | str = sys.executable
         self.entrypoint = ENTRYPOINT
         self.debug = False
+        self._constants: dict[str, float] = {}
 
     def start(self, platform: Simulator | str, *, env: Mapping[str, str | None] | None = None, **inputs: str) -> Running:
         """Start a run against a platform or a base URL; `poll_interval` is the input `poll-interval`.
@@ -167,10 +168,11 @@ class Action:
 
     def set_constants(self, **values: float) -> None:
         """Have the runs to come take other values for constants, named `module__CONSTANT` with the packages before it."""
+        self._constants |= values
         statements = "".join(
             f"    import docs_platform_action.{module}; docs_platform_action.{module}.{constant} = {value!r}\n"
             for (module, _, constant), value in (
-                (name.replace("__", ".").rpartition("."), value) for name, value in values.items()
+                (name.replace("__", ".").rpartition("."), value) for name, value in self._constants.items()
             )
         )
         text, late = ENTRYPOINT.read_text(), "    return main(interruptions)\n"

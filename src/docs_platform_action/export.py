@@ -88,10 +88,12 @@ def _wait(
 
     def on_reading(reading: Reading[ExportJob]) -> None:
         nonlocal seen_at
+        now = clock.monotonic()
         record.note_export(reading.job)
-        # since it was last seen otherwise: when it left the queue nobody tells
-        record.enter(QUEUE if reading.job.status == ExportJob.QUEUED else RUN, seen_at)
-        seen_at = clock.monotonic()
+        # the phase of the first reading goes back to the start, and one that nobody saw to the last time that it had not begun
+        since = seen_at if reading.job.ended or not record.phases else now
+        record.enter(QUEUE if reading.job.status == ExportJob.QUEUED else RUN, since)
+        seen_at = now
         log.reading()
 
     log.waiting()

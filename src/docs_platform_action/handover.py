@@ -28,12 +28,12 @@ _OwnerAt = Callable[[Place], Owner | None]
 class Handover:
     """The parts that a bundle is handed over with.
 
-    `open_storage` makes the storage's client when it is needed, `renew` a fresh link; `litter` knows what is to be removed when
-    the run is left behind; `warn` shows a warning of several lines.
+    `renew` makes a fresh link; `litter` knows what is to be removed when the run is left behind; `warn` shows a warning of
+    several lines.
     """
 
     settings: DeliverySettings
-    open_storage: Callable[[], Storage]
+    storage: Storage
     renew: Callable[[], Bundle]
     clock: Clock
     outage_tolerance_seconds: float
@@ -110,7 +110,7 @@ class Handover:
             download = Download(
                 bundle,
                 file,
-                storage=self.open_storage(),
+                storage=self.storage,
                 renew=self.renew,
                 clock=self.clock,
                 outage_tolerance_seconds=self.outage_tolerance_seconds,

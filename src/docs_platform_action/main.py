@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TextIO
+from typing import Final, Protocol, TextIO
 from urllib.parse import urlsplit
 
 from requests.utils import get_environ_proxies
@@ -23,19 +23,21 @@ from .delivery.storage import Storage
 from .errors import ActionError, Cancelled, InternalError
 from .exchange import Exchanger
 from .handover import Handover
-from .health import Health
+from .health import REQUESTS_A_SECOND, Health
 from .interruption import LEAVING_SECONDS, Interruptions
 from .model import Bundle, is_loopback
 from .record import JobRecord, as_result
+from .report.board import Board
 from .report.console import Console
 from .report.deliverylog import DeliveryLog
-from .report.failure import failure_lines
+from .report.failure import annotate_failures
 from .report.joblog import JobLog
-from .report.outputs import Outputs
-from .report.summary import room_left, summary_of, write_summary
+from .report.outputs import Outputs, too_large_for_a_job
+from .report.summary import summary_of, write_summary
 from .report.text import minutes
-from .settings import ApiSettings, DeliverySettings, ExportSettings, Plan, read_key, read_mode, read_plan
-from .transport import Listener, Transport
+from .settings import AGENT, EXPORT, AgentSettings, DeliverySettings, ExportSettings, Plan, read_key, read_mode, read_plan
+from .side_by_side import SideBySide, Watcher, Work
+from .transport import Transport
 
 HEARTBEAT_SECONDS: Final = 55.0
 """A sign of life at least every minute, with a margin for the second in which it is looked for."""
@@ -71,12 +73,33 @@ def run(
     return _Run(environ, console, interruptions, heartbeat_seconds).carry_out()
 
 
+class _Watch(Watcher, Protocol):
+    """Shows how the jobs go."""
+
+    def heartbeat(self, every_seconds: float) -> None:
+        """Give a sign of life if nothing was told for this long."""
+        ...
+
+
+class _Quiet:
+    """Watches a single job, whose log tells everything."""
+
+    def __init__(self, log: JobLog) -> None:
+        self.heartbeat = log.heartbeat
+
+    def at_work(self, record: JobRecord) -> None:
+        """Its title tells."""
+
+    def ended(self, record: JobRecord) -> None:
+        """Its failure is told in the end."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Parts:
     """What a plan is carried out with."""
 
     exchanges: Exchanges
-    log: JobLog
+    watch: _Watch
     work: Callable[[], None]
 
 
@@ -93,41 +116,44 @@ class _Run:
         self._clock = SystemClock()
         self._litter = Litter()
         self._outputs = Outputs(_named_file(environ, "GITHUB_OUTPUT"), console)
-        self._record = JobRecord(mode=read_mode(environ), began=self._clock.monotonic())
+        self._began = self._clock.monotonic()
+        self._records = [JobRecord(mode=read_mode(environ), began=self._began)]
+        self._unfinished: list[JobRecord] | None = None
+        self._board: Board | None = None
 
     def carry_out(self) -> int:
         """Do what the inputs ask, report what became of it, and give the exit code."""
-        exit_code = 1
+        exit_code = 0
         try:
             received = self._do()
-            exit_code = 0
             if received is not None:
-                self._record.failure = self._cancelled(received)
+                self._note_cancel(received)
                 exit_code = 128 + received
         except ActionError as error:
-            self._record.failure = error
+            self._fail_all(error)
         except Exception as error:  # noqa: BLE001  # the last resort: it becomes one `internal-error`, never a bare trace
-            self._record.failure = self._internal(error)
+            self._fail_all(self._internal(error))
         return self._report(exit_code)
 
     def _do(self) -> signal.Signals | None:
         plan = self._plan()
         self._outputs.check()
-        parts = self._assemble(plan)
         for warning in plan.warnings:
             self._console.warning([warning])
+        parts = self._assemble(plan)
 
         def stop() -> None:
+            self._unfinished = [record for record in self._records if record.ended is None]
             self._clock.cancel()
             parts.exchanges.stop()
 
         received = self._interruptions.run(
             parts.work,
-            on_idle=lambda: parts.log.heartbeat(self._heartbeat_seconds),
+            on_idle=lambda: parts.watch.heartbeat(self._heartbeat_seconds),
             idle_seconds=min(1.0, self._heartbeat_seconds / 2),
             stop=stop,
             abort=parts.exchanges.abort,
-            grace_seconds=lambda: START_GRACE_SECONDS if self._record.start_in_doubt else 0.0,
+            grace_seconds=lambda: START_GRACE_SECONDS if any(record.start_in_doubt for record in self._records) else 0.0,
             leaving_seconds=lambda: CLEANING_SECONDS if self._litter else LEAVING_SECONDS,
         )
         self._litter.clear()
@@ -139,63 +165,104 @@ class _Run:
         return read_plan(self._environ, roots=[workspace, *([temporary] if temporary else [])])
 
     def _assemble(self, plan: Plan) -> _Parts:
-        settings, record, console, clock = plan.settings, self._record, self._console, self._clock
-        record.job_id = settings.job_id
-        if isinstance(settings, ExportSettings):
-            record.domain = settings.domain
-            log = JobLog(console, clock, record, known_statuses=export.KNOWN_STATUSES)
-        else:
-            record.project_id = settings.project_id
-            log = JobLog(console, clock, record, known_statuses=agent.KNOWN_STATUSES)
-        exchanges = Exchanges()
-        exchanger = _exchanger(settings.api, exchanges)
-        api = AdminApi(_transport(exchanger, settings.api, clock, log), clock)
+        clock, api_settings = self._clock, plan.jobs[0].api
+        self._records = [_record_of(job) for job in plan.jobs]
+        if len(plan.jobs) > 1:
+            self._board = Board(
+                self._console, clock, self._records, max_parallel=plan.max_parallel, known_statuses=export.KNOWN_STATUSES
+            )
+            self._board.begin()
+        exchanges, trust = Exchanges(), trusting(api_settings.authorities_pem)
+        shared = _Shared(
+            exchanger=Exchanger(
+                adapter=GuardedAdapter(trust),
+                base_url=api_settings.base_url,
+                key=api_settings.admin_key,
+                proxies=_proxies_for(api_settings.base_url),
+                exchanges=exchanges,
+            ),
+            health=Health(clock, most_a_second=REQUESTS_A_SECOND),
+            storage=Storage(
+                adapter=GuardedAdapter(trust),
+                proxies_for=_proxies_for,
+                on_redirect=self._console.keep_link_out,
+                exchanges=exchanges,
+            ),
+        )
+        logs = [self._log_of(record) for record in self._records]
+        works = [self._work_on(job, record, log, shared) for job, record, log in zip(plan.jobs, self._records, logs, strict=True)]
+        watch = self._board or _Quiet(logs[0])
+        side_by_side = SideBySide(works, at_once=plan.max_parallel, clock=clock, watcher=watch, failure_of=self._internal)
+        return _Parts(exchanges=exchanges, watch=watch, work=side_by_side.run)
+
+    def _log_of(self, record: JobRecord) -> JobLog:
+        if self._board is not None:
+            return self._board.log_of(record)
+        known = agent.KNOWN_STATUSES if record.mode == AGENT else export.KNOWN_STATUSES
+        return JobLog(self._console, self._clock, record, known_statuses=known)
+
+    def _work_on(self, job: ExportSettings | AgentSettings, record: JobRecord, log: JobLog, shared: "_Shared") -> Work:
+        console, clock, tolerance = self._console, self._clock, job.api.outage_tolerance_seconds
+        transport = Transport(
+            exchanger=shared.exchanger, health=shared.health, clock=clock, outage_tolerance_seconds=tolerance, listener=log
+        )
+        api = AdminApi(transport, clock)
 
         def deliver(bundle: Bundle, renew: Callable[[], Bundle], delivery: DeliverySettings) -> None:
             Handover(
                 settings=delivery,
-                open_storage=lambda: _storage(settings.api, exchanges, on_redirect=console.keep_link_out),
+                storage=shared.storage,
                 renew=renew,
                 clock=clock,
-                outage_tolerance_seconds=settings.api.outage_tolerance_seconds,
+                outage_tolerance_seconds=tolerance,
                 record=record,
                 log=DeliveryLog(log, clock),
                 litter=self._litter,
-                warn=console.warning,
+                warn=log.warning,
             ).carry_out(bundle)
 
-        def work() -> None:
-            if isinstance(settings, ExportSettings):
+        def carry_out(on_job_known: Callable[[], None]) -> None:
+            def tell_job(job_id: str) -> None:
+                self._tell_job(record, job_id)
+                on_job_known()
+
+            if isinstance(job, ExportSettings):
                 export.export_site(
-                    settings,
+                    job,
                     api=api,
                     clock=clock,
                     record=record,
                     log=log,
-                    on_job_known=self._tell_job,
+                    on_job_known=tell_job,
                     keep_out=console.keep_link_out,
                     mask=console.mask_for_the_job,
                     deliver=deliver,
                 )
             else:
-                agent.wait_for_agent(
-                    settings, api=api, clock=clock, record=record, log=log, on_job_known=self._tell_job, warn=console.warning
-                )
+                agent.wait_for_agent(job, api=api, clock=clock, record=record, log=log, on_job_known=tell_job, warn=log.warning)
 
-        return _Parts(exchanges=exchanges, log=log, work=work)
+        return Work(record=record, carry_out=carry_out)
 
-    def _tell_job(self, job_id: str) -> None:
-        self._outputs.write("jobId", job_id)
+    def _tell_job(self, record: JobRecord, job_id: str) -> None:
+        if self._board is not None:
+            self._board.job_known(record)
+        else:
+            self._outputs.write("jobId", job_id)
 
-    def _cancelled(self, received: signal.Signals) -> Cancelled:
-        record = self._record
-        after = minutes(record.duration_seconds(self._clock.monotonic()))
-        started = record.job_id is None and record.start_in_doubt
-        return Cancelled(
-            f"cancelled after {after}",
-            facts=("A start request was under way; look in the dashboard whether the export runs.",) if started else (),
-            cause=f"{received.name} came: {Cancelled.cause[0].lower()}{Cancelled.cause[1:]}",
-        )
+    def _fail_all(self, error: ActionError) -> None:
+        """Take note of what ended the run before its jobs, or with them."""
+        for record in self._records:
+            record.failure = record.failure or error
+
+    def _note_cancel(self, received: signal.Signals) -> None:
+        """Take note of a cancel where a job had not come to its end when the signal came."""
+        now = self._clock.monotonic()
+        for record in self._records if self._unfinished is None else self._unfinished:
+            record.failure = _cancelled(record, received, now)
+            record.ended = now
+            record.leave(now)
+            if self._board is not None:
+                self._board.ended(record)
 
     def _internal(self, error: Exception) -> InternalError:
         frames = traceback.extract_tb(error.__traceback__)
@@ -208,28 +275,37 @@ class _Run:
         )
 
     def _report(self, exit_code: int) -> int:
-        record, console = self._record, self._console
-        now = record.ended = self._clock.monotonic()
-        self._write_outputs(now)
+        console, now = self._console, self._clock.monotonic()
+        self._write_outputs(now)  # first: a cancelled container has seconds until it is killed
         self._outputs.close()
-        if record.failure is not None:
-            exit_code = exit_code or 1
-            console.error(failure_lines(record, record.failure))
-        file = _named_file(self._environ, "GITHUB_STEP_SUMMARY")
+        if self._board is not None:
+            self._board.close()
+        annotate_failures(console, self._records)
         page = summary_of(
-            [record],
+            self._records,
             safe=console.safe,
-            duration_seconds=record.duration_seconds(now),
+            duration_seconds=now - self._began,
             now=self._clock.now(),
             monotonic=now,
-            room_bytes=room_left(file),
         )
-        write_summary(page, file, console)
-        return exit_code
+        write_summary(page, _named_file(self._environ, "GITHUB_STEP_SUMMARY"), console)
+        return exit_code or (1 if any(record.failure is not None for record in self._records) else 0)
 
     def _write_outputs(self, now: float) -> None:
         """Write every output that there is room for: one that does not fit fails the run, but keeps no other out."""
-        record, write = self._record, self._write_output
+        if len(self._records) == 1:
+            self._write_outputs_of(self._records[0])
+        self._write_output("durationSeconds", int(now - self._began))
+        results = json.dumps([as_result(record, now) for record in self._records], separators=(",", ":"))
+        self._write_output("results", results)
+        if (warning := too_large_for_a_job(results)) is not None:
+            self._console.warning(warning)
+        failure = next((record.failure for record in self._records if record.failure is not None), None)
+        self._write_output("failureReason", failure.failure_reason if failure is not None else None)
+
+    def _write_outputs_of(self, record: JobRecord) -> None:
+        """Write the outputs that belong to one job."""
+        write = self._write_output
         write("jobId", record.job_id)
         write("status", record.status)
         write("pageCount", record.page_count)
@@ -243,49 +319,43 @@ class _Run:
         write("sitePath", record.site_path)
         write("valuesFile", record.values_file)
         write("prLink", record.pr_link)
-        write("durationSeconds", int(record.duration_seconds(now)))
-        write("results", json.dumps([as_result(record, now)], separators=(",", ":")))
-        write("failureReason", record.failure.failure_reason if record.failure is not None else None)
 
     def _write_output(self, name: str, value: object) -> None:
         try:
             self._outputs.write(name, value)
         except InternalError as error:
-            self._record.failure = self._record.failure or error
+            # what no later step can read has not been done, for whichever job
+            self._records[0].failure = self._records[0].failure or error
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Shared:
+    """What all jobs of a run have in common."""
+
+    exchanger: Exchanger
+    health: Health
+    storage: Storage
+
+
+def _record_of(job: ExportSettings | AgentSettings) -> JobRecord:
+    if isinstance(job, ExportSettings):
+        return JobRecord(mode=EXPORT, domain=job.domain, job_id=job.job_id)
+    return JobRecord(mode=AGENT, project_id=job.project_id, job_id=job.job_id)
+
+
+def _cancelled(record: JobRecord, received: signal.Signals, now: float) -> Cancelled:
+    started = record.job_id is None and record.start_in_doubt
+    after = f"after {minutes(record.duration_seconds(now))}" if record.began is not None else "before it was begun"
+    return Cancelled(
+        f"cancelled {after}",
+        facts=("A start request was under way; look in the dashboard whether the export runs.",) if started else (),
+        cause=f"{received.name} came: {Cancelled.cause[0].lower()}{Cancelled.cause[1:]}",
+    )
 
 
 def _proxies_for(url: str) -> dict[str, str]:
     """Tell the environment's proxies; one would see what goes to a loopback host over http, and could not reach it anyway."""
     return {} if is_loopback(urlsplit(url).hostname or "") else get_environ_proxies(url)
-
-
-def _storage(settings: ApiSettings, exchanges: Exchanges, *, on_redirect: Callable[[str], None]) -> Storage:
-    return Storage(
-        adapter=GuardedAdapter(trusting(settings.authorities_pem)),
-        proxies_for=_proxies_for,
-        on_redirect=on_redirect,
-        exchanges=exchanges,
-    )
-
-
-def _exchanger(settings: ApiSettings, exchanges: Exchanges) -> Exchanger:
-    return Exchanger(
-        adapter=GuardedAdapter(trusting(settings.authorities_pem)),
-        base_url=settings.base_url,
-        key=settings.admin_key,
-        proxies=_proxies_for(settings.base_url),
-        exchanges=exchanges,
-    )
-
-
-def _transport(exchanger: Exchanger, settings: ApiSettings, clock: SystemClock, listener: Listener) -> Transport:
-    return Transport(
-        exchanger=exchanger,
-        health=Health(clock),
-        clock=clock,
-        outage_tolerance_seconds=settings.outage_tolerance_seconds,
-        listener=listener,
-    )
 
 
 def _named_file(environ: Mapping[str, str], name: str) -> Path | None:

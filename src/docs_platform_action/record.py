@@ -30,7 +30,7 @@ class JobRecord:
 
     `start_in_doubt` holds while a start request is under way, and after one whose answer got lost; `started` tells that this run
     started the job. `bundle_path`, `site_path` and `values_file` are what later steps find them by. `began` and `ended` are on
-    the clock's `monotonic`.
+    the clock's `monotonic`; without the former nobody has taken the job on yet.
     """
 
     mode: str | None
@@ -50,7 +50,7 @@ class JobRecord:
     failure: ActionError | None = None
     start_in_doubt: bool = False
     started: bool = False
-    began: float = 0.0
+    began: float | None = None
     ended: float | None = None
     phases: list[Phase] = field(default_factory=list)
 
@@ -101,6 +101,8 @@ class JobRecord:
 
     def duration_seconds(self, now: float) -> float:
         """Tell how long the step has been at this job."""
+        if self.began is None:
+            return 0.0
         return (self.ended if self.ended is not None else now) - self.began
 
 

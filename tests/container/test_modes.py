@@ -1,5 +1,7 @@
 """The built image does the action's work when it is started the way the runner starts it."""
 
+import json
+
 import pytest
 
 from admin_api_simulator import Simulator
@@ -34,6 +36,22 @@ def test_agent_mode_hands_over_the_pull_request(runner: Runner, platform: Simula
     assert ended.exit_code == 0, ended.log
     assert ended.outputs["status"] == "completed"
     assert ended.outputs["prLink"].startswith("https://git.example.com/acme/docs/pull/")
+
+
+def test_several_domains_are_exported_by_one_container(runner: Runner, platform: Simulator) -> None:
+    domains = ["docs.example.com", "failing.example.com", "api.example.com"]
+
+    ended = runner.run(export_of("\n".join(domains), platform) | {"site-path": "sites/{domain}"})
+
+    told = {row["domain"]: row for row in json.loads(ended.outputs["results"])}
+    assert ended.exit_code == 1, ended.log
+    assert [*told] == domains
+    assert [row["failureReason"] for row in told.values()] == [None, "job-failed", None]
+    assert ended.outputs["failureReason"] == "job-failed"
+    for domain in ("docs.example.com", "api.example.com"):
+        assert (runner.workspace / told[domain]["sitePath"] / "index.html").is_file()
+        assert f"::group::{domain}: done in" in ended.log
+        assert domain in ended.summary
 
 
 def test_a_failed_job_fails_the_step_with_one_annotation(runner: Runner, platform: Simulator) -> None:

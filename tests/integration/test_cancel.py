@@ -263,6 +263,7 @@ def test_a_late_signal_ends_a_run_whose_log_nobody_reads(
     action.python = shell_python(tmp_path, script)
     platform.script_forever("read_export", None, after=[Fault(json={"status": f"{turn} {'x' * 990}"}) for turn in range(100)])
     pauses = {"poll_interval": "1ms", "max_poll_interval": "1ms"}
+    action.set_constants(main__REQUESTS_A_SECOND=1000)  # to fill the pipe in less time
 
     with action.start(platform, job_id="export-finished", env={"GITHUB_OUTPUT": str(outputs)}, **pauses) as running:
         wait_for_request(platform, "read_export", 20)

@@ -256,7 +256,7 @@ def handover_to(platform: Simulator, workspace: Path) -> Handover:
     site = Place(path=workspace / "public" / "site", root=workspace, name="public/site")
     return Handover(
         settings=DeliverySettings(site=site),
-        open_storage=lambda: Storage(
+        storage=Storage(
             adapter=GuardedAdapter(trusting(None)), proxies_for=lambda _url: {}, on_redirect=no_redirect, exchanges=Exchanges()
         ),
         renew=lambda: api_of(platform.base_url, outage_tolerance_seconds=1).make_bundle("export-finished"),

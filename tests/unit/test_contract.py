@@ -71,7 +71,7 @@ class TestInputs:
 
 class TestOutputs:
     def test_those_of_action_yml_are_what_a_run_can_write(self) -> None:
-        written = {*re.findall(r'\bwrite\(\s*"(\w+)"', MAIN)}
+        written = {*re.findall(r'write(?:_output)?\(\s*"(\w+)"', MAIN)}
 
         assert written == {*ACTION["outputs"]}
 

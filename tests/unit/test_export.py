@@ -30,6 +30,7 @@ BUNDLE = Bundle(
     expires=NOON + timedelta(hours=1),
 )
 QUEUED = ExportJob(status="queued")
+RUNNING = ExportJob(status="running", progress=12.0)
 COMPLETED = ExportJob(status="completed", page_count=412)
 
 
@@ -202,6 +203,28 @@ class TestAttaching:
         run()
 
         assert run.log.lines[:2] == [title, "  Attaching to job se_9."]
+
+
+class TestPhases:
+    @pytest.mark.parametrize(
+        ("readings", "phases"),
+        [
+            ([QUEUED, QUEUED, RUNNING, COMPLETED], [("queue", 0, 2), ("run", 2, 3), ("bundle", 3, None)]),
+            ([RUNNING, COMPLETED], [("run", 0, 1), ("bundle", 1, None)]),
+            ([ExportJob(status="preparing"), COMPLETED], [("run", 0, 1), ("bundle", 1, None)]),
+            ([QUEUED, QUEUED, COMPLETED], [("queue", 0, 1), ("run", 1, 2), ("bundle", 2, None)]),
+            ([COMPLETED], [("run", 0, 0), ("bundle", 0, None)]),
+        ],
+    )
+    def test_each_begins_when_it_was_first_seen_or_last_not_seen(
+        self, readings: list[ExportJob], phases: list[tuple[str, float, float | None]]
+    ) -> None:
+        run = Run(FakeApi(*readings))
+        run()
+
+        began = run.record.phases[0].began
+        told = [(one.name, one.began - began, None if one.ended is None else one.ended - began) for one in run.record.phases]
+        assert told == phases
 
 
 class TestLog:

@@ -71,7 +71,6 @@ class Delivery:
         self.workspace.mkdir()
         self.temporary.mkdir()
         self.shelf = Shelf(ARCHIVE)
-        self.opened = 0
         self.clock = FakeClock()
         self.record = JobRecord(mode="export", domain="docs.example.com", job_id="se_1", status="completed", bundle=BUNDLE)
         self.log = Log(self.record, self.clock, "completed")
@@ -95,7 +94,7 @@ class Delivery:
     def __call__(self, settings: DeliverySettings, bundle: Bundle = BUNDLE) -> None:
         Handover(
             settings=settings,
-            open_storage=self._open,
+            storage=self.shelf,
             renew=self._renew,
             clock=self.clock,
             outage_tolerance_seconds=300,
@@ -110,10 +109,6 @@ class Delivery:
             self(settings, bundle)
         assert not self.litter
         return caught.value
-
-    def _open(self) -> Storage:
-        self.opened += 1
-        return self.shelf
 
     def _renew(self) -> Bundle:
         self.record.bundle = Bundle(url="https://storage.example.com/fresh?X-Signature=n3w")
@@ -286,7 +281,7 @@ class TestValues:
     def test_nothing_is_fetched_for_them(self, delivery: Delivery) -> None:
         self.text(delivery)
 
-        assert delivery.opened == 0
+        assert delivery.shelf.asked == []
         assert delivery.files == ["deploy", "deploy/values.yaml"]
         assert (delivery.record.values_file, delivery.record.downloaded) == ("deploy/values.yaml", None)
         assert delivery.told == ["Wrote the Helm values file deploy/values.yaml"]
@@ -303,7 +298,7 @@ class TestTogether:
     def test_nothing_asked_is_nothing_done(self, delivery: Delivery) -> None:
         delivery(DeliverySettings(scratch=delivery.temporary))
 
-        assert (delivery.opened, delivery.told, delivery.files, delivery.warnings) == (0, [], [], [])
+        assert (delivery.shelf.asked, delivery.told, delivery.files, delivery.warnings) == ([], [], [], [])
 
     def test_all_three_are_there_of_one_download(self, delivery: Delivery) -> None:
         delivery(delivery.everything())

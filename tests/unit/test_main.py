@@ -1,10 +1,12 @@
 """One run from the environment to the exit code, with the wire replaced below requests."""
 
+import contextlib
 import errno
 import hashlib
 import io
 import json
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Mapping
@@ -19,7 +21,7 @@ from docs_platform_action import main
 from docs_platform_action.clock import SystemClock
 from docs_platform_action.connection import GuardedRequest
 from docs_platform_action.delivery.staging import Owner
-from docs_platform_action.errors import ActionError, Cancelled
+from docs_platform_action.errors import Cancelled
 from docs_platform_action.interruption import LEAVING_SECONDS, Interruptions
 from docs_platform_action.record import RESULT_KEYS
 from tests.archives import SMALL_SITE, tar
@@ -84,7 +86,7 @@ class Quiet(Interruptions):
         if self._received is None:
             work()
         elif self._in_work:
-            with pytest.raises(ActionError):
+            with contextlib.suppress(Cancelled):
                 work()
             self.grace.append(parts["grace_seconds"]())
         return self._received
@@ -359,6 +361,65 @@ class TestAgent:
         assert ended.log.count("::warning ") == 1
 
 
+class TestSeveral:
+    SEVERAL: Mapping[str, str] = {**EXPORT, "domain": "a.example.com\nb.example.com", "max-parallel": "1"}
+
+    def test_results_hold_what_belongs_to_each(self, run: Runner) -> None:
+        ended = run(self.SEVERAL)
+
+        assert (ended.exit_code, {*ended.outputs}) == (0, {"results", "durationSeconds"})
+        assert [(row["domain"], row["jobId"], row["bundleUrl"]) for row in json.loads(ended.outputs["results"])] == [
+            ("a.example.com", "se_1", LINK),
+            ("b.example.com", "se_1", LINK),
+        ]
+
+    def test_the_reason_is_that_of_the_first_that_failed(self, run: Runner) -> None:
+        ended = run(self.SEVERAL, {**PLATFORM, "GET /v1/static-export/jobs/se_1": {"status": "failed"}})
+
+        assert (ended.exit_code, ended.outputs["failureReason"], len(ended.errors)) == (1, "job-failed", 2)
+
+    def test_the_log_is_a_board_and_then_one_of_each(self, run: Runner) -> None:
+        log = run(self.SEVERAL).log
+
+        assert "Static export of 2 domains, 1 at a time\n" in log
+        assert re.findall("^::group::(.*?):", log, re.MULTILINE) == ["a.example.com", "b.example.com"]
+
+    def test_results_that_no_other_job_can_get_are_warned_of(self, run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("docs_platform_action.report.outputs.MOST_BYTES_OF_A_JOB", 1024)
+
+        ended = run(self.SEVERAL)
+
+        assert ended.exit_code == 0
+        assert "::warning title=The output `results` is too large to become an output of the job" in ended.log
+        assert "results" in ended.outputs
+
+    def test_a_cancel_before_the_first_leaves_a_row_of_each(self, run: Runner) -> None:
+        ended = run(self.SEVERAL, interruptions=Quiet(signal.SIGINT))
+
+        assert ended.exit_code == 130
+        assert [row["message"] for row in json.loads(ended.outputs["results"])] == [
+            "Export of a.example.com: cancelled before it was begun",
+            "Export of b.example.com: cancelled before it was begun",
+        ]
+
+    def test_a_cancel_keeps_what_had_ended_before_it(self, run: Runner) -> None:
+        interruptions = Quiet(signal.SIGTERM, in_work=True)
+        starts = 0
+
+        def cancel_at_the_second(request: Any) -> None:
+            nonlocal starts
+            starts += request.method == "POST" and not request.path_url.endswith("/bundle")
+            if starts == 2:
+                interruptions.stop()
+
+        ended = run(self.SEVERAL, interruptions=interruptions, before=cancel_at_the_second)
+
+        rows = json.loads(ended.outputs["results"])
+        assert [row["failureReason"] for row in rows] == [None, "cancelled"]
+        assert [row["bundleUrl"] for row in rows] == [LINK, None]
+        assert (ended.exit_code, ended.outputs["failureReason"]) == (143, "cancelled")
+
+
 class TestInvalidInputs:
     def test_they_are_told_at_once_and_nothing_is_asked(self, run: Runner) -> None:
         ended = run({"admin-key": ADMIN_KEY, "wait": "perhaps"})
@@ -490,6 +551,17 @@ class TestFaultsOfTheAction:
         assert "Traceback" not in ended.log
         assert ended.outputs["jobId"] == "se_1"
 
+    def test_one_before_any_job_is_told_in_the_same_way(self, run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+        def fail(*_: object, **__: object) -> None:
+            raise ZeroDivisionError
+
+        monkeypatch.setattr(main, "read_plan", fail)
+
+        ended = run(EXPORT)
+
+        assert (ended.exit_code, ended.outputs["failureReason"], ended.seen) == (1, "internal-error", [])
+        assert "ZeroDivisionError at test_main.py" in ended.errors[0]
+
     def test_with_debug_logging_the_trace_is_there_and_the_key_is_not(self, run: Runner) -> None:
         ended = run(EXPORT, BROKEN, environ={"RUNNER_DEBUG": "1"})
 
@@ -564,9 +636,14 @@ class TestCancel:
     def test_one_whose_answer_tells_nothing_may_have_been_made(self, run: Runner, answered: object) -> None:
         interruptions = Quiet(signal.SIGTERM, in_work=True)
 
-        ended = run(EXPORT, {"POST /v1/static-export/jobs": answered}, interruptions=interruptions)
+        ended = run(
+            EXPORT,
+            {"POST /v1/static-export/jobs": answered},
+            interruptions=interruptions,
+            before=lambda _request: interruptions.stop(),
+        )
 
-        assert ended.exit_code == 143
+        assert (ended.exit_code, ended.outputs["failureReason"]) == (143, "cancelled")
         assert "A start request was under way; look in the dashboard whether the export runs." in ended.errors[0]
 
 

@@ -83,6 +83,9 @@ class TestReadings:
 
         assert record.phases == [Phase(name=QUEUE, began=1.0, ended=3.0), Phase(name=RUN, began=3.0, ended=5.0)]
 
+    def test_one_that_nobody_took_on_has_taken_no_time(self) -> None:
+        assert JobRecord(mode="export", ended=5.0).duration_seconds(9.0) == 0
+
     def test_time_is_counted_until_the_end_once_there_is_one(self) -> None:
         record = exported()
 
@@ -93,7 +96,7 @@ class TestReadings:
 
 class TestResult:
     def test_every_key_is_there_in_order_and_unknown_is_none(self) -> None:
-        row = as_result(JobRecord(mode=None), 7.9)
+        row = as_result(JobRecord(mode=None, began=0.0), 7.9)
 
         assert tuple(row) == RESULT_KEYS
         assert {key: value for key, value in row.items() if value is not None} == {"durationSeconds": 7}

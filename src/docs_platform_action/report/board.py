@@ -14,6 +14,7 @@ from ..model import ExportJob
 from ..record import JobRecord
 from ..sizes import size
 from .console import Console
+from .failure import failure_lines
 from .joblog import JobLog, Sink
 from .text import minutes, moment, pages, trying_again, works_until
 
@@ -220,6 +221,8 @@ class Board:
                 return
             row.state = _verdict(record) if row.state == _AT_WORK else _NOT_STARTED
             self._trouble.left(row)
+            if row.lines:
+                row.lines += [(self._clock.now(), line) for line in _why(record)]
             if row.state not in {_NOT_STARTED, _STARTED}:
                 self._tell(row, _what_became(record, self._clock.now()), counts=row.state != _CANCELLED)
 
@@ -364,6 +367,10 @@ def _what_became(record: JobRecord, now: datetime) -> str:
 
 def _link(expires: datetime, now: datetime) -> str:
     return f"link works until {moment(expires, now)}" if expires > now else f"link {works_until(expires, now)}"
+
+
+def _why(record: JobRecord) -> list[str]:
+    return failure_lines(record, record.failure) if record.failure is not None else []
 
 
 def _how_long(row: _Row, seconds: float) -> str:

@@ -3,12 +3,17 @@
 import contextlib
 import threading
 from pathlib import Path
+from typing import Final
 
 from actions_toolkit.file_command import prepare_key_value_message
 
 from ..errors import InternalError
 from ..model import UNUSABLE
+from ..sizes import size
 from .console import Console
+
+MOST_BYTES_OF_A_JOB: Final = 1024 * 1024
+"""What all outputs of a job may have together, in UTF-16 (source: GitHub's documentation of job outputs)."""
 
 
 class Outputs:
@@ -70,6 +75,20 @@ class Outputs:
         """Take no more: what comes later, from a thread that was left behind, is too late."""
         with self._lock:
             self._closed = True
+
+
+def too_large_for_a_job(results: str) -> list[str] | None:
+    """Make the warning that `results` are more than a job can hand to another, if they are."""
+    count = len(results.encode("utf-16-le"))
+    if count <= MOST_BYTES_OF_A_JOB:
+        return None
+    counted, most = size(count), size(MOST_BYTES_OF_A_JOB)
+    return [
+        "The output `results` is too large to become an output of the job",
+        f"It has {counted} as GitHub counts, two bytes a character; all outputs of a job together may have {most}.",
+        "The steps of this job can read it, but a job whose `outputs` hold it fails when it ends.",
+        "Hand on what the next job needs alone, `toJSON(fromJSON(steps.ID.outputs.results).*.jobId)`, or export in two jobs.",
+    ]
 
 
 def _storable(text: str) -> str:

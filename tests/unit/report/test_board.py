@@ -522,6 +522,9 @@ class TestGroups:
             "12:00:00  Static export of a.example",
             "12:00:31  running     12 %     48 pages      0:00",
             "12:00:31  Wrote the Helm values file values.yaml",
+            "12:01:02  Export of a.example: no",
+            "12:01:02  The platform does not accept this request as it is; sending it again would not help.",
+            "12:01:02  Read what the API said, and correct the inputs of the step where they are at fault.",
             "::endgroup::",
         ]
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docs_platform_action.errors import InternalError
-from docs_platform_action.report.outputs import Outputs
+from docs_platform_action.report.outputs import MOST_BYTES_OF_A_JOB, Outputs, too_large_for_a_job
 from tests.unit.report.test_console import Log
 
 
@@ -216,3 +216,17 @@ class TestNoFile:
         outputs.write("prLink", None)
 
         assert log.text == "jobId=se_1\n"
+
+
+class TestTooLargeForAJob:
+    def test_what_fits_is_not_warned_of(self) -> None:
+        assert too_large_for_a_job("x" * (MOST_BYTES_OF_A_JOB // 2)) is None
+
+    @pytest.mark.parametrize("results", ["x" * (MOST_BYTES_OF_A_JOB // 2 + 1), "\U0001f600" * (MOST_BYTES_OF_A_JOB // 4 + 1)])
+    def test_more_is_told_with_its_size_as_github_counts_and_what_to_do(self, results: str) -> None:
+        warning = too_large_for_a_job(results)
+
+        assert warning is not None
+        assert warning[0] == "The output `results` is too large to become an output of the job"
+        assert "It has 1.0 MiB as GitHub counts, two bytes a character" in warning[1]
+        assert "fromJSON(steps.ID.outputs.results).*.jobId" in warning[-1]

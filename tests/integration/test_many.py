@@ -1,0 +1,307 @@
+"""Many domains in one step: each goes its whole way by itself, and together they are one polite client."""
+
+import json
+import re
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from admin_api_simulator import Simulator
+from admin_api_simulator.contract import check_requests
+from admin_api_simulator.faults import Fault
+from docs_platform_action.health import REQUESTS_A_SECOND
+from docs_platform_action.record import RESULT_KEYS
+from tests.action import Action, Ended
+from tests.engine import remember_output
+from tests.keys import ADMIN_KEY
+
+PAGES = 12
+MOST_PARALLEL = 20
+DOMAINS = [f"docs{number:02}.example.com" for number in range(93)]
+FAILING = {
+    "failing.example.com": "job-failed",
+    "unknown.example.com": "not-found",
+    "no-plan.example.com": "forbidden",
+    "rejected.example.com": "rejected",
+    "lost.example.com": "start-unconfirmed",
+    "endless.example.com": "timeout",
+    "damaged.example.com": "invalid-bundle",
+}
+ALL = [*DOMAINS[:5], *FAILING, *DOMAINS[5:]]
+
+
+def rows(ended: Ended) -> dict[str, dict[str, Any]]:
+    """Give the objects in `results` by their domain."""
+    return {row["domain"]: row for row in json.loads(ended.outputs["results"])}
+
+
+def without_size(bundle: dict[str, object]) -> object:
+    """Take away what would tell the download that it is not the bundle."""
+    return {name: value for name, value in bundle.items() if name != "sizeBytes"}
+
+
+def group(ended: Ended, domain: str) -> list[str]:
+    """Give the lines of a domain's own log."""
+    ((_, body),) = re.findall(rf"^::group::({re.escape(domain)}: .*)\n((?:.*\n)*?)::endgroup::$", ended.stdout, re.MULTILINE)
+    return str(body).splitlines()
+
+
+class TestAHundredWithSevenFailures:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def platform(cls) -> Iterator[Simulator]:
+        with Simulator(key=ADMIN_KEY, export_seconds=5, pages=PAGES) as platform:
+            platform.script("start_export", Fault(status=422, json={"error": "no such theme"}), domain="rejected.example.com")
+            platform.script("start_export", Fault(cut="before_answer", processed=True), domain="lost.example.com")
+            platform.script_forever("read_export", Fault(json={"status": "running"}), domain="endless.example.com")
+            platform.script_forever("download", Fault(body=b"no archive"), domain="damaged.example.com")
+            platform.override("make_bundle", without_size, domain="damaged.example.com")
+            yield platform
+            check_requests(platform.requests)
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def workspace(cls, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        return tmp_path_factory.mktemp("many")
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def ended(cls, platform: Simulator, workspace: Path) -> Ended:
+        return Action(workspace).run(
+            platform,
+            domain="\n".join(ALL),
+            max_parallel=str(MOST_PARALLEL),
+            poll_interval="5s",
+            timeout="20s",
+            outage_tolerance="5m",
+            site_path="sites/{domain}",
+            values_file="values/{domain}.yaml",
+        )
+
+    @pytest.fixture(autouse=True)
+    def _look_at_what_is_shown(self, ended: Ended) -> None:
+        for text in (ended.stdout, ended.stderr, ended.summary, *ended.outputs.values()):
+            remember_output(text)
+
+    def test_the_step_fails_for_the_first_that_failed(self, ended: Ended) -> None:
+        assert (ended.exit_code, ended.reason, ended.stderr) == (1, "job-failed", "")
+        assert {*ended.outputs} == {"results", "durationSeconds", "failureReason"}
+
+    def test_there_is_a_row_for_each_in_the_inputs_order(self, ended: Ended) -> None:
+        told = json.loads(ended.outputs["results"])
+
+        assert [row["domain"] for row in told] == ALL
+        assert {tuple(row) for row in told} == {RESULT_KEYS}
+        assert {row["mode"] for row in told} == {"export"}
+
+    @pytest.mark.parametrize("domain", DOMAINS)
+    def test_a_good_one_has_its_link_its_site_and_its_values(self, ended: Ended, workspace: Path, domain: str) -> None:
+        row = rows(ended)[domain]
+
+        assert row["status"] == "completed"
+        assert (row["pageCount"], row["failureReason"], row["message"]) == (PAGES, None, None)
+        assert f"/{row['jobId']}/" in row["bundleUrl"]
+        assert row["expiresAt"]
+        assert row["bundleSize"] > 0
+        assert re.fullmatch("[0-9a-f]{64}", row["bundleSha256"])
+        assert (row["bundlePath"], row["sitePath"], row["valuesFile"]) == (None, f"sites/{domain}", f"values/{domain}.yaml")
+        assert 5 <= row["durationSeconds"] <= 20
+        assert domain in (workspace / "sites" / domain / "index.html").read_text()
+        assert row["bundleUrl"] in (workspace / "values" / f"{domain}.yaml").read_text()
+
+    @pytest.mark.parametrize(("domain", "reason"), FAILING.items())
+    def test_a_failed_one_has_its_reason_and_no_link(self, ended: Ended, workspace: Path, domain: str, reason: str) -> None:
+        row = rows(ended)[domain]
+
+        assert (row["failureReason"], row["bundleUrl"], row["sitePath"]) == (reason, None, None)
+        assert row["message"].startswith(f"Export of {domain}: ")
+        assert not (workspace / "sites" / domain).exists()
+
+    def test_what_is_known_of_a_failed_one_is_told(self, ended: Ended) -> None:
+        told = rows(ended)
+
+        assert {domain: told[domain]["status"] for domain in FAILING} == {
+            "failing.example.com": "failed",
+            "unknown.example.com": None,
+            "no-plan.example.com": None,
+            "rejected.example.com": None,
+            "lost.example.com": None,
+            "endless.example.com": "running",
+            "damaged.example.com": "completed",
+        }
+        assert [bool(told[domain]["jobId"]) for domain in FAILING] == [True, False, False, False, False, True, True]
+
+    def test_every_domain_is_started_once(self, ended: Ended, platform: Simulator) -> None:
+        assert ended.exit_code == 1
+        assert {domain: platform.count("start_export", domain=domain) for domain in ALL} == dict.fromkeys(ALL, 1)
+
+    def test_a_bundle_is_made_once_of_each_that_completed(self, ended: Ended, platform: Simulator) -> None:
+        completed = [domain for domain, row in rows(ended).items() if row["status"] == "completed"]
+
+        assert sorted(completed) == sorted([*DOMAINS, "damaged.example.com"])
+        assert {domain: platform.count("make_bundle", domain=domain) for domain in ALL} == {
+            domain: int(domain in completed) for domain in ALL
+        }
+
+    def test_nobody_is_read_more_often_than_the_pauses_allow(self, ended: Ended, platform: Simulator) -> None:
+        assert ended.exit_code == 1
+        for domain in DOMAINS:  # at once, and after a pause of five seconds that are the job's, and perhaps once more
+            assert 2 <= platform.count("read_export", domain=domain) <= 3
+
+    def test_as_many_jobs_as_are_allowed_run_at_the_same_time_and_no_more(self, ended: Ended, platform: Simulator) -> None:
+        assert ended.exit_code == 1
+        # the job whose start got no answer goes on beside them, and nobody waits for it
+        assert MOST_PARALLEL // 2 < platform.jobs_at_once <= MOST_PARALLEL + 1
+
+    def test_requests_come_no_faster_than_promised(self, ended: Ended, platform: Simulator) -> None:
+        assert ended.exit_code == 1
+        moments = [request.at for request in platform.requests if request.operation != "download"]
+        late = 1.0  # seconds by which a busy machine may delay one request, and so bunch it with others
+        for number, moment in enumerate(moments):
+            for further, later in enumerate(moments[number:]):
+                assert further + 1 <= REQUESTS_A_SECOND * (later - moment + 1 + late), f"at {moment - moments[0]:.1f} s"
+
+    def test_they_share_connections(self, ended: Ended, platform: Simulator) -> None:
+        assert ended.exit_code == 1
+        starts = platform.count("start_export")  # each has one of its own, on which no answer can be another's
+
+        assert platform.connections.api < starts + MOST_PARALLEL
+
+    def test_each_failure_is_one_annotation(self, ended: Ended) -> None:
+        assert [error.splitlines()[0] for error in ended.errors] == [rows(ended)[domain]["message"] for domain in FAILING]
+
+    def test_the_log_is_no_flood(self, ended: Ended) -> None:
+        live = ended.stdout.partition("::group::")[0].splitlines()
+
+        assert len(live) < 4.5 * len(ALL)
+        assert {domain for domain in ALL if any(domain in line for line in live)} == {*ALL}
+
+    @pytest.mark.parametrize("domain", [DOMAINS[0], DOMAINS[-1], "damaged.example.com"])
+    def test_each_domains_log_can_be_read_on_its_own(self, ended: Ended, domain: str) -> None:
+        told = "\n".join(group(ended, domain))
+
+        assert f"Job {rows(ended)[domain]['jobId']} started" in told
+        assert "Bundle link ready" in told
+        assert not any(other in told for other in ALL if other != domain)
+
+    def test_the_summary_tells_of_all(self, ended: Ended) -> None:
+        assert all(domain in ended.summary.replace("\\", "") for domain in ALL)
+        assert "X-Amz-Signature" not in ended.summary
+
+
+class TestTheFirst:
+    @pytest.mark.parametrize(
+        ("changes", "reason"), [({"key": "adm_an0ther-key-of-the-tests"}, "unauthorized"), ({"plan": False}, "forbidden")]
+    )
+    def test_a_refused_key_is_asked_about_once(
+        self, action: Action, make_platform: Callable[..., Simulator], changes: Mapping[str, Any], reason: str
+    ) -> None:
+        platform = make_platform(**changes)
+
+        ended = action.run(platform, domain="\n".join(DOMAINS[:30]), max_parallel="30")
+
+        assert (ended.exit_code, ended.reason, len(platform.requests)) == (1, reason, 1)
+        assert [row["failureReason"] for row in rows(ended).values()] == [reason] * 30
+        assert len(ended.errors) == 10
+        assert ended.errors[-1].startswith("21 more exports failed")
+
+    def test_a_domain_of_its_own_that_is_refused_later_stops_no_other(self, action: Action, platform: Simulator) -> None:
+        ended = action.run(platform, domain="a.example.com\nno-plan.example.com\nb.example.com")
+
+        assert [row["failureReason"] for row in rows(ended).values()] == [None, "forbidden", None]
+
+
+class TestHealth:
+    def test_a_retry_after_that_one_gets_is_obeyed_by_all(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
+        platform = make_platform(export_seconds=0.1)
+        platform.script("read_export", None, Fault(status=429, headers={"Retry-After": "2"}))
+
+        ended = action.run(platform, domain="\n".join(DOMAINS[:8]), outage_tolerance="1m")
+
+        assert ended.exit_code == 0
+        (asked,) = [number for number, request in enumerate(platform.requests) if request.status == 429]
+        before, after = platform.requests[: asked + 1], [one for one in platform.requests if one.operation != "download"][asked + 1 :]
+        under_way = 7  # requests of the others, which were sent before the answer was there
+        assert all(request.at >= before[-1].at + 2 for request in after[under_way:])
+        assert platform.count(status=429) == 1
+
+    def test_an_outage_costs_the_platform_no_more_of_many_than_of_one(
+        self, action: Action, make_platform: Callable[..., Simulator]
+    ) -> None:
+        platform = make_platform()
+        platform.script_forever("read_export", Fault(status=503))
+
+        ended = action.run(platform, domain="\n".join(DOMAINS[:10]), max_parallel="10", outage_tolerance="3s")
+
+        assert {row["failureReason"] for row in rows(ended).values()} == {"unavailable"}
+        assert ended.log.count("Trying again") <= 2 + 10  # live for all, and in the log of each that tried
+        live = ended.stdout.partition("::group::")[0]
+        assert live.count("503 (service unavailable)") <= 2 + 10
+
+    def test_it_goes_on_for_all_when_the_api_answers_again(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
+        platform = make_platform()
+        platform.script("read_export", *[Fault(status=502)] * 4)
+
+        ended = action.run(platform, domain="\n".join(DOMAINS[:10]), max_parallel="10", outage_tolerance="1m")
+
+        assert (ended.exit_code, platform.count(status=502)) == (0, 4)
+
+
+class TestCancel:
+    @pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+    def test_what_is_known_of_each_is_written(
+        self, action: Action, make_platform: Callable[..., Simulator], number: signal.Signals, exit_code: int
+    ) -> None:
+        platform = make_platform(export_seconds=3600)
+        platform.script("start_export", Fault(status=422), domain="rejected.example.com")
+        domains = ["rejected.example.com", *DOMAINS[:5]]
+
+        with action.start(platform, domain="\n".join(domains), max_parallel="3") as running:
+            for _ in range(3):
+                running.wait_for("started, job-id:")
+            running.signal(number)
+            ended = running.end()
+
+        told = rows(ended)
+        assert ended.exit_code == exit_code
+        assert [row["failureReason"] for row in told.values()] == ["rejected", *["cancelled"] * 5]
+        assert [bool(told[domain]["jobId"]) for domain in domains] == [False, True, True, True, False, False]
+        assert "cancelled before it was begun" in told[domains[-1]]["message"]
+        assert ended.reason == "rejected"
+        assert "::group::docs00.example.com: cancelled after" in ended.stdout
+
+    def test_those_that_ended_before_keep_their_results(self, action: Action, platform: Simulator) -> None:
+        platform.script_forever("read_export", Fault(json={"status": "running"}), domain="b.example.com")
+
+        with action.start(platform, domain="a.example.com\nb.example.com", site_path="sites/{domain}") as running:
+            running.wait_for("a.example.com  done")
+            running.signal(signal.SIGTERM)
+            ended = running.end()
+
+        told = rows(ended)
+        assert told["a.example.com"]["bundleUrl"]
+        assert told["a.example.com"]["sitePath"] == "sites/a.example.com"
+        assert (told["b.example.com"]["failureReason"], told["b.example.com"]["status"]) == ("cancelled", "running")
+        assert (action.workspace / "sites" / "a.example.com" / "index.html").is_file()
+
+
+class TestNotWaiting:
+    def test_each_is_started_and_told(self, action: Action, platform: Simulator) -> None:
+        ended = action.run(platform, domain="a.example.com\nb.example.com", wait="false")
+
+        assert ended.exit_code == 0
+        assert {*ended.outputs} == {"results", "durationSeconds"}
+        assert all(row["jobId"] and row["bundleUrl"] is None for row in rows(ended).values())
+        assert (platform.count("start_export"), platform.count("read_export")) == (2, 0)
+
+
+class TestOne:
+    def test_a_list_of_one_is_a_single_domain(self, action: Action, platform: Simulator) -> None:
+        ended = action.run(platform, domain="docs.example.com\n", site_path="sites/{domain}")
+
+        assert ended.outputs["sitePath"] == "sites/docs.example.com"
+        assert ended.outputs["bundleUrl"]
+        assert ended.stdout.splitlines()[1] == "Static export of docs.example.com"
