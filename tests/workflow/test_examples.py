@@ -83,6 +83,39 @@ class TestUploadAfterAFailure:
         assert contents(storage) == {"index.html": b"The page that is online"}
 
 
+class TestExportManyDeployEach:
+    EXAMPLE = "export-many-deploy-each.yml"
+    DOMAINS = (DOMAIN, "failing.example.com", "developers.example.com")
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def run(cls, examples: Act, platform: Simulator, storage: S3) -> WorkflowRun:
+        storage.put_object(Bucket=BUCKET, Key="failing.example.com/index.html", Body=b"The page that is online")
+        variables = {**upload_to(storage), "DOCS_DOMAINS": "\n".join(cls.DOMAINS)}
+        return run_example(examples, cls.EXAMPLE, platform, variables=variables, secrets=AWS_KEY)
+
+    def test_each_site_that_was_exported_is_deployed_and_the_other_stays_as_it_was(self, run: WorkflowRun, storage: S3) -> None:
+        found = contents(storage)
+
+        for domain in (DOMAIN, "developers.example.com"):
+            site = {name.removeprefix(f"{domain}/"): body for name, body in found.items() if name.startswith(f"{domain}/")}
+            assert site == site_files(domain=domain, pages=PAGES), run.log
+        assert found["failing.example.com/index.html"] == b"The page that is online"
+
+    def test_the_workflow_fails_for_the_one_that_failed(self, run: WorkflowRun) -> None:
+        assert not run.succeeded, run.log
+        assert sorted(run.printed("Deployed")) == [
+            f"s3://{BUCKET}/{domain}" for domain in sorted((DOMAIN, "developers.example.com"))
+        ]
+        assert run.printed("Not deployed.") == ["Export of failing.example.com: the export failed at the platform"], run.log
+
+    def test_each_is_exported_once_by_one_step(self, run: WorkflowRun, platform: Simulator) -> None:
+        assert {domain: platform.count("start_export", domain=domain) for domain in self.DOMAINS} == dict.fromkeys(
+            self.DOMAINS, 1
+        ), run.log
+        assert platform.count("make_bundle", domain=DOMAIN) == 2, run.log  # of the export and of the deployment
+
+
 class TestServeWithNginx:
     EXAMPLE = "serve-with-nginx.yml"
 
