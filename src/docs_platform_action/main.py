@@ -33,7 +33,7 @@ from .report.deliverylog import DeliveryLog
 from .report.failure import annotate_failures
 from .report.joblog import JobLog
 from .report.outputs import Outputs, too_large_for_a_job
-from .report.summary import summary_of, write_summary
+from .report.summary import room_left, summary_of, write_summary
 from .report.text import minutes
 from .settings import AGENT, EXPORT, AgentSettings, DeliverySettings, ExportSettings, Plan, read_key, read_mode, read_plan
 from .side_by_side import SideBySide, Watcher, Work
@@ -281,14 +281,16 @@ class _Run:
         if self._board is not None:
             self._board.close()
         annotate_failures(console, self._records)
+        file = _named_file(self._environ, "GITHUB_STEP_SUMMARY")
         page = summary_of(
             self._records,
             safe=console.safe,
             duration_seconds=now - self._began,
             now=self._clock.now(),
             monotonic=now,
+            room_bytes=room_left(file),
         )
-        write_summary(page, _named_file(self._environ, "GITHUB_STEP_SUMMARY"), console)
+        write_summary(page, file, console)
         return exit_code or (1 if any(record.failure is not None for record in self._records) else 0)
 
     def _write_outputs(self, now: float) -> None:
