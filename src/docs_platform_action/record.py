@@ -4,9 +4,19 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from .delivery.download import Downloaded
-from .errors import ActionError, InvalidInput
+from .errors import ActionError, Cancelled, InvalidInput
 from .model import AgentJob, Bundle, ExportJob
 from .settings import AGENT
+
+DONE: Final = "done"
+STARTED: Final = "started"
+"""The verdict on an export that nobody waited for."""
+
+FAILED: Final = "failed"
+CANCELLED: Final = "cancelled"
+NOT_STARTED: Final = "not started"
+VERDICTS: Final = (DONE, STARTED, FAILED, CANCELLED, NOT_STARTED)
+"""All of them, in the order in which they are counted."""
 
 QUEUE: Final = "queue"
 RUN: Final = "run"
@@ -77,6 +87,16 @@ class JobRecord:
     def headline(self, error: ActionError) -> str:
         """Tell what failed and how, in a sentence that is enough by itself."""
         return error.happened if isinstance(error, InvalidInput) else f"{self.subject}: {error.happened}"
+
+    @property
+    def verdict(self) -> str:
+        """Judge the job in a word."""
+        if self.failure is not None:
+            return CANCELLED if isinstance(self.failure, Cancelled) else FAILED
+        if self.started and self.bundle is None:
+            return STARTED
+        is_known = self.mode == AGENT or self.job_id is not None or self.bundle is not None
+        return DONE if is_known else NOT_STARTED
 
     @property
     def pr_link(self) -> str | None:

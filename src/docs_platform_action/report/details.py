@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from ..record import JobRecord
+from ..record import FAILED, STARTED, JobRecord
 from ..settings import AGENT
 from ..sizes import size
 from .failure import failure_lines
 from .text import files, host_of, link_target, minutes
-from .view import FAILED, STARTED, View, link_of, seconds_at, verdict_on
+from .view import View, link_of, seconds_at
 
 
 def details_of(record: JobRecord, view: View, *, duration_seconds: float | None, quoting: bool = True) -> Iterator[str]:
@@ -15,13 +15,13 @@ def details_of(record: JobRecord, view: View, *, duration_seconds: float | None,
     yield from _failure(record, view, quoting=quoting)
     yield from ("| | |", "| --- | --- |")
     yield from (f"| {name} | {value} |" for name, value in _rows(record, view, duration_seconds) if value)
-    if verdict_on(record) == STARTED:
+    if record.verdict == STARTED:
         yield from ("", view.show_prose(f"Collect it in a later step or run with `job-id: {record.job_id}`."))
 
 
 def folded(record: JobRecord, view: View, *, name: str, quoting: bool = True) -> str:
     """Write the same as a block that opens on a click; the empty lines in it are where HTML ends and Markdown begins."""
-    verdict = verdict_on(record)
+    verdict = record.verdict
     shown = f"{view.show_in_html(name)}: {f'<b>{verdict}</b>' if verdict == FAILED else verdict}"
     lines = details_of(record, view, duration_seconds=seconds_at(record, view), quoting=quoting)
     return "\n".join([f"<details><summary>{shown}</summary>", "", *lines, "", "</details>", "", ""])

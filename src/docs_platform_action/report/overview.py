@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..model import ExportJob
-from ..record import JobRecord
+from ..record import DONE, FAILED, JobRecord
 from ..sizes import size
 from .text import minutes
-from .view import DONE, FAILED, LONGEST_NAME, LONGEST_WORD, View, name_of, seconds_at, size_of, verdict_on
+from .view import LONGEST_NAME, LONGEST_WORD, View, name_of, seconds_at, size_of
 
 _LONGEST_REMEDY: Final = 400
 
@@ -55,7 +55,7 @@ def _name(record: JobRecord, view: View) -> str:
 
 def _result(record: JobRecord, view: View) -> str:
     """Tell verdict and status, the latter where it says more."""
-    verdict = verdict_on(record)
+    verdict = record.verdict
     told = f"**{verdict}**" if verdict == FAILED else verdict
     status = view.show(record.status, longest=LONGEST_WORD)
     return f"{told} ({status})" if status and (verdict, record.status) not in _SAYING_THE_SAME else told

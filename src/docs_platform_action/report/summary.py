@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from ..record import JobRecord
+from ..record import CANCELLED, FAILED, VERDICTS, JobRecord
 from ..settings import AGENT
 from ..sizes import size
 from .console import Console
@@ -16,7 +16,7 @@ from .details import details_of, folded
 from .overview import columns_for, head_of, row_of
 from .text import minutes, pages
 from .timeline import timeline_of
-from .view import CANCELLED, FAILED, VERDICTS, View, minute, name_of, size_of, verdict_on
+from .view import View, minute, name_of, size_of
 
 ROOM_BYTES: Final = 1_000_000
 """What a page may take: GitHub drops one of more than 1,048,576 bytes (source: actions/runner, CreateStepSummaryCommand)."""
@@ -79,7 +79,7 @@ class _OneJob:
         self._record = record
         self._view = view
         self._duration_seconds = duration_seconds
-        self._headline = f"### {view.show(record.subject, longest=_LONGEST_SUBJECT)}: {verdict_on(record)}\n\n"
+        self._headline = f"### {view.show(record.subject, longest=_LONGEST_SUBJECT)}: {record.verdict}\n\n"
 
     def fitting(self, room_bytes: int) -> str:
         """Write as much as fits."""
@@ -121,7 +121,7 @@ class _Jobs:
         self._duration_seconds = duration_seconds
         self._columns = columns_for(records)
         self._rows: dict[int, str] = {}
-        verdicts = {id(record): verdict_on(record) for record in records}
+        verdicts = {id(record): record.verdict for record in records}
         self._counts = Counter(verdicts.values())
         self._failed = [record for record in records if verdicts[id(record)] == FAILED]
         cancelled = [record for record in records if verdicts[id(record)] == CANCELLED]

@@ -7,21 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from ..errors import Cancelled
 from ..model import Bundle
 from ..record import JobRecord
-from ..settings import AGENT
 from .text import LONGEST_FOREIGN_TEXT, markdown, roughly
-
-DONE: Final = "done"
-STARTED: Final = "started"
-"""The verdict on an export that nobody waited for."""
-
-FAILED: Final = "failed"
-CANCELLED: Final = "cancelled"
-NOT_STARTED: Final = "not started"
-VERDICTS: Final = (DONE, STARTED, FAILED, CANCELLED, NOT_STARTED)
-"""All of them, in the order in which they are counted."""
 
 LONGEST_NAME: Final = 260
 """Characters of a name that are shown where it is a label: any domain with its port."""
@@ -75,16 +63,6 @@ def minute(when: datetime) -> str:
 def name_of(record: JobRecord) -> str:
     """Tell a job from the others: by its domain, else by its id."""
     return record.domain or record.job_id or record.subject
-
-
-def verdict_on(record: JobRecord) -> str:
-    """Judge a job in a word."""
-    if record.failure is not None:
-        return CANCELLED if isinstance(record.failure, Cancelled) else FAILED
-    if record.started and record.bundle is None:
-        return STARTED
-    is_known = record.mode == AGENT or record.job_id is not None or record.bundle is not None
-    return DONE if is_known else NOT_STARTED
 
 
 def link_of(record: JobRecord) -> Bundle | None:

@@ -11,10 +11,11 @@ from docs_platform_action.delivery.download import Downloaded
 from docs_platform_action.errors import ActionError, Cancelled, Rejected, TimedOut, Unauthorized
 from docs_platform_action.model import Bundle, ExportJob
 from docs_platform_action.record import JobRecord
-from docs_platform_action.report.board import QUIET_SECONDS, Board
+from docs_platform_action.report.board import Board
 from docs_platform_action.report.console import MOST_WARNINGS, Console
 from docs_platform_action.report.deliverylog import DeliveryLog
 from docs_platform_action.report.joblog import STANDSTILL_SECONDS
+from docs_platform_action.report.trouble import QUIET_SECONDS
 from tests.unit.fakes import NOON, FakeClock, words
 
 
