@@ -222,10 +222,10 @@ class TestHealth:
         ended = action.run(platform, domain="\n".join(DOMAINS[:8]), outage_tolerance="1m")
 
         assert ended.exit_code == 0
-        (asked,) = [number for number, request in enumerate(platform.requests) if request.status == 429]
-        before, after = platform.requests[: asked + 1], [one for one in platform.requests if one.operation != "download"][asked + 1 :]
-        under_way = 7  # requests of the others, which were sent before the answer was there
-        assert all(request.at >= before[-1].at + 2 for request in after[under_way:])
+        asked_at = next(request.at for request in platform.requests if request.status == 429)
+        moments = [request.at - asked_at for request in platform.requests if request.operation != "download"]
+        slack = 0.5  # seconds in which the answer arrives, and those that are under way meanwhile too
+        assert not [moment for moment in moments if slack < moment < 2]
         assert platform.count(status=429) == 1
 
     def test_an_outage_costs_the_platform_no_more_of_many_than_of_one(
@@ -237,9 +237,10 @@ class TestHealth:
         ended = action.run(platform, domain="\n".join(DOMAINS[:10]), max_parallel="10", outage_tolerance="3s")
 
         assert {row["failureReason"] for row in rows(ended).values()} == {"unavailable"}
-        assert ended.log.count("Trying again") <= 2 + 10  # live for all, and in the log of each that tried
+        # those of all that were under way when it began, one for all now and then, and a last one of each
+        assert platform.count(status=503) <= 10 + 8 + 10
         live = ended.stdout.partition("::group::")[0]
-        assert live.count("503 (service unavailable)") <= 2 + 10
+        assert live.count("Trying again") == 1
 
     def test_it_goes_on_for_all_when_the_api_answers_again(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
         platform = make_platform()
