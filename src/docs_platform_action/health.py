@@ -4,39 +4,55 @@ import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from .clock import Clock
-from .errors import Cancelled
+from .errors import ActionError, Cancelled
 from .retrying import LONGEST_PAUSE_SECONDS, TemporaryError
 
 REQUESTS_A_SECOND: Final = 10
 """As many as ten jobs make, `max-parallel`'s default, at the default `poll-interval`; more jobs are each read less often."""
 
 LOOK_SECONDS: Final = 0.25
-"""How soon those that wait for one other's try see what came of it."""
+"""How soon those that are held up see that they are so no more."""
+
+_NEVER: Final = float("-inf")
 
 _NEXT_TO_NOTHING: Final = 1e-6
 """Less than that is left of a pause by the rounding of numbers alone."""
 
 
+@dataclass(eq=False)
+class _Turn:
+    """One request's: when it began, once it has, and whether the time is up for whoever sends it."""
+
+    begun: float = _NEVER
+    overdue: bool = False
+
+
 class Health:
     """Lets requests through to one API. Safe to use from several threads.
 
-    No more than `most_a_second` begin within any second, whoever sends them. While nothing but temporary errors comes, one
-    request at a time is let through, after a pause that grows, and all others wait for what becomes of it: an outage costs the
-    API as many requests of a hundred jobs as of one. A `Retry-After` holds for all.
+    No more than `most_a_second` begin within any second, whoever sends them: they stand in a row, in which those come first for
+    whom the time is up, then whoever came first. While nothing but temporary errors comes, one request at a time is let through,
+    after a pause that grows, and all others wait for what becomes of it: an outage costs the API as many requests of a hundred
+    jobs as of one. One that just failed comes back to the row's end, so another one tries, and a job that alone gets nothing
+    but errors keeps nobody up. A `Retry-After` holds for all.
     """
 
     def __init__(self, clock: Clock, *, most_a_second: int = REQUESTS_A_SECOND) -> None:
         self._clock = clock
         self._most = most_a_second
         self._lock = threading.Lock()
-        self._begun: deque[float] = deque(maxlen=most_a_second)
-        self._asked_at = self._asked_until = self._held_until = float("-inf")
-        self._failures = 0
-        self._trying = False
+        self._row: dict[_Turn, None] = {}
+        self._begun = deque([_NEVER] * most_a_second, maxlen=most_a_second)
+        self._trying: _Turn | None = None
         self._troubled_since: float | None = None
+        self._failures = 0
+        self._held_until = self._drawn_until = _NEVER
+        self._asked_at = self._asked_until = _NEVER
+        self._newest_answered = _NEVER
 
     @property
     def troubled_since(self) -> float | None:
@@ -55,82 +71,98 @@ class Health:
         When there is no time left for whoever sends it, it is not held up but for the bound on requests a second. Raises
         `Cancelled`.
         """
-        tries_for_all = self._admit(left_seconds)
-        begun = self._clock.monotonic()
+        turn = _Turn()
         try:
+            self._wait(turn, left_seconds)
             yield
         except TemporaryError as error:
             if error.of_one_job:
-                self._answered(begun)
+                self._answered(turn)
             else:
-                self._failed(error)
+                self._failed(turn, error)
             raise
         except Cancelled:
             raise
-        except BaseException:
-            self._answered(begun)  # a refusal is an answer too
+        except ActionError:
+            self._answered(turn)  # a refusal is an answer too
             raise
         else:
-            self._answered(begun)
+            self._answered(turn)
         finally:
-            if tries_for_all:
-                self._trying = False
+            with self._lock:
+                self._row.pop(turn, None)
+                if self._trying is turn:
+                    self._trying = None
 
     def hold(self, pause_seconds: float) -> None:
         """Have the others wait as well while one that failed makes a pause; not longer than what all have seen is worth."""
         with self._lock:
+            if self._troubled_since is None:  # it is the trouble of one
+                return
             until = self._clock.monotonic() + min(pause_seconds, self.ceiling_seconds)
-            self._held_until = max(self._held_until, until)
+            self._held_until = self._drawn_until = max(self._drawn_until, until)
 
-    def _admit(self, left_seconds: Callable[[], float]) -> bool:
-        """Wait until a request may be sent; tell whether it is the one that finds out for all whether an outage is over."""
-        while True:
-            tries_for_all = self._wait_while_held(left_seconds)
-            self._wait_in_row()
-            # what came to be known while it stood in the row counts too
-            if tries_for_all or left_seconds() <= 0 or (self._troubled_since is None and self._pause_seconds() <= 0):
-                return tries_for_all
+    def _wait(self, turn: _Turn, left_seconds: Callable[[], float]) -> None:
+        with self._lock:
+            self._row[turn] = None
+        while (pause := self._let_begin(turn, left_seconds())) > 0:
+            self._clock.sleep(pause)
 
-    def _wait_while_held(self, left_seconds: Callable[[], float]) -> bool:
-        while (left := left_seconds()) > 0:
-            with self._lock:
-                pause = self._pause_seconds()
-                if pause <= 0:
-                    tries_for_all = self._troubled_since is not None
-                    self._trying = self._trying or tries_for_all
-                    return tries_for_all
-            self._clock.sleep(min(pause, left))
-        return False
+    def _let_begin(self, turn: _Turn, left_seconds: float) -> float:
+        """Let a request begin and give 0, or tell in how many seconds it is to look again."""
+        with self._lock:
+            now = self._clock.monotonic()
+            turn.overdue = left_seconds <= 0
+            in_row = self._due(turn, now) - now
+            held = 0.0 if turn.overdue else self._held_seconds(turn, now)
+            if in_row <= 0 and held <= 0:
+                del self._row[turn]
+                turn.begun = now
+                self._begun.append(now)
+                if self._troubled_since is not None and not turn.overdue:
+                    self._trying = turn
+                return 0.0
+        pause = max(in_row, min(held, LOOK_SECONDS))
+        return max(pause if turn.overdue else min(pause, left_seconds), _NEXT_TO_NOTHING)
 
-    def _pause_seconds(self) -> float:
-        left = max(self._asked_until, self._held_until) - self._clock.monotonic()
+    def _due(self, turn: _Turn, now: float) -> float:
+        """Tell when a request's place in the row is due, if nobody before it is held up for longer."""
+        row = sorted(self._row, key=lambda other: not other.overdue)
+        rounds, place = divmod(row.index(turn), self._most)
+        return max(self._begun[place] + 1.0, now) + rounds
+
+    def _held_seconds(self, turn: _Turn, now: float) -> float:
+        left = max(self._asked_until, self._held_until) - now
         if left > _NEXT_TO_NOTHING:
             return left
-        return LOOK_SECONDS if self._trying and self._troubled_since is not None else 0.0
+        if self._troubled_since is None:
+            return 0.0
+        first = next(other for other in self._row if not other.overdue)
+        # one that takes so long may be no sign of trouble but a bundle that is being packed
+        tried = self._trying is not None and now < self._trying.begun + LONGEST_PAUSE_SECONDS
+        return LOOK_SECONDS if tried or first is not turn else 0.0
 
-    def _wait_in_row(self) -> None:
-        """Take the next place in the row of requests, and wait until it is due."""
+    def _failed(self, turn: _Turn, error: TemporaryError) -> None:
         with self._lock:
             now = self._clock.monotonic()
-            due = max(now, self._begun[0] + 1.0) if len(self._begun) == self._most else now
-            self._begun.append(due)
-        if due > now:
-            self._clock.sleep(due - now)
-
-    def _failed(self, error: TemporaryError) -> None:
-        with self._lock:
-            now = self._clock.monotonic()
-            self._failures += 1
-            if self._troubled_since is None:
-                self._troubled_since = now
             if error.retry_after_seconds is not None:
                 self._asked_at = now
                 self._asked_until = max(self._asked_until, now + error.retry_after_seconds)
+            elif error.sent and turn.begun < self._newest_answered:
+                return  # old news: the API has answered since what was sent later
+            if self._troubled_since is None:
+                self._troubled_since = now
+                self._failures = 1
+            elif self._trying is turn:  # of those that were under way already there may be many
+                self._failures += 1
+            # until it is known which pause is drawn; for one that gives up there is none
+            self._held_until = max(self._held_until, now + self.ceiling_seconds)
 
-    def _answered(self, begun: float) -> None:
+    def _answered(self, turn: _Turn) -> None:
         with self._lock:
-            self._failures = 0
+            self._newest_answered = max(self._newest_answered, turn.begun)
             self._troubled_since = None
-            self._held_until = float("-inf")
-            if begun >= self._asked_at:  # an answer to what was sent before says nothing of a pause that was asked for since
-                self._asked_until = float("-inf")
+            self._failures = 0
+            self._held_until = self._drawn_until = _NEVER
+            if turn.begun > self._asked_at:  # an answer to what was sent before says nothing of a pause that was asked for since
+                self._asked_until = _NEVER
