@@ -95,7 +95,7 @@ class JobRecord:
             return CANCELLED if isinstance(self.failure, Cancelled) else FAILED
         if self.started and self.bundle is None:
             return STARTED
-        is_known = self.mode == AGENT or self.job_id is not None or self.bundle is not None
+        is_known = self.mode == AGENT or self.job_id is not None or self.ended is not None
         return DONE if is_known else NOT_STARTED
 
     @property

@@ -201,6 +201,7 @@ class TestLive:
         run.at_work(0)
         for name, value in record.items():
             setattr(run.records[0], name, value)
+        run.records[0].job_id = "se_1"
 
         run.board.ended(run.records[0])
 
