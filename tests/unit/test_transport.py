@@ -31,6 +31,7 @@ from docs_platform_action.transport import (
     Transport,
 )
 from tests.unit.fakes import HOST, NOON, Ears, FakeClock, FakeExchanger, Step, answer
+from tests.unit.virtual_time import Reply, VirtualClock, VirtualPlatform
 
 GOOD = answer(200, {"status": "running"})
 RESET = NetworkError(f"The connection to {HOST} broke off before the answer was whole", sent=True)
@@ -732,6 +733,209 @@ class TestAnyOutage:
         assert talk.clock.elapsed >= end - 1e-6
         assert all(pause <= max(LONGEST_PAUSE_SECONDS + 1, 77) for pause in talk.clock.pauses)
         assert len(talk.ears.troubles) <= 1
+
+
+class Crowd:
+    """Jobs with a transport each, in threads of their own, that speak to one platform and share one picture of its health."""
+
+    def __init__(self, reply: Callable[[str, str, float], Reply], *, tolerance: float = 300.0) -> None:
+        self.clock = VirtualClock()
+        self.platform = VirtualPlatform(self.clock, reply)
+        self.health = Health(self.clock)
+        self.ears: dict[str, Ears] = {}
+        self.ended: dict[str, tuple[float, Exception | None]] = {}
+        self._tolerance = tolerance
+
+    def job(
+        self, name: str, *, at: float = 0.0, reads: int = 1, rest: float = 10.0, deadline: float | None = None, **changes: Any
+    ) -> Callable[[], None]:
+        """Make a job that reads so often, with rests in between; its deadline is in seconds from its beginning."""
+        ears = self.ears[name] = Ears()
+        transport = Transport(
+            exchanger=self.platform,
+            health=self.health,
+            clock=self.clock,
+            outage_tolerance_seconds=self._tolerance,
+            listener=ears,
+            jitter=lambda ceiling: ceiling,
+        )
+
+        def read() -> None:
+            self.clock.sleep(at)
+            until = None if deadline is None else self.clock.monotonic() + deadline
+            error: Exception | None = None
+            try:
+                for number in range(reads):
+                    if number > 0:
+                        self.clock.sleep(rest)
+                    transport.send(call(path=f"/v1/{name}", **changes), deadline=until)
+            except (ActionError, DeadlinePassed) as caught:
+                error = caught
+            self.ended[name] = (round(self.clock.elapsed, 3), error)
+
+        return read
+
+    def failure(self, name: str) -> ActionError:
+        error = self.ended[name][1]
+        assert isinstance(error, ActionError)
+        return error
+
+    def begun(self, name: str) -> list[float]:
+        return [round(at, 3) for at in self.platform.begun(f"/v1/{name}")]
+
+
+def down(until: float, bad: Answer | Exception = RESET) -> Callable[[str, str, float], Reply]:
+    """Make a platform that fails up to a moment; each answer takes a tenth of a second."""
+    return lambda _method, _path, at: (0.1, bad if at < until else GOOD)
+
+
+def all_but(name: str, bad: Answer | Exception) -> Callable[[str, str, float], Reply]:
+    """Make a platform that answers well to all jobs but one."""
+    return lambda _method, path, _at: (0.1, bad if path.endswith(name) else GOOD)
+
+
+class TestManyJobs:
+    def test_what_one_finds_out_about_an_outage_is_so_for_all(self) -> None:
+        crowd = Crowd(down(5))
+
+        crowd.clock.run(crowd.job("first"), *(crowd.job(name, at=0.5) for name in ("second", "third")))
+
+        # the pauses are 1, 2 and 4 s, and after each another one tries
+        assert crowd.platform.begun() == pytest.approx([0, 1.1, 3.2, 7.3, 7.4, 7.4], abs=0.3)
+        assert crowd.begun("second")[0] == pytest.approx(1.1, abs=1e-4)
+        assert crowd.begun("third")[0] == pytest.approx(3.2, abs=1e-4)
+        assert [error for _, error in crowd.ended.values()] == [None] * 3
+
+    def test_each_that_met_it_tells_of_it_once_and_that_it_is_over(self) -> None:
+        crowd = Crowd(down(5))
+
+        crowd.clock.run(crowd.job("first"), *(crowd.job(name, at=0.5) for name in ("second", "third", "fourth")))
+
+        assert {name: (len(ears.troubles), len(ears.recoveries)) for name, ears in crowd.ears.items()} == {
+            "first": (1, 1),
+            "second": (1, 1),
+            "third": (1, 1),
+            "fourth": (0, 0),
+        }
+
+    def test_the_tolerance_is_one_for_all(self) -> None:
+        crowd = Crowd(down(10**6), tolerance=100)
+
+        crowd.clock.run(*(crowd.job(name, at=at) for name, at in (("first", 0), ("second", 50), ("third", 99))))
+
+        for name in crowd.ears:
+            assert isinstance(crowd.failure(name), Unavailable)
+            assert crowd.ended[name][0] == pytest.approx(100.2, abs=0.11)
+            assert crowd.failure(name).facts[0].startswith("No good answer came for 100 s. The last try: ")
+
+    def test_those_that_come_when_it_is_used_up_get_one_last_try_each(self) -> None:
+        crowd = Crowd(down(10**6), tolerance=100)
+
+        crowd.clock.run(crowd.job("first"), *(crowd.job(f"late {number}", at=400) for number in range(25)))
+
+        for number in range(25):
+            assert crowd.begun(f"late {number}") == [400 + number // 10]
+            assert isinstance(crowd.failure(f"late {number}"), Unavailable)
+            assert crowd.ended[f"late {number}"][0] == pytest.approx(400.1 + number // 10, abs=1e-3)
+            assert crowd.ears[f"late {number}"].troubles == []
+
+    def test_if_that_one_succeeds_it_is_over_for_all(self) -> None:
+        crowd = Crowd(down(200, answer(503, headers={"Retry-After": "999999999"})), tolerance=100)
+
+        crowd.clock.run(crowd.job("first"), crowd.job("late", at=400), crowd.job("later", at=401, reads=3))
+
+        assert isinstance(crowd.failure("first"), Unavailable)
+        assert crowd.ended["late"] == (400.1, None)
+        assert crowd.ended["later"] == (421.3, None)
+
+    def test_one_that_gets_nothing_but_errors_gives_up_alone_and_hardly_slows_the_others(self) -> None:
+        crowd = Crowd(all_but("bad", answer(500)))
+        good = [crowd.job(f"good {number}", reads=40) for number in range(9)]
+
+        crowd.clock.run(*good, crowd.job("bad"))
+
+        assert isinstance(crowd.failure("bad"), Unavailable)
+        assert crowd.ended["bad"][0] == pytest.approx(300.2, abs=1.5)
+        for number in range(9):
+            ended, error = crowd.ended[f"good {number}"]
+            assert error is None
+            assert ended <= (39 * 10 + 40 * 0.1) * 1.06
+            assert crowd.ears[f"good {number}"].troubles == []
+
+    @pytest.mark.parametrize("others", [0, 1, 30])
+    def test_a_retry_after_is_obeyed_by_all_and_asked_for_once(self, others: int) -> None:
+        crowd = Crowd(down(40, answer(429, headers={"Retry-After": "40"})))
+
+        crowd.clock.run(crowd.job("first"), *(crowd.job(f"other {number}", at=0.2) for number in range(others)))
+
+        assert len([at for at in crowd.platform.begun() if at < 40.1]) == 1
+        assert all(error is None for _, error in crowd.ended.values())
+        assert max(ended for ended, _ in crowd.ended.values()) <= 40.2 + others / 10 + 1
+
+    @pytest.mark.parametrize("status", [404, 409])
+    def test_a_job_that_is_not_ready_is_no_outage(self, status: int) -> None:
+        crowd = Crowd(all_but("unready", answer(status, headers={"Retry-After": "7"})))
+        unready = crowd.job("unready", worth_waiting=lambda _: 20 - crowd.clock.elapsed)
+
+        crowd.clock.run(unready, *(crowd.job(f"good {number}", reads=100, rest=0.4) for number in range(3)))
+
+        assert crowd.begun("unready")[:3] == pytest.approx([0, 7.1, 14.2])
+        assert [crowd.ended[f"good {number}"] for number in range(3)] == [(49.6, None)] * 3
+        assert crowd.health.troubled_since is None
+
+    def test_a_deadline_holds_while_others_try(self) -> None:
+        crowd = Crowd(lambda _method, path, _at: (25, RESET) if path.endswith("first") else (0.1, answer(502)))
+
+        crowd.clock.run(crowd.job("first"), crowd.job("timed", at=30, deadline=7.5), crowd.job("timed too", at=25.5, deadline=1))
+
+        assert crowd.begun("timed") == [37.5]
+        assert isinstance(crowd.ended["timed"][1], DeadlinePassed)
+        assert isinstance(crowd.ended["timed too"][1], DeadlinePassed)
+        assert crowd.begun("timed too") == pytest.approx([26, 26.5], abs=1e-4)
+
+    def test_a_deadline_in_the_row_is_followed_by_one_last_try(self) -> None:
+        crowd = Crowd(down(0))
+        many = [crowd.job(f"other {number:02}") for number in range(60)]
+
+        crowd.clock.run(*many, crowd.job("timed", at=0.5, deadline=2.2))
+
+        assert crowd.begun("timed") == [3]
+        assert crowd.ended["timed"][1] is None
+
+    def test_a_start_that_fails_for_good_presses_nobody_to_try(self) -> None:
+        crowd = Crowd(down(10**6, answer(502)), tolerance=60)
+
+        crowd.clock.run(*(crowd.job(f"{number}", at=number, repeatable=False) for number in range(30)))
+
+        assert all(isinstance(crowd.failure(f"{number}"), StartUnconfirmed) for number in range(30))
+        assert len([at for at in crowd.platform.begun() if at < 60]) <= 7
+
+    def test_a_cancel_ends_all_that_wait(self) -> None:
+        crowd = Crowd(down(10**6, answer(429, headers={"Retry-After": "500"})))
+
+        def cancel() -> None:
+            crowd.clock.sleep(9)
+            crowd.clock.cancel()
+
+        crowd.clock.run(*(crowd.job(f"{number}") for number in range(40)), cancel)
+
+        assert all(ended == 9 and isinstance(error, Cancelled) for ended, error in crowd.ended.values())
+
+    def test_a_thousand_jobs_press_it_no_more_than_ten(self) -> None:
+        crowd = Crowd(lambda _method, _path, at: (0.2, answer(503) if 30 <= at < 60 else GOOD))
+        jobs = [crowd.job(f"{number}", reads=5) for number in range(1000)]
+
+        def works(first: int) -> None:
+            for number in range(first, 1000, 50):
+                jobs[number]()
+
+        crowd.clock.run(*(lambda first=first: works(first) for first in range(50)))
+
+        begun = sorted(request.began for request in crowd.platform.requests)
+        assert all(error is None for _, error in crowd.ended.values())
+        assert all(later >= first + 1 - 1e-9 for first, later in zip(begun, begun[10:], strict=False))
+        # ten were under way when the outage began; one after the other tried after pauses of 1, 2, 4, 8 and 16 s
+        assert len([request for request in crowd.platform.requests if request.got is not GOOD]) <= 10 + 5
 
 
 def test_phrases_of_unknown_statuses_are_left_out() -> None:

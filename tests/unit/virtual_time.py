@@ -254,6 +254,6 @@ class VirtualPlatform(Exchanger):
             raise got
         return got
 
-    def begun(self, path: str = "") -> list[float]:
-        """Tell when requests to paths that hold a text began, in order."""
-        return sorted(request.began for request in self.requests if path in request.path)
+    def begun(self, path: str | None = None) -> list[float]:
+        """Tell when requests began, in order: those to one path, or all."""
+        return sorted(round(request.began, 6) for request in self.requests if path in {request.path, None})
