@@ -25,7 +25,7 @@ $(MERMAID): tests/page/package-lock.json tests/page/.npmrc | $(INSTALLED)
 
 installed: $(INSTALLED) $(MERMAID)  ## install what every target needs, and nothing into the system
 
-demo: $(INSTALLED)  ## run the action on the simulator in both modes and show what people see
+demo: $(INSTALLED)  ## run the action on the simulator and show what people see: one site, several, an agent's job
 	@$(BIN)/python -m admin_api_simulator.demo
 
 test: lint $(MERMAID)  ## check and test everything; REQUIRE_ENGINE=1 makes a missing container engine a failure

@@ -1,4 +1,4 @@
-"""The action on the simulated platform, in both modes, as people see it: `python -m admin_api_simulator.demo`."""
+"""The action on the simulated platform, as people see it: `python -m admin_api_simulator.demo`."""
 
 import argparse
 import sys
@@ -44,6 +44,15 @@ def scenes() -> tuple[Scene, ...]:
         },
         proof="bundleUrl",
     )
+    several = Scene(
+        title="Export mode, several domains in one step",
+        inputs={
+            "domain": "docs.example.com\ndevelopers.example.com\npartners.example.com\n",
+            "site-path": "sites/{domain}",
+            "max-poll-interval": "1s",
+        },
+        proof="results",
+    )
     agent = Scene(
         title="Agent mode: wait for an agent's job and its pull request",
         inputs={
@@ -54,7 +63,7 @@ def scenes() -> tuple[Scene, ...]:
         },
         proof="prLink",
     )
-    return export, agent
+    return export, several, agent
 
 
 def main(arguments: Sequence[str] | None = None, *, out: TextIO | None = None) -> int:
@@ -76,7 +85,7 @@ def main(arguments: Sequence[str] | None = None, *, out: TextIO | None = None) -
             run = _play(scene, platform, options.entrypoint, Path(workspace), out, debug=options.debug)
             if run.exit_code != 0 or not run.outputs.get(scene.proof):
                 unwell.append(f"{scene.title}: exit code {run.exit_code}, {scene.proof} {run.outputs.get(scene.proof)!r}")
-    _write(out, RULE, *(unwell or ["Both runs ended well."]))
+    _write(out, RULE, *(unwell or ["All runs ended well."]))
     return 1 if unwell else 0
 
 
@@ -103,7 +112,17 @@ def step_yaml(inputs: Mapping[str, str], base_url: str) -> str:
         "uses": "OWNER/docs-platform-action@v1",
         "with": {"base-url": base_url, "admin-key": "${{ secrets.DOCS_ADMIN_KEY }}", **inputs},
     }
-    return yaml.safe_dump([step], sort_keys=False, width=1000)
+    return yaml.dump([step], Dumper=_Dumper, sort_keys=False, width=1000)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes text of several lines as people write it in a workflow."""
+
+
+_Dumper.add_representer(
+    str,
+    lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None),
+)
 
 
 def _indented(text: str) -> str:

@@ -12,6 +12,7 @@ STAND_IN = """
 
     outputs = {"export": ("bundleUrl", "https://x/?sig"), "agent": ("prLink", "https://git/1")}
     mode = os.environ["INPUT_MODE"]
+    several = "\\n" in os.environ.get("INPUT_DOMAIN", "")
     key = os.environ["INPUT_ADMIN-KEY"]
     print("::add-mask::" + key)
     print("::debug::hidden")
@@ -19,7 +20,7 @@ STAND_IN = """
     if mode == os.environ.get("INPUT_BROKEN"):
         print("::error title=No::It is%0Abroken")
         raise SystemExit(1)
-    name, value = outputs[mode]
+    name, value = ("results", "[]") if several else outputs[mode]
     open(os.environ["GITHUB_OUTPUT"], "a").write(f"{name}={value}\\n")
     open(os.environ["GITHUB_STEP_SUMMARY"], "a").write("# Summary of " + mode)
 """
@@ -32,7 +33,7 @@ def play(tmp_path: Path, *, broken: str = "") -> tuple[int, str]:
     return demo.main(["--entrypoint", str(tmp_path / "entrypoint.py")], out=out), out.getvalue()
 
 
-def test_it_shows_step_log_outputs_and_summary_of_both_modes(tmp_path: Path) -> None:
+def test_it_shows_step_log_outputs_and_summary_of_every_run(tmp_path: Path) -> None:
     code, shown = play(tmp_path)
 
     assert code == 0
@@ -43,10 +44,12 @@ def test_it_shows_step_log_outputs_and_summary_of_both_modes(tmp_path: Path) -> 
         "project-id: demo-project",
         "with ***",
         "bundleUrl = https://x/?sig",
+        "results = []",
+        "partners.example.com",
         "prLink = https://git/1",
         "# Summary of export",
         "# Summary of agent",
-        "Both runs ended well.",
+        "All runs ended well.",
     ):
         assert text in shown
     assert "add-mask" not in shown
@@ -59,5 +62,5 @@ def test_it_fails_when_a_run_does_not_end_well(tmp_path: Path) -> None:
 
     assert code == 1
     assert "Error: It is\n    broken\n" in shown
-    assert "Both runs ended well." not in shown
+    assert "All runs ended well." not in shown
     assert "Agent mode: wait for an agent's job and its pull request: exit code 1, prLink None" in shown
