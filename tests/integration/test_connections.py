@@ -2,10 +2,13 @@
 
 import contextlib
 import json
+import logging
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
@@ -174,6 +177,97 @@ def test_a_fresh_exchange_leaves_a_kept_connection_alone(wire: Wire) -> None:
             exchanger.exchange("POST", "/v1/job", {}, Bounds(), fresh=fresh)
 
     assert server.connections == 3
+
+
+class Together:
+    """Answers each request with its own path, and those to `/together/…` only when so many of them are there."""
+
+    def __init__(self, parties: int) -> None:
+        self._barrier = threading.Barrier(parties)
+        self.connections_of: dict[str, list[socket.socket]] = {}
+
+    def __call__(self, connection: socket.socket) -> None:
+        while request := read_request(connection):
+            path = request.split(b" ", 2)[1].decode()
+            self.connections_of.setdefault(path, []).append(connection)
+            if path.startswith("/together/"):
+                self._barrier.wait(20)
+            connection.sendall(sized({"path": path}))
+
+
+def exchange_all(exchanger: Exchanger, *paths: str, fresh: bool = False) -> None:
+    """Make exchanges in a thread each, and see that each gets its own answer."""
+    with ThreadPoolExecutor(len(paths)) as pool:
+        answers = list(pool.map(lambda path: exchanger.exchange("GET", path, None, Bounds(), fresh=fresh), paths))
+    assert [answer.body for answer in answers] == [{"path": path} for path in paths]
+
+
+def test_a_connection_that_one_thread_has_done_with_serves_another(wire: Wire) -> None:
+    with wire.exchanger(Together(1)) as (exchanger, server):
+        for number in range(5):
+            exchange_all(exchanger, f"/{number}")
+
+    assert server.connections == 1
+
+
+MANY = 100
+"""As many as `max-parallel` allows."""
+
+
+def test_as_many_as_may_be_are_under_way_at_the_same_time_and_keep_their_connections(
+    wire: Wire, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with wire.exchanger(Together(MANY)) as (exchanger, server):
+        for _ in range(3):
+            exchange_all(exchanger, *(f"/together/{number}" for number in range(MANY)))
+
+    assert server.connections == MANY
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+    assert "pool" not in "".join(capfd.readouterr())
+
+
+def test_so_do_those_that_want_one_of_their_own(wire: Wire, caplog: pytest.LogCaptureFixture) -> None:
+    paths = [f"/together/{number}" for number in range(20)]
+
+    with wire.exchanger(Together(20)) as (exchanger, server):
+        exchange_all(exchanger, *paths)
+        exchange_all(exchanger, *paths, fresh=True)
+        exchange_all(exchanger, *paths)
+
+    assert server.connections == 40
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+def test_a_fresh_exchange_disturbs_none_that_is_under_way(wire: Wire) -> None:
+    together = Together(4)
+
+    with wire.exchanger(together) as (exchanger, server), ThreadPoolExecutor(1) as pool:
+        exchange_all(exchanger, *(f"/together/{number}" for number in range(4)))
+        under_way = pool.submit(exchange_all, exchanger, *(f"/together/late-{number}" for number in range(3)))
+        while len(together.connections_of) < 7:
+            time.sleep(0.001)
+        for number in range(3):
+            exchange_all(exchanger, f"/alone-{number}", fresh=True)
+        assert not under_way.done()
+        exchange_all(exchanger, "/together/last")
+        under_way.result(20)
+
+    used = [connection for path, (connection,) in together.connections_of.items() if "alone" in path]
+    others = [connection for path, (connection,) in together.connections_of.items() if "late" in path]
+    assert len(set(used)) == 3
+    assert not {*used} & {*others}
+    assert server.connections == 4 + 3
+
+
+def test_a_fresh_exchange_leaves_those_that_are_kept_for_others(wire: Wire) -> None:
+    paths = [f"/together/{number}" for number in range(5)]
+
+    with wire.exchanger(Together(5)) as (exchanger, server):
+        exchange_all(exchanger, *paths)
+        exchange_all(exchanger, "/alone", fresh=True)
+        exchange_all(exchanger, *paths)
+
+    assert server.connections == 6
 
 
 JOB = b'{"jobId": "j7", "status": "queued"}'
