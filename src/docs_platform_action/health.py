@@ -14,6 +14,9 @@ from .retrying import LONGEST_PAUSE_SECONDS, TemporaryError
 REQUESTS_A_SECOND: Final = 10
 """As many as ten jobs make, `max-parallel`'s default, at the default `poll-interval`; more jobs are each read less often."""
 
+SPREAD_SECONDS: Final = 0.1
+"""By how much closer together requests may arrive than they were sent; so much longer than a second is what is counted in."""
+
 LOOK_SECONDS: Final = 0.25
 """How soon those that are held up see that they are so no more."""
 
@@ -34,16 +37,18 @@ class _Turn:
 class Health:
     """Lets requests through to one API. Safe to use from several threads.
 
-    No more than `most_a_second` begin within any second, whoever sends them: they stand in a row, in which those come first for
-    whom the time is up, then whoever came first. While nothing but temporary errors comes, one request at a time is let through,
-    after a pause that grows, and all others wait for what becomes of it: an outage costs the API as many requests of a hundred
-    jobs as of one. One that just failed comes back to the row's end, so another one tries, and a job that alone gets nothing
-    but errors keeps nobody up. A `Retry-After` holds for all.
+    No more than `most_a_second` begin within any second, whoever sends them, nor arrive within one, where none is on its way for
+    `spread_seconds` longer than another. They stand in a row, in which those come first for whom the time is up, then whoever
+    came first. While nothing but temporary errors comes, one request at a time is let through, after a pause that grows, and all
+    others wait for what becomes of it: an outage costs the API as many requests of a hundred jobs as of one. One that just
+    failed comes back to the row's end, so another one tries, and a job that alone gets nothing but errors keeps nobody up. A
+    `Retry-After` holds for all.
     """
 
-    def __init__(self, clock: Clock, *, most_a_second: int = REQUESTS_A_SECOND) -> None:
+    def __init__(self, clock: Clock, *, most_a_second: int = REQUESTS_A_SECOND, spread_seconds: float = SPREAD_SECONDS) -> None:
         self._clock = clock
         self._most = most_a_second
+        self._window_seconds = 1.0 + spread_seconds
         self._lock = threading.Lock()
         self._row: dict[_Turn, None] = {}
         self._begun = deque([_NEVER] * most_a_second, maxlen=most_a_second)
@@ -129,7 +134,7 @@ class Health:
         """Tell when a request's place in the row is due, if nobody before it is held up for longer."""
         row = sorted(self._row, key=lambda other: not other.overdue)
         rounds, place = divmod(row.index(turn), self._most)
-        return max(self._begun[place] + 1.0, now) + rounds
+        return max(self._begun[place] + self._window_seconds, now) + rounds * self._window_seconds
 
     def _held_seconds(self, turn: _Turn, now: float) -> float:
         left = max(self._asked_until, self._held_until) - now

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docs_platform_action.errors import ActionError, Cancelled, Forbidden
-from docs_platform_action.health import LOOK_SECONDS, REQUESTS_A_SECOND, Health
+from docs_platform_action.health import LOOK_SECONDS, REQUESTS_A_SECOND, SPREAD_SECONDS, Health
 from docs_platform_action.retrying import LONGEST_PAUSE_SECONDS, Advice, TemporaryError
 from tests.unit.fakes import FakeClock
 from tests.unit.virtual_time import StuckError, VirtualClock
@@ -37,7 +37,7 @@ class Crowd:
 
     def __init__(self, *, seed: int | None = None) -> None:
         self.clock = VirtualClock(seed=seed)
-        self.health = Health(self.clock)
+        self.health = Health(self.clock, spread_seconds=0.0)
         self.begun: list[tuple[str, float]] = []
 
     def ask(
@@ -150,6 +150,18 @@ class TestBound:
         names = [f"{number:02}" for number in range(25)]
 
         assert crowd.run(*(crowd.asks(name) for name in names)) == [(name, int(name) // 10) for name in names]
+
+    def test_they_keep_so_much_apart_that_no_more_arrive_in_one_either(self) -> None:
+        clock = VirtualClock()
+        health, begun = Health(clock), []
+
+        def ask() -> None:
+            with health.request(lambda: FOREVER):
+                begun.append(clock.elapsed)
+
+        clock.run(*[ask] * (REQUESTS_A_SECOND + 1))
+
+        assert begun == pytest.approx([*[0.0] * REQUESTS_A_SECOND, 1 + SPREAD_SECONDS])
 
     def test_it_counts_from_when_each_began(self) -> None:
         crowd = Crowd()

@@ -741,7 +741,7 @@ class Crowd:
     def __init__(self, reply: Callable[[str, str, float], Reply], *, tolerance: float = 300.0) -> None:
         self.clock = VirtualClock()
         self.platform = VirtualPlatform(self.clock, reply)
-        self.health = Health(self.clock)
+        self.health = Health(self.clock, spread_seconds=0.0)
         self.ears: dict[str, Ears] = {}
         self.ended: dict[str, tuple[float, Exception | None]] = {}
         self._tolerance = tolerance
