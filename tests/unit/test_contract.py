@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
-from docs_platform_action import exchange
+from docs_platform_action import exchange, health, settings
 from docs_platform_action.delivery import bounds, names, staging, storage
 from docs_platform_action.errors import FAILURE_REASONS
 from docs_platform_action.record import RESULT_KEYS
+from docs_platform_action.report import failure, joblog, outputs
 from docs_platform_action.settings import INPUTS
 
 ROOT = Path(__file__).parents[2]
@@ -147,6 +148,11 @@ def _steps(value: Any) -> list[dict[str, Any]]:
         (bounds.MOST_RATIO == 200, "more than 200 times its own size"),
         ((staging.FILE_MODE, staging.FOLDER_MODE) == (0o644, 0o755), "Files are 0644 and folders 0755"),
         (exchange.LARGEST_ANSWER_BYTES == 2**20, "bounded in size (1 MiB)"),
+        (health.REQUESTS_A_SECOND == 10, "no more than 10 requests reach the API in any second"),
+        (joblog.STANDSTILL_SECONDS == 600, "when progress has stood still for ten minutes"),
+        (outputs.MOST_BYTES_OF_A_JOB == 2**20, "GitHub lets a job hand on 1 MB, counted as two bytes a character"),
+        (failure.MOST_FAILURES == 9, "from the tenth on one counts the rest"),
+        (settings.MOST_PARALLEL == 100, "at the same time, 1 to 100."),
     ],
 )
 def test_the_numbers_that_the_readme_tells_are_those_of_the_code(bound: bool, told: str) -> None:
