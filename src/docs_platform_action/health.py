@@ -142,10 +142,9 @@ class Health:
             return left
         if self._troubled_since is None:
             return 0.0
-        first = next(other for other in self._row if not other.overdue)
         # one that takes so long may be no sign of trouble but a bundle that is being packed
         tried = self._trying is not None and now < self._trying.begun + LONGEST_PAUSE_SECONDS
-        return LOOK_SECONDS if tried or first is not turn else 0.0
+        return LOOK_SECONDS if tried or turn is not next(iter(self._row)) else 0.0
 
     def _failed(self, turn: _Turn, error: TemporaryError) -> None:
         with self._lock:

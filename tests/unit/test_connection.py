@@ -11,8 +11,9 @@ import pytest
 import requests
 import trustme
 
-from docs_platform_action.connection import Exchanges, Guard, GuardedAdapter, trusting
+from docs_platform_action.connection import MOST_CONNECTIONS, Exchanges, Guard, GuardedAdapter, trusting
 from docs_platform_action.errors import Cancelled
+from docs_platform_action.settings import MOST_PARALLEL
 
 
 def test_an_expired_guard_shuts_down_what_it_holds() -> None:
@@ -205,3 +206,7 @@ def test_a_request_without_a_guard_is_not_sent() -> None:
 
     with pytest.raises(TypeError, match="guarded requests alone"):
         GuardedAdapter(trusting(None)).send(request)
+
+
+def test_each_job_that_may_run_at_the_same_time_can_keep_a_connection() -> None:
+    assert MOST_CONNECTIONS >= MOST_PARALLEL

@@ -333,6 +333,32 @@ class TestOutage:
 
         assert clock.elapsed == before
 
+    def test_nor_does_one_that_was_drawn_in_an_outage_before(self) -> None:
+        clock = FakeClock()
+        health = Health(clock)
+        for _ in range(6):
+            fail(health, bad())
+        health.hold(30)
+        before = clock.elapsed
+        fail(health, bad(of_one_job=True), left=0)
+
+        fail(health, bad())
+        health.hold(0.5)
+        succeed(health)
+
+        assert clock.elapsed - before == pytest.approx(0.5, abs=1e-4)
+
+    def test_when_it_is_over_what_was_seen_in_it_is_worth_nothing_more(self) -> None:
+        clock = FakeClock()
+        health = Health(clock)
+        before = health.ceiling_seconds
+        for _ in range(4):
+            fail(health, bad())
+
+        succeed(health)
+
+        assert before == health.ceiling_seconds == 1
+
     @pytest.mark.parametrize("jobs", [1, 10, 40])
     def test_it_costs_the_api_as_much_of_many_jobs_as_of_one(self, jobs: int) -> None:
         crowd = Crowd(seed=jobs)
@@ -355,6 +381,13 @@ class TestOldNews:
         begun = crowd.run(crowd.asks("x", fails=bad(), takes=60, pause=1), crowd.asks("a", at=1), crowd.asks("b", at=60.1))
 
         assert begun[2] == ("b", 60.1)
+        assert crowd.health.troubled_since is None
+
+    def test_also_when_the_answer_to_an_earlier_one_came_last(self) -> None:
+        crowd = Crowd()
+
+        crowd.run(crowd.asks("a", takes=5), crowd.asks("x", at=1, fails=bad(), takes=8), crowd.asks("b", at=2))
+
         assert crowd.health.troubled_since is None
 
     @pytest.mark.parametrize("turned_away", [bad(sent=False), bad(retry_after=1), bad(sent=False, retry_after=1)])
