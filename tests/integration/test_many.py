@@ -261,8 +261,8 @@ class TestCancel:
         domains = ["rejected.example.com", *DOMAINS[:5]]
 
         with action.start(platform, domain="\n".join(domains), max_parallel="3") as running:
-            for _ in range(3):
-                running.wait_for("started, job-id:")
+            for domain in domains[1:4]:
+                running.wait_for(f"{domain:<{len(domains[0])}}  started, job-id:")
             running.signal(number)
             ended = running.end()
 
