@@ -88,9 +88,15 @@ class JobRecord:
         """Tell what failed and how, in a sentence that is enough by itself."""
         return error.happened if isinstance(error, InvalidInput) else f"{self.subject}: {error.happened}"
 
+    def message(self, error: ActionError) -> str:
+        """Tell the same, and what is known of it beside: what the API said, or how far the job was."""
+        return ". ".join([self.headline(error), " ".join(error.facts)]) if error.facts else self.headline(error)
+
     @property
     def verdict(self) -> str:
         """Judge the job in a word."""
+        if self.failure is not None and self.began is None and not isinstance(self.failure, InvalidInput):
+            return NOT_STARTED
         if self.failure is not None:
             return CANCELLED if isinstance(self.failure, Cancelled) else FAILED
         if self.started and self.bundle is None:
@@ -158,7 +164,7 @@ def as_result(record: JobRecord, now: float) -> dict[str, object]:
     if record.failure is not None:
         known |= {
             "failureReason": record.failure.failure_reason,
-            "message": record.headline(record.failure),
+            "message": record.message(record.failure),
         }
     return {key: known.get(key) for key in RESULT_KEYS}
 

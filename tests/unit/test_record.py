@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from docs_platform_action.delivery.download import Downloaded
-from docs_platform_action.errors import DownloadFailed, InvalidBundle, InvalidInput, JobFailed
+from docs_platform_action.errors import Cancelled, DownloadFailed, InvalidBundle, InvalidInput, JobFailed, Unauthorized
 from docs_platform_action.model import AgentJob, Bundle, ExportJob
 from docs_platform_action.record import QUEUE, RESULT_KEYS, RUN, JobRecord, Phase, as_result
 
@@ -82,6 +82,32 @@ class TestReadings:
         record.leave(6.0)
 
         assert record.phases == [Phase(name=QUEUE, began=1.0, ended=3.0), Phase(name=RUN, began=3.0, ended=5.0)]
+
+    @pytest.mark.parametrize(
+        ("record", "verdict"),
+        [
+            (JobRecord(mode="export"), "not started"),
+            (JobRecord(mode="export", failure=Cancelled("cancelled")), "not started"),
+            (JobRecord(mode="export", failure=Unauthorized("refused")), "not started"),
+            (JobRecord(mode=None, failure=InvalidInput("Invalid input")), "failed"),
+            (JobRecord(mode="export", began=1.0, failure=Unauthorized("refused")), "failed"),
+            (JobRecord(mode="export", began=1.0, failure=Cancelled("cancelled")), "cancelled"),
+            (JobRecord(mode="export", job_id="se_1", started=True), "started"),
+            (JobRecord(mode="export", job_id="se_1"), "done"),
+            (JobRecord(mode="export", began=1.0, ended=2.0), "done"),
+            (JobRecord(mode="agent"), "done"),
+        ],
+    )
+    def test_it_is_judged_in_a_word(self, record: JobRecord, verdict: str) -> None:
+        assert record.verdict == verdict
+
+    def test_a_message_holds_what_is_known_beside_the_headline(self) -> None:
+        record = JobRecord(mode="export", domain="docs.example.com")
+
+        assert record.message(Unauthorized("refused")) == "Export of docs.example.com: refused"
+        assert record.message(Unauthorized("refused", facts=("It said no.", "Twice."))) == (
+            "Export of docs.example.com: refused. It said no. Twice."
+        )
 
     def test_one_that_nobody_took_on_has_taken_no_time(self) -> None:
         assert JobRecord(mode="export", ended=5.0).duration_seconds(9.0) == 0
