@@ -40,20 +40,30 @@ class AdminApi:
         """The API's host, with its port."""
         return self._transport.host
 
-    def start_export(self, domain: str, options: Mapping[str, object], *, on_doubt: Callable[[bool], None]) -> StartedExport:
+    def start_export(
+        self,
+        domain: str,
+        options: Mapping[str, object],
+        *,
+        on_doubt: Callable[[bool], None],
+        waits_for_room: Callable[[], bool],
+    ) -> StartedExport:
         """Start a static export of a domain; never sent again once the platform may have seen it.
 
-        `on_doubt` hears whether the platform may have started one that nobody knows the job of.
+        `on_doubt` hears whether the platform may have started one that nobody knows the job of; `waits_for_room` tells whether
+        exports of this run are under way, at whose end there is room for another.
         """
         return self._transport.send(
             Call(
                 method="POST",
                 path="/v1/static-export/jobs",
                 about=f"the domain {domain}",
+                named_by="`domain`",
                 body={**options, "domain": domain},
                 read=read_started_export,
                 repeatable=False,
                 on_doubt=on_doubt,
+                waits_for_room=waits_for_room,
             )
         )
 
@@ -70,6 +80,7 @@ class AdminApi:
                 method="GET",
                 path=f"/v1/static-export/jobs/{_segment(job_id)}",
                 about=f"the job {job_id}",
+                named_by="`job-id`",
                 read=read_export_job,
                 worth_waiting=worth_waiting,
             ),
@@ -83,6 +94,7 @@ class AdminApi:
                 method="POST",
                 path=f"/v1/static-export/jobs/{_segment(job_id)}/bundle",
                 about=f"the job {job_id}",
+                named_by="`job-id`",
                 read=read_bundle,
                 contract_is_final=True,
                 worth_waiting=lambda status: float("inf") if status == 409 else 0.0,
@@ -97,6 +109,7 @@ class AdminApi:
                 method="GET",
                 path=f"/v2/agent/{_segment(project_id)}/job/{_segment(job_id)}",
                 about=f"the project {project_id}, or in it the job {job_id}",
+                named_by="`project-id`, `job-id`",
                 read=read_agent_job,
             ),
             deadline=deadline,

@@ -25,20 +25,22 @@ def export_site(
     record: JobRecord,
     log: JobLog,
     on_job_known: Callable[[str], None],
+    waits_for_room: Callable[[], bool],
     keep_out: Callable[[str], None],
     mask: Callable[[str], None],
     deliver: Callable[[Bundle, Callable[[], Bundle], DeliverySettings], None],
 ) -> None:
     """Carry out one export; what becomes known goes into the record at once.
 
-    `on_job_known` is called before the job is first read, `keep_out` with every link, whose query is to be in no log, `mask` with
-    every link that is to be masked for the whole job, `deliver` with the bundle, with what makes a fresh link to it, and with
-    what is to become of it. Raises the `ActionError` that the export failed with.
+    `on_job_known` is called before the job is first read; `waits_for_room` tells whether other exports of the run are under way,
+    at whose end the platform may have room for one more. `keep_out` is called with every link, whose query is to be in no log,
+    `mask` with every link that is to be masked for the whole job, `deliver` with the bundle, with what makes a fresh link to it,
+    and with what is to become of it. Raises the `ActionError` that the export failed with.
     """
     started_at = None
     log.title(f"Static export of {settings.domain}" if settings.domain else "Static export")
     if settings.job_id is None:
-        job_id = _start(settings, api, record)
+        job_id = _start(settings, api, record, waits_for_room)
         started_at = clock.monotonic()
         on_job_known(job_id)
         log.note(f"Job {job_id} started. To attach to it later: job-id: {job_id}")
@@ -67,9 +69,11 @@ def export_site(
     deliver(bundle, make_link, settings.delivery)
 
 
-def _start(settings: ExportSettings, api: AdminApi, record: JobRecord) -> str:
+def _start(settings: ExportSettings, api: AdminApi, record: JobRecord, waits_for_room: Callable[[], bool]) -> str:
     assert settings.domain is not None  # noqa: S101  # settings hold a domain or a job; this tells the type checker
-    started = api.start_export(settings.domain, settings.start_options, on_doubt=record.doubt_start)
+    started = api.start_export(
+        settings.domain, settings.start_options, on_doubt=record.doubt_start, waits_for_room=waits_for_room
+    )
     record.job_id, record.status, record.started = started.job_id, started.status, True
     return started.job_id
 

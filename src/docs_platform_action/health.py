@@ -20,6 +20,9 @@ SPREAD_SECONDS: Final = 0.1
 LOOK_SECONDS: Final = 0.25
 """How soon those that are held up see that they are so no more."""
 
+NO_ROOM_SECONDS: Final = 1.0
+"""The pause for all when the platform has no room for one more job and asks for no pause itself."""
+
 _NEVER: Final = float("-inf")
 
 _NEXT_TO_NOTHING: Final = 1e-6
@@ -59,6 +62,10 @@ class Health:
         self._asked_at = self._asked_until = _NEVER
         self._newest_answered = _NEVER
 
+    def has_answered_since(self, moment: float) -> bool:
+        """Tell whether something that was sent after a moment on the clock's `monotonic` has been answered."""
+        return self._newest_answered > moment
+
     @property
     def troubled_since(self) -> float | None:
         """When the first of the errors came that are the latest news, on the clock's `monotonic`; `None` in good times."""
@@ -83,6 +90,9 @@ class Health:
         except TemporaryError as error:
             if error.of_one_job:
                 self._answered(turn)
+            elif error.no_room:
+                self._answered(turn)
+                self._ask_for_pause(error.retry_after_seconds or NO_ROOM_SECONDS)
             else:
                 self._failed(turn, error)
             raise
@@ -146,13 +156,17 @@ class Health:
         tried = self._trying is not None and now < self._trying.begun + LONGEST_PAUSE_SECONDS
         return LOOK_SECONDS if tried or turn is not next(iter(self._row)) else 0.0
 
+    def _ask_for_pause(self, seconds: float) -> None:
+        with self._lock:
+            self._asked_at = self._clock.monotonic()
+            self._asked_until = max(self._asked_until, self._asked_at + seconds)
+
     def _failed(self, turn: _Turn, error: TemporaryError) -> None:
+        if error.retry_after_seconds is not None:
+            self._ask_for_pause(error.retry_after_seconds)
         with self._lock:
             now = self._clock.monotonic()
-            if error.retry_after_seconds is not None:
-                self._asked_at = now
-                self._asked_until = max(self._asked_until, now + error.retry_after_seconds)
-            elif error.sent and turn.begun < self._newest_answered:
+            if error.retry_after_seconds is None and error.sent and turn.begun < self._newest_answered:
                 return  # old news: the API has answered since what was sent later
             if self._troubled_since is None:
                 self._troubled_since = now

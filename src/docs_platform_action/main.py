@@ -234,6 +234,7 @@ class _Run:
                     record=record,
                     log=log,
                     on_job_known=tell_job,
+                    waits_for_room=lambda: any(other is not record and other.is_under_way for other in self._records),
                     keep_out=console.keep_link_out,
                     mask=console.mask_for_the_job,
                     deliver=deliver,

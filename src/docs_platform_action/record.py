@@ -88,6 +88,11 @@ class JobRecord:
         """Tell what failed and how, in a sentence that is enough by itself."""
         return error.happened if isinstance(error, InvalidInput) else f"{self.subject}: {error.happened}"
 
+    @property
+    def is_under_way(self) -> bool:
+        """Whether the platform is at work on the job, as far as this run knows."""
+        return self.job_id is not None and self.ended is None
+
     def message(self, error: ActionError) -> str:
         """Tell the same, and what is known of it beside: what the API said, or how far the job was."""
         return ". ".join([self.headline(error), " ".join(error.facts)]) if error.facts else self.headline(error)

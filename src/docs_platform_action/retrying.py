@@ -43,7 +43,8 @@ class TemporaryError(Exception):
     """A try failed in a way that may pass.
 
     `sent` tells whether the server may have acted on it, `worth_seconds` for how long yet it is worth trying again, `of_one_job`
-    whether the server is well and it is one job that is not ready.
+    whether the server is well and it is one job that is not ready, `no_room` whether it is well and takes this once other jobs
+    have made room for it.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class TemporaryError(Exception):
         retry_after_seconds: float | None = None,
         worth_seconds: float = float("inf"),
         of_one_job: bool = False,
+        no_room: bool = False,
         said: str | None = None,
         request_id: str | None = None,
     ) -> None:
@@ -65,6 +67,7 @@ class TemporaryError(Exception):
         self.retry_after_seconds = retry_after_seconds
         self.worth_seconds = worth_seconds
         self.of_one_job = of_one_job
+        self.no_room = no_room
         self.said = said
         self.request_id = request_id
 
@@ -132,6 +135,10 @@ class Outage:
             self.began = self.clock.monotonic()
         return first
 
+    def put_off(self) -> None:
+        """Count the tolerance from now: what failed is no outage."""
+        self.began, self.last_try = self.clock.monotonic(), False
+
     def end(self, listener: Listener) -> None:
         """Take note that something good came, and say so if the outage was told."""
         if self.began is not None and self.told:
@@ -195,6 +202,8 @@ def _pauses(outage: Outage, listener: Listener, jitter: Callable[[float], float]
     while True:
         if outage.begin():
             ceilings = _growing()
+        if error.no_room:
+            outage.put_off()
         left = min(outage.left_seconds(), error.worth_seconds)
         if outage.last_try:
             return

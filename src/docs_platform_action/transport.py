@@ -42,22 +42,25 @@ T = TypeVar("T")
 class Call(Generic[T]):
     """One operation of the API.
 
-    `path` is sent byte for byte; `about` names what a 404 does not find. `read` makes the answer's JSON object into what the
-    caller wants, and raises `ValueError` when it breaks the contract; `contract_is_final` says that such an answer is the last
-    word, where it would otherwise be taken for a gateway's and tried again. `worth_waiting` tells for how many seconds more a
-    status is temporary that is not so by itself. A call that is not `repeatable` is never sent again once the platform may have
-    seen it; `on_doubt` hears whether that is in doubt.
+    `path` is sent byte for byte; `about` names what a 404 does not find, `named_by` the inputs that name it. `read` makes the
+    answer's JSON object into what the caller wants, and raises `ValueError` when it breaks the contract; `contract_is_final` says
+    that such an answer is the last word, where it would otherwise be taken for a gateway's and tried again. `worth_waiting` tells
+    for how many seconds more a status is temporary that is not so by itself. A call that is not `repeatable` is never sent again
+    once the platform may have seen it; `on_doubt` hears whether that is in doubt. `waits_for_room` tells, when the platform
+    answers 429, whether other jobs of this run are under way that make room when they end; while they are, that is no outage.
     """
 
     method: str
     path: str
     about: str
+    named_by: str
     read: Callable[[Mapping[str, object]], T]
     body: Mapping[str, object] | None = None
     repeatable: bool = True
     contract_is_final: bool = False
     worth_waiting: Callable[[int], float] = field(default=lambda _status: 0.0)
     on_doubt: Callable[[bool], None] = field(default=lambda _in_doubt: None)
+    waits_for_room: Callable[[], bool] = field(default=lambda: False)
     bounds: Bounds = field(default_factory=Bounds)
 
 
@@ -192,6 +195,7 @@ class Transport:
             advice={404: _UNSETTLED, 409: _UNREADY, 429: _TOO_MANY}.get(answer.status, _NETWORK),
             retry_after_seconds=retry_after,
             worth_seconds=worth_seconds if 400 <= answer.status < 500 else float("inf"),
+            no_room=answer.status == 429 and call.waits_for_room(),
             of_one_job=400 <= answer.status < 500 and answer.status not in TEMPORARY_STATUSES,
             said=answer.said,
             request_id=answer.request_id,
@@ -224,7 +228,8 @@ class Transport:
             403: (Forbidden, "the platform does not allow this (403)"),
             404: (NotFound, f"the platform does not know {call.about} (404)"),
         }.get(answer.status, (Rejected, f"the platform rejected the request, {_phrase(answer.status)}"))
-        return kind(happened, facts=self._quote(answer.said), request_id=answer.request_id)
+        remedy = f"Compare {call.named_by} and `base-url` with the dashboard." if kind is NotFound else None
+        return kind(happened, facts=self._quote(answer.said), remedy=remedy, request_id=answer.request_id)
 
     def _redirected(self, answer: Answer) -> BadResponse:
         location = answer.headers.get("Location", "")
@@ -258,11 +263,13 @@ class Transport:
             return StartUnconfirmed(
                 "it is unknown whether the platform started it", facts=(f"{error.what}.", *said), request_id=error.request_id
             )
+        alone = not error.of_one_job and outage.began is not None and self._health.has_answered_since(outage.began)
+        advice = _ALONE if alone else error.advice
         unavailable = Unavailable(
-            f"the API at {self.host} stayed unavailable",
+            f"the API at {self.host} {'kept failing for this job alone' if alone else 'stayed unavailable'}",
             facts=(f"No good answer came for {seconds(outage.lasted_seconds())}. The last try: {error.what}.", *said),
-            cause=error.advice.cause,
-            remedy=error.advice.remedy,
+            cause=advice.cause,
+            remedy=advice.remedy,
             request_id=error.request_id,
         )
         if outage.deadline is not None and self._clock.monotonic() >= outage.deadline:
@@ -282,8 +289,12 @@ _UNREACHED: Final = Advice(
     remedy="Check `base-url` and the platform's status page, and run the workflow again.",
 )
 _TOO_MANY: Final = Advice(
-    cause="The platform asks for fewer requests than this organisation's workflows send.",
-    remedy="Raise `poll-interval`, run fewer jobs side by side, or give it longer with `outage-tolerance`.",
+    cause="The platform takes fewer requests, or runs fewer jobs at once, than this organisation's workflows ask for.",
+    remedy="Lower `max-parallel`, raise `poll-interval`, or give it longer with `outage-tolerance`.",
+)
+_ALONE: Final = Advice(
+    cause="The API answered others meanwhile, so something about this domain or job makes it fail.",
+    remedy="Run the workflow again. If it fails the same way, report it to the platform.",
 )
 _UNSETTLED: Final = Advice(
     cause="The platform does not show the job yet that it has just started.",

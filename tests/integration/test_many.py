@@ -251,6 +251,28 @@ class TestHealth:
         assert (ended.exit_code, platform.count(status=502)) == (0, 4)
 
 
+class TestNoRoom:
+    def test_a_platform_that_runs_fewer_at_once_gets_them_one_after_the_other(
+        self, action: Action, make_platform: Callable[..., Simulator]
+    ) -> None:
+        platform = make_platform(export_seconds=1.5, most_jobs=3)
+
+        ended = action.run(platform, domain="\n".join(DOMAINS[:9]), poll_interval="300ms", outage_tolerance="1s")
+
+        assert ended.exit_code == 0, ended.stdout
+        assert platform.jobs_at_once == 3
+        assert platform.count(status=429) > 0
+
+    def test_where_none_of_ours_makes_room_it_is_given_up(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
+        platform = make_platform()
+        platform.script_forever("start_export", Fault(status=429))
+
+        ended = action.run(platform, domain="a.example.com\nb.example.com", outage_tolerance="1s")
+
+        assert {row["failureReason"] for row in rows(ended).values()} == {"unavailable"}
+        assert "Lower `max-parallel`" in ended.errors[0]
+
+
 class TestCancel:
     @pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
     def test_what_is_known_of_each_is_written(

@@ -45,7 +45,7 @@ class Platform:
         return self.clock.monotonic() + 1000
 
     def start(self, options: Mapping[str, object] | None = None) -> StartedExport:
-        return self.api.start_export("docs.example.com", options or {}, on_doubt=self.doubts.append)
+        return self.api.start_export("docs.example.com", options or {}, on_doubt=self.doubts.append, waits_for_room=lambda: True)
 
     def start_failure(self) -> ActionError:
         return self.failure(self.start)

@@ -34,6 +34,10 @@ RUNNING = ExportJob(status="running", progress=12.0)
 COMPLETED = ExportJob(status="completed", page_count=412)
 
 
+def nobody_else() -> bool:
+    return False
+
+
 class FakeApi:
     """Answers with what it was made of, and writes down what happens in its order. The last reading repeats."""
 
@@ -54,7 +58,15 @@ class FakeApi:
         self.started_with: tuple[str, Mapping[str, object]] | None = None
         self.started_at: set[float | None] = set()
 
-    def start_export(self, domain: str, options: Mapping[str, object], *, on_doubt: Callable[[bool], None]) -> StartedExport:
+    def start_export(
+        self,
+        domain: str,
+        options: Mapping[str, object],
+        *,
+        on_doubt: Callable[[bool], None],
+        waits_for_room: Callable[[], bool],
+    ) -> StartedExport:
+        assert waits_for_room is nobody_else
         self.events.append("start")
         for in_doubt in self.doubts:
             on_doubt(in_doubt)
@@ -108,6 +120,7 @@ class Run:
             record=self.record,
             log=self.log,
             on_job_known=lambda job_id: self.api.events.append(f"told {job_id}"),
+            waits_for_room=nobody_else,
             keep_out=lambda url: self.api.events.append(f"kept out {url}"),
             mask=lambda url: self.api.events.append(f"masked {url}"),
             deliver=self.deliver,

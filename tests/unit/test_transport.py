@@ -45,7 +45,9 @@ def read_status(body: Mapping[str, object]) -> str:
 
 
 def call(**changes: Any) -> Call[str]:
-    return Call(**{"method": "GET", "path": "/v1/x", "about": "the job se_1", "read": read_status, **changes})
+    return Call(
+        **{"method": "GET", "path": "/v1/x", "about": "the job se_1", "named_by": "`job-id`", "read": read_status, **changes}
+    )
 
 
 class Talk:
@@ -247,7 +249,7 @@ class TestTemporaryFailures:
             (answer(503), "is down or overloaded", "`outage-tolerance`"),
             (NetworkError("x", sent=False, proxied=True), "The proxy that the environment names", "NO_PROXY"),
             (NetworkError("x", sent=True, proxied=True), "The proxy that the environment names", "NO_PROXY"),
-            (answer(429), "asks for fewer requests", "`poll-interval`"),
+            (answer(429), "takes fewer requests, or runs fewer jobs at once", "`poll-interval`"),
             (answer(409), "has not finished the export's bundle", "`outage-tolerance`"),
             (answer(404), "does not show the job yet that it has just started", "collect it in a later run"),
             (answer(200, None), "Something else than the API answers at `base-url`", "`base-url`"),
@@ -847,6 +849,42 @@ class TestManyJobs:
         assert isinstance(crowd.failure("first"), Unavailable)
         assert crowd.ended["late"] == (400.1, None)
         assert crowd.ended["later"] == (421.3, None)
+
+    def test_one_that_gives_up_while_others_get_answers_says_that_it_is_alone(self) -> None:
+        crowd = Crowd(all_but("bad", answer(500)), tolerance=60)
+
+        crowd.clock.run(crowd.job("good", reads=20), crowd.job("bad"))
+
+        failure = crowd.failure("bad")
+        assert failure.happened == "the API at api.example.com kept failing for this job alone"
+        assert failure.because.startswith("The API answered others meanwhile")
+
+    @pytest.mark.parametrize("headers", [{}, {"Retry-After": "7"}])
+    def test_a_platform_without_room_is_waited_for_while_others_make_some(self, headers: dict[str, str]) -> None:
+        def no_room_yet(_method: str, path: str, at: float) -> Reply:
+            return 0.1, answer(429, headers=headers) if path.endswith("one more") and at < 500 else GOOD
+
+        crowd = Crowd(no_room_yet, tolerance=60)
+
+        crowd.clock.run(
+            crowd.job("at work", reads=40, rest=15.0), crowd.job("one more", repeatable=False, waits_for_room=lambda: True)
+        )
+
+        assert crowd.ended["one more"][1] is None
+        assert 500 <= crowd.ended["one more"][0] < 540
+        assert crowd.ended["at work"][0] < 39 * 15 + 40  # it is no outage that holds the others
+
+    def test_once_nobody_makes_room_any_more_the_tolerance_counts(self) -> None:
+        crowd = Crowd(lambda _method, path, _at: (0.1, GOOD if path.endswith("at work") else answer(429)), tolerance=60)
+
+        crowd.clock.run(
+            crowd.job("at work", reads=11),
+            crowd.job("one more", repeatable=False, waits_for_room=lambda: crowd.clock.elapsed < 100),
+        )
+
+        ended_at, error = crowd.ended["one more"]
+        assert isinstance(error, Unavailable)
+        assert 130 < ended_at < 200
 
     def test_one_that_gets_nothing_but_errors_gives_up_alone_and_hardly_slows_the_others(self) -> None:
         crowd = Crowd(all_but("bad", answer(500)))
