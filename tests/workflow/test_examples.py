@@ -107,7 +107,17 @@ class TestExportManyDeployEach:
         assert sorted(run.printed("Deployed")) == [
             f"s3://{BUCKET}/{domain}" for domain in sorted((DOMAIN, "developers.example.com"))
         ]
-        assert run.printed("Not deployed.") == ["Export of failing.example.com: the export failed at the platform"], run.log
+        # act says of every job of a matrix that it failed once one has: the steps tell them apart
+        failed = re.findall(r"^\[.*?/Deploy (\S+)-\d+ *\] .*Failure - Main ", run.log, re.MULTILINE)
+        assert failed == ["failing.example.com"], run.log
+        told = re.findall(r"::error::Not deployed\. (.*?)\. The API at .* said: ", run.log)
+        assert told == ["Export of failing.example.com: the export failed at the platform"], run.log
+
+    def test_what_the_platform_said_is_no_workflow_command(self, examples_image: str) -> None:
+        said = {"MESSAGE": 'The API said: "one\n::add-mask::two\r\n::warning::\tthree \\n %s $(id)"'}
+        printed, status = run_step(examples_image, self.EXAMPLE, "Stop where the export failed", prepare="true", variables=said)
+        assert status == 1, printed
+        assert printed == '::error::Not deployed. The API said: "one ::add-mask::two  ::warning:: three \\n %s $(id)"\n'
 
     def test_each_is_exported_once_by_one_step(self, run: WorkflowRun, platform: Simulator) -> None:
         assert {domain: platform.count("start_export", domain=domain) for domain in self.DOMAINS} == dict.fromkeys(
