@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+from .delivery.names import LONGEST_PART_BYTES
 from .model import UNUSABLE
 
 LEAST_FREE_BYTES: Final = 1024 * 1024
@@ -56,6 +57,8 @@ def read_path(value: str, roots: Sequence[Path]) -> Place:
     if root is None:
         how = ", by a link" if Path(os.path.normpath(roots[0] / value)).is_relative_to(roots[0]) else ""
         raise ValueError(f"{shown(value)} is outside the workspace{how}, where the container cannot see it; use a path inside")
+    if any(len(os.fsencode(part)) > LONGEST_PART_BYTES for part in path.parts):
+        raise ValueError(f"{shown(value)} holds a name longer than {LONGEST_PART_BYTES} bytes")
     if UNUSABLE.search(str(path)):
         raise ValueError(f"{shown(value)} leads to a name with a control character")
     return Place(path=path, root=root, name=str(path.relative_to(workspace)) if root == workspace else str(path))
@@ -106,11 +109,14 @@ def is_usable(folder: Path) -> bool:
     return folder.is_dir()
 
 
-def read_each(value: str, domains: Sequence[str | None], read: Callable[[str], Place]) -> list[Place]:
-    """Read the places that one input names, one for each domain, which `{domain}` stands for in it. Raises `ValueError`."""
+def read_each(value: str, domains: Sequence[str | None], read: Callable[[str], Place], *, several: bool) -> list[Place]:
+    """Read the places that one input names, one for each domain, which `{domain}` stands for in it, and has to for `several`.
+
+    Raises `ValueError`.
+    """
     if PLACEHOLDER in value and None in domains:
         raise ValueError(f"holds {PLACEHOLDER}, but there is no domain; give `domain` beside `job-id`, or write the path out")
-    if PLACEHOLDER not in value and len(domains) > 1:
+    if PLACEHOLDER not in value and several:
         raise ValueError(f"needs {PLACEHOLDER} in it, so that each domain gets a place of its own, such as out/{PLACEHOLDER}")
     places, problems = [], []
     for domain in domains:

@@ -28,6 +28,9 @@ LARGEST_CA_BUNDLE_BYTES: Final = 8 * 1024 * 1024
 
 MOST_PARALLEL: Final = 100
 
+MOST_MISTAKES: Final = 20
+"""How many mistakes of one input are told before the rest is counted."""
+
 _SHORTEST_KEY_TO_LOOK_FOR: Final = 8
 """A shorter one may be part of ordinary words."""
 
@@ -204,10 +207,9 @@ def _read_export(
     domains, attaching = reader.get("domain", _domains) or [None], bool(reader.text("job-id"))
     if not attaching and not reader.text("domain"):
         reader.problem("domain", "mode export needs a domain to export, or a job-id to attach to")
-    if attaching and len(domains) > 1:
-        reader.problem(
-            "domain", f"names {len(domains)} domains, but job-id one job; give the one domain that it belongs to, or none"
-        )
+    named = len(_lines(reader.text("domain")))  # however many of them can be used
+    if attaching and named > 1:
+        reader.problem("domain", f"names {named} domains, but job-id one job; give the one domain that it belongs to, or none")
     first = ExportSettings(
         api=api,
         waiting=waiting,
@@ -218,7 +220,7 @@ def _read_export(
         mask_bundle_url=reader.get("mask-bundle-url", _boolean) is True,
     )
     max_parallel = reader.get("max-parallel", _parallel) or 1
-    deliveries = _read_deliveries(reader, roots, domains)
+    deliveries = _read_deliveries(reader, roots, domains, several=named > 1)
     if attaching and not first.wait:
         reader.problem("wait", "false starts a job and stops there, but job-id names one that is started; leave one of them out")
     jobs = tuple(replace(first, domain=domain, delivery=delivery) for domain, delivery in zip(domains, deliveries, strict=True))
@@ -237,13 +239,15 @@ def _without_effect(settings: ExportSettings) -> Iterator[str]:
         yield "Input `export-version` has no effect without `values-file`, which it goes into."
 
 
-def _read_deliveries(reader: "_Reader", roots: Sequence[Path], domains: Sequence[str | None]) -> list[DeliverySettings]:
+def _read_deliveries(
+    reader: "_Reader", roots: Sequence[Path], domains: Sequence[str | None], *, several: bool
+) -> list[DeliverySettings]:
     """Read what is to become of each domain's bundle."""
 
     def read(name: str, read_place: Callable[[str, Sequence[Path]], Place]) -> list[Place] | None:
         if reader.is_refused("domain") and PLACEHOLDER in reader.text(name):
             return None  # nobody knows yet which places are meant
-        return reader.get(name, lambda value: read_each(value, domains, lambda path: read_place(path, roots)))
+        return reader.get(name, lambda value: read_each(value, domains, lambda path: read_place(path, roots), several=several))
 
     found = {
         "bundle-path": read("bundle-path", read_file_place),
@@ -426,32 +430,45 @@ _HOST: Final = re.compile(rf"(?=[^:]{{1,253}}(?::|\Z)){_LABEL}(?:\.{_LABEL})*\.?
 
 
 def _domains(value: str) -> list[str | None]:
-    lines = [line.strip() for line in value.splitlines() if line.strip()]
+    lines = _lines(value)
     wrong = [problem for problem in map(_domain_problem, lines) if problem]
-    hosts = Counter(line.lower() for line in lines)
+    hosts = Counter(_spelled_alike(line) for line in lines if _is_domain(line))
     wrong += [f"{shown(host)} is named twice" for host, count in hosts.items() if count > 1]
     if wrong:
-        raise ValueError("; ".join(wrong))
+        more = f"; and {len(wrong) - MOST_MISTAKES} more" if len(wrong) > MOST_MISTAKES else ""
+        raise ValueError("; ".join(wrong[:MOST_MISTAKES]) + more)
     return [*lines]
+
+
+def _lines(value: str) -> list[str]:
+    lines = (line.strip().strip("\ufeff").strip() for line in value.splitlines())
+    return [line for line in lines if line]
+
+
+def _spelled_alike(domain: str) -> str:
+    host, _, port = domain.lower().partition(":")
+    return f"{host}:{int(port)}" if port else host
 
 
 def _domain_problem(line: str) -> str | None:
     if _is_domain(line):
         return None
-    quoted = shown(re.sub(r"[^/]*@", "…@", line))  # what stands there may be a password
+    # what stands before an @ may be a password
+    quoted = shown("/".join(part if "@" not in part else f"…@{part.rpartition('@')[2]}" for part in line.split("/")))
     if len(listed := re.split(r"\s*[,;]\s*|\s+", line.strip(",; "))) > 1 and all(
         "." in one and _is_domain(one) for one in listed
     ):
         return f"{quoted} are {len(listed)} domains; write each on a line of its own"
     bare = re.sub(r"^-\s+|^[A-Za-z][A-Za-z0-9+.-]*://", "", line).partition("/")[0]
     bare = re.split(r"[?#\\]", bare)[0].rpartition("@")[2].strip().rstrip(".")
-    bare = re.sub(r"\s+", "", bare)
+    bare = "".join(character for character in bare if character.isprintable() and not character.isspace())
     try:
         bare = bare if bare.isascii() else bare.encode("idna").decode()
     except UnicodeError:
         bare = ""
     meant = f"; write {bare}" if _is_domain(bare) else ", such as docs.example.com"
-    return f"{quoted} is no bare host name{meant}"
+    hidden = "holds an invisible character, so it " if not line.isprintable() else ""
+    return f"{quoted} {hidden}is no bare host name{meant}"
 
 
 def _is_domain(text: str) -> bool:

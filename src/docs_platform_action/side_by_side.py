@@ -58,15 +58,15 @@ class SideBySide:
 
     def run(self) -> None:
         """Do all jobs; what becomes of each is in its record. Raises `Cancelled` when they were cut short."""
-        self._do(self._first, on_job_known=self._get_help)
-        refusal = self._first.record.failure
-        if isinstance(refusal, Unauthorized | Forbidden) and self._first.record.job_id is None:
-            self._refuse_others(refusal)
         try:
+            self._do(self._first, on_job_known=self._get_help)
+            refusal = self._first.record.failure
+            if isinstance(refusal, Unauthorized | Forbidden) and self._first.record.job_id is None:
+                self._refuse_others(refusal)
             self._get_help()
             self._work_off()
         finally:
-            for helper in self._helpers:
+            for helper in self._helpers:  # also when it is cut short: they may have something to clear away
                 helper.join()
 
     def _get_help(self) -> None:

@@ -537,6 +537,26 @@ class TestSeveralDomains:
     def test_nothing_but_a_whole_number_in_bounds_is_read(self, text: str) -> None:
         assert "write a whole number from 1 to 100, not '" in refusal(EXPORT, max_parallel=text)
 
+    def test_a_byte_order_mark_within_is_trimmed_too(self) -> None:
+        jobs = plan(EXPORT, domain="a.example.com\n\ufeffb.example.com").jobs
+
+        assert [job.domain for job in jobs if isinstance(job, ExportSettings)] == ["a.example.com", "b.example.com"]
+
+    def test_what_cannot_be_seen_is_told(self) -> None:
+        said = refusal(EXPORT, domain="a.exa\u200bmple.com")
+
+        assert said.endswith("holds an invisible character, so it is no bare host name; write a.example.com")
+
+    def test_a_port_written_in_two_ways_is_the_same_one(self) -> None:
+        assert "named twice" in refusal(EXPORT, domain="a.example.com:443\na.example.com:0443")
+        assert len(plan(EXPORT, domain="a.example.com\na.example.com:443").jobs) == 2
+
+    def test_many_mistakes_are_counted(self) -> None:
+        said = refusal(EXPORT, domain="\n".join(f"https://d{number}.example.com" for number in range(50)))
+
+        assert said.count("is no bare host name; write") == 20
+        assert said.endswith("write d19.example.com; and 30 more")
+
     def test_one_job_id_cannot_be_that_of_several(self) -> None:
         said = refusal(EXPORT, domain=self.SEVERAL, job_id="se_1")
 
@@ -894,6 +914,13 @@ class TestPlacesOfSeveral:
         said = refusal(EXPORT, *roots, domain="https://a.example.com\nb.example.com", site_path="../{domain}", values_file="../x")
 
         assert [line.split(":")[0] for line in said.splitlines()[1:]] == ["`domain`", "`values-file`"]
+
+    def test_a_wrong_domain_hides_no_mistake_that_does_not_depend_on_it(self, roots: list[Path]) -> None:
+        said = refusal(EXPORT, *roots, domain="a.example.com\nb..x", job_id="se_1", site_path="out", values_file="{domain}")
+
+        assert [line.split(":")[0] for line in said.splitlines()[1:]] == ["`domain`", "`domain`", "`site-path`"]
+        assert "names 2 domains, but job-id one job" in said
+        assert "`site-path`: needs {domain} in it" in said
 
     def test_a_place_that_is_taken_is_told_for_a_few_of_them(self, roots: list[Path]) -> None:
         domains = [f"{letter}.example.com" for letter in "abcde"]

@@ -152,6 +152,24 @@ class TestSeveral:
         assert jobs.watcher.heard == ["a begins", *sorted(jobs.watcher.heard[1:])]
         assert len(jobs.watcher.heard) == 3
 
+    def test_those_that_clear_up_after_a_cancel_are_waited_for(self) -> None:
+        at_work, cleared = threading.Barrier(2), []
+
+        def first(record: JobRecord, on_job_known: Callable[[], None]) -> None:
+            well(record, on_job_known)
+            at_work.wait(SECONDS)
+            raise Cancelled("cancelled")
+
+        def slow_to_leave(record: JobRecord, _: Callable[[], None]) -> None:
+            at_work.wait(SECONDS)
+            threading.Event().wait(0.05)
+            cleared.append(record.domain)
+            raise Cancelled("cancelled")
+
+        with pytest.raises(Cancelled):
+            Jobs(first, slow_to_leave).run()
+        assert cleared == ["b"]
+
     def test_a_machine_that_allows_no_more_threads_does_with_those_there_are(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def refuse(_: threading.Thread) -> None:
             raise RuntimeError("can't start new thread")

@@ -54,10 +54,50 @@ def owner_of(root: Path) -> Owner | None:
     return Owner(found.st_uid, found.st_gid) if os.geteuid() == 0 and found.st_uid != 0 else None
 
 
-class Litter:
-    """What is to be removed once nobody is left to do so. Safe to use from several threads."""
+class Ways:
+    """The folders that were made to lead to results, each with how many still need it; a `with` keeps other threads out.
+
+    Several results may be made side by side in one folder, which must not be removed from under another.
+    """
 
     def __init__(self) -> None:
+        self._needed: dict[Path, int] = {}
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    def missing(self, folder: Path) -> list[Path]:
+        """Tell which folders are to be made or were, from the uppermost to this one."""
+        found: list[Path] = []
+        while folder in self._needed or not folder.exists():
+            found.insert(0, folder)
+            folder = folder.parent
+        return found
+
+    def enter(self, folder: Path) -> bool:
+        """Count one more that needs a folder, and make it for the first, which is told so. Raises `OSError`."""
+        self._needed[folder] = self._needed.get(folder, 0) + 1
+        folder.mkdir(exist_ok=True)
+        return self._needed[folder] == 1
+
+    def leave(self, folder: Path) -> None:
+        """Count one less, and remove the folder after the last."""
+        self._needed[folder] -= 1
+        if self._needed[folder] == 0:
+            del self._needed[folder]
+            with contextlib.suppress(OSError):  # it holds something by now, or was never made
+                folder.rmdir()
+
+
+class Litter:
+    """What is to be removed once nobody is left to do so, and the `ways` to results. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self.ways = Ways()
         self._removals: dict[object, Callable[[], None]] = {}
         self._lock = threading.Lock()
 
@@ -175,25 +215,23 @@ def _beside(goal: Path) -> Path:
 
 @contextlib.contextmanager
 def _folder_for(goal: Path, owner: Owner | None, litter: Litter) -> Iterator[None]:
-    """Make the folders that lead to a goal, and remove those that stay empty."""
-    missing = []
-    folder = goal.parent
-    while not folder.exists():
-        missing.append(folder)
-        folder = folder.parent
+    """Make the folders that lead to a goal; the last that needs one removes it if it stays empty."""
+    needed: list[Path] = []
 
-    def remove() -> None:
-        for made in missing:
-            with contextlib.suppress(OSError):  # it holds something by now, or was never made
-                made.rmdir()
+    def leave() -> None:
+        with litter.ways:
+            while needed:
+                litter.ways.leave(needed.pop(0))
 
-    with litter.holding(remove):
+    with litter.holding(leave):
         try:
-            for made in reversed(missing):
-                made.mkdir(exist_ok=True)
-                set_mode(made, FOLDER_MODE)
-                if owner is not None:
-                    owner.take(made)
+            with litter.ways:
+                for folder in litter.ways.missing(goal.parent):
+                    needed.insert(0, folder)
+                    if litter.ways.enter(folder):
+                        set_mode(folder, FOLDER_MODE)
+                        if owner is not None:
+                            owner.take(folder)
             yield
         finally:
-            remove()
+            leave()

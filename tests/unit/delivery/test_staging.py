@@ -1,8 +1,10 @@
 """A result gets its name whole, or is gone; and it belongs to whom the workspace belongs to."""
 
+import contextlib
 import errno
 import os
 import stat
+import threading
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -418,3 +420,56 @@ class TestLitter:
             litter.clear()
 
         assert removed == ["first"]
+
+
+class TestFoldersThatAreShared:
+    def test_one_that_fails_leaves_the_way_to_another(self, tmp_path: Path) -> None:
+        litter = Litter()
+
+        with staged_folder(tmp_path / "a" / "other", None, litter) as other:
+            with pytest.raises(LookupError), staged_file(tmp_path / "a" / "b" / "one", None, litter):
+                raise LookupError
+            assert other.path.is_dir()
+            other.publish()
+        assert [*tmp_path.rglob("*")] == [tmp_path / "a", tmp_path / "a" / "other"]
+
+    def test_the_last_one_removes_what_stays_empty_whoever_made_it(self, tmp_path: Path) -> None:
+        litter = Litter()
+        first = contextlib.ExitStack()
+        first.enter_context(staged_file(tmp_path / "a" / "one", None, litter))
+
+        with staged_file(tmp_path / "a" / "other", None, litter):
+            first.close()
+            assert (tmp_path / "a").is_dir()
+
+        assert [*tmp_path.iterdir()] == []
+
+    def test_a_folder_that_somebody_keeps_is_not_made_again(self, tmp_path: Path) -> None:
+        litter = Litter()
+        with staged_file(tmp_path / "a" / "one", None, litter) as one:
+            one.publish()
+
+        with staged_file(tmp_path / "a" / "other", None, litter):
+            pass
+
+        assert [*tmp_path.rglob("*")] == [tmp_path / "a", tmp_path / "a" / "one"]
+
+    def test_side_by_side_nobody_loses_its_way(self, tmp_path: Path) -> None:
+        litter, lost = Litter(), list[OSError]()
+
+        def make(number: int) -> None:
+            for _ in range(200):
+                try:
+                    with staged_folder(tmp_path / "sites" / str(number), None, litter):
+                        pass
+                except OSError as error:
+                    lost.append(error)
+
+        threads = [threading.Thread(target=make, args=(number,)) for number in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+        assert lost == []
+        assert [*tmp_path.iterdir()] == []
