@@ -5,7 +5,7 @@ from typing import Final
 
 from .delivery.download import Downloaded
 from .errors import ActionError, Cancelled, InvalidInput
-from .model import AgentJob, Bundle, ExportJob
+from .model import UNUSABLE, AgentJob, Bundle, ExportJob
 from .settings import AGENT
 
 DONE: Final = "done"
@@ -171,7 +171,12 @@ def as_result(record: JobRecord, now: float) -> dict[str, object]:
             "failureReason": record.failure.failure_reason,
             "message": record.message(record.failure),
         }
-    return {key: known.get(key) for key in RESULT_KEYS}
+    return {key: _on_one_line(known.get(key)) for key in RESULT_KEYS}
+
+
+def _on_one_line(value: object) -> object:
+    """Leave no line's end in a text from outside: a workflow that prints it could print a command to the runner with it."""
+    return UNUSABLE.sub(" ", value) if isinstance(value, str) else value
 
 
 RESULT_KEYS: Final = (

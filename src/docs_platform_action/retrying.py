@@ -76,7 +76,10 @@ class Listener(Protocol):
     """Who wants to know how the tries go."""
 
     def trouble(self, what: str, *, budget_seconds: float, pause_seconds: float) -> None:
-        """Hear of the first failed try of an outage: how long tries may go on, and when the next one comes."""
+        """Hear of the first failed try of an outage: how long tries may go on, and when the next one comes.
+
+        There is no end to those that wait for room that other jobs make.
+        """
         ...
 
     def recovered(self, after_seconds: float) -> None:
@@ -211,7 +214,7 @@ def _pauses(outage: Outage, listener: Listener, jitter: Callable[[float], float]
         pause = min(max(drawn, error.retry_after_seconds or 0.0), max(left, 0.0))
         if not outage.told and left > 0:
             outage.told = True
-            listener.trouble(error.what, budget_seconds=left, pause_seconds=pause)
+            listener.trouble(error.what, budget_seconds=float("inf") if error.no_room else left, pause_seconds=pause)
         error = yield pause
 
 

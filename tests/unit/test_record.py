@@ -165,6 +165,17 @@ class TestResult:
             "durationSeconds": 0,
         }
 
+    def test_no_text_has_a_second_line(self) -> None:
+        record = JobRecord(mode="export", domain="docs.example.com", began=0.0, status="a\nb")
+        record.failure = JobFailed("it failed", facts=('The API said: "one\n::add-mask::two\x1b[0m"',))
+
+        row = as_result(record, 7.9)
+
+        assert (row["status"], row["message"]) == (
+            "a b",
+            'Export of docs.example.com: it failed. The API said: "one ::add-mask::two [0m"',
+        )
+
     def test_a_failure_has_its_word_and_message_and_no_link(self) -> None:
         row = as_result(exported(failure=JobFailed("it broke")), 100.0)
 

@@ -14,7 +14,7 @@ from .console import Console
 from .joblog import JobLog, Sink
 from .row import AT_WORK, NAMES, STATES, TO_COME, Row, how_long, in_the_end, names, never_begun, what_became, where, why
 from .text import minutes, trying_again
-from .trouble import CommonTrouble
+from .trouble import QUIET_SECONDS, CommonTrouble
 
 _WIDEST_DOMAIN: Final = 40
 _WIDEST_CHANGE: Final = 54
@@ -25,6 +25,7 @@ class _Events:
     """What a domain's log tells the board, beside the lines that are kept."""
 
     status: Callable[[], None]
+    notice: Callable[[str], None]
     trouble: Callable[[str], None]
     recovered: Callable[[float], None]
 
@@ -40,6 +41,11 @@ class _DomainLog(JobLog):
         """Show the job's state if it has changed."""
         super().reading()
         self._events.status()
+
+    def notice(self, text: str) -> None:
+        """Add a line to the job's log that is to be seen at once."""
+        super().notice(text)
+        self._events.notice(text)
 
     def trouble(self, what: str, *, budget_seconds: float, pause_seconds: float) -> None:
         """Tell of temporary trouble, once, and what happens next."""
@@ -98,6 +104,7 @@ class Board:
         self._began = self._told_at = clock.monotonic()
         self._told_counts = ""
         self._trouble = CommonTrouble()
+        self._noticed_until = float("-inf")
         self._warned: set[tuple[str, ...]] = set()
         self._closed = False
         self._lock = threading.RLock()  # taken inside a job's log, so no log is called with it held
@@ -128,6 +135,7 @@ class Board:
                     known_statuses=self._known_statuses,
                     events=_Events(
                         status=partial(self._tell_status, row),
+                        notice=partial(self._tell_notice, row),
                         trouble=partial(self._tell_trouble, row),
                         recovered=partial(self._tell_recovered, row),
                     ),
@@ -226,6 +234,14 @@ class Board:
             explained = status in self._explained
             self._explained.add(status)
             self._tell(row, status if explained else f"reports the status '{status}', which is not known here; waiting goes on")
+
+    def _tell_notice(self, row: Row, text: str) -> None:
+        """Tell of trouble with a bundle: the storage's, most likely, and so the same for others a moment later."""
+        with self._lock:
+            now = self._clock.monotonic()
+            if now >= self._noticed_until:
+                self._noticed_until = now + QUIET_SECONDS
+                self._tell(row, text)
 
     def _tell_trouble(self, row: Row, text: str) -> None:
         with self._lock:

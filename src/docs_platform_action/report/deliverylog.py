@@ -53,16 +53,16 @@ class DeliveryLog:
         now = self._clock.monotonic()
         if self._trouble_at is None or now >= self._trouble_at + LINE_SECONDS:
             self._trouble_at = now
-            self._log.note(trying_again(what, budget_seconds, pause_seconds))
+            self._log.notice(trying_again(what, budget_seconds, pause_seconds))
 
     def recovered(self, after_seconds: float) -> None:
         """Tell that the trouble is over, if it was worth a second line."""
         if after_seconds >= WORTH_TELLING_SECONDS:
-            self._log.note(f"The download goes on after {minutes(after_seconds)}.")
+            self._log.notice(f"The download goes on after {minutes(after_seconds)}.")
 
     def link_died(self, why: str) -> None:
         """Tell that a fresh link is made."""
-        self._log.note(f"{why}. Making a fresh link.")
+        self._log.notice(f"{why}. Making a fresh link.")
 
     def started_over(self, why: str) -> None:
         """Tell that the download begins again."""

@@ -66,6 +66,10 @@ class JobLog:
         """Add a line to the job's log."""
         self._tell(f"  {text}")
 
+    def notice(self, text: str) -> None:
+        """Add a line to the job's log that is to be seen at once, also where there are many jobs."""
+        self.note(text)
+
     def debug(self, text: str) -> None:
         """Add a line that is seen only with debug logging."""
         self._sink.debug(text)

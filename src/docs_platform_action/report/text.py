@@ -96,14 +96,20 @@ def pause(seconds: float) -> str:
 
 
 def trying_again(what: str, budget_seconds: float, pause_seconds: float) -> str:
-    """Tell of temporary trouble, and what happens next."""
+    """Tell of temporary trouble, and what happens next; without an end to it, others make room for this."""
     soon = f"in {pause(pause_seconds)}" if pause_seconds >= 0.05 else "at once"
-    return f"{what}. Trying again for up to {minutes(round(budget_seconds))}, next {soon}."
+    how_long = f"for up to {minutes(round(budget_seconds))}" if math.isfinite(budget_seconds) else "while others are under way"
+    return f"{what}. Trying again {how_long}, next {soon}."
 
 
 def pages(count: int) -> str:
     """Count pages."""
     return f"{count:,} page{'' if count == 1 else 's'}"
+
+
+def sentence(text: str) -> str:
+    """Give a text the full stop that it lacks where another sentence follows; a quotation may end with its own."""
+    return text if text.endswith((".", "…", "!", "?", '."', '!"', '?"')) else f"{text}."
 
 
 def files(count: int) -> str:

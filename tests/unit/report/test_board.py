@@ -208,6 +208,24 @@ class TestLive:
         counted = "" if told.startswith("cancelled") else " 1 failed" if told.startswith("failed") else " 1 done"
         assert run.told == [f"0:00 a.example {told}{counted}"]
 
+    def test_trouble_with_a_bundle_is_told_at_once_and_now_and_then(self) -> None:
+        run = Run("a.example", "b.example")
+        logs = [run.board.log_of(record) for record in run.records]
+
+        for seconds in (0, 20, 15):
+            run.clock.pass_(seconds)
+            for log in logs:
+                log.notice("The storage answered 503. Trying again.")
+
+        assert run.told == [
+            "0:00 a.example The storage answered 503. Trying again.",
+            "0:35 a.example The storage answered 503. Trying again.",
+        ]
+        run.board.close()
+        assert [line for line in run.lines if line.startswith("12:")] == [
+            f"12:00:{second}  The storage answered 503. Trying again." for second in ("00", "20", "35") * 2
+        ]
+
     def test_one_that_nobody_waits_for_has_been_told_when_it_was_started(self) -> None:
         run = Run("a.example")
         run.at_work(0)

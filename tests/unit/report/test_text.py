@@ -22,6 +22,7 @@ from docs_platform_action.report.text import (
     moment,
     pause,
     roughly,
+    trying_again,
     without_query,
     works_until,
 )
@@ -286,3 +287,13 @@ class TestNumbers:
     def test_moments_are_in_utc_and_say_so(self) -> None:
         assert moment(NOON.replace(hour=15, minute=4), NOON) == "15:04 UTC"
         assert moment(NOON + timedelta(days=1), NOON) == "2026-05-05 12:00 UTC"
+
+
+class TestTryingAgain:
+    def test_it_tells_for_how_long_and_when_next(self) -> None:
+        assert trying_again("It broke", 299.6, 4) == "It broke. Trying again for up to 5:00, next in 4 s."
+
+    def test_without_an_end_others_make_room(self) -> None:
+        assert (
+            trying_again("It is full", float("inf"), 0.01) == "It is full. Trying again while others are under way, next at once."
+        )
