@@ -188,7 +188,7 @@ class TestPlacesThatCannotWork:
             ({"bundle_path": "full"}, "'full' is a folder"),
             ({"bundle_path": "new/"}, "'new/' is a folder"),
             ({"bundle_path": "pipe"}, "'pipe' is no regular file"),
-            ({"bundle_path": "x" * 300}, "cannot be used (File name too long)"),
+            ({"bundle_path": "x" * 300}, "holds a name longer than 255 bytes"),
             ({"bundle_path": "site/bundle", "site_path": "site"}, "are in each other's way"),
             ({"bundle_path": "same", "values_file": "./same"}, "are in each other's way"),
             ({"values_file": "../values.yaml"}, "is outside the workspace"),

@@ -136,6 +136,7 @@ def test_a_start_whose_answer_drips_past_its_bound_is_not_sent_again() -> None:
         method="POST",
         path="/v1/static-export/jobs",
         about="the domain docs.example.com",
+        named_by="`domain`",
         read=read_started_export,
         repeatable=False,
         bounds=Bounds(total_seconds=0.2),
