@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from docs_platform_action.delivery.download import Downloaded
-from docs_platform_action.errors import ActionError, Cancelled, JobFailed
+from docs_platform_action.errors import ActionError, Cancelled, JobFailed, Unauthorized, Unavailable
 from docs_platform_action.model import Bundle, ExportJob
 from docs_platform_action.record import BUNDLE, DOWNLOAD, QUEUE, RUN, UNPACK, JobRecord, Phase
 from tests.unit.fakes import NOON
@@ -72,6 +72,32 @@ def cancelled(domain: str = "sdk.example.com", **changes: object) -> JobRecord:
     """Give a job that was cancelled while it ran."""
     known: dict[str, object] = {"status": "running", "ended": NOW, "phases": phases(NOW - 172, **{QUEUE: 12.0, RUN: 160.0})}
     return failed(domain, failure=Cancelled("cancelled after 2:52"), **{**known, **changes})
+
+
+def refused(count: int) -> list[JobRecord]:
+    """Give jobs of which the first met a key that the platform refuses, so that the others were not begun."""
+    said = 'The API at platform.example.com said: "invalid token"'
+
+    def refusal(*more: str) -> Unauthorized:
+        return Unauthorized("the platform refused the admin key (401)", facts=(said, *more), request_id="7f3a")
+
+    nothing: dict[str, object] = {"job_id": None, "status": None, "page_count": None, "started": False, "phases": []}
+    first = failed("d0.example.com", failure=refusal(), ended=NOW - 171, **nothing)
+    others = [
+        failed(f"d{number}.example.com", failure=refusal("It was not started."), began=None, **nothing)
+        for number in range(1, count)
+    ]
+    return [first, *others]
+
+
+def unavailable(lasted_seconds: int) -> Unavailable:
+    """Give what a job fails with in an outage."""
+    return Unavailable(
+        "the API at platform.example.com stayed unavailable",
+        facts=(f"No good answer came for {lasted_seconds} s. The last try: The API answered 502.",),
+        cause="The platform is down.",
+        remedy="Look at the platform's status page.",
+    )
 
 
 def hostile(text: str, *, ends_well: bool) -> JobRecord:

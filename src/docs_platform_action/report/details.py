@@ -1,13 +1,18 @@
-"""What the summary tells of one job: the facts of its failure, and a table of what is known."""
+"""What the summary tells of one job: the facts of its failure, and a table of what is known; and of many that failed alike."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
-from ..record import FAILED, STARTED, JobRecord
+from ..errors import ActionError, Cancelled, InvalidInput, TimedOut, Unavailable
+from ..record import FAILED, NOT_STARTED, STARTED, JobRecord
 from ..settings import AGENT
 from ..sizes import size
-from .failure import failure_lines
-from .text import files, host_of, link_target, minutes
+from .failure import failure_lines, how_to_collect
+from .text import files, host_of, link_target, minutes, sentence
 from .view import View, link_of, seconds_at
+
+FEWEST_ALIKE: Final = 3
+"""Failures of one cause from which on it is told once, and not again for each job."""
 
 
 def details_of(record: JobRecord, view: View, *, duration_seconds: float | None, quoting: bool = True) -> Iterator[str]:
@@ -27,16 +32,50 @@ def folded(record: JobRecord, view: View, *, name: str, quoting: bool = True) ->
     return "\n".join([f"<details><summary>{shown}</summary>", "", *lines, "", "</details>", "", ""])
 
 
+def failed_alike(records: Iterable[JobRecord]) -> Sequence[JobRecord]:
+    """Find the jobs whose failures have one and the same cause, if these are many; of several causes that of the most jobs."""
+    alike: dict[tuple[str, ...], list[JobRecord]] = {}
+    for record in records:
+        # how far a job was that goes on is its own
+        if record.failure is not None and not isinstance(record.failure, Cancelled | TimedOut):
+            alike.setdefault(_cause(record, record.failure), []).append(record)
+    most = max(alike.values(), key=len, default=[])
+    return most if len(most) >= FEWEST_ALIKE else []
+
+
+def _cause(record: JobRecord, error: ActionError) -> tuple[str, ...]:
+    kind = (error.failure_reason, error.happened)
+    if isinstance(error, Unavailable):  # of one outage, for how long it was seen and what the last try met differ
+        return kind
+    # the last fact of what was not started tells whose answer it was
+    facts = error.facts[:-1] if record.verdict == NOT_STARTED else error.facts
+    return (*kind, error.because, error.way_out, *facts)
+
+
+def told_for_all(record: JobRecord, error: ActionError, view: View) -> str:
+    """Tell, after what happened, all that holds for each job that failed alike."""
+    own = how_to_collect(record, error)
+    lines = [line for line in failure_lines(record, error)[1:] if line != own]
+    return " ".join(_shown([sentence(line) for line in lines], error, view))
+
+
 def _failure(record: JobRecord, view: View, *, quoting: bool) -> Iterator[str]:
-    if record.failure is None:
+    error = record.failure
+    if error is None:
         return
-    title, *lines = failure_lines(record, record.failure)
-    quoted = len([fact for fact in record.failure.facts if fact])
-    facts = [view.show(fact) for fact in lines[:quoted]] if quoting else []
-    facts += [view.show_prose(line) for line in lines[quoted:]]
-    yield from (f"**{view.show(title)}**", "")
+    title, *lines = failure_lines(record, error)
+    facts = _shown(lines, error, view, quoting=quoting)
+    yield from (f"**{view.show_mistake(title) if isinstance(error, InvalidInput) else view.show(title)}**", "")
     yield from (f"- {fact}" for fact in facts)
     yield from [""] if facts else []
+
+
+def _shown(lines: Sequence[str], error: ActionError, view: View, *, quoting: bool = True) -> Sequence[str]:
+    """Show the lines of a failure but its title; the facts come first, and they may be what a server said."""
+    quoted = len([fact for fact in error.facts if fact])
+    show = view.show_mistake if isinstance(error, InvalidInput) else view.show
+    facts = [show(fact) for fact in lines[:quoted]] if quoting else []
+    return [*facts, *(view.show_prose(line) for line in lines[quoted:])]
 
 
 def _rows(record: JobRecord, view: View, duration_seconds: float | None) -> Sequence[tuple[str, str]]:

@@ -66,3 +66,9 @@ def how_to_collect(record: JobRecord, error: ActionError) -> str:
     if not error.job_goes_on or not is_seen or has_ended:
         return ""
     return f"Job {record.job_id} goes on at the platform; nothing is lost. Collect it in a later run with {attach}."
+
+
+def how_to_collect_in_short(record: JobRecord, error: ActionError) -> str:
+    """Tell the same in what completes "The job …", where there is little room."""
+    told = how_to_collect(record, error).removeprefix(f"Job {record.job_id} ")
+    return told.replace("; nothing is lost. Collect it", "; collect it", 1)

@@ -1,16 +1,22 @@
 """The summary's overview of several jobs: a table, one row a job."""
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ..errors import ActionError, Cancelled, TimedOut
 from ..model import ExportJob
-from ..record import DONE, FAILED, JobRecord
+from ..record import DONE, FAILED, NOT_STARTED, JobRecord
 from ..sizes import size
-from .text import minutes
+from .failure import how_to_collect_in_short
+from .text import minutes, sentence
 from .view import LONGEST_NAME, LONGEST_WORD, View, name_of, seconds_at, size_of
 
+_LONGEST_HAPPENED: Final = 120
+_LONGEST_FACT: Final = 140
 _LONGEST_REMEDY: Final = 400
+"""It may hold the id of a job, which nobody can use a part of."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,18 +29,25 @@ class Column:
     is_told: bool = True
 
 
-def columns_for(records: Sequence[JobRecord]) -> Sequence[Column]:
-    """Choose the columns in which any of the jobs has something to tell."""
+def columns_for(records: Sequence[JobRecord], *, told_above: Collection[int] = ()) -> Sequence[Column]:
+    """Choose the columns in which any of the jobs has something to tell.
+
+    `told_above` holds the `id` of each record whose cell need not tell again what happened and what to do about it.
+    """
+
+    def last_cell(record: JobRecord, view: View) -> str:
+        return _link_or_failure(record, view, told_above=id(record) in told_above)
+
     linked = any(record.failure is None and record.bundle is not None for record in records)
     failed = any(record.failure is not None for record in records)
-    last = ", or ".join([*(["Link works until"] if linked else []), *(["what to do"] if failed else [])])
+    last = ", or ".join([*(["Link works until"] if linked else []), *(["what happened"] if failed else [])])
     columns = [
         Column(title="Domain" if all(record.domain for record in records) else "Job", cell=_name),
         Column(title="Result", cell=_result),
         Column(title="Pages", rule="---:", cell=_pages, is_told=any(record.page_count is not None for record in records)),
         Column(title="Bundle", rule="---:", cell=_size, is_told=any(size_of(record) is not None for record in records)),
         Column(title="Time", rule="---:", cell=_time, is_told=any(record.began is not None for record in records)),
-        Column(title=last[:1].upper() + last[1:], cell=_link_or_remedy, is_told=linked or failed),
+        Column(title=last[:1].upper() + last[1:], cell=last_cell, is_told=linked or failed),
     ]
     return [column for column in columns if column.is_told]
 
@@ -58,7 +71,9 @@ def _result(record: JobRecord, view: View) -> str:
     verdict = record.verdict
     told = f"**{verdict}**" if verdict == FAILED else verdict
     status = view.show(record.status, longest=LONGEST_WORD)
-    return f"{told} ({status})" if status and (verdict, record.status) not in _SAYING_THE_SAME else told
+    if not status or (verdict, record.status) in _SAYING_THE_SAME:
+        return told
+    return f"{told} ({status})" if record.failure is None else f"{told}, last seen {status}"
 
 
 _SAYING_THE_SAME: Final = {(DONE, ExportJob.COMPLETED), (FAILED, ExportJob.FAILED)}
@@ -78,9 +93,41 @@ def _time(record: JobRecord, view: View) -> str:
     return "" if seconds is None else minutes(seconds)
 
 
-def _link_or_remedy(record: JobRecord, view: View) -> str:
-    """Tell what a good job has, and what a failed one needs: one wide column for both, as none has the two."""
-    if record.failure is not None:
-        remedy = view.show_prose(record.failure.way_out, longest=_LONGEST_REMEDY)
-        return f"`{record.failure.failure_reason}`" + (f": {remedy}" if remedy else "")
-    return "" if record.bundle is None else view.works_until(record.bundle)
+def _link_or_failure(record: JobRecord, view: View, *, told_above: bool) -> str:
+    """Tell what a good job has, and what is to know of a failed one: one wide column for both, as none has the two."""
+    error = record.failure
+    if error is None:
+        return "" if record.bundle is None else view.works_until(record.bundle)
+    reason = f"`{error.failure_reason}`"
+    if isinstance(error, Cancelled) and _is_unstarted(record):
+        return f"{reason}, not started: run the workflow again."
+    collecting = how_to_collect_in_short(record, error)
+    told = [] if told_above or (collecting and _is_told_beside(record, error)) else _happened(error, view)
+    if collecting:
+        told.append(view.show_prose(f"The job {collecting}" if told else collecting, longest=_LONGEST_REMEDY))
+    elif error.way_out and not told_above:
+        told.append(view.show_prose(error.way_out, longest=_LONGEST_REMEDY))
+    return f"{reason}: {' '.join(told)}" if told else reason
+
+
+def _is_unstarted(record: JobRecord) -> bool:
+    return record.verdict == NOT_STARTED or (record.job_id is None and not record.start_in_doubt)
+
+
+def _is_told_beside(record: JobRecord, error: ActionError) -> bool:
+    """Tell whether the row's other cells tell what happened: how far the job was, and after what time it was left."""
+    return isinstance(error, Cancelled | TimedOut) and record.status is not None
+
+
+def _happened(error: ActionError, view: View) -> list[str]:
+    """Tell in short what happened, and the first fact, such as what the API said."""
+    fact = [_short(said, view, _LONGEST_FACT) for said in error.facts[:1]]
+    if isinstance(error, Cancelled):  # which the row tells beside
+        return fact
+    return [_short(error.happened, view, _LONGEST_HAPPENED), *fact]
+
+
+def _short(text: str, view: View, longest: int) -> str:
+    """Show a sentence without the API's host, which is the same in each row; a quotation that is cut ends all the same."""
+    shown = view.show(sentence(re.sub(r"^([Tt]he API) at \S+ ", r"\1 ", text)), longest=longest)
+    return f'{shown}"' if shown.endswith("…") and shown.count('"') % 2 else shown

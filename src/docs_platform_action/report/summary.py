@@ -8,15 +8,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from ..record import CANCELLED, FAILED, VERDICTS, JobRecord
+from ..errors import Cancelled
+from ..record import CANCELLED, DONE, FAILED, NOT_STARTED, VERDICTS, JobRecord
 from ..settings import AGENT
 from ..sizes import size
 from .console import Console
-from .details import details_of, folded
+from .details import details_of, failed_alike, folded, told_for_all
 from .overview import columns_for, head_of, row_of
-from .text import minutes, pages
+from .text import minutes, pages, sentence
 from .timeline import timeline_of
-from .view import View, minute, name_of, size_of
+from .view import LONGEST_NAME, View, minute, name_of, size_of
 
 ROOM_BYTES: Final = 1_000_000
 """What a page may take: GitHub drops one of more than 1,048,576 bytes (source: actions/runner, CreateStepSummaryCommand)."""
@@ -25,6 +26,7 @@ SMALLEST_ROOM_BYTES: Final = 2_048
 """Any page can be shortened until it fits into this."""
 
 _LONGEST_SUBJECT: Final = 300
+_LONGEST_CAUSE: Final = 200
 _MOST_NAMED: Final = 10
 _FEW_ROWS: Final = 12
 """A table that needs no scrolling: nobody has to be told which of its rows to look for."""
@@ -119,14 +121,18 @@ class _Jobs:
         self._records = records
         self._view = view
         self._duration_seconds = duration_seconds
-        self._columns = columns_for(records)
+        self._alike = failed_alike(records)
+        self._told_above = {id(record) for record in self._alike}
+        self._columns = columns_for(records, told_above=self._told_above)
         self._rows: dict[int, str] = {}
         verdicts = {id(record): record.verdict for record in records}
         self._counts = Counter(verdicts.values())
         self._failed = [record for record in records if verdicts[id(record)] == FAILED]
         cancelled = [record for record in records if verdicts[id(record)] == CANCELLED]
-        self._bad = [*self._failed, *cancelled]
+        unstarted = [record for record in records if verdicts[id(record)] == NOT_STARTED and record.failure is not None]
+        self._bad = [*self._failed, *cancelled, *unstarted]
         self._good = [record for record in records if record.failure is None]
+        self._done = [record for record in records if verdicts[id(record)] == DONE]
 
     def fitting(self, room_bytes: int) -> str:
         """Write as much as fits."""
@@ -137,19 +143,24 @@ class _Jobs:
         return next((page for page in tried if page is not None), None) or self._with_fewer_rows(room_bytes)
 
     def _plans(self) -> Iterator[_Plan]:
-        yield _Plan(detailed=[*self._bad, *self._good])
-        if self._bad:
+        others_alike = {id(record) for record in self._alike[1:]}
+        bad = [record for record in self._bad if id(record) not in others_alike and not _is_put_off(record)]
+        yield _Plan(detailed=[*bad, *self._good])
+        if bad:
             only = "Shortened: details are shown only of what failed or was cancelled"
-            yield _Plan(detailed=self._bad, note=f"{only}.")
-            yield _Plan(detailed=self._bad, quoting=False, note=f"{only}, without what servers said.")
+            yield _Plan(detailed=bad, note=f"{only}.")
+            yield _Plan(detailed=bad, quoting=False, note=f"{only}, without what servers said.")
         elsewhere = "see the log, and the output `results`"
         yield _Plan(note=f"Shortened: no details are shown; {elsewhere}.")
         yield _Plan(drawn=False, note=f"Shortened: neither details nor the timeline are shown; {elsewhere}.")
 
     def _page(self, plan: _Plan, table: str) -> Iterator[str]:
         yield self._headline
-        if len(self._records) > _FEW_ROWS and self._failed:
-            yield self._named(self._failed)
+        if self._alike:
+            yield self._cause(self._alike[0], detailed=bool(plan.detailed))
+        others = [record for record in self._failed if id(record) not in self._told_above]
+        if len(self._records) > _FEW_ROWS and others:
+            yield self._named(others)
         yield f"{plan.note}\n\n" if plan.note else ""
         yield head_of(self._columns)
         yield table
@@ -162,7 +173,8 @@ class _Jobs:
     def _with_fewer_rows(self, room_bytes: int) -> str:
         """Show the rows of what did not end well before others, each at its place."""
         note = "Shortened: neither details nor the timeline are shown, and rows while there is room, what failed first.\n\n"
-        head = self._headline + note + head_of(self._columns)
+        cause = f"{self._happened(self._alike[0])}\n\n" if self._alike else ""
+        head = self._headline + cause + note + head_of(self._columns)
         room_bytes -= _bytes(head + self._more(len(self._records)))
         kept: set[int] = set()
         for record in (*self._bad, *self._good):
@@ -184,22 +196,41 @@ class _Jobs:
         told = ", ".join(f"{count:,} {verdict}" for count, verdict in counted)
         if len(counted) == 1:
             told = f"all {counted[0][1]}"
-        jobs = f"{len(self._records):,} {'domains' if all(record.domain for record in self._records) else 'jobs'}"
+        jobs = f"{len(self._records):,} {self._kind}"
         what = jobs if any(record.mode == AGENT for record in self._records) else f"Static export of {jobs}"
         return f"### {what}: {told}\n\n{self._totals}\n\n"
 
+    @cached_property
+    def _kind(self) -> str:
+        return "domains" if all(record.domain for record in self._records) else "jobs"
+
     @property
     def _totals(self) -> str:
-        counts = [record.page_count for record in self._records if record.page_count is not None]
-        sizes = [count for count in map(size_of, self._records) if count is not None]
+        counts = [record.page_count for record in self._done if record.page_count is not None]
+        sizes = [count for count in map(size_of, self._done) if count is not None]
         told = [*([pages(sum(counts))] if counts else []), *([f"{size(sum(sizes))} of bundles"] if sizes else [])]
         took = f"The step took {minutes(self._duration_seconds)} and ended at {minute(self._view.now)}."
         return f"{took} In all {' and '.join(told)}." if told else took
 
+    def _happened(self, first: JobRecord) -> str:
+        """Tell what happened to those that failed alike."""
+        count, total = len(self._alike), len(self._records)
+        who = f"All {total:,}" if count == total else f"{count:,} of {total:,}"
+        happened = first.failure.happened if first.failure is not None else ""
+        return f"**{who} {self._kind}: {self._view.show(sentence(happened), longest=_LONGEST_CAUSE)}**"
+
+    def _cause(self, first: JobRecord, *, detailed: bool) -> str:
+        """Tell for all that failed alike what is not told again in each row."""
+        told = [self._happened(first)]
+        told += [told_for_all(first, first.failure, self._view)] if first.failure is not None else []
+        name = self._view.show(name_of(first), longest=LONGEST_NAME)
+        told += [f"The details of {name}, the first, stand for all of them."] if detailed else []
+        return " ".join(told) + "\n\n"
+
     def _named(self, failed: Sequence[JobRecord]) -> str:
         names = [f"{self._view.show(name_of(record))} (`{_reason(record)}`)" for record in failed[:_MOST_NAMED]]
         more = [f"and {len(failed) - len(names):,} more"] if len(failed) > len(names) else []
-        return f"Failed: {', '.join([*names, *more])}.\n\n"
+        return f"{'Also failed' if self._alike else 'Failed'}: {', '.join([*names, *more])}.\n\n"
 
     @staticmethod
     def _more(count: int) -> str:
@@ -208,6 +239,11 @@ class _Jobs:
     @cached_property
     def _timeline(self) -> str:
         return _timeline(self._records, self._view)
+
+
+def _is_put_off(record: JobRecord) -> bool:
+    """Tell whether all that is known of a job is that a cancel came before its turn."""
+    return record.verdict == NOT_STARTED and isinstance(record.failure, Cancelled)
 
 
 def _reason(record: JobRecord) -> str:

@@ -32,7 +32,12 @@ class View:
 
     def show_prose(self, text: str, *, longest: int = LONGEST_FOREIGN_TEXT) -> str:
         """Show a sentence of ours, which may hold foreign text, literally but for what it names in backticks: that is code."""
-        return re.sub(r"\\`((?:[A-Za-z0-9 .-]|: |\\_)+)\\`", _as_code, self.show(text, longest=longest))
+        return _with_code(self.show(text, longest=longest))
+
+    def show_mistake(self, text: str) -> str:
+        """Show what is wrong with inputs, their names as code, but literally from where the first value is quoted."""
+        named, quote, rest = self.show(text).partition("'")
+        return _with_code(named) + quote + rest
 
     def show_in_html(self, text: str) -> str:
         """Show foreign text literally within an HTML tag, where Markdown's escapes do not work."""
@@ -47,12 +52,20 @@ class View:
         return f"{when}, in {roughly(left)}" if left > 0 else f"expired at {when} by this runner's clock"
 
 
+def _with_code(escaped: str) -> str:
+    return re.sub(r"\\`((?:[A-Za-z0-9 .-]|:(?= |\\`)|\\_)+)\\`", _as_code, escaped)
+
+
 def _as_code(escaped: re.Match[str]) -> str:
     return f"`{escaped[1]}`".replace("\\_", "_")
 
 
 def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else text[:longest] + "…"
+    """Cut a text that is too long, between two words if they are many."""
+    if len(text) <= longest:
+        return text
+    words, _, _ = text[:longest].rpartition(" ")
+    return (words if len(words) > longest * 0.8 else text[:longest]) + "…"
 
 
 def minute(when: datetime) -> str:

@@ -9,17 +9,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docs_platform_action.errors import Cancelled, InvalidBundle, InvalidInput, TimedOut, Unauthorized
-from docs_platform_action.model import AgentJob, Bundle
+from docs_platform_action.errors import (
+    ActionError,
+    Cancelled,
+    InternalError,
+    InvalidBundle,
+    InvalidInput,
+    Rejected,
+    TimedOut,
+    Unauthorized,
+)
+from docs_platform_action.model import AgentJob, Bundle, ExportJob
 from docs_platform_action.record import JobRecord
 from docs_platform_action.report.console import Console
 from docs_platform_action.report.summary import ROOM_BYTES, SMALLEST_ROOM_BYTES, room_left, summary_of, write_summary
 from docs_platform_action.report.text import clean
 from tests.keys import ADMIN_KEY
 from tests.page.gfm import Element, page_of
-from tests.page.samples import NOW, URL, cancelled, failed, good, hostile
+from tests.page.samples import NOW, URL, cancelled, failed, good, hostile, refused, unavailable
 from tests.unit.fakes import NOON
 from tests.unit.report.test_console import Log
+from tests.unit.test_side_by_side import Jobs
 
 
 def page(*records: JobRecord, seconds: float = 253.0, room: int = ROOM_BYTES) -> str:
@@ -218,7 +228,23 @@ class TestFailure:
     def test_invalid_input_is_told_without_a_job(self) -> None:
         told = page(JobRecord(mode=None, failure=InvalidInput("`domain` is missing")))
 
-        assert told.startswith("### Static export: failed\n\n**\\`domain\\` is missing**\n")
+        assert told.startswith("### Static export: failed\n\n**`domain` is missing**\n")
+
+    def test_names_of_inputs_are_code_and_their_values_are_not(self) -> None:
+        facts = ("`domain`: 'a `wait` *b*' is no bare host name; write `c`.", "`site-path`: holds `{domain}`, see `job-id`.")
+        error = InvalidInput("2 invalid inputs: `domain`, `site-path`", facts=facts)
+
+        told = parsed(JobRecord(mode=None, failure=error))
+
+        assert told.all("strong")[0].text == "2 invalid inputs: domain, site-path"
+        items = told.all("li")
+        assert items[0].text == "domain: 'a `wait` *b*' is no bare host name; write `c`."
+        assert [[code.text for code in item.all("code")] for item in items] == [
+            ["domain"],
+            ["site-path", "job-id"],
+            ["with:"],
+        ]
+        assert told.all("em") == []
 
 
 class TestSeveral:
@@ -229,14 +255,16 @@ class TestSeveral:
         assert before == (
             "### Static export of 3 domains: 1 done, 1 failed, 1 cancelled\n"
             "\n"
-            "The step took 4:20 and ended at 2026-05-04 12:00 UTC. In all 1,426 pages and 38.1 MiB of bundles.\n"
+            "The step took 4:20 and ended at 2026-05-04 12:00 UTC. In all 1,412 pages and 38.1 MiB of bundles.\n"
             "\n"
-            "| Domain | Result | Pages | Bundle | Time | Link works until, or what to do |\n"
+            "| Domain | Result | Pages | Bundle | Time | Link works until, or what happened |\n"
             "| --- | --- | ---: | ---: | ---: | --- |\n"
             "| docs.example.com | done | 1,412 | 38.1&nbsp;MiB | 4:13 | 2026-05-04 13:00 UTC, in 60 min |\n"
             "| api.example.com | **failed** | 7 |  | 0:52 | `job-failed`: "
+            'the export failed at the platform. The API said: "no such page". '
             "Look at job se\\_2 in the dashboard, mend the site, and run the workflow again. |\n"
-            "| sdk.example.com | cancelled (running) | 7 |  | 2:52 | `cancelled` |\n"
+            "| sdk.example.com | cancelled, last seen running | 7 |  | 2:52 | "
+            "`cancelled`: goes on at the platform; collect it in a later run with `job-id: se_2`. |\n"
             "\n"
         )
         assert after.partition("```\n\n")[2].startswith(
@@ -306,7 +334,7 @@ class TestSeveral:
 
     def test_the_last_column_is_named_after_what_it_holds(self) -> None:
         assert parsed(good(), good()).tables()[0][0][-1] == "Link works until"
-        assert parsed(failed(), failed()).tables()[0][0][-1] == "What to do"
+        assert parsed(failed(), failed()).tables()[0][0][-1] == "What happened"
 
     def test_a_job_without_a_domain_goes_by_its_id(self) -> None:
         told = parsed(good(domain=None), good())
@@ -323,6 +351,31 @@ class TestSeveral:
 
         assert told.tables()[0][2] == ["late.example.com", "not started", "", "", "", ""]
 
+    def test_pages_and_bundles_are_counted_where_the_export_is_done(self) -> None:
+        told = page(good(), failed(downloaded=good().downloaded))
+
+        assert " In all 1,412 pages and 38.1 MiB of bundles.\n" in told
+
+    def test_where_none_is_done_none_is_counted(self) -> None:
+        told = page(failed(downloaded=good().downloaded), cancelled())
+
+        assert "ended at 2026-05-04 12:00 UTC.\n" in told
+
+    @pytest.mark.parametrize(
+        ("record", "result"),
+        [
+            (failed(), "failed"),
+            (failed(status=None), "failed"),
+            (failed(status="queued"), "failed, last seen queued"),
+            (failed(status=ExportJob.COMPLETED), "failed, last seen completed"),
+            (cancelled(), "cancelled, last seen running"),
+            (cancelled(job_id=None, status=None, began=None), "not started"),
+            (good(status="packed"), "done (packed)"),
+        ],
+    )
+    def test_the_result_says_as_what_a_job_was_last_seen(self, record: JobRecord, result: str) -> None:
+        assert parsed(record, good()).tables()[0][1][1] == result
+
     def test_one_that_goes_on_is_timed_up_to_now(self) -> None:
         assert parsed(good(), good(ended=None)).tables()[0][2][4] == "4:13"
 
@@ -335,14 +388,179 @@ class TestSeveral:
         assert ("\n\nFailed: a\\_b.example.com (`job-failed`), c.example.com (`timeout`).\n\n| Domain" in told) is named
 
     def test_no_more_than_ten_are_named(self) -> None:
-        told = page(*(failed(f"d{number}.example.com") for number in range(1234)))
+        told = page(*(failed(f"d{number}.example.com", failure=TimedOut("still going on")) for number in range(1234)))
 
         (line,) = [line for line in told.splitlines() if line.startswith("Failed: ")]
-        assert line.count("job-failed") == 10
-        assert line.endswith("d9.example.com (`job-failed`), and 1,224 more.")
+        assert line.count("timeout") == 10
+        assert line.endswith("d9.example.com (`timeout`), and 1,224 more.")
 
     def test_nothing_is_named_where_nothing_failed(self) -> None:
         assert "Failed:" not in page(*(cancelled() for _ in range(20)))
+
+
+def cell(record: JobRecord) -> str:
+    """Give the Markdown of what the overview says of a failure."""
+    return page(record, good()).split(" |\n")[2].rpartition(" | ")[2]
+
+
+class TestWhatHappened:
+    """The overview's last cell."""
+
+    GOES_ON = "collect it in a later run with `job-id: se_2`."
+
+    @pytest.mark.parametrize("error", [TimedOut("still going on after 60:00", facts=("It was last seen.",)), Cancelled("c")])
+    def test_of_a_job_that_was_left_it_is_how_to_collect_it(self, error: ActionError) -> None:
+        told = cell(failed(failure=error, status="running"))
+
+        assert told == f"`{error.failure_reason}`: goes on at the platform; {self.GOES_ON}"
+
+    def test_of_one_whose_state_nobody_could_read_it_is_that_as_well(self) -> None:
+        error = TimedOut("its state could not be read after 60:00", facts=("No reading of it succeeded.",))
+
+        assert cell(failed(failure=error, status=None)) == (
+            f"`timeout`: its state could not be read after 60:00. No reading of it succeeded. "
+            f"The job goes on at the platform; {self.GOES_ON}"
+        )
+
+    def test_of_one_that_goes_on_while_the_api_is_away_it_is_both(self) -> None:
+        assert cell(failed(failure=unavailable(303), status="queued")) == (
+            "`unavailable`: the API stayed unavailable. No good answer came for 303 s. The last try: The API answered 502. "
+            f"The job goes on at the platform; {self.GOES_ON}"
+        )
+
+    def test_of_one_that_is_completed_it_is_how_to_get_the_bundle(self) -> None:
+        assert cell(failed(failure=InvalidBundle("the bundle is damaged"), status=ExportJob.COMPLETED)) == (
+            "`invalid-bundle`: the bundle is damaged. The job is completed; "
+            "a run with `job-id: se_2` makes its bundle link without exporting again."
+        )
+
+    def test_of_one_that_no_run_can_collect_it_is_the_remedy(self) -> None:
+        assert cell(failed(failure=TimedOut("late", remedy="Set `timeout`."), job_id=None)) == "`timeout`: late. Set `timeout`."
+
+    def test_without_a_remedy_it_is_what_happened_alone(self) -> None:
+        assert cell(failed(failure=Rejected("no", remedy=""), job_id=None)) == "`rejected`: no."
+
+    @pytest.mark.parametrize("known", [{"began": None, "job_id": "se_2"}, {"began": NOW - 1, "job_id": None}])
+    def test_of_a_cancel_before_there_was_a_job_it_is_to_run_again(self, known: Mapping[str, object]) -> None:
+        assert cell(cancelled(status=None, **known)) == "`cancelled`, not started: run the workflow again."
+
+    def test_of_a_cancel_while_it_was_being_started_it_is_where_to_look(self) -> None:
+        error = Cancelled("cancelled after 0:01", facts=("Look in the dashboard.",))
+
+        told = cell(failed(failure=error, job_id=None, status=None, start_in_doubt=True))
+
+        assert told == "`cancelled`: Look in the dashboard."
+
+    def test_of_a_cancel_of_which_nothing_is_known_it_is_the_reason(self) -> None:
+        assert cell(cancelled(status=None, started=False)) == "`cancelled`"
+
+    def test_a_long_quotation_is_cut_between_words_and_closed(self) -> None:
+        error = Rejected("no", facts=(f'The API at platform.example.com said: "{"word " * 99}"',), remedy="Mend it.")
+
+        assert cell(failed(failure=error, job_id=None)) == f'`rejected`: no. The API said: "{"word " * 24}word…" Mend it.'
+
+    def test_what_happened_is_cut_and_no_quotation_is_made_of_it(self) -> None:
+        told = cell(failed(failure=Rejected("x" * 999, remedy="Mend it."), job_id=None))
+
+        assert told == f"`rejected`: {'x' * 120}… Mend it."
+
+
+class TestManyAlike:
+    """Failures of one and the same cause are told once."""
+
+    def test_a_key_refused_for_all_is_told_above_the_table_and_in_one_block(self) -> None:
+        told = page(*refused(30))
+
+        assert told.startswith(
+            "### Static export of 30 domains: 1 failed, 29 not started\n"
+            "\n"
+            "The step took 4:13 and ended at 2026-05-04 12:00 UTC.\n"
+            "\n"
+            "**All 30 domains: the platform refused the admin key \\(401\\).** "
+            'The API at platform.example.com said: "invalid token". '
+            "The key is mistyped, expired, or belongs to another organisation. "
+            "Make a new key on the dashboard's API keys page, store it as the secret that `admin-key` reads, "
+            "and run the workflow again. Request id 7f3a. "
+            "The details of d0.example.com, the first, stand for all of them.\n"
+            "\n"
+            "| Domain | Result | Time | What happened |\n"
+            "| --- | --- | ---: | --- |\n"
+            "| d0.example.com | **failed** | 0:01 | `unauthorized` |\n"
+            "| d1.example.com | not started |  | `unauthorized` |\n"
+        )
+        assert [block.all("summary")[0].text for block in page_of(told).all("details")] == ["d0.example.com: failed"]
+
+    def test_what_one_refusal_makes_of_the_others_has_the_cause_of_the_first(self) -> None:
+        def refuse(_record: JobRecord, _on_job_known: object) -> None:
+            raise Unauthorized("no", facts=("The API said no.",))
+
+        jobs = Jobs(refuse, refuse, refuse)
+        jobs.run()
+
+        assert "\n**All 3 domains: no.** The API said no. " in page(*jobs.records)
+
+    def test_in_an_outage_each_row_tells_how_to_collect_its_job(self) -> None:
+        records = [failed(f"d{n}.example.com", failure=unavailable(300 + n), job_id=f"se_{n}", status="queued") for n in range(3)]
+
+        told = parsed(*records, good())
+
+        paragraph = told.all("p")[1].text
+        assert paragraph.startswith("3 of 4 domains: the API at platform.example.com stayed unavailable. No good answer")
+        assert "se_0" not in paragraph
+        assert [row[-1] for row in told.tables()[0][1:-1]] == [
+            f"unavailable: goes on at the platform; collect it in a later run with job-id: se_{n}." for n in range(3)
+        ]
+        assert len(told.all("details")) == 2
+
+    @pytest.mark.parametrize(
+        "records",
+        [
+            refused(2),
+            [failed(failure=Rejected("no", facts=(f"The API said {number}.",))) for number in range(3)],
+            [failed(failure=Rejected("no", remedy=f"Look at job {number}.")) for number in range(3)],
+            [failed(failure=Rejected("no", cause=f"Cause {number}.")) for number in range(3)],
+            [failed(failure=Rejected(f"no {number}")) for number in range(3)],
+            [failed(failure=kind("no", cause="", remedy="")) for kind in (Rejected, InternalError, Unauthorized)],
+            [failed(failure=TimedOut("still going on"), status="running") for _ in range(3)],
+            [cancelled() for _ in range(3)],
+            [good() for _ in range(3)],
+        ],
+    )
+    def test_few_and_those_that_differ_are_told_each_for_itself(self, records: Sequence[JobRecord]) -> None:
+        told = parsed(*records)
+
+        assert [element.text for element in told.all("strong") if " domains: " in element.text] == []
+        assert len(told.all("details")) == len(records)
+
+    def test_of_several_causes_that_of_the_most_is_told(self) -> None:
+        other = [failed(f"r{number}.example.com", failure=Rejected("no")) for number in range(3)]
+
+        told = page(*other, *refused(4))
+
+        assert "\n\n**4 of 7 domains: the platform refused" in told
+        assert told.count("| `rejected`: no.") == 3
+
+    def test_what_failed_besides_is_named_as_such_above_a_long_table(self) -> None:
+        told = page(failed("other.example.com"), *refused(12))
+
+        assert "\n\nAlso failed: other.example.com (`job-failed`).\n\n| Domain" in told
+        assert "ailed: " not in page(*refused(13)).partition("| Domain")[0]
+
+    def test_jobs_that_a_cancel_came_before_have_a_row_and_no_details(self) -> None:
+        late = [cancelled(f"d{number}.example.com", job_id=None, status=None, began=None) for number in range(3)]
+
+        told = parsed(cancelled(), *late)
+
+        assert [row[1] for row in told.tables()[0][1:]] == ["cancelled, last seen running", *["not started"] * 3]
+        assert len(told.all("details")) == 1
+
+    def test_where_no_details_are_shown_none_are_spoken_of(self) -> None:
+        pages = in_ever_less_room(*refused(300))
+
+        assert {"The details of" in told for told in pages.values()} == {True, False}
+        assert all(("The details of" in told) == ("<details>" in told) for told in pages.values())
+        assert all("**All 300 domains: the platform refused" in told for told in pages.values())
+        assert page(*refused(300), room=SMALLEST_ROOM_BYTES).count("| `unauthorized` |") > 5
 
 
 HOSTILE = st.one_of(
@@ -378,6 +596,22 @@ class TestForeignText:
         assert [{len(row) for row in table} for table in details] == [{2}, {2}]
         assert len(told.all("h3")) == len(told.diagrams()) == 1
         assert len(told.all("details")) == len(told.all("summary")) == 2
+
+    @given(HOSTILE)
+    def test_it_breaks_nothing_where_many_failed_alike(self, text: str) -> None:
+        told = parsed(*(hostile(text, ends_well=False) for _ in range(3)))
+
+        assert told.tags() <= {*self.OURS, "details", "summary", "b"}
+        assert [len(row) for row in told.tables()[0]] == [5, 5, 5, 5]
+        assert len(told.all("h3")) == len(told.diagrams()) == len(told.all("details")) == 1
+        assert told.all("strong")[0].text.startswith("All 3 domains: ")
+
+    @given(HOSTILE)
+    def test_an_inputs_value_is_no_code(self, text: str) -> None:
+        told = parsed(JobRecord(mode=None, failure=InvalidInput(f"Invalid input `domain`: '{text}' is no bare host name")))
+
+        assert told.tags() <= self.OURS
+        assert [element.text for element in told.all("code")] == ["domain", "with:", "invalid-input"]
 
     @given(st.text("|<>[]()*_&#-~$!^=+\\' ab", min_size=1, max_size=12).filter(str.strip))
     def test_it_is_shown_as_it_is(self, text: str) -> None:
@@ -494,7 +728,7 @@ class TestShortening:
 
         read = page_of(told)
         assert len(read.all("details")) == blocks
-        assert ("said said" in told) is quoted
+        assert any("said said" in block.text for block in read.all("details")) is quoted
         assert len(read.diagrams()) == diagrams
         assert len(read.tables()[0]) == 41
         assert "Failed: f1.example.com" in told
