@@ -459,6 +459,17 @@ class TestWhatHappened:
 
         assert cell(failed(failure=error, job_id=None)) == f'`rejected`: no. The API said: "{"word " * 24}word…" Mend it.'
 
+    def test_a_long_word_is_cut_where_the_room_ends(self) -> None:
+        told = cell(failed(failure=Rejected(f"no {'x' * 999}", remedy="Mend it."), job_id=None))
+
+        assert told == f"`rejected`: no {'x' * 117}… Mend it."
+
+    @pytest.mark.parametrize(("said", "told"), [("no", '"no".'), ("No.", '"No."'), ("No!", '"No!"'), ("Why?", '"Why?"')])
+    def test_a_quotation_ends_with_one_full_stop(self, said: str, told: str) -> None:
+        error = Rejected("no", facts=(f'The API at platform.example.com said: "{said}"',), remedy="")
+
+        assert cell(failed(failure=error, job_id=None)) == f"`rejected`: no. The API said: {told}".replace("!", "\\!")
+
     def test_what_happened_is_cut_and_no_quotation_is_made_of_it(self) -> None:
         told = cell(failed(failure=Rejected("x" * 999, remedy="Mend it."), job_id=None))
 
@@ -555,11 +566,12 @@ class TestManyAlike:
         assert len(told.all("details")) == 1
 
     def test_where_no_details_are_shown_none_are_spoken_of(self) -> None:
-        pages = in_ever_less_room(*refused(300))
+        pages = in_ever_less_room(*refused(300), *(good() for _ in range(9)))
 
+        assert {*NOTES[3:5]} <= {*map(note_on, pages.values())}
         assert {"The details of" in told for told in pages.values()} == {True, False}
         assert all(("The details of" in told) == ("<details>" in told) for told in pages.values())
-        assert all("**All 300 domains: the platform refused" in told for told in pages.values())
+        assert all("**300 of 309 domains: the platform refused" in told for told in pages.values())
         assert page(*refused(300), room=SMALLEST_ROOM_BYTES).count("| `unauthorized` |") > 5
 
 
