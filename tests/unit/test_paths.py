@@ -183,6 +183,10 @@ class TestFile:
         with pytest.raises(ValueError, match=r"^'notes.txt' on the way there is a file$"):
             runner.file(value)
 
+    def test_a_path_that_the_system_does_not_take_is_refused(self, runner: Runner) -> None:
+        with pytest.raises(ValueError, match=r"…' cannot be used \(File name too long\)$"):
+            runner.file("long/" * 1000 + "bundle")
+
     @pytest.mark.parametrize("value", ["{}", "{}/bundle"])
     def test_a_name_that_is_too_long_is_refused(self, runner: Runner, value: str) -> None:
         with pytest.raises(ValueError, match=r"holds a name longer than 255 bytes$"):
@@ -233,6 +237,10 @@ class TestFolder:
 
         with pytest.raises(ValueError, match=r"^'notes.txt' on the way there is a file$"):
             runner.folder("notes.txt/site")
+
+    def test_a_path_that_the_system_does_not_take_is_refused(self, runner: Runner) -> None:
+        with pytest.raises(ValueError, match=r"…' cannot be used \(File name too long\)$"):
+            runner.folder("long/" * 1000)
 
     def test_a_name_that_is_too_long_is_refused(self, runner: Runner) -> None:
         with pytest.raises(ValueError, match=r"…' holds a name longer than 255 bytes$"):
