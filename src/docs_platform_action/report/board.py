@@ -16,6 +16,9 @@ from .row import AT_WORK, NAMES, STATES, TO_COME, Row, how_long, in_the_end, nam
 from .text import minutes, trying_again
 from .trouble import QUIET_SECONDS, CommonTrouble
 
+MOST_STATUSES: Final = 8
+"""How many changes of a domain's status are told live."""
+
 _WIDEST_DOMAIN: Final = 40
 _WIDEST_CHANGE: Final = 54
 
@@ -231,6 +234,9 @@ class Board:
                 return  # what became of the job is told soon, with more to it
             if status not in self._known_statuses:
                 row.unknown.add(status)
+            row.told += 1
+            if row.told > MOST_STATUSES:
+                return  # one that counts or flaps: its own log has them all
             explained = status in self._explained
             self._explained.add(status)
             self._tell(row, status if explained else f"reports the status '{status}', which is not known here; waiting goes on")

@@ -30,6 +30,7 @@ class Row:
     state: str = TO_COME
     status: str | None = None
     unknown: set[str] = field(default_factory=set)
+    told: int = 0
     log: JobLog | None = None
     lines: list[tuple[datetime, str]] = field(default_factory=list)
 

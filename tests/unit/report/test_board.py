@@ -11,7 +11,7 @@ from docs_platform_action.delivery.download import Downloaded
 from docs_platform_action.errors import ActionError, Cancelled, Rejected, TimedOut, Unauthorized
 from docs_platform_action.model import Bundle, ExportJob
 from docs_platform_action.record import JobRecord
-from docs_platform_action.report.board import Board
+from docs_platform_action.report.board import MOST_STATUSES, Board
 from docs_platform_action.report.console import MOST_WARNINGS, Console
 from docs_platform_action.report.deliverylog import DeliveryLog
 from docs_platform_action.report.joblog import STANDSTILL_SECONDS
@@ -207,6 +207,20 @@ class TestLive:
 
         counted = "" if told.startswith("cancelled") else " 1 failed" if told.startswith("failed") else " 1 done"
         assert run.told == [f"0:00 a.example {told}{counted}"]
+
+    @pytest.mark.parametrize("statuses", [["queued", "running"] * 50, [f"page {number} of 100" for number in range(100)]])
+    def test_a_status_that_flaps_or_counts_floods_nothing(self, statuses: list[str]) -> None:
+        run = Run("a.example", "b.example")
+        run.at_work(0, 1)
+
+        for status in statuses:
+            run.read(0, status)
+        run.read(1, "running")
+
+        assert len(run.told) == MOST_STATUSES + 1
+        assert run.told[-1] == "0:00 b.example running"
+        run.board.close()
+        assert sum(line.startswith("12:") and statuses[-1] in line for line in run.lines) >= 1
 
     def test_trouble_with_a_bundle_is_told_at_once_and_now_and_then(self) -> None:
         run = Run("a.example", "b.example")
