@@ -1,6 +1,7 @@
 """The start request is sent once, whatever becomes of its answer, unless it certainly was not processed."""
 
 import json
+import re
 import socket
 import time
 from collections.abc import Callable
@@ -89,10 +90,11 @@ def test_a_start_waits_for_a_platform_that_is_not_up_yet(action: Action, make_pl
         port = reserved.getsockname()[1]
 
     with action.start(f"http://127.0.0.1:{port}", domain="docs.example.com", outage_tolerance="60s") as running:
-        running.wait_for(f"127.0.0.1:{port} refused the connection. Trying again for up to 1:00, next in ")
+        told = running.wait_for(f"127.0.0.1:{port} refused the connection. Trying again for up to 1:00, next ")
         platform = make_platform(port=port)
         ended = running.end()
 
+    assert re.search(r", next (in [0-9.]+ s|at once)\.$", told)  # the pause is drawn, and may be next to nothing
     assert (ended.exit_code, platform.count("start_export")) == (0, 1)
     assert "The API answers again after " in ended.log
 
