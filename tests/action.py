@@ -121,7 +121,7 @@ class Running:
 
     def end(self) -> Ended:
         """Wait for the run's end."""
-        return _ended(self._started.collect())
+        return ended(self._started.collect())
 
     def __enter__(self) -> Self:
         return self
@@ -189,7 +189,8 @@ def shell_python(folder: Path, script: str) -> Path:
     return wrapper
 
 
-def _ended(run: ActionRun) -> Ended:
+def ended(run: ActionRun) -> Ended:
+    """Have what a run left searched for the key, and give it."""
     for text in (run.stdout, run.stderr, run.summary, *run.outputs.values()):
         remember_output(text)
     return Ended(exit_code=run.exit_code, stdout=run.stdout, stderr=run.stderr, outputs=run.outputs, summary=run.summary)

@@ -73,7 +73,7 @@ def start_action(
     """
     folder = tempfile.TemporaryDirectory(prefix="action-run-")
     try:
-        environment = _environment(
+        environment = runner_environment(
             inputs=with_defaults(inputs, entrypoint.with_name("action.yml")),
             folder=Path(folder.name),
             workspace=workspace,
@@ -207,6 +207,34 @@ def with_defaults(inputs: Mapping[str, str], action_file: Path) -> dict[str, str
     return defaults | dict(inputs)
 
 
+def runner_environment(*, inputs: Mapping[str, str], folder: Path, workspace: Path, debug: bool) -> dict[str, str]:
+    """Return what the runner hands a step, with its files made in `folder`."""
+    for name in ("output", "summary", "env", "path", "state"):
+        (folder / name).touch()
+    for name in ("home", "temp"):
+        (folder / name).mkdir()
+    environment = {
+        "PATH": MINIMAL_PATH,
+        "HOME": str(folder / "home"),
+        "LANG": "C.UTF-8",
+        "CI": "true",
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_ENV": str(folder / "env"),
+        "GITHUB_OUTPUT": str(folder / "output"),
+        "GITHUB_PATH": str(folder / "path"),
+        "GITHUB_STATE": str(folder / "state"),
+        "GITHUB_STEP_SUMMARY": str(folder / "summary"),
+        "GITHUB_WORKSPACE": str(workspace.resolve()),
+        "RUNNER_OS": "Linux",
+        "RUNNER_TEMP": str(folder / "temp"),
+    }
+    if debug:
+        environment["RUNNER_DEBUG"] = "1"
+    # A measured test run measures the processes that it starts, too.
+    environment |= {name: text for name, text in os.environ.items() if name.startswith("COVERAGE_")}
+    return environment | {variable_of(name): text for name, text in inputs.items()}
+
+
 def variable_of(input_name: str) -> str:
     """Return the environment variable of an input: upper-cased, spaces to `_`, hyphens kept."""
     return "INPUT_" + input_name.replace(" ", "_").upper()
@@ -255,30 +283,3 @@ def _as_text(default: object) -> str:
     if isinstance(default, bool):
         return str(default).lower()
     return "" if default is None else str(default)
-
-
-def _environment(*, inputs: Mapping[str, str], folder: Path, workspace: Path, debug: bool) -> dict[str, str]:
-    for name in ("output", "summary", "env", "path", "state"):
-        (folder / name).touch()
-    for name in ("home", "temp"):
-        (folder / name).mkdir()
-    environment = {
-        "PATH": MINIMAL_PATH,
-        "HOME": str(folder / "home"),
-        "LANG": "C.UTF-8",
-        "CI": "true",
-        "GITHUB_ACTIONS": "true",
-        "GITHUB_ENV": str(folder / "env"),
-        "GITHUB_OUTPUT": str(folder / "output"),
-        "GITHUB_PATH": str(folder / "path"),
-        "GITHUB_STATE": str(folder / "state"),
-        "GITHUB_STEP_SUMMARY": str(folder / "summary"),
-        "GITHUB_WORKSPACE": str(workspace.resolve()),
-        "RUNNER_OS": "Linux",
-        "RUNNER_TEMP": str(folder / "temp"),
-    }
-    if debug:
-        environment["RUNNER_DEBUG"] = "1"
-    # A measured test run measures the processes that it starts, too.
-    environment |= {name: text for name, text in os.environ.items() if name.startswith("COVERAGE_")}
-    return environment | {variable_of(name): text for name, text in inputs.items()}

@@ -64,13 +64,18 @@ def main(interruptions: Interruptions) -> int:
 
 
 def run(
-    environ: Mapping[str, str], stream: TextIO, interruptions: Interruptions, *, heartbeat_seconds: float = HEARTBEAT_SECONDS
+    environ: Mapping[str, str],
+    stream: TextIO,
+    interruptions: Interruptions,
+    *,
+    clock: SystemClock | None = None,
+    heartbeat_seconds: float = HEARTBEAT_SECONDS,
 ) -> int:
     """Run the action with an environment, and give its exit code: 0, 1, or 128 and the number of the signal that ended it."""
     in_workflow = bool(environ.get("GITHUB_OUTPUT")) or environ.get("GITHUB_ACTIONS") == "true"
     console = Console(stream, in_workflow=in_workflow, debugging=environ.get("RUNNER_DEBUG") == "1")
     console.mask(read_key(environ))
-    return _Run(environ, console, interruptions, heartbeat_seconds).carry_out()
+    return _Run(environ, console, interruptions, clock or SystemClock(), heartbeat_seconds).carry_out()
 
 
 class _Watch(Watcher, Protocol):
@@ -107,13 +112,18 @@ class _Run:
     """One run of the action, from the inputs to the exit code."""
 
     def __init__(
-        self, environ: Mapping[str, str], console: Console, interruptions: Interruptions, heartbeat_seconds: float
+        self,
+        environ: Mapping[str, str],
+        console: Console,
+        interruptions: Interruptions,
+        clock: SystemClock,
+        heartbeat_seconds: float,
     ) -> None:
         self._environ = environ
         self._console = console
         self._interruptions = interruptions
         self._heartbeat_seconds = heartbeat_seconds
-        self._clock = SystemClock()
+        self._clock = clock
         self._litter = Litter()
         self._outputs = Outputs(_named_file(environ, "GITHUB_OUTPUT"), console)
         self._began = self._clock.monotonic()
