@@ -1,0 +1,80 @@
+"""The forms in which a secret can show up, and the search for all of them in what a run leaves."""
+
+import base64
+import html
+import json
+import re
+from collections.abc import Iterator, Mapping
+from urllib.parse import quote, quote_plus
+
+from docs_platform_action.report.text import clean, markdown
+
+_SHORTEST_IN_BASE64 = 8
+"""Characters of a base64 form that are no chance; a shorter one, of a very short secret, is part of other words."""
+
+_JAVASCRIPT_LEAVES = "!'()*"
+"""What `encodeURIComponent` leaves as it is, beyond what Python's `quote` does (source: ECMA-262, section 19.2.6)."""
+
+
+def forms_of(secret: str) -> Mapping[str, bytes]:
+    """Name the forms of a secret that servers, encoders and our own writers make of it, none twice.
+
+    A form that stands in something longer is cut to what the secret alone decides: base64 knows no bounds of words.
+    """
+    forms: dict[str, bytes] = {}
+    for name, text in _forms(secret):
+        form = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+        if form and form not in forms.values():
+            forms[name] = form
+    return forms
+
+
+def leaked(secret: str, text: str | bytes) -> list[str]:
+    """Name the forms of a secret that are in a text."""
+    searched = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+    return [name for name, form in forms_of(secret).items() if form in searched]
+
+
+def _forms(secret: str) -> Iterator[tuple[str, str | bytes]]:
+    yield "as it is", secret
+    yield from _percent_forms(secret)
+    yield "JSON", json.dumps(secret)[1:-1]
+    yield "JSON, slashes too", json.dumps(secret)[1:-1].replace("/", r"\/")
+    yield "JSON, not only ASCII", json.dumps(secret, ensure_ascii=False)[1:-1]
+    yield "HTML", html.escape(secret)
+    yield "HTML, decimal", html.escape(secret).replace("&quot;", "&#34;").replace("&#x27;", "&#39;")
+    yield "HTML, quotes as they are", html.escape(secret, quote=False)
+    yield "a line of the log", clean(secret)
+    yield "Markdown", markdown(secret)
+    yield "Markdown, inside a line", markdown(f"x{secret}x")[1:-1]
+    yield "Python's repr", repr(secret)[1:-1]
+    yield "Python's repr of bytes", repr(secret.encode("utf-8", "surrogatepass"))[2:-1]
+    data = secret.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    yield "a workflow command's message", data
+    yield "a workflow command's property", data.replace(":", "%3A").replace(",", "%2C")
+    yield from _base64_forms(secret)
+    for encoding in ("utf-16-le", "utf-16-be"):
+        yield encoding.upper(), secret.encode(encoding, "surrogatepass")
+
+
+def _percent_forms(secret: str) -> Iterator[tuple[str, str]]:
+    for name, encoded in (
+        ("percent-encoded", quote(secret, safe="", errors="surrogatepass")),
+        ("percent-encoded, but slashes", quote(secret, safe="/", errors="surrogatepass")),
+        ("percent-encoded as JavaScript does", quote(secret, safe=_JAVASCRIPT_LEAVES, errors="surrogatepass")),
+        ("percent-encoded in a form", quote_plus(secret, errors="surrogatepass")),
+    ):
+        yield name, encoded
+        yield f"{name}, lower case", re.sub("%[0-9A-F]{2}", lambda code: code[0].lower(), encoded)
+
+
+def _base64_forms(secret: str) -> Iterator[tuple[str, bytes]]:
+    """Give what is left of the secret in base64 after none, one and two other bytes, whatever follows it."""
+    content = secret.encode("utf-8", "surrogatepass")
+    for before in range(3):
+        encoded = base64.b64encode(bytes(before) + content)
+        # six bits a character: those that hold a bit of a neighbour differ with it
+        whole = encoded[-(-before * 8 // 6) : (before + len(content)) * 8 // 6]
+        if len(whole) >= _SHORTEST_IN_BASE64:
+            yield f"base64 after {before}", whole
+            yield f"base64 for links after {before}", whole.translate(bytes.maketrans(b"+/", b"-_"))

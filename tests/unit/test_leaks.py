@@ -1,0 +1,105 @@
+"""The search for secrets finds what encoders of the world make of one, and nothing in what has none."""
+
+import base64
+import html
+import json
+import re
+import urllib.parse
+from collections.abc import Callable
+
+import pytest
+from actions_toolkit.command import Command
+from hypothesis import given
+from hypothesis import strategies as st
+
+from docs_platform_action.report.text import clean, markdown
+from tests.keys import ADMIN_KEY
+from tests.leaks import forms_of, leaked
+
+AWKWARD = "k%+/=:\"'\\<>&|`$*_~[]()#;,::set-output x::y##[x]z"
+ALL_APART = f"-ü {AWKWARD}!"
+"""A secret that no two encoders write alike."""
+
+ENCODERS: dict[str, Callable[[str], str | bytes]] = {
+    "as it is": str,
+    "percent-encoded": lambda text: urllib.parse.quote(text, safe=""),
+    "percent-encoded, lower case": lambda text: _lower(urllib.parse.quote(text, safe="")),
+    "percent-encoded, but slashes": urllib.parse.quote,
+    "percent-encoded, but slashes, lower case": lambda text: _lower(urllib.parse.quote(text)),
+    "percent-encoded as JavaScript does": lambda text: urllib.parse.quote(text, safe="!'()*"),
+    "percent-encoded as JavaScript does, lower case": lambda text: _lower(urllib.parse.quote(text, safe="!'()*")),
+    "percent-encoded in a form": lambda text: urllib.parse.urlencode({"q": text}),
+    "percent-encoded in a form, lower case": lambda text: _lower(urllib.parse.urlencode({"q": text})),
+    "JSON": json.dumps,
+    "JSON, slashes too": lambda text: json.dumps(text).replace("/", r"\/"),
+    "JSON, not only ASCII": lambda text: json.dumps(text, ensure_ascii=False),
+    "HTML": html.escape,
+    "HTML, decimal": lambda text: re.sub("[\"']", lambda quote: f"&#{ord(quote[0])};", html.escape(text, quote=False)),
+    "HTML, quotes as they are": lambda text: html.escape(text, quote=False),
+    "a line of the log": lambda text: clean(f"before {text} after"),
+    "Markdown": lambda text: markdown(f"{text} after"),
+    "Markdown, inside a line": lambda text: markdown(f"before {text} after"),
+    "Python's repr": lambda text: repr([text]),
+    "Python's repr of bytes": lambda text: repr(text.encode()),
+    "a workflow command's message": lambda text: str(Command("x", {}, text)),
+    "a workflow command's property": lambda text: str(Command("x", {"title": text}, "")),
+    "UTF-16-LE": lambda text: text.encode("utf-16-le"),
+    "UTF-16-BE": lambda text: text.encode("utf-16-be"),
+}
+
+
+def _lower(encoded: str) -> str:
+    return re.sub("%..", lambda code: code[0].lower(), encoded)
+
+
+@pytest.mark.parametrize("form", ENCODERS)
+def test_a_secret_is_found_however_it_is_encoded(form: str) -> None:
+    assert form in leaked(ALL_APART, ENCODERS[form](ALL_APART))
+
+
+@pytest.mark.parametrize("form", ENCODERS)
+def test_the_key_of_the_tests_is_found_however_it_is_encoded(form: str) -> None:
+    assert leaked(ADMIN_KEY, ENCODERS[form](ADMIN_KEY))
+
+
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+@given(secret=st.text(min_size=12), before=st.binary(max_size=9), after=st.binary(max_size=9))
+def test_a_secret_is_found_in_base64_wherever_it_stands(
+    encode: Callable[[bytes], bytes], secret: str, before: bytes, after: bytes
+) -> None:
+    secret = secret.encode("utf-8", "replace").decode()
+
+    assert [name for name in leaked(secret, encode(before + secret.encode() + after)) if name.startswith("base64")]
+
+
+@given(st.text(alphabet=AWKWARD, min_size=1))
+def test_no_form_is_named_twice(secret: str) -> None:
+    forms = forms_of(secret)
+
+    assert len(forms) == len({*forms.values()})
+    assert forms["as it is"] == secret.encode()
+
+
+def test_a_secret_with_nothing_to_escape_has_few_forms() -> None:
+    # the three alignments of base64, once as letters and digits need no other alphabet, and two byte orders of UTF-16
+    assert len(forms_of("abcdefghijkl")) == 6
+
+
+def test_a_secret_with_much_to_escape_has_many() -> None:
+    assert len(forms_of(AWKWARD)) > 20
+
+
+def test_a_text_without_the_secret_holds_none_of_its_forms() -> None:
+    nearly = ADMIN_KEY[:-1] + "4"
+
+    assert leaked(ADMIN_KEY, " ".join(str(encode(nearly)) for encode in ENCODERS.values())) == []
+
+
+def test_every_form_in_a_text_is_named() -> None:
+    text = f"{AWKWARD} {urllib.parse.quote(AWKWARD, safe='')}"
+
+    assert leaked(AWKWARD, text) == ["as it is", "percent-encoded"]
+
+
+def test_a_short_secret_is_not_looked_for_in_base64() -> None:
+    assert not [name for name in forms_of("abc") if name.startswith("base64")]
