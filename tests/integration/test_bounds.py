@@ -1,9 +1,12 @@
 """An answer that does not come to its end is ended, whichever stage it hangs in, and leaves nothing behind."""
 
 import functools
+import gzip
 import socket
 import threading
 import time
+import tracemalloc
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -189,3 +192,21 @@ def test_nothing_is_left_of_ended_exchanges() -> None:
     for thread in {*threading.enumerate()} - threads:
         thread.join(timeout=10)  # the watch that was called off last is about to end
     assert {*threading.enumerate()} <= threads
+
+
+@pytest.mark.parametrize("coding", ["gzip", "gzip, gzip", "deflate"])
+def test_a_body_that_is_packed_though_nobody_asked_is_ended_by_what_it_unpacks_to(adapter: GuardedAdapter, coding: str) -> None:
+    zeros = bytes(256 * 1024 * 1024)
+    packed = zlib.compress(zeros, 9) if coding == "deflate" else gzip.compress(zeros, 9)
+    packed = gzip.compress(packed, 9) if coding == "gzip, gzip" else packed
+    del zeros
+    head = OK + f"Content-Encoding: {coding}\r\nContent-Length: {len(packed)}\r\n\r\n".encode()
+
+    with RawServer(sending(head + packed, b"", pause_seconds=1.0)) as server:
+        tracemalloc.start()
+        error = failed_exchange(adapter, server.base_url, total_seconds=60)
+        _, most_bytes = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+
+    assert error.what == "The API's answer is larger than 1024 KiB"
+    assert most_bytes < 16 * 1024 * 1024
