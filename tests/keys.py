@@ -1,5 +1,23 @@
-"""The admin key that every test uses, so that one fixture can look for it in everything that the tests bring about."""
+"""The admin keys that tests use, so that one fixture can look for them in everything that the tests bring about."""
 
 from typing import Final
 
 ADMIN_KEY: Final = "adm_k3y-9f27c1d4e8b05a63"
+
+AWKWARD_KEYS: Final = (
+    "adm/k3y+9f27%c1d4e8=b05:a63",
+    "adm%2Fk3y%2B9f27",
+    "adm\"k3y'9f27\\c1d4",
+    "adm\\u0041k3y\\x41\\n9f27\\",
+    "<adm>&k3y;&amp;9f27&lt;",
+    "|adm`k3y`$9f27$*c1*_d4_~e8~",
+    "-[adm](k3y)#9f27;c1,d4",
+    "::set-output::k3y-9f27",
+    "adm::add-mask::k3y-9f27",
+    "adm##[x]k3y-9f27",
+    "##[error]adm-k3y-9f27",
+    "${{adm.k3y}}!9f27@c1^d4",
+    "%%%25%25%%adm",
+    "........k3y",
+)
+"""Keys that need escaping wherever they are written: each is printable ASCII, which is all that a key may hold."""

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 import requests
 from requests.adapters import BaseAdapter
@@ -16,11 +16,9 @@ from .connection import Exchanges, Guard, GuardedRequest
 from .errors import Cancelled
 from .model import read_error
 from .network import FAULTS, NetworkError, fault_of, request_id_of
+from .redaction import SHORTEST_TO_RECOGNISE, Redactor
 
 LARGEST_ANSWER_BYTES: Final = 1024 * 1024
-
-_SHORTEST_KEY_TO_SCRUB: Final = 8
-"""A shorter one may be part of ordinary words, such as a status."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +67,7 @@ class Exchanger:
         self._adapter = adapter
         self._base_url = base_url
         self._key = key
+        self._redactor = Redactor([key], shortest=SHORTEST_TO_RECOGNISE)
         self._proxies = dict(proxies)
         self._exchanges = exchanges
 
@@ -153,11 +152,9 @@ class Exchanger:
             return None
 
     def _scrub(self, value: Any) -> Any:
-        """Replace the key wherever a server echoes it, as it is or percent-encoded."""
-        if len(self._key) < _SHORTEST_KEY_TO_SCRUB:
-            return value
+        """Hide the key wherever a server echoes it."""
         if isinstance(value, str):
-            return value.replace(self._key, "***").replace(quote(self._key, safe=""), "***")
+            return self._redactor.hide(value)
         if isinstance(value, list):
             return [self._scrub(item) for item in value]
         if isinstance(value, dict):

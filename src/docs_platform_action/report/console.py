@@ -5,10 +5,10 @@ import sys
 import threading
 from collections.abc import Iterable, Sequence
 from typing import Final, TextIO
-from urllib.parse import quote
 
 from actions_toolkit.command import Command
 
+from ..redaction import Redactor
 from .text import SHORTEST_LINK_SECRET, clean, secrets_of
 
 ANNOTATION_LIMIT: Final = 4096
@@ -66,7 +66,8 @@ class Console:
         self._stream = stream
         self._in_workflow = in_workflow
         self._debugging = debugging
-        self._secrets: tuple[str, ...] = ()
+        self._secrets: set[str] = set()
+        self._redactor = Redactor()
         self._link_secrets = LinkSecrets()
         self._warnings = 0
         self._lock = threading.Lock()
@@ -88,10 +89,9 @@ class Console:
             return
         if self._in_workflow:
             self._write(str(Command("add-mask", {}, secret)))
-        # every line, as the runner does it; longest first, for one may hold another
-        forms = {secret, quote(secret, safe="", errors="replace"), *filter(None, secret.splitlines())}
         with self._lock:
-            self._secrets = tuple(sorted({*self._secrets, *forms}, key=len, reverse=True))
+            self._secrets |= {secret, *filter(None, secret.splitlines())}  # every line, as the runner does it
+            self._redactor = Redactor(self._secrets)
 
     def mask_for_the_job(self, text: str) -> None:
         """Have the runner hide what this console never writes but later steps may; elsewhere nobody could hide it."""
@@ -103,10 +103,8 @@ class Console:
         self._link_secrets.add(secrets_of(url))
 
     def hide(self, text: str) -> str:
-        """Replace every secret in a text."""
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
-        return text
+        """Take every secret out of a text."""
+        return self._redactor.hide(text)
 
     def _hide_all(self, text: str) -> str:
         return self._link_secrets.hide(self.hide(text))
