@@ -147,7 +147,7 @@ class Exchanger:
 
     def _read_json(self, content: bytes) -> object:
         try:
-            return self._scrub(json.loads(content.decode("utf-8-sig"), parse_int=_whole_number))
+            return self._scrub(json.loads(content.decode("utf-8-sig", "surrogateescape"), parse_int=_whole_number))
         except (ValueError, RecursionError):
             return None
 

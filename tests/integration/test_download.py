@@ -14,6 +14,7 @@ import trustme
 
 from admin_api_simulator import Fault, RecordedRequest, Simulator
 from tests.action import Action, Ended, shell_python
+from tests.archives import KINDS, Site
 from tests.integration.raw import RawServer, read_request
 
 SIZE = 2_000_000
@@ -247,14 +248,78 @@ class TestLength:
 
         assert_failed(ended, action, "the storage has 2,", "the API speaks of 17", "The storage calls it application/gzip.")
 
-    def test_a_page_in_its_place_is_told_as_one(self, action: Action, platform: Simulator) -> None:
-        page = Fault(body="<!doctype html><title>Sign in</title>", headers={"Content-Type": "text/html; charset=utf-8"})
-        platform.script_forever("download", page)
+    @pytest.mark.parametrize("again", [1000, 0])
+    def test_one_that_is_announced_too_long_is_what_the_storage_has(
+        self, action: Action, platform: Simulator, tmp_path: Path, again: int
+    ) -> None:
+        content = original(platform, tmp_path)
+        platform.override("make_bundle", _without_size)
+        too_long = Fault(headers={"Content-Length": str(len(content) + 1000)})
+        platform.script("download", too_long, Fault(headers={"Content-Length": str(again)}))
+
+        assert_whole(fetch(action, platform), action, content)
+        assert ranges(platform)[1:] == [None, f"bytes={len(content)}-"]
+
+    def test_one_that_the_api_calls_longer_than_the_storage_has_is_asked_for_once_more(
+        self, action: Action, platform: Simulator, tmp_path: Path
+    ) -> None:
+        content = original(platform, tmp_path)
+        sizes = iter([len(content) + 1000])
+        platform.override("make_bundle", lambda normal: {**normal, "sizeBytes": next(sizes, len(content))})
+        platform.script("download", Fault(headers={"Content-Length": str(len(content) + 1000)}))
 
         ended = fetch(action, platform)
 
-        assert_failed(ended, action, "The storage calls it text/html; charset=utf-8.", "a login page")
-        assert "The storage has 37 bytes of the bundle, the API speaks of 2," in ended.log
+        assert_whole(ended, action, content)
+        assert f"The storage has {len(content):,} bytes of the bundle, the API speaks of {len(content) + 1000:,}" in ended.log
+
+    @pytest.mark.parametrize("known", [True, False])
+    def test_a_page_in_its_place_is_no_bundle(self, action: Action, platform: Simulator, known: bool) -> None:
+        platform.override("make_bundle", (lambda normal: normal) if known else _without_size)
+        page = Fault(body="\ufeff\n<!doctype html><title>Sign in</title>", headers={"Content-Type": "Text/HTML; charset=utf-8"})
+        platform.script("download", page)
+
+        ended = fetch(action, platform)
+
+        assert_whole(ended, action)
+        assert "The storage answered with text/html in place of the bundle. Trying again for up to 1:00" in ended.log
+
+    @pytest.mark.parametrize("text", ['{"status": "completed"}', "[]"])
+    def test_nor_is_json(self, action: Action, platform: Simulator, text: str) -> None:
+        platform.override("make_bundle", _without_size)
+        platform.script_forever("download", Fault(body=text, headers={"Content-Type": "application/json"}))
+
+        ended = fetch(action, platform, outage_tolerance="100ms")
+
+        assert_failed(ended, action, "The storage answered with application/json in place of the bundle", "a login page")
+
+    def test_a_page_costs_nothing_of_what_is_there(self, action: Action, platform: Simulator) -> None:
+        page = Fault(body="<html>", headers={"Content-Type": "text/html"})
+        platform.script("download", Fault(cut="in_body", cut_after_bytes=700_000), page)
+
+        assert_whole(fetch(action, platform), action)
+        assert ranges(platform) == [None, "bytes=700000-", "bytes=700000-"]
+
+    @pytest.mark.parametrize("next_byte", [b"<", b"{"])
+    def test_a_part_of_a_bundle_that_begins_like_a_page_is_one(
+        self, action: Action, platform: Simulator, next_byte: bytes
+    ) -> None:
+        content = KINDS["tar"](Site(files={"a": b"-" * 99_999 + next_byte * 100_000}))
+        middle = content.index(next_byte)
+        platform.add_export_job("odd", bundle=content)
+        html = {"Content-Type": "text/html"}
+        platform.script("download", Fault(cut="in_body", cut_after_bytes=middle, headers=html), Fault(headers=html))
+
+        ended = fetch(action, platform, job_id="odd")
+
+        assert_whole(ended, action, content)
+        assert ranges(platform) == [None, f"bytes={middle}-"]
+
+    def test_a_bundle_that_the_storage_calls_a_page_is_one(self, action: Action, platform: Simulator) -> None:
+        platform.script("download", Fault(headers={"Content-Type": "text/html"}))
+
+        assert_whole(fetch(action, platform), action)
+        assert len(downloads(platform)) == 1
 
     def test_one_without_an_end_is_cut_off(self, action: Action, platform: Simulator) -> None:
         platform.override("make_bundle", lambda normal: {**normal, "sizeBytes": 1000})

@@ -17,7 +17,7 @@ from docs_platform_action import __version__
 from docs_platform_action.connection import Exchanges, GuardedRequest
 from docs_platform_action.errors import Cancelled
 from docs_platform_action.exchange import LARGEST_ANSWER_BYTES, Answer, Bounds, Exchanger
-from docs_platform_action.model import ExportJob, read_export_job
+from docs_platform_action.model import ExportJob, StartedExport, read_export_job, read_started_export
 from docs_platform_action.network import NetworkError, UntrustedError
 from tests.keys import ADMIN_KEY
 from tests.unit.fakes import BASE_URL, HOST, FakeAdapter
@@ -106,6 +106,19 @@ class TestAnswer:
     )
     def test_what_is_no_json_is_none(self, content: bytes) -> None:
         assert exchange(FakeAdapter(200, content)).body is None
+
+    def test_text_that_is_no_utf_8_spoils_only_its_own_field(self) -> None:
+        body = exchange(FakeAdapter(200, b'{"jobId": "se_1", "status": "termin\xe9"}')).body
+
+        assert isinstance(body, dict)
+        assert read_started_export(body) == StartedExport(job_id="se_1", status="termin\udce9")
+
+    def test_and_makes_no_job_id(self) -> None:
+        body = exchange(FakeAdapter(200, b'{"jobId": "se_\xe9"}')).body
+
+        assert isinstance(body, dict)
+        with pytest.raises(ValueError, match="unusable"):
+            read_started_export(body)
 
     @pytest.mark.parametrize("digits", [b"9" * 5000, b"-" + b"9" * 5000, b"9" * 401])
     def test_a_number_that_nobody_can_count_does_not_spoil_it(self, digits: bytes) -> None:

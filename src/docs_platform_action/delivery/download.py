@@ -1,8 +1,9 @@
 """Fetches a bundle whole: resumed where its connection broke off, with a fresh link where that died, hashed on the way."""
 
 import hashlib
+import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, Final, Protocol
 from urllib.parse import urlsplit
@@ -35,8 +36,13 @@ LARGEST_BYTES: Final = 50 * 1024**3
 _DEAD: Final = frozenset({400, 401, 403, 404, 410})
 """How storages refuse a link that has expired, early or in time, or leads to what is gone (source: AWS, Google, Azure)."""
 
-_NO_ARCHIVES: Final = ("text/", "application/json", "application/xml", "application/xhtml")
+_PAGES: Final = ("text/html", "text/xml", "application/json", "application/xml", "application/xhtml+xml")
 """Types of what stands in for a bundle when something between answers."""
+
+_PAGE_BEGINNINGS: Final = (b"<", b"{", b"[")
+"""What such a page begins with, and no archive does but a tar whose first name does: so the type is looked at too."""
+
+_BEFORE_A_PAGE: Final = b"\xef\xbb\xbf \t\r\n"
 
 _STORAGE: Final = Advice(cause=DownloadFailed.cause, remedy=DownloadFailed.remedy)
 _CUT_OFF: Final = Advice(
@@ -183,9 +189,10 @@ class Download:
                 raise self._unexpected(answer, resuming=bool(asked))
             if not answer.is_readable:
                 raise TemporaryError("The storage does not say clearly where its answer ends", advice=_CHANGED)
+            pieces = _unless_a_page(answer)
             if not self._begin(answer, resumed=bool(asked)):
                 return False
-            self._take(answer)
+            self._take(pieces)
         return True
 
     def _what_is_missing(self) -> dict[str, str]:
@@ -231,9 +238,9 @@ class Download:
             raise TemporaryError("The storage sent another part of the bundle than was asked for", advice=_CHANGED)
         return part
 
-    def _take(self, answer: Answer) -> None:
+    def _take(self, pieces: Iterator[bytes]) -> None:
         most = self._end if self._end is not None else LARGEST_BYTES
-        for piece in answer.pieces:
+        for piece in pieces:
             if self._received + len(piece) > most:
                 raise _too_large(most)
             self._file.write(piece)
@@ -265,6 +272,9 @@ class Download:
         """Take 416 at the full size for what it says: all is there (RFC 9110, section 15.5.17)."""
         same = self._source is not None and answer.etag in {None, self._source.validator}
         if same and re.fullmatch(rf"bytes \*/{self._received}", answer.headers.get("Content-Range", "")):
+            self._size = self._received  # whatever was announced before
+            if self._bundle.size is not None and self._bundle.size != self._size:
+                return self._contradiction(self._size, self._bundle.size, answer.headers.get("Content-Type", ""))
             return True
         self._start_over("the bundle there is another now")
         raise TemporaryError("The storage has fewer bytes of the bundle than it sent before", advice=_CHANGED)
@@ -273,7 +283,7 @@ class Download:
         """Ask the API once more when its size and the storage's differ: the bundle may have been packed anew in between."""
         what = f"the storage has {announced:,} bytes of the bundle, the API speaks of {promised:,}"
         if self._contradicted:
-            advice = _INTERCEPTED if kind.startswith(_NO_ARCHIVES) else _CHANGED
+            advice = _INTERCEPTED if kind.startswith(_PAGES) else _CHANGED
             named = (f"The storage calls it {kind}.",) if kind else ()
             raise DownloadFailed(what, facts=named, cause=advice.cause, remedy=advice.remedy)
         self._contradicted = True
@@ -320,6 +330,20 @@ class Download:
             remedy=error.advice.remedy,
             request_id=error.request_id,
         )
+
+
+def _unless_a_page(answer: Answer) -> Iterator[bytes]:
+    """Give the pieces of an answer that is no page by its type and its beginning; raises `TemporaryError` for one that is.
+
+    A part of a bundle may begin with anything.
+    """
+    kind = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    if kind not in _PAGES or answer.status != 200:
+        return answer.pieces
+    first = next(answer.pieces, b"")
+    if first.lstrip(_BEFORE_A_PAGE).startswith(_PAGE_BEGINNINGS):
+        raise TemporaryError(f"The storage answered with {kind} in place of the bundle", advice=_INTERCEPTED)
+    return itertools.chain([first], answer.pieces)
 
 
 def _address(url: str) -> str:
