@@ -1,0 +1,227 @@
+"""SECURITY.md promises nothing that no test holds, no number that is not the code's, and shows nothing that it warns of."""
+
+import ast
+import io
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from admin_api_simulator.runner import runner_environment
+from docs_platform_action import connection, exchange, health, settings
+from docs_platform_action.delivery import bounds, download, links, staging, storage, streams
+from docs_platform_action.main import run
+from docs_platform_action.report import text
+from tests.inside import QuickClock, Uninterrupted
+from tests.keys import ADMIN_KEY
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "SECURITY.md").read_text("utf-8")
+FLOWING = " ".join(PAGE.split())
+README = (ROOT / "README.md").read_text("utf-8")
+THREATS = PAGE.partition("\n## Threats\n")[2]
+HEAD = "| threat | what the action does | where its limit is | held by |"
+ZIZMOR = Path(sys.executable).with_name("zizmor")
+
+
+def rows() -> list[list[str]]:
+    """Give the cells of each row of the tables of threats."""
+    lines = [line for line in THREATS.splitlines() if line.startswith("|") and line != HEAD and set(line) - set("|- ")]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+
+
+def found_in(file: Path) -> Iterator[str]:
+    """Give the tests of a file as pytest names them, without the values that they are given."""
+    for node in ast.parse(file.read_text("utf-8")).body:
+        inner = node.body if isinstance(node, ast.ClassDef) and node.name.startswith("Test") else [node]
+        within = f"{node.name}::" if isinstance(node, ast.ClassDef) else ""
+        names = [found.name for found in inner if isinstance(found, ast.FunctionDef) and found.name.startswith("test_")]
+        yield from (f"{within}{name}" for name in names)
+
+
+def anchor(heading: str) -> str:
+    """Make the anchor that GitHub gives a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+class TestThreats:
+    def test_every_row_has_its_four_cells(self) -> None:
+        assert len(rows()) > 50
+        assert [row[0] for row in rows() if len(row) != 4 or not all(row)] == []
+
+    @pytest.mark.parametrize("row", rows(), ids=lambda row: row[0][:60])
+    def test_each_names_tests_or_says_why_there_is_none(self, row: list[str]) -> None:
+        links = re.findall(r"\[`(tests/[^`]+)`\]\(([^)]+)\)", row[-1])
+
+        assert bool(links) != row[-1].startswith("No test: ")
+        assert [node for node, file in links if node.partition("::")[0] != file] == []
+        assert re.sub(r"\[`[^`]+`\]\([^)]+\)", "", row[-1]).replace("<br>", "") == "" or not links
+
+    @pytest.mark.parametrize("file", sorted({*re.findall(r"`(tests/[\w/.-]+\.py)::", THREATS)}))
+    def test_the_tests_that_they_name_exist(self, file: str) -> None:
+        named = {*re.findall(rf"`{re.escape(file)}::([\w:]+)`", THREATS)}
+
+        assert named
+        assert named <= {*found_in(ROOT / file)}
+
+
+class TestLinks:
+    @pytest.mark.parametrize("target", sorted({*re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", PAGE)}))
+    def test_files_are_there(self, target: str) -> None:
+        assert (ROOT / target).is_file()
+
+    def test_sections_are_there(self) -> None:
+        headings = {anchor(found) for found in re.findall(r"^#+ (.+)$", PAGE, flags=re.MULTILINE)}
+
+        assert {*re.findall(r"\]\(#([^)]+)\)", PAGE)} <= headings
+
+    def test_the_readme_leads_here_and_to_sections_that_are_there(self) -> None:
+        headings = {anchor(found) for found in re.findall(r"^#+ (.+)$", PAGE, flags=re.MULTILINE)}
+
+        assert "](SECURITY.md)" in README
+        assert {*re.findall(r"\]\(SECURITY\.md#([^)]+)\)", README)} <= headings
+        assert "[security](#security)" in README
+        assert "\n## Security\n" in README
+
+    @pytest.mark.parametrize(
+        "advice",
+        [
+            *("permissions: {}", "pull_request_target", "`mask-bundle-url", "`invalid-input`", "`env:`", "# v1"),
+            *("`base-url`", "`jobId`", "verified", "expiresAt"),
+        ],
+    )
+    def test_what_the_readme_says_in_short_is_said_here(self, advice: str) -> None:
+        (section,) = re.findall(r"\n## Security\n(.*?)\n## ", README, flags=re.DOTALL)
+
+        assert advice in section
+        assert advice in PAGE
+
+
+class TestSnippets:
+    BLOCKS = tuple(re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL))
+
+    def test_zizmor_finds_nothing(self, tmp_path: Path) -> None:
+        assert self.BLOCKS
+        workflows = tmp_path / ".github" / "workflows"
+        workflows.mkdir(parents=True)
+        for number, block in enumerate(self.BLOCKS):
+            (workflows / f"{number}.yml").write_text(block)
+
+        found = subprocess.run(
+            [ZIZMOR, "--offline", "--no-progress", "--persona=pedantic", str(tmp_path)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+        assert (found.returncode, found.stdout) == (0, "No findings to report. Good job!\n"), found.stdout + found.stderr
+
+    def test_inputs_and_outputs_of_the_page_exist(self) -> None:
+        action = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
+        steps = [step for block in self.BLOCKS for job in yaml.safe_load(block)["jobs"].values() for step in job["steps"]]
+        inputs = {name for step in steps if "docs-platform-action@" in step.get("uses", "") for name in step["with"]}
+
+        assert inputs
+        assert inputs <= {*action["inputs"]}
+        assert {*re.findall(r"steps\.docs\.outputs\.(\w+)", PAGE)} <= {*action["outputs"]}
+
+    @pytest.mark.parametrize("block", re.findall(r"```yaml\n(.*?)```", README, flags=re.DOTALL))
+    def test_those_of_the_readme_hand_no_expression_to_a_shell_and_take_the_key_from_a_secret(self, block: str) -> None:
+        scripts = [str(step["run"]) for step in steps_in(yaml.safe_load(block)) if "run" in step]
+        keys = {step["with"]["admin-key"] for step in steps_in(yaml.safe_load(block)) if "admin-key" in step.get("with", {})}
+
+        assert [script for script in scripts if "${{" in script] == []
+        assert keys <= {"${{ secrets.DOCS_ADMIN_KEY }}"}
+
+
+def steps_in(value: Any) -> list[dict[str, Any]]:
+    """Find steps in a piece of a workflow, however deep."""
+    if isinstance(value, dict):
+        own = [value] if {"run", "uses"} & {*value} else []
+        return own + [step for inner in value.values() for step in steps_in(inner)]
+    return [step for inner in value for step in steps_in(inner)] if isinstance(value, list) else []
+
+
+class Recorded(dict[str, str]):
+    """An environment that knows what it was asked for."""
+
+    def __init__(self, values: dict[str, str]) -> None:
+        super().__init__(values)
+        self.asked: set[str] = set()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self.asked.add(name)
+        return super().get(name, default)
+
+    def __getitem__(self, name: str) -> str:
+        self.asked.add(name)
+        return super().__getitem__(name)
+
+    def __iter__(self) -> Iterator[str]:
+        raise AssertionError("nobody needs to know all variables")
+
+
+@pytest.mark.parametrize("mode", ["export", "agent"])
+def test_the_variables_that_a_run_reads_are_those_that_the_page_names(tmp_path: Path, mode: str) -> None:
+    # a port that nobody listens at: what comes after the inputs is not long
+    inputs = {"mode": mode, "base-url": "http://127.0.0.1:9", "admin-key": ADMIN_KEY, "job-id": "j", "project-id": "p"}
+    given = dict.fromkeys(yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))["inputs"], "") | inputs
+    (tmp_path / "workspace").mkdir()
+    runners = runner_environment(inputs=given, folder=tmp_path, workspace=tmp_path / "workspace", debug=False)
+    environment = Recorded({**runners, "GITHUB_OUTPUT": ""})  # or nobody asks further whether this is a workflow
+
+    exit_code = run(environment, io.TextIOWrapper(io.BytesIO(), "utf-8"), Uninterrupted(), clock=QuickClock())
+
+    (told,) = re.findall(
+        r"\*\*What it reads of the environment:\*\* its own `INPUT_…` variables, (.*?), and the proxies", FLOWING
+    )
+    declared = {f"INPUT_{name.upper()}" for name in given}
+    assert exit_code == 1
+    assert {name for name in environment.asked if name not in declared} == {*re.findall(r"`(\w+)`", told)}
+
+
+@pytest.mark.parametrize(
+    ("holds", "told"),
+    [
+        (exchange.LARGEST_ANSWER_BYTES == 2**20, "has bounds, 60 s and 1 MiB,"),
+        (exchange.Bounds().total_seconds == 60, "has bounds, 60 s and 1 MiB,"),
+        (exchange.LARGEST_ANSWER_BYTES == 2**20, "It is ended at 1 MiB, counted unpacked."),
+        (connection.MOST_INTERIM_ANSWERS == 100, "After 100 of them it is a fault."),
+        (connection.trusting(None).minimum_version.name == "TLSv1_2", "TLS 1.2 is the least."),
+        (health.REQUESTS_A_SECOND == 10, "At most 10 requests a second"),
+        (storage.MOST_REDIRECTS == 5, "at most 5 redirects"),
+        (storage.IDLE_SECONDS == 30, "brings nothing for 30 s"),
+        ((storage.SLOWEST_BYTES_A_SECOND, storage.SLOW_SECONDS) == (1024, 60), "less than 1 KiB a second over 60 s"),
+        (download.LARGEST_BYTES == 50 * 2**30, "announces no length ends at 50 GiB"),
+        (bounds.MOST_ENTRIES == 250_000, "At most 250,000 files and folders"),
+        (bounds.MOST_BYTES == 20 * 2**30, "files and folders, 20 GiB, and"),
+        ((bounds.RATIO_FROM_BYTES, bounds.MOST_RATIO) == (256 * 2**20, 200), "from 256 MiB on 200 times the archive's size"),
+        (streams.LZMA_MEMORY_BYTES == 80 * 2**20, "80 MiB for xz"),
+        (links.MOST_LINKS == 10_000, "10,000 symbolic links"),
+        ((staging.FILE_MODE, staging.FOLDER_MODE) == (0o644, 0o755), "Files 0644, folders 0755"),
+        (text.LONGEST_FOREIGN_TEXT == 1000, "Lines are cut at 1,000 characters"),
+        (text.SHORTEST_LINK_SECRET == 16, "of fewer than 16 characters, are not recognised as secrets"),
+        (text.SHORTEST_LINK_SECRET == 16, "or of fewer than 16 characters, is not recognised"),
+        (settings._SHORTEST_KEY_TO_LOOK_FOR == 8, "Told from 8 characters on."),  # noqa: SLF001  # the number is the page's too
+    ],
+)
+def test_the_numbers_that_the_page_tells_are_those_of_the_code(holds: bool, told: str) -> None:
+    assert holds
+    assert told in FLOWING
+
+
+def test_the_base_image_is_the_one_that_the_page_names() -> None:
+    used = {*re.findall(r"(?m)^FROM (\S+)", (ROOT / "Dockerfile").read_text("utf-8"))}
+
+    assert used == {*re.findall(r"`(python:[^`]+)` by name, not by digest", FLOWING)}
+
+
+def test_the_release_line_that_gets_fixes_is_the_one_that_the_readme_names() -> None:
+    (supported,) = re.findall(r"\| the newest release of `(v\d+)` \| yes \|", PAGE)
+
+    assert {*re.findall(r"OWNER/docs-platform-action@(v\d+)", README)} == {supported}
