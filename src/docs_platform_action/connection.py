@@ -154,6 +154,10 @@ class GuardedAdapter(HTTPAdapter):
         self._guard_pools(manager)
         return manager
 
+    def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:  # noqa: ARG002  # as requests calls it
+        """Leave it to the context whom to trust; requests would have each connection read all public authorities again."""
+        conn.cert_reqs = "CERT_REQUIRED"
+
     def send(self, request: requests.PreparedRequest, *args: Any, **kwargs: Any) -> requests.Response:
         """Send a request under its guard. Raises `TypeError` for one that has none."""
         if not isinstance(request, GuardedRequest):

@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -343,3 +345,26 @@ def test_a_server_that_cuts_new_connections_too_is_trouble(action: Action) -> No
     assert (ended.exit_code, len(turns.requests)) == (0, 5)
     assert ended.log.count(f"{BROKE_OFF}. Trying again for up to 0:00") == 1
     assert ended.log.count("The API answers again after ") == 1
+
+
+class Loading(ssl.SSLContext):
+    """Counts how often authorities are read into it."""
+
+    loads = 0
+
+    def load_verify_locations(self, *args: Any, **options: Any) -> None:
+        self.loads += 1
+        super().load_verify_locations(*args, **options)
+
+
+def test_no_connection_reads_the_authorities_again(tmp_path: Path) -> None:
+    certificates = make_certificates("127.0.0.1", ca_file=tmp_path / "ca.pem")
+    context = Loading(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_verify_locations(cafile=certificates.ca_path)
+    with RawServer(Counting(lambda number: sized(number)), tls=certificates.server_context) as server:
+        exchanger = exchanger_to(server.base_url, adapter=GuardedAdapter(context))
+
+        answers = [exchanger.exchange("GET", "/x", None, Bounds(), fresh=True).body for _ in range(3)]
+
+        assert server.connections == 3
+    assert (answers, context.loads) == ([1, 2, 3], 1)
