@@ -1,0 +1,399 @@
+"""Thousands of waits of up to six hours in virtual time, where one exchange in five fails and outages come on top.
+
+Each run is the whole action, `main.run`, with a clock whose time passes when it is slept through, and a platform below requests.
+Everything about a run is drawn from its seed, so it is the same each time; `SOAK_SEED=17 pytest tests/reliability/test_soak.py`
+runs one alone.
+"""
+
+import contextlib
+import functools
+import io
+import json
+import os
+import random
+import re
+import signal
+import tempfile
+import threading
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Final
+
+import pytest
+
+from admin_api_simulator.runner import parse_outputs, runner_environment, with_defaults
+from docs_platform_action import connection, main, side_by_side
+from docs_platform_action.clock import SystemClock
+from docs_platform_action.interruption import Interruptions
+from tests.action import ENTRYPOINT
+from tests.keys import ADMIN_KEY
+from tests.reliability.soak_judge import NOTHING, Verdict, WrongError, judge, judge_of_many, most_good_reads
+from tests.reliability.soak_truth import Wait, draw
+from tests.reliability.soak_wire import SIGNATURE, Seen, Wire
+from tests.unit.fakes import BASE_URL, NOON
+from tests.unit.virtual_time import VirtualClock
+
+RUNS: Final = int(os.environ.get("SOAK_RUNS", "2000"))
+RUNS_OF_MANY: Final = max(RUNS // 200, 1)
+"""Of several domains each, 10 to 30."""
+
+ONE: Final = os.environ.get("SOAK_SEED")
+"""The seed to run alone."""
+
+MOST_AT_ONCE: Final = 10
+MOST_A_SECOND: Final = 10
+"""From the interface and README: the default of `max-parallel`, and what an API gets of a run however many domains it has."""
+
+MOST_ERRORS: Final = 10
+
+IDLE_SECONDS: Final = 11.0
+"""How often the virtual main thread looks whether a sign of life is due; the real one looks every second."""
+
+HEARTBEAT_SECONDS: Final = main.HEARTBEAT_SECONDS
+
+
+class PassingClock(SystemClock):
+    """Time of a run of one thread: it passes when it is slept through, and the main thread's idle moments come in between."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.elapsed = 0.0
+        self.on_idle: Callable[[], None] = lambda: None
+        self._idle_at = IDLE_SECONDS
+
+    def monotonic(self) -> float:
+        return 5000.0 + self.elapsed
+
+    def now(self) -> datetime:
+        return NOON + timedelta(seconds=self.elapsed)
+
+    def sleep(self, seconds: float) -> None:
+        until = self.elapsed + max(seconds, 0.0)
+        while self._idle_at <= until:
+            self.elapsed = self._idle_at
+            self._idle_at += IDLE_SECONDS
+            self.on_idle()
+        self.elapsed = until
+
+
+class _Beside(Interruptions):
+    """Runs the work in virtual time, with the main thread's idle moments beside it; no signal comes."""
+
+    def __init__(self, clock: PassingClock | VirtualClock) -> None:
+        """Leave the process's signal handlers alone."""
+        self._clock = clock
+
+    def run(self, work: Callable[[], None], *, on_idle: Callable[[], None], **_parts: Any) -> signal.Signals | None:
+        if isinstance(self._clock, PassingClock):
+            self._clock.on_idle = on_idle
+            work()
+            return None
+        clock, over = self._clock, threading.Event()
+
+        def main_thread() -> None:
+            while not over.is_set():
+                clock.sleep(IDLE_SECONDS)
+                on_idle()
+
+        def until_over() -> None:
+            try:
+                work()
+            finally:
+                over.set()
+
+        clock.run(until_over, main_thread)
+        return None
+
+
+@dataclass(kw_only=True)
+class Run:
+    """What one run left behind."""
+
+    wait: Wait
+    exit_code: int
+    log: str
+    outputs: dict[str, str]
+    summary: str
+    values: str | None
+    seen: list[Seen]
+    seconds: float
+    starts: dict[str, int]
+    known: dict[str, str]
+    most_under_way: int
+
+    @property
+    def results(self) -> list[dict[str, Any]]:
+        return list(json.loads(self.outputs["results"]))
+
+
+@contextlib.contextmanager
+def _virtual(wire: Wire, clock: PassingClock | VirtualClock) -> Iterator[None]:
+    """Put the platform below the action, its timers and threads into virtual time, and its dice onto the run's seed."""
+    dice = random.getstate()
+    random.seed(wire.seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(main, "GuardedAdapter", lambda _context: wire)
+        patch.setattr(main, "trusting", lambda _pem: None)  # reading all authorities takes longer than a run
+        patch.setattr("backoff._sync.time", SimpleNamespace(sleep=_no_real_pause))
+        patch.setattr(connection, "threading", SimpleNamespace(Lock=threading.Lock, Timer=wire.timer))
+        if isinstance(clock, VirtualClock):
+            patch.setattr(side_by_side, "threading", SimpleNamespace(Lock=threading.Lock, Thread=clock.Thread))
+        try:
+            yield
+        finally:
+            random.setstate(dice)
+
+
+def _no_real_pause(seconds: float) -> None:
+    """Stand in for `time.sleep`, with which backoff makes no pause: even that takes the machine a tenth of a millisecond."""
+    assert seconds == 0
+
+
+@functools.cache
+def _defaults() -> dict[str, str]:
+    return with_defaults({}, ENTRYPOINT.with_name("action.yml"))
+
+
+def inputs_of(wait: Wait) -> dict[str, str]:
+    """Write the wait down as a workflow would."""
+    given = {
+        "base-url": BASE_URL,
+        "admin-key": ADMIN_KEY,
+        "mode": wait.mode,
+        "wait": str(wait.waits).lower(),
+        "timeout": f"{wait.timeout}s",
+        "poll-interval": f"{wait.poll}s",
+        "max-poll-interval": f"{wait.longest_poll}s",
+        "outage-tolerance": f"{wait.tolerance}s",
+        "domain": "" if wait.attached else "\n".join(job.name for job in wait.jobs),
+    }
+    if wait.mode == "agent":
+        given |= {"project-id": "prj_1", "job-id": wait.jobs[0].name, "require-pr": str(wait.require_pr).lower()}
+    elif wait.attached:
+        given["job-id"] = f"se_{wait.jobs[0].name}"
+    if wait.writes_values:
+        given["values-file"] = "values.yaml"
+    return _defaults() | given
+
+
+class Forgetful(io.StringIO):
+    """A log that nobody keeps."""
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+
+def carry_out(wait: Wait, *, on_seen: Callable[[Seen], None] | None = None) -> Run:
+    """Run the whole action through a wait; with `on_seen`, which hears of each exchange as it ends, no log or trace is kept."""
+    clock = PassingClock() if len(wait.jobs) == 1 else VirtualClock(seed=wait.seed)
+    seen: list[Seen] = []
+    wire = Wire(wait, clock, on_seen or seen.append)
+    log = Forgetful() if on_seen else io.StringIO()
+    with tempfile.TemporaryDirectory(prefix="soak-") as temporary, _virtual(wire, clock):
+        folder = Path(temporary)
+        workspace = folder / "workspace"
+        workspace.mkdir()
+        environ = runner_environment(inputs=inputs_of(wait), folder=folder, workspace=workspace, debug=False)
+        exit_code = main.run(environ, log, _Beside(clock), clock=clock)  # type: ignore[arg-type]
+        values = workspace / "values.yaml"
+        return Run(
+            wait=wait,
+            exit_code=exit_code,
+            log=log.getvalue(),
+            outputs=parse_outputs((folder / "output").read_text()),
+            summary=(folder / "summary").read_text(),
+            values=values.read_text() if values.exists() else None,
+            seen=seen,
+            seconds=clock.elapsed,
+            starts=wire.starts,
+            known=wire.known,
+            most_under_way=wire.most_under_way,
+        )
+
+
+def check(run: Run) -> Verdict:
+    """See that a run of one job ended as it was to, and told so. Raises `WrongError`."""
+    job = run.wait.jobs[0]
+    verdict = judge(run.wait, run.seen, has_pr=job.has_pr)
+    reason = run.outputs.get("failureReason")
+    _hold(reason in verdict.ends, f"ended with {reason}, not {set(verdict.ends)}")
+    _hold(run.exit_code == (0 if reason is None else 1), f"exit code {run.exit_code} with {reason}")
+    _hold(run.starts[job.name] <= 1, f"{run.starts[job.name]} jobs were started")
+    _check_outputs(run, verdict, reason)
+    _check_shown(run, errors=0 if reason is None else 1)
+    _check_bounds(run, verdict)
+    return verdict
+
+
+def _check_outputs(run: Run, verdict: Verdict, reason: str | None) -> None:
+    wait, job, outputs = run.wait, run.wait.jobs[0], run.outputs
+    job_id = (job.name if wait.mode == "agent" else f"se_{job.name}") if verdict.job_known else None
+    link = run.seen[-1].operation == "bundle" and reason is None
+    expected = {
+        "jobId": job_id,
+        "status": verdict.status,
+        "bundleUrl": f"https://storage.example.com/{job.name}/bundle.tar.gz?X-Signature={SIGNATURE}" if link else None,
+        "durationSeconds": str(int(run.seconds + NOTHING)),
+    }
+    _hold({name: outputs.get(name) for name in expected} == expected, f"the outputs are {outputs}, not {expected}")
+    (row,) = run.results
+    told = {name: outputs.get(name) for name in ("jobId", "status", "bundleUrl", "failureReason")}
+    _hold({name: row[name] for name in told} == told, f"the result {row} is not {told}")
+    _hold((outputs.get("prLink") is not None) == _has_link(run, verdict), f"the pull request is {outputs.get('prLink')}")
+    _hold((run.values is not None) == (wait.writes_values and link), f"the values file holds {run.values}")
+
+
+def _has_link(run: Run, verdict: Verdict) -> bool:
+    return run.wait.mode == "agent" and verdict.status in {"completed", "archived"} and run.wait.jobs[0].has_pr
+
+
+def _check_shown(run: Run, *, errors: int) -> None:
+    found = len(re.findall(r"^::error ", run.log, re.MULTILINE))
+    _hold(found == errors, f"{found} error annotations, not {errors}")
+    _hold("Traceback" not in run.log, "the log holds a stack trace")
+    shown = run.log.replace(f"::add-mask::{ADMIN_KEY}", "", 1) + run.summary
+    _hold(ADMIN_KEY not in shown and SIGNATURE not in shown, "a secret is shown")
+    _hold(ADMIN_KEY not in json.dumps(run.outputs), "a secret is among the outputs")
+    _hold(bool(run.summary), "there is no summary")
+
+
+def most_requests(run: Run, verdict: Verdict) -> float:
+    """Bound the requests of a run: the good readings that its time allows, one more for each fault, a start and a bundle."""
+    return most_good_reads(run.wait, run.seconds, changes=verdict.changes) + verdict.faults + 2
+
+
+def most_lines(run: Run, verdict: Verdict) -> float:
+    """Bound a run's log: a line for each reading, two for each stretch of faults, a sign of life a minute, 20 for the rest."""
+    return verdict.good_reads + 2 * verdict.stretches + run.seconds / HEARTBEAT_SECONDS + 20
+
+
+def _check_bounds(run: Run, verdict: Verdict) -> None:
+    requests, lines = most_requests(run, verdict), most_lines(run, verdict)
+    _hold(len(run.seen) <= requests, f"{len(run.seen)} requests, more than {requests:.0f}")
+    _hold(run.log.count("\n") <= lines, f"{run.log.count(chr(10))} lines, more than {lines:.0f}")
+    _hold(run.most_under_way <= 1, f"{run.most_under_way} requests at a time")
+
+
+def check_many(run: Run) -> dict[str, Verdict]:
+    """See that a run of several domains ended as it was to for each of them. Raises `WrongError`."""
+    in_order = sorted(run.seen, key=lambda exchange: exchange.began)
+    verdicts = judge_of_many(run.wait, in_order)
+    rows = {row["domain"]: row for row in run.results}
+    _hold([*rows] == [job.name for job in run.wait.jobs], f"the domains of the results are {[*rows]}")
+    first = run.results[0]["failureReason"]
+    for domain, row in rows.items():
+        ends = verdicts[domain].ends or {first} & {"unauthorized", "forbidden"}  # asked once, and not again for each domain
+        _hold(row["failureReason"] in ends, f"{domain} ended with {row['failureReason']}, not {set(ends)}")
+        _hold(run.starts[domain] <= 1, f"{run.starts[domain]} jobs were started for {domain}")
+        told = (row["jobId"], row["status"])
+        expected = (f"se_{domain}" if verdicts[domain].job_known else None, verdicts[domain].status)
+        _hold(told == expected, f"the result of {domain} tells {told}, not {expected}")
+        _hold((row["bundleUrl"] is not None) == (row["failureReason"] is None), f"the link of {domain} is {row['bundleUrl']}")
+    failed = [row["failureReason"] for row in run.results if row["failureReason"]]
+    _hold(run.outputs.get("failureReason") == next(iter(failed), None), f"failureReason is not the first of {failed}")
+    _hold(run.exit_code == bool(failed), f"exit code {run.exit_code}")
+    _check_shown(run, errors=min(len(failed), MOST_ERRORS))
+    _hold(run.most_under_way <= MOST_AT_ONCE, f"{run.most_under_way} requests at a time")
+    within = _most_within_a_second([exchange.began for exchange in in_order])
+    _hold(within <= MOST_A_SECOND, f"{within} requests within a second")
+    lines = sum(most_lines(run, verdict) for verdict in verdicts.values())
+    _hold(run.log.count("\n") <= lines, f"{run.log.count(chr(10))} lines, more than {lines:.0f}")
+    return verdicts
+
+
+def _most_within_a_second(began: Sequence[float]) -> int:
+    most, first = 0, 0
+    for last, moment in enumerate(began):
+        while began[first] <= moment - 1.0:
+            first += 1
+        most = max(most, last - first + 1)
+    return most
+
+
+@dataclass(frozen=True, kw_only=True)
+class Soak:
+    """What a soak came to. `ends` counts jobs by `failureReason`, `success` among them; `wrong` tells of runs that went wrong."""
+
+    runs: int
+    runs_of_many: int
+    domains: int
+    hours: int
+    exchanges: int
+    faults: int
+    faults_by_kind: tuple[tuple[str, int], ...]
+    ends: tuple[tuple[str, int], ...]
+    most_requests: int
+    most_lines: int
+    wrong: tuple[str, ...]
+
+
+@dataclass
+class _Tally:
+    """What is counted while a soak goes on."""
+
+    seconds: float = 0.0
+    exchanges: int = 0
+    most_requests: int = 0
+    most_lines: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
+    ends: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+
+    def add(self, run: Run) -> None:
+        self.seconds += run.seconds
+        self.exchanges += len(run.seen)
+        self.kinds.update(exchange.got for exchange in run.seen if exchange.got != "good")
+        self.ends.update(row["failureReason"] or "success" for row in run.results)
+        if len(run.wait.jobs) == 1:
+            self.most_requests = max(self.most_requests, len(run.seen))
+            self.most_lines = max(self.most_lines, run.log.count("\n"))
+
+
+@functools.cache
+def soaked(runs: int = RUNS, runs_of_many: int = RUNS_OF_MANY) -> Soak:
+    """Soak the action once in a process, and tell what came of it: the same for the same numbers, wherever it is run."""
+    tally = _Tally()
+    single = [int(ONE)] if ONE else range(runs)
+    many = [int(ONE)] if ONE else range(runs_of_many)
+    for seed in single:
+        _soak_in(tally, draw(seed), check)
+    for seed in many:
+        _soak_in(tally, draw_many(seed), check_many)
+    return Soak(
+        runs=len(single),
+        runs_of_many=len(many),
+        domains=sum(len(draw_many(seed).jobs) for seed in many),
+        hours=int(tally.seconds / 3600),
+        exchanges=tally.exchanges,
+        faults=tally.kinds.total(),
+        faults_by_kind=tuple(sorted(tally.kinds.items())),
+        ends=tuple(sorted(tally.ends.items())),
+        most_requests=tally.most_requests,
+        most_lines=tally.most_lines,
+        wrong=tuple(tally.wrong),
+    )
+
+
+def draw_many(seed: int) -> Wait:
+    """Draw a wait for 10 to 30 domains."""
+    return draw(seed, jobs=10 + seed % 21)
+
+
+def _soak_in(tally: _Tally, wait: Wait, look: Callable[[Run], object]) -> None:
+    try:
+        run = carry_out(wait)
+        tally.add(run)
+        look(run)
+    except Exception as error:  # noqa: BLE001  # whatever it is, it is told with the seed, and the other runs go on
+        where = traceback.format_exception_only(error)[-1].strip()
+        tally.wrong.append(f"SOAK_SEED={wait.seed}, {len(wait.jobs)} job(s): {where}")
+
+
+def _hold(is_so: bool, otherwise: str) -> None:
+    if not is_so:
+        raise WrongError(otherwise)

@@ -1,0 +1,287 @@
+"""A platform in virtual time, below requests: it answers what the drawn truth says, or spoils the answer, and takes notes."""
+
+import email.utils
+import http.client
+import io
+import json
+import random
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final, Protocol
+
+import requests
+from requests.adapters import BaseAdapter
+from urllib3 import HTTPResponse
+from urllib3.exceptions import NameResolutionError, NewConnectionError, ProtocolError
+
+from docs_platform_action.connection import Guard, GuardedRequest
+from tests.reliability.soak_truth import KINDS, LOST, UNSENT, Job, Wait
+
+SIGNATURE: Final = "s1gn4ture-of-a-bundle"
+_HTML: Final = b"<html><body><h1>Back soon</h1></body></html>"
+_PATH: Final = re.compile(r"/v1/static-export/jobs(?:/(?P<export>[^/]+)(?P<bundle>/bundle)?)?|/v2/agent/prj_1/job/(?P<agent>.+)")
+
+
+class VirtualTime(Protocol):
+    """The clock of a run, as far as its platform needs it."""
+
+    @property
+    def elapsed(self) -> float: ...
+
+    def now(self) -> datetime: ...
+
+    def sleep(self, seconds: float) -> None: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """One exchange as the platform saw it. `got` is what came of it: a kind of fault, an error's status, or a good answer.
+
+    `answered` is the status of the job that a good reading told; `asked` are the seconds that a `Retry-After` asked for.
+    """
+
+    job: str
+    operation: str
+    began: float
+    ended: float
+    got: str
+    answered: str | None = None
+    asked: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Answer:
+    got: str
+    status: int
+    body: bytes
+    headers: Mapping[str, str]
+    answered: str | None = None
+    asked: float = 0.0
+
+
+class VirtualTimer:
+    """Stands in for `threading.Timer`: the wire looks when it is due, so none needs a thread."""
+
+    def __init__(self, clock: VirtualTime, due: dict[Guard, float], seconds: float, expire: Callable[[], None]) -> None:
+        self._clock, self._due, self._seconds = clock, due, seconds
+        self._guard: Guard = expire.__self__  # type: ignore[attr-defined]  # a method of the guard that it ends
+
+    def start(self) -> None:
+        self._due[self._guard] = self._clock.elapsed + self._seconds
+
+    def cancel(self) -> None:
+        del self._due[self._guard]
+
+
+class Wire(BaseAdapter):
+    """What the action's requests meet. `on_seen` gets every exchange when it has ended."""
+
+    def __init__(self, wait: Wait, clock: VirtualTime, on_seen: Callable[[Seen], None]) -> None:
+        super().__init__()
+        self._wait, self._clock, self._on_seen = wait, clock, on_seen
+        self._chance = random.Random(wait.seed)  # noqa: S311  # nothing is to be kept secret
+        self._jobs = {job.name: job for job in wait.jobs}
+        self._started: dict[str, float] = {wait.jobs[0].name: 0.0} if wait.attached else {}
+        self._asked_for_bundle: dict[str, float] = {}
+        self.seed = wait.seed
+        self.due: dict[Guard, float] = {}
+        self.starts = dict.fromkeys(self._jobs, 0)
+        self.known: dict[str, str] = {}
+        self.under_way = self.most_under_way = 0
+
+    def timer(self, seconds: float, expire: Callable[[], None]) -> VirtualTimer:
+        """Make a timer of this clock."""
+        return VirtualTimer(self._clock, self.due, seconds, expire)
+
+    def close(self) -> None:
+        """Hold nothing."""
+
+    def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:  # type: ignore[override]
+        assert isinstance(request, GuardedRequest)
+        self.under_way += 1
+        self.most_under_way = max(self.most_under_way, self.under_way)
+        try:
+            return self._exchange(request, request.guard, *options["timeout"])
+        finally:
+            self.under_way -= 1
+
+    def _exchange(self, request: GuardedRequest, guard: Guard, connecting: float, idle: float) -> requests.Response:
+        job, operation = self._meant(request)
+        began = self._clock.elapsed
+        kind = self._spoilt(began)
+
+        def seen(got: str, *, answered: str | None = None, asked: float = 0.0) -> None:
+            ended = self._clock.elapsed
+            self._on_seen(
+                Seen(job=job.name, operation=operation, began=began, ended=ended, got=got, answered=answered, asked=asked)
+            )
+
+        if kind in UNSENT:
+            self._clock.sleep(connecting if kind == "unreachable" else self._chance.uniform(0.001, 0.5))
+            seen(kind)
+            raise _unsent(kind)
+        guard.connect()
+        takes = self._takes(kind, idle)
+        left = self.due[guard] - began
+        if takes >= min(left, idle) or kind in LOST:
+            self._maybe_process(job, operation)
+            if takes >= left:
+                self._clock.sleep(left)
+                guard.expire()
+            else:
+                self._clock.sleep(min(takes, idle))
+            seen(kind if kind in LOST else "too slow")
+            raise _lost(kind, in_time=takes < min(left, idle))
+        self._clock.sleep(takes)
+        answer = self._answer(job, operation, kind)
+        seen(answer.got, answered=answer.answered, asked=answer.asked)
+        return _response(answer)
+
+    def _meant(self, request: requests.PreparedRequest) -> tuple[Job, str]:
+        found = _PATH.fullmatch(request.path_url)
+        assert found is not None, request.path_url
+        if found["agent"]:
+            return self._jobs[found["agent"]], "read"
+        if found["export"]:
+            return self._jobs[found["export"].removeprefix("se_")], "bundle" if found["bundle"] else "read"
+        assert isinstance(request.body, bytes)
+        return self._jobs[json.loads(request.body)["domain"]], "start"
+
+    def _spoilt(self, now: float) -> str | None:
+        outage = next((outage for outage in self._wait.outages if outage.began <= now < outage.ended), None)
+        by_chance = self._chance.random() < self._wait.fault_rate
+        if outage is not None:
+            return self._chance.choice(outage.kinds)
+        return self._chance.choice(KINDS) if by_chance else None
+
+    def _takes(self, kind: str | None, idle: float) -> float:
+        if kind == "stalled":
+            return idle
+        if kind == "dripping":
+            return 3600.0
+        return self._chance.choices([0.05, self._chance.uniform(0.05, 3.0), self._chance.uniform(3.0, 29.0)], [80, 17, 3])[0]
+
+    def _maybe_process(self, job: Job, operation: str) -> None:
+        """Lose the answer, but perhaps not the request."""
+        if operation == "start" and self._chance.random() < 0.5:
+            self._start(job)
+
+    def _start(self, job: Job) -> None:
+        self.starts[job.name] += 1
+        self._started.setdefault(job.name, self._clock.elapsed)
+
+    def _answer(self, job: Job, operation: str, kind: str | None) -> _Answer:
+        if kind is not None:
+            self._process_unless_turned_away(job, operation, kind)
+            return _spoilt_answer(kind, self._chance, self._clock)
+        if self._wait.refuses is not None and self._clock.elapsed >= self._wait.refuses[0]:
+            return _error(self._wait.refuses[1])
+        return {"start": self._answer_start, "read": self._answer_read, "bundle": self._answer_bundle}[operation](job)
+
+    def _process_unless_turned_away(self, job: Job, operation: str, kind: str) -> None:
+        turned_away = kind.startswith("429") or (kind.startswith("503") and kind != "503")
+        if not turned_away:
+            self._maybe_process(job, operation)
+
+    def _answer_start(self, job: Job) -> _Answer:
+        self._start(job)
+        self.known[job.name] = f"se_{job.name}"
+        return _good({"jobId": f"se_{job.name}", "status": "queued"}, answered="queued")
+
+    def _answer_read(self, job: Job) -> _Answer:
+        age = self._clock.elapsed - self._started[job.name]
+        if not self._wait.attached and age < job.settles_after:
+            return _error(404)
+        if self._wait.mode == "agent":
+            return self._answer_agent(job, age)
+        status = job.end if age >= job.seconds else "queued" if age < job.queue_seconds else self._running(job, age)
+        return _good({"status": status, **self._progress(job, age)}, answered=status)
+
+    def _answer_agent(self, job: Job, age: float) -> _Answer:
+        status = job.end if age >= job.seconds else "active"
+        link = f"https://git.example.com/docs/pull/{job.pages}" if job.has_pr and age >= job.seconds else None
+        source = {"repository": "https://git.example.com/docs", "ref": None}
+        return _good({"id": job.name, "status": status, "source": source, "prLink": link}, answered=status)
+
+    def _running(self, job: Job, age: float) -> str:
+        if len(job.others) > 1:  # it shows another one at each reading
+            return job.others[self._chance.randrange(2)]
+        return job.others[0] if job.others and age > job.seconds / 2 else "running"
+
+    def _progress(self, job: Job, age: float) -> dict[str, object]:
+        done = min(age / job.seconds, 1.0)
+        pages = int(job.pages * done)
+        return {
+            "steady": {"progress": round(100 * done, 1), "pageCount": pages},
+            "bursts": {"progress": 20 * int(5 * done), "pageCount": pages - pages % 100},
+            "stalls": {"progress": min(int(100 * done), 70), "pageCount": min(pages, 70)},
+            "backwards": {"progress": int(200 * done) % 101, "pageCount": pages},
+            "nothing": {},
+            "pages alone": {"pageCount": pages},
+            "odd types": {"progress": f"{done:%}", "pageCount": [pages], "extra": {"deep": [None]}},
+        }[job.shape]
+
+    def _answer_bundle(self, job: Job) -> _Answer:
+        since = self._asked_for_bundle.setdefault(job.name, self._clock.elapsed)
+        if self._clock.elapsed - since < job.packs_for:
+            return _error(409)
+        link = f"https://storage.example.com/{job.name}/bundle.tar.gz?X-Signature={SIGNATURE}"
+        expires = (self._clock.now() + timedelta(hours=1)).isoformat()
+        return _good({"bundleUrl": link, "expiresAt": expires}, answered="bundle")
+
+
+def _good(body: Mapping[str, object], *, answered: str) -> _Answer:
+    return _Answer(got="good", status=200, body=json.dumps(body).encode(), headers={}, answered=answered)
+
+
+def _error(status: int) -> _Answer:
+    return _Answer(got=str(status), status=status, body=b'{"error": "no"}', headers={"X-Request-Id": f"r{status}"})
+
+
+def _spoilt_answer(kind: str, chance: random.Random, clock: VirtualTime) -> _Answer:
+    if not kind[0].isdigit():
+        body = {"html": _HTML, "truncated": b'{"status": "comp', "list": b'[{"status": "completed"}]', "empty": b""}[kind]
+        return _Answer(got=kind, status=200, body=body, headers={"Content-Type": "text/html"})
+    status, asked = int(kind[:3]), float(chance.randint(1, 120)) if len(kind) > 3 else 0.0
+    headers = {"Retry-After": str(int(asked))} if asked else {}
+    if kind.endswith("date"):
+        now = clock.now().replace(microsecond=0)
+        headers = {name: email.utils.format_datetime(at, usegmt=True) for name, at in _dates(now, asked).items()}
+    body = chance.choice([_HTML, b'{"error": "overloaded"}', b""])
+    return _Answer(got=kind, status=status, body=body, headers=headers, asked=asked)
+
+
+def _dates(now: datetime, asked: float) -> dict[str, datetime]:
+    return {"Date": now, "Retry-After": now + timedelta(seconds=asked)}
+
+
+def _response(answer: _Answer) -> requests.Response:
+    response = requests.Response()
+    response.status_code = answer.status
+    response.headers.update(answer.headers)
+    raw = HTTPResponse(io.BytesIO(answer.body), headers=answer.headers, status=answer.status, preload_content=False)
+    response.raw = raw
+    return response
+
+
+def _unsent(kind: str) -> Exception:
+    connection: Any = None
+    if kind == "unreachable":
+        return requests.ConnectTimeout("timed out")
+    if kind == "no such host":
+        return requests.ConnectionError(NameResolutionError("api.example.com", connection, OSError(-2, "unknown")))  # type: ignore[arg-type]
+    error = NewConnectionError(connection, "failed")
+    error.__cause__ = ConnectionRefusedError(111, "refused")
+    return requests.ConnectionError(error)
+
+
+def _lost(kind: str | None, *, in_time: bool) -> Exception:
+    if not in_time:
+        return requests.ReadTimeout("timed out")
+    if kind == "no http":
+        return http.client.BadStatusLine("SSH-2.0")
+    if kind == "cut":
+        return http.client.IncompleteRead(b"{", 100)
+    return requests.ConnectionError(ProtocolError("broken", ConnectionResetError(104, "reset")))
