@@ -7,7 +7,7 @@ INSTALLED := $(VENV)/installed
 MERMAID := tests/page/node_modules/installed
 NPM := $(abspath $(BIN))/npm --prefix tests/page
 
-.PHONY: help installed demo test bench lint format simulator lock clean
+.PHONY: help installed demo test soak bench lint format simulator lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "%-10s %s\n", $$1, $$2 }'
@@ -30,6 +30,12 @@ demo: $(INSTALLED)  ## run the action on the simulator and show what people see:
 
 test: lint $(MERMAID)  ## check and test everything; REQUIRE_ENGINE=1 makes a missing container engine a failure
 	$(BIN)/python -m pytest --cov --cov-report=term
+
+soak: $(INSTALLED)  ## long waits and kills, ten times as many as `make test` has; SOAK_RUNS and KILL_MOMENTS say how many
+	SOAK_RUNS=$(SOAK_RUNS) KILL_MOMENTS=$(KILL_MOMENTS) $(BIN)/python -m pytest tests/reliability/test_soak.py tests/reliability/test_killed.py
+
+SOAK_RUNS ?= 20000
+KILL_MOMENTS ?= 1000
 
 bench: $(INSTALLED)  ## measure; takes minutes
 	$(BIN)/python bench/bundle_memory.py

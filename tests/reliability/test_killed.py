@@ -1,0 +1,53 @@
+"""A process that is killed at any moment leaves each result as it was or whole, and nothing that stops the next run."""
+
+import pytest
+
+from tests.reliability.killing import FROM_OUTSIDE, MOMENTS, NAMING, Killed, slaughtered
+
+pytestmark = pytest.mark.timeout(max(600, 6 * MOMENTS))
+
+
+@pytest.fixture(scope="module")
+def killed() -> tuple[Killed, ...]:
+    return slaughtered()
+
+
+def test_as_many_runs_were_killed_as_is_told(killed: tuple[Killed, ...]) -> None:
+    assert sum(run.was_killed for run in killed) == MOMENTS
+
+
+def test_no_result_is_there_by_half_under_its_name(killed: tuple[Killed, ...]) -> None:
+    assert [(run.moment, run.wrong) for run in killed if run.wrong] == []
+
+
+def test_a_run_in_the_same_workspace_comes_to_its_end(killed: tuple[Killed, ...]) -> None:
+    followed = [run for run in killed if run.next_run is not None]
+
+    assert len(followed) > MOMENTS / 4
+    assert [(run.moment, run.next_run) for run in followed if run.next_run != "whole"] == []
+
+
+@pytest.mark.skipif(MOMENTS < 100, reason="few moments meet little")
+class TestWhereTheyWereKilled:
+    def test_some_before_there_was_a_result_and_some_after_each(self, killed: tuple[Killed, ...]) -> None:
+        states = {run.whole for run in killed if run.was_killed}
+
+        assert states == {frozenset(names) for names in ((), ("bundle",), ("bundle", "site"), ("bundle", "site", "values"))}
+
+    def test_some_right_before_and_some_right_after_a_result_got_its_name(self, killed: tuple[Killed, ...]) -> None:
+        keys = {run.moment.key for run in killed if run.was_killed and run.moment.after_seconds is None}
+
+        assert {f"{event} {name}" for event in ("c_call", "c_return") for name in NAMING} <= keys
+
+    def test_some_with_a_part_of_a_bundle_or_a_site_under_a_hidden_name(self, killed: tuple[Killed, ...]) -> None:
+        parts = {part.split(".")[1] for run in killed for part in run.leftovers}
+
+        assert {"bundle", "site"} <= parts
+
+    def test_some_before_the_job_was_known_and_some_after(self, killed: tuple[Killed, ...]) -> None:
+        assert {run.knows_job for run in killed if run.was_killed} == {True, False}
+
+    def test_some_from_outside(self, killed: tuple[Killed, ...]) -> None:
+        from_outside = sum(run.was_killed and run.moment.after_seconds is not None for run in killed)
+
+        assert from_outside > MOMENTS / FROM_OUTSIDE / 2
