@@ -290,7 +290,7 @@ class _Reader:
         text = self.text(name)
         if not text:
             return None
-        if name != "admin-key" and len(self._key) >= _SHORTEST_KEY_TO_LOOK_FOR and self._key in text:
+        if name != "admin-key" and self._holds_key(text):
             self.problem(name, "holds the admin key, which belongs in `admin-key` alone")
             return None
         try:
@@ -301,6 +301,11 @@ class _Reader:
         except ValueError as error:
             self.problem(name, str(error))
         return None
+
+    def _holds_key(self, text: str) -> bool:
+        """Look for the key, also for one that was pasted with a line's end or something invisible inside."""
+        seen = "".join(character for character in text if character.isprintable() and not character.isspace())
+        return len(self._key) >= _SHORTEST_KEY_TO_LOOK_FOR and (self._key in text or self._key in seen)
 
     def need(self, name: str, clean: Callable[[str], str], how: str) -> str:
         """Give the value of an input that has to be there; what stands in for a wrong one never leaves this module."""
@@ -501,10 +506,19 @@ def _certificates(path: Path) -> str:
             text = file.read(LARGEST_CA_BUNDLE_BYTES).decode("ascii", errors="ignore")
     except OSError as error:
         raise ValueError(f"the file cannot be read ({error.strerror})") from None
-    found = re.findall(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", text, flags=re.DOTALL)
-    pem = "\n".join(found) + "\n"
+    pem = "\n".join(_pem_blocks(text)) + "\n"
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=pem)
     except (ssl.SSLError, ValueError):
         raise ValueError("the file holds no PEM certificates that can be read") from None
     return pem
+
+
+def _pem_blocks(text: str) -> Iterator[str]:
+    """Find the certificates; not by an expression, which would look for an end anew from each beginning that has none."""
+    beginning, end = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
+    at = text.find(beginning)
+    while at >= 0 and (until := text.find(end, at + len(beginning))) >= 0:
+        until += len(end)
+        yield text[at:until]
+        at = text.find(beginning, until)

@@ -16,6 +16,7 @@ from docs_platform_action.errors import InvalidInput
 from docs_platform_action.paths import Place
 from docs_platform_action.settings import (
     INPUTS,
+    LARGEST_CA_BUNDLE_BYTES,
     LONGEST_DURATION_SECONDS,
     AgentSettings,
     DeliverySettings,
@@ -179,6 +180,12 @@ class TestRefusals:
 
         assert f"`{name}`: holds the admin key" in said
         assert ADMIN_KEY[:8] not in said
+
+    @pytest.mark.parametrize("inside", ["\u200b", "\ufeff", "\n", " "])
+    def test_nor_is_one_that_was_pasted_with_something_inside(self, inside: str) -> None:
+        said = refusal(EXPORT, domain=f"{ADMIN_KEY[:9]}{inside}{ADMIN_KEY[9:]}")
+
+        assert said == "Invalid input `domain`: holds the admin key, which belongs in `admin-key` alone"
 
 
 class TestMisplacedInputs:
@@ -675,6 +682,13 @@ class TestCaBundle:
         os.mkfifo(tmp_path / "ca.pem")
 
         assert "it is no regular file" in refusal(EXPORT, tmp_path, ca_bundle="ca.pem")
+
+    @pytest.mark.timeout(20, method="signal")  # an expression that looks for an end behind each of them would take hours
+    def test_one_of_beginnings_alone_is_refused_at_once(self, tmp_path: Path) -> None:
+        beginning = b"-----BEGIN CERTIFICATE-----\n"
+        (tmp_path / "ca.pem").write_bytes(beginning * (LARGEST_CA_BUNDLE_BYTES // len(beginning)))
+
+        assert "holds no PEM certificates" in refusal(EXPORT, tmp_path, ca_bundle="ca.pem")
 
     def test_one_without_an_end_is_not_read_to_it(
         self, tmp_path: Path, authority_pem: bytes, monkeypatch: pytest.MonkeyPatch
