@@ -1,5 +1,6 @@
 """Runs the action's real entry point against a platform, and hands all that it leaves to the search for the key."""
 
+import contextlib
 import json
 import re
 import signal
@@ -12,8 +13,11 @@ from typing import Any, Self
 
 from admin_api_simulator import Simulator
 from admin_api_simulator.runner import ActionRun, StartedAction, start_action
+from docs_platform_action.redaction import SHORTEST_TO_RECOGNISE
+from docs_platform_action.settings import read_key
 from tests.engine import remember_output
 from tests.keys import ADMIN_KEY
+from tests.search import SEARCH
 
 ENTRYPOINT = Path(__file__).parents[1] / "entrypoint.py"
 QUICK = {"poll-interval": "20ms", "outage-tolerance": "400ms"}
@@ -63,12 +67,13 @@ class Ended:
     stderr: str
     outputs: Mapping[str, str]
     summary: str
+    key: str = ADMIN_KEY
 
     @property
     def commands(self) -> list[Command]:
         """What the runner would carry out, of either stream; but the mask of the key, which every run begins with."""
         found = commands_in(self.stdout) + commands_in(self.stderr)
-        return [command for command in found if (command.name, command.value) != ("add-mask", ADMIN_KEY)]
+        return [command for command in found if (command.name, command.value) != ("add-mask", self.key)]
 
     @property
     def errors(self) -> list[str]:
@@ -106,9 +111,13 @@ class Ended:
 class Running:
     """A run under way. Leaving `with` ends what is left of it."""
 
-    def __init__(self, started: StartedAction) -> None:
+    def __init__(self, started: StartedAction, *, key: str) -> None:
         self._started = started
+        self._key = key
         self.pid = started.pid
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it is over already
+            arguments = Path(f"/proc/{self.pid}/cmdline").read_bytes().decode("utf-8", "replace")
+            remember_output(arguments, where="the process's arguments")
 
     def wait_for(self, text: str) -> str:
         """Wait for a line of the log that holds a text, and give the line."""
@@ -121,7 +130,7 @@ class Running:
 
     def end(self) -> Ended:
         """Wait for the run's end."""
-        return ended(self._started.collect())
+        return ended(self._started.collect(), key=self._key)
 
     def __enter__(self) -> Self:
         return self
@@ -155,7 +164,7 @@ class Action:
             env={name: value or "" for name, value in (env or {}).items()},
             debug=self.debug,
         )
-        return Running(started)
+        return Running(started, key=read_key({"INPUT_ADMIN-KEY": given["admin-key"]}))
 
     def run(self, platform: Simulator | str, *, env: Mapping[str, str | None] | None = None, **inputs: str) -> Ended:
         """Run to the end."""
@@ -189,8 +198,14 @@ def shell_python(folder: Path, script: str) -> Path:
     return wrapper
 
 
-def ended(run: ActionRun) -> Ended:
-    """Have what a run left searched for the key, and give it."""
-    for text in (run.stdout, run.stderr, run.summary, *run.outputs.values()):
-        remember_output(text)
-    return Ended(exit_code=run.exit_code, stdout=run.stdout, stderr=run.stderr, outputs=run.outputs, summary=run.summary)
+def ended(run: ActionRun, *, key: str = ADMIN_KEY) -> Ended:
+    """Have what a run left searched for its key and for links, and give it."""
+    if len(key) >= SHORTEST_TO_RECOGNISE:
+        SEARCH.keys.add(key)
+    for where, text in {"stdout": run.stdout, "stderr": run.stderr, "the summary": run.summary}.items():
+        remember_output(text, where=where)
+    for name, text in run.outputs.items():
+        remember_output(text, where=f"the output {name}", holds_links=True)
+    for name, content in run.left.items():
+        remember_output(content.decode("latin-1"), where=f"the file {name}")
+    return Ended(exit_code=run.exit_code, stdout=run.stdout, stderr=run.stderr, outputs=run.outputs, summary=run.summary, key=key)

@@ -7,11 +7,12 @@ import subprocess
 import sys
 import tempfile
 import uuid
-from collections.abc import Callable
 from pathlib import Path
 from typing import IO, NoReturn
 
 import pytest
+
+from tests.search import SEARCH
 
 ROOT = Path(__file__).parents[1]
 LABEL = "docs-platform-action-tests"
@@ -30,19 +31,14 @@ PUBLISHED = (
 )
 """What of the repository makes the action; simulator included, to see that it stays out of the image."""
 
-_listeners: list[Callable[[str], None]] = []
 
+def remember_output(text: str, *, where: str = "a text", holds_links: bool = False) -> str:
+    """Keep a text that people or later steps would see, to have it searched when the test has ended; return it unchanged.
 
-def remember_output(text: str) -> str:
-    """Hand every text that a container or act gave to those who look at all of it; return it unchanged."""
-    for listener in _listeners:
-        listener(text)
+    Outputs alone hold links, and the logs of workflows that print them.
+    """
+    SEARCH.remember(text, where=where, holds_links=holds_links)
     return text
-
-
-def on_output(listener: Callable[[str], None]) -> None:
-    """Register who looks at all output."""
-    _listeners.append(listener)
 
 
 def need_engine(what: str) -> None:

@@ -12,11 +12,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from admin_api_simulator.runner import ActionRun, parse_outputs, read_text, runner_environment, with_defaults
+from admin_api_simulator.runner import ActionRun, left_in, parse_outputs, read_text, runner_environment, with_defaults
 from docs_platform_action.clock import SystemClock
 from docs_platform_action.errors import Cancelled
 from docs_platform_action.interruption import Interruptions
 from docs_platform_action.main import run
+from docs_platform_action.settings import read_key
 from tests.action import ENTRYPOINT, Ended, ended
 
 
@@ -84,5 +85,7 @@ def run_inside(
                 stderr="",
                 outputs=parse_outputs(read_text(folder / "output")),
                 summary=read_text(folder / "summary"),
-            )
+                left=left_in(folder),
+            ),
+            key=read_key(environment),
         )

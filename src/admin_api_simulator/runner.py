@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -30,13 +30,17 @@ class OutputFileError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class ActionRun:
-    """How a run ended and what it left: `exit_code` is negative where a signal killed the process."""
+    """How a run ended and what it left: `exit_code` is negative where a signal killed the process.
+
+    `left` are the further files of the runner's folders, HOME and RUNNER_TEMP among them, by their paths there.
+    """
 
     exit_code: int
     stdout: str
     stderr: str
     outputs: Mapping[str, str]
     summary: str
+    left: Mapping[str, bytes] = field(default_factory=dict)
 
 
 def run_action(
@@ -166,6 +170,7 @@ class StartedAction:
                 stderr="".join(self._lines["stderr"]),
                 outputs=parse_outputs(read_text(folder / "output")),
                 summary=read_text(folder / "summary"),
+                left=left_in(folder),
             )
         finally:
             self._folder.cleanup()
@@ -257,6 +262,15 @@ def parse_outputs(text: str) -> dict[str, str]:
         else:
             raise OutputFileError(f"line {number} of the outputs is neither key=value nor key<<DELIMITER: {line!r}")
     return outputs
+
+
+def left_in(folder: Path) -> dict[str, bytes]:
+    """Read what a run left in the runner's folders besides outputs and summary."""
+    return {
+        str(file.relative_to(folder)): file.read_bytes()
+        for file in sorted(folder.rglob("*"))
+        if file.is_file() and file.relative_to(folder) not in {Path("output"), Path("summary")}
+    }
 
 
 def read_text(path: Path) -> str:

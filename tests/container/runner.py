@@ -64,7 +64,7 @@ class Step:
         self._summary = summary
 
     def log(self) -> str:
-        return remember_output(read_text(self._log))
+        return remember_output(read_text(self._log), where="the log")
 
     def wait_for_log(self, text: str, *, timeout_seconds: float = 60) -> None:
         deadline = time.monotonic() + timeout_seconds
@@ -81,7 +81,7 @@ class Step:
 
     def processes(self) -> str:
         """Return the command lines of the step's processes."""
-        return docker("top", self.name, "-eo", "pid,args", "-ww")
+        return remember_output(docker("top", self.name, "-eo", "pid,args", "-ww"), where="the processes' arguments")
 
     def changed_files(self) -> list[str]:
         """Return what the step has changed in its container's own file system."""
@@ -95,8 +95,8 @@ class Step:
         return Ended(
             exit_code=exit_code,
             log=self.log(),
-            outputs=parse_outputs(remember_output(read_text(self._output))),
-            summary=remember_output(read_text(self._summary)),
+            outputs=parse_outputs(remember_output(read_text(self._output), where="the outputs", holds_links=True)),
+            summary=remember_output(read_text(self._summary), where="the summary"),
         )
 
 

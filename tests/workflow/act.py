@@ -108,7 +108,9 @@ class Act:
             timeout=300,
             check=False,
         )
-        return WorkflowRun(succeeded=done.returncode == 0, log=remember_output(done.stdout))
+        return WorkflowRun(
+            succeeded=done.returncode == 0, log=remember_output(done.stdout, where="the log of act", holds_links=True)
+        )
 
     def _env(self) -> dict[str, str]:
         kept = ("PATH", "DOCKER_HOST", "DOCKER_BUILDKIT", "TMPDIR")

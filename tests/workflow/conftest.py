@@ -61,4 +61,4 @@ def platform() -> Iterator[Simulator]:
 def _look_at_the_log(request: pytest.FixtureRequest) -> None:
     # a run is older than the test that first looks at it
     if "run" in request.fixturenames:
-        remember_output(request.getfixturevalue("run").log)
+        remember_output(request.getfixturevalue("run").log, where="the log of act", holds_links=True)
