@@ -1,0 +1,421 @@
+"""A platform and its storage, byte for byte, behind names that lead wherever a cell of the fault matrix wants them to.
+
+Everything goes over real sockets and real TLS. The resolver is the one thing that is replaced: it knows who asks and for what, and
+so decides whether a name has an address, and which door that address leads to.
+"""
+
+import contextlib
+import io
+import json
+import random
+import re
+import socket
+import ssl
+import struct
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import trustme
+
+from tests.archives import KINDS, Site
+from tests.integration.raw import RawServer, read_request
+
+KEY: Final = "adm:k3y%2B+\"<&>'\\/=|`_*~[]();,$x"
+"""An admin key with whatever an encoding escapes."""
+
+SIGNATURE: Final = "s1gn4ture-of-the-link-2c9e"
+"""What nobody may see of a bundle's link but its outputs and the values file."""
+
+DOMAIN: Final = "docs.example.com"
+PROJECT: Final = "prj_1"
+JOB: Final = "se_3f9a2c1b"
+PULL_REQUEST: Final = "https://git.example.com/docs/pull/7"
+ETAG: Final = '"9b1c-e07a"'
+PIECE_BYTES: Final = 64 * 1024
+
+Address = tuple[Any, Any, int, str, tuple[str, int]]
+
+
+class Operation(Enum):
+    """What a fault can hit; the value is the heading of its column."""
+
+    START = "start"
+    READ_EXPORT = "read export"
+    READ_AGENT = "read agent job"
+    BUNDLE = "bundle"
+    FIRST_BYTE = "download, first byte"
+    MIDDLE = "download, middle"
+
+    @property
+    def is_download(self) -> bool:
+        """Whether the storage is asked, and not the API."""
+        return self in {Operation.FIRST_BYTE, Operation.MIDDLE}
+
+
+class Door(Enum):
+    """Where a name leads to."""
+
+    GOOD = "the server"
+    REFUSED = "a port on which nobody listens"
+    FULL = "a server that takes no connection in"
+    CUT = "a server that ends each TLS handshake"
+    UNTRUSTED = "a certificate of an authority that nobody knows"
+    EXPIRED = "a certificate whose time is over"
+    MISNAMED = "a certificate for another host"
+    NOWHERE = "no address"
+
+
+SITE: Final = Site(
+    files={
+        "index.html": b"<h1>Docs</h1>",
+        "assets/search.bin": random.Random(7).randbytes(300_000),  # noqa: S311  # a content that cannot be compressed, no secret
+    }
+)
+ARCHIVE: Final = KINDS["tar.gz"](SITE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """A request that meets a fault: its connection, and the answer that it would get otherwise."""
+
+    connection: socket.socket
+    asked: str
+    host: str
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def is_json(self) -> bool:
+        """Whether it is a request to the API."""
+        return self.headers["Content-Type"] == "application/json"
+
+    @property
+    def good(self) -> bytes:
+        """The whole answer."""
+        return self.head() + self.body
+
+    def head(self, status: int | None = None, **changed: str | None) -> bytes:
+        """Write the answer's head with another status, and with headers changed (`Content_Type=…`) or, with None, left out."""
+        headers: dict[str, str | None] = {"Content-Length": str(len(self.body)), **self.headers}
+        headers |= {name.replace("_", "-"): text for name, text in changed.items()}
+        return head_of(status or self.status, {name: text for name, text in headers.items() if text is not None})
+
+    def answer(self, status: int, body: bytes, **headers: str | None) -> None:
+        """Send another answer, of the kind that `Content_Type` says."""
+        given = {"Content-Type": "application/json", **{name.replace("_", "-"): text for name, text in headers.items()}}
+        lines = {"Content-Length": str(len(body)), **{name: text for name, text in given.items() if text is not None}}
+        self.connection.sendall(head_of(status, lines) + body)
+
+    def reset(self) -> None:
+        """End the connection with a reset, whatever is under way on it."""
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.connection.close()
+
+
+Play = Callable[[Turn], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """A request as it came: to which host, what it asked for, all its bytes; and the status that it got, if any."""
+
+    host: str
+    operation: Operation | None
+    content: bytes
+    status: int | None
+    retry_after: bool = False
+
+
+@dataclass
+class Scene:
+    """One cell's platform: which operation a fault hits, for how many turns (None: for ever), and how far the run has come."""
+
+    number: int
+    operation: Operation
+    door: Door
+    play: Play | None
+    turns: int | None
+    seen: list[Seen] = field(default_factory=list)
+    hosts: list[str] = field(default_factory=list)
+    played: int = 0
+    started: bool = False
+    reads: int = 0
+    broken: bool = False
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def api_host(self) -> str:
+        """The name of the API."""
+        return f"api-{self.number}.example.test"
+
+    @property
+    def storage_host(self) -> str:
+        """The name of the storage."""
+        return f"storage-{self.number}.example.test"
+
+    @property
+    def link(self) -> str:
+        """The bundle's link."""
+        return f"https://{self.storage_host}/exports/{JOB}/bundle.tar.gz?X-Signature={SIGNATURE}"
+
+    def awaited(self, host: str) -> Operation | None:
+        """Tell which operation a new connection to a host is for; None for a job's first reading, which always succeeds."""
+        if host != self.api_host:
+            return Operation.MIDDLE if self.broken else Operation.FIRST_BYTE
+        if self.operation is Operation.READ_AGENT:
+            return Operation.READ_AGENT if self.reads == 1 else None
+        if not self.started:
+            return Operation.START
+        return (None, Operation.READ_EXPORT, Operation.BUNDLE)[min(self.reads, 2)]
+
+    def asked_for(self, asked: str, host: str) -> Operation | None:
+        """Tell which operation a request is; None as above."""
+        if host != self.api_host:
+            return Operation.MIDDLE if self.broken else Operation.FIRST_BYTE
+        if asked.startswith("POST"):
+            return Operation.BUNDLE if "/bundle " in asked else Operation.START
+        if self.reads == 0:
+            return None
+        return Operation.READ_AGENT if "/agent/" in asked else Operation.READ_EXPORT
+
+    def take_turn(self, operation: Operation | None) -> bool:
+        """Take a turn of the fault, if it is this operation's and there is one left."""
+        with self.lock:
+            if operation is not self.operation or (self.turns is not None and self.played >= self.turns):
+                return False
+            self.played += 1
+            return True
+
+
+class World:
+    """The servers behind all names, for any number of scenes at the same time. Leaving `with` closes them.
+
+    `other_authorities` is a file with one that no server uses, to stand in for the public ones.
+    """
+
+    def __init__(self) -> None:
+        self._authority = trustme.CA()
+        self._scenes: dict[int, Scene] = {}
+        self._stack = contextlib.ExitStack()
+        self._ports: dict[Door, int] = {}
+        self._resolve = socket.getaddrinfo
+        self.other_authorities = Path()
+
+    @property
+    def authority_pem(self) -> bytes:
+        """The certificate of the authority to trust."""
+        return bytes(self._authority.cert_pem.bytes())
+
+    def __enter__(self) -> Self:
+        folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="world-")))
+        self.other_authorities = folder / "others.pem"
+        self.other_authorities.write_bytes(trustme.CA().cert_pem.bytes())
+        yesterday = datetime.now(UTC) - timedelta(days=1)
+        contexts = {
+            Door.GOOD: _tls(self._authority),
+            Door.UNTRUSTED: _tls(trustme.CA()),
+            Door.EXPIRED: _tls(self._authority, not_before=yesterday - timedelta(days=1), not_after=yesterday),
+            Door.MISNAMED: _tls(self._authority, "other.example.net"),
+        }
+        for door, context in contexts.items():
+            self._ports[door] = self._stack.enter_context(RawServer(self._serve, tls=context)).port
+        self._ports[Door.CUT] = self._stack.enter_context(RawServer(_cut_handshake)).port
+        self._ports[Door.REFUSED] = self._stack.enter_context(_unused_port())
+        self._ports[Door.FULL] = self._stack.enter_context(_full_server())
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self._stack.close()
+
+    def put_on(self, scene: Scene) -> None:
+        """Have the scene's names lead somewhere."""
+        self._scenes[scene.number] = scene
+
+    def resolve(self, host: str, port: int, *args: Any, **options: Any) -> list[Address]:
+        """Stand in for `socket.getaddrinfo`."""
+        scene = self._scene_of(host)
+        if scene is None:
+            return self._resolve(host, port, *args, **options)  # type: ignore[return-value]  # the same five
+        scene.hosts.append(host)
+        fails = scene.door is not Door.GOOD and scene.take_turn(scene.awaited(host))
+        door = scene.door if fails else Door.GOOD
+        if door is Door.NOWHERE:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", self._ports[door]))]
+
+    def _scene_of(self, host: object) -> Scene | None:
+        found = re.fullmatch(r"[a-z]+-([0-9]+)\.example\.test", host) if isinstance(host, str) else None
+        return self._scenes[int(found[1])] if found else None
+
+    def _serve(self, connection: socket.socket) -> None:
+        while content := read_request(connection):
+            asked, *lines = content.partition(b"\r\n\r\n")[0].decode("latin-1").split("\r\n")
+            headers = {name.lower(): text for name, _, text in (line.partition(": ") for line in lines)}
+            scene = self._scene_of(headers["host"])
+            assert scene is not None
+            if not _Answering(scene, connection, asked, headers, content).carry_on():
+                return
+
+
+class _Answering:
+    """One request, answered well or with the scene's fault."""
+
+    def __init__(self, scene: Scene, connection: socket.socket, asked: str, headers: dict[str, str], content: bytes) -> None:
+        self._scene = scene
+        self._connection = connection
+        self._asked = asked
+        self._headers = headers
+        self._content = content
+        self._host = headers["host"]
+
+    def carry_on(self) -> bool:
+        """Answer; tell whether the connection goes on."""
+        scene = self._scene
+        operation = scene.asked_for(self._asked, self._host)
+        fails = scene.play is not None and scene.take_turn(operation)
+        status, headers, body = self._answer()
+        turn = Turn(connection=self._connection, asked=self._asked, host=self._host, status=status, headers=headers, body=body)
+        if fails:
+            assert scene.play is not None
+            self._play(turn, scene.play, operation)
+            return False
+        self._see(operation, status)
+        if scene.operation is Operation.MIDDLE and not scene.broken and operation is Operation.FIRST_BYTE:
+            scene.broken = True
+            self._connection.sendall(turn.head() + body[: len(body) // 2])
+            turn.reset()
+            return False
+        self._note(operation)
+        keeps = scene.door is Door.GOOD and self._host == scene.api_host
+        self._connection.sendall(turn.head(Connection="keep-alive" if keeps else "close") + body)
+        return keeps
+
+    def _play(self, turn: Turn, play: Play, operation: Operation | None) -> None:
+        heard = _Heard(self._connection)
+        try:
+            play(
+                Turn(
+                    connection=heard,  # type: ignore[arg-type]  # as much of a socket as a fault needs
+                    asked=turn.asked,
+                    host=turn.host,
+                    status=turn.status,
+                    headers=turn.headers,
+                    body=turn.body,
+                )
+            )
+        finally:
+            self._see(operation, heard.status, retry_after=heard.has_retry_after)
+
+    def _see(self, operation: Operation | None, status: int | None, *, retry_after: bool = False) -> None:
+        seen = Seen(host=self._host, operation=operation, content=self._content, status=status, retry_after=retry_after)
+        self._scene.seen.append(seen)
+
+    def _note(self, operation: Operation | None) -> None:
+        """Take note of an answer that goes out whole: the run gets further with it."""
+        if operation is Operation.START:
+            self._scene.started = True
+        elif self._asked.startswith("GET") and self._host == self._scene.api_host:
+            self._scene.reads += 1
+
+    def _answer(self) -> tuple[int, dict[str, str], bytes]:
+        if self._host != self._scene.api_host:
+            return self._part()
+        return 200, {"Content-Type": "application/json"}, json.dumps(self._said()).encode()
+
+    def _said(self) -> dict[str, object]:
+        first = self._scene.reads == 0
+        if "/agent/" in self._asked:
+            source = {"repository": "https://git.example.com/docs", "ref": "main"}
+            link = None if first else PULL_REQUEST
+            return {"id": JOB, "status": "active" if first else "completed", "source": source, "prLink": link}
+        if self._asked.split(" ")[1].endswith("/bundle"):
+            return {"bundleUrl": self._scene.link, "expiresAt": "2099-05-04T15:04:00Z"}
+        if self._asked.startswith("POST"):
+            return {"jobId": JOB, "status": "queued"}
+        return {"status": "running" if first else "completed", "progress": 40 if first else 100, "pageCount": 5 if first else 12}
+
+    def _part(self) -> tuple[int, dict[str, str], bytes]:
+        """Answer as an object storage does that knows ranges."""
+        headers = {"Content-Type": "application/gzip", "ETag": ETAG}
+        wanted = re.fullmatch(r"bytes=([0-9]+)-", self._headers.get("range", ""))
+        if wanted is None or self._headers.get("if-range") != ETAG:
+            return 200, headers, ARCHIVE
+        begin, size = int(wanted[1]), len(ARCHIVE)
+        if begin >= size:
+            return 416, {**headers, "Content-Range": f"bytes */{size}"}, b""
+        return 206, {**headers, "Content-Range": f"bytes {begin}-{size - 1}/{size}"}, ARCHIVE[begin:]
+
+
+class _Heard:
+    """A connection that remembers what status was sent on it."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._sent = io.BytesIO()
+
+    @property
+    def status(self) -> int | None:
+        """The last status that was sent; interim ones come before it."""
+        found = re.findall(rb"^HTTP/1\.1 ([0-9]{3})", self._sent.getvalue(), re.MULTILINE)
+        return int(found[-1]) if found else None
+
+    @property
+    def has_retry_after(self) -> bool:
+        """Whether a pause was asked for in a way that can be read."""
+        return re.search(rb"^Retry-After: ([0-9]+|.* GMT)\r", self._sent.getvalue(), re.MULTILINE) is not None
+
+    def sendall(self, content: bytes) -> None:
+        if self._sent.tell() < PIECE_BYTES:
+            self._sent.write(content[:PIECE_BYTES])
+        self._connection.sendall(content)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+
+def head_of(status: int, headers: dict[str, str]) -> bytes:
+    """Write the head of an answer."""
+    lines = [f"HTTP/1.1 {status} Whatever", *(f"{name}: {text}" for name, text in headers.items())]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("utf-8")
+
+
+def _tls(authority: trustme.CA, *names: str, **validity: datetime) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert(*(names or ("*.example.test",)), **validity).configure_cert(context)
+    return context
+
+
+def _cut_handshake(connection: socket.socket) -> None:
+    connection.recv(16)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+@contextlib.contextmanager
+def _unused_port() -> Iterator[int]:
+    """Give a port that is taken, so that nobody else gets it, and refuses connections."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield bound.getsockname()[1]
+
+
+@contextlib.contextmanager
+def _full_server() -> Iterator[int]:
+    """Give a port whose queue of connections to take in is full: further ones are never answered."""
+    with contextlib.ExitStack() as stack:
+        listening = stack.enter_context(socket.socket())
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(0)
+        for _ in range(4):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)  # noqa: FBT003  # the standard library's own
+            with contextlib.suppress(BlockingIOError):
+                waiting.connect(listening.getsockname())
+        yield listening.getsockname()[1]
