@@ -21,6 +21,10 @@ LONGEST_TEXT: Final = 1000
 
 _WHITE_SPACE: Final = re.compile(r"\s")
 
+_UNCLEAR_HOST: Final = re.compile(r"""\\|[%<>"^`{|}][^@]*\Z""")
+"""What makes readers of addresses differ in the host: it ends at a backslash for some and not for others, even in front of an
+`@`, and some decode or encode what no host name holds."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ExportJob:
@@ -183,10 +187,12 @@ def _scheme_and_host(url: str) -> tuple[str, str] | None:
         return None
     try:
         parts = urlsplit(url)
-        host, _ = parts.hostname, parts.port
+        host, port = parts.hostname, parts.port
     except ValueError:
         return None
-    return (parts.scheme, host) if parts.scheme in {"http", "https"} and host else None
+    if parts.scheme not in {"http", "https"} or not host or port == 0 or _UNCLEAR_HOST.search(parts.netloc):
+        return None
+    return parts.scheme, host
 
 
 def _status(body: Mapping[str, object]) -> str:
