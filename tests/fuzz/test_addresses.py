@@ -1,0 +1,168 @@
+"""Addresses that a platform or a storage gives: a request goes to the host that is named there, or none goes out."""
+
+import contextlib
+from typing import Final
+from urllib.parse import SplitResult, urlsplit
+
+import idna
+from hypothesis import example
+from hypothesis import strategies as st
+
+from docs_platform_action.connection import Exchanges
+from docs_platform_action.delivery.storage import MOST_REDIRECTS, Storage
+from docs_platform_action.errors import DownloadFailed
+from docs_platform_action.model import is_bundle_url, is_loopback
+from docs_platform_action.network import NetworkError
+from tests.fuzz import fuzz
+from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_text
+from tests.unit.fakes import FakeAdapter
+
+SCHEMES: Final = (
+    "https://",
+    "https://",
+    "https://",
+    "http://",
+    "HTTPS://",
+    "//",
+    "",
+    "https:",
+    "https:/",
+    "ftp://",
+    "javascript:",
+)
+USERS: Final = ("", "", "", "me@", "me:pw@", "a@b@", "evil.example.net\\@", ":@", "%40@", "s.example.com%2f@", "[::1]@")
+HOSTS: Final = (
+    *(
+        "s.example.com",
+        "s.example.com",
+        "S.EXAMPLE.com.",
+        "localhost",
+        "127.0.0.1",
+        "[::1]",
+        "[fe80::1%25eth0]",
+        "[::1",
+        "10.0.0.1",
+    ),
+    *(
+        "bücher.example",
+        "xn--bcher-kva.example",
+        "a\u200b.example",
+        "a\u3002example",
+        "\uff4cocalhost",
+        "127.1",
+        "0x7f.1",
+        "0",
+        "",
+    ),
+    *(
+        "evil.example.net\\.s.example.com",
+        "s.example.com%2eevil.example.net",
+        "a..b",
+        "-a.example",
+        "a_b.example",
+        "*",
+        "a" * 64,
+        "ß.example",
+    ),
+    *("localhost\\", "s.example.com;x", "127.0.0.1%00", "[v1.x]", "[::ffff:127.0.0.1]", "2130706433", "a,b", "(a)"),
+)
+PORTS: Final = ("", "", "", ":443", ":8443", ":0", ":", ":65536", ":٣", ":x", ":0443", ":-1")
+REST: Final = (
+    "",
+    "/",
+    "/b.tar.gz?sig=a%2Fb,c&d=%7e",
+    "/%7Euser/a b",
+    "/a/../b",
+    "?x=1",
+    "#frag",
+    "/ü?ß=é",
+    "/\\x",
+    "//x",
+    "/@",
+    "/%zz",
+    "/a?b#c",
+)
+
+built = st.builds("{}{}{}{}{}".format, *(st.sampled_from(pool) for pool in (SCHEMES, USERS, HOSTS, PORTS, REST)))
+addresses = st.one_of(
+    built,
+    mutated_text(built),
+    st.text("htps:/@.a[]?#% \\0", max_size=24).map("https://{}".format),
+    st.sampled_from(HOSTILE_TEXTS),
+    st.text(st.characters(), max_size=30),
+)
+
+
+class Wire(FakeAdapter):
+    """Answers with one redirect after the other, then with a bundle."""
+
+    def __init__(self, *locations: str) -> None:
+        super().__init__(body=b"bundle")
+        self._locations = list(locations)
+        self.before = self._turn
+
+    def _turn(self, _request: object) -> None:
+        self._status, self._headers = 200, {}
+        if self._locations:
+            # as `http.client` reads a header
+            self._status, self._headers = (
+                302,
+                {"Location": self._locations.pop(0).encode("utf-8", "surrogatepass").decode("latin-1")},
+            )
+
+
+def fetch(url: str, *locations: str) -> tuple[list[str], list[str]]:
+    """Fetch a bundle; give the addresses that were meant, from the first on, and those that were asked."""
+    wire, meant = Wire(*locations), [url]
+    storage = Storage(adapter=wire, proxies_for=lambda _: {}, on_redirect=meant.append, exchanges=Exchanges())
+    with contextlib.suppress(DownloadFailed, NetworkError), storage.get(url, {}) as answer:
+        assert b"".join(answer.pieces) == b"bundle"
+    assert not any("authorization" in map(str.lower, request.headers) for request in wire.requests)
+    return meant, [str(request.url) for request in wire.requests]
+
+
+def host_of(parts: SplitResult) -> str:
+    """Give a host as the name system knows it."""
+    labels = str(parts.hostname).split(".")
+    return ".".join(label if label.isascii() else idna.encode(label, uts46=True).decode() for label in labels).lower()
+
+
+def assert_goes_where_it_says(meant: str, asked: str) -> None:
+    goal, request = urlsplit(meant), urlsplit(asked)
+    assert is_bundle_url(meant)
+    assert request.scheme == goal.scheme
+    assert host_of(request) == host_of(goal)
+    assert request.port == goal.port
+    assert "@" not in request.netloc
+    assert request.fragment == ""
+    assert request.scheme == "https" or is_loopback(str(request.hostname))
+    assert all("!" <= character <= "~" for character in asked)
+
+
+@fuzz("links to bundles", url=addresses)
+@example("https://evil.example.net\\.s.example.com/b")
+@example("https://evil.example.net\\@s.example.com/b")
+@example("https://s.example.com%2eevil.example.net/b")
+@example("https://s.example.com:0/b")
+@example("https://s.example.com|evil.example.net/b")
+@example("http://localhost\\@evil.example.net/b")
+@example("http://evil.example.net\\@localhost/b")
+def test_a_link_is_asked_for_at_the_host_that_it_names(url: str) -> None:
+    if not is_bundle_url(url):
+        return
+
+    (meant,), asked = fetch(url)
+
+    assert len(asked) <= 1
+    for address in asked:
+        assert_goes_where_it_says(meant, address)
+
+
+@fuzz("redirects", locations=st.lists(addresses, min_size=1, max_size=MOST_REDIRECTS + 2))
+def test_a_redirect_is_followed_to_the_host_that_it_names_or_not_at_all(locations: list[str]) -> None:
+    meant, asked = fetch("https://s.example.com/a?sig=1", *locations)
+
+    assert len(asked) <= MOST_REDIRECTS + 1
+    assert len(meant) - len(asked) in {0, 1}
+    for goal, address in zip(meant, asked, strict=False):
+        assert_goes_where_it_says(goal, address)

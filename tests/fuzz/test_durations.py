@@ -1,0 +1,129 @@
+"""Durations: what is documented is read, and nothing else, whatever it looks like."""
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+import pytest
+from hypothesis import example
+from hypothesis import strategies as st
+
+from docs_platform_action.errors import InvalidInput
+from docs_platform_action.settings import LONGEST_DURATION_SECONDS, read_plan
+from tests.fuzz import fuzz
+from tests.fuzz.mutation import HOSTILE_TEXTS, edited, edits
+from tests.keys import ADMIN_KEY
+
+UNITS: Final = {"h": Fraction(3600), "m": Fraction(60), "s": Fraction(1), "ms": Fraction(1, 1000)}
+DIGITS: Final = "0123456789"
+NEARLY: Final = Fraction(1, 10**9)
+"""The part of a duration by which a float may miss it."""
+
+LONGEST: Final = Fraction(LONGEST_DURATION_SECONDS)
+
+Parts = list[tuple[str, str]]
+"""Numbers as they are written, each with its unit."""
+
+numbers = st.one_of(
+    st.integers(0, 99).map(str),
+    st.integers(0, 10**7).map(str),
+    st.text(DIGITS, min_size=1, max_size=12),
+    st.builds("{}.{}".format, st.integers(0, 999), st.text(DIGITS, min_size=1, max_size=6)),
+)
+durations = st.one_of(
+    st.builds(lambda number: [(number, "")], numbers),
+    st.lists(st.sampled_from([*UNITS]), min_size=1, max_size=4, unique=True).flatmap(
+        lambda units: st.tuples(*(st.tuples(numbers, st.just(unit)) for unit in sorted(units, key=[*UNITS].index))).map(list)
+    ),
+)
+
+
+def read(text: str) -> float:
+    environ = {
+        "INPUT_BASE-URL": "https://api.example.com",
+        "INPUT_ADMIN-KEY": ADMIN_KEY,
+        "INPUT_DOMAIN": "docs.example.com",
+        "INPUT_TIMEOUT": text,
+    }
+    return read_plan(environ, roots=(Path("/github/workspace"),)).jobs[0].waiting.timeout_seconds
+
+
+def meaning(text: str) -> Fraction | None:
+    """Read a duration letter by letter, as the contract has it; `None` when it is none."""
+    left = text
+    total, known = Fraction(0), [*UNITS]
+    while left:
+        number = left[: len(left) - len(left.lstrip(f"{DIGITS}."))]
+        left = left[len(number) :]
+        unit = left[: len(left) - len(left.lstrip("hms"))]
+        left = left[len(unit) :]
+        whole, point, part = number.partition(".")
+        if not whole or (point and not part) or "." in part:
+            return None
+        if not unit and not left and number == text:
+            return Fraction(number)
+        if unit not in known:
+            return None
+        known = known[known.index(unit) + 1 :]
+        total += Fraction(number) * UNITS[unit]
+    return total if text else None
+
+
+def check(text: str, seconds: Fraction | None) -> None:
+    """See that a duration is read as what it means, or refused for what is wrong with it."""
+    if seconds is not None and abs(seconds - LONGEST) < NEARLY * LONGEST and seconds != LONGEST:
+        return  # so close to the bound that a float may fall on either side
+    if seconds is not None and 0 < seconds <= LONGEST:
+        assert abs(Fraction(read(text)) - seconds) <= NEARLY * seconds
+        return
+    wrong = "is no duration" if seconds is None else "35 days" if seconds else "above zero"
+    with pytest.raises(InvalidInput, match=rf"(?s)^Invalid input `timeout`: .*{wrong}"):
+        read(text)
+
+
+@fuzz("durations as documented", parts=durations)
+@example([("840", "h")])
+@example([("0", "h"), ("0.0", "ms")])
+@example([("9" * 400, "h")])
+@example([("0", "h"), ("9" * 400, "ms")])
+def test_a_documented_form_means_the_sum_of_its_parts(parts: Parts) -> None:
+    seconds = sum((Fraction(number) * UNITS.get(unit, Fraction(1)) for number, unit in parts), Fraction(0))
+
+    check("".join(number + unit for number, unit in parts), seconds)
+
+
+tokens = durations.map(lambda parts: [token for part in parts for token in part if token])
+pieces = st.sampled_from([*UNITS, "d", "H", "µs", ".", "-", "+", "e", "_", " ", "0", "1", "05", *HOSTILE_TEXTS]).map(
+    lambda piece: [piece]
+)
+
+
+@fuzz("durations altered", tokens=tokens, todo=edits(pieces))
+@example(["1", "ms"], [("insert", 0.0, 0.0, ["1s"])])
+@example(["1"], [("insert", 1.0, 0.0, ["٣"])])
+def test_an_altered_one_means_what_it_says_or_is_refused_by_its_name(
+    tokens: list[str], todo: list[tuple[str, float, float, list[str]]]
+) -> None:
+    text = "".join(edited(tokens, todo)).strip().strip("\ufeff").strip()
+
+    if not text:
+        assert read(text) == 3600  # an empty input is one that is left out
+    elif any("\ud800" <= character <= "\udfff" for character in text):
+        with pytest.raises(InvalidInput, match=r"^Invalid input `timeout`: is not valid UTF-8"):
+            read(text)
+    else:
+        check(text, meaning(text))
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("ending", ["", "x", "h", "ms", "h1", "."])
+@pytest.mark.parametrize("part", ["1", "1.", "1.1", "1h", "1m", "1ms", "h", "0", "٣"])
+def test_a_megabyte_of_one_is_told_from_a_duration_in_no_time(part: str, ending: str) -> None:
+    """A search that tries each way to divide so long a text would take hours."""
+    text = part * (1_000_000 // len(part)) + ending
+
+    with pytest.raises(InvalidInput) as caught:
+        read(text)
+
+    assert caught.value.happened.startswith("Invalid input `timeout`: ")
+    assert len(caught.value.happened) < 300

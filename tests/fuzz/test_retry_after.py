@@ -1,0 +1,171 @@
+"""`Retry-After`: what RFC 9110 says of it, and no more waiting than was allowed, whatever a server asks for."""
+
+import contextlib
+import json
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from hypothesis import example
+from hypothesis import strategies as st
+
+from docs_platform_action.admin_api import AdminApi
+from docs_platform_action.clock import DeadlinePassed
+from docs_platform_action.connection import Exchanges
+from docs_platform_action.errors import (
+    BadResponse,
+    Forbidden,
+    NotFound,
+    Rejected,
+    StartUnconfirmed,
+    Unauthorized,
+    Unavailable,
+)
+from docs_platform_action.exchange import Exchanger
+from docs_platform_action.health import Health
+from docs_platform_action.retrying import read_retry_after
+from docs_platform_action.transport import Transport
+from tests.fuzz import fuzz
+from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_text
+from tests.keys import ADMIN_KEY
+from tests.unit.fakes import BASE_URL, NOON, Ears, FakeAdapter, FakeClock
+
+DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+def imf_fixdate(moment: datetime) -> str:
+    """Write the form that servers must send (RFC 9110, section 5.6.7), without the help of a library."""
+    day, month = DAYS[moment.weekday()][:3], MONTHS[moment.month - 1]
+    return f"{day}, {moment.day:02} {month} {moment.year:04} {clock_time(moment)} GMT"
+
+
+def rfc850_date(moment: datetime) -> str:
+    """Write the first of the two obsolete forms, which recipients must read all the same."""
+    day, month = DAYS[moment.weekday()], MONTHS[moment.month - 1]
+    return f"{day}, {moment.day:02}-{month}-{moment.year % 100:02} {clock_time(moment)} GMT"
+
+
+def asctime_date(moment: datetime) -> str:
+    """Write the second of them."""
+    day, month = DAYS[moment.weekday()][:3], MONTHS[moment.month - 1]
+    return f"{day} {month} {moment.day:2} {clock_time(moment)} {moment.year:04}"
+
+
+def clock_time(moment: datetime) -> str:
+    return f"{moment.hour:02}:{moment.minute:02}:{moment.second:02}"
+
+
+moments = st.datetimes(datetime(2000, 1, 1), datetime(2060, 1, 1)).map(lambda moment: moment.replace(microsecond=0, tzinfo=UTC))  # noqa: DTZ001  # the zone comes on top
+forms = st.sampled_from([imf_fixdate, rfc850_date, asctime_date])
+dates = st.builds(lambda form, moment: form(moment), forms, moments)
+values = st.one_of(
+    st.integers(0, 10**6).map(str),
+    dates,
+    mutated_text(st.one_of(dates, st.integers(0, 10**12).map(str))),
+    st.sampled_from(HOSTILE_TEXTS),
+    st.text(max_size=40),
+    st.text("0123456789 :,+-MonMayGMT/.", max_size=32),
+)
+
+
+def header_bytes(text: str) -> str:
+    """Give a text as `http.client` would: its bytes read as Latin-1."""
+    return text.encode("utf-8", "surrogatepass").decode("latin-1")
+
+
+@fuzz("Retry-After", value=values, date=st.one_of(st.just(""), dates, values), now=moments)
+@example("Mon, 04 May 2026 12:00:30 +9999999999", "", NOON)
+@example("Mon, 04 May 0000 12:00:30 -2359", "Mon, 04 May 9999 12:00:30 +2359", NOON)
+@example("0 0 0 0", "0 0 0 0", NOON)
+@example("Fri, 31 Dec 9999 23:59:59 -2359", "Mon, 01 Jan 0001 00:00:00 +2359", NOON)
+def test_any_headers_are_a_pause_or_none(value: str, date: str, now: datetime) -> None:
+    for asked, sent in ((value, date), (header_bytes(value), header_bytes(date))):
+        seconds = read_retry_after({"Retry-After": asked, "Date": sent}, now)
+
+        assert seconds is None or (isinstance(seconds, float) and math.isfinite(seconds) and seconds >= 0)
+
+
+@fuzz(
+    "Retry-After as RFC 9110 has it",
+    asked=st.one_of(st.integers(0, 999_999_999), st.tuples(moments, forms)),
+    answered=st.none() | st.tuples(moments, forms),
+    now=moments,
+    padding=st.sampled_from(["", " ", "\t "]),
+)
+def test_what_the_standard_allows_means_what_it_says(
+    asked: int | tuple[datetime, Any], answered: tuple[datetime, Any] | None, now: datetime, padding: str
+) -> None:
+    headers = {"Date": answered[1](answered[0])} if answered else {}
+    since = answered[0] if answered else now
+    if isinstance(asked, int):
+        value, expected = str(asked), float(asked)
+    else:
+        value, expected = asked[1](asked[0]), max((asked[0] - since).total_seconds(), 0.0)
+
+    assert read_retry_after({**headers, "Retry-After": f"{padding}{value}{padding}"}, now) == expected
+
+
+class Answering(FakeAdapter):
+    """Gives one answer after the other, the last one for ever."""
+
+    def __init__(self, answers: list[tuple[int, bytes, Mapping[str, str]]]) -> None:
+        super().__init__()
+        self._answers = list(answers)
+        self.before = self._turn
+
+    def _turn(self, _request: object) -> None:
+        self._status, self._body, self._headers = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+
+
+statuses = st.one_of(st.sampled_from([200, 202, 404, 408, 409, 425, 429, 500, 502, 503, 503, 504]), st.integers(100, 999))
+answer_bodies = st.sampled_from(
+    [
+        *(b"", b"{}", b"[]", b"<html>", b"\xff", b'{"error": "wait"}'),
+        *(json.dumps({"status": status, "jobId": "se_1"}).encode() for status in ("running", "completed", "failed")),
+        json.dumps({"bundleUrl": "https://s.example.com/b", "expiresAt": "2026-05-04T13:00:00Z"}).encode(),
+    ]
+)
+answers = st.tuples(
+    statuses,
+    answer_bodies,
+    st.fixed_dictionaries({}, optional={"Retry-After": values, "Date": values, "Location": st.sampled_from(HOSTILE_TEXTS)}),
+).map(lambda answer: (answer[0], answer[1], {name: header_bytes(text) for name, text in answer[2].items()}))
+
+
+@fuzz(
+    "answers to the transport",
+    script=st.lists(answers, min_size=1, max_size=6),
+    operation=st.sampled_from(["start", "read", "bundle", "agent"]),
+    tolerance=st.floats(0.001, 150),
+    time_left=st.floats(0, 100),
+    part=st.floats(0.3, 1),
+)
+def test_no_server_keeps_it_waiting_for_longer_than_it_may(
+    script: list[tuple[int, bytes, Mapping[str, str]]], operation: str, tolerance: float, time_left: float, part: float
+) -> None:
+    clock = FakeClock()
+    transport = Transport(
+        exchanger=Exchanger(adapter=Answering(script), base_url=BASE_URL, key=ADMIN_KEY, proxies={}, exchanges=Exchanges()),
+        health=Health(clock),
+        clock=clock,
+        outage_tolerance_seconds=tolerance,
+        listener=Ears(),
+        jitter=lambda ceiling: ceiling * part,
+    )
+    api, deadline = AdminApi(transport, clock), clock.monotonic() + time_left
+    deeds = {
+        "start": lambda: api.start_export("d.example.com", {}, on_doubt=lambda _: None, waits_for_room=lambda: False),
+        "read": lambda: api.read_export("se_1", deadline=deadline, started_at=clock.monotonic()),
+        "bundle": lambda: api.make_bundle("se_1"),
+        "agent": lambda: api.read_agent_job("p", "aj_1", deadline=deadline),
+    }
+
+    with contextlib.suppress(
+        Unauthorized, Forbidden, NotFound, Rejected, BadResponse, StartUnconfirmed, Unavailable, DeadlinePassed
+    ):
+        deeds[operation]()
+
+    allowed = min(tolerance, time_left) if operation in {"read", "agent"} else tolerance
+    assert clock.elapsed <= allowed + 1e-3 + 1.1  # the last try takes its turn among ten requests a second
