@@ -87,12 +87,11 @@ CELLS: Final = tuple(
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """How a cell ended, `OK` or the `failureReason`; what did not hold; how many requests reached a server, of how many faults."""
+    """How a cell ended, `OK` or the `failureReason`; what did not hold; how many requests reached a server; and the log."""
 
     end: str
     problems: tuple[str, ...]
     requests: int
-    faults: int
     log: str
 
 
@@ -178,10 +177,12 @@ def _run(cell: Cell, number: int, world: World) -> Outcome:
             *_of_the_outputs(cell, ended, scene, end),
             *_of_the_files(cell, workspace, end),
             *_of_the_requests(cell, scene),
-            *_of_the_secrets(ended, scene, workspace),
+            *_of_the_secrets(ended, workspace),
+            *_of_those_asked(scene),
+            *_of_the_values(workspace, scene),
             *([f"it took {clock.elapsed:.0f} s"] if clock.elapsed > LONGEST_SECONDS else []),
         )
-    return Outcome(end=end, problems=problems, requests=len(scene.seen), faults=scene.played, log=ended.stdout)
+    return Outcome(end=end, problems=problems, requests=len(scene.seen), log=ended.stdout)
 
 
 def _inputs(cell: Cell, scene: Scene) -> dict[str, str]:
@@ -267,7 +268,7 @@ def _of_the_requests(cell: Cell, scene: Scene) -> Iterator[str]:
         yield f"connections to {strangers}"
 
 
-def _of_the_secrets(ended: Ended, scene: Scene, workspace: Path) -> Iterator[str]:
+def _of_the_secrets(ended: Ended, workspace: Path) -> Iterator[str]:
     mask, _, log = ended.stdout.partition("\n")
     if not mask.startswith("::add-mask::"):
         yield "the key is not masked first"
@@ -283,8 +284,16 @@ def _of_the_secrets(ended: Ended, scene: Scene, workspace: Path) -> Iterator[str
             yield f"the link's query is in {name}"
         if re.search(r"Bearer (?![\\*]+)", text):
             yield f"`Authorization` is in {name}"
+
+
+def _of_the_values(workspace: Path, scene: Scene) -> Iterator[str]:
+    values = workspace / "out/values.yaml"
     if values.exists() and yaml.safe_load(values.read_text())["staticExport"]["bundleUrl"] != scene.link:
         yield "another link in the values file"
+
+
+def _of_those_asked(scene: Scene) -> Iterator[str]:
+    """The key goes to the API with each request, and to nobody else."""
     for seen in scene.seen:
         if seen.host == scene.api_host:
             if f"\r\nauthorization: bearer {KEY.lower()}\r\n" not in seen.content.decode("latin-1").lower():

@@ -79,7 +79,7 @@ def _too_short(fault: Fault, operation: Operation) -> Rule:
     if operation is Operation.MIDDLE:
         return Rule(
             ends=(OK, "invalid-bundle", "invalid-bundle"),
-            why="A part whose length contradicts its range is dropped; a whole that is cut short shows in the archive's own checks.",
+            why="A part whose length contradicts its range is dropped; a whole that is too short shows in the archive's checks.",
         )
     return _foreign(fault, operation)
 

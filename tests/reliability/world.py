@@ -1,7 +1,7 @@
 """A platform and its storage, byte for byte, behind names that lead wherever a cell of the fault matrix wants them to.
 
-Everything goes over real sockets and real TLS. The resolver is the one thing that is replaced: it knows who asks and for what, and
-so decides whether a name has an address, and which door that address leads to.
+Everything goes over real sockets and real TLS. Only the resolver is replaced: it knows who asks and for what, and so
+decides whether a name has an address, and which door that address leads to.
 """
 
 import contextlib
@@ -415,7 +415,7 @@ def _full_server() -> Iterator[int]:
         listening.listen(0)
         for _ in range(4):
             waiting = stack.enter_context(socket.socket())
-            waiting.setblocking(False)  # noqa: FBT003  # the standard library's own
+            waiting.setblocking(False)
             with contextlib.suppress(BlockingIOError):
                 waiting.connect(listening.getsockname())
         yield listening.getsockname()[1]
