@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import re
 import signal
 import sys
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from admin_api_simulator import Simulator
 from admin_api_simulator.runner import ActionRun, StartedAction, start_action
 from docs_platform_action.redaction import SHORTEST_TO_RECOGNISE
 from docs_platform_action.settings import read_key
+from tests.commands import Command, commands_in, lines_of
 from tests.engine import remember_output
 from tests.keys import ADMIN_KEY
 from tests.search import SEARCH
@@ -22,40 +22,6 @@ from tests.search import SEARCH
 ENTRYPOINT = Path(__file__).parents[1] / "entrypoint.py"
 QUICK = {"poll-interval": "20ms", "outage-tolerance": "400ms"}
 """Pauses that a test can wait for; a test of theirs sets its own."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Command:
-    """A command that the runner would carry out; `properties` and `value` are decoded."""
-
-    name: str
-    properties: Mapping[str, str]
-    value: str
-
-
-def commands_in(text: str) -> list[Command]:
-    r"""Find the commands in a stream as the runner does, of any name.
-
-    Source: actions/runner, `ActionCommand.cs`: the new form at a line's start after white space, the old one anywhere in it.
-    Lines end at a lone `\r` too; here also where Python, more careful, sees a line's end.
-    """
-    found = []
-    for line in text.splitlines():
-        new = re.match(r"\s*::(?P<name>[^\s:]*)(?:\s+(?P<properties>.*?))?::(?P<value>.*)", line)
-        old = re.search(r"##\[(?P<name>[^\s\]]*)(?:\s+(?P<properties>[^\]]*))?\](?P<value>.*)", line)
-        match = new or old
-        if match is None:
-            continue
-        pairs = re.split(r"[,;]", match["properties"] or "")
-        properties = {name: _decoded(value) for name, equals, value in (pair.partition("=") for pair in pairs) if equals}
-        found.append(Command(name=match["name"], properties=properties, value=_decoded(match["value"])))
-    return found
-
-
-def _decoded(text: str) -> str:
-    for code, character in (("%2C", ","), ("%3A", ":"), ("%0D", "\r"), ("%0A", "\n"), ("%25", "%")):
-        text = text.replace(code, character)
-    return text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +38,7 @@ class Ended:
     @property
     def commands(self) -> list[Command]:
         """What the runner would carry out, of either stream; but the mask of the key, which every run begins with."""
-        found = commands_in(self.stdout) + commands_in(self.stderr)
+        found = commands_in(self.stdout, self.stderr)
         return [command for command in found if (command.name, command.value) != ("add-mask", self.key)]
 
     @property
@@ -94,7 +60,7 @@ class Ended:
     @property
     def log(self) -> str:
         """The lines that are no commands."""
-        return "".join(line + "\n" for line in self.stdout.splitlines() if not commands_in(line))
+        return "".join(line + "\n" for line in lines_of(self.stdout) if not commands_in(line))
 
     @property
     def reason(self) -> str | None:

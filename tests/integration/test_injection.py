@@ -12,7 +12,8 @@ from markdown_it.token import Token
 
 from admin_api_simulator import Fault, Simulator
 from docs_platform_action.model import LONGEST_TEXT
-from tests.action import Action, Ended, commands_in
+from tests.action import Action, Ended
+from tests.commands import commands_in
 from tests.integration.raw import RawServer, hold, read_request
 from tests.keys import ADMIN_KEY
 
