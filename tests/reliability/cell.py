@@ -293,7 +293,7 @@ def _of_the_values(workspace: Path, scene: Scene) -> Iterator[str]:
 
 
 def _of_those_asked(scene: Scene) -> Iterator[str]:
-    """The key goes to the API with each request, and to nobody else."""
+    """See that the key goes to the API with each request, and to nobody else."""
     for seen in scene.seen:
         if seen.host == scene.api_host:
             if f"\r\nauthorization: bearer {KEY.lower()}\r\n" not in seen.content.decode("latin-1").lower():

@@ -44,7 +44,7 @@ class Nature(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """One row of the matrix. `door` is for faults of the connection, `play` for those of the answer, `status` for some of them."""
+    """One row of the matrix. `door` is for faults of the connection, `play` and often `status` for those of the answer."""
 
     name: str
     group: str

@@ -222,7 +222,7 @@ class World:
         contexts = {
             Door.GOOD: _tls(self._authority),
             Door.UNTRUSTED: _tls(trustme.CA()),
-            Door.EXPIRED: _tls(self._authority, not_before=yesterday - timedelta(days=1), not_after=yesterday),
+            Door.EXPIRED: _tls(self._authority, until=yesterday),
             Door.MISNAMED: _tls(self._authority, "other.example.net"),
         }
         for door, context in contexts.items():
@@ -387,9 +387,10 @@ def head_of(status: int, headers: dict[str, str]) -> bytes:
     return ("\r\n".join(lines) + "\r\n\r\n").encode("utf-8")
 
 
-def _tls(authority: trustme.CA, *names: str, **validity: datetime) -> ssl.SSLContext:
+def _tls(authority: trustme.CA, name: str = "*.example.test", *, until: datetime | None = None) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert(*(names or ("*.example.test",)), **validity).configure_cert(context)
+    since = until - timedelta(days=1) if until is not None else None
+    authority.issue_cert(name, not_before=since, not_after=until).configure_cert(context)
     return context
 
 
