@@ -148,7 +148,7 @@ def tree(folder: Path) -> dict[str, bytes | str | None]:
     return found
 
 
-class Slaughterhouse:
+class Killings:
     """One platform for all runs, and what it takes to start and kill one. Safe to use from several threads."""
 
     def __init__(self, folder: Path, platform: Simulator) -> None:
@@ -199,7 +199,7 @@ class Slaughterhouse:
             was_killed=ended.exit_code == -signal.SIGKILL,
             wrong=tuple(wrong),
             whole=frozenset(name for name, state in found.items() if state == "new"),
-            leftovers=tuple(sorted(path.name for path in workspace.rglob("*") if PART.fullmatch(path.name))),
+            leftovers=tuple(part.name for part in _parts(workspace)),
             knows_job="jobId" in ended.outputs,
             next_run=None if moment.is_new else self._follow(workspace, found),
         )
@@ -215,12 +215,17 @@ class Slaughterhouse:
             return running.end()
 
     def _follow(self, workspace: Path, found: Mapping[str, str]) -> str:
-        """Run once more in the same workspace, and tell how it ended; the site is cleared away where it is there."""
+        """Run once more in the same workspace, days later, and tell how it ended; a site that is there is cleared away."""
+        for part in _parts(workspace):
+            long_ago = part.stat().st_mtime - 2 * 86400
+            os.utime(part, (long_ago, long_ago))
         shut = workspace / "public" / "site"
         if found["site"] == "new":
             shut.rename(workspace / "public" / "site-before")
         ended = self._action(workspace, hooked=False).run(self._platform, **INPUTS)
         states = {*self._look(workspace, {}).values()}
+        if _parts(workspace):
+            return f"left {_parts(workspace)}"
         return "whole" if ended.exit_code == 0 and states == {"new"} else f"{states}: {ended.stdout}{ended.stderr}"
 
     def _action(self, workspace: Path, *, hooked: bool) -> Action:
@@ -261,6 +266,10 @@ class Slaughterhouse:
         return known and export == {"enabled": True, "bundleUrl": export["bundleUrl"], "version": VERSION}
 
 
+def _parts(workspace: Path) -> list[Path]:
+    return sorted(path for path in workspace.rglob("*") if PART.fullmatch(path.name))
+
+
 def draw_moment(seed: int, calls: Mapping[bool, Mapping[str, int]]) -> Moment:
     """Draw a moment from what whole runs ask of the system: each name is as likely as another, however often it is called."""
     chance = random.Random(seed)  # noqa: S311  # nothing is to be kept secret
@@ -277,7 +286,7 @@ def draw_moment(seed: int, calls: Mapping[bool, Mapping[str, int]]) -> Moment:
 
 
 @functools.cache
-def slaughtered(count: int = MOMENTS) -> tuple[Killed, ...]:
+def killed_runs(count: int = MOMENTS) -> tuple[Killed, ...]:
     """Kill so many runs, once in a process; one that comes to its end before its moment is looked at too, but does not count."""
     found: list[Killed] = []
     with (
@@ -285,11 +294,11 @@ def slaughtered(count: int = MOMENTS) -> tuple[Killed, ...]:
         Simulator(key=ADMIN_KEY, export_seconds=0.05) as platform,
         ThreadPoolExecutor(AT_A_TIME) as at_a_time,
     ):
-        house = Slaughterhouse(Path(folder), platform)
-        calls = {is_new: house.calls(is_new=is_new) for is_new in (True, False)}
+        killings = Killings(Path(folder), platform)
+        calls = {is_new: killings.calls(is_new=is_new) for is_new in (True, False)}
         seed = 0
         while (missing := count - sum(killed.was_killed for killed in found)) > 0:
             moments = [draw_moment(number, calls) for number in range(seed, seed + missing)]
-            found += at_a_time.map(house.kill, moments)
+            found += at_a_time.map(killings.kill, moments)
             seed += missing
     return tuple(found)

@@ -2,14 +2,14 @@
 
 import pytest
 
-from tests.reliability.killing import FROM_OUTSIDE, MOMENTS, NAMING, Killed, slaughtered
+from tests.reliability.killing import FROM_OUTSIDE, MOMENTS, NAMING, Killed, killed_runs
 
 pytestmark = pytest.mark.timeout(max(600, 6 * MOMENTS))
 
 
 @pytest.fixture(scope="module")
 def killed() -> tuple[Killed, ...]:
-    return slaughtered()
+    return killed_runs()
 
 
 def test_as_many_runs_were_killed_as_is_told(killed: tuple[Killed, ...]) -> None:
@@ -20,7 +20,7 @@ def test_no_result_is_there_by_half_under_its_name(killed: tuple[Killed, ...]) -
     assert [(run.moment, run.wrong) for run in killed if run.wrong] == []
 
 
-def test_a_run_in_the_same_workspace_comes_to_its_end(killed: tuple[Killed, ...]) -> None:
+def test_a_run_in_the_same_workspace_days_later_comes_to_its_end_and_clears_up(killed: tuple[Killed, ...]) -> None:
     followed = [run for run in killed if run.next_run is not None]
 
     assert len(followed) > MOMENTS / 4

@@ -3,8 +3,10 @@
 import contextlib
 import errno
 import os
+import re
 import secrets
 import shutil
+import stat
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +18,10 @@ FILE_MODE: Final = 0o644
 FOLDER_MODE: Final = 0o755
 """Whatever an archive or the umask says: later steps, which need not run as root, read, change and delete what is there."""
 
+ABANDONED_SECONDS: Final = 24 * 3600.0
+"""A part that nothing was written to for so long has no maker any more: its process was killed, or the machine died."""
+
+_ENDING: Final = re.compile(r"\.[0-9a-f]{16}\.part\Z")
 
 _NOT_ALLOWED: Final = frozenset({errno.EPERM, errno.EACCES, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP})
 """What a file system answers that lets nobody give files away, such as a network share or one of mapped users."""
@@ -154,6 +160,7 @@ def staged_file(goal: Path, owner: Owner | None, litter: Litter) -> Iterator[Sta
             os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             if owner is not None:
                 owner.take(part)
+            _remove_abandoned(part)
             yield staged
 
 
@@ -175,6 +182,7 @@ def staged_folder(goal: Path, owner: Owner | None, litter: Litter) -> Iterator[S
             part.mkdir(0o700)
             if owner is not None:
                 owner.take(part)
+            _remove_abandoned(part)
             yield staged
 
 
@@ -211,6 +219,19 @@ def _beside(goal: Path) -> Path:
     ending = f".{secrets.token_hex(8)}.part"
     name = goal.name.encode()[: LONGEST_PART_BYTES - 1 - len(ending)].decode(errors="ignore")
     return goal.with_name(f".{name}{ending}")
+
+
+def _remove_abandoned(part: Path) -> None:
+    """Remove older parts of the same goal, which killed processes left: a workspace that is kept would fill up with them.
+
+    The new part tells what time it is to the file system, whose clock need not be this machine's.
+    """
+    alike = re.compile(re.escape(_ENDING.sub("", part.name)) + _ENDING.pattern)
+    with contextlib.suppress(OSError):  # it costs room, which a download looks for by itself, but no result
+        since = part.stat().st_mtime - ABANDONED_SECONDS
+        for other in part.parent.iterdir():
+            if alike.fullmatch(other.name) and (found := other.lstat()).st_mtime < since:
+                shutil.rmtree(other) if stat.S_ISDIR(found.st_mode) else other.unlink()
 
 
 @contextlib.contextmanager

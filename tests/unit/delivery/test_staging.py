@@ -110,6 +110,79 @@ class TestParts:
         assert tree(tmp_path) == [name]
 
 
+class TestPartsThatAreLeft:
+    """What a killed process left, in a workspace that is kept for the next run."""
+
+    LONG_AGO = 2 * 86400.0
+    LEFT = ".result.0123456789abcdef.part"
+
+    def leave(self, path: Path, *, folder: bool, seconds_ago: float = LONG_AGO) -> Path:
+        if folder:
+            path.mkdir()
+            (path / "index.html").touch()
+        else:
+            path.touch()
+        moment = path.stat().st_mtime - seconds_ago
+        os.utime(path, (moment, moment))
+        return path
+
+    @pytest.mark.parametrize("folder", [False, True], ids=["file", "folder"])
+    def test_one_that_nothing_was_written_to_for_a_day_is_removed(self, stage: Stage, tmp_path: Path, folder: bool) -> None:
+        left = self.leave(tmp_path / self.LEFT, folder=folder)
+
+        with stage(tmp_path / "result", None, Litter()) as staged:
+            assert not left.exists()
+            staged.publish()
+
+        assert tree(tmp_path) == ["result"]
+
+    def test_what_a_link_of_that_name_leads_to_stays(self, stage: Stage, tmp_path: Path) -> None:
+        kept = tmp_path / "kept"
+        kept.mkdir()
+        (tmp_path / self.LEFT).symlink_to(kept)
+        long_ago = kept.stat().st_mtime - self.LONG_AGO
+        os.utime(tmp_path / self.LEFT, (long_ago, long_ago), follow_symlinks=False)
+
+        with stage(tmp_path / "result", None, Litter()):
+            assert tree(tmp_path)[1:] == ["kept"]
+
+    def test_one_that_may_still_be_written_to_stays(self, stage: Stage, tmp_path: Path) -> None:
+        left = self.leave(tmp_path / self.LEFT, folder=False, seconds_ago=86400 - 600)
+
+        with stage(tmp_path / "result", None, Litter()):
+            assert left.exists()
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            ".other.0123456789abcdef.part",
+            ".result.gz.0123456789abcdef.part",
+            ".result.part",
+            ".result.0123456789ABCDEF.part",
+            ".result.0123456789abcdef.partial",
+            "x.result.0123456789abcdef.part",
+        ],
+    )
+    def test_one_of_another_name_stays(self, stage: Stage, tmp_path: Path, name: str) -> None:
+        other = self.leave(tmp_path / name, folder=False)
+
+        with stage(tmp_path / "result", None, Litter()):
+            assert other.exists()
+
+    def test_one_that_cannot_be_removed_stops_nothing(
+        self, stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(*_: object, **__: object) -> None:
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+        self.leave(tmp_path / self.LEFT, folder=True)
+        monkeypatch.setattr("docs_platform_action.delivery.staging.shutil.rmtree", refuse)
+        with stage(tmp_path / "result", None, Litter()) as staged:
+            staged.publish()
+
+        assert {"result", self.LEFT} <= {*tree(tmp_path)}
+
+
 class TestFoldersOnTheWay:
     def test_they_are_made(self, stage: Stage, tmp_path: Path) -> None:
         with stage(tmp_path / "a" / "b" / "result", None, Litter()) as staged:
