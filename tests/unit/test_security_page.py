@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from admin_api_simulator.runner import runner_environment
-from docs_platform_action import connection, exchange, health, settings
+from docs_platform_action import connection, exchange, health, redaction
 from docs_platform_action.delivery import bounds, download, links, staging, storage, streams
 from docs_platform_action.main import run
 from docs_platform_action.report import text
@@ -204,10 +204,13 @@ def test_the_variables_that_a_run_reads_are_those_that_the_page_names(tmp_path: 
         (streams.LZMA_MEMORY_BYTES == 80 * 2**20, "80 MiB for xz"),
         (links.MOST_LINKS == 10_000, "10,000 symbolic links"),
         ((staging.FILE_MODE, staging.FOLDER_MODE) == (0o644, 0o755), "Files 0644, folders 0755"),
+        (staging.ABANDONED_SECONDS == 24 * 3600, "the next run for the same result what is older than a day"),
         (text.LONGEST_FOREIGN_TEXT == 1000, "Lines are cut at 1,000 characters"),
         (text.SHORTEST_LINK_SECRET == 16, "of fewer than 16 characters, are not recognised as secrets"),
         (text.SHORTEST_LINK_SECRET == 16, "or of fewer than 16 characters, is not recognised"),
-        (settings._SHORTEST_KEY_TO_LOOK_FOR == 8, "Told from 8 characters on."),  # noqa: SLF001  # the number is the page's too
+        (redaction.SHORTEST_TO_RECOGNISE == 8, "Told from 8 characters on."),
+        (redaction.SHORTEST_TO_RECOGNISE == 8, "A key of fewer than 8 characters is not looked for in answers."),
+        (redaction.SHORTEST_TO_RECOGNISE == 8, "Looked for from 8 characters on: as it is, in base64"),
     ],
 )
 def test_the_numbers_that_the_page_tells_are_those_of_the_code(holds: bool, told: str) -> None:
