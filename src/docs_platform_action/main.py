@@ -27,6 +27,7 @@ from .health import REQUESTS_A_SECOND, Health
 from .interruption import LEAVING_SECONDS, Interruptions
 from .model import Bundle, is_loopback
 from .record import JobRecord, as_result
+from .redaction import SHORTEST_TO_RECOGNISE, Redactor
 from .report.board import Board
 from .report.console import Console
 from .report.deliverylog import DeliveryLog
@@ -124,6 +125,7 @@ class _Run:
         self._interruptions = interruptions
         self._heartbeat_seconds = heartbeat_seconds
         self._clock = clock
+        self._redactor = Redactor([read_key(environ)], shortest=SHORTEST_TO_RECOGNISE)
         self._litter = Litter()
         self._outputs = Outputs(_named_file(environ, "GITHUB_OUTPUT"), console)
         self._began = self._clock.monotonic()
@@ -197,6 +199,7 @@ class _Run:
                 proxies_for=_proxies_for,
                 on_redirect=self._console.keep_link_out,
                 exchanges=exchanges,
+                hide=self._redactor.hide,
             ),
         )
         logs = [self._log_of(record) for record in self._records]
@@ -309,12 +312,16 @@ class _Run:
         if len(self._records) == 1:
             self._write_outputs_of(self._records[0])
         self._write_output("durationSeconds", int(now - self._began))
-        results = json.dumps([as_result(record, now) for record in self._records], separators=(",", ":"))
+        results = json.dumps([self._without_key(as_result(record, now)) for record in self._records], separators=(",", ":"))
         self._write_output("results", results)
         if (warning := too_large_for_a_job(results)) is not None:
             self._console.warning(warning)
         failure = next((record.failure for record in self._records if record.failure is not None), None)
         self._write_output("failureReason", failure.failure_reason if failure is not None else None)
+
+    def _without_key(self, row: Mapping[str, object]) -> dict[str, object]:
+        """Hide the key in a row of `results`: a message may quote what nobody has looked at, such as names in an archive."""
+        return {name: self._redactor.hide(value) if isinstance(value, str) else value for name, value in row.items()}
 
     def _write_outputs_of(self, record: JobRecord) -> None:
         """Write the outputs that belong to one job."""

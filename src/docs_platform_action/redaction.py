@@ -27,8 +27,10 @@ _WRITTEN: Final = re.compile(
     r"|&(?P<entity>\#[0-9]{1,7};|\#[xX][0-9A-Fa-f]{1,6};|[A-Za-z][A-Za-z0-9]{1,31};)"
 )
 _UNSEEN: Final = re.compile(
-    # control and formatting characters but those that end a word, such as the zeros of UTF-16 that was read as something else
-    r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+    # control characters but those that end a word, such as the zeros of UTF-16 that was read as something else, and what has no
+    # shape (source: Unicode, Default_Ignorable_Code_Point)
+    r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    r"\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff]"
 )
 
 

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from .errors import InvalidInput
 from .model import is_job_id, is_loopback
 from .paths import PLACEHOLDER, Place, is_usable, overlaps, read_each, read_file_place, read_folder_place, read_path, shown
+from .redaction import SHORTEST_TO_RECOGNISE, Redactor
 
 T = TypeVar("T")
 
@@ -30,9 +31,6 @@ MOST_PARALLEL: Final = 100
 
 MOST_MISTAKES: Final = 20
 """How many mistakes of one input are told before the rest is counted."""
-
-_SHORTEST_KEY_TO_LOOK_FOR: Final = 8
-"""A shorter one may be part of ordinary words."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -277,7 +275,7 @@ class _Reader:
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
-        self._key = read_key(environ)
+        self._redactor = Redactor([read_key(environ)], shortest=SHORTEST_TO_RECOGNISE)
         self._defaults = {known.name: known.default for known in INPUTS}
         self.problems: list[tuple[str, str]] = []
 
@@ -303,9 +301,9 @@ class _Reader:
         return None
 
     def _holds_key(self, text: str) -> bool:
-        """Look for the key, also for one that was pasted with a line's end or something invisible inside."""
+        """Look for the key in any form, also for one that was pasted with a line's end or something invisible inside."""
         seen = "".join(character for character in text if character.isprintable() and not character.isspace())
-        return len(self._key) >= _SHORTEST_KEY_TO_LOOK_FOR and (self._key in text or self._key in seen)
+        return self._redactor.finds_in(text) or self._redactor.finds_in(seen)
 
     def need(self, name: str, clean: Callable[[str], str], how: str) -> str:
         """Give the value of an input that has to be there; what stands in for a wrong one never leaves this module."""

@@ -4,22 +4,152 @@ What a run leaves is searched by a fixture of all tests; here runs are brought a
 """
 
 import base64
+import html
+import itertools
+import json
+import urllib.parse
+from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import pytest
 
 from admin_api_simulator import Fault, Simulator
-from tests.action import Action
-from tests.keys import ADMIN_KEY
-from tests.leaks import leaked
+from docs_platform_action.redaction import SHORTEST_TO_RECOGNISE
+from tests.action import Ended
+from tests.archives import entry, tar_of
+from tests.inside import run_inside
+from tests.keys import ADMIN_KEY, AWKWARD_KEYS
+
+ENCODERS: dict[str, Callable[[str], str]] = {
+    "as it is": str,
+    "percent-encoded": lambda key: urllib.parse.quote(key, safe=""),
+    "percent-encoded in lower case": lambda key: "".join(f"%{ord(character):02x}" for character in key),
+    "JSON": lambda key: json.dumps(key).replace("/", "\\/"),
+    "HTML": html.escape,
+    "base64": lambda key: base64.b64encode(key.encode()).decode(),
+    "base64 of a header": lambda key: base64.b64encode(f"Authorization: Bearer {key}".encode()).decode(),
+    "base64 for links": lambda key: base64.urlsafe_b64encode(f"u:{key}".encode()).decode().rstrip("="),
+    "UTF-16": lambda key: key.encode("utf-16-le").decode("latin-1"),
+}
+KEYS = (ADMIN_KEY, *AWKWARD_KEYS)
+Echo = Callable[[str], Fault]
 
 
-@pytest.mark.parametrize("before", ["", ":", "u:"])
-def test_a_key_that_the_api_echoes_in_base64_is_shown_nowhere(action: Action, platform: Simulator, before: str) -> None:
-    echo = base64.b64encode(f"{before}{ADMIN_KEY}:".encode()).decode()
-    platform.script("read_export", Fault(status=403, json={"error": f"Basic {echo}"}))
+def headers(value: str) -> dict[str, str]:
+    """Write a header as it came: neither can hold what ends a line, or the zeros of UTF-16."""
+    return {"X-Request-Id": value.replace("\0", ""), "Content-Type": f"text/x-{value}".replace("\0", "")}
 
-    ended = action.run(platform, job_id="export-finished")
 
-    assert 'said: "Basic ' in ended.error
-    shown = "".join([ended.stdout.replace(f"::add-mask::{ADMIN_KEY}\n", "", 1), ended.summary, *ended.outputs.values()])
-    assert leaked(ADMIN_KEY, shown) == []
+API_ECHOES: dict[str, tuple[str, Echo]] = {
+    "error of a start": ("start_export", lambda echo: Fault(status=422, json={"error": f"bad token {echo}."})),
+    "nested error": ("start_export", lambda echo: Fault(status=403, json={"error": {"detail": echo}})),
+    "job id": ("start_export", lambda echo: Fault(json={"jobId": f"se_{echo}".replace("\0", "")})),
+    "status": ("read_export", lambda echo: Fault(json={"status": echo, "error": echo})),
+    "error of a failed job": ("read_export", lambda echo: Fault(json={"status": "failed", "error": f"{echo} is wrong"})),
+    "error of an outage": ("read_export", lambda echo: Fault(status=503, json={"error": echo})),
+    "header": ("read_export", lambda echo: Fault(status=401, json={}, headers=headers(echo))),
+    "content type": ("start_export", lambda echo: Fault(body="no JSON", headers=headers(echo))),
+    "redirect": (
+        "read_export",
+        lambda echo: Fault(status=302, headers={"Location": f"https://{echo}.example.com/{echo}?k={echo}".replace("\0", "")}),
+    ),
+    "reason phrase": ("read_export", lambda echo: Fault(status=418, reason=echo.replace("\0", ""), json={})),
+    "link": ("make_bundle", lambda echo: Fault(json={"bundleUrl": f"https://127.0.0.1:9/{echo}?sig={echo}".replace("\0", "")})),
+    "expiry": ("make_bundle", lambda echo: Fault(json={"bundleUrl": "https://127.0.0.1:9/b", "expiresAt": echo})),
+}
+STORAGE_ECHOES: dict[str, Echo] = {
+    "error": lambda echo: Fault(status=451, body=f"<Error><Code>Denied</Code><Message>{echo}</Message></Error>"),
+    "code": lambda echo: Fault(status=403, body=f"<Error><Code>{echo}</Code></Error>"),
+    "header": lambda echo: Fault(status=451, body="no", headers=headers(echo)),
+    "redirect": lambda echo: Fault(status=302, headers={"Location": f"ftp://{echo}.example.com/{echo}".replace("\0", "")}),
+    "etag": lambda echo: Fault(headers={"ETag": f'"{echo}"'.replace("\0", "")}, cut="in_body"),
+}
+
+
+def export(platform: Simulator, workspace: Path, **inputs: str) -> Ended:
+    given = {"base-url": platform.base_url, "admin-key": platform.key, "domain": "docs.example.com", "outage-tolerance": "2s"}
+    return run_inside({**given, "timeout": "5s", **inputs}, workspace=workspace, debug=True)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    (tmp_path / "workspace").mkdir()
+    return tmp_path / "workspace"
+
+
+def with_each_key(echoes: Iterable[str]) -> list[tuple[str, str, str]]:
+    """Give every echo in every form, each with another key in turn: all keys have come about after a few of them."""
+    keys = itertools.cycle(KEYS)
+    return [(echo, form, next(keys)) for echo in echoes for form in ENCODERS]
+
+
+@pytest.mark.parametrize(("echo", "form", "key"), with_each_key(API_ECHOES))
+def test_a_key_that_the_api_echoes_is_left_nowhere(
+    make_platform: Callable[..., Simulator], workspace: Path, echo: str, form: str, key: str
+) -> None:
+    operation, fault = API_ECHOES[echo]
+    platform = make_platform(key=key, export_seconds=0)
+    platform.script_forever(operation, fault(ENCODERS[form](key)))
+
+    ended = export(platform, workspace)
+
+    assert platform.count(operation) > 0
+    assert ended.outputs["results"]  # it went to its end; the search of all tests finds what it left
+
+
+@pytest.mark.parametrize(("echo", "form", "key"), with_each_key(STORAGE_ECHOES))
+def test_a_key_that_the_storage_says_is_left_nowhere(
+    make_platform: Callable[..., Simulator], workspace: Path, echo: str, form: str, key: str
+) -> None:
+    platform = make_platform(key=key, export_seconds=0)
+    platform.script_forever("download", STORAGE_ECHOES[echo](ENCODERS[form](key)))
+
+    ended = export(platform, workspace, **{"bundle-path": "b.tar.gz"})
+
+    assert (ended.reason, platform.count("download") > 0) == ("download-failed", True)
+
+
+@pytest.mark.parametrize(("echo", "form", "key"), with_each_key(["path and query"]))
+def test_a_key_in_a_redirect_of_the_storage_goes_to_nobody(
+    make_platform: Callable[..., Simulator], workspace: Path, echo: str, form: str, key: str
+) -> None:
+    platform, other = make_platform(key=key, export_seconds=0), make_platform()
+    written = ENCODERS[form](key).replace("\0", "").replace("#", "%23")
+    platform.script_forever("download", Fault(status=302, headers={"Location": f"{other.storage_url}/{written}?k={written}"}))
+
+    export(platform, workspace, **{"bundle-path": "b.tar.gz"})
+
+    assert other.requests, echo  # the search of all tests looks at what is in them
+
+
+@pytest.mark.parametrize(("echo", "form", "key"), with_each_key(["../{}", "good/{}/..", "{}\n"]))
+def test_a_key_in_the_name_of_a_file_that_is_refused_is_left_nowhere(
+    make_platform: Callable[..., Simulator], workspace: Path, echo: str, form: str, key: str
+) -> None:
+    platform = make_platform(key=key)
+    platform.put_bundle("export-finished", tar_of(entry(echo.format(ENCODERS[form](key).replace("\0", "")).encode())))
+
+    ended = export(platform, workspace, **{"domain": "", "job-id": "export-finished", "site-path": "site"})
+
+    assert ended.reason == "invalid-bundle"
+
+
+@pytest.mark.parametrize("form", [form for form in ENCODERS if form != "UTF-16"])
+def test_a_key_in_another_input_is_refused_in_whatever_form(platform: Simulator, workspace: Path, form: str) -> None:
+    ended = export(platform, workspace, **{"domain": "", "job-id": f"se_{ENCODERS[form](platform.key)}"})
+
+    assert (ended.reason, platform.requests) == ("invalid-input", [])
+
+
+@pytest.mark.parametrize("length", [1, SHORTEST_TO_RECOGNISE - 1])
+def test_a_key_as_short_as_a_word_costs_no_output_that_word_but_the_log_has_none_of_it(
+    make_platform: Callable[..., Simulator], workspace: Path, length: int
+) -> None:
+    # the limit of what is promised: below it an echo is no more likely than a status that happens to hold the key
+    platform = make_platform(key="xqzjvkwp"[:length])
+    platform.script_forever("read_export", Fault(json={"status": f"is-{platform.key}"}))
+
+    ended = export(platform, workspace)
+
+    assert ended.outputs["status"] == f"is-{platform.key}"
+    assert "is-***" in ended.log

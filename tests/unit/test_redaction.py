@@ -122,6 +122,11 @@ def test_even_the_shortest_is_hidden_when_asked_for(secret: str) -> None:
     assert Redactor([secret]).hide(f"x {secret} x") in {"x *** x", "x ***** x", "x ****** x", "x ********* x"}
 
 
+@pytest.mark.parametrize("between", ["\u034f", "\ufe0f", "\u3164", "\U000e0100", "\u180b", "\u00ad", "\u200b"])
+def test_a_key_is_hidden_that_only_looks_whole(between: str) -> None:
+    assert Redactor([ADMIN_KEY]).hide(f"<{between.join(ADMIN_KEY)}>") == f"<{HIDDEN}>"
+
+
 def test_a_short_one_is_not_looked_for_in_base64() -> None:
     text = base64.b64encode(b"abc").decode()
 

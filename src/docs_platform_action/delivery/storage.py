@@ -1,8 +1,8 @@
 """The object storage's side of a bundle link: one GET made well, and what its answer means.
 
-Nothing here knows the admin key. Below requests' sessions, where this sends, nothing reads a `.netrc` or keeps a cookie either; a
-presigned link carries its own signature, and an `Authorization` beside it would be refused (source: AWS, Google and Azure
-documentation of signed URLs).
+Nothing here knows the admin key; what a storage says is cleared of it all the same, before anything is made of it. Below
+requests' sessions, where this sends, nothing reads a `.netrc` or keeps a cookie either; a presigned link carries its own signature,
+and an `Authorization` beside it would be refused (source: AWS, Google and Azure documentation of signed URLs).
 """
 
 import contextlib
@@ -15,6 +15,7 @@ from urllib.parse import quote, urljoin, urlsplit
 
 import requests
 from requests.adapters import BaseAdapter
+from requests.structures import CaseInsensitiveDict
 from requests.utils import select_proxy
 
 from .. import __version__
@@ -50,6 +51,7 @@ class Answer:
     headers: Mapping[str, str]
     address: str
     pieces: Iterator[bytes]
+    hide: Callable[[str], str] = str
 
     @property
     def is_readable(self) -> bool:
@@ -88,7 +90,8 @@ class Answer:
                 text += piece
                 if len(text) > LARGEST_ERROR_BYTES:
                     break
-        found = [re.search(rf"<{name}>([^<]{{1,200}})</{name}>", text.decode("utf-8", "replace")) for name in ("Code", "Message")]
+        said = self.hide(text.decode("utf-8", "replace"))
+        found = [re.search(rf"<{name}>([^<]{{1,200}})</{name}>", said) for name in ("Code", "Message")]
         return ": ".join(match[1] for match in found if match)
 
 
@@ -96,7 +99,8 @@ class Storage:
     """Gets what bundle links lead to.
 
     `proxies_for` tells the proxies for an address, as requests would take them from the environment; `on_redirect` hears of every
-    address that the storage sends on to; `exchanges` can end all at once. The adapter sends `GuardedRequest`s.
+    address that the storage sends on to; `hide` takes the key out of a text; `exchanges` can end all at once. The adapter sends
+    `GuardedRequest`s.
     """
 
     def __init__(
@@ -106,8 +110,10 @@ class Storage:
         proxies_for: Callable[[str], Mapping[str, str]],
         on_redirect: Callable[[str], None],
         exchanges: Exchanges,
+        hide: Callable[[str], str] = str,
     ) -> None:
         self._adapter = adapter
+        self._hide = hide
         self._proxies_for = proxies_for
         self._on_redirect = on_redirect
         self._exchanges = exchanges
@@ -125,17 +131,19 @@ class Storage:
             for _ in range(MOST_REDIRECTS + 1):
                 failure = _Failure(guard, self._exchanges, url, self._proxies_for(url), within_seconds)
                 response = exchange.enter_context(self._send(url, headers, guard, failure))
+                answered = CaseInsensitiveDict({name: self._hide(value) for name, value in response.headers.items()})
                 if response.status_code in _REDIRECTS:
-                    url = _redirected(url, response.headers.get("Location", ""), response.status_code)
+                    url = _redirected(url, answered.get("Location", ""), response.status_code)
                     self._on_redirect(url)
                     continue
                 if response.status_code in _GOOD:
                     limit.close()
                 yield Answer(
                     status=response.status_code,
-                    headers=response.headers,
+                    headers=answered,
                     address=f"{urlsplit(url).scheme}://{failure.host}{urlsplit(url).path}",
                     pieces=_pieces(response, guard, failure),
+                    hide=self._hide,
                 )
                 return
         raise DownloadFailed(

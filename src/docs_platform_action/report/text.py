@@ -10,12 +10,16 @@ from urllib.parse import quote, unquote, unquote_plus, urlsplit
 LONGEST_FOREIGN_TEXT: Final = 1000
 """Characters of one line that are shown; what a server sends beyond that helps nobody."""
 
+_SHAPELESS: Final = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+"""Letters and marks that nobody sees (source: Unicode, Default_Ignorable_Code_Point): a key with one inside looks whole, and .NET,
+in which the runner is written, may not see them either where it compares texts."""
+
 
 def clean(text: str, *, longest: int = LONGEST_FOREIGN_TEXT) -> str:
     """Make text that came from outside harmless in a line of the log.
 
-    It becomes one line without control, formatting (bidirectional, zero-width) or surrogate characters, and holds neither `::`,
-    which begins a workflow command at a line's start, nor `##[`, which does so anywhere (source: actions/runner,
+    It becomes one line without control, formatting (bidirectional, zero-width), shapeless or surrogate characters, and holds
+    neither `::`, which begins a workflow command at a line's start, nor `##[`, which does so anywhere (source: actions/runner,
     ActionCommand.cs).
     """
     if len(text) > longest:
@@ -28,7 +32,7 @@ def _visible(character: str) -> str:
     category = unicodedata.category(character)
     if category in {"Zl", "Zp"} or character in "\t\n\r\v\f\x85":
         return " "
-    if category in {"Cc", "Cf", "Co", "Cn"}:
+    if category in {"Cc", "Cf", "Co", "Cn"} or _SHAPELESS.match(character):
         return ""
     return "\N{REPLACEMENT CHARACTER}" if category == "Cs" else character
 
