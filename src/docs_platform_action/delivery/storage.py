@@ -1,8 +1,8 @@
 """The object storage's side of a bundle link: one GET made well, and what its answer means.
 
 Nothing here knows the admin key; what a storage says is cleared of it all the same, before anything is made of it. Below
-requests' sessions, where this sends, nothing reads a `.netrc` or keeps a cookie either; a presigned link carries its own signature,
-and an `Authorization` beside it would be refused (source: AWS, Google and Azure documentation of signed URLs).
+requests' sessions, where this sends, nothing reads a `.netrc` or keeps a cookie either; a presigned link carries its own
+signature, and an `Authorization` beside it would be refused (source: AWS, Google and Azure documentation of signed URLs).
 """
 
 import contextlib

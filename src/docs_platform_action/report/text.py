@@ -11,8 +11,8 @@ LONGEST_FOREIGN_TEXT: Final = 1000
 """Characters of one line that are shown; what a server sends beyond that helps nobody."""
 
 _SHAPELESS: Final = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
-"""Letters and marks that nobody sees (source: Unicode, Default_Ignorable_Code_Point): a key with one inside looks whole, and .NET,
-in which the runner is written, may not see them either where it compares texts."""
+"""Letters and marks that nobody sees (source: Unicode, Default_Ignorable_Code_Point): a key with one inside looks whole, and
+.NET, in which the runner is written, may not see them either where it compares texts."""
 
 
 def clean(text: str, *, longest: int = LONGEST_FOREIGN_TEXT) -> str:
