@@ -7,7 +7,7 @@ INSTALLED := $(VENV)/installed
 MERMAID := tests/page/node_modules/installed
 NPM := $(abspath $(BIN))/npm --prefix tests/page
 
-.PHONY: help installed demo test soak bench lint format simulator lock clean
+.PHONY: help installed demo test reliability soak bench lint format simulator lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "%-10s %s\n", $$1, $$2 }'
@@ -30,6 +30,9 @@ demo: $(INSTALLED)  ## run the action on the simulator and show what people see:
 
 test: lint $(MERMAID)  ## check and test everything; REQUIRE_ENGINE=1 makes a missing container engine a failure
 	$(BIN)/python -m pytest --cov --cov-report=term
+
+reliability: $(INSTALLED)  ## try what the action survives, and rewrite docs/reliability.md from what was counted
+	@$(BIN)/python -m tests.reliability.page
 
 soak: $(INSTALLED)  ## long waits and kills, ten times as many as `make test` has; SOAK_RUNS and KILL_MOMENTS say how many
 	SOAK_RUNS=$(SOAK_RUNS) KILL_MOMENTS=$(KILL_MOMENTS) $(BIN)/python -m pytest tests/reliability/test_soak.py tests/reliability/test_killed.py
