@@ -1,8 +1,8 @@
 """Kills the action's process at moments drawn by seed, and looks at what is left in the workspace.
 
 Most runs kill themselves: a profile hook, put into a copy of the entry point, counts the calls of functions that ask something of
-the system, by name, and sends SIGKILL to its own process right before one or right after. The others are killed from outside, so
-long after the storage was asked for the bundle that the kernel may be in the middle of such a call.
+the system, by name and by what they serve, and sends SIGKILL to its own process right before one or right after. The others are
+killed from outside, so long after the storage was asked for the bundle that the kernel may be in the middle of such a call.
 """
 
 import functools
@@ -55,6 +55,9 @@ CALLS: Final = (
 OWNERS: Final = ("posix", "io", "_io", "socket", "_socket")
 """Whose functions they are, as modules or as the modules of types: text has a `replace` too."""
 
+PARTS: Final = ("_fetch", "_open", "_write_values")
+"""The parts of a handover, as its code names them: a call is counted by the one that it serves, too."""
+
 NAMING: Final = ("replace", "rename")
 """Those by which a result gets its name: drawn more often."""
 
@@ -63,13 +66,18 @@ _HOOK: Final = """
     kill_at = json.loads(os.environ["KILL_AT"])
     met = {{}}
 
-    def look(_frame, event, function):
+    def look(frame, event, function):
         if event not in ("c_call", "c_return") or function.__name__ not in {calls!r}:
             return
         owner = getattr(function, "__self__", None)
         if (owner.__name__ if isinstance(owner, type(os)) else type(owner).__module__) not in {owners!r}:
             return
-        key = f"{{event}} {{function.__name__}}"
+        part = "elsewhere"
+        while frame is not None and part == "elsewhere":
+            if frame.f_code.co_filename.endswith("handover.py") and frame.f_code.co_name in {parts!r}:
+                part = frame.f_code.co_name
+            frame = frame.f_back
+        key = f"{{event}} {{function.__name__}} {{part}}"
         met[key] = met.get(key, 0) + 1
         if [key, met[key]] == kill_at:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -87,7 +95,7 @@ _HOOK: Final = """
 
 @dataclass(frozen=True, kw_only=True)
 class Moment:
-    """When a run is killed: at the `number`th call or return of a name, or `after_seconds` of the storage's first request.
+    """When a run is killed: at the `number`th call or return of a kind, or `after_seconds` of the storage's first request.
 
     `is_new` tells whether there is nothing of an earlier run in the workspace.
     """
@@ -161,7 +169,7 @@ class Killings:
         self._entrypoint = folder / "entrypoint.py"
         text, late = ENTRYPOINT.read_text(), "    return main(interruptions)\n"
         assert text.count(late) == 1
-        self._entrypoint.write_text(text.replace(late, _HOOK.format(calls=CALLS, owners=OWNERS)))
+        self._entrypoint.write_text(text.replace(late, _HOOK.format(calls=CALLS, owners=OWNERS, parts=PARTS)))
 
     def _with_bundle(self, normal: dict[str, object]) -> object:
         self._job_ids.add(str(normal["jobId"]))
@@ -173,7 +181,7 @@ class Killings:
         return normal
 
     def calls(self, *, is_new: bool) -> dict[str, int]:
-        """Count what a run that nobody kills asks of the system, by call and return and by name."""
+        """Count what a run that nobody kills asks of the system, by kind: call or return, name, and what it serves."""
         workspace = self._workspace(f"whole-{is_new}")
         if not is_new:
             self._leave_results_of_an_earlier_run(workspace)
@@ -271,7 +279,7 @@ def _parts(workspace: Path) -> list[Path]:
 
 
 def draw_moment(seed: int, calls: Mapping[bool, Mapping[str, int]]) -> Moment:
-    """Draw a moment from what whole runs ask of the system: each name is as likely as another, however often it is called."""
+    """Draw a moment from what whole runs ask of the system: each kind is as likely as another, however often it occurs."""
     chance = random.Random(seed)  # noqa: S311  # nothing is to be kept secret
     is_new = chance.random() < 0.5
     names = sorted(calls[is_new])

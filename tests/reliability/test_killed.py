@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.reliability.killing import FROM_OUTSIDE, MOMENTS, NAMING, Killed, killed_runs
+from tests.reliability.killing import FROM_OUTSIDE, MOMENTS, Killed, killed_runs
 
 pytestmark = pytest.mark.timeout(max(600, 6 * MOMENTS))
 
@@ -36,8 +36,9 @@ class TestWhereTheyWereKilled:
 
     def test_some_right_before_and_some_right_after_a_result_got_its_name(self, killed: tuple[Killed, ...]) -> None:
         keys = {run.moment.key for run in killed if run.was_killed and run.moment.after_seconds is None}
+        naming = {"replace _fetch", "rename _open", "replace _write_values"}
 
-        assert {f"{event} {name}" for event in ("c_call", "c_return") for name in NAMING} <= keys
+        assert {f"{event} {call}" for event in ("c_call", "c_return") for call in naming} <= keys
 
     def test_some_with_a_part_of_a_bundle_or_a_site_under_a_hidden_name(self, killed: tuple[Killed, ...]) -> None:
         parts = {part.split(".")[1] for run in killed for part in run.leftovers}
