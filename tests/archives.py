@@ -283,6 +283,12 @@ DAMAGED: Final[Mapping[str, tuple[bytes, str]]] = {
     "tar with an underscore in a size": (tar_of(_odd_number(b"0000000_001\0")), "number that cannot be read"),
     "tar with a size that goes beyond it": (tar_of(header(b"a", size=4000)), "a part of it is missing"),
     "tar with a folder that has content": (tar_of(entry(b"a", b"content", type_=b"5")), "does not match its checksum"),
+    "tar with a file that hides others behind a folder's name": (
+        tar_of(entry(b"a/", entry(b"hidden", b"content"))),
+        "a folder, but has content",
+    ),
+    "tar with a label that hides files": (tar_of(header(b"label", type_=b"V", size=1024) + entry(b"hidden", b"x")), "label"),
+    "tar with a label of another name": (tar_of(pax(path=b"other"), entry(b"label", type_=b"V"), entry(b"a")), "label"),
     "tar with a link that has content": (
         tar_of(entry(b"a", b"content", type_=b"2", target=b"b")),
         "a symbolic link, but has content",
@@ -436,6 +442,9 @@ UNSAFE: Final[Mapping[str, tuple[bytes, str]]] = {
     "tar with a header of a gigabyte": (tar_of(header(b"pax", type_=b"x", size=1 << 30)), "more than 1 MiB"),
     "tar with a long name of a gigabyte": (tar_of(header(b"pax", type_=b"L", size=1 << 30)), "more than 1 MiB"),
     "tar with two names for an entry": (tar_of(pax(path=b"a"), pax(path=b"b"), entry(b"c")), "twice"),
+    "tar with an extended header without a name in it": (tar_of(pax(path=b""), entry(b"a")), "empty path"),
+    "tar with an extended header without a size in it": (tar_of(pax(size=b""), entry(b"a", b"content")), "empty size"),
+    "tar with a long name that is empty": (tar_of(entry(b"././@LongLink", b"\0", type_=b"L"), entry(b"a")), "empty path"),
     "tar with two kinds of names for an entry": (
         tar_of(pax(path=b"a"), entry(b"././@LongLink", b"b\0", type_=b"L"), entry(b"c")),
         "twice",

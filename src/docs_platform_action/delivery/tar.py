@@ -74,8 +74,9 @@ def tar_entries(stream: Stream) -> Iterator[Entry]:
         if not is_header(block):
             raise damaged("The header of an entry does not match its checksum.")
         if (type_flag := block[156:157]) == _LABEL:
-            continue
-        if type_flag in _EXTENDING:
+            if said or _field(block, 124, 136):
+                raise damaged("The archive's label has content, or a header that describes it.")
+        elif type_flag in _EXTENDING:
             _extend(said, type_flag, _text_of(stream, _field(block, 124, 136)))
         else:
             yield from _entry(block, said, stream)
@@ -103,14 +104,16 @@ def _extend(said: dict[bytes, bytes], type_flag: bytes, text: bytes) -> None:
 
 
 def _say(said: dict[bytes, bytes], key: bytes, value: bytes) -> None:
+    # Readers differ in which of two they believe, and whether none is the header's or an empty one, so nothing honest has that.
     if key in said:
-        # Readers differ in which of two they believe, so nothing honest has two.
         raise unsafe(f"It gives the {key.decode()} of one entry twice.")
+    if not value:
+        raise unsafe(f"It gives an empty {key.decode()} to an entry.")
     said[key] = value
 
 
 def _entry(block: bytes, said: dict[bytes, bytes], stream: Stream) -> Iterator[Entry]:
-    name = said.get(b"path") or _name(block)  # without a value, a record asks for what the header has
+    name = said.get(b"path") or _name(block)
     type_flag = block[156:157]
     if type_flag not in _TYPES:
         what = _REFUSED_TYPES.get(type_flag, f"of the unknown type {shown(type_flag)}")
@@ -118,7 +121,7 @@ def _entry(block: bytes, said: dict[bytes, bytes], stream: Stream) -> Iterator[E
     entry_type = _TYPES[type_flag]
     if entry_type is EntryType.FILE and name.endswith(b"/"):
         entry_type = EntryType.FOLDER  # as writers before POSIX marked them
-    size = 0 if entry_type is EntryType.FOLDER else _size(block, said)  # for a folder POSIX has it mean the room to set aside
+    size = 0 if type_flag == b"5" else _size(block, said)  # for a folder POSIX has it mean the room to set aside
     if entry_type is not EntryType.FILE and size:
         raise damaged(f"Entry {shown(name)} is {entry_type.value}, but has content.")
     yield Entry(
@@ -134,7 +137,7 @@ def _entry(block: bytes, said: dict[bytes, bytes], stream: Stream) -> Iterator[E
 
 def _size(block: bytes, said: dict[bytes, bytes]) -> int:
     digits = said.get(b"size")
-    if not digits:
+    if digits is None:
         return _field(block, 124, 136)
     if not digits.isdigit() or len(digits) > 20:
         raise damaged("An extended header gives a size that is no number.")

@@ -340,11 +340,6 @@ class TestTar:
 
         assert place.tree()["a"] == b"abc"
 
-    def test_may_take_back_a_name_by_a_record_without_one(self, place: Place) -> None:
-        place.unpack(tar_of(pax(path=b"", size=b""), entry(b"a")))
-
-        assert "a" in place.tree()
-
     def test_may_hold_headers_for_all_that_name_nothing(self, place: Place) -> None:
         place.unpack(entry(b"pax_global_header", pax_record(b"comment", b"0123abc"), type_=b"g") + FILE + EMPTY_END)
 
