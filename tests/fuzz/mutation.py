@@ -70,6 +70,16 @@ def edited(items: Sequence[T], todo: Sequence[Edit[Sequence[T]]], *, longest: in
     return made
 
 
+def mostly(good: Sequence[T], odd: Sequence[T], *, times: int = 10) -> st.SearchStrategy[T]:
+    """Draw what is good so many times as often as what is not: where each of many parts is often odd, nothing is ever taken."""
+    return st.sampled_from([*good] * max(times * len(odd) // len(good), 1) + [*odd])
+
+
+def seldom(strategy: st.SearchStrategy[list[T]], *, times: int = 10) -> st.SearchStrategy[list[T]]:
+    """Draw nothing so many times as often as something."""
+    return st.integers(0, times).flatmap(lambda number: strategy if number == times else st.just([]))
+
+
 byte_pieces = st.one_of(st.sampled_from(HOSTILE_BYTES), st.binary(min_size=1, max_size=4))
 
 

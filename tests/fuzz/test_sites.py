@@ -1,26 +1,21 @@
 """Whatever is packed comes out as it went in, and whatever is damaged comes out as that or not at all."""
 
 import contextlib
-import os
 import posixpath
 import random
-import stat
-import tempfile
 import unicodedata
-from pathlib import Path
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
-from docs_platform_action.delivery.unpack import Limits, unpack
 from docs_platform_action.errors import InvalidBundle
 from tests.archives import HOSTILE, KINDS, SMALL_SITE, Site
+from tests.fuzz import fuzz
+from tests.fuzz.mutation import Edit, byte_pieces, edited, edits, mutated_bytes
+from tests.fuzz.tree import ROOMY, Tree, unpacked
 
 CHECKED_KINDS = ("tar.gz", "tar.bz2", "tar.xz")
 """Kinds with a checksum over everything, so that no damage to what they hold goes unseen."""
-
-Tree = dict[str, bytes | str | None]
 
 letters = st.characters(exclude_categories=["Cc", "Cs"], exclude_characters="/\\")
 parts = st.one_of(st.text(letters, min_size=1, max_size=20), st.sampled_from(["a", "b", " ", ".a", "a.html", "é" * 120]))
@@ -71,82 +66,33 @@ def expected(site: Site) -> Tree:
     return {**folders, **site.files, **site.links}
 
 
-def unpacked(archive: bytes) -> Tree:
-    """Unpack into a folder, see that nothing is beside it and that modes are right, and give what is in it."""
-    with tempfile.TemporaryDirectory() as temporary:
-        root = Path(temporary)
-        folder = root / "beside" / "site"
-        folder.mkdir(parents=True)
-        (root / "bundle").write_bytes(archive)
-        try:
-            unpack(
-                root / "bundle", folder, check=lambda: None, on_progress=lambda *_: None, limits=Limits(unpacked_bytes=1 << 24)
-            )
-        finally:
-            assert {str(path.relative_to(root)) for path in (*root.iterdir(), *folder.parent.iterdir())} == WHAT_IS_THERE
-        return tree_of(folder)
+HOSTILE_ONES = [archive for archive, _ in HOSTILE.values() if len(archive) < 20_000]
+kinds = st.sampled_from(sorted(KINDS))
 
 
-def tree_of(folder: Path) -> Tree:
-    tree: Tree = {}
-    for inside, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            path = Path(inside, name)
-            status = path.lstat()
-            if stat.S_ISLNK(status.st_mode):
-                tree[str(path.relative_to(folder))] = str(path.readlink())
-            else:
-                assert stat.filemode(status.st_mode) in {"-rw-r--r--", "drwxr-xr-x"}
-                tree[str(path.relative_to(folder))] = path.read_bytes() if stat.S_ISREG(status.st_mode) else None
-    return tree
+@fuzz("sites packed", kind=kinds, site=sites())
+def test_any_site_comes_out_as_it_went_in(kind: str, site: Site) -> None:
+    assert unpacked(KINDS[kind](site), limits=ROOMY) == expected(site)
 
 
-WHAT_IS_THERE = {"beside", "beside/site", "bundle"}
+@fuzz("archives damaged", kind=kinds, todo=edits(byte_pieces))
+def test_a_damaged_site_comes_out_as_it_went_in_or_not_at_all(kind: str, todo: list[Edit[bytes]]) -> None:
+    try:
+        tree = unpacked(bytes(edited(KINDS[kind](SMALL_SITE), todo)))
+    except InvalidBundle:
+        return
 
-Edit = tuple[str, float, bytes]
-edits = st.lists(
-    st.tuples(st.sampled_from(["flip", "insert", "delete", "cut"]), st.floats(0, 1), st.binary(min_size=1, max_size=4)),
-    min_size=1,
-    max_size=3,
-)
-
-
-def damaged(archive: bytes, edits: list[Edit]) -> bytes:
-    data = bytearray(archive)
-    for what, where, some in edits:
-        at = int(where * len(data))
-        if what == "flip":
-            data[at : at + len(some)] = bytes(old ^ new for old, new in zip(data[at : at + len(some)], some, strict=False))
-        elif what == "insert":
-            data[at:at] = some
-        else:
-            del data[at : at + len(some) if what == "delete" else None]
-    return bytes(data)
+    assert kind not in CHECKED_KINDS or tree == expected(SMALL_SITE)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-class TestAnySite:
-    @given(site=sites())
-    def test_comes_out_as_it_went_in(self, kind: str, site: Site) -> None:
-        assert unpacked(KINDS[kind](site)) == expected(site)
-
-    @given(edits=edits)
-    def test_comes_out_as_it_went_in_or_not_at_all_when_damaged(self, kind: str, edits: list[Edit]) -> None:
-        try:
-            tree = unpacked(damaged(KINDS[kind](SMALL_SITE), edits))
-        except InvalidBundle:
-            return
-
-        assert kind not in CHECKED_KINDS or tree == expected(SMALL_SITE)
-
-
-@given(archive=st.sampled_from([archive for archive, _ in HOSTILE.values() if len(archive) < 20_000]), edits=edits)
-def test_a_hostile_archive_stays_inside_or_is_refused_when_damaged(archive: bytes, edits: list[Edit]) -> None:
+@fuzz("hostile archives damaged", archive=mutated_bytes(st.sampled_from(HOSTILE_ONES)))
+def test_a_hostile_archive_stays_inside_or_is_refused_when_damaged(archive: bytes) -> None:
     with contextlib.suppress(InvalidBundle):
-        unpacked(damaged(archive, edits))
+        unpacked(archive)
 
 
-@given(
+@fuzz(
+    "noise",
     archive=st.binary(max_size=2000),
     beginning=st.sampled_from([b"", b"\x1f\x8b\x08", b"BZh9", b"\xfd7zXZ\0", b"PK\3\4", b"PK\5\6"]),
 )

@@ -1,0 +1,262 @@
+"""Zip archives whose every field may be hostile: what is taken stays inside, and is what Python's reader sees."""
+
+import io
+import stat
+import struct
+import zipfile
+import zlib
+from dataclasses import dataclass, field
+from typing import Final
+
+from hypothesis import strategies as st
+
+from docs_platform_action.errors import InvalidBundle
+from tests.archives import Zipped
+from tests.fuzz import fuzz
+from tests.fuzz.mutation import mostly, seldom
+from tests.fuzz.tree import ESCAPED, Tree, plain, unpacked
+
+Fields = dict[str, int]
+
+LOCAL: Final = struct.Struct("<4s5H3I2H")
+LISTED: Final = struct.Struct("<4s6H3I5H2I")
+END: Final = struct.Struct("<4s4H2IH")
+END_64: Final = struct.Struct("<4sQ2H2I4Q")
+LOCATOR: Final = struct.Struct("<4sIQI")
+
+LOCAL_NAMES: Final = ("needs", "flags", "method", "time", "date", "checksum", "packed", "size", "name", "extra")
+LISTED_NAMES: Final = (
+    *("made", "needs", "flags", "method", "time", "date", "checksum", "packed", "size", "name", "extra", "comment"),
+    *("disk", "internal", "external", "offset"),
+)
+END_NAMES: Final = ("disk", "first_disk", "here", "entries", "length", "start", "comment")
+END_64_NAMES: Final = ("record", "made", "needs", "disk", "first_disk", "here", "entries", "length", "start")
+LOCATOR_NAMES: Final = ("disk", "start", "disks")
+
+HOSTILE: Final = (
+    0,
+    1,
+    2,
+    7,
+    0x7FFF,
+    0xFFFE,
+    0xFFFF,
+    0x10000,
+    0x7FFFFFFF,
+    0x80000000,
+    0xFFFFFFFE,
+    0xFFFFFFFF,
+    1 << 32,
+    1 << 63,
+    (1 << 64) - 1,
+)
+NAMES: Final = (b"a", b"b/c", b"b/d/e", b"index.html", b"./f", b"b//g", "é.html".encode(), b"h", b"i", b"j/k")
+ODD_NAMES: Final = (
+    *(
+        b"b/",
+        b"",
+        b".",
+        b"/",
+        b"../" + ESCAPED.encode(),
+        b"/" + ESCAPED.encode(),
+        b"/tmp/" + ESCAPED.encode(),
+        b"b/../../x",
+        b"C:/x",
+    ),
+    *(b"B", b"a/x", b"a\0b", b"\xff", b"a\\b", b"x" * 256, "e\u0301.html".encode(), b"a\n", b"p/" * 600, b"a" * 70, b"b", b"h/"),
+)
+MODES: Final = (0o100644, 0o100600, 0, 0o644, 0o120777)
+ODD_MODES: Final = (0o40755, 0o104755, 0o101777, 0o60644, 0o10644, 0o140755, 0o170000, 0o7777)
+CONTENTS: Final = (
+    b"",
+    b"<h1>Docs</h1>",
+    b"index.html",
+    b"../" + ESCAPED.encode(),
+    b"b/c",
+    b"x" * 5000,
+    b"PK\5\6" + bytes(18),
+    bytes(100_000),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """A field that is to hold something else: a number, or what is true and so much more."""
+
+    name: str
+    value: int
+    is_more: bool
+
+    def on(self, fields: Fields) -> Fields:
+        """Change the field."""
+        return {**fields, self.name: fields[self.name] * self.is_more + self.value}
+
+
+def changes(*names: str) -> st.SearchStrategy[list[Change]]:
+    """Draw none, mostly, or a few."""
+    one = st.builds(
+        Change, name=st.sampled_from(names), value=st.sampled_from([*HOSTILE, -1]) | st.integers(0, 200), is_more=st.booleans()
+    )
+    return seldom(st.lists(one, min_size=1, max_size=2), times=14)
+
+
+def packed(layout: struct.Struct, signature: bytes, fields: Fields, todo: list[Change]) -> bytes:
+    """Pack a record whose fields stand in the layout's order, each cut to what fits there."""
+    for change in todo:
+        fields = change.on(fields)
+    sizes = [{"H": 2, "I": 4, "Q": 8, "B": 1}[kind] for kind in _kinds(layout.format)]
+    return layout.pack(signature, *(value % (1 << 8 * size) for value, size in zip(fields.values(), sizes, strict=True)))
+
+
+def _kinds(form: str) -> str:
+    found, times = "", ""
+    for character in form.removeprefix("<4s"):
+        if character.isdigit():
+            times += character
+        else:
+            found, times = found + character * int(times or 1), ""
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Member:
+    """One entry: what is right about it, and what its two headers say instead."""
+
+    name: bytes
+    content: bytes
+    method: int
+    flags: int
+    system: int
+    mode: int
+    is_zip64: bool
+    described: int
+    local_extra: bytes
+    extra: bytes
+    comment: bytes
+    before: bytes
+    local: list[Change] = field(default_factory=list)
+    listed: list[Change] = field(default_factory=list)
+
+    def headers(self, offset: int) -> tuple[bytes, bytes]:
+        """Give the entry itself, for a place in the file, and the directory's record of it."""
+        data = Zipped(content=self.content, method=self.method).data
+        numbers = {"checksum": zlib.crc32(self.content), "packed": len(data), "size": len(self.content)}
+        flags = self.flags | (8 if self.described else 0)
+        common = {"needs": 20, "flags": flags, "method": self.method, "time": 0, "date": 33}
+        known = dict.fromkeys(numbers, 0) if self.described else numbers
+        local = {**common, **known, "name": len(self.name), "extra": len(self.local_extra)}
+        after = struct.pack("<3I", *numbers.values())
+        descriptor = (b"", after, b"PK\7\10" + after, b"PK\7\10" + struct.pack("<I2Q", *numbers.values()))[self.described]
+        entry = packed(LOCAL, b"PK\3\4", local, self.local) + self.name + self.local_extra + data + descriptor
+        extra = self.extra
+        if self.is_zip64:
+            extra += struct.pack("<2H3Q", 1, 24, len(self.content), len(data), offset)
+            numbers |= {"packed": 0xFFFFFFFF, "size": 0xFFFFFFFF}
+        listed = {"made": self.system << 8 | 20, **common, **numbers, "name": len(self.name), "extra": len(extra)}
+        listed |= {"comment": len(self.comment), "disk": 0, "internal": 0, "external": self.mode << 16}
+        listed |= {"offset": 0xFFFFFFFF if self.is_zip64 else offset}
+        return self.before + entry, packed(LISTED, b"PK\1\2", listed, self.listed) + self.name + extra + self.comment
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ending:
+    """How the directory ends, and what it says that is not so."""
+
+    is_zip64: bool
+    comment: bytes
+    junk: bytes
+    end: list[Change]
+    end_64: list[Change]
+    locator: list[Change]
+
+    def packed(self, count: int, start: int, length: int) -> bytes:
+        """Give it for a directory of so many entries."""
+        numbers = {"disk": 0, "first_disk": 0, "here": count, "entries": count, "length": length, "start": start}
+        ends = b""
+        if self.is_zip64:
+            large = {"record": 44, "made": 45, "needs": 45, **numbers}
+            ends = packed(END_64, b"PK\6\6", large, self.end_64)
+            ends += packed(LOCATOR, b"PK\6\7", {"disk": 0, "start": start + length, "disks": 1}, self.locator)
+        return ends + packed(END, b"PK\5\6", {**numbers, "comment": len(self.comment)}, self.end) + self.comment + self.junk
+
+
+def archive_of(members: list[Member], order: list[int], ending: Ending) -> bytes:
+    """Put an archive together; `order` tells which of its entries the directory lists, in which order."""
+    body, records = b"", []
+    for member in members:
+        entry, record = member.headers(len(body) + len(member.before))
+        body += entry
+        records.append(record)
+    listed = [records[number % len(records)] for number in order] or records
+    directory = b"".join(listed)
+    return body + directory + ending.packed(len(listed), len(body), len(directory))
+
+
+extras = seldom(
+    st.one_of(
+        st.sampled_from(
+            [b"UT\5\0\1abcd", b"\1\0\0\0", b"\1\0\x08\0" + b"\xff" * 8, b"\1\0\x18\0" + b"\xff" * 24, b"\1\0\xff\xff", b"xx"]
+        ),
+        st.binary(max_size=12),
+    ).map(lambda extra: [extra])
+).map(b"".join)
+members = st.builds(
+    Member,
+    name=mostly(NAMES, ODD_NAMES),
+    content=st.sampled_from(CONTENTS) | st.binary(max_size=20),
+    method=mostly([0, 8, 8, 12], [9, 14, 77]),
+    flags=mostly([0x800, 0x800, 0], [1, 1 << 6, 1 << 13, 1 << 3, 1 << 5]),
+    system=st.sampled_from([3, 3, 3, 0, 19, 10]),
+    mode=mostly(MODES, ODD_MODES),
+    is_zip64=st.sampled_from([False, False, True]),
+    described=st.sampled_from([0, 0, 0, 1, 2, 3]),
+    local_extra=extras,
+    extra=extras,
+    comment=st.sampled_from([b"", b"", b"comment", b"PK\5\6" + bytes(18)]),
+    before=mostly([b""], [b"MZ", bytes(30), b"PK\3\4"], times=20),
+    local=changes(*LOCAL_NAMES),
+    listed=changes(*LISTED_NAMES),
+)
+endings = st.builds(
+    Ending,
+    is_zip64=st.sampled_from([False, False, True]),
+    comment=mostly([b"", b"a comment"], [b"PK\5\6" + bytes(18), bytes(0xFFFF)]),
+    junk=mostly([b""], [b"\0", b"PK\5\6"], times=20),
+    end=changes(*END_NAMES),
+    end_64=changes(*END_64_NAMES),
+    locator=changes(*LOCATOR_NAMES),
+)
+orders = seldom(st.lists(st.integers(0, 5), max_size=5))
+
+
+def as_python_reads(archive: bytes) -> Tree | None:
+    """Read the files of an archive that was taken with `zipfile`; `None` where that takes offence."""
+    tree: Tree = {}
+    try:
+        with zipfile.ZipFile(io.BytesIO(archive)) as found:
+            for info in found.infolist():
+                name = info.orig_filename.encode("utf-8" if info.flag_bits & 0x800 else "cp437")
+                mode = info.external_attr >> 16 if info.create_system in {3, 19} else 0
+                content = found.read(info)
+                if stat.S_ISLNK(mode):
+                    tree[plain(name)] = content.decode()
+                elif not (name.endswith(b"/") or stat.S_ISDIR(mode)):
+                    tree[plain(name)] = content
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, EOFError, OSError, zlib.error, struct.error):
+        return None
+    return tree
+
+
+@fuzz("zip fields", found=st.lists(members, min_size=1, max_size=3), order=orders, ending=endings)
+def test_whatever_its_fields_hold_it_stays_inside_and_means_what_others_read(
+    found: list[Member], order: list[int], ending: Ending
+) -> None:
+    archive = archive_of(found, order, ending)
+    try:
+        tree = unpacked(archive)
+    except InvalidBundle:
+        return
+
+    theirs = as_python_reads(archive)
+    if theirs is not None:
+        assert {path: what for path, what in tree.items() if what is not None} == theirs

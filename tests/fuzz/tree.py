@@ -1,0 +1,106 @@
+"""What an archive becomes on the disk, and the promises that hold for it whatever the archive is."""
+
+import os
+import stat
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from docs_platform_action.delivery.unpack import Limits, unpack
+from docs_platform_action.errors import InvalidBundle
+
+Tree = dict[str, bytes | str | None]
+"""By the path: a file's content, a link's target, or nothing for a folder."""
+
+LIMITS: Final = Limits(entries=400, unpacked_bytes=1 << 20, ratio=100, ratio_from_bytes=1 << 19)
+"""Such that a generated archive can be too much of everything."""
+
+ROOMY: Final = Limits(unpacked_bytes=1 << 24)
+
+MOST_CHECKS: Final = 20_000
+"""How often the work may ask whether it is to end; one that does so for longer goes on without an end in sight."""
+
+ESCAPED: Final = "fuzz-escaped"
+"""What hostile names call the file that they lead to, wherever it is."""
+
+
+def unpacked(archive: bytes, *, limits: Limits = LIMITS) -> Tree:
+    """Unpack an archive, see that all promises are kept, and give what came of it. Raises `InvalidBundle`, and nothing else."""
+    checks = 0
+
+    def check() -> None:
+        nonlocal checks
+        checks += 1
+        assert checks < MOST_CHECKS
+
+    with tempfile.TemporaryDirectory() as temporary:
+        root = Path(temporary)
+        folder = root / "beside" / "site"
+        folder.mkdir(parents=True)
+        (root / "bundle").write_bytes(archive)
+        (root / "beside" / "kept").write_text("kept")
+        before = _surroundings(root)
+        try:
+            done = unpack(root / "bundle", folder, check=check, on_progress=lambda *_: None, limits=limits)
+        except InvalidBundle:
+            assert _links_and_bytes(folder, limits)[0] == 0
+            raise
+        finally:
+            assert _surroundings(root) == before
+            assert not Path(f"/{ESCAPED}").exists()
+            assert not Path(f"/tmp/{ESCAPED}").exists()  # noqa: S108  # nothing is put there
+        _, size = _links_and_bytes(folder, limits)
+        tree = _tree_of(folder)
+        assert (done.files, done.size) == (sum(isinstance(what, bytes) for what in tree.values()), size)
+        return tree
+
+
+def _surroundings(root: Path) -> dict[str, tuple[int, ...]]:
+    """Look at all but the site itself: what it is, how large, and when it was changed."""
+    found = {}
+    for inside, folders, files in os.walk(root):
+        if Path(inside) == root / "beside" / "site":
+            folders.clear()
+            continue
+        for name in (*folders, *files):
+            path = Path(inside, name)
+            status = path.lstat()
+            if path != root / "beside" / "site":
+                found[str(path)] = (status.st_mode, status.st_size, status.st_mtime_ns, status.st_ino, status.st_uid)
+    return found
+
+
+def _links_and_bytes(folder: Path, limits: Limits) -> tuple[int, int]:
+    """See that what is in a folder is harmless and within bounds; count its symbolic links and the bytes of its files."""
+    links = size = count = 0
+    for inside, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            status = Path(inside, name).lstat()
+            count += 1
+            if stat.S_ISLNK(status.st_mode):
+                links += 1
+                continue
+            assert stat.filemode(status.st_mode) in {"-rw-r--r--", "drwxr-xr-x"}
+            assert stat.S_ISDIR(status.st_mode) or status.st_nlink == 1
+            size += status.st_size if stat.S_ISREG(status.st_mode) else 0
+    assert size <= limits.unpacked_bytes
+    assert count <= limits.entries
+    return links, size
+
+
+def _tree_of(folder: Path) -> Tree:
+    tree: Tree = {}
+    for inside, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            path = Path(inside, name)
+            if path.is_symlink():
+                assert Path(os.path.realpath(path, strict=True)).is_relative_to(folder.resolve())
+                tree[str(path.relative_to(folder))] = str(path.readlink())
+            else:
+                tree[str(path.relative_to(folder))] = path.read_bytes() if path.is_file() else None
+    return tree
+
+
+def plain(name: bytes) -> str:
+    """Spell an archive's name as a path: without `.` and doubled slashes."""
+    return "/".join(part for part in name.decode().split("/") if part not in {"", "."})
