@@ -27,6 +27,8 @@ from .errors import Cancelled
 
 MOST_INTERIM_ANSWERS: Final = 100
 LONGEST_LINE_BYTES: Final = 64 * 1024
+LARGEST_HEAD_BYTES: Final = 64 * 1024
+"""Of an answer, interim ones included: reading its cookies takes requests the square of that in time, past every bound on time."""
 
 MOST_CONNECTIONS: Final = 128
 """To one host, one for each exchange that can be under way: urllib3 would complain of more in the log."""
@@ -150,7 +152,9 @@ class GuardedAdapter(HTTPAdapter):
 
     def proxy_manager_for(self, proxy: str, **kwargs: Any) -> ProxyManager:
         """Make the pools of connections through a proxy; requests calls this."""
-        manager: ProxyManager = super().proxy_manager_for(proxy, **kwargs, ssl_context=self._ssl_context)
+        manager: ProxyManager = super().proxy_manager_for(
+            proxy, **kwargs, ssl_context=self._ssl_context, proxy_ssl_context=self._ssl_context
+        )
         self._guard_pools(manager)
         return manager
 
@@ -196,13 +200,17 @@ class _CurrentGuard(threading.local):
 
 
 class _Lines(io.BufferedReader):
-    """Knows whether the last line that was asked for was the end of the stream."""
+    """Knows whether the last line that was asked for was the end of the stream, and bounds all lines of the head together."""
 
     ended = False
+    room_bytes: float = LARGEST_HEAD_BYTES
 
     def readline(self, size: int | None = -1, /) -> bytes:
         line = super().readline(size)
         self.ended = not line
+        self.room_bytes -= len(line)
+        if self.room_bytes < 0:
+            raise http.client.HTTPException("the head is too large")
         return line
 
 
@@ -220,6 +228,7 @@ class _FinalResponse(http.client.HTTPResponse):
 
     def begin(self) -> None:
         super().begin()
+        self._lines.room_bytes = float("inf")  # from here on lines are parts of the body
         if self._lines.ended:
             raise http.client.IncompleteRead(b"")
         if self.status < 200:  # 101: what follows on this connection is no HTTP

@@ -116,6 +116,33 @@ def test_a_body_without_end_is_ended_by_its_size(adapter: GuardedAdapter, part: 
     assert error.what == "The API's answer is larger than 1024 KiB"
 
 
+@pytest.mark.parametrize("part", ["chunk size", "header", "headers", "status line", "interim answers"])
+def test_a_head_or_a_line_without_end_is_ended_by_its_size(adapter: GuardedAdapter, part: str) -> None:
+    with RawServer(ENDLESS_ANSWERS[part]) as server:
+        error = failed_exchange(adapter, server.base_url, total_seconds=60)
+
+    assert error.what.endswith("answered is no HTTP that can be read")
+
+
+def test_a_head_that_has_an_end_is_ended_by_its_size_too(adapter: GuardedAdapter) -> None:
+    # to read such cookies takes half a minute, which no bound on time ends
+    cookies = b"Set-Cookie: a=b\r\n" + (b"Set-Cookie2: " + b"a," * 16_000 + b"\r\n") * 40
+    answer = OK + cookies + b"Content-Length: 2\r\n\r\n{}"
+    with RawServer(sending(answer, b"", pause_seconds=1.0)) as server:
+        error = failed_exchange(adapter, server.base_url, total_seconds=60)
+
+    assert error.what.endswith("answered is no HTTP that can be read")
+
+
+def test_a_head_of_any_use_is_not_ended_by_its_size(adapter: GuardedAdapter) -> None:
+    headers = b"".join(b"X-Filler-%d: %b\r\n" % (number, b"x" * 600) for number in range(90))
+    answer = OK + headers + b"Content-Length: 15\r\n\r\n" + b'{"jobId": "j7"}'
+    with RawServer(sending(answer, b"", pause_seconds=1.0)) as server:
+        found = exchanger_to(server.base_url, adapter=adapter).exchange("GET", "/v1/job", None, Bounds())
+
+    assert found.body == {"jobId": "j7"}
+
+
 @pytest.mark.parametrize("idle_seconds", [30.0, 0.2])
 def test_a_tls_handshake_that_hangs_is_ended_and_nothing_was_sent(adapter: GuardedAdapter, idle_seconds: float) -> None:
     with RawServer(hold) as server:

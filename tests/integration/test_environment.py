@@ -3,11 +3,13 @@
 import base64
 import shutil
 import socket
-from collections.abc import Callable, Iterator
+import ssl
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+import trustme
 
 from admin_api_simulator import Simulator
 from tests.action import Action
@@ -148,6 +150,35 @@ def test_a_proxy_address_that_cannot_be_used_is_told(action: Action, address: st
 
     assert (ended.exit_code, ended.reason) == (1, "unavailable"), ended.error
     assert "proxy" in ended.error.lower()
+
+
+def asked_of_a_proxy_over_tls(action: Action, *, env: Mapping[str, str], **inputs: str) -> list[bytes]:
+    """Give what a proxy is asked that has a certificate of its own authority, whose own is `ca.pem` in the workspace."""
+    authority, asked = trustme.CA(), []
+    authority.cert_pem.write_to_path(str(action.workspace / "ca.pem"))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+
+    def refuse(connection: socket.socket) -> None:
+        asked.append(read_request(connection))
+        connection.sendall(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
+
+    with RawServer(refuse, tls=context) as proxy:
+        variables = {"HTTPS_PROXY": proxy.base_url, **env}
+        action.export("https://api.docs.invalid", env=variables, outage_tolerance="50ms", **inputs)
+    return asked
+
+
+def test_no_variable_makes_the_certificate_of_a_proxy_trusted(action: Action) -> None:
+    authorities = str(action.workspace / "ca.pem")
+
+    assert asked_of_a_proxy_over_tls(action, env={"SSL_CERT_FILE": authorities, "REQUESTS_CA_BUNDLE": authorities}) == []
+
+
+def test_ca_bundle_makes_the_certificate_of_a_proxy_trusted(action: Action) -> None:
+    asked = asked_of_a_proxy_over_tls(action, env={}, ca_bundle="ca.pem")
+
+    assert {request.split(b" HTTP/")[0] for request in asked} == {b"CONNECT api.docs.invalid:443"}
 
 
 def test_certificate_settings_of_the_workflow_do_not_count(action: Action, make_platform: Callable[..., Simulator]) -> None:

@@ -251,7 +251,7 @@ def _of_the_files(cell: Cell, workspace: Path, end: str) -> Iterator[str]:
 
 
 def _of_the_requests(cell: Cell, scene: Scene) -> Iterator[str]:
-    if len(scene.seen) + len(scene.hosts) > MOST_REQUESTS:
+    if max(len(scene.seen), len(scene.hosts)) > MOST_REQUESTS:
         yield f"{len(scene.seen)} requests on {len(scene.hosts)} connections"
     starts = [seen for seen in scene.seen if seen.operation is Operation.START]
     doubtful = [seen for seen in starts if not (seen.status == 429 or (seen.status == 503 and seen.retry_after))]
