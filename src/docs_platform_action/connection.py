@@ -28,7 +28,7 @@ from .errors import Cancelled
 MOST_INTERIM_ANSWERS: Final = 100
 LONGEST_LINE_BYTES: Final = 64 * 1024
 LARGEST_HEAD_BYTES: Final = 64 * 1024
-"""Of an answer, interim ones included: reading its cookies takes requests the square of that in time, past every bound on time."""
+"""Of an answer, interim ones included. requests reads its cookies in the square of that, and no bound on time ends it."""
 
 MOST_CONNECTIONS: Final = 128
 """To one host, one for each exchange that can be under way: urllib3 would complain of more in the log."""
