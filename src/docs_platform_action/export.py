@@ -13,7 +13,7 @@ from .settings import DeliverySettings, ExportSettings
 from .timeout import wait_within_timeout
 from .waiting import Reading
 
-KNOWN_STATUSES: Final = (ExportJob.QUEUED, "running", ExportJob.COMPLETED, ExportJob.FAILED)
+KNOWN_STATUSES: Final = (ExportJob.QUEUED, ExportJob.RUNNING, ExportJob.COMPLETED, ExportJob.FAILED)
 """What platforms of this kind are seen to report; any other is logged as news."""
 
 

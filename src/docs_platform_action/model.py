@@ -36,6 +36,7 @@ class ExportJob:
     error: str | None = None
 
     QUEUED: ClassVar[str] = "queued"
+    RUNNING: ClassVar[str] = "running"
     COMPLETED: ClassVar[str] = "completed"
     FAILED: ClassVar[str] = "failed"
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from .clock import Clock, DeadlinePassed
 from .errors import TimedOut, Unavailable
+from .model import ExportJob
 from .record import JobRecord
 from .report.text import minutes, pages
 from .settings import WaitSettings
@@ -36,7 +37,11 @@ def still_going(record: JobRecord, timeout_seconds: float, outage: Unavailable |
 
     `outage` is what kept it from being read at the end, if anything did.
     """
-    state = f"at {int(record.progress)} %" if record.progress is not None else f"as '{record.status}'"
+    state = f"as '{record.status}'"
+    if record.progress is not None:
+        progress = f"at {int(record.progress)} %"
+        # any other status may be why the job never came to its end
+        state = progress if record.status == ExportJob.RUNNING else f"{state}, {progress}"
     counted = f", {pages(record.page_count)}" if record.page_count is not None else ""
     seen = f"It was last seen {state}{counted}." if record.status else "No reading of it succeeded."
     trouble = (f"At the end {outage.happened}.", *outage.facts) if outage is not None else ()

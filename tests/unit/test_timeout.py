@@ -14,6 +14,7 @@ class TestStillGoing:
         [
             (JobRecord(mode="export", status="running", progress=0.0), "It was last seen at 0 %."),
             (JobRecord(mode="export", status="polishing"), "It was last seen as 'polishing'."),
+            (JobRecord(mode="export", status="done", progress=100.0), "It was last seen as 'done', at 100 %."),
             (JobRecord(mode="export", status="running", page_count=7), "It was last seen as 'running', 7 pages."),
             (JobRecord(mode="export", status="running", page_count=1), "It was last seen as 'running', 1 page."),
             (JobRecord(mode="export"), "No reading of it succeeded."),
