@@ -7,7 +7,7 @@ INSTALLED := $(VENV)/installed
 MERMAID := tests/page/node_modules/installed
 NPM := $(abspath $(BIN))/npm --prefix tests/page
 
-.PHONY: help installed demo test reliability soak bench lint format simulator lock clean
+.PHONY: help installed demo test reliability soak fuzz bench lint format simulator lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "%-10s %s\n", $$1, $$2 }'
@@ -39,6 +39,11 @@ soak: $(INSTALLED)  ## long waits and kills, ten times as many as `make test` ha
 
 SOAK_RUNS ?= 20000
 KILL_MOMENTS ?= 1000
+
+fuzz: $(INSTALLED)  ## try random inputs, answers and archives; takes an hour, or as long as FUZZ_EXAMPLES says
+	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest tests/fuzz
+
+FUZZ_EXAMPLES ?= 20000
 
 bench: $(INSTALLED)  ## measure; takes minutes
 	$(BIN)/python bench/bundle_memory.py

@@ -29,7 +29,8 @@ EXAMPLES: Final[Mapping[str, int]] = {
     "hostile archives damaged": 300,
     "tar fields": 800,
     "zip fields": 800,
-    "compressed streams": 300,
+    "compressed streams": 150,
+    "bombs": 40,
     "noise": 200,
     "links in archives": 200,
     "values files": 200,
@@ -42,7 +43,7 @@ EXAMPLES: Final[Mapping[str, int]] = {
 BY_HAND: Final = int(os.environ.get("FUZZ_EXAMPLES") or 0)
 """How many each gets instead, when a person goes exploring."""
 
-SLOW: Final = {"whole runs": 20}
+SLOW: Final = {"whole runs": 20, "bombs": 20}
 """Targets whose examples take so many times as long as others'; by hand they get as many fewer."""
 
 tried: Counter[str] = Counter()

@@ -244,6 +244,8 @@ def as_python_reads(archive: bytes) -> Tree | None:
                     content = found.extractfile(member)
                     assert content is not None
                     tree[path] = content.read()
+            if archive[found.offset : found.offset + 512] != bytes(512):
+                return None  # Python takes a header with an odd number for the archive's end, even one of no importance
     except (tarfile.TarError, ValueError, OverflowError, KeyError):
         return None
     return tree

@@ -99,14 +99,6 @@ class TestValues:
 
         assert read(written) == {"staticExport": {"enabled": True, "bundleUrl": text, "version": text}}
 
-    @given(bundle_url=TEXT, version=st.none() | TEXT, comment=st.lists(st.text()))
-    def test_any_strings_stay_what_they_are(self, bundle_url: str, version: str | None, comment: list[str]) -> None:
-        written = values_text(bundle_url=bundle_url, version=version, comment=comment)
-
-        expected = {"enabled": True, "bundleUrl": bundle_url} | ({} if version is None else {"version": version})
-        assert yaml_1_1(written) == {"staticExport": expected}
-        assert yaml_1_2(written) == {"staticExport": expected}
-
     @given(text=TEXT)
     def test_each_key_has_one_line_of_printable_ascii(self, text: str) -> None:
         written = values_text(bundle_url=text, version=text, comment=[])

@@ -1,0 +1,103 @@
+"""Compressed streams, one after another and one in another: what belongs together comes out, and nothing grows without bound."""
+
+import bz2
+import functools
+import gzip
+import io
+import lzma
+import zlib
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Final
+
+import pytest
+from hypothesis import strategies as st
+
+from docs_platform_action.errors import InvalidBundle
+from tests.archives import KINDS, SMALL_SITE, entry, tar, tar_of
+from tests.fuzz import fuzz
+from tests.fuzz.mutation import mostly
+from tests.fuzz.tree import LIMITS, Tree, unpacked
+
+
+def with_name(data: bytes) -> bytes:
+    packed = io.BytesIO()
+    with gzip.GzipFile(filename="../../name\n", mode="wb", fileobj=packed, mtime=0) as file:
+        file.write(data)
+    return packed.getvalue()
+
+
+PACKERS: Final[Mapping[str, Callable[[bytes], bytes]]] = {
+    "gzip": gzip.compress,
+    "gzip with a name": with_name,
+    "gzip stored": lambda data: gzip.compress(data, compresslevel=0),
+    "bzip2": bz2.compress,
+    "xz": lambda data: lzma.compress(data, preset=0),
+    "xz without checksums": lambda data: lzma.compress(data, preset=0, check=lzma.CHECK_NONE),
+    "lzma": lambda data: lzma.compress(data, format=lzma.FORMAT_ALONE, preset=0),
+    "zlib": zlib.compress,
+}
+READ: Final = {"gzip", "gzip with a name", "gzip stored", "bzip2", "xz", "xz without checksums"}
+PLAIN: Final = tar(SMALL_SITE)
+SITE: Final[Tree] = unpacked(KINDS["tar"](SMALL_SITE))
+
+
+def family(packer: str) -> str:
+    return packer.split()[0]
+
+
+good = sorted(READ)
+
+
+@fuzz(
+    "compressed streams",
+    packers=st.lists(mostly(good, ["lzma", "zlib"]), min_size=1, max_size=4),
+    cuts=st.lists(st.floats(0, 1), min_size=3, max_size=3),
+    alike=mostly([True], [False], times=4),
+    behind=mostly([b"", bytes(1), bytes(4096)], [b"x", b"\0x", b"\x1f", b"BZh", b"\xfd7zXZ\0", PLAIN], times=2),
+    short=mostly([0], [1, 4, 20], times=6),
+    around=mostly([""], good, times=6),
+)
+def test_streams_in_a_row_are_one_and_all_else_is_refused(
+    packers: list[str], cuts: list[float], alike: bool, behind: bytes, short: int, around: str
+) -> None:
+    if alike:
+        packers = [packer for packer in packers if family(packer) == family(packers[0])]
+    edges = [0, *sorted(int(cut * len(PLAIN)) for cut in cuts[: len(packers) - 1]), len(PLAIN)]
+    pieces = [PACKERS[packer](PLAIN[start:end]) for packer, (start, end) in zip(packers, pairwise(edges), strict=True)]
+    whole = b"".join(pieces)
+    archive = whole[: len(whole) - short] + behind
+    if around:
+        archive = PACKERS[around](archive)
+    belongs = READ.issuperset(packers) and len({family(packer) for packer in packers}) == 1 and not behind.strip(b"\0")
+
+    if belongs and not short and not around:
+        assert unpacked(archive) == SITE
+        return
+    with pytest.raises(InvalidBundle):
+        unpacked(archive)
+
+
+@functools.cache
+def bomb(kind: str, mebibytes: int, *, inside: bool) -> bytes:
+    """Pack zeros: as a file of a tar archive, or behind its end."""
+    zeros = bytes(mebibytes << 20)
+    return PACKERS[kind](tar_of(entry(b"zeros", zeros)) if inside else PLAIN + zeros)
+
+
+STREAM_BYTES: Final = LIMITS.unpacked_bytes + LIMITS.entries * 4096 + 16 * 1024**2
+"""What a tar archive may take that holds as much as is allowed: its files, its headers, and its last record."""
+
+
+@fuzz("bombs", kind=st.sampled_from(good), mebibytes=st.integers(2, 20), inside=st.booleans(), layers=st.integers(1, 2))
+def test_what_grows_too_far_is_refused(kind: str, mebibytes: int, inside: bool, layers: int) -> None:
+    archive = bomb(kind, mebibytes, inside=inside)
+    most = min(STREAM_BYTES, max(LIMITS.ratio * len(archive), LIMITS.ratio_from_bytes))
+    for _ in range(layers - 1):
+        archive = PACKERS[kind](archive)
+
+    if not inside and layers == 1 and len(PLAIN) + (mebibytes << 20) <= most:
+        assert unpacked(archive) == SITE  # zeros behind the end are no harm, as long as they are not too many
+        return
+    with pytest.raises(InvalidBundle):
+        unpacked(archive)

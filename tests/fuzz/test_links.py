@@ -1,0 +1,74 @@
+"""Symbolic links of archives: those that are made lead where Linux finds something inside, and a walk along them ends."""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from hypothesis import strategies as st
+
+from docs_platform_action.delivery.unpack import unpack
+from docs_platform_action.errors import InvalidBundle
+from tests.archives import KINDS, Site
+from tests.fuzz import fuzz
+
+FOLDERS: Final = ("a", "a/b", "a/b/c", "d")
+FILES: Final = ("index.html", "a/page", "a/b/page", "d/page")
+PLACES: Final = ("l", "m", "n", "a/l", "a/b/m", "d/n", "a/b/c/l", "0", "z")
+parts = st.sampled_from(["..", ".", "", "a", "b", "c", "d", "l", "m", "n", "page", "index.html", "x"])
+targets = st.lists(parts, min_size=1, max_size=6).map("/".join).filter(lambda target: target and not target.startswith("/"))
+
+
+@fuzz(
+    "links in archives", links=st.dictionaries(st.sampled_from(PLACES), targets, max_size=6), kind=st.sampled_from(["tar", "zip"])
+)
+def test_links_are_followed_as_linux_does(links: dict[str, str], kind: str) -> None:
+    with tempfile.TemporaryDirectory() as temporary:
+        root = Path(temporary)
+        (root / "site").mkdir()
+        (root / "bundle").write_bytes(KINDS[kind](Site(files=dict.fromkeys(FILES, b"page"), folders=FOLDERS, links=links)))
+        try:
+            unpack(root / "bundle", root / "site", check=lambda: None, on_progress=lambda *_: None)
+        except InvalidBundle as error:
+            refusal = error.facts[0]
+        else:
+            refusal = ""
+
+        here = root / "linux"
+        make(here, links)
+        if not refusal:
+            assert all(leads_inside(root / "site", link) and leads_inside(here, link) for link in links)
+            assert ends(root / "site")
+        elif "circle, back to" in refusal:
+            assert not ends(here)
+        else:
+            assert not all(leads_inside(here, link) for link in links)
+
+
+def make(folder: Path, links: dict[str, str]) -> None:
+    """Make the same tree by hand."""
+    for name in FOLDERS:
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    for name in FILES:
+        (folder / name).touch()
+    for link, target in links.items():
+        (folder / link).symlink_to(target)
+
+
+def leads_inside(folder: Path, link: str) -> bool:
+    try:
+        os.stat(folder / link)  # noqa: PTH116  # Linux itself, not Python's own reading of paths
+    except OSError:
+        return False
+    # a way out and back in again is one out, as the folder's own name may be another tomorrow
+    return Path(os.path.realpath(folder / link)).is_relative_to(folder.resolve())
+
+
+def ends(folder: Path) -> bool:
+    """Tell whether a walk that follows every link comes to an end: whether no folder is met again inside itself."""
+    return not any(is_again(Path(inside), folder) for inside, _, _ in os.walk(folder, followlinks=True))
+
+
+def is_again(inside: Path, folder: Path) -> bool:
+    above = inside.parents[: len(inside.parts) - len(folder.parts)]
+    return os.path.realpath(inside) in {os.path.realpath(parent) for parent in above}
