@@ -24,6 +24,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 
+import coverage
 import pytest
 
 from admin_api_simulator.runner import parse_outputs, runner_environment, with_defaults
@@ -360,10 +361,11 @@ def soaked(runs: int = RUNS, runs_of_many: int = RUNS_OF_MANY) -> Soak:
     tally = _Tally()
     single = [int(ONE)] if ONE else range(runs)
     many = [int(ONE)] if ONE else range(runs_of_many)
-    for seed in single:
-        _soak_in(tally, draw(seed), check)
-    for seed in many:
-        _soak_in(tally, draw_many(seed), check_many)
+    with unmeasured():
+        for seed in single:
+            _soak_in(tally, draw(seed), check)
+        for seed in many:
+            _soak_in(tally, draw_many(seed), check_many)
     return Soak(
         runs=len(single),
         runs_of_many=len(many),
@@ -377,6 +379,19 @@ def soaked(runs: int = RUNS, runs_of_many: int = RUNS_OF_MANY) -> Soak:
         most_lines=tally.most_lines,
         wrong=tuple(tally.wrong),
     )
+
+
+@contextlib.contextmanager
+def unmeasured() -> Iterator[None]:
+    """Have no coverage measured, which would take longer than all runs: other tests hold every line that runs here."""
+    measuring = coverage.Coverage.current()
+    if measuring is not None:
+        measuring.stop()
+    try:
+        yield
+    finally:
+        if measuring is not None:
+            measuring.start()
 
 
 def draw_many(seed: int) -> Wait:
