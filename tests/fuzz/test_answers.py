@@ -246,5 +246,7 @@ def test_any_bytes_are_json_without_the_key_or_nothing(content: bytes) -> None:
 
 
 def finite_digits(content: bytes) -> object:
-    """Read JSON as Python does, where a number of very many digits is infinite."""
-    return json.loads(content.decode("utf-8-sig"), parse_int=lambda digits: int(digits) if len(digits) <= 400 else math.inf)
+    """Read JSON as Python does, where a number of very many digits is infinite, and a byte that is no UTF-8 is no end."""
+    return json.loads(
+        content.decode("utf-8-sig", "surrogateescape"), parse_int=lambda digits: int(digits) if len(digits) <= 400 else math.inf
+    )

@@ -95,7 +95,7 @@ def _tree_of(folder: Path) -> Tree:
             path = Path(inside, name)
             if path.is_symlink():
                 assert Path(os.path.realpath(path, strict=True)).is_relative_to(folder.resolve())
-                tree[str(path.relative_to(folder))] = str(path.readlink())
+                tree[str(path.relative_to(folder))] = os.readlink(path)  # noqa: PTH115  # as it is, doubled slashes too
             else:
                 tree[str(path.relative_to(folder))] = path.read_bytes() if path.is_file() else None
     return tree
