@@ -5,7 +5,7 @@ import json
 import signal
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -26,7 +26,7 @@ QUICK = {"poll-interval": "20ms", "outage-tolerance": "400ms"}
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """How a run ended, as the runner and people see it."""
+    """How a run ended, as the runner and people see it; `left` are the further files of the runner's folders."""
 
     exit_code: int
     stdout: str
@@ -34,6 +34,7 @@ class Ended:
     outputs: Mapping[str, str]
     summary: str
     key: str = ADMIN_KEY
+    left: Mapping[str, bytes] = field(default_factory=dict)
 
     @property
     def commands(self) -> list[Command]:
@@ -174,4 +175,12 @@ def ended(run: ActionRun, *, key: str = ADMIN_KEY) -> Ended:
         remember_output(text, where=f"the output {name}", holds_links=True)
     for name, content in run.left.items():
         remember_output(content.decode("latin-1"), where=f"the file {name}")
-    return Ended(exit_code=run.exit_code, stdout=run.stdout, stderr=run.stderr, outputs=run.outputs, summary=run.summary, key=key)
+    return Ended(
+        exit_code=run.exit_code,
+        stdout=run.stdout,
+        stderr=run.stderr,
+        outputs=run.outputs,
+        summary=run.summary,
+        key=key,
+        left=run.left,
+    )

@@ -70,4 +70,4 @@ class _Parser(HTMLParser):
         self.open[-1].children.append(data)
 
     def handle_comment(self, data: str) -> None:
-        raise AssertionError(f"a comment that nobody wrote: {data!r}")
+        assert data == " ", f"a comment that nobody wrote: {data!r}"  # ours splits what would be an address of mail

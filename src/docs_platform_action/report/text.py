@@ -40,6 +40,8 @@ def _visible(character: str) -> str:
 def markdown(text: str) -> str:
     """Show text literally in a cell or a line of GitHub's Markdown: nothing in it formats, links, mentions or ends the cell."""
     escaped = re.sub(r"([\\`*_{}\[\]<>()#|~$@&!^=+]|:(?=//|[\w+-]+:)|(?<=[wW]{3})\.)", r"\\\1", clean(text).strip())
+    # GitHub finds addresses of mail once the escapes are gone, but not across what is no text (source: cmark-gfm, autolink.c)
+    escaped = re.sub(r"(?<=[A-Za-z0-9.+_-])\\@", r"\\@<!-- -->", escaped)
     return re.sub(r"^([0-9]*)([-.])", r"\1\\\2", escaped)  # what begins a list or draws a line
 
 

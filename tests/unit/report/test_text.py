@@ -26,6 +26,7 @@ from docs_platform_action.report.text import (
     without_query,
     works_until,
 )
+from tests.page.gfm import page_of
 
 NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 
@@ -110,7 +111,8 @@ AUTOLINK = re.compile(r"(?i)(?<![a-z])(https?|ftp)://|(?<!\w)www\.")
 
 
 def shown(tokens: list[Token]) -> str:
-    """Give the text of inline Markdown that holds nothing else, but for being strong as a whole."""
+    """Give the text of inline Markdown that holds nothing else, but for being strong as a whole, and empty comments."""
+    tokens = [token for token in tokens if (token.type, token.content) != ("html_inline", "<!-- -->")]
     kinds = [token.type for token in tokens if token.content or token.nesting]
     if kinds[:1] == ["strong_open"] and kinds[-1] == "strong_close":
         kinds = kinds[1:-1]
@@ -171,6 +173,15 @@ marked = st.one_of(
 
 
 class TestMarkdown:
+    @given(st.text(st.sampled_from("ab1.+-_@: /"), max_size=20))
+    @example("mail@evil.example")
+    @example("a_@b.c x+@y.z a@-b.c mailto:x@y.zz xmpp:a@b.c/d")
+    def test_an_address_of_mail_is_no_link(self, text: str) -> None:
+        page = page_of(f"| x |\n| - |\n| {markdown(text)} |\n")
+
+        assert page.all("a") == []
+        assert spaced(page.tables()[0][1][0]) == spaced(clean(text))
+
     @given(marked)
     def test_a_line_shows_the_text_literally(self, text: str) -> None:
         blocks = GITHUB.parse(f"- {markdown(text)}")

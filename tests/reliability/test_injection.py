@@ -1,0 +1,328 @@
+"""Nothing injects: whatever a server says in whatever field, the runner, the pages and the files take it for text.
+
+Each field that a server has a say in gets hostile texts, put together at random of what has ever ended a line, begun a command or
+formatted a page, and of what nobody sees in between. The same examples in every run; `HYPOTHESIS_PROFILE=explore` tries
+others, and many.
+"""
+
+import io
+import itertools
+import json
+import os
+import re
+import tarfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from ruamel.yaml import YAML
+
+from admin_api_simulator import Fault, Simulator
+from admin_api_simulator.faults import OPERATIONS
+from docs_platform_action.model import LONGEST_TEXT, UNUSABLE, is_job_id
+from docs_platform_action.record import RESULT_KEYS
+from docs_platform_action.report.outputs import MOST_BYTES_OF_A_JOB
+from tests.action import Ended
+from tests.commands import Command, commands_in, lines_of
+from tests.hostile import COMMANDS, HARMFUL, UNSEEN
+from tests.inside import run_inside
+from tests.keys import ADMIN_KEY
+from tests.page.gfm import page_of
+
+EXPLORING: Final = os.environ.get("HYPOTHESIS_PROFILE") == "explore"
+EXAMPLES: Final = 10
+"""How many texts each field gets in every run of the tests; one of them holds every harmful text, another is very long."""
+
+LINK = "https://127.0.0.1:9/b.tar.gz"
+FINISHED = {"domain": "", "job-id": "export-finished"}
+AGENT = {"mode": "agent", "domain": "", "project-id": "demo-project", "job-id": "agent-pr"}
+LONG = "x" * 1_000_000
+
+Plant = Callable[[Simulator, str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Field:
+    """A field that a server fills: how to have it say a text, and the inputs of a run that meets it.
+
+    `output` is the output that holds the text whole, as `kept` tells.
+    """
+
+    plant: Plant
+    inputs: Mapping[str, str] = field(default_factory=lambda: FINISHED)
+    output: str | None = None
+
+
+def of_api(operation: str, body: Callable[[str], object], *, status: int = 200) -> Plant:
+    """Have an operation of the API answer JSON with a text in it, which may be what UTF-8 cannot hold."""
+
+    def plant(platform: Simulator, text: str) -> None:
+        answer = Fault(status=status, body=json.dumps(body(text)), headers={"Content-Type": "application/json"})
+        platform.script_forever(operation, answer)  # type: ignore[arg-type]
+
+    return plant
+
+
+def of_header(
+    operation: str, head: str, *, status: int = 200, reason: str = "Reason", body: str = "{}", once: bool = False
+) -> Plant:
+    """Have an operation answer with headers, or a status line, that hold a text as it comes, but for the end of a line."""
+
+    def plant(platform: Simulator, text: str) -> None:
+        written = f"HTTP/1.1 {status} {reason}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n{head}\r\n\r\n{body}"
+        raw = written.replace("TEXT", text.replace("\n", " ")[:60_000]).encode("utf-8", "surrogatepass")
+        if once:
+            platform.script(operation, Fault(raw=raw))  # type: ignore[arg-type]
+        else:
+            platform.script_forever(operation, Fault(raw=raw))  # type: ignore[arg-type]
+
+    return plant
+
+
+def of_storage(body: str) -> Plant:
+    """Have the storage refuse a download in XML that holds a text."""
+
+    def plant(platform: Simulator, text: str) -> None:
+        said = body.replace("TEXT", text[:10_000]).encode("utf-8", "surrogatepass")
+        platform.script_forever("download", Fault(status=451, body=said, headers={"Content-Type": "application/xml"}))
+
+    return plant
+
+
+def of_archive(member: Callable[[str], tarfile.TarInfo]) -> Plant:
+    """Have the bundle hold a file, or a link, whose name or target is a text."""
+
+    def plant(platform: Simulator, text: str) -> None:
+        content = io.BytesIO()
+        with tarfile.open(fileobj=content, mode="w", format=tarfile.PAX_FORMAT) as archive:
+            archive.addfile(member(text[:3_000].encode("utf-8", "replace").decode()))
+        platform.put_bundle("export-finished", content.getvalue())
+
+    return plant
+
+
+def linked(name: str, target: str, kind: bytes) -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, target
+    return info
+
+
+def started(platform: Simulator, text: str) -> None:
+    """Name a new job by a text, and let it end well."""
+    of_api("start_export", lambda said: {"jobId": said})(platform, text)
+    of_api("read_export", lambda _said: {"status": "completed"})(platform, text)
+    of_api("make_bundle", lambda _said: {"bundleUrl": LINK})(platform, text)
+
+
+NEW = {"domain": "docs.example.com"}
+VALUES = {**FINISHED, "values-file": "values.yaml"}
+DOWNLOAD = {**FINISHED, "bundle-path": "b.tar.gz"}
+SITE = {**FINISHED, "site-path": "site"}
+REQUEST_IDS = ("X-Request-Id", "Request-Id", "X-Correlation-Id", "X-Amzn-RequestId", "X-Amz-Request-Id", "X-Goog-Request-Id")
+
+TABLE: Final[Mapping[str, Field]] = {
+    "jobId": Field(plant=started, inputs={**NEW, "values-file": "values.yaml"}, output="jobId"),
+    "status of a start": Field(
+        plant=of_api("start_export", lambda text: {"jobId": "se_1", "status": text}),
+        inputs={**NEW, "wait": "false"},
+        output="status",
+    ),
+    "status of an export": Field(plant=of_api("read_export", lambda text: {"status": text}), output="status"),
+    "progress": Field(plant=of_api("read_export", lambda text: {"status": "running", "progress": text})),
+    "pageCount": Field(plant=of_api("read_export", lambda text: {"status": "running", "pageCount": text})),
+    "error of a failed job": Field(plant=of_api("read_export", lambda text: {"status": "failed", "error": text})),
+    "error": Field(plant=of_api("start_export", lambda text: {"error": text}, status=422), inputs=NEW),
+    "message": Field(plant=of_api("read_export", lambda text: {"message": text}, status=403)),
+    "detail": Field(plant=of_api("read_export", lambda text: {"detail": text}, status=404)),
+    "error.message": Field(plant=of_api("make_bundle", lambda text: {"error": {"message": text}}, status=401)),
+    "error of an outage": Field(plant=of_api("read_export", lambda text: {"error": text}, status=503)),
+    "names of members": Field(plant=of_api("read_export", lambda text: {text: text, "status": "running"})),
+    "bundleUrl": Field(plant=of_api("make_bundle", lambda text: {"bundleUrl": text}), inputs=VALUES),
+    "bundleUrl's host": Field(plant=of_api("make_bundle", lambda text: {"bundleUrl": f"https://{text}/b"}), inputs=VALUES),
+    "bundleUrl's user": Field(
+        plant=of_api("make_bundle", lambda text: {"bundleUrl": f"https://{text}@127.0.0.1/b"}), inputs=VALUES
+    ),
+    "bundleUrl's path": Field(plant=of_api("make_bundle", lambda text: {"bundleUrl": _packed(text, "{}")}), inputs=VALUES),
+    "bundleUrl's query": Field(plant=of_api("make_bundle", lambda text: {"bundleUrl": _packed(text, "b?s={}")}), inputs=VALUES),
+    "expiresAt": Field(plant=of_api("make_bundle", lambda text: {"bundleUrl": LINK, "expiresAt": text}), inputs=VALUES),
+    "sizeBytes": Field(plant=of_api("make_bundle", lambda text: {"bundleUrl": LINK, "sizeBytes": text}), inputs=VALUES),
+    "status of an agent job": Field(plant=of_api("read_agent_job", lambda text: {"status": text}), inputs=AGENT, output="status"),
+    **{
+        name: Field(
+            plant=of_api("read_agent_job", lambda text, name=name: {"status": "completed", "source": {name: text}}),  # type: ignore[misc]
+            inputs=AGENT,
+        )
+        for name in ("repository", "ref")
+    },
+    **{
+        name: Field(
+            plant=of_api("read_agent_job", lambda text, name=name: {"status": "archived", name: text}),  # type: ignore[misc]
+            inputs=AGENT,
+        )
+        for name in ("model", "createdAt", "archivedAt", "prLink")
+    },
+    "prLink's path": Field(
+        plant=of_api("read_agent_job", lambda text: {"status": "completed", "prLink": _packed(text, "{}")}), inputs=AGENT
+    ),
+    **{f"{name} of the API": Field(plant=of_header("read_export", f"{name}: TEXT", status=401)) for name in REQUEST_IDS},
+    "X-Ms-Request-Id of the storage": Field(plant=of_header("download", "X-Ms-Request-Id: TEXT", status=451), inputs=DOWNLOAD),
+    "Content-Type of the API": Field(plant=of_header("start_export", "Content-Type: TEXT", body="no JSON"), inputs=NEW),
+    "Location of the API": Field(plant=of_header("read_export", "Location: TEXT", status=302)),
+    "Location's host": Field(plant=of_header("read_export", "Location: https://TEXT/", status=307)),
+    "Location's path": Field(plant=of_header("read_export", "Location: /TEXT", status=308)),
+    "Retry-After": Field(plant=of_header("read_export", "Retry-After: TEXT", status=503)),
+    "reason phrase of the API": Field(plant=of_header("read_export", "X: y", status=418, reason="TEXT")),
+    "status line": Field(plant=of_header("read_export", "X: y", reason="OK\rTEXT")),
+    "name of a header": Field(plant=of_header("read_export", "TEXT: y", status=400)),
+    "Content-Type of the storage": Field(plant=of_header("download", "Content-Type: TEXT", body="a page"), inputs=DOWNLOAD),
+    "ETag": Field(plant=of_header("download", 'ETag: "TEXT"', body="a part", once=True), inputs=DOWNLOAD),
+    "Content-Range": Field(plant=of_header("download", "Content-Range: TEXT", status=206), inputs=DOWNLOAD),
+    "Location of the storage": Field(plant=of_header("download", "Location: TEXT", status=302), inputs=DOWNLOAD),
+    "Location's host of the storage": Field(plant=of_header("download", "Location: http://TEXT/", status=302), inputs=DOWNLOAD),
+    "reason phrase of the storage": Field(plant=of_header("download", "X: y", status=451, reason="TEXT"), inputs=DOWNLOAD),
+    "Code of the storage": Field(plant=of_storage("<Error><Code>TEXT</Code></Error>"), inputs=DOWNLOAD),
+    "Message of the storage": Field(plant=of_storage("<Code>x</Code><Message>TEXT</Message>"), inputs=DOWNLOAD),
+    "name of a file": Field(plant=of_archive(tarfile.TarInfo), inputs=SITE),
+    "name of a file that is refused": Field(plant=of_archive(lambda text: tarfile.TarInfo(f"../{text}")), inputs=SITE),
+    "target of a symbolic link": Field(plant=of_archive(lambda text: linked("link", text, tarfile.SYMTYPE)), inputs=SITE),
+    "target of a hard link": Field(plant=of_archive(lambda text: linked("link", text, tarfile.LNKTYPE)), inputs=SITE),
+    "name of a link": Field(plant=of_archive(lambda text: linked(text, "../../x", tarfile.SYMTYPE)), inputs=SITE),
+}
+FIELDS: Final = tuple(TABLE)
+"""The fields that a server has a say in."""
+
+OUTPUTS: Final = {
+    *("jobId", "status", "bundleUrl", "expiresAt", "pageCount", "bundlePath", "bundleSize", "bundleSha256", "sitePath"),
+    *("valuesFile", "prLink", "results", "durationSeconds", "failureReason"),
+}
+TAGS: Final = {
+    *("h3", "p", "strong", "ul", "li", "code", "pre", "details", "summary", "b"),
+    *("table", "thead", "tbody", "tr", "th", "td"),
+}
+
+
+def _packed(text: str, template: str) -> str:
+    """Make an address that holds as much of a text as an address can: without white space and control characters."""
+    return "https://127.0.0.1:9/" + template.format(re.sub(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]", "", text))
+
+
+def split(text: str, between: str, at: int) -> str:
+    """Put what nobody sees, or sees as a line's end, somewhere into a text."""
+    at %= len(text) + 1
+    return text[:at] + between + text[at:]
+
+
+UNSEEN_BITS = ["\u200b", "\ufeff", "\xad", "\u034f", "\ufe0f", "\u202e", "\u2066", "\x00", "\x1b[0m", "\x07", "\ud800"]
+ENDS = ["\r", "\n", "\r\n", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029", "\t", " "]
+BETWEEN = [*UNSEEN_BITS, *ENDS, ":", "#", "\\", "%0A", "%3A", "%250A", "&#58;", "\\u003a"]
+BITS = [":", "::", "#", "##", "[", "##[", "]", "|", "`", "```", "<", ">", "</td>", "<<", "EOF", "=", '"', "'", "%", "\\", "\n"]
+HOSTILE: Final = st.lists(
+    st.one_of(
+        st.sampled_from(HARMFUL),
+        st.sampled_from(BITS),
+        st.sampled_from(BETWEEN),
+        st.builds(split, st.sampled_from(COMMANDS), st.sampled_from(BETWEEN), st.integers(0, 60)),
+        st.text(max_size=6),
+    ),
+    min_size=1,
+    max_size=16,
+).map("".join)
+
+
+@pytest.fixture(scope="module")
+def platform() -> Iterator[Simulator]:
+    with Simulator(key=ADMIN_KEY, export_seconds=0, agent_seconds=0, pages=2) as platform:
+        yield platform
+
+
+def assert_only_our_commands(ended: Ended) -> None:
+    """Check that the runner carries out what the run itself asks for: a mask, warnings with a reason, an error if it failed."""
+    found = commands_in(ended.stdout, ended.stderr)
+    archived = ended.result["mode"] == "agent" and ended.result["status"] == "archived"
+    too_large = len(ended.outputs["results"].encode("utf-16-le")) > MOST_BYTES_OF_A_JOB
+    assert found[0] == Command(name="add-mask", value=ADMIN_KEY)
+    assert [command.name for command in found[1:]] == ["warning"] * (archived + too_large) + ["error"] * ended.exit_code
+    for command in found[1:]:
+        assert {*command.properties} == {"title"}
+        assert command.value.startswith(command.properties["title"])
+        assert not commands_in(command.value)
+        assert not UNSEEN.search(command.value + command.properties["title"])
+
+
+def assert_plain(ended: Ended) -> None:
+    """Check that the log's lines are short, and hold nothing that nobody sees or that could begin a command."""
+    assert ended.stderr == ""
+    assert not UNSEEN.search(ended.stdout)
+    for line in lines_of(ended.stdout):
+        assert len(line) < 20_000
+        assert "##[" not in line
+        assert "::" not in line or line.startswith(("::error title=", "::warning title=", "::add-mask::"))
+
+
+def assert_literal(ended: Ended) -> None:
+    """Check that the summary's elements are ours alone, and its only link the pull request."""
+    page = page_of(ended.summary)
+    link = ended.outputs.get("prLink")
+    assert page.tags() <= TAGS | ({"a"} if link else set())
+    shortened = link is not None and len(link) > 500_000  # a page has no room for it
+    assert (len(page.all("h3")), len(page.tables())) == (1, 0 if shortened else 1)
+    assert len(page.all("a")) == (1 if link and not shortened else 0)
+    assert {len(row) for table in page.tables() for row in table} <= {2}
+    assert not UNSEEN.search(ended.summary)
+
+
+def assert_whole(ended: Ended, workspace: Path) -> None:
+    """Check that the outputs are ours alone, each one line and the same in `results`, and that the values file holds the link."""
+    assert {*ended.outputs} <= OUTPUTS
+    assert not [name for name, value in ended.outputs.items() if UNUSABLE.search(value)]
+    (row,) = json.loads(ended.outputs["results"])
+    assert tuple(row) == RESULT_KEYS
+    assert {name: str(row[name]) for name in ended.outputs if name in row} == {
+        name: value for name, value in ended.outputs.items() if name in row
+    }
+    assert {name: left for name, left in ended.left.items() if left} == {}
+    if "valuesFile" in ended.outputs:
+        text = (workspace / ended.outputs["valuesFile"]).read_text()
+        expected = {"staticExport": {"enabled": True, "bundleUrl": ended.outputs["bundleUrl"]}}
+        assert yaml.safe_load(text) == expected
+        assert YAML(typ="safe", pure=True).load(text) == expected
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_what_a_server_says_is_text_and_no_more(name: str, platform: Simulator, tmp_path: Path) -> None:
+    subject, numbers = TABLE[name], itertools.count()
+
+    @settings(
+        max_examples=1000 if EXPLORING else EXAMPLES - 2,
+        derandomize=not EXPLORING,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(text=HOSTILE)
+    @example(text=" ".join(HARMFUL))
+    @example(text=f"{COMMANDS[0]}{LONG}\r{COMMANDS[0]}")
+    def tried(text: str) -> None:
+        workspace = tmp_path / str(next(numbers))
+        workspace.mkdir()
+        for operation in OPERATIONS:
+            platform.script(operation)  # type: ignore[arg-type]
+        subject.plant(platform, text)
+        given = {"base-url": platform.base_url, "admin-key": ADMIN_KEY, "timeout": "30s", "outage-tolerance": "10s"}
+
+        ended = run_inside({**given, **subject.inputs}, workspace=workspace)
+
+        assert_only_our_commands(ended)
+        assert_plain(ended)
+        assert_literal(ended)
+        assert_whole(ended, workspace)
+        if subject.output and is_job_id(text.strip()):
+            kept = text if subject.output == "jobId" else text.strip()[:LONGEST_TEXT]
+            assert ended.outputs[subject.output] == kept
+
+    tried()
