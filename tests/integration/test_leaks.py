@@ -7,18 +7,23 @@ import base64
 import html
 import itertools
 import json
+import signal
+import subprocess
+import sys
 import urllib.parse
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from admin_api_simulator import Fault, Simulator
 from docs_platform_action.redaction import SHORTEST_TO_RECOGNISE
-from tests.action import Ended
+from tests.action import Action, Ended
 from tests.archives import entry, tar_of
 from tests.inside import run_inside
 from tests.keys import ADMIN_KEY, AWKWARD_KEYS
+from tests.leaks import leaked
 
 ENCODERS: dict[str, Callable[[str], str]] = {
     "as it is": str,
@@ -153,3 +158,103 @@ def test_a_key_as_short_as_a_word_costs_no_output_that_word_but_the_log_has_none
 
     assert ended.outputs["status"] == f"is-{platform.key}"
     assert "is-***" in ended.log
+
+
+class Broken:
+    """Fails wherever it is called, in words that hold what it is called with, and with what holds it."""
+
+    def __init__(self, error: Callable[[str], BaseException], form: str, key: str) -> None:
+        self._error, self._said = error, ENCODERS[form](key)
+        self.calls = 0
+
+    def __call__(self, *given: object, **named: object) -> NoReturn:
+        self.calls += 1
+        raise self._error(f"cannot take {self._said}") from KeyError({"Authorization": f"Bearer {self._said}"}, given, named)
+
+
+PLACES = {
+    "settings": "docs_platform_action.main.read_plan",
+    "request": "docs_platform_action.exchange.GuardedRequest.prepare",
+    "wire": "docs_platform_action.connection.GuardedAdapter.send",
+    "reading": "docs_platform_action.exchange.json.loads",
+    "log": "docs_platform_action.report.joblog.JobLog.reading",
+    "download": "docs_platform_action.handover.Download",
+}
+ERRORS = {
+    "RuntimeError": RuntimeError,
+    "ExceptionGroup": lambda said: ExceptionGroup(said, [RuntimeError(said)]),
+    "KeyError": KeyError,
+}
+
+
+@pytest.mark.parametrize(("place", "form", "key"), [(place, form, key) for place, form, key in with_each_key(PLACES)])
+@pytest.mark.parametrize("error", ERRORS)
+def test_a_fault_of_the_action_itself_tells_no_key_even_in_its_trace(
+    make_platform: Callable[..., Simulator],
+    workspace: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    place: str,
+    form: str,
+    key: str,
+    error: str,
+) -> None:
+    platform, broken = make_platform(key=key, export_seconds=0), Broken(ERRORS[error], form, key)
+    monkeypatch.setattr(PLACES[place], broken)
+
+    ended = export(platform, workspace, **{"bundle-path": "b.tar.gz"})
+
+    assert (ended.reason, broken.calls > 0) == ("internal-error", True)
+    told = [command.value for command in ended.commands if command.name == "debug"]
+    assert [line for line in told if line.endswith("Traceback (most recent call last):")]
+    assert [line for line in told if "***" in line]  # the search of all tests finds a key in the trace
+
+
+@pytest.mark.parametrize(
+    "key", ["adm::set-output x::k3y-9f27c1d4", "adm ##[x]k3y-9f27c1d4", "Bearer adm_k3y-9f27c1d4", "adm\tk3y-\u00fc9f27"]
+)
+def test_a_key_that_can_be_none_is_refused_and_shown_nowhere(platform: Simulator, workspace: Path, key: str) -> None:
+    ended = export(platform, workspace, **{"admin-key": key})
+
+    assert (ended.reason, platform.requests) == ("invalid-input", [])
+
+
+def test_the_action_starts_no_other_process(make_platform: Callable[..., Simulator], workspace: Path) -> None:
+    platform = make_platform(export_seconds=0)
+    started: list[str] = []
+    watching = True
+
+    def watch(event: str, _arguments: object) -> None:
+        if watching and event in PROCESS_EVENTS:
+            started.append(event)
+
+    sys.addaudithook(watch)  # there is no way to take it back
+    try:
+        ended = export(platform, workspace, **{"bundle-path": "b.tar.gz", "site-path": "site", "values-file": "values.yaml"})
+        during = [*started]
+        subprocess.run(["true"], check=True)
+    finally:
+        watching = False
+
+    assert (ended.exit_code, during) == (0, [])
+    assert started  # what is watched for would be seen
+
+
+PROCESS_EVENTS = {"subprocess.Popen", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "pty.spawn"}
+
+
+def test_a_process_of_the_action_has_neither_the_key_among_its_arguments_nor_children(
+    action: Action, make_platform: Callable[..., Simulator]
+) -> None:
+    platform = make_platform(export_seconds=60)
+
+    with action.start(platform, domain="docs.example.com") as running:
+        running.wait_for("queued")
+        process = Path(f"/proc/{running.pid}")
+        arguments = (process / "cmdline").read_bytes()
+        children = [(task / "children").read_text() for task in (process / "task").iterdir()]
+        running.signal(signal.SIGTERM)
+        running.end()
+
+    assert leaked(ADMIN_KEY, arguments) == []
+    assert b"entrypoint.py" in arguments
+    assert {*children} == {""}
