@@ -303,7 +303,7 @@ class _Reader:
     def _holds_key(self, text: str) -> bool:
         """Look for the key in any form, also for one that was pasted with a line's end or something invisible inside."""
         seen = "".join(character for character in text if character.isprintable() and not character.isspace())
-        return self._redactor.finds_in(text) or self._redactor.finds_in(seen)
+        return self._redactor.finds_in(seen)
 
     def need(self, name: str, clean: Callable[[str], str], how: str) -> str:
         """Give the value of an input that has to be there; what stands in for a wrong one never leaves this module."""

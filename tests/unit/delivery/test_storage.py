@@ -1,7 +1,7 @@
 """One GET of a bundle: what goes over the wire, and what the answer's head means."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack
 
 import pytest
 
@@ -15,19 +15,28 @@ from tests.unit.fakes import FakeAdapter
 class Shop:
     """A storage's client on a fake wire."""
 
-    def __init__(self, adapter: FakeAdapter, proxies: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, adapter: FakeAdapter, proxies: Mapping[str, str] | None = None, *, hide: Callable[[str], str] = str
+    ) -> None:
         self.adapter = adapter
         self.exchanges = Exchanges()
         self.redirects: list[str] = []
         self.asked_proxies_for: list[str] = []
         self._proxies = proxies or {}
         self._storage = Storage(
-            adapter=adapter, proxies_for=self._proxies_for, on_redirect=self.redirects.append, exchanges=self.exchanges
+            adapter=adapter,
+            proxies_for=self._proxies_for,
+            on_redirect=self.redirects.append,
+            exchanges=self.exchanges,
+            hide=hide,
         )
 
     def _proxies_for(self, url: str) -> Mapping[str, str]:
         self.asked_proxies_for.append(url)
         return self._proxies
+
+    def open(self, url: str) -> AbstractContextManager[Answer]:
+        return self._storage.get(url, {})
 
     def get(self, url: str, headers: Mapping[str, str] | None = None) -> tuple[Answer, bytes]:
         with self._storage.get(url, headers or {}) as answer:
@@ -177,3 +186,19 @@ def test_an_abort_ends_what_waits_for_a_body() -> None:
         shop.exchanges.abort()
         with pytest.raises(Cancelled):
             list(answer.pieces)
+
+
+class TestHiding:
+    def test_what_an_error_says_is_cleared(self) -> None:
+        content = b"<Code>key-9f27</Code><Message>no key-9f27</Message>"
+        shop = Shop(FakeAdapter(403, content), hide=lambda text: text.replace("key-9f27", "***"))
+
+        with shop.open("https://s.example.com/a") as answer:
+            assert answer.said() == "***: no ***"
+
+    def test_so_are_headers(self) -> None:
+        shop = Shop(FakeAdapter(headers={"ETag": "key-9f27"}), hide=lambda text: text.replace("key-9f27", "***"))
+
+        answer, _ = shop.get("https://s.example.com/a")
+
+        assert answer.headers["etag"] == "***"
