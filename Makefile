@@ -34,11 +34,11 @@ test: lint $(MERMAID)  ## check and test everything; REQUIRE_ENGINE=1 makes a mi
 reliability: $(INSTALLED)  ## try what the action survives, and rewrite docs/reliability.md from what was counted
 	@$(BIN)/python -m tests.reliability.page
 
-soak: $(INSTALLED)  ## long waits and kills, ten times as many as `make test` has; SOAK_RUNS and KILL_MOMENTS say how many
+soak: $(INSTALLED)  ## long waits and kills, five times as many as `make test` has; SOAK_RUNS and KILL_MOMENTS say how many
 	SOAK_RUNS=$(SOAK_RUNS) KILL_MOMENTS=$(KILL_MOMENTS) $(BIN)/python -m pytest tests/reliability/test_soak.py tests/reliability/test_killed.py
 
-SOAK_RUNS ?= 20000
-KILL_MOMENTS ?= 1000
+SOAK_RUNS ?= 10000
+KILL_MOMENTS ?= 500
 
 fuzz: $(INSTALLED)  ## try random inputs, answers and archives; takes an hour, or as long as FUZZ_EXAMPLES says
 	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest tests/fuzz
