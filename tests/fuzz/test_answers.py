@@ -146,6 +146,10 @@ def exchange(content: bytes) -> Answer:
 
 
 @fuzz("answers as values", body=bodies)
+@example({"status": "running", "progress": 100.5, "pageCount": 1.5})
+@example({"status": "running", "progress": True, "pageCount": 2**53})
+@example({"status": " ", "jobId": "a\x85b", "prLink": "javascript:alert(1)"})
+@example({"status": "completed", "prLink": "https://git.example.com/a b", "error": {"message": "x" * 5000}})
 @example({"bundleUrl": "https://s.example.com/b", "expiresAt": 10**30})
 @example({"bundleUrl": "https://s.example.com/b", "expiresAt": -1e-320})
 @example({"bundleUrl": "https://s.example.com/b", "expiresAt": "0001-01-01T00:00:00+23:59"})

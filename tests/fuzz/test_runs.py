@@ -29,6 +29,7 @@ answered = st.builds(
         st.sampled_from(["jobId", "status", "progress", "pageCount", "bundleUrl", "expiresAt", "error"]), values, max_size=2
     ),
 )
+odd = st.sampled_from([b"[]", b"null", b"1", b'"text"', b'{"error": ["x"]}', b'{"error": {"message": 1}}', b""])
 headers = st.dictionaries(
     st.sampled_from(["Retry-After", "Date", "Location", "X-Request-Id", "Content-Type", "ETag"]),
     st.one_of(header_values, st.sampled_from(HOSTILE_TEXTS)).filter(lambda text: text.isprintable() and text.isascii()),
@@ -36,11 +37,11 @@ headers = st.dictionaries(
 )
 answers = st.one_of(
     st.none(),
-    st.builds(lambda body, found: Fault(status=200, body=body, headers=found), answered | contents, headers),
+    st.builds(lambda body, found: Fault(status=200, body=body, headers=found), answered | contents | odd, headers),
     st.builds(
         lambda status, body, found: Fault(status=status, body=body, headers=found),
         statuses.filter(lambda status: 200 <= status < 600),
-        answered | contents,
+        answered | contents | odd,
         headers,
     ),
 )

@@ -307,6 +307,14 @@ def test_any_inputs_are_a_plan_or_a_refusal(roots: tuple[Path, Path], base: dict
         check(plan, roots)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_each_value_that_the_others_are_made_from_is_a_plan_or_a_refusal(roots: tuple[Path, Path], name: str) -> None:
+    for base in (EXPORT, AGENT):
+        for text in VALUES[name]:
+            if not refused({**base, name: text}, roots):
+                check(read({**base, name: text}, roots), roots)
+
+
 SINGLE: Final = [name for name in NAMES if name not in {"mode", "admin-key", "max-poll-interval", "job-id"}]
 """Inputs that are right or wrong by themselves."""
 

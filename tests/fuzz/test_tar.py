@@ -4,8 +4,9 @@ import io
 import tarfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
+from hypothesis import example
 from hypothesis import strategies as st
 
 from docs_platform_action.errors import InvalidBundle
@@ -180,6 +181,11 @@ class Member:
         return any(self.header[345:500]) and self.header[257:263] != b"ustar\0"
 
     @property
+    def is_honest(self) -> bool:
+        """Whether this is a file like any other."""
+        return self.type in {b"0", b"\0"} and self.name in NAMES and self.checksum == "right" and not self.odd and not self.before
+
+    @property
     def header(self) -> bytes:
         """Its own header."""
         fields = {
@@ -220,8 +226,9 @@ members = st.builds(
     before=seldom(st.lists(extensions, min_size=1, max_size=2), times=4),
     checksum=mostly(["right"], ["signed", "wrong"]),
 )
+GOOD_ENDS: Final = (EMPTY_END, EMPTY_END + bytes(9216))
 ends = mostly(
-    [EMPTY_END, EMPTY_END + bytes(9216)],
+    GOOD_ENDS,
     [bytes(512), b"", EMPTY_END + b"x", EMPTY_END + entry(b"later", b"x") + EMPTY_END],
     times=3,
 )
@@ -236,6 +243,7 @@ def as_python_reads(archive: bytes) -> Tree | None:
                 if member.type == b"V":
                     continue  # a label, which Python takes for a file
                 path = plain(member.name.encode())
+                assert not member.mode & 0o7000
                 if member.isdir():
                     tree[path] = None
                 elif member.issym():
@@ -251,12 +259,29 @@ def as_python_reads(archive: bytes) -> Tree | None:
     return tree
 
 
+def member(name: bytes, type_: bytes = b"0", content: bytes = b"", **changes: Any) -> Member:
+    return Member(name=name, type=type_, content=content, target=b"", magic=b"ustar\x0000", **changes)
+
+
+HIDDEN: Final = entry(b"hidden", b"x")
+
+
 @fuzz("tar fields", found=st.lists(members, min_size=1, max_size=4), end=ends)
+@example([member(b"a"), member(b"b/", content=HIDDEN)], EMPTY_END)
+@example([member(b"a"), member(b"label", b"V", odd={"size": b"00000002000\0"}), member(b"b", content=HIDDEN)], EMPTY_END)
+@example([member(b"a", content=b"x", before=[entry(b"pax", pax_record(b"size", b""), type_=b"x")])], EMPTY_END)
+@example([member(b"a"), member(b"b", before=[entry(b"././@LongLink", b"\0", type_=b"L")])], EMPTY_END)
+@example([member(b"a"), member(b"b", odd={"mode": b"0004755\0"})], EMPTY_END)
 def test_whatever_its_fields_hold_it_stays_inside_and_means_what_others_read(found: list[Member], end: bytes) -> None:
     archive = b"".join(member.packed for member in found) + end
     try:
         tree = unpacked(archive)
     except InvalidBundle:
+        assert not (
+            all(member.is_honest for member in found)
+            and len({plain(member.name) for member in found}) == len(found)
+            and end in GOOD_ENDS
+        )
         return
 
     theirs = as_python_reads(archive)
