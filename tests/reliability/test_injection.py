@@ -11,6 +11,7 @@ import json
 import os
 import re
 import tarfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -293,29 +294,52 @@ def assert_whole(ended: Ended, workspace: Path) -> None:
         assert YAML(typ="safe", pure=True).load(text) == expected
 
 
-@pytest.mark.parametrize("name", FIELDS)
-def test_what_a_server_says_is_text_and_no_more(name: str, platform: Simulator, tmp_path: Path) -> None:
-    subject, numbers = TABLE[name], itertools.count()
+Test = Callable[[str], None]
 
-    @settings(
+
+def with_hostile_texts(test: Test) -> Test:
+    """Have a test of a field try its texts."""
+    effort = settings(
         max_examples=1000 if EXPLORING else EXAMPLES - 2,
         derandomize=not EXPLORING,
         deadline=None,
         database=None,
         suppress_health_check=list(HealthCheck),
     )
-    @given(text=HOSTILE)
-    @example(text=" ".join(HARMFUL))
-    @example(text=f"{COMMANDS[0]}{LONG}\r{COMMANDS[0]}")
-    def tried(text: str) -> None:
-        workspace = tmp_path / str(next(numbers))
-        workspace.mkdir()
-        for operation in OPERATIONS:
-            platform.script(operation)  # type: ignore[arg-type]
-        subject.plant(platform, text)
-        given = {"base-url": platform.base_url, "admin-key": ADMIN_KEY, "timeout": "30s", "outage-tolerance": "10s"}
+    told, long = example(text=" ".join(HARMFUL)), example(text=f"{COMMANDS[0]}{LONG}\r{COMMANDS[0]}")
+    return effort(told(long(given(text=HOSTILE)(test))))
 
-        ended = run_inside({**given, **subject.inputs}, workspace=workspace)
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Iterator[Path]:
+    """Give each run a workspace of its own."""
+
+    def numbered() -> Iterator[Path]:
+        for number in itertools.count():
+            (tmp_path / str(number)).mkdir()
+            yield tmp_path / str(number)
+
+    return numbered()
+
+
+def run_with(platform: Simulator, plant: Plant, text: str, inputs: Mapping[str, str], workspace: Path) -> Ended:
+    """Have a server say a text in a field, and run."""
+    for operation in OPERATIONS:
+        platform.script(operation)  # type: ignore[arg-type]
+    plant(platform, text)
+    common = {"base-url": platform.base_url, "admin-key": ADMIN_KEY, "timeout": "30s", "outage-tolerance": "10s"}
+    return run_inside({**common, **inputs}, workspace=workspace)
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_what_a_server_says_is_text_and_no_more(name: str, platform: Simulator, folders: Iterator[Path]) -> None:
+    subject = TABLE[name]
+
+    @with_hostile_texts
+    def tried(text: str) -> None:
+        workspace = next(folders)
+
+        ended = run_with(platform, subject.plant, text, subject.inputs, workspace)
 
         assert_only_our_commands(ended)
         assert_plain(ended)
@@ -324,5 +348,35 @@ def test_what_a_server_says_is_text_and_no_more(name: str, platform: Simulator, 
         if subject.output and is_job_id(text.strip()):
             kept = text if subject.output == "jobId" else text.strip()[:LONGEST_TEXT]
             assert ended.outputs[subject.output] == kept
+
+    tried()
+
+
+IN_MANY: Final = (
+    *("status of an export", "error of a failed job", "error", "error of an outage"),
+    *("expiresAt", "Message of the storage"),
+)
+"""Fields that are shown otherwise where there are several domains: in groups of the log, and in rows of a table."""
+
+
+@pytest.mark.parametrize("name", IN_MANY)
+def test_it_is_no_more_where_there_are_several_domains(name: str, platform: Simulator, folders: Iterator[Path]) -> None:
+    inputs = {"domain": "a.example.com\nb.example.com", "bundle-path": "{domain}.tar.gz"}
+
+    @with_hostile_texts
+    def tried(text: str) -> None:
+        ended = run_with(platform, TABLE[name].plant, text, inputs, next(folders))
+
+        rows = json.loads(ended.outputs["results"])
+        names = [command.name for command in commands_in(ended.stdout, ended.stderr)]
+        failed = [row for row in rows if row["failureReason"]]
+        assert Counter(names) - Counter(warning=1) == Counter(
+            {"add-mask": 1, "group": len(rows), "endgroup": len(rows), "error": len(failed)}
+        )
+        assert not UNSEEN.search(ended.stdout + ended.summary)
+        assert "##[" not in ended.stdout
+        assert page_of(ended.summary).tags() <= TAGS
+        assert len(page_of(ended.summary).tables()[0]) == 1 + len(rows)
+        assert {*ended.outputs} <= {"results", "durationSeconds", "failureReason"}
 
     tried()
