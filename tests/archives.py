@@ -294,6 +294,10 @@ DAMAGED: Final[Mapping[str, tuple[bytes, str]]] = {
         "a symbolic link, but has content",
     ),
     "tar with an extended header that is text": (tar_of(entry(b"pax", b"hello", type_=b"x"), entry(b"a")), "cannot be read"),
+    "tar with a record without a key": (
+        tar_of(entry(b"pax", pax_record(b"", b"x") + pax_record(b"path", b"other"), type_=b"x"), entry(b"a")),
+        "cannot be read",
+    ),
     "tar with a record without a value": (tar_of(entry(b"pax", b"8 hello\n", type_=b"x"), entry(b"a")), "cannot be read"),
     "tar with a record that is too long": (tar_of(entry(b"pax", b"99 path=a\n", type_=b"x"), entry(b"a")), "cannot be read"),
     "tar with a record that is too short": (tar_of(entry(b"pax", b"1 path=a\n", type_=b"x"), entry(b"a")), "cannot be read"),

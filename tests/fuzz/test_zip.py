@@ -14,7 +14,7 @@ from docs_platform_action.errors import InvalidBundle
 from tests.archives import Zipped
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import mostly, seldom
-from tests.fuzz.tree import ESCAPED, Tree, plain, unpacked
+from tests.fuzz.tree import ESCAPED, Tree, assert_same_files, plain, unpacked
 
 Fields = dict[str, int]
 
@@ -280,4 +280,4 @@ def test_whatever_its_fields_hold_it_stays_inside_and_means_what_others_read(
 
     theirs = as_python_reads(archive)
     if theirs is not None:
-        assert {path: what for path, what in tree.items() if what is not None} == theirs
+        assert_same_files(tree, theirs)

@@ -169,7 +169,7 @@ def _records(text: bytes) -> Iterator[tuple[bytes, bytes]]:
         digits, space, _ = text[at : at + 8].partition(b" ")
         end = at + int(digits) if space and digits.isdigit() else 0
         key, equals, value = text[at + len(digits) + 1 : end - 1].partition(b"=")
-        if not (at + len(digits) < end <= len(text) and text[end - 1] == ord("\n") and equals):
+        if not (at + len(digits) < end <= len(text) and text[end - 1] == ord("\n") and key and equals):
             raise damaged("An extended header cannot be read.")
         yield key, value
         at = end
