@@ -13,6 +13,8 @@ from tests.reliability.faults import FAULTS, Fault
 from tests.reliability.findings import FINDINGS
 from tests.reliability.killing import Killed, killed_runs
 from tests.reliability.soak import Soak, soaked
+from tests.reliability.test_injection import EXAMPLES as TEXTS
+from tests.reliability.test_injection import FIELDS
 from tests.reliability.world import Operation
 
 FILE: Final = Path(__file__).parents[2] / "docs" / "reliability.md"
@@ -42,6 +44,15 @@ says how each fault is played, `expected.py` beside it what is expected and why.
 ```console
 $ .venv/bin/python -m pytest tests/reliability/test_matrix.py -k "bundle and 502 and once"
 ```
+"""
+
+_HOSTILE_TEXTS: Final = """\
+## Hostile texts
+
+Each field that a server fills gets texts put together of workflow commands, new and old, of all that ends a line, of ANSI codes,
+Markdown, HTML, and characters that change direction or are not seen; one of them holds every such text, one is 1 MB long. The log
+is read by the runner's own rules, the summary by GitHub's own parser, outputs and values file as the runner and Helm read them:
+nothing is a command, a format or an output but what the action itself means.
 """
 
 _FUZZING: Final = """\
@@ -93,6 +104,7 @@ def page(evidence: Evidence) -> str:
     parts = (
         _opening(evidence),
         _matrix(evidence.matrix.outcomes),
+        _hostile_texts(),
         _fuzzing(),
         _soak(evidence.soak),
         _kills(evidence.killed),
@@ -113,6 +125,7 @@ def _opening(evidence: Evidence) -> Iterator[str]:
             ("cells of the [fault matrix](#the-fault-matrix), each a run of the whole action", len(outcomes), otherwise),
             ("[long waits](#long-waits-in-virtual-time) among spoilt exchanges", soak.runs + soak.runs_of_many, len(soak.wrong)),
             ("[processes killed](#killed-at-any-moment)", len(killed), half_written),
+            (f"[hostile texts](#hostile-texts), in {len(FIELDS)} fields", TEXTS * len(FIELDS), "none in `make test`"),
             (f"examples of [fuzzing](#fuzzing), for {len(EXAMPLES)} targets", sum(EXAMPLES.values()), "none in `make test`"),
             ("[findings](#findings), all mended", len(FINDINGS), ""),
         ],
@@ -153,6 +166,12 @@ def _shown(cell: Cell, outcome: Outcome) -> str:
 
 def _is_as_expected(cell: Cell, outcome: Outcome) -> bool:
     return outcome.end == cell.expected and not outcome.problems
+
+
+def _hostile_texts() -> Iterator[str]:
+    yield _HOSTILE_TEXTS
+    yield from _table(("field", "texts"), [(name, TEXTS) for name in FIELDS])
+    yield ""
 
 
 def _fuzzing() -> Iterator[str]:
