@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from hypothesis import example
 from hypothesis import strategies as st
 
 from admin_api_simulator import Fault, Simulator
@@ -60,7 +61,7 @@ archives = st.one_of(
 
 @pytest.fixture(scope="module")
 def platform() -> Iterator[Simulator]:
-    with Simulator() as simulator:
+    with Simulator(key=ADMIN_KEY, export_seconds=0.0) as simulator:
         yield simulator
 
 
@@ -76,6 +77,9 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     bundles=st.lists(answers, max_size=2),
     downloads=st.lists(archives, max_size=2),
 )
+@example([], [], [], [])
+@example([Fault(status=400, body=b"[]")], [], [], [])
+@example([], [Fault(json={"status": "running", "pageCount": [], "progress": {}})], [], [])
 def test_every_run_ends_in_a_way_that_the_contract_knows(
     platform: Simulator,
     workspace: Path,
@@ -106,6 +110,7 @@ def test_every_run_ends_in_a_way_that_the_contract_knows(
 
     site = workspace / "site"
     assert ended.reason in ENDS
+    assert ended.reason is None or any((start, readings, bundles, downloads))
     assert ended.exit_code == (0 if ended.reason is None else 1)
     assert len(ended.errors) == ended.exit_code
     assert "Traceback" not in ended.stdout
