@@ -33,7 +33,7 @@ PASSING = {
     "no content": Fault(status=204),
     "JSON that is no object": Fault(json=["completed"]),
     "deep JSON": Fault(body="[" * 200_000),
-    "no UTF-8": Fault(body=b'{"status": "\xff"}'),
+    "UTF-16": Fault(body=b"\xff\xfe{\0}\0"),
     "garbage": Fault(raw=b"SSH-2.0-server\r\n"),
     "broken chunks": Fault(raw=b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}"),
     "a coding that was not asked for": Fault(body=b"\x1f\x8b no gzip", headers={"Content-Encoding": "gzip"}),
