@@ -3,14 +3,17 @@
 What only a process of its own shows (signals, exit codes, the interpreter's own words on stderr) is for `tests.action`.
 """
 
+import contextlib
 import io
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+
+import coverage
 
 from admin_api_simulator.runner import ActionRun, left_in, parse_outputs, read_text, runner_environment, with_defaults
 from docs_platform_action.clock import SystemClock
@@ -89,3 +92,16 @@ def run_inside(
             ),
             key=read_key(environment),
         )
+
+
+@contextlib.contextmanager
+def unmeasured() -> Iterator[None]:
+    """Have no coverage measured, which takes longer than the runs do: for thousands of them, whose lines other tests hold."""
+    measuring = coverage.Coverage.current()
+    if measuring is not None:
+        measuring.stop()
+    try:
+        yield
+    finally:
+        if measuring is not None:
+            measuring.start()

@@ -23,7 +23,7 @@ from docs_platform_action import main
 from docs_platform_action.delivery import download, storage
 from docs_platform_action.exchange import Answer, Bounds, Exchanger
 from tests.action import Ended
-from tests.inside import QuickClock, run_inside
+from tests.inside import QuickClock, run_inside, unmeasured
 from tests.leaks import leaked
 from tests.reliability.expected import OK, TIMES, Rule, rule_for
 from tests.reliability.faults import FAULTS, SCALE, Fault
@@ -108,7 +108,7 @@ class Ran:
 def run_cells(cells: Iterable[Cell]) -> Ran:
     """Run cells, several at a time, with the wire's time passing `SCALE` times as fast as in the action's own bounds."""
     threads, descriptors, stderr = set(threading.enumerate()), _descriptors(), io.StringIO()
-    with contextlib.redirect_stderr(stderr), World() as world, _hasty(world), ThreadPoolExecutor(AT_ONCE) as pool:
+    with unmeasured(), contextlib.redirect_stderr(stderr), World() as world, _hasty(world), ThreadPoolExecutor(AT_ONCE) as pool:
         # the slow ones first, so that none is left alone in the end
         numbered = sorted(enumerate(cells), key=lambda pair: not _is_slow(pair[1]))
         outcomes = dict(pool.map(lambda pair: (pair[1], _run(pair[1], pair[0], world)), numbered))

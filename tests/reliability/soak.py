@@ -24,7 +24,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 
-import coverage
 import pytest
 
 from admin_api_simulator.runner import parse_outputs, runner_environment, with_defaults
@@ -32,6 +31,7 @@ from docs_platform_action import connection, main, side_by_side
 from docs_platform_action.clock import SystemClock
 from docs_platform_action.interruption import Interruptions
 from tests.action import ENTRYPOINT
+from tests.inside import unmeasured
 from tests.keys import ADMIN_KEY
 from tests.reliability.soak_judge import NOTHING, Verdict, WrongError, judge, judge_of_many, most_good_reads
 from tests.reliability.soak_truth import Wait, draw
@@ -379,19 +379,6 @@ def soaked(runs: int = RUNS, runs_of_many: int = RUNS_OF_MANY) -> Soak:
         most_lines=tally.most_lines,
         wrong=tuple(tally.wrong),
     )
-
-
-@contextlib.contextmanager
-def unmeasured() -> Iterator[None]:
-    """Have no coverage measured, which would take longer than all runs: other tests hold every line that runs here."""
-    measuring = coverage.Coverage.current()
-    if measuring is not None:
-        measuring.stop()
-    try:
-        yield
-    finally:
-        if measuring is not None:
-            measuring.start()
 
 
 def draw_many(seed: int) -> Wait:

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from admin_api_simulator import Fault, Simulator
-from tests.inside import run_inside
+from tests.inside import run_inside, unmeasured
 from tests.keys import ADMIN_KEY
-from tests.reliability.soak import ONE, RUNS, Run, Soak, WrongError, carry_out, check, draw, draw_many, soaked, unmeasured
+from tests.reliability.soak import ONE, RUNS, Run, Soak, WrongError, carry_out, check, draw, draw_many, soaked
 from tests.reliability.soak_judge import judge
 from tests.reliability.soak_truth import FAULT_RATE, KINDS, Wait
 from tests.reliability.soak_wire import Seen
