@@ -1,6 +1,7 @@
 """The forms in which a secret can show up, and the search for all of them in what a run leaves."""
 
 import base64
+import functools
 import html
 import json
 import re
@@ -16,6 +17,7 @@ _JAVASCRIPT_LEAVES = "!'()*"
 """What `encodeURIComponent` leaves as it is, beyond what Python's `quote` does (source: ECMA-262, section 19.2.6)."""
 
 
+@functools.cache
 def forms_of(secret: str) -> Mapping[str, bytes]:
     """Name the forms of a secret that servers, encoders and our own writers make of it, none twice.
 

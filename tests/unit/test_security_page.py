@@ -113,7 +113,7 @@ class TestSnippets:
             (workflows / f"{number}.yml").write_text(block)
 
         found = subprocess.run(
-            [ZIZMOR, "--offline", "--no-progress", "--persona=pedantic", str(tmp_path)],
+            [ZIZMOR, "--offline", "--color=never", "--no-progress", "--persona=pedantic", str(tmp_path)],
             capture_output=True,
             text=True,
             check=False,
