@@ -15,7 +15,7 @@ from docs_platform_action.model import is_bundle_url, is_loopback
 from docs_platform_action.network import NetworkError
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_text
-from tests.unit.fakes import FakeAdapter
+from tests.unit.fakes import Redirecting
 
 SCHEMES: Final = (
     "https://",
@@ -93,32 +93,19 @@ addresses = st.one_of(
 )
 
 
-class Wire(FakeAdapter):
-    """Answers with one redirect after the other, then with a bundle."""
-
-    def __init__(self, *locations: str) -> None:
-        super().__init__(body=b"bundle")
-        self._locations = list(locations)
-        self.before = self._turn
-
-    def _turn(self, _request: object) -> None:
-        self._status, self._headers = 200, {}
-        if self._locations:
-            # as `http.client` reads a header
-            self._status, self._headers = (
-                302,
-                {"Location": self._locations.pop(0).encode("utf-8", "surrogatepass").decode("latin-1")},
-            )
-
-
 def fetch(url: str, *locations: str) -> tuple[list[str], list[str]]:
     """Fetch a bundle; give the addresses that were meant, from the first on, and those that were asked."""
-    wire, meant = Wire(*locations), [url]
+    wire, meant = Redirecting(*map(as_read, locations)), [url]
     storage = Storage(adapter=wire, proxies_for=lambda _: {}, on_redirect=meant.append, exchanges=Exchanges())
     with contextlib.suppress(DownloadFailed, NetworkError), storage.get(url, {}) as answer:
         assert b"".join(answer.pieces) == b"bundle"
     assert not any("authorization" in map(str.lower, request.headers) for request in wire.requests)
     return meant, [str(request.url) for request in wire.requests]
+
+
+def as_read(header: str) -> str:
+    """Give a header's text as `http.client` reads it from the wire."""
+    return header.encode("utf-8", "surrogatepass").decode("latin-1")
 
 
 def host_of(parts: SplitResult) -> str:

@@ -1,7 +1,6 @@
 """The values file: whatever its strings hold, two readers of YAML get them back, and the comment stays a comment."""
 
 import re
-from typing import Final
 
 import yaml
 from hypothesis import example
@@ -11,53 +10,10 @@ from ruamel.yaml import YAML
 from docs_platform_action.delivery.helm_values import values_text
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_text
-
-LOOKALIKES: Final = (
-    *(
-        "https://s.example.com/b.tar.gz?x-id=GetObject,bundle&sig=9b1c",
-        "2024-06-01",
-        "2024-06-01T10:00:00Z",
-        "007",
-        "0o17",
-        "1e3",
-    ),
-    *(
-        "1_000",
-        "12:30:45",
-        ".inf",
-        "yes",
-        "off",
-        "true",
-        "null",
-        "~",
-        "<<",
-        "- a",
-        "a: b",
-        "a #b",
-        "&a *a !a",
-        "--- a",
-        "...",
-        "? x",
-    ),
-    *(
-        "{{ .Release.Name }}",
-        "%YAML 1.1",
-        "|",
-        ">-",
-        "'",
-        '"',
-        "\\",
-        "\\x41",
-        "\\u0041",
-        "a\u2028b",
-        "\ufeff",
-        "\x85",
-        "\U0010ffff",
-    ),
-)
+from tests.hostile import YAML as YAML_LOOKALIKES
 
 sound = st.characters(exclude_categories=["Cs"])
-lookalikes = st.sampled_from([*LOOKALIKES, *(text for text in HOSTILE_TEXTS if not re.search("[\ud800-\udfff]", text))])
+lookalikes = st.sampled_from([*YAML_LOOKALIKES, *(text for text in HOSTILE_TEXTS if not re.search("[\ud800-\udfff]", text))])
 strings = st.one_of(
     st.text(sound, max_size=30),
     lookalikes,

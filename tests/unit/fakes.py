@@ -131,6 +131,20 @@ class FakeAdapter(BaseAdapter):
         self.closed += 1
 
 
+class Redirecting(FakeAdapter):
+    """Answers with one redirect after the other, then well."""
+
+    def __init__(self, *locations: str) -> None:
+        super().__init__(body=b"bundle")
+        self._locations = list(locations)
+        self.before = self._turn
+
+    def _turn(self, _request: object) -> None:
+        self._status, self._headers = 200, {}
+        if self._locations:
+            self._status, self._headers = 302, {"Location": self._locations.pop(0)}
+
+
 @dataclass
 class Ears:
     """Listens to a transport and remembers what it heard."""

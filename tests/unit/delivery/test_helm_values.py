@@ -9,56 +9,12 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from docs_platform_action.delivery.helm_values import values_text
+from tests.hostile import YAML as YAML_LOOKALIKES
 
 LINK = "https://exports.example-storage.com/se_1/bundle.tar.gz?x-id=GetObject,bundle&X-Amz-Signature=9b1c"
 LINE_BREAKS = re.compile("[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
-AWKWARD = [
-    "",
-    " ",
-    "2024-06-01",
-    "2024-06-01T10:00:00Z",
-    "20240601",
-    "007",
-    "0x1F",
-    "0o17",
-    "1e3",
-    "1_000",
-    "12:30:45",
-    ".inf",
-    "yes",
-    "off",
-    "true",
-    "null",
-    "~",
-    "=",
-    "<<",
-    "a,b",
-    "a: b",
-    "a #b",
-    "# a",
-    "'",
-    '"',
-    '\\"',
-    "\\",
-    "{{ .Release.Name }}",
-    "{}",
-    "%20%",
-    "@a",
-    "`a`",
-    "&a *a !a",
-    "- a",
-    "--- a",
-    "...",
-    "a\nb",
-    "\ta\r\n",
-    " a ",
-    "\x00\x07\x1b\x7f\x85\x9f",
-    "\u00a0\u2028\u2029\ufeff\ufffe\uffff",
-    "ß 漢 \U0001f600 \U0010ffff",
-    "a " * 4000,
-]
 
 
 def yaml_1_1(text: str) -> object:
@@ -93,7 +49,7 @@ class TestValues:
 
         assert read(written) == {"staticExport": {"enabled": True, "bundleUrl": LINK}}
 
-    @pytest.mark.parametrize("text", AWKWARD)
+    @pytest.mark.parametrize("text", YAML_LOOKALIKES)
     def test_awkward_strings_stay_what_they_are(self, read, text: str) -> None:
         written = values_text(bundle_url=text, version=text, comment=[text])
 

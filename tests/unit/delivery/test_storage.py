@@ -9,7 +9,7 @@ from docs_platform_action import __version__
 from docs_platform_action.connection import Exchanges
 from docs_platform_action.delivery.storage import Answer, Storage
 from docs_platform_action.errors import Cancelled, DownloadFailed
-from tests.unit.fakes import FakeAdapter
+from tests.unit.fakes import FakeAdapter, Redirecting
 
 
 class Shop:
@@ -93,20 +93,6 @@ class TestRequest:
             shop.get("https://s.example.com/a")
 
         assert shop.adapter.requests == []
-
-
-class Redirecting(FakeAdapter):
-    """Answers with one redirect after the other, then well."""
-
-    def __init__(self, *locations: str) -> None:
-        super().__init__(body=b"bundle")
-        self._locations = list(locations)
-        self.before = self._turn
-
-    def _turn(self, _request: object) -> None:
-        self._status, self._headers = 200, {}
-        if self._locations:
-            self._status, self._headers = 302, {"Location": self._locations.pop(0)}
 
 
 class TestRedirects:
