@@ -223,11 +223,30 @@ _BODIES: Final[dict[str, tuple[Nature, Play]]] = {
 
 _FOLLOWED: Final = frozenset({301, 302, 303, 307, 308})
 _PHRASES: Final = {  # as RFC 9110 and its kin have them; Python's own differ from one version to the next
-    **{301: "Moved Permanently", 302: "Found", 303: "See Other", 304: "Not Modified", 305: "Use Proxy", 306: ""},
-    **{307: "Temporary Redirect", 308: "Permanent Redirect", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden"},
-    **{404: "Not Found", 408: "Request Timeout", 409: "Conflict", 410: "Gone", 413: "Content Too Large"},
-    **{422: "Unprocessable Content", 425: "Too Early", 429: "Too Many Requests", 500: "Internal Server Error"},
-    **{501: "Not Implemented", 502: "Bad Gateway", 503: "Service Unavailable", 504: "Gateway Timeout"},
+    301: "Moved Permanently",
+    302: "Found",
+    303: "See Other",
+    304: "Not Modified",
+    305: "Use Proxy",
+    306: "",
+    307: "Temporary Redirect",
+    308: "Permanent Redirect",
+    400: "Bad Request",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "Not Found",
+    408: "Request Timeout",
+    409: "Conflict",
+    410: "Gone",
+    413: "Content Too Large",
+    422: "Unprocessable Content",
+    425: "Too Early",
+    429: "Too Many Requests",
+    500: "Internal Server Error",
+    501: "Not Implemented",
+    502: "Bad Gateway",
+    503: "Service Unavailable",
+    504: "Gateway Timeout",
 }
 _TEMPORARY: Final = frozenset({408, 425, 500, 501, 503, 504})
 
