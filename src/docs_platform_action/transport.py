@@ -254,7 +254,8 @@ class Transport:
             f"the certificate of {self.host} is not trusted",
             facts=(f"TLS said: {error.reason}.",),
             cause="The API uses a certificate of a private authority, an expired one, or one for another host name.",
-            remedy="Pass the authority's certificate (PEM) with `ca-bundle`, or correct `base-url`.",
+            remedy="Pass a private authority's certificate (PEM) with `ca-bundle`; an expired one has to be renewed; "
+            "for one of another host correct `base-url`.",
         )
 
     def _given_up(self, call: Call[T], error: TemporaryError, outage: Outage) -> ActionError | DeadlinePassed:

@@ -69,13 +69,16 @@ def _harmless_json(fault: Fault, operation: Operation) -> Rule:
 
 def _endless(fault: Fault, operation: Operation) -> Rule:
     if operation.is_download:
-        return _final(_STORAGE, "An answer that tells no length ends at 50 GiB, and is not fetched again.")
+        return _final(_STORAGE, "An answer that tells no length ends at 50 GiB, here at 4 MiB, and is not fetched again.")
     return _lost(fault, operation)
 
 
 def _too_short(fault: Fault, operation: Operation) -> Rule:
     if operation is Operation.FIRST_BYTE:
-        return _final("invalid-bundle", "Nothing told the length but the storage, so only the archive's own checks show it.")
+        return _final(
+            "invalid-bundle",
+            "Only the storage told the length: the archive's own checks show it, where `site-path` is set.",
+        )
     if operation is Operation.MIDDLE:
         return Rule(
             ends=(OK, "invalid-bundle", "invalid-bundle"),
@@ -114,7 +117,7 @@ def _refused(fault: Fault, operation: Operation) -> Rule:
 
 def _refused_by_storage(status: int, operation: Operation) -> Rule:
     if status in {400, 401, 403, 404, 410}:
-        return _passes(_STORAGE, "A link that died is made afresh through the API, after the first with pauses.")
+        return _passes(_STORAGE, "A link that died is made afresh through the API, the first time at once, then after pauses.")
     if operation is Operation.MIDDLE:
         return Rule(
             ends=(OK, _STORAGE, _STORAGE),

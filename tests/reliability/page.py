@@ -1,7 +1,8 @@
 """The page of evidence, docs/reliability.md: what was tried, how each of it ended, and what it brought to light."""
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -23,23 +24,26 @@ _OPENING: Final = """\
 # What it survives
 
 `make reliability` carries out all that is told here but the fuzzing and the hostile texts, and writes this page from what it
-counted. `make test` carries out everything, and fails where it counts anything else.
+counted. `make test` carries out everything, looks at memory, threads and descriptors too, and fails where it counts anything
+else.
 """
 
 _MATRIX: Final = """\
 ## The fault matrix
 
 Each operation meets each fault once, three times in a row, and for ever. A cell tells these three ends, or one for all three: ✓
-is success, anything else the `failureReason`; the letter leads to [the reason](#why). "Read export" and "read agent job" are hit
-at the second reading of a job. "Download, middle" is the request that resumes a download which broke off halfway.
+is success, anything else the `failureReason`; the letter leads to [the reason](#why). "Read export" and "read agent job" are
+hit at the second reading of a job. "Download, middle" is the request that resumes a download which broke off halfway.
 
 Besides its end, each cell has to keep all of this: exit code, one annotation or none, a summary, no stack trace; `jobId`,
-`status`, `pageCount` and `results` as far as they were known; the bundle, the site and the values file whole or not there, and
-nothing else left behind; no start sent again that may have been processed; no request to a host that nobody named; the admin key,
-in any encoding, and the link's query nowhere but where they belong; a bounded number of requests; no thread or descriptor left.
+`status`, `pageCount` and `results` as far as they were known; the bundle, the site and the values file whole or not there (a
+refused archive stays, to be looked at), and nothing else left behind; no start sent again that may have been processed; no
+request to a host that nobody named; the admin key, in any encoding, and the link's query nowhere but where they belong; a
+bounded number of requests; no thread or descriptor left.
 
-Pauses are skipped on a clock that counts them; time-outs are real, a thirtieth of the action's own. `tests/reliability/faults.py`
-says how each fault is played, `expected.py` beside it what is expected and why. One cell alone:
+Pauses are skipped on a clock that counts them; time-outs are real, a thirtieth of the action's own (for the bundle, of a
+minute). `tests/reliability/faults.py` says how each fault is played, `expected.py` beside it what is expected and why. One cell
+alone:
 
 ```console
 $ .venv/bin/python -m pytest tests/reliability/test_matrix.py -k "bundle and 502 and once"
@@ -49,33 +53,34 @@ $ .venv/bin/python -m pytest tests/reliability/test_matrix.py -k "bundle and 502
 _HOSTILE_TEXTS: Final = """\
 ## Hostile texts
 
-Each field that a server fills gets texts put together of workflow commands, new and old, of all that ends a line, of ANSI codes,
-Markdown, HTML, and characters that change direction or are not seen; one of them holds every such text, one is 1 MB long. The log
-is read by the runner's own rules, the summary by GitHub's own parser, outputs and values file as the runner and Helm read them:
-nothing is a command, a format or an output but what the action itself means.
+Each field that a server fills gets texts put together of workflow commands, new and old, of all that ends a line, of ANSI
+codes, Markdown, HTML, and characters that change direction or are not seen; one of them holds every such text, one is 1 MB
+long, or as long as its field can be. The log and the outputs are read by the runner's own rules, the summary by GitHub's own
+parser, the values file by two of YAML: nothing is a command, a format or an output but what the action itself means.
 """
 
 _FUZZING: Final = """\
 ## Fuzzing
 
-Each run of the tests tries the same examples. `make fuzz` tries random ones, as many of each target as `FUZZ_EXAMPLES` says.
+Each run of the tests tries the same examples. `make fuzz` tries random ones, as many of each target as `FUZZ_EXAMPLES` says;
+fewer of those that take long.
 """
 
 _SOAK: Final = """\
 ## Long waits in virtual time
 
-The whole action waits for jobs of up to six hours, on a clock that it moves itself, while a fifth of all exchanges is spoilt and
-outages come on top. What each run has to end with is worked out from what its platform answered, without the action's code.
-Each run has bounds on its requests and on the lines of its log; memory, threads and descriptors are the same after any number.
-`make soak` goes on for longer.
+The whole action waits for jobs of up to six hours, on a clock that it moves itself, while a fifth of all exchanges is spoilt
+and outages come on top. What each run has to end with is worked out from what its platform answered, without the action's code.
+Each run has bounds on its requests and on the lines of its log; `make test` sees to it that memory, threads and descriptors are
+the same after any number. `make soak` goes on for longer.
 """
 
 _KILLS: Final = """\
 ## Killed at any moment
 
 Processes are killed with SIGKILL while they export: before and after each call that gives a result its name, at drawn calls of
-the whole run, and from outside at drawn times. Whatever the moment, `bundle-path`, `site-path` and `values-file` are as they were
-before, or whole; and the next run in the same workspace succeeds.
+the whole run, and from outside at drawn times. Whatever the moment, `bundle-path`, `site-path` and `values-file` are as they
+were before, or whole. Half of the workspaces hold earlier results; in those a further run follows, and succeeds.
 """
 
 _FINDINGS: Final = """\
@@ -206,7 +211,7 @@ def _kills(killed: Sequence[Killed]) -> Iterator[str]:
     rows = [
         ("processes killed", sum(run.was_killed for run in killed)),
         ("results that were there by half", sum(bool(run.wrong) for run in killed)),
-        ("next runs that did not succeed", sum(run.next_run not in {None, "whole"} for run in killed)),
+        ("next runs without success", sum(run.next_run not in {None, "whole"} for run in killed)),
     ]
     yield from _table(("what", "how many"), rows)
     yield ""
@@ -225,10 +230,18 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[s
         yield f"| {' | '.join(f'{item:,}' if isinstance(item, int) else str(item) for item in row)} |"
 
 
-def _write(told: Callable[[str], object]) -> None:
-    FILE.write_text(page(gather()), encoding="utf-8")
-    told(f"Wrote {FILE.name}")
+def _is_all_well(evidence: Evidence) -> bool:
+    cells = all(_is_as_expected(cell, outcome) for cell, outcome in evidence.matrix.outcomes.items())
+    killed = any(run.wrong or run.next_run not in {None, "whole"} for run in evidence.killed)
+    return cells and not evidence.soak.wrong and not killed
+
+
+def _main() -> int:
+    """Write the page; tell by the exit code whether everything went as it has to."""
+    evidence = gather()
+    FILE.write_text(page(evidence), encoding="utf-8")
+    return 0 if _is_all_well(evidence) else 1
 
 
 if __name__ == "__main__":
-    _write(print)
+    sys.exit(_main())

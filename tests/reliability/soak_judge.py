@@ -1,4 +1,4 @@
-"""How a wait is to end, told from what its platform saw: interface.md once more, in other words than the action's.
+"""How a wait is to end, told from what its platform saw: the contract once more, in other words than the action's.
 
 Nothing here is the action's own code. The judge walks through the exchanges of one job as they came, and at each one either knows
 how the run must end there, or that it must go on; a run that does otherwise is told apart by what it did.

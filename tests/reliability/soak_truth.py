@@ -10,7 +10,7 @@ FAULT_RATE: Final = 0.2
 """The share of all exchanges that fail by chance, beside those that fall into an outage."""
 
 SETTLING_SECONDS: Final = 30.0
-"""From interface.md: within so long after this run itself started a job, a 404 is temporary."""
+"""From the contract: within so long after this run itself started a job, a 404 is temporary."""
 
 UNSENT: Final = ("refused", "unreachable", "no such host")
 LOST: Final = ("reset", "cut", "stalled", "dripping", "no http")

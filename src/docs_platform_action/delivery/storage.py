@@ -275,5 +275,5 @@ def _untrusted(host: str, error: UntrustedError) -> DownloadFailed:
         f"the certificate of the storage at {host} is not trusted",
         facts=(f"TLS said: {error.reason}.",),
         cause="The storage uses a certificate of a private authority, an expired one, or one for another host name.",
-        remedy="Pass the authority's certificate (PEM) with `ca-bundle`.",
+        remedy="Pass a private authority's certificate (PEM) with `ca-bundle`; the platform has to mend any other.",
     )
