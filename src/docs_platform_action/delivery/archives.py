@@ -25,14 +25,30 @@ _LOOKS: Final = (
     (b"\x04\x22\x4d\x18", "LZ4 data"),
     (b"%PDF-", "a PDF document"),
 )
+_WEB_PAGE: Final = "a web page"
 _TEXT_LOOKS: Final = (
-    (b"<!doctype html", "a web page"),
-    (b"<html", "a web page"),
+    (b"<!doctype html", _WEB_PAGE),
+    (b"<html", _WEB_PAGE),
     (b"<?xml", "XML, as a storage writes its errors"),
     (b"<error", "XML, as a storage writes its errors"),
     (b"{", "JSON"),
     (b"[", "JSON"),
 )
+
+
+START_BYTES: Final = BLOCK_BYTES
+"""How much of a file's beginning tells what it is."""
+
+
+def is_archive(start: bytes) -> bool:
+    """Tell whether a file that begins so is an archive of any kind, one that cannot be opened here too."""
+    looks = _looks(start)
+    return begins_tar(start[:BLOCK_BYTES]) or (looks.startswith("looks like") and looks.endswith(("archive", "data")))
+
+
+def is_web_page(start: bytes) -> bool:
+    """Tell whether a file that begins so is a page for a browser."""
+    return _looks(start).endswith(_WEB_PAGE)
 
 
 def archive_entries(

@@ -25,6 +25,7 @@ from ..retrying import (
     read_retry_after,
     seconds,
 )
+from .archives import START_BYTES, is_archive, is_web_page
 from .storage import Answer, Storage
 
 GOOD_BYTES: Final = 64 * 1024
@@ -38,11 +39,6 @@ _DEAD: Final = frozenset({400, 401, 403, 404, 410})
 
 _PAGES: Final = ("text/html", "text/xml", "application/json", "application/xml", "application/xhtml+xml")
 """Types of what stands in for a bundle when something between answers."""
-
-_PAGE_BEGINNINGS: Final = (b"<", b"{", b"[")
-"""What such a page begins with, and no archive does but a tar whose first name does: so the type is looked at too."""
-
-_BEFORE_A_PAGE: Final = b"\xef\xbb\xbf \t\r\n"
 
 _STORAGE: Final = Advice(cause=DownloadFailed.cause, remedy=DownloadFailed.remedy)
 _CUT_OFF: Final = Advice(
@@ -145,6 +141,7 @@ class Download:
         self._source: _Source | None = None
         self._refusals = 0
         self._contradicted = False
+        self._was_longer = False
         self._link_is_dead = False
 
     def run(self) -> Downloaded:
@@ -241,6 +238,8 @@ class Download:
     def _take(self, pieces: Iterator[bytes]) -> None:
         most = self._end if self._end is not None else LARGEST_BYTES
         for piece in pieces:
+            if not self._received and is_web_page(piece):  # whatever it calls itself
+                raise _answered_with("a web page")
             if self._received + len(piece) > most:
                 raise _too_large(most)
             self._file.write(piece)
@@ -272,7 +271,11 @@ class Download:
         """Take 416 at the full size for what it says: all is there (RFC 9110, section 15.5.17)."""
         same = self._source is not None and answer.etag in {None, self._source.validator}
         if same and re.fullmatch(rf"bytes \*/{self._received}", answer.headers.get("Content-Range", "")):
-            self._size = self._received  # whatever was announced before
+            if self._size not in {None, self._received} and not self._was_longer:
+                self._was_longer = True
+                self._start_over("the storage has less of it than it announced")
+                raise TemporaryError("The storage has fewer bytes of the bundle than it announced", advice=_CHANGED)
+            self._size = self._received  # it says so for the second time
             if self._bundle.size is not None and self._bundle.size != self._size:
                 return self._contradiction(self._size, self._bundle.size, answer.headers.get("Content-Type", ""))
             return True
@@ -333,17 +336,23 @@ class Download:
 
 
 def _unless_a_page(answer: Answer) -> Iterator[bytes]:
-    """Give the pieces of an answer that is no page by its type and its beginning; raises `TemporaryError` for one that is.
+    """Give the pieces of an answer that calls itself no page, or is an archive all the same; raises `TemporaryError` otherwise.
 
-    A part of a bundle may begin with anything.
+    One that was compressed on its way looks like an archive too. A part of a bundle may begin with anything.
     """
     kind = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if kind not in _PAGES or answer.status != 200:
         return answer.pieces
-    first = next(answer.pieces, b"")
-    if first.lstrip(_BEFORE_A_PAGE).startswith(_PAGE_BEGINNINGS):
-        raise TemporaryError(f"The storage answered with {kind} in place of the bundle", advice=_INTERCEPTED)
-    return itertools.chain([first], answer.pieces)
+    start = b""
+    while len(start) < START_BYTES and (piece := next(answer.pieces, b"")):
+        start += piece
+    if "Content-Encoding" in answer.headers or not is_archive(start):
+        raise _answered_with(kind)
+    return itertools.chain([start], answer.pieces)
+
+
+def _answered_with(what: str) -> TemporaryError:
+    return TemporaryError(f"The storage answered with {what} in place of the bundle", advice=_INTERCEPTED)
 
 
 def _address(url: str) -> str:
