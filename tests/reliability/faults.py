@@ -12,8 +12,8 @@ from typing import Final
 from tests.integration.raw import hold
 from tests.reliability.world import KEY, PIECE_BYTES, Door, Play, Turn
 
-SCALE: Final = 30.0
-"""How much faster than in the action's own bounds time passes on the wire: 30 s without a byte are 1 s here."""
+SCALE: Final = 15.0
+"""How much faster than in the action's own bounds time passes on the wire: 30 s without a byte are 2 s here."""
 
 IDLE_SECONDS: Final = 5.0
 """How long a server keeps a connection that nobody uses."""

@@ -41,7 +41,7 @@ refused archive stays, to be looked at), and nothing else left behind; no start 
 request to a host that nobody named; the admin key, in any encoding, and the link's query nowhere but where they belong; a
 bounded number of requests; no thread or descriptor left.
 
-Pauses are skipped on a clock that counts them; time-outs are real, a thirtieth of the action's own (for the bundle, of a
+Pauses are skipped on a clock that counts them; time-outs are real, a fifteenth of the action's own (for the bundle, of a
 minute). `tests/reliability/faults.py` says how each fault is played, `expected.py` beside it what is expected and why. One cell
 alone:
 

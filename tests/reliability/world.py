@@ -37,6 +37,7 @@ DOMAIN: Final = "docs.example.com"
 PROJECT: Final = "prj_1"
 JOB: Final = "se_3f9a2c1b"
 PULL_REQUEST: Final = "https://git.example.com/docs/pull/7"
+EXPIRES_AT: Final = "2099-05-04T15:04:00Z"
 ETAG: Final = '"9b1c-e07a"'
 PIECE_BYTES: Final = 64 * 1024
 
@@ -148,6 +149,7 @@ class Scene:
     played: int = 0
     started: bool = False
     reads: int = 0
+    links: int = 0
     broken: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -163,8 +165,8 @@ class Scene:
 
     @property
     def link(self) -> str:
-        """The bundle's link."""
-        return f"https://{self.storage_host}/exports/{JOB}/bundle.tar.gz?X-Signature={SIGNATURE}"
+        """The bundle's link, as it was made last."""
+        return f"https://{self.storage_host}/exports/{JOB}/bundle.tar.gz?made={self.links}&X-Signature={SIGNATURE}"
 
     def awaited(self, host: str) -> Operation | None:
         """Tell which operation a new connection to a host is for; None for a job's first reading, which always succeeds."""
@@ -337,7 +339,8 @@ class _Answering:
             link = None if first else PULL_REQUEST
             return {"id": JOB, "status": "active" if first else "completed", "source": source, "prLink": link}
         if self._asked.split(" ")[1].endswith("/bundle"):
-            return {"bundleUrl": self._scene.link, "expiresAt": "2099-05-04T15:04:00Z"}
+            self._scene.links += 1
+            return {"bundleUrl": self._scene.link, "expiresAt": EXPIRES_AT}
         if self._asked.startswith("POST"):
             return {"jobId": JOB, "status": "queued"}
         return {"status": "running" if first else "completed", "progress": 40 if first else 100, "pageCount": 5 if first else 12}
