@@ -52,7 +52,7 @@ def _lost(fault: Fault, operation: Operation) -> Rule:
     if operation.is_download and fault.name == "gzip that is none":
         return _harmless(fault, operation)
     if operation.is_download and fault.name == "`Content-Length` too long":
-        return Rule(ends=(OK, OK, OK), why="The storage itself says, when asked for more, that all is there; it has to say so twice.")
+        return Rule(ends=(OK, OK, OK), why="Asked for more, the storage itself says that all is there, and has to say so twice.")
     return _passes(_lasting(operation), "Asked again, a download where it broke off, until `outage-tolerance` is over.")
 
 
