@@ -16,7 +16,6 @@ _DOWNLOAD: Final = "tests/integration/test_download.py::TestLength"
 
 _LEAKS: Final = "tests/integration/test_leaks.py"
 _ARCHIVES: Final = "tests/unit/delivery/test_unpack.py::TestRefusals::test_say_what_is_wrong_and_leave_what_is_outside_alone"
-_ENVIRONMENT: Final = "tests/integration/test_environment.py"
 
 FINDINGS: Final = (
     Finding(
@@ -44,12 +43,8 @@ FINDINGS: Final = (
         test="tests/integration/test_bounds.py::test_a_head_that_has_an_end_is_ended_by_its_size_too",
     ),
     Finding(
-        what="Whether a proxy over TLS was trusted was up to `SSL_CERT_FILE`.",
-        test=f"{_ENVIRONMENT}::test_no_variable_makes_the_certificate_of_a_proxy_trusted",
-    ),
-    Finding(
         what="`ca-bundle` did not count for a proxy over TLS.",
-        test=f"{_ENVIRONMENT}::test_ca_bundle_makes_the_certificate_of_a_proxy_trusted",
+        test="tests/integration/test_environment.py::test_ca_bundle_makes_the_certificate_of_a_proxy_trusted",
     ),
     Finding(
         what="A key that the API echoed in base64 stayed in log, summary and outputs.",
@@ -73,7 +68,7 @@ FINDINGS: Final = (
     ),
     Finding(
         what="Letters without a shape passed into the log, so that a key with one inside looked whole.",
-        test="tests/unit/report/test_text.py::TestClean::test_it_is_one_visible_line",
+        test="tests/unit/report/test_text.py::TestClean::test_it_shows_the_text_without_its_teeth",
     ),
     Finding(
         what="An address of mail in a server's text became a link in the summary.",
