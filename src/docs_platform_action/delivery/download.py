@@ -40,6 +40,9 @@ _DEAD: Final = frozenset({400, 401, 403, 404, 410})
 _PAGES: Final = ("text/html", "text/xml", "application/json", "application/xml", "application/xhtml+xml")
 """Types of what stands in for a bundle when something between answers."""
 
+_NO_TYPES: Final = ("", "text/plain", "application/octet-stream", "binary/octet-stream")
+"""Types that say nothing: with these a page for a browser is told by its beginning."""
+
 _STORAGE: Final = Advice(cause=DownloadFailed.cause, remedy=DownloadFailed.remedy)
 _CUT_OFF: Final = Advice(
     cause="The runner's network does not let it through to the storage, or the storage is down.",
@@ -238,8 +241,6 @@ class Download:
     def _take(self, pieces: Iterator[bytes]) -> None:
         most = self._end if self._end is not None else LARGEST_BYTES
         for piece in pieces:
-            if not self._received and is_web_page(piece):  # whatever it calls itself
-                raise _answered_with("a web page")
             if self._received + len(piece) > most:
                 raise _too_large(most)
             self._file.write(piece)
@@ -341,14 +342,23 @@ def _unless_a_page(answer: Answer) -> Iterator[bytes]:
     One that was compressed on its way looks like an archive too. A part of a bundle may begin with anything.
     """
     kind = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-    if kind not in _PAGES or answer.status != 200:
+    if answer.status != 200 or kind not in (*_PAGES, *_NO_TYPES):
         return answer.pieces
+    if kind in _NO_TYPES:
+        return _unless_a_web_page(answer.pieces)
     start = b""
     while len(start) < START_BYTES and (piece := next(answer.pieces, b"")):
         start += piece
     if "Content-Encoding" in answer.headers or not is_archive(start):
         raise _answered_with(kind)
     return itertools.chain([start], answer.pieces)
+
+
+def _unless_a_web_page(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    for number, piece in enumerate(pieces):
+        if not number and is_web_page(piece):
+            raise _answered_with("a web page")
+        yield piece
 
 
 def _answered_with(what: str) -> TemporaryError:
