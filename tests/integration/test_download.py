@@ -284,7 +284,8 @@ class TestLength:
         content = original(platform, tmp_path)
         sizes = iter([len(content) + 1000])
         platform.override("make_bundle", lambda normal: {**normal, "sizeBytes": next(sizes, len(content))})
-        platform.script("download", Fault(headers={"Content-Length": str(len(content) + 1000)}))
+        too_long = Fault(headers={"Content-Length": str(len(content) + 1000)})
+        platform.script("download", too_long, None, too_long)
 
         ended = fetch(action, platform)
 
