@@ -30,7 +30,7 @@ from docs_platform_action.network import NetworkError
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, edited, edits, mutated_bytes, mutated_text
 from tests.keys import ADMIN_KEY
-from tests.unit.fakes import BASE_URL, FakeAdapter
+from tests.unit.fakes import AGENT_JOB, BASE_URL, FakeAdapter
 
 Body = dict[str, Any]
 
@@ -39,15 +39,7 @@ GOOD: Final[tuple[Body, ...]] = (
     {"status": "running", "progress": 57.5, "pageCount": 231},
     {"status": "failed", "error": {"message": "page /a does not render", "code": 7}},
     {"bundleUrl": "https://s.example.com/b?sig=1", "expiresAt": "2026-05-04T15:04:00Z", "sizeBytes": 1024},
-    {
-        "id": "aj_1",
-        "status": "completed",
-        "source": {"repository": "https://git.example.com/docs.git", "ref": "main"},
-        "model": "m-1",
-        "prLink": "https://git.example.com/docs/pull/7",
-        "createdAt": "2026-05-04T12:00:00Z",
-        "archivedAt": None,
-    },
+    AGENT_JOB,
 )
 NAMES: Final = sorted({name for body in GOOD for name in body} | {"message", "detail"})
 READERS: Final[tuple[Callable[[Mapping[str, object]], object], ...]] = (

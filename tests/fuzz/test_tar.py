@@ -13,7 +13,7 @@ from docs_platform_action.errors import InvalidBundle
 from tests.archives import EMPTY_END, checksummed, entry, pax_record
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import mostly, seldom
-from tests.fuzz.tree import ESCAPED, Tree, assert_same_files, plain, unpacked
+from tests.fuzz.tree import ESCAPED, NAMES, Tree, assert_same_files, plain, unpacked
 
 FIELDS: Final[Mapping[str, tuple[int, int]]] = {
     "name": (0, 100),
@@ -66,7 +66,6 @@ NUMBERS: Final = (
     ),
     *(b"\x80" + bytes(10) + b"\5", b"\xff" * 11 + b"\xf0", b"\xd9", b"00000000005", b"00000001000\0", b"77777777777\0"),
 )
-NAMES: Final = (b"a", b"b/c", b"b/d/e", b"index.html", b"./f", b"b//g", "é.html".encode(), b"h", b"i", b"j/k")
 ODD_NAMES: Final = (
     *(
         b"b/",

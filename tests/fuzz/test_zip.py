@@ -15,7 +15,7 @@ from docs_platform_action.errors import InvalidBundle
 from tests.archives import Zipped
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import mostly, seldom
-from tests.fuzz.tree import ESCAPED, Tree, assert_same_files, plain, unpacked
+from tests.fuzz.tree import ESCAPED, NAMES, Tree, assert_same_files, plain, unpacked
 
 Fields = dict[str, int]
 
@@ -51,7 +51,6 @@ HOSTILE: Final = (
     1 << 63,
     (1 << 64) - 1,
 )
-NAMES: Final = (b"a", b"b/c", b"b/d/e", b"index.html", b"./f", b"b//g", "é.html".encode(), b"h", b"i", b"j/k")
 ODD_NAMES: Final = (
     *(
         b"b/",

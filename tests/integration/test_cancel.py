@@ -57,6 +57,31 @@ def test_in_the_pause_between_two_readings(action: Action, platform: Simulator, 
 
 
 @BOTH
+def test_while_it_is_unclear_whether_a_page_comes_or_the_bundle(
+    action: Action, make_platform: Callable[..., Simulator], number: signal.Signals, exit_code: int
+) -> None:
+    asked = []
+
+    def begin(connection: socket.socket) -> None:
+        asked.append(read_request(connection))
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5000\r\n\r\n \n")
+        hold(connection)
+
+    platform = make_platform()
+    with RawServer(begin) as storage:
+        platform.override("make_bundle", {"bundleUrl": f"{storage.base_url}/b.tar.gz"})
+        paths = {"bundle_path": "out/bundle", "site_path": "out/site"}
+        with action.start(platform, job_id="export-finished", outage_tolerance="1h", **paths) as running:
+            while not asked:
+                time.sleep(0.005)
+            running.signal(number)
+            ended = running.end()
+
+    assert_cancelled(ended, exit_code, job_id="export-finished", status="completed")
+    assert [*action.workspace.iterdir()] == []
+
+
+@BOTH
 @pytest.mark.parametrize("operation", ["read_export", "make_bundle", "read_agent_job"])
 def test_in_a_request_that_hangs(
     action: Action, platform: Simulator, operation: Operation, number: signal.Signals, exit_code: int

@@ -24,6 +24,18 @@ BASE_URL = f"https://{HOST}"
 NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 
 
+AGENT_JOB: Mapping[str, object] = {
+    "id": "aj_1",
+    "status": "completed",
+    "source": {"repository": "https://git.example.com/docs.git", "ref": "main"},
+    "model": "m-1",
+    "prLink": "https://git.example.com/docs/pull/7",
+    "createdAt": "2026-05-04T12:00:00Z",
+    "archivedAt": None,
+}
+"""As the API answers it."""
+
+
 class FakeClock:
     """Starts at noon, and at an odd number of seconds; only `sleep` and `pass_` make time pass."""
 

@@ -1,6 +1,5 @@
 """The API's JSON becomes readings, whatever it is made of."""
 
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from urllib.parse import urlsplit
 
@@ -22,6 +21,7 @@ from docs_platform_action.model import (
     read_export_job,
     read_started_export,
 )
+from tests.unit.fakes import AGENT_JOB
 
 URL = "https://storage.example.com/se_1/bundle.tar.gz?X-Signature=abc"
 
@@ -166,15 +166,7 @@ class TestBundle:
 
 
 class TestAgentJob:
-    BODY: Mapping[str, object] = {
-        "id": "aj_1",
-        "status": "completed",
-        "source": {"repository": "https://git.example.com/docs.git", "ref": "main"},
-        "model": "m-1",
-        "prLink": "https://git.example.com/docs/pull/7",
-        "createdAt": "2026-05-04T12:00:00Z",
-        "archivedAt": None,
-    }
+    BODY = AGENT_JOB
 
     def test_all_that_is_told_is_read(self) -> None:
         assert read_agent_job(self.BODY) == AgentJob(
