@@ -334,8 +334,9 @@ class TestLength:
 
         assert_failed(ended, action, "The storage answered with application/json in place of the bundle", "a login page")
 
-    def test_a_page_costs_nothing_of_what_is_there(self, action: Action, platform: Simulator) -> None:
-        page = Fault(body="<html>", headers={"Content-Type": "text/html"})
+    @pytest.mark.parametrize("kind", ["text/html", "application/octet-stream"])
+    def test_a_page_costs_nothing_of_what_is_there(self, action: Action, platform: Simulator, kind: str) -> None:
+        page = Fault(body="<html>", headers={"Content-Type": kind})
         platform.script("download", Fault(cut="in_body", cut_after_bytes=700_000), page)
 
         assert_whole(fetch(action, platform), action)

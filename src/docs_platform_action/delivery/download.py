@@ -344,21 +344,16 @@ def _unless_a_page(answer: Answer) -> Iterator[bytes]:
     kind = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if answer.status != 200 or kind not in (*_PAGES, *_NO_TYPES):
         return answer.pieces
+    start = next(answer.pieces, b"")
     if kind in _NO_TYPES:
-        return _unless_a_web_page(answer.pieces)
-    start = b""
+        if is_web_page(start):
+            raise _answered_with("a web page")
+        return itertools.chain(filter(None, [start]), answer.pieces)
     while len(start) < START_BYTES and (piece := next(answer.pieces, b"")):
         start += piece
     if "Content-Encoding" in answer.headers or not is_archive(start):
         raise _answered_with(kind)
     return itertools.chain([start], answer.pieces)
-
-
-def _unless_a_web_page(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    for number, piece in enumerate(pieces):
-        if not number and is_web_page(piece):
-            raise _answered_with("a web page")
-        yield piece
 
 
 def _answered_with(what: str) -> TemporaryError:
