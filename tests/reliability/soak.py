@@ -5,29 +5,24 @@ Everything about a run is drawn from its seed, so it is the same each time; `SOA
 runs one alone.
 """
 
-import contextlib
 import functools
 import io
 import json
 import os
-import random
 import re
 import signal
 import tempfile
 import threading
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, Final
 
-import pytest
-
 from admin_api_simulator.runner import parse_outputs, runner_environment, with_defaults
-from docs_platform_action import connection, main, side_by_side
+from docs_platform_action import main
 from docs_platform_action.clock import SystemClock
 from docs_platform_action.interruption import Interruptions
 from tests.action import ENTRYPOINT
@@ -38,6 +33,7 @@ from tests.reliability.soak_truth import Wait, draw
 from tests.reliability.soak_wire import SIGNATURE, Seen, Wire
 from tests.unit.fakes import BASE_URL, NOON
 from tests.unit.virtual_time import VirtualClock
+from tests.virtual_run import Beside, in_virtual_time
 
 RUNS: Final = int(os.environ.get("SOAK_RUNS", "2000"))
 RUNS_OF_MANY: Final = max(RUNS // 200, 1)
@@ -82,32 +78,16 @@ class PassingClock(SystemClock):
         self.elapsed = until
 
 
-class _Beside(Interruptions):
-    """Runs the work in virtual time, with the main thread's idle moments beside it; no signal comes."""
+class _Within(Interruptions):
+    """Runs the work of one thread where it stands; the main thread's idle moments come in its pauses, and no signal does."""
 
-    def __init__(self, clock: PassingClock | VirtualClock) -> None:
+    def __init__(self, clock: PassingClock) -> None:
         """Leave the process's signal handlers alone."""
         self._clock = clock
 
     def run(self, work: Callable[[], None], *, on_idle: Callable[[], None], **_parts: Any) -> signal.Signals | None:
-        if isinstance(self._clock, PassingClock):
-            self._clock.on_idle = on_idle
-            work()
-            return None
-        clock, over = self._clock, threading.Event()
-
-        def main_thread() -> None:
-            while not over.is_set():
-                clock.sleep(IDLE_SECONDS)
-                on_idle()
-
-        def until_over() -> None:
-            try:
-                work()
-            finally:
-                over.set()
-
-        clock.run(until_over, main_thread)
+        self._clock.on_idle = on_idle
+        work()
         return None
 
 
@@ -130,29 +110,6 @@ class Run:
     @property
     def results(self) -> list[dict[str, Any]]:
         return list(json.loads(self.outputs["results"]))
-
-
-@contextlib.contextmanager
-def _virtual(wire: Wire, clock: PassingClock | VirtualClock) -> Iterator[None]:
-    """Put the platform below the action, its timers and threads into virtual time, and its dice onto the run's seed."""
-    dice = random.getstate()
-    random.seed(wire.seed)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(main, "GuardedAdapter", lambda _context: wire)
-        patch.setattr(main, "trusting", lambda _pem: None)  # reading all authorities takes longer than a run
-        patch.setattr("backoff._sync.time", SimpleNamespace(sleep=_no_real_pause))
-        patch.setattr(connection, "threading", SimpleNamespace(Lock=threading.Lock, Timer=wire.timer))
-        if isinstance(clock, VirtualClock):
-            patch.setattr(side_by_side, "threading", SimpleNamespace(Lock=threading.Lock, Thread=clock.Thread))
-        try:
-            yield
-        finally:
-            random.setstate(dice)
-
-
-def _no_real_pause(seconds: float) -> None:
-    """Stand in for `time.sleep`, with which backoff makes no pause: even that takes the machine a tenth of a millisecond."""
-    assert seconds == 0
 
 
 @functools.cache
@@ -191,16 +148,19 @@ class Forgetful(io.StringIO):
 
 def carry_out(wait: Wait, *, on_seen: Callable[[Seen], None] | None = None) -> Run:
     """Run the whole action through a wait; with `on_seen`, which hears of each exchange as it ends, no log or trace is kept."""
-    clock = PassingClock() if len(wait.jobs) == 1 else VirtualClock(seed=wait.seed)
+    clock, interruptions, thread = _time_of(wait)
     seen: list[Seen] = []
     wire = Wire(wait, clock, on_seen or seen.append)
     log = Forgetful() if on_seen else io.StringIO()
-    with tempfile.TemporaryDirectory(prefix="soak-") as temporary, _virtual(wire, clock):
+    with (
+        tempfile.TemporaryDirectory(prefix="soak-") as temporary,
+        in_virtual_time(wire, seed=wire.seed, timer=wire.timer, thread=thread),
+    ):
         folder = Path(temporary)
         workspace = folder / "workspace"
         workspace.mkdir()
         environ = runner_environment(inputs=inputs_of(wait), folder=folder, workspace=workspace, debug=False)
-        exit_code = main.run(environ, log, _Beside(clock), clock=clock)  # type: ignore[arg-type]
+        exit_code = main.run(environ, log, interruptions, clock=clock)  # type: ignore[arg-type]
         values = workspace / "values.yaml"
         return Run(
             wait=wait,
@@ -215,6 +175,14 @@ def carry_out(wait: Wait, *, on_seen: Callable[[Seen], None] | None = None) -> R
             known=wire.known,
             most_under_way=wire.most_under_way,
         )
+
+
+def _time_of(wait: Wait) -> tuple[PassingClock | VirtualClock, Interruptions, type[threading.Thread]]:
+    if len(wait.jobs) == 1:
+        passing = PassingClock()
+        return passing, _Within(passing), threading.Thread
+    shared = VirtualClock(seed=wait.seed)
+    return shared, Beside(shared, idle_seconds=IDLE_SECONDS), shared.Thread
 
 
 def check(run: Run) -> Verdict:

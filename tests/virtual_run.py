@@ -1,0 +1,70 @@
+"""Puts a run of the whole action into virtual time: a platform below requests, with timers, threads and dice that are known."""
+
+import contextlib
+import random
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+from requests.adapters import BaseAdapter
+
+from docs_platform_action import connection, main, side_by_side
+from docs_platform_action.interruption import Interruptions
+from tests.unit.virtual_time import VirtualClock
+
+
+class Beside(Interruptions):
+    """Runs the work in virtual time, with the main thread's idle moments beside it; no signal comes."""
+
+    def __init__(self, clock: VirtualClock, *, idle_seconds: float) -> None:
+        """Leave the process's signal handlers alone."""
+        self._clock = clock
+        self._idle_seconds = idle_seconds
+
+    def run(self, work: Callable[[], None], *, on_idle: Callable[[], None], **_parts: Any) -> signal.Signals | None:
+        clock, over = self._clock, threading.Event()
+
+        def main_thread() -> None:
+            while not over.is_set():
+                clock.sleep(self._idle_seconds)
+                on_idle()
+
+        def until_over() -> None:
+            try:
+                work()
+            finally:
+                over.set()
+
+        clock.run(until_over, main_thread)
+        return None
+
+
+@contextlib.contextmanager
+def in_virtual_time(
+    platform: BaseAdapter, *, seed: int, timer: Callable[..., object], thread: type[threading.Thread] = threading.Thread
+) -> Iterator[None]:
+    """Put the platform below the action, its timers and threads into virtual time, and its dice onto the seed.
+
+    `timer` and `thread` stand in for those of `threading`.
+    """
+    dice = random.getstate()
+    random.seed(seed)
+    with (
+        patch.object(main, "GuardedAdapter", lambda _context: platform),
+        patch.object(main, "trusting", lambda _pem: None),  # reading all authorities takes longer than a run
+        patch("backoff._sync.time", SimpleNamespace(sleep=_no_real_pause)),
+        patch.object(connection, "threading", SimpleNamespace(Lock=threading.Lock, Timer=timer)),
+        patch.object(side_by_side, "threading", SimpleNamespace(Lock=threading.Lock, Thread=thread)),
+    ):
+        try:
+            yield
+        finally:
+            random.setstate(dice)
+
+
+def _no_real_pause(seconds: float) -> None:
+    """Stand in for `time.sleep`, with which backoff makes no pause: even that takes the machine a tenth of a millisecond."""
+    assert seconds == 0
