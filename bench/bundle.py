@@ -1,0 +1,277 @@
+"""A bundle to disk beside what users write themselves, and what memory that takes: `python bench/bundle.py`.
+
+A site of `FILES` files and `SITE_MIB` is made from a seed (`large_site.py`) and packed as `.tar.gz` and as `.zip`. The simulated
+platform serves it over loopback from a process of its own. In turns, each time into a fresh folder of one file system, it is
+
+- collected by the action: its own entry point attaches to the finished job, makes a link, downloads, hashes and unpacks;
+- fetched from a link by a shell: `curl`, then `sha256sum`, then `tar -xzf` or `unzip -q`.
+
+Wall time is what passes until the process ends, processor time what it and its children used of all cores, in user and in kernel
+mode (getrusage(2)); each is the median of `ROUNDS` rounds. What was written goes to disk before the next turn begins, out of all
+measurements. Where this runs as root the folders belong to another user, as on a runner, so the action gives each file away.
+
+The second table runs the action alone through `measured_entrypoint.py`, which has the process tell its highest resident set.
+Ends with 1 when a goal is missed.
+"""
+
+import argparse
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Final
+
+import large_site
+import requests
+
+from admin_api_simulator import Simulator
+from admin_api_simulator.runner import run_action
+
+FILES: Final = 20_000
+SITE_MIB: Final = 1024
+ROUNDS: Final = 5
+MOST_MIB: Final = 96
+SIZES: Final = ((100, 1), (2_000, 64), (130_000, 128))
+"""Files and MiB of the further sites whose memory is measured. The last has nearly as many entries as an archive may hold."""
+
+SLOWEST: Final = 1.0
+JOB: Final = "export-finished"
+LONGEST_SECONDS: Final = 1800.0
+ENTRYPOINT: Final = Path(__file__).parents[1] / "entrypoint.py"
+MEASURED: Final = Path(__file__).with_name("measured_entrypoint.py")
+MIB: Final = 1024 * 1024
+UNPACKERS: Final = {
+    "bundle.tar.gz": ("tar", "-xzf", "bundle", "-C", "site"),
+    "bundle.zip": ("unzip", "-q", "bundle", "-d", "site"),
+}
+TOOLS: Final = ("curl", "sha256sum", "tar", "unzip")
+
+TIMES: Final = """## Bundle to disk
+
+A site of {files:,} files and {mib:,} MiB, made from a seed, is served over loopback by a process of its own. The action, from
+the start of its process to the end, downloads, hashes and unpacks it. A shell does so with `curl -o`, `sha256sum`, and `tar -xzf`
+or `unzip -q`, one after the other. They take turns, {rounds} each, into fresh folders of one file system. Times are medians;
+processor time is that of all cores. Below 1.00 the action is quicker, or takes less. The goal: no slower by the clock.
+
+| archive | action / shell: time | best time | processor time | goal | the shell's time: curl | sha256sum | unpacking |
+| --- | --- | --- | --- | --- | --- | --- | --- |"""
+
+MEMORY: Final = """
+Peak memory of the action's process, by what it unpacks. The goal: under {bound} MiB at any size.
+
+| archive | files | unpacked | peak memory | of the bound | goal |
+| --- | --- | --- | --- | --- | --- |"""
+
+MEANING: Final = """
+Memory grows with the number of names, which are remembered to find two that are the same, and not with the site's size.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """What a turn took, in seconds."""
+
+    wall: float
+    processor: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Platform:
+    """Where the archive is served: the API's address, a key for it, and a link to the archive."""
+
+    base_url: str
+    key: str
+    link: str
+
+
+def main() -> int:
+    """Measure every kind, and write the section."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=ROUNDS, metavar="N", help="turns of each side")
+    parser.add_argument("--files", type=int, default=FILES, metavar="N", help="files of the site")
+    parser.add_argument("--mib", type=int, default=SITE_MIB, metavar="MIB", help="size of the site, unpacked")
+    parser.add_argument("--folder", type=Path, help="where to work; the system's temporary folder otherwise")
+    options = parser.parse_args()
+    missing = [tool for tool in TOOLS if shutil.which(tool) is None]
+    if missing:
+        raise SystemExit(f"this needs what it compares the action with; missing: {', '.join(missing)}")
+    with tempfile.TemporaryDirectory(prefix="bundle-", dir=options.folder) as folder:
+        return _measure(Path(folder), options.rounds, (options.files, options.mib))
+
+
+def _measure(folder: Path, rounds: int, size: tuple[int, int]) -> int:
+    ratios: dict[str, tuple[float, ...]] = {}
+    peaks: list[tuple[str, int, int, float]] = []
+    for files, mib in (*SIZES, size):
+        for archive in _packed(folder, files, mib):
+            with _served(archive) as platform:
+                peaks.append((archive.name, files, mib, _peak_mib(platform, folder, files)))
+                if (files, mib) == size:
+                    ratios[archive.name] = _compared(platform, folder, archive, rounds, files)
+            archive.unlink()
+    sys.stdout.write(_section(ratios, peaks, rounds, size))
+    slow = any(wall > SLOWEST for wall, *_ in ratios.values())
+    return 1 if slow or any(peak > MOST_MIB for *_, peak in peaks) else 0
+
+
+def _packed(folder: Path, files: int, mib: int) -> list[Path]:
+    """Pack the site in both ways at the same time."""
+    archives = [folder / name for name in UNPACKERS]
+    with ProcessPoolExecutor(len(archives)) as pool:
+        for packed in [pool.submit(large_site.pack, archive, files, mib * MIB) for archive in archives]:
+            packed.result()
+    _say(
+        f"packed {files:,} files, {mib} MiB: "
+        + ", ".join(f"{path.name} {path.stat().st_size / MIB:.1f} MiB" for path in archives)
+    )
+    return archives
+
+
+@contextmanager
+def _served(archive: Path) -> Iterator[Platform]:
+    """Serve an archive as the bundle of a finished job, from a process of its own."""
+    here, there = get_context("spawn").Pipe()
+    server = get_context("spawn").Process(target=_serve, args=(archive, there))
+    server.start()
+    try:
+        yield here.recv()
+    finally:
+        here.send(None)
+        server.join()
+
+
+def _serve(archive: Path, parent: Connection) -> None:
+    with Simulator() as platform:
+        platform.put_bundle_file(JOB, archive)
+        answer = requests.post(
+            f"{platform.base_url}/v1/static-export/jobs/{JOB}/bundle",
+            headers={"Authorization": f"Bearer {platform.key}"},
+            timeout=60,
+        )
+        parent.send(Platform(base_url=platform.base_url, key=platform.key, link=answer.json()["bundleUrl"]))
+        parent.recv()
+
+
+def _compared(platform: Platform, folder: Path, archive: Path, rounds: int, files: int) -> tuple[float, ...]:
+    """Take turns; give wall time, processor time and best wall time by the shell's, and the shares of the shell's commands."""
+    action: list[Cost] = []
+    shell: list[list[Cost]] = []
+    for number in range(rounds):
+        turns = [
+            lambda: action.append(_by_action(platform, folder, files)),
+            lambda: shell.append(_by_shell(platform, folder, archive)),
+        ]
+        for turn in turns if number % 2 == 0 else reversed(turns):
+            turn()
+        _say(f"{archive.name} {number + 1}: action {_told(action[-1:])}; shell {_told(shell[-1])}")
+    whole = [Cost(wall=sum(cost.wall for cost in turn), processor=sum(cost.processor for cost in turn)) for turn in shell]
+    wall = statistics.median(cost.wall for cost in whole)
+    shares = (statistics.median(turn[command].wall for turn in shell) / wall for command in range(3))
+    return (
+        statistics.median(cost.wall for cost in action) / wall,
+        statistics.median(cost.processor for cost in action) / statistics.median(cost.processor for cost in whole),
+        min(cost.wall for cost in action) / min(cost.wall for cost in whole),
+        *shares,
+    )
+
+
+def _by_action(platform: Platform, folder: Path, files: int) -> Cost:
+    with _workspace(folder, files) as workspace:
+        return _cost(lambda: _run(platform, workspace, ENTRYPOINT))
+
+
+def _by_shell(platform: Platform, folder: Path, archive: Path) -> list[Cost]:
+    """Run one command after the other; give what each cost."""
+    with _workspace(folder) as workspace:
+        (workspace / "site").mkdir()
+        commands = (("curl", "-sS", "-o", "bundle", platform.link), ("sha256sum", "bundle"), UNPACKERS[archive.name])
+        return [_cost(lambda: _command(command, workspace)) for command in commands]  # noqa: B023  # called before the next
+
+
+def _command(command: tuple[str, ...], workspace: Path) -> None:
+    subprocess.run(command, cwd=workspace, check=True, stdout=subprocess.DEVNULL)  # noqa: S603  # of this file
+
+
+def _peak_mib(platform: Platform, folder: Path, files: int) -> float:
+    told = folder / "peak"
+    with _workspace(folder, files) as workspace:
+        _run(platform, workspace, MEASURED, {"PEAK_MEMORY_FILE": str(told)})
+    peak = int(told.read_text()) / 1024
+    _say(f"{files:,} files: {peak:.1f} MiB of memory")
+    return peak
+
+
+def _run(platform: Platform, workspace: Path, entrypoint: Path, env: dict[str, str] | None = None) -> None:
+    inputs = {
+        "base-url": platform.base_url,
+        "admin-key": platform.key,
+        "job-id": JOB,
+        "bundle-path": "bundle",
+        "site-path": "site",
+    }
+    run = run_action(inputs, entrypoint=entrypoint, workspace=workspace, env=env, timeout_seconds=LONGEST_SECONDS)
+    if run.exit_code != 0:
+        raise SystemExit(f"the run failed:\n{run.stdout}{run.stderr}")
+
+
+@contextmanager
+def _workspace(folder: Path, files: int | None = None) -> Iterator[Path]:
+    """Make an empty workspace, and see that it ends with so many files in its site."""
+    workspace = folder / "workspace"
+    workspace.mkdir()
+    if os.geteuid() == 0:
+        os.chown(workspace, large_site.OWNER_ID, large_site.OWNER_ID)
+    os.sync()
+    yield workspace
+    found = sum(len(names) for _, _, names in os.walk(workspace / "site"))
+    if files is not None and found != files:
+        raise SystemExit(f"the run left {found:,} files, not {files:,}")
+    shutil.rmtree(workspace)
+
+
+def _cost(work: Callable[[], None]) -> Cost:
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    work()
+    wall, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return Cost(wall=wall, processor=after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime)
+
+
+def _section(
+    ratios: dict[str, tuple[float, ...]], peaks: list[tuple[str, int, int, float]], rounds: int, size: tuple[int, int]
+) -> str:
+    files, mib = size
+    lines = [TIMES.format(files=files, mib=mib, rounds=rounds)]
+    for name, (wall, processor, best, *shares) in ratios.items():
+        parts = " | ".join(f"{100 * share:.0f} %" for share in shares)
+        met = "met" if wall <= SLOWEST else f"missed by {wall - SLOWEST:.2f}"
+        lines.append(f"| `{name.removeprefix('bundle')}` | {wall:.2f} | {best:.2f} | {processor:.2f} | {met} | {parts} |")
+    lines.append(MEMORY.format(bound=MOST_MIB))
+    for name, count, unpacked, peak in peaks:
+        met = "met" if peak <= MOST_MIB else f"missed by {peak - MOST_MIB:.1f} MiB"
+        kind = name.removeprefix("bundle")
+        lines.append(f"| `{kind}` | {count:,} | {unpacked:,} MiB | {peak:.1f} MiB | {peak / MOST_MIB:.2f} | {met} |")
+    lines.append(MEANING)
+    return "\n".join(lines)
+
+
+def _told(costs: list[Cost]) -> str:
+    return " + ".join(f"{cost.wall:.2f} s ({cost.processor:.2f} s of processors)" for cost in costs)
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
