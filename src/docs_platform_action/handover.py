@@ -9,7 +9,6 @@ from pathlib import Path
 
 from .clock import Clock
 from .delivery.download import Download, Downloaded
-from .delivery.helm_values import values_text
 from .delivery.staging import Litter, Owner, Staged, owner_of, staged_file, staged_folder
 from .delivery.storage import Storage
 from .delivery.unpack import unpack
@@ -149,6 +148,8 @@ class Handover:
         self.log.unpacked(unpacked.files, site.name)
 
     def _write_values(self, place: Place, owner_at: _OwnerAt) -> None:
+        from .delivery.helm_values import values_text  # few runs write values, and to load what writes them takes a while
+
         record, bundle = self.record, self.record.bundle
         assert bundle is not None  # noqa: S101  # there is a link by now; this tells the type checker
         of = f" of {record.domain}" if record.domain is not None else ""

@@ -1,4 +1,8 @@
-"""The composition root: environment -> settings -> real parts -> mode -> report, and the exit code."""
+"""The composition root: environment -> settings -> real parts -> mode -> report, and the exit code.
+
+What is needed only after the first request, or not in every run, is imported where it is needed: each step is a process of its
+own, which asks the platform no sooner than it has imported what stands up here.
+"""
 
 import io
 import json
@@ -8,8 +12,9 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Final, Protocol, TextIO
+from typing import TYPE_CHECKING, Final, Protocol, TextIO
 from urllib.parse import urlsplit
 
 from requests.utils import get_environ_proxies
@@ -19,26 +24,24 @@ from .admin_api import AdminApi
 from .clock import SystemClock
 from .connection import Exchanges, GuardedAdapter, trusting
 from .delivery.staging import Litter
-from .delivery.storage import Storage
 from .errors import ActionError, Cancelled, InternalError
 from .exchange import Exchanger
-from .handover import Handover
 from .health import REQUESTS_A_SECOND, Health
 from .interruption import LEAVING_SECONDS, Interruptions
 from .model import Bundle, is_loopback
 from .record import JobRecord, as_result
 from .redaction import SHORTEST_TO_RECOGNISE, Redactor
-from .report.board import Board
 from .report.console import Console
-from .report.deliverylog import DeliveryLog
-from .report.failure import annotate_failures
 from .report.joblog import JobLog
 from .report.outputs import Outputs, too_large_for_a_job
-from .report.summary import room_left, summary_of, write_summary
 from .report.text import minutes
 from .settings import AGENT, EXPORT, AgentSettings, DeliverySettings, ExportSettings, Plan, read_key, read_mode, read_plan
 from .side_by_side import SideBySide, Watcher, Work
 from .transport import Transport
+
+if TYPE_CHECKING:
+    from .delivery.storage import Storage
+    from .report.board import Board
 
 HEARTBEAT_SECONDS: Final = 55.0
 """A sign of life at least every minute, with a margin for the second in which it is looked for."""
@@ -180,10 +183,7 @@ class _Run:
         clock, api_settings = self._clock, plan.jobs[0].api
         self._records = [_record_of(job) for job in plan.jobs]
         if len(plan.jobs) > 1:
-            self._board = Board(
-                self._console, clock, self._records, max_parallel=plan.max_parallel, known_statuses=export.KNOWN_STATUSES
-            )
-            self._board.begin()
+            self._begin_board(plan)
         exchanges, trust = Exchanges(), trusting(api_settings.authorities_pem)
         shared = _Shared(
             exchanger=Exchanger(
@@ -194,19 +194,32 @@ class _Run:
                 exchanges=exchanges,
             ),
             health=Health(clock, most_a_second=REQUESTS_A_SECOND),
-            storage=Storage(
-                adapter=GuardedAdapter(trust),
-                proxies_for=_proxies_for,
-                on_redirect=self._console.keep_link_out,
-                exchanges=exchanges,
-                hide=self._redactor.hide,
-            ),
+            storage=partial(self._storage, GuardedAdapter(trust), exchanges),
         )
         logs = [self._log_of(record) for record in self._records]
         works = [self._work_on(job, record, log, shared) for job, record, log in zip(plan.jobs, self._records, logs, strict=True)]
         watch = self._board or _Quiet(logs[0])
         side_by_side = SideBySide(works, at_once=plan.max_parallel, clock=clock, watcher=watch, failure_of=self._internal)
         return _Parts(exchanges=exchanges, watch=watch, work=side_by_side.run)
+
+    def _begin_board(self, plan: Plan) -> None:
+        from .report.board import Board
+
+        self._board = Board(
+            self._console, self._clock, self._records, max_parallel=plan.max_parallel, known_statuses=export.KNOWN_STATUSES
+        )
+        self._board.begin()
+
+    def _storage(self, adapter: GuardedAdapter, exchanges: Exchanges) -> "Storage":
+        from .delivery.storage import Storage
+
+        return Storage(
+            adapter=adapter,
+            proxies_for=_proxies_for,
+            on_redirect=self._console.keep_link_out,
+            exchanges=exchanges,
+            hide=self._redactor.hide,
+        )
 
     def _log_of(self, record: JobRecord) -> JobLog:
         if self._board is not None:
@@ -222,9 +235,12 @@ class _Run:
         api = AdminApi(transport, clock)
 
         def deliver(bundle: Bundle, renew: Callable[[], Bundle], delivery: DeliverySettings) -> None:
+            from .handover import Handover
+            from .report.deliverylog import DeliveryLog
+
             Handover(
                 settings=delivery,
-                storage=shared.storage,
+                storage=shared.storage(),
                 renew=renew,
                 clock=clock,
                 outage_tolerance_seconds=tolerance,
@@ -292,6 +308,9 @@ class _Run:
         console, now = self._console, self._clock.monotonic()
         self._write_outputs(now)  # first: a cancelled container has seconds until it is killed
         self._outputs.close()
+        from .report.failure import annotate_failures
+        from .report.summary import room_left, summary_of, write_summary
+
         if self._board is not None:
             self._board.close()
         annotate_failures(console, self._records)
@@ -354,7 +373,7 @@ class _Shared:
 
     exchanger: Exchanger
     health: Health
-    storage: Storage
+    storage: "Callable[[], Storage]"
 
 
 def _record_of(job: ExportSettings | AgentSettings) -> JobRecord:

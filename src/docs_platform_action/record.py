@@ -1,12 +1,14 @@
 """What is known of one job, from first to last: filled in by a mode, read by the report, and a row of `results`."""
 
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from .delivery.download import Downloaded
 from .errors import ActionError, Cancelled, InvalidInput
 from .model import UNUSABLE, AgentJob, Bundle, ExportJob
 from .settings import AGENT
+
+if TYPE_CHECKING:
+    from .delivery.download import Downloaded
 
 DONE: Final = "done"
 STARTED: Final = "started"
@@ -51,7 +53,7 @@ class JobRecord:
     progress: float | None = None
     page_count: int | None = None
     bundle: Bundle | None = None
-    downloaded: Downloaded | None = None
+    downloaded: "Downloaded | None" = None
     bundle_path: str | None = None
     site_path: str | None = None
     site_files: int | None = None

@@ -14,6 +14,7 @@ import yaml
 
 from docs_platform_action import handover
 from docs_platform_action.connection import Exchanges
+from docs_platform_action.delivery import helm_values
 from docs_platform_action.delivery.download import Downloaded
 from docs_platform_action.delivery.staging import Litter, Owner
 from docs_platform_action.delivery.storage import Answer, Storage
@@ -323,7 +324,7 @@ class TestTogether:
 
         delivery.shelf.before = lambda: look("fetching")
         delivery.clock.on_sleep = lambda: look("unpacking") if delivery.is_unpacking else None
-        monkeypatch.setattr(handover, "values_text", values_text)
+        monkeypatch.setattr(helm_values, "values_text", values_text)
 
         delivery(delivery.everything())
 
