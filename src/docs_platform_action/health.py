@@ -5,6 +5,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final
 
 from .clock import Clock
@@ -142,7 +143,7 @@ class Health:
 
     def _due(self, turn: _Turn, now: float) -> float:
         """Tell when a request's place in the row is due, if nobody before it is held up for longer."""
-        row = sorted(self._row, key=lambda other: not other.overdue)
+        row = sorted(self._row, key=attrgetter("overdue"), reverse=True)  # among their like as they came
         rounds, place = divmod(row.index(turn), self._most)
         return max(self._begun[place] + self._window_seconds, now) + rounds * self._window_seconds
 

@@ -100,6 +100,8 @@ class Board:
         self._console = console
         self._clock = clock
         self._rows = {id(record): Row(record=record) for record in records}
+        self._counted = Counter(row.state for row in self._rows.values())
+        self._working: dict[Row, None] = {}
         self._max_parallel = max_parallel
         self._known_statuses = known_statuses
         self._explained = {*known_statuses}
@@ -149,7 +151,8 @@ class Board:
         """Take note that a domain's turn has come; what becomes of it is told with its first change."""
         row = self._rows[id(record)]
         with self._lock:
-            row.state = AT_WORK if row.state == TO_COME else row.state
+            if row.state == TO_COME:
+                self._move(row, AT_WORK)
 
     def job_known(self, record: JobRecord) -> None:
         """Tell that a domain's job is started, and which it is."""
@@ -164,17 +167,17 @@ class Board:
         with self._lock:
             if row.state not in {AT_WORK, TO_COME}:
                 return
-            row.state = record.verdict if row.state == AT_WORK else NOT_STARTED
+            self._move(row, record.verdict if row.state == AT_WORK else NOT_STARTED)
             self._trouble.left(row)
             if row.lines:
-                row.lines += [(self._clock.now(), line) for line in why(record)]
+                row.lines += [self._timed(line) for line in why(record)]
             if row.state not in {NOT_STARTED, STARTED}:
                 self._tell(row, what_became(record, self._clock.now()), counts=row.state != CANCELLED)
 
     def heartbeat(self, every_seconds: float) -> None:
         """Show how far all are, if nothing was told live for this long; and look for those that stand still."""
         with self._lock:
-            logs = [row.log for row in self._at_work() if row.log is not None]
+            logs = [row.log for row in self._working if row.log is not None]
         for log in logs:
             log.look_for_standstill()
         with self._lock:
@@ -188,7 +191,7 @@ class Board:
             if self._closed:
                 return
             for row in self._rows.values():
-                row.state = in_the_end(row)
+                self._move(row, in_the_end(row))
             if self._counts() != self._told_counts:
                 self._write(self._counts())
             for line in never_begun(row for row in self._rows.values() if row.state == NOT_STARTED):
@@ -200,12 +203,15 @@ class Board:
             self._console.line("The log of each domain, by the time of day in UTC:")
         for row in told:
             title = f"{row.name}: {how_long(row, row.record.duration_seconds(now))}"
-            self._console.group(title, [f"{at:%H:%M:%S}  {text}" for at, text in row.lines])
+            self._console.group(title, row.lines)
 
     def _keep(self, row: Row, text: str) -> None:
         with self._lock:
             if not self._closed:
-                row.lines.append((self._clock.now(), text.removeprefix("  ")))
+                row.lines.append(self._timed(text.removeprefix("  ")))
+
+    def _timed(self, text: str) -> str:
+        return f"{self._clock.now():%H:%M:%S}  {text}"
 
     def _debug(self, row: Row, text: str) -> None:
         with self._lock:
@@ -218,7 +224,7 @@ class Board:
             if self._closed:
                 return
             for line in (f"Warning: {title}", *(f"  {fact}" for fact in facts)):
-                row.lines.append((self._clock.now(), line))
+                row.lines.append(self._timed(line))
             if tuple(lines) not in self._warned:
                 self._warned.add(tuple(lines))
                 self._told_at = self._clock.monotonic()
@@ -274,12 +280,17 @@ class Board:
             self._told_at = self._clock.monotonic()
             self._console.line(f"{minutes(self._told_at - self._began):>7}  {text}")
 
-    def _at_work(self) -> list[Row]:
-        return [row for row in self._rows.values() if row.state == AT_WORK]
+    def _move(self, row: Row, state: str) -> None:
+        """Change a domain's state, and count it anew: counting all rows for each line would take the square of their number."""
+        self._counted[row.state] -= 1
+        self._counted[state] += 1
+        self._working.pop(row, None)
+        if state == AT_WORK:
+            self._working[row] = None
+        row.state = state
 
     def _counts(self, *, naming: bool = False) -> str:
-        counted = Counter(row.state for row in self._rows.values())
-        rows = self._at_work() if naming else []
+        counted, rows = self._counted, self._working if naming else {}
         named = {AT_WORK: f" ({', '.join(map(where, rows))})" if 0 < len(rows) <= NAMES else ""}
         return ", ".join(f"{counted[state]:,} {state}{named.get(state, '')}" for state in STATES if counted[state])
 
@@ -287,5 +298,5 @@ class Board:
         rows = self._trouble.met_by
         if not rows:
             return ""
-        few = "" if len(rows) >= len(self._at_work()) else f" for {names(rows)}"
+        few = "" if len(rows) >= len(self._working) else f" for {names(rows)}"
         return f"    (no good answer from the API{few})"

@@ -111,7 +111,8 @@ class Console:
 
     def safe(self, text: str) -> str:
         """Take the secrets out of a text and make it harmless; once more after the cleaning, which may join what was split."""
-        return self._hide_all(clean(self._hide_all(text)))
+        cleaned = clean(hidden := self._hide_all(text))
+        return text if cleaned == hidden == text else self._hide_all(cleaned)
 
     def line(self, text: str) -> None:
         """Write a line of the log."""

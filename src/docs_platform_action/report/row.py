@@ -32,7 +32,7 @@ class Row:
     unknown: set[str] = field(default_factory=set)
     told: int = 0
     log: JobLog | None = None
-    lines: list[tuple[datetime, str]] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
 
     @property
     def name(self) -> str:

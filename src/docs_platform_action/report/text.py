@@ -24,8 +24,9 @@ def clean(text: str, *, longest: int = LONGEST_FOREIGN_TEXT) -> str:
     """
     if len(text) > longest:
         text = text[:longest] + "…"
-    visible = "".join(_visible(character) for character in text)
-    return re.sub(r"##(?=\[)", "# #", re.sub(r":(?=:)", ": ", visible)).rstrip()
+    if not (text.isascii() and text.isprintable()):  # such as most lines are, of which there are tens of thousands in the end
+        text = "".join(_visible(character) for character in text)
+    return re.sub(r"##(?=\[)", "# #", re.sub(r":(?=:)", ": ", text)).rstrip()
 
 
 def _visible(character: str) -> str:
