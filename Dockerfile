@@ -13,11 +13,19 @@ RUN python -m venv --without-pip /opt/backend && \
     python -m venv --without-pip /opt/action
 
 # Before the code, which changes more often than what it needs. Wheels only: no dependency runs code of its own here.
+#
+# What no run uses is left behind, a third of all: scripts, tests and commands; the parts of urllib3 for a browser and for
+# packages that are not here; and what PyYAML and charset-normalizer have compiled, beside modules in Python that do the same.
 COPY requirements/build.txt requirements/image.txt /build/requirements/
 RUN python -m pip --python /opt/backend install --require-hashes --no-deps --only-binary :all: \
         --requirement /build/requirements/build.txt && \
     python -m pip --python /opt/action install --no-compile --require-hashes --no-deps --only-binary :all: \
-        --requirement /build/requirements/image.txt
+        --requirement /build/requirements/image.txt && \
+    rm -r /opt/action/.gitignore /opt/action/include && \
+    find /opt/action/bin -type f -delete && \
+    find /opt/action/lib -depth \( \
+        -name tests -o -name cli -o -name _yaml -o -path '*/yaml/*.so' -o -path '*/charset_normalizer/*.so' \
+        -o -path '*/urllib3/contrib/emscripten' -o -path '*/urllib3/contrib/[ps]*.py' \) -exec rm -r {} +
 
 COPY pyproject.toml README.md LICENSE /build/
 COPY src/docs_platform_action /build/src/docs_platform_action
@@ -38,9 +46,12 @@ LABEL org.opencontainers.image.title="docs-platform-action" \
       org.opencontainers.image.licenses="MIT"
 
 COPY --from=build /opt/action /opt/action
-# The Python image comes without the standard library's byte code. Importing the action once leaves that of the modules
-# it uses, and ends the build if the action cannot be imported at all.
-RUN ["/opt/action/bin/python", "-I", "-c", "import docs_platform_action.main"]
+# The Python image comes without the standard library's byte code. Importing all of the action once leaves that of the
+# modules it uses, and ends the build if one cannot be imported. Python itself imports an encoding when it is first used.
+RUN ["/opt/action/bin/python", "-I", "-c", "\
+import encodings.unicode_escape, encodings.utf_16_le, encodings.utf_8_sig;\
+import importlib, pkgutil, docs_platform_action as action;\
+[importlib.import_module(module.name) for module in pkgutil.walk_packages(action.__path__, 'docs_platform_action.')]"]
 
 # There is no USER: the workspace and the files that GitHub reads outputs from belong to the runner, and only root can
 # write to them whoever that is (GitHub's documentation asks for root in container actions).

@@ -114,8 +114,11 @@ class Runner:
         self.workspace = folder / "workspace"
         self.home = folder / "home"
 
-    def start(self, inputs: Mapping[str, str], *, env: Mapping[str, str] | None = None) -> Step:
-        """Start the action with these inputs and further variables of the workflow."""
+    def start(self, inputs: Mapping[str, str], *, env: Mapping[str, str] | None = None, keep: bool = False) -> Step:
+        """Start the action with these inputs and further variables of the workflow.
+
+        A container that is to be kept is there to be looked at until `clean_up`; the runner keeps none.
+        """
         step = uuid.uuid4().hex[:12]
         files = {variable: f"{kind}_{step}" for variable, kind in FILE_COMMANDS.items()}
         for file in files.values():
@@ -130,7 +133,8 @@ class Runner:
         log = self._logs / f"{step}.log"
         with log.open("wb") as stream:
             client = subprocess.Popen(
-                ["docker", "run", "--name", step, "--label", self.label, "--workdir", "/github/workspace", "--rm"]
+                ["docker", "run", "--name", step, "--label", self.label, "--workdir", "/github/workspace"]
+                + ([] if keep else ["--rm"])
                 # the runner too gives names only here, and the values to the docker client
                 + [argument for variable in variables for argument in ("-e", variable)]
                 + ["-e", "GITHUB_ACTIONS=true", "-e", "CI=true", "--network", "host"]

@@ -2,14 +2,38 @@
 
 import json
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pytest
 
-from tests.engine import ROOT, docker
+from admin_api_simulator import Simulator
+from tests.container.runner import Runner
+from tests.container.stripped_base import base_of, built_on, stripped
+from tests.engine import ROOT, copy_action, docker, temporary_tag
 
 pytestmark = pytest.mark.timeout(900)
 
 PYTHON = "/opt/action/bin/python"
+
+MOST_BYTES = 8_000_000
+"""What the action's layers may add to their base: each job on a fresh machine fetches or makes them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stripped:
+    """The action's image on a base without byte code."""
+
+    image: str
+    base: str
+
+
+@pytest.fixture(scope="module")
+def on_stripped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stripped]:
+    base = base_of((ROOT / "Dockerfile").read_text())
+    context = copy_action(tmp_path_factory.mktemp("action"))
+    with stripped(base, tmp_path_factory.mktemp("base")) as under, built_on(under, temporary_tag(), context) as image:
+        yield Stripped(image=image, base=under)
 
 
 def test_the_entry_point_is_a_program_without_a_shell(image: str) -> None:
@@ -70,6 +94,64 @@ print(json.dumps(checked))
 
     assert any(source.endswith("docs_platform_action/main.py") for source in checked)
     assert [source for source, good in checked.items() if not good] == []
+
+
+def test_all_layers_together_stay_small(on_stripped: Stripped) -> None:
+    added = size(on_stripped.image) - size(on_stripped.base)
+
+    assert 0 < added <= MOST_BYTES
+
+
+def test_no_file_is_of_a_kind_that_no_run_uses(image: str) -> None:
+    names = docker("run", "--rm", "--entrypoint", "find", image, "/opt/action", "-type", "f").splitlines()
+
+    unused = re.compile(r"/(?:tests?|cli|emscripten|include)/|/bin/|\.(?:so|pyi|exe|h|c|js|sh)$")
+    assert len(names) > 100, "all files are looked at"
+    assert [name for name in names if unused.search(name)] == []
+
+
+def test_each_distribution_still_tells_what_it_is_and_its_licence(image: str) -> None:
+    # what scanners for known weaknesses read, and what the licences ask for
+    code = """
+import importlib.metadata as metadata, json
+print(json.dumps({found.name: [bool(found.version), [file.name for file in found.files if file.locate().exists()]]
+                  for found in metadata.distributions()}))
+"""
+    found = json.loads(inside(image, code))
+
+    assert len(found) > 5
+    assert {name for name, (versioned, _) in found.items() if not versioned} == set()
+    assert {name for name, (_, files) in found.items() if not any(re.match("(?i)licen[cs]e", file) for file in files)} == set()
+
+
+def test_a_run_finds_all_byte_code_there(
+    on_stripped: Stripped, platform: Simulator, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    # Python, which is root here, would write what it has to compile: in each container anew
+    runner = Runner(image=on_stripped.image, folder=tmp_path_factory.mktemp("job"), logs=tmp_path_factory.mktemp("logs"))
+    inputs = {
+        "base-url": platform.base_url,
+        "admin-key": platform.key,
+        "domain": "docs.example.com\nhelp.example.com",
+        "bundle-path": "bundles/{domain}",
+        "site-path": "sites/{domain}",
+        "values-file": "values/{domain}.yaml",
+        "export-version": "1",
+    }
+
+    step = runner.start(inputs, keep=True)
+    ended = step.wait()
+    changes = step.changed_files()
+    runner.clean_up()
+
+    assert ended.exit_code == 0, ended.log
+    assert any("/github" in change for change in changes), "the list shows what there is beside the image"
+    assert [change for change in changes if "/github" not in change] == []
+
+
+def size(image: str) -> int:
+    """Return how many bytes an image's layers have together."""
+    return int(docker("image", "inspect", "--format", "{{.Size}}", image))
 
 
 def inside(image: str, code: str) -> str:

@@ -1,0 +1,89 @@
+"""What a run imports before its first request, and what only when it comes to it: until then a step's user waits for nothing."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+ENTRYPOINT = str(Path(__file__).parents[2] / "entrypoint.py")
+
+LATE = {
+    "docs_platform_action.delivery.download": "fetches a bundle, which a job has when it ends",
+    "docs_platform_action.delivery.helm_values": "writes the values file",
+    "docs_platform_action.delivery.storage": "speaks to the storage of a bundle",
+    "docs_platform_action.delivery.unpack": "opens a bundle",
+    "docs_platform_action.handover": "hands a bundle over",
+    "docs_platform_action.report.board": "shows several jobs",
+    "docs_platform_action.report.deliverylog": "tells of a bundle on its way",
+    "docs_platform_action.report.failure": "tells what failed",
+    "docs_platform_action.report.summary": "writes the summary",
+    "docs_platform_action.report.timeline": "draws in the summary",
+    "yaml": "writes the values file",
+}
+"""Modules, and what they do that no run does before its first request."""
+
+MOST_OF_OUR_OWN = 36
+"""Modules of the action that are there before the first request; each costs as much as a millisecond."""
+
+SCRIPT = """
+import json, os, runpy, socket, sys
+
+def connect(*_):
+    print(json.dumps(sorted(sys.modules)))
+    sys.stdout.flush()
+    os._exit(0)
+
+socket.socket.connect = connect
+runpy.run_path(sys.argv[1], run_name="__main__")
+"""
+"""Runs the action to where it would connect for the first time."""
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> frozenset[str]:
+    """Tell which modules a run in a fresh interpreter has when it is about to connect."""
+    environment = {
+        "GITHUB_WORKSPACE": str(tmp_path_factory.mktemp("workspace")),
+        "INPUT_BASE-URL": "http://127.0.0.1:9",
+        "INPUT_ADMIN-KEY": "key-of-the-test-of-imports",
+        "INPUT_DOMAIN": "docs.example.com",
+        "INPUT_BUNDLE-PATH": "bundle",
+        "INPUT_SITE-PATH": "site",
+        "INPUT_VALUES-FILE": "values.yaml",
+    }
+    done = run(SCRIPT, env=environment)
+    return frozenset(json.loads(done[-1]))
+
+
+def test_what_is_asked_for_later_is_imported_later(imported: frozenset[str]) -> None:
+    assert "docs_platform_action.main" in imported, "the run came as far as its first request"
+    assert {name: why for name, why in LATE.items() if name in imported} == {}
+
+
+def test_each_of_these_is_a_module() -> None:
+    code = f"import importlib; print([importlib.import_module(name).__name__ for name in {sorted(LATE)}])"
+
+    assert run(code) == [str(sorted(LATE))]
+
+
+def test_no_more_of_the_action_than_a_request_needs(imported: frozenset[str]) -> None:
+    ours = sorted(name for name in imported if name.startswith("docs_platform_action"))
+
+    assert len(ours) <= MOST_OF_OUR_OWN, ours
+
+
+def test_what_is_imported_is_not_searched_for_garbage() -> None:
+    code = "import gc, runpy, sys; runpy.run_path(sys.argv[1])['run'](); print(gc.isenabled(), gc.get_freeze_count() > 10_000)"
+
+    assert run(code)[-1] == "True True"
+
+
+def run(code: str, *, env: Mapping[str, str] | None = None) -> list[str]:
+    """Run code in a fresh interpreter, with the entry point as its argument; return the lines that it prints."""
+    command = [sys.executable, "-c", code, ENTRYPOINT]
+    done = subprocess.run(command, env=env or {}, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
