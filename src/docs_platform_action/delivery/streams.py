@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from .entries import damaged, unsafe
 
-CHUNK_BYTES: Final = 256 * 1024
+CHUNK_BYTES: Final = 64 * 1024
 """The most that is held of any content at a time."""
 
 COMPRESSED_CHUNK_BYTES: Final = 64 * 1024

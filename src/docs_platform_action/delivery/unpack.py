@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import InvalidBundle
+from .ahead import ahead
 from .archives import archive_entries
 from .bounds import Limits, Meter
 from .entries import LONGEST_TARGET_BYTES, Entry, EntryType, shown, target_too_long, unsafe
@@ -61,17 +62,21 @@ def unpack(
         size = os.fstat(file.fileno()).st_size
         meter = Meter(limits, archive_bytes=size)
         tree = _Tree(folder, root=root, meter=meter, check=check, owner=owner)
-        entries = archive_entries(
-            file.fileno(),
-            size,
-            check=check,
-            announce_entries=meter.announce_entries,
-            count_decompressed=meter.count_decompressed,
-        )
-        for entry in entries:
-            check()
-            tree.add(entry)
-            on_progress(tree.files, meter.unpacked_bytes)
+
+        def read(check: Callable[[], None]) -> Iterator[Entry]:
+            return archive_entries(
+                file.fileno(),
+                size,
+                check=check,
+                announce_entries=meter.announce_entries,
+                count_decompressed=meter.count_decompressed,
+            )
+
+        with ahead(read, check=check) as entries:
+            for entry in entries:
+                check()
+                tree.add(entry)
+                on_progress(tree.files, meter.unpacked_bytes)
         if not tree.files:
             # To deliver it would empty the site.
             raise InvalidBundle("the bundle holds no files", cause="The export wrote nothing, or only part of its bundle.")
