@@ -29,7 +29,7 @@ demo: $(INSTALLED)  ## run the action on the simulator and show what people see:
 	@$(BIN)/python -m admin_api_simulator.demo
 
 test: lint $(MERMAID)  ## check and test everything; REQUIRE_ENGINE=1 makes a missing container engine a failure
-	$(BIN)/python -m pytest --cov --cov-report=term
+	$(BIN)/python -m pytest --numprocesses=auto --cov --cov-report=term
 
 reliability: $(INSTALLED)  ## try what the action survives, and rewrite docs/reliability.md from what was counted
 	@$(BIN)/python -m tests.reliability.page

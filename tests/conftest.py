@@ -4,11 +4,13 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
+from xdist.remote import Producer
 
 from tests import engine
 from tests.keys import ADMIN_KEY
 from tests.leaks import leaked
 from tests.search import SEARCH, watch, without_mask
+from tests.workers import BySharing, turn_of
 
 
 @pytest.fixture
@@ -40,3 +42,15 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
         report.outcome = "failed"
         report.longrepr = f"{item.nodeid} printed the admin key"
     return report
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> BySharing:
+    """Hand out together what is made once for several tests, in the order that the workers collected."""
+    config.option.loadscopereorder = False
+    return BySharing(config, log)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Have workers begin with what takes longest; a process on its own goes by the files' names."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: turn_of(item.nodeid))

@@ -97,11 +97,12 @@ def run_inside(
 @contextlib.contextmanager
 def unmeasured() -> Iterator[None]:
     """Have no coverage measured, which takes longer than the runs do: for thousands of them, whose lines other tests hold."""
-    measuring = coverage.Coverage.current()
-    if measuring is not None:
-        measuring.stop()
+    measuring: list[coverage.Coverage] = []
+    while (found := coverage.Coverage.current()) is not None:  # one worker of several has another, which stands by
+        found.stop()
+        measuring.append(found)
     try:
         yield
     finally:
-        if measuring is not None:
-            measuring.start()
+        for found in reversed(measuring):
+            found.start()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from admin_api_simulator import Fault, Simulator
-from tests.action import ENTRYPOINT, Action, Ended
+from tests.action import ENTRYPOINT, UNMEASURED, Action, Ended
 
 WATCHING = """
 import sys
@@ -30,9 +30,6 @@ sys.addaudithook(_watch)
 """
 PROGRAMS = ("subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.system", "pty.", "ctypes.")
 CHANGES = ("os.mkdir", "os.rename", "os.link", "os.symlink", "os.remove", "os.rmdir", "os.chmod", "os.chown", "os.truncate")
-UNMEASURED = {"COVERAGE_PROCESS_CONFIG": "", "COVERAGE_PROCESS_START": ""}
-"""What keeps coverage, which writes files of its own, out of a process."""
-
 LOOKS_FOR_IPV6 = "urllib3 binds a socket to this machine's own address once, to see whether there is IPv6"
 HANDED_OVER = {"bundle_path": "bundle.tar.gz", "site_path": "out/site", "values_file": "values.yaml"}
 
