@@ -1,0 +1,46 @@
+"""What many domains cost the platform and the machine beside one: counts in virtual time, of the whole action."""
+
+import functools
+
+import pytest
+
+from docs_platform_action.health import REQUESTS_A_SECOND
+from tests.inside import unmeasured
+from tests.many_exports import Cost, Export, carry_out, names_of
+
+STEPS = [(1, 10), (10, 10), (100, 10), (100, 100)]
+FLAT = 1.1
+FURTHER_THREADS = 3
+"""Beside `max-parallel`: the process's first one, and two of the clock's."""
+
+BOARD_LINES = 5
+"""Of a domain among others: started, running and done as they come, and the two commands that fold its own log."""
+
+
+@functools.cache
+def cost(domains: int, max_parallel: int) -> Cost:
+    """Tell what a step costs whose exports all take half a minute: so a domain alone is like each of many."""
+    export = Export(seconds=30.0, queue_seconds=2.0, bend=1.0, pages=100, end="completed")
+    with unmeasured():
+        return carry_out(names_of(domains), max_parallel, truth=lambda _domain: export)
+
+
+@pytest.mark.parametrize(("domains", "max_parallel"), STEPS)
+class TestStep:
+    def test_a_domain_costs_no_more_requests_than_one_alone(self, domains: int, max_parallel: int) -> None:
+        assert cost(domains, max_parallel).requests / domains <= cost(1, 10).requests * FLAT
+
+    def test_no_second_has_more_requests_than_promised(self, domains: int, max_parallel: int) -> None:
+        assert cost(domains, max_parallel).most_in_a_second <= REQUESTS_A_SECOND
+
+    def test_no_more_jobs_and_threads_than_asked_for(self, domains: int, max_parallel: int) -> None:
+        assert cost(domains, max_parallel).most_jobs == min(domains, max_parallel)
+        assert cost(domains, max_parallel).threads <= min(domains, max_parallel) + FURTHER_THREADS
+
+    def test_the_log_has_no_more_lines_for_a_domain(self, domains: int, max_parallel: int) -> None:
+        assert cost(domains, max_parallel).log_lines / domains <= cost(1, 10).log_lines * FLAT + BOARD_LINES
+
+
+@pytest.mark.parametrize("domains", [1, 10, 100])
+def test_jobs_follow_each_other_without_a_gap(domains: int) -> None:
+    assert cost(domains, 10).seconds <= cost(domains, 10).ideal_seconds * FLAT
