@@ -7,8 +7,9 @@ from .errors import TimedOut, Unavailable
 from .model import ExportJob
 from .record import JobRecord
 from .report.text import minutes, pages
+from .schedule import following_progress
 from .settings import WaitSettings
-from .waiting import J, Reading, Schedule, growing_pauses, wait_for_end
+from .waiting import J, Reading, Schedule, wait_for_end
 
 
 def wait_within_timeout(
@@ -23,8 +24,10 @@ def wait_within_timeout(
 
     `on_reading` sees every reading and keeps the record. Raises `TimedOut`, and whatever `read` raises.
     """
-    schedule: Schedule[J] = growing_pauses(
-        shortest_seconds=settings.shortest_pause_seconds, longest_seconds=settings.longest_pause_seconds
+    schedule: Schedule[J] = following_progress(
+        shortest_seconds=settings.shortest_pause_seconds,
+        longest_seconds=settings.longest_pause_seconds,
+        has_just_started=record.started,
     )
     try:
         return wait_for_end(read, schedule=schedule, timeout_seconds=settings.timeout_seconds, clock=clock, on_reading=on_reading)

@@ -1,8 +1,8 @@
-"""Waiting for a job: the schedule, the deadline, the last read."""
+"""Waiting for a job: its readings on a schedule, the deadline, the last read."""
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import backoff
 
@@ -22,6 +22,11 @@ class Job(Protocol):
         """Whether it has come to its end."""
         ...
 
+    @property
+    def percent_done(self) -> float | None:
+        """How far it has come, 0 to 100, if it tells."""
+        ...
+
 
 J = TypeVar("J", bound=Job)
 
@@ -36,29 +41,7 @@ class Reading(Generic[J]):
 
 
 Schedule = Callable[[], Generator[float, Reading[J], None]]
-"""Makes a generator that, primed with one `next`, receives each reading and yields the seconds to the next."""
-
-PATIENCE: Final = 1 / 20
-"""The share of the time that a job has been in its state by which the next reading may come late."""
-
-
-def growing_pauses(*, shortest_seconds: float, longest_seconds: float) -> Schedule[J]:
-    """Pause for a share of the time that the job has been in its state, within bounds.
-
-    So the pause grows as the state lasts, shrinks when it changes, and the end of a job is seen within a twentieth of the time
-    that it took, whether that was a minute or an hour.
-    """
-
-    def pauses() -> Generator[float, Reading[J], None]:
-        reading = yield 0.0
-        status, since_seconds = reading.job.status, 0.0
-        while True:
-            if reading.job.status != status:
-                status, since_seconds = reading.job.status, reading.elapsed_seconds
-            share = (reading.elapsed_seconds - since_seconds) * PATIENCE
-            reading = yield min(max(share, shortest_seconds), longest_seconds)
-
-    return pauses
+"""Makes a generator: its first `next` gives the seconds to the first reading; then it gets each, and yields those to the next."""
 
 
 def wait_for_end(
@@ -72,14 +55,13 @@ def wait_for_end(
     """Read a job until it has ended, and give its last reading.
 
     `read` gets the deadline on the clock's `monotonic`; `on_reading` sees every reading. When the time is up, one last read
-    decides. Raises `DeadlinePassed`, and whatever `read` raises.
+    decides. Raises `DeadlinePassed`, whatever `read` raises, and `Cancelled` when the clock does.
     """
     began = clock.monotonic()
     deadline = began + timeout_seconds
+    scheduled = schedule()
 
     def pauses() -> Generator[float, Reading[J], None]:
-        scheduled = schedule()
-        next(scheduled)
         reading = yield 0.0
         while True:
             reading = yield min(scheduled.send(reading), deadline - clock.monotonic())
@@ -97,6 +79,7 @@ def wait_for_end(
         on_reading(reading)
         return reading
 
+    clock.sleep(min(next(scheduled), timeout_seconds))
     reading: Reading[J] = take_reading()
     if not reading.job.ended:
         raise DeadlinePassed

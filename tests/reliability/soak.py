@@ -233,7 +233,7 @@ def _check_shown(run: Run, *, errors: int) -> None:
 
 def most_requests(run: Run, verdict: Verdict) -> float:
     """Bound the requests of a run: the good readings that its time allows, one more for each fault, a start and a bundle."""
-    return most_good_reads(run.wait, run.seconds, changes=verdict.changes) + verdict.faults + 2
+    return most_good_reads(run.wait, run.seconds) + verdict.faults + 2
 
 
 def most_lines(run: Run, verdict: Verdict) -> float:

@@ -22,8 +22,19 @@ ROW_SECONDS: Final = 1.2
 LONGEST_PAUSE_SECONDS: Final = 30.0
 LAST_TRY_SECONDS: Final = 10.0
 SHORTEST_TRY_SECONDS: Final = 2.0
-PATIENCE: Final = 20
-"""A pause between readings may be a twentieth of the time that a job has been in its state (README)."""
+FIRST_SECONDS: Final = 3
+YOUNG_SECONDS: Final = 7.5
+EVEN_SECONDS: Final = 4.75
+PATIENCE: Final = 250
+"""How a job is read that tells nothing (README): first after three seconds, then every 7.5 in its first 40, then every 4.75, or
+after a 250th part of the time that it has been in its state if that is more."""
+
+TELLS_NOTHING: Final = ("nothing", "pages alone", "odd types")
+CLOSING_IN: Final = 25
+"""The readings that it takes at most to follow a pace from its beginning to the end of the job that it promises."""
+
+PACES: Final = 6
+"""How often the progress of a job that tells any begins anew, or stands still, at most."""
 
 
 class WrongError(AssertionError):
@@ -38,7 +49,6 @@ class Verdict:
     job_known: bool = False
     status: str | None = None
     good_reads: int = 0
-    changes: int = 0
     stretches: int = 0
     faults: int = 0
 
@@ -120,7 +130,6 @@ def _good(walk: _Walk, exchange: Seen, *, since: float) -> tuple[frozenset[str |
         return (frozenset(), True) if walk.wait.waits else _only(None)
     verdict.good_reads += 1
     if verdict.good_reads > 1 and verdict.status != exchange.answered:
-        verdict.changes += 1
         walk.entered_at = exchange.ended
     verdict.status = exchange.answered
     if exchange.answered == "failed":
@@ -148,16 +157,11 @@ def _settles(walk: _Walk, exchange: Seen) -> bool:
 
 def _check_pause(walk: _Walk, last: Seen, following: Seen) -> None:
     """See that the pause was neither shorter nor longer than the interface allows."""
-    wait, pause = walk.wait, following.began - last.ended
+    pause = following.began - last.ended
     if pause < -NOTHING:
         raise WrongError(f"two exchanges at a time: {last} and {following}")
     if last.got == "good":
-        if last.operation != "read" or following.operation != "read":
-            shortest, longest = 0.0, 0.0
-        else:
-            share = max(last.ended - walk.entered_at, 0.0) / PATIENCE
-            longest = min(max(share + (last.ended - last.began) / PATIENCE, wait.poll), wait.longest_poll)
-            shortest = wait.poll
+        shortest, longest = _pauses_after(walk, last, following)
     else:
         shortest, longest = last.asked, max(LONGEST_PAUSE_SECONDS, last.asked)
     limit = walk.limit(following.operation)
@@ -172,17 +176,32 @@ def _check_pause(walk: _Walk, last: Seen, following: Seen) -> None:
         raise WrongError(f"{following} took longer than the {left} s that were left")
 
 
-def most_good_reads(wait: Wait, seconds: float, *, changes: int) -> float:
+def _pauses_after(walk: _Walk, last: Seen, following: Seen) -> tuple[float, float]:
+    """Tell the shortest and the longest pause that may follow a good answer."""
+    wait = walk.wait
+    if following.operation != "read":
+        return 0.0, 0.0
+    if last.operation == "start":
+        first = min(max(FIRST_SECONDS, wait.poll), wait.longest_poll)
+        return first, first
+    if not _tells_nothing(wait):
+        return wait.poll, wait.longest_poll
+    share = (max(last.ended - walk.entered_at, 0.0) + last.ended - last.began) / PATIENCE
+    return wait.poll, min(max(share, wait.poll, YOUNG_SECONDS), wait.longest_poll)
+
+
+def _tells_nothing(wait: Wait) -> bool:
+    return wait.mode == "agent" or wait.jobs[0].shape in TELLS_NOTHING
+
+
+def most_good_reads(wait: Wait, seconds: float) -> float:
     """Bound the good readings of one job in so many seconds, whatever it does.
 
-    A state that lasts begins with pauses of `poll-interval`, of which there are 20 until the twentieth part of its time is more;
-    from there each pause takes the time on by a twentieth, until it is `max-poll-interval`. Of states that change `changes` times
-    each begins anew. More than one reading in `poll-interval` there is never.
+    Without progress pauses are even at least; progress brings closer ones for as often as it promises an end. More than one
+    reading in `poll-interval` there is never.
     """
-    grows_until = min(seconds, PATIENCE * wait.longest_poll)
-    growing = max(math.log(max(grows_until, 1.0) / (PATIENCE * wait.poll)) / math.log(1 + 1 / PATIENCE), 0.0)
-    one_state = PATIENCE + growing + seconds / wait.longest_poll + 3
-    return min(one_state * (changes + 1), seconds / wait.poll + 3)
+    even = seconds / max(min(EVEN_SECONDS, wait.longest_poll), wait.poll) + 3
+    return min(even + (0 if _tells_nothing(wait) else PACES * CLOSING_IN), seconds / wait.poll + 3)
 
 
 def judge_of_many(wait: Wait, seen: Sequence[Seen]) -> dict[str, Verdict]:

@@ -72,12 +72,6 @@ class Wait:
     refuses: tuple[float, int] | None
     fault_rate: float = FAULT_RATE
 
-    @property
-    def changes_of_status(self) -> int:
-        """How often the status of the first job changes at most: those of others follow a reading each."""
-        job = self.jobs[0]
-        return 10**6 if len(job.others) > 1 else 3
-
 
 def draw(seed: int, *, jobs: int = 1) -> Wait:
     """Draw a wait of up to six hours, for one job or for several domains."""

@@ -1,50 +1,25 @@
-"""A job is read until it ends or its time is up, at pauses that fit how long it takes."""
+"""A job is read on a schedule until it ends or its time is up."""
 
-from collections.abc import Callable
-from itertools import pairwise
+from collections.abc import Callable, Generator
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from docs_platform_action.clock import DeadlinePassed
 from docs_platform_action.errors import NotFound, Unavailable
 from docs_platform_action.model import ExportJob
-from docs_platform_action.waiting import PATIENCE, Reading, growing_pauses, wait_for_end
+from docs_platform_action.waiting import Reading, Schedule, wait_for_end
 from tests.unit.fakes import FakeClock
 
 
-def schedule_of(*readings: tuple[str, float], shortest: float = 1.0, longest: float = 30.0) -> list[float]:
-    """Give the pauses after readings of a status at an elapsed time."""
-    pauses = growing_pauses(shortest_seconds=shortest, longest_seconds=longest)()
-    next(pauses)
-    return [
-        pauses.send(Reading(job=ExportJob(status=status), elapsed_seconds=elapsed, last=False)) for status, elapsed in readings
-    ]
+def evenly(seconds: float, *, first: float = 0.0) -> Schedule[ExportJob]:
+    """Read at even pauses."""
 
+    def pauses() -> Generator[float, Reading[ExportJob], None]:
+        yield first
+        while True:
+            yield seconds
 
-class TestGrowingPauses:
-    def test_the_pause_is_a_twentieth_of_the_time_in_a_state_within_the_bounds(self) -> None:
-        pauses = schedule_of(("running", 0), ("running", 10), ("running", 100), ("running", 600), ("running", 3000))
-
-        assert pauses == pytest.approx([1, 1, 5, 30, 30])
-
-    def test_it_shrinks_when_the_state_changes(self) -> None:
-        pauses = schedule_of(("queued", 200), ("running", 210), ("running", 310), ("completed", 320))
-
-        assert pauses == pytest.approx([10, 1, 5, 1])
-
-    @given(
-        st.lists(st.tuples(st.sampled_from(["queued", "running"]), st.floats(0, 1e6)), min_size=1),
-        st.floats(0.001, 100),
-        st.floats(0, 100),
-    )
-    def test_it_stays_within_the_bounds_whatever_is_read(
-        self, readings: list[tuple[str, float]], shortest: float, more: float
-    ) -> None:
-        pauses = schedule_of(*readings, shortest=shortest, longest=shortest + more)
-
-        assert all(shortest <= pause <= shortest + more for pause in pauses)
+    return pauses
 
 
 class Platform:
@@ -64,18 +39,18 @@ class Platform:
         self.clock.pass_(self.reading_seconds)
         return ExportJob(status=self.status_at(self.clock.elapsed))
 
-    def wait(self, timeout: float = 600.0, *, shortest: float = 1.0, longest: float = 30.0) -> ExportJob:
+    def wait(self, timeout: float = 600.0, *, schedule: Schedule[ExportJob] | None = None) -> ExportJob:
         return wait_for_end(
             self.read,
-            schedule=growing_pauses(shortest_seconds=shortest, longest_seconds=longest),
+            schedule=schedule or evenly(1.0),
             timeout_seconds=timeout,
             clock=self.clock,
             on_reading=self.readings.append,
         )
 
 
-def completed_at(seconds: float, *, queued_until: float = 0.0) -> Callable[[float], str]:
-    return lambda now: "completed" if now >= seconds else "queued" if now < queued_until else "running"
+def completed_at(seconds: float) -> Callable[[float], str]:
+    return lambda now: "completed" if now >= seconds else "running"
 
 
 class TestWaitForEnd:
@@ -87,6 +62,37 @@ class TestWaitForEnd:
         assert job.status == "completed"
         assert platform.asked_at == [0]
         assert platform.clock.pauses == []
+
+    def test_the_schedule_says_when_the_first_reading_is(self) -> None:
+        platform = Platform(lambda _: "completed")
+
+        platform.wait(schedule=evenly(1.0, first=3.0))
+
+        assert platform.asked_at == [3]
+
+    def test_the_first_reading_is_no_later_than_the_deadline(self) -> None:
+        platform = Platform(lambda _: "running")
+
+        with pytest.raises(DeadlinePassed):
+            platform.wait(2, schedule=evenly(1.0, first=3.0))
+
+        assert platform.asked_at == [2]
+        assert [reading.last for reading in platform.readings] == [True]
+
+    def test_the_schedule_sees_each_reading_before_the_next_pause(self) -> None:
+        platform, seen = Platform(completed_at(5)), list[float]()
+
+        def pauses() -> Generator[float, Reading[ExportJob], None]:
+            pause = 0.0
+            while True:
+                reading = yield pause
+                seen.append(reading.elapsed_seconds)
+                pause = reading.elapsed_seconds + 1
+
+        platform.wait(schedule=pauses)
+
+        assert platform.asked_at == [0, 1, 3, 7]
+        assert seen == [0, 1, 3]
 
     def test_every_reading_is_handed_out_with_the_time_it_took(self) -> None:
         platform = Platform(completed_at(3))
@@ -162,45 +168,3 @@ class TestWaitForEnd:
 
         platform.status_at = status_at
         return platform
-
-
-class TestWholeJobsInVirtualTime:
-    @given(
-        takes=st.floats(0, 5000),
-        queued=st.floats(0, 1),
-        timeout=st.floats(0.01, 4000),
-        shortest=st.floats(0.5, 20),
-        more=st.floats(0, 60),
-        reading=st.floats(0, 5),
-    )
-    def test_pauses_stay_within_the_bounds_and_the_end_is_seen_in_time(
-        self, *, takes: float, queued: float, timeout: float, shortest: float, more: float, reading: float
-    ) -> None:
-        platform = Platform(completed_at(takes, queued_until=takes * queued), reading_seconds=reading)
-        longest = shortest + more
-
-        try:
-            ended = platform.wait(timeout, shortest=shortest, longest=longest).ended
-        except DeadlinePassed:
-            ended = False
-
-        *pauses, last_pause = [pause for pause in platform.clock.pauses if pause > 1e-6] or [longest]
-        assert all(shortest - 1e-6 <= pause <= longest + 1e-6 for pause in pauses)
-        assert last_pause <= longest + 1e-6
-        assert all(later > earlier for earlier, later in pairwise(platform.asked_at))
-        assert platform.asked_at[-1] <= timeout + reading + 1e-6
-        if takes < timeout - 1e-6:
-            assert ended
-        if ended:
-            late = platform.clock.elapsed - takes
-            assert late <= max(shortest, platform.clock.elapsed * PATIENCE) + 2 * reading + 1e-6
-        else:
-            assert platform.asked_at[-1] >= timeout - 1e-6
-
-    def test_an_hour_costs_few_readings_and_little_delay(self) -> None:
-        platform = Platform(completed_at(3600))
-
-        platform.wait(7200)
-
-        assert len(platform.asked_at) < 200
-        assert platform.clock.elapsed - 3600 <= 30

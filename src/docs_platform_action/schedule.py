@@ -1,0 +1,76 @@
+"""When to read a job again: as seldom as the platform deserves, and soon after the end.
+
+A job that tells its progress is read after a good part of the rest that its pace promises, so the readings close in on the end.
+One that tells nothing, or stands still, is read at pauses that hardly depend on its age. docs/performance.md has the figures.
+"""
+
+from collections.abc import Generator
+from typing import Final
+
+from .pace import Pace
+from .waiting import J, Reading, Schedule
+
+FIRST_SECONDS: Final = 3.0
+"""When a job that this run has started is read first. Its start has told that it is queued, and few jobs end sooner."""
+
+EARLY_SECONDS: Final = 7.5
+EARLY_UNTIL_SECONDS: Final = 40.0
+STEADY_SECONDS: Final = 4.75
+LATE_SHARE: Final = 1 / 250
+"""The pauses without progress to go by. Fewest readings for the same delay come from pauses that go with one over the root of the
+chance that the job ends now. The time that jobs take spreads about a log-normal curve; for one of minutes that chance is small
+in the first half minute, nearly even for a quarter of an hour, and falls later. So are these."""
+
+SHARE: Final = 0.6
+"""The share of the rest to wait. A pace that doubles until the end is still met in time."""
+
+TRUST: Final = 0.4
+FIRST_TRUST: Final = 0.5
+"""The share of the time over which a pace was seen that a pause may take, and the same when nothing has moved yet."""
+
+CLOSING: Final = 4.0
+LAST: Final = 2.0
+BEHIND: Final = 0.1
+"""In shortest pauses: with less than `CLOSING` left the next reading but one is to meet the end; with less than `LAST` the next
+is, so much `BEHIND` it."""
+
+OVERDUE_SHARE: Final = 1 / 4
+"""The share of its standstill after which a job is read again that should have ended, or moved."""
+
+
+def following_progress(*, shortest_seconds: float, longest_seconds: float, has_just_started: bool) -> Schedule[J]:
+    """Follow a job's progress, with pauses within bounds, in seconds.
+
+    `has_just_started` is for a job whose age is known, because this run started it: the wait begins with a pause. Any other may
+    have ended long ago, and is read at once. Below a second, `shortest_seconds` makes every pause shorter.
+    """
+    scale = min(shortest_seconds, 1.0)
+
+    def pauses() -> Generator[float, Reading[J], None]:
+        pace = Pace(began=0.0 if has_just_started else None, finest_seconds=shortest_seconds)
+        reading = yield min(max(FIRST_SECONDS * scale, shortest_seconds), longest_seconds) if has_just_started else 0.0
+        status, since = reading.job.status, 0.0
+        while True:
+            now = reading.elapsed_seconds
+            if reading.job.status != status:
+                status, since = reading.job.status, now
+            pace.see(now, reading.job.percent_done)
+            early = has_just_started and now < EARLY_UNTIL_SECONDS
+            blind = max((EARLY_SECONDS if early else STEADY_SECONDS) * scale, (now - since) * LATE_SHARE)
+            pause = blind if reading.job.percent_done is None else _towards_the_end(pace, now, blind, shortest_seconds)
+            reading = yield min(max(pause, shortest_seconds), longest_seconds)
+
+    return pauses
+
+
+def _towards_the_end(pace: Pace, now: float, blind_seconds: float, shortest_seconds: float) -> float:
+    rest = pace.rest_seconds(now)
+    if rest is None:
+        return min(pace.seen_for(now) * FIRST_TRUST, blind_seconds)
+    if rest <= 0 or pace.stands_still(now):
+        return min(pace.still_for(now) * OVERDUE_SHARE, blind_seconds)
+    if rest <= LAST * shortest_seconds:
+        return rest + BEHIND * shortest_seconds
+    if rest <= CLOSING * shortest_seconds:
+        return rest - shortest_seconds
+    return min(rest * SHARE, pace.seen_for(now) * TRUST)
