@@ -45,9 +45,8 @@ fuzz: $(INSTALLED)  ## try random inputs, answers and archives; takes an hour, o
 
 FUZZ_EXAMPLES ?= 20000
 
-bench: $(INSTALLED)  ## measure; takes minutes
-	$(BIN)/python bench/bundle_memory.py
-	$(BIN)/python bench/domains.py
+bench: $(INSTALLED)  ## measure, and rewrite docs/performance.md; takes a quarter of an hour, and wants an engine, curl and unzip
+	@$(BIN)/python bench/page.py
 
 lint: $(INSTALLED)  ## style, types, Dockerfile, action and workflows
 	$(BIN)/ruff check .

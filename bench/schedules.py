@@ -243,9 +243,9 @@ def section(ours: Costs, others: Costs, odd: Costs, odd_fixed: Figures) -> str:
 {JOBS:,} jobs in virtual time, where a request takes none. Their durations are drawn from a log-normal curve (seed {SEED},
 median {MEDIAN_SECONDS:.0f} s, sigma {SIGMA:.0f}, from {SHORTEST_JOB_SECONDS:.0f} s to {LONGEST_JOB_SECONDS / 3600:.0f} h). The
 action's own code reads them with the default settings. Of three kinds of job, *linear* goes at one pace; *convex* is in the queue
-for the first fifth, then goes faster and faster, and tells whole percents; *none* tells nothing. The other schedules do not look at
-progress, so one row each is enough. They pause before their first request; the action asks first after 3 s. In brackets: beside
-fixed 5 s.
+for the first fifth, then goes faster and faster, and tells whole percents; *none* tells nothing. The other schedules do not
+look at progress, so one row each is enough. They pause before their first request; the action asks first after 3 s. In brackets:
+beside fixed 5 s.
 
 Goals: linear, a mean of {LINEAR_LAG} s at most with a third of the requests of fixed 5 s; convex, {CONVEX_LAG} s with
 {CONVEX_REQUESTS:.0%} of them; none, better in all three figures.
