@@ -16,6 +16,7 @@ from docs_platform_action.delivery.storage import Answer, Storage
 from docs_platform_action.errors import ActionError, DownloadFailed, Rejected
 from docs_platform_action.model import Bundle
 from docs_platform_action.network import NetworkError
+from tests.archives import KINDS, SMALL_SITE
 from tests.unit.fakes import FakeClock
 
 LINK = "https://storage.example.com/se_1/bundle.tar.gz?X-Signature={number}"
@@ -35,6 +36,8 @@ class Turn:
     honest: bool = True
     switches: bool = False
     takes_seconds: float = 0.0
+    kind: str | None = None
+    piece_bytes: int = 10_000
 
 
 class FakeStorage:
@@ -71,6 +74,8 @@ class FakeStorage:
             begin = int(headers["Range"].removeprefix("bytes=").removesuffix("-"))
         body = self.content[begin:]
         told = {"ETag": etag, "Content-Length": str(len(body))} if turn.announces else {"ETag": etag}
+        if turn.kind is not None:
+            told["Content-Type"] = turn.kind
         pieces = self._pieces(body, turn)
         if begin == len(self.content):
             return Answer(status=416, headers={"Content-Range": f"bytes */{begin}"}, address=ADDRESS, pieces=iter(()))
@@ -81,8 +86,8 @@ class FakeStorage:
 
     def _pieces(self, body: bytes, turn: Turn) -> Iterator[bytes]:
         let_through = body if turn.cut_after is None else body[: turn.cut_after]
-        for begin in range(0, len(let_through), 10_000):
-            yield let_through[begin : begin + 10_000]
+        for begin in range(0, len(let_through), turn.piece_bytes):
+            yield let_through[begin : begin + turn.piece_bytes]
         # a connection that broke is seen as such only where the length was announced, or its framing tells
         if turn.cut_after is not None and turn.cut_after < len(body) and (turn.announces or turn.honest):
             raise NetworkError("The connection broke off", sent=True)
@@ -158,6 +163,16 @@ def test_a_quiet_one_takes_one_request_and_says_nothing() -> None:
     assert downloaded == Downloaded(size=len(FIRST), sha256=hashlib.sha256(FIRST).hexdigest())
     assert (fetch.storage.asked, fetch.ears.heard, fetch.clock.pauses) == ([{}], [], [])
     assert fetch.file.getvalue() == FIRST
+
+
+def test_an_archive_that_calls_itself_a_page_is_known_however_small_its_pieces_come() -> None:
+    fetch = Fetch(Turn(kind="text/html", piece_bytes=7))
+    fetch.storage.content = KINDS["tar"](SMALL_SITE)  # known by the end of its first block
+
+    fetch()
+
+    assert fetch.file.getvalue() == fetch.storage.content
+    assert fetch.ears.heard == []
 
 
 class TestRoom:
