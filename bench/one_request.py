@@ -1,0 +1,13 @@
+"""What startup.py compares the action with: a container's entry point that imports `requests` and sends one request."""
+
+import os
+
+import requests
+
+requests.post(
+    f"{os.environ['INPUT_BASE-URL']}/exports",
+    json={"domain": os.environ["INPUT_DOMAIN"]},
+    headers={"Authorization": f"Bearer {os.environ['INPUT_ADMIN-KEY']}"},
+    verify=os.environ.get("TRUSTED", True),
+    timeout=60,
+)
