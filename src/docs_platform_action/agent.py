@@ -1,7 +1,7 @@
 """Agent mode: wait for an AI agent's job and hand over its pull request."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from .admin_api import AdminApi
 from .clock import Clock
@@ -10,8 +10,9 @@ from .model import AgentJob
 from .record import JobRecord
 from .report.joblog import JobLog
 from .settings import AgentSettings
-from .timeout import wait_within_timeout
-from .waiting import Reading
+
+if TYPE_CHECKING:
+    from .waiting import Reading
 
 KNOWN_STATUSES: Final = ("active", AgentJob.COMPLETED, AgentJob.ARCHIVED, AgentJob.FAILED)
 
@@ -30,8 +31,9 @@ def wait_for_agent(
 
     `warn` gets what is no failure but should be seen. Raises the `ActionError` that the job failed with.
     """
+    from .timeout import wait_within_timeout
 
-    def on_reading(reading: Reading[AgentJob]) -> None:
+    def on_reading(reading: "Reading[AgentJob]") -> None:
         record.note_agent_job(reading.job)
         log.reading()
 

@@ -1,7 +1,7 @@
 """Export mode: start a static export or attach to one, wait for it, make the bundle link."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from .admin_api import AdminApi
 from .clock import Clock
@@ -10,8 +10,9 @@ from .model import Bundle, ExportJob
 from .record import BUNDLE, QUEUE, RUN, JobRecord
 from .report.joblog import JobLog
 from .settings import DeliverySettings, ExportSettings
-from .timeout import wait_within_timeout
-from .waiting import Reading
+
+if TYPE_CHECKING:
+    from .waiting import Reading
 
 KNOWN_STATUSES: Final = (ExportJob.QUEUED, ExportJob.RUNNING, ExportJob.COMPLETED, ExportJob.FAILED)
 """What platforms of this kind are seen to report; any other is logged as news."""
@@ -88,9 +89,11 @@ def _wait(
     job_id: str,
     started_at: float | None,
 ) -> None:
+    from .timeout import wait_within_timeout
+
     seen_at = clock.monotonic()
 
-    def on_reading(reading: Reading[ExportJob]) -> None:
+    def on_reading(reading: "Reading[ExportJob]") -> None:
         nonlocal seen_at
         now = clock.monotonic()
         record.note_export(reading.job)

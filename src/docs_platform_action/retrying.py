@@ -7,8 +7,6 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final, Protocol, TypeVar
 
-import backoff
-
 from .clock import Clock, slept_on
 
 T = TypeVar("T")
@@ -171,18 +169,47 @@ class Outage:
         return self.common.troubled_since if self.common is not None else None
 
 
+def full_jitter(ceiling_seconds: float) -> float:
+    """Draw a pause of any length up to a ceiling."""
+    import backoff
+
+    return float(backoff.full_jitter(ceiling_seconds))
+
+
 def keep_trying(
     attempt: Callable[[], T],
     outage: Outage,
     *,
     listener: Listener,
-    jitter: Callable[[float], float] = backoff.full_jitter,
+    jitter: Callable[[float], float] = full_jitter,
     gives_up: Callable[[TemporaryError], bool] = lambda _error: False,
 ) -> T:
     """Repeat `attempt` while it raises `TemporaryError`, with pauses that grow as the outage lasts, and give its result.
 
     Raises the last `TemporaryError` when the time is up or `gives_up` says so, `Cancelled`, and whatever else `attempt` raises.
     """
+    try:
+        result = attempt()
+    except TemporaryError as error:
+        failed = error
+    else:
+        outage.end(listener)
+        return result
+    return _try_again(failed, attempt, outage, listener, jitter, gives_up)
+
+
+def _try_again(
+    failed: TemporaryError,
+    attempt: Callable[[], T],
+    outage: Outage,
+    listener: Listener,
+    jitter: Callable[[float], float],
+    gives_up: Callable[[TemporaryError], bool],
+) -> T:
+    """Go on after a first try that failed so."""
+    import backoff  # brings asyncio, for which no first request is to wait
+
+    first = [failed]
 
     @backoff.on_exception(
         slept_on(outage.clock, lambda: _pauses(outage, listener, jitter)),
@@ -192,6 +219,8 @@ def keep_trying(
         logger=None,
     )
     def trying() -> T:
+        if first:
+            raise first.pop()
         return attempt()
 
     result: T = trying()
@@ -219,6 +248,8 @@ def _pauses(outage: Outage, listener: Listener, jitter: Callable[[float], float]
 
 
 def _growing() -> Generator[float, None, None]:
+    import backoff
+
     ceilings: Generator[float, None, None] = backoff.expo(base=2, factor=1, max_value=LONGEST_PAUSE_SECONDS)
     next(ceilings)
     return ceilings

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from typing import Final, Generic, Protocol, TypeVar
 from urllib.parse import urlsplit
 
-import backoff
-
 from . import retrying
 from .clock import Clock, DeadlinePassed
 from .errors import (
@@ -30,6 +28,7 @@ from .retrying import (
     Advice,
     Outage,
     TemporaryError,
+    full_jitter,
     keep_trying,
     read_retry_after,
     seconds,
@@ -86,7 +85,7 @@ class Transport:
         clock: Clock,
         outage_tolerance_seconds: float,
         listener: Listener,
-        jitter: Callable[[float], float] = backoff.full_jitter,
+        jitter: Callable[[float], float] = full_jitter,
     ) -> None:
         self._exchanger = exchanger
         self._health = health
