@@ -41,14 +41,15 @@ OVERDUE_SHARE: Final = 1 / 4
 def following_progress(*, shortest_seconds: float, longest_seconds: float, has_just_started: bool) -> Schedule[J]:
     """Follow a job's progress, with pauses within bounds, in seconds.
 
-    `has_just_started` is for a job whose age is known, because this run started it: the wait begins with a pause. Any other may
-    have ended long ago, and is read at once. Below a second, `shortest_seconds` makes every pause shorter.
+    `has_just_started` is for a job whose age is known, because this run started it: the wait begins with a pause, a short one
+    whatever `shortest_seconds` is. Any other may have ended long ago, and is read at once. Below a second, `shortest_seconds`
+    makes every pause shorter.
     """
     scale = min(shortest_seconds, 1.0)
 
     def pauses() -> Generator[float, Reading[J], None]:
         pace = Pace(began=0.0 if has_just_started else None, finest_seconds=shortest_seconds)
-        reading = yield min(max(FIRST_SECONDS * scale, shortest_seconds), longest_seconds) if has_just_started else 0.0
+        reading = yield min(FIRST_SECONDS * scale, longest_seconds) if has_just_started else 0.0
         status, since = reading.job.status, 0.0
         while True:
             now = reading.elapsed_seconds

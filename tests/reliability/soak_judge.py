@@ -182,7 +182,7 @@ def _pauses_after(walk: _Walk, last: Seen, following: Seen) -> tuple[float, floa
     if following.operation != "read":
         return 0.0, 0.0
     if last.operation == "start":
-        first = min(max(FIRST_SECONDS, wait.poll), wait.longest_poll)
+        first = min(FIRST_SECONDS, wait.longest_poll)
         return first, first
     if not _tells_nothing(wait):
         return wait.poll, wait.longest_poll
