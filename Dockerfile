@@ -27,7 +27,7 @@ RUN python -m pip --python /opt/backend install --require-hashes --no-deps --onl
         -name tests -o -name cli -o -name _yaml -o -path '*/yaml/*.so' -o -path '*/charset_normalizer/*.so' \
         -o -path '*/urllib3/contrib/emscripten' -o -path '*/urllib3/contrib/[ps]*.py' \) -exec rm -r {} +
 
-COPY pyproject.toml README.md LICENSE /build/
+COPY pyproject.toml LICENSE /build/
 COPY src/docs_platform_action /build/src/docs_platform_action
 RUN python -m pip --python /opt/backend wheel --no-index --no-deps --no-build-isolation \
         --wheel-dir /build/dist /build && \
