@@ -9,7 +9,7 @@ from docs_platform_action.interruption import Interruptions
 def run() -> int:
     """Listen for signals first: the imports that follow take a moment, and a cancel may come in it."""
     interruptions = Interruptions()
-    gc.disable()  # nothing of what is imported is garbage, and to look for it takes a tenth of the time
+    gc.disable()  # nothing of what is imported is garbage, and to look for it takes some percent of the time
     from docs_platform_action.main import main
 
     gc.freeze()  # nor will it ever be
