@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
+DRAWING := $(VENV)/drawing
 MERMAID := tests/page/node_modules/installed
 NPM := $(abspath $(BIN))/npm --prefix tests/page
 
@@ -21,6 +22,10 @@ $(INSTALLED): requirements/dev.txt pyproject.toml
 
 $(MERMAID): tests/page/package-lock.json tests/page/.npmrc | $(INSTALLED)
 	$(NPM) ci --silent
+	@touch $@
+
+$(DRAWING): requirements/bench.txt $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --requirement requirements/bench.txt
 	@touch $@
 
 installed: $(INSTALLED) $(MERMAID)  ## install what every target needs, and nothing into the system
@@ -45,7 +50,7 @@ fuzz: $(INSTALLED)  ## try random inputs, answers and archives; takes an hour, o
 
 FUZZ_EXAMPLES ?= 20000
 
-bench: $(INSTALLED)  ## measure, and rewrite docs/performance.md; takes a quarter of an hour, and wants an engine, curl and unzip
+bench: $(DRAWING)  ## measure, and rewrite docs/performance.md; takes a quarter of an hour, and wants an engine, curl and unzip
 	@$(BIN)/python bench/page.py
 
 lint: $(INSTALLED)  ## style, types, Dockerfile, action and workflows
@@ -68,6 +73,7 @@ simulator: $(INSTALLED)  ## serve the simulated platform until Ctrl-C
 lock: $(INSTALLED)  ## resolve the dependencies anew into requirements/
 	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) pyproject.toml --output-file requirements/image.txt
 	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) pyproject.toml --group dev --constraint requirements/image.txt --output-file requirements/dev.txt
+	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) --group bench --constraint requirements/dev.txt --output-file requirements/bench.txt
 	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) requirements/build.in --constraint requirements/dev.txt --output-file requirements/build.txt
 	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) requirements/examples.in --constraint requirements/dev.txt --output-file requirements/examples.txt
 	$(NPM) install --silent --package-lock-only
