@@ -43,7 +43,7 @@ class Run:
         self.clock = FakeClock()
         self.settings = AgentSettings(
             api=ApiSettings(base_url=BASE_URL, admin_key="k", outage_tolerance_seconds=300),
-            waiting=WaitSettings(timeout_seconds=600, shortest_pause_seconds=1, longest_pause_seconds=30),
+            waiting=WaitSettings(timeout_seconds=600, shortest_pause_seconds=1, longest_pause_seconds=1),
             project_id="prj_1",
             job_id="aj_1",
             require_pr=require_pr,

@@ -99,7 +99,7 @@ class Run:
         self.settings = ExportSettings(
             **{
                 "api": ApiSettings(base_url=BASE_URL, admin_key="k", outage_tolerance_seconds=300),
-                "waiting": WaitSettings(timeout_seconds=600, shortest_pause_seconds=1, longest_pause_seconds=30),
+                "waiting": WaitSettings(timeout_seconds=600, shortest_pause_seconds=1, longest_pause_seconds=1),
                 "domain": "docs.example.com",
                 "job_id": None,
                 "wait": True,
@@ -222,11 +222,11 @@ class TestPhases:
     @pytest.mark.parametrize(
         ("readings", "phases"),
         [
-            ([QUEUED, QUEUED, RUNNING, COMPLETED], [("queue", 0, 2), ("run", 2, 3), ("bundle", 3, None)]),
-            ([RUNNING, COMPLETED], [("run", 0, 1), ("bundle", 1, None)]),
-            ([ExportJob(status="preparing"), COMPLETED], [("run", 0, 1), ("bundle", 1, None)]),
-            ([QUEUED, QUEUED, COMPLETED], [("queue", 0, 1), ("run", 1, 2), ("bundle", 2, None)]),
-            ([COMPLETED], [("run", 0, 0), ("bundle", 0, None)]),
+            ([QUEUED, QUEUED, RUNNING, COMPLETED], [("queue", 0, 3), ("run", 3, 4), ("bundle", 4, None)]),
+            ([RUNNING, COMPLETED], [("run", 0, 2), ("bundle", 2, None)]),
+            ([ExportJob(status="preparing"), COMPLETED], [("run", 0, 2), ("bundle", 2, None)]),
+            ([QUEUED, QUEUED, COMPLETED], [("queue", 0, 2), ("run", 2, 3), ("bundle", 3, None)]),
+            ([COMPLETED], [("run", 0, 1), ("bundle", 1, None)]),
         ],
     )
     def test_each_begins_when_it_was_first_seen_or_last_not_seen(
@@ -250,9 +250,9 @@ class TestLog:
         assert words(run.log.lines) == [
             "Static export of docs.example.com",
             "Job se_1 started. To attach to it later: job-id: se_1",
-            "queued 0:00",
-            "running 57 % 231 pages 0:02",
-            "completed 412 pages 0:04",
+            "queued 0:01",
+            "running 57 % 231 pages 0:03",
+            "completed 412 pages 0:05",
             "Bundle link ready: storage.example.com/se_1/bundle.tar.gz, works until 13:00 UTC (60 min)",
         ]
 
