@@ -35,7 +35,8 @@ class TestTheFirstReading:
         assert pauses_after() == [0]
 
     @pytest.mark.parametrize(
-        ("shortest", "longest", "first"), [(1, 30, 3), (0.1, 30, pytest.approx(0.3)), (2, 30, 3), (3600, 3600, 3), (0.5, 0.7, 0.7)]
+        ("shortest", "longest", "first"),
+        [(1, 30, 3), (0.1, 30, pytest.approx(0.3)), (2, 30, 3), (3600, 3600, 3), (0.5, 0.7, 0.7)],
     )
     def test_a_job_that_has_just_started_is_given_a_moment(self, shortest: float, longest: float, first: float) -> None:
         assert pauses_after(shortest=shortest, longest=longest, just_started=True) == [first]
