@@ -9,9 +9,10 @@ from pathlib import Path
 
 from .clock import Clock
 from .delivery.download import Download, Downloaded
+from .delivery.follow import Followed, Follower
 from .delivery.staging import Litter, Owner, Staged, owner_of, staged_file, staged_folder
 from .delivery.storage import Storage
-from .delivery.unpack import unpack
+from .delivery.unpack import Unpacked, unpack
 from .errors import ActionError, DownloadFailed, InternalError
 from .model import Bundle
 from .paths import Place
@@ -53,9 +54,10 @@ class Handover:
 
         try:
             with contextlib.ExitStack() as stack:
-                archive = self._fetch(bundle, stack, owner_at) if self.settings.bundle or self.settings.site else None
-                if archive is not None and self.settings.site is not None:
-                    self._open(archive, self.settings.site, owner_at)
+                if self.settings.bundle is not None or self.settings.site is not None:
+                    archive, follower = self._fetch(bundle, stack, owner_at)
+                    if self.settings.site is not None and follower is not None:
+                        self._open(archive, self.settings.site, follower, owner_at)
             if self.settings.values is not None:
                 self._write_values(self.settings.values, owner_at)
         finally:
@@ -76,22 +78,39 @@ class Handover:
                 ]
             )
 
-    def _fetch(self, bundle: Bundle, stack: contextlib.ExitStack, owner_at: _OwnerAt) -> Path:
+    def _fetch(self, bundle: Bundle, stack: contextlib.ExitStack, owner_at: _OwnerAt) -> tuple[Path, Follower | None]:
         place = self.settings.bundle
         with _writing(_cannot_save):
             if place is None:
                 # removed in the end, because it is not published
                 path = stack.enter_context(self._scratch(bundle, owner_at)).path
-                self.record.downloaded = self._download(bundle, path)
+                follower = self._follower(path, stack, owner_at)
+                self.record.downloaded = self._download(bundle, path, follower)
                 self.log.downloaded(self.record.downloaded, None)
-                return path
+                return path, follower
             staged = stack.enter_context(staged_file(place.path, owner_at(place), self.litter))
-            downloaded = self._download(bundle, staged.path)
+            follower = self._follower(staged.path, stack, owner_at)
+            downloaded = self._download(bundle, staged.path, follower)
             self._check()
             staged.publish()
         self.record.downloaded, self.record.bundle_path = downloaded, place.name
         self.log.downloaded(downloaded, place.name)
-        return place.path
+        return place.path, follower
+
+    def _follower(self, archive: Path, stack: contextlib.ExitStack, owner_at: _OwnerAt) -> Follower | None:
+        """Have the site, if one is wanted, unpacked behind the download, as far as that goes."""
+        site = self.settings.site
+        if site is None:
+            return None
+        return stack.enter_context(
+            Follower(
+                archive,
+                stage=lambda: staged_folder(site.path, owner_at(site), self.litter),
+                free=lambda: _free(_that_is_there(site.path.parent)),
+                owner=lambda: owner_at(site),
+                check=self._check,
+            )
+        )
 
     def _scratch(self, bundle: Bundle, owner_at: _OwnerAt) -> contextlib.AbstractContextManager[Staged]:
         """Make room for an archive that nobody asked to keep: in the runner's temporary folder, or beside the site."""
@@ -102,7 +121,7 @@ class Handover:
         # the folders that lead there may stay, with the site in them
         return staged_file(site.path.parent / "bundle", owner_at(site), self.litter)
 
-    def _download(self, bundle: Bundle, path: Path) -> Downloaded:
+    def _download(self, bundle: Bundle, path: Path, follower: Follower | None) -> Downloaded:
         self.record.enter(DOWNLOAD, self.clock.monotonic())
         self.log.downloading()
         with path.open("r+b") as file:
@@ -113,7 +132,7 @@ class Handover:
                 renew=self.renew,
                 clock=self.clock,
                 outage_tolerance_seconds=self.outage_tolerance_seconds,
-                listener=self.log,
+                listener=self.log if follower is None else Followed(self.log, follower),
                 check_room=lambda needed: self._check_room(needed, path),
             )
             return download.run()
@@ -135,17 +154,25 @@ class Handover:
                     remedy="Free space in a step before, or use a runner with a larger disk.",
                 )
 
-    def _open(self, archive: Path, site: Place, owner_at: _OwnerAt) -> None:
+    def _open(self, archive: Path, site: Place, follower: Follower, owner_at: _OwnerAt) -> None:
         self.record.enter(UNPACK, self.clock.monotonic())
         self.log.unpacking()
-        with _writing(lambda error: _cannot_put(f"the site cannot be written to {site.name}", error)):
-            owner = owner_at(site)
-            with staged_folder(site.path, owner, self.litter) as staged:
-                unpacked = unpack(archive, staged.path, check=self._check, on_progress=self.log.unpacked_so_far, owner=owner)
-                self._check()
-                staged.publish()
+        with (
+            _writing(lambda error: _cannot_put(f"the site cannot be written to {site.name}", error)),
+            contextlib.ExitStack() as stack,
+        ):
+            found = follower.result(self.log.unpacked_so_far)
+            staged, unpacked = self._unpack(archive, site, stack, owner_at) if found is None else found
+            self._check()
+            staged.publish()
         self.record.site_path, self.record.site_files = site.name, unpacked.files
         self.log.unpacked(unpacked.files, site.name)
+
+    def _unpack(self, archive: Path, site: Place, stack: contextlib.ExitStack, owner_at: _OwnerAt) -> tuple[Staged, Unpacked]:
+        owner = owner_at(site)
+        staged = stack.enter_context(staged_folder(site.path, owner, self.litter))
+        unpacked = unpack(archive, staged.path, check=self._check, on_progress=self.log.unpacked_so_far, owner=owner)
+        return staged, unpacked
 
     def _write_values(self, place: Place, owner_at: _OwnerAt) -> None:
         from .delivery.helm_values import values_text  # few runs write values, and to load what writes them takes a while

@@ -14,7 +14,7 @@ import yaml
 
 from docs_platform_action import handover
 from docs_platform_action.connection import Exchanges
-from docs_platform_action.delivery import helm_values
+from docs_platform_action.delivery import follow, helm_values
 from docs_platform_action.delivery.download import Downloaded
 from docs_platform_action.delivery.staging import Litter, Owner
 from docs_platform_action.delivery.storage import Answer, Storage
@@ -25,7 +25,7 @@ from docs_platform_action.paths import Place
 from docs_platform_action.record import JobRecord
 from docs_platform_action.report.deliverylog import DeliveryLog
 from docs_platform_action.settings import DeliverySettings
-from tests.archives import SMALL_SITE, tar
+from tests.archives import HOSTILE, SMALL_SITE, tar
 from tests.unit.fakes import NOON, FakeAdapter, FakeClock, Log
 from tests.unit.report.test_outputs import files_of_at_most
 
@@ -232,6 +232,59 @@ class TestSite:
         assert (delivery.record.site_path, delivery.record.site_files) == (None, None)
 
     def test_a_cancel_ends_the_unpacking_and_leaves_nothing(self, delivery: Delivery) -> None:
+        def cancel() -> None:
+            raise Cancelled("cancelled")
+
+        delivery.clock.on_sleep = cancel
+
+        assert isinstance(delivery.failure(delivery.asked(site="site")), Cancelled)
+        assert delivery.files == tree(delivery.temporary) == []
+
+
+class TestSiteBehindTheDownload:
+    """Of a large bundle the site is unpacked as it comes; here each is large."""
+
+    @pytest.fixture(autouse=True)
+    def large(self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(follow, "FROM_BYTES", 1)
+        monkeypatch.setattr(follow, "ROOM_BYTES", 0)
+        delivery.shelf.headers = {"Content-Length": str(len(ARCHIVE))}
+
+    def test_it_is_begun_before_the_bundle_is_there_and_told_as_ever(self, delivery: Delivery) -> None:
+        seen: list[bool] = []
+        delivery.shelf.after = lambda: seen.append(delivery.is_unpacking)
+
+        delivery(delivery.asked(bundle="out/bundle.tar", site="out/site"))
+
+        assert seen == [True]
+        assert delivery.files == ["out", "out/bundle.tar", "out/site", *(f"out/site/{name}" for name in SITE)]
+        assert (delivery.record.site_path, delivery.record.site_files) == ("out/site", 3)
+        assert [told.split(" ")[0] for told in delivery.told] == ["Downloaded", "Unpacked"]
+        assert not delivery.litter
+
+    @pytest.mark.parametrize("name", ["tar with an absolute name", "gzip with a wrong checksum"])
+    def test_what_is_wrong_with_it_is_told_after_the_download(self, delivery: Delivery, name: str) -> None:
+        archive, words = HOSTILE[name]
+        delivery.shelf.archive, delivery.shelf.headers = archive, {"Content-Length": str(len(archive))}
+
+        error = delivery.failure(delivery.asked(bundle="bundle", site="site"))
+
+        assert isinstance(error, InvalidBundle)
+        assert words in " ".join(error.facts)
+        assert [told.split(" ")[0] for told in delivery.told] == ["Downloaded"]
+        assert delivery.files == ["bundle"]
+
+    def test_nothing_of_it_is_left_when_the_download_fails(self, delivery: Delivery) -> None:
+        def fail() -> None:
+            assert delivery.is_unpacking
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        delivery.shelf.after = fail
+
+        assert isinstance(delivery.failure(delivery.asked(bundle="bundle", site="site")), DownloadFailed)
+        assert delivery.files == []
+
+    def test_a_cancel_leaves_nothing(self, delivery: Delivery) -> None:
         def cancel() -> None:
             raise Cancelled("cancelled")
 

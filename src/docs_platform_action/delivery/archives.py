@@ -6,7 +6,7 @@ from typing import Final
 
 from ..errors import InvalidBundle
 from .entries import Entry
-from .streams import BZIP2, COMPRESSED_CHUNK_BYTES, GZIP, XZ, Stream, blocks, decompressed
+from .streams import BZIP2, COMPRESSED_CHUNK_BYTES, GZIP, XZ, ReadAt, Stream, blocks, decompressed, read_at
 from .tar import BLOCK_BYTES, begins_tar, tar_entries
 from .zip import BEGINNINGS, zip_entries
 
@@ -46,6 +46,11 @@ def is_archive(start: bytes) -> bool:
     return begins_tar(start[:BLOCK_BYTES]) or (looks.startswith("looks like") and looks.endswith(("archive", "data")))
 
 
+def is_read_in_order(start: bytes) -> bool:
+    """Tell whether a file that begins so is an archive without a directory at its end, which a zip archive has."""
+    return is_archive(start) and not start.startswith(BEGINNINGS)
+
+
 def is_web_page(start: bytes) -> bool:
     """Tell whether a file that begins so is a page for a browser."""
     return _looks(start).endswith(_WEB_PAGE)
@@ -58,21 +63,23 @@ def archive_entries(
     check: Callable[[], None],
     announce_entries: Callable[[int], None],
     count_decompressed: Callable[[int], None],
+    read: ReadAt = read_at,
 ) -> Iterator[Entry]:
     """Give the entries of an archive in a file of so many bytes, whatever its kind.
 
     `check` is called for each chunk of data, `announce_entries` with a number of entries that is only announced, and
-    `count_decompressed` with the length of each chunk that is decompressed to find entries in it; what they raise ends it. Raises
-    `InvalidBundle` for a file of no kind that can be read, and for all that is wrong with an archive.
+    `count_decompressed` with the length of each chunk that is decompressed to find entries in it; what they raise ends it. `read`
+    reads from an archive whose kind is read in order. Raises `InvalidBundle` for a file of no kind that can be read, and for all
+    that is wrong with an archive.
     """
     start = pread(descriptor, BLOCK_BYTES, 0)
     if begins_tar(start):
-        return tar_entries(Stream(blocks(descriptor, 0, size, check=check)))
+        return tar_entries(Stream(blocks(descriptor, 0, size, check=check, read=read)))
     if start.startswith(BEGINNINGS):
         return zip_entries(descriptor, size, check=check, announce=announce_entries)
     for codec in _CODECS:
         if start.startswith(codec.magic):
-            compressed = blocks(descriptor, 0, size, check=check, size=COMPRESSED_CHUNK_BYTES)
+            compressed = blocks(descriptor, 0, size, check=check, size=COMPRESSED_CHUNK_BYTES, read=read)
             chunks = _counted(decompressed(codec, compressed), check, count_decompressed)
             return _compressed_tar(codec.name, chunks)
     raise _unknown("It", start)

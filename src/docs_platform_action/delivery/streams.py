@@ -20,6 +20,10 @@ LZMA_MEMORY_BYTES: Final = 80 * 1024 * 1024
 """What decompressing xz may take. `xz -9`, its strongest setting, needs 65 MiB (source: xz(1))."""
 
 
+ReadAt = Callable[[int, int, int], bytes]
+"""As `read_at`."""
+
+
 class Decompressor(Protocol):
     """As bz2 and lzma have it."""
 
@@ -74,11 +78,18 @@ _REFUSALS = (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError, MemoryEr
 """What the decompressors raise when they dislike what they are fed; an `OSError` is bz2's."""
 
 
-def blocks(descriptor: int, start: int, end: int, *, check: Callable[[], None], size: int = CHUNK_BYTES) -> Iterator[bytes]:
+def read_at(descriptor: int, length: int, at: int) -> bytes:
+    """Read between one and `length` bytes of a file, and none only at its end."""
+    return os.pread(descriptor, length, at)
+
+
+def blocks(
+    descriptor: int, start: int, end: int, *, check: Callable[[], None], size: int = CHUNK_BYTES, read: ReadAt = read_at
+) -> Iterator[bytes]:
     """Read a part of a file in blocks; they end early when the file does."""
     while start < end:
         check()
-        block = os.pread(descriptor, min(size, end - start), start)
+        block = read(descriptor, min(size, end - start), start)
         if not block:
             return
         start += len(block)

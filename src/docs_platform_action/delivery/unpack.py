@@ -22,7 +22,7 @@ from .entries import LONGEST_TARGET_BYTES, Entry, EntryType, shown, target_too_l
 from .links import MOST_LINKS, Links, leads_nowhere, leads_outside
 from .names import LONGEST_PART_BYTES, Register, path_of, text_of
 from .staging import FILE_MODE, FOLDER_MODE, Owner, set_mode
-from .streams import CHUNK_BYTES
+from .streams import CHUNK_BYTES, ReadAt, read_at
 
 __all__ = ["Limits", "Unpacked", "unpack"]
 
@@ -50,29 +50,33 @@ def unpack(
     on_progress: Callable[[int, int], None],
     owner: Owner | None = None,
     limits: Limits = _DEFAULT_LIMITS,
+    read: ReadAt = read_at,
+    size: int | None = None,
 ) -> Unpacked:
     """Unpack an archive into an empty folder that nobody else uses.
 
     `check` is called for every entry and every chunk of data, and ends the work by what it raises; `on_progress` gets the files
-    and bytes so far after every entry. All that is made is given to `owner`, if there is one. Raises `InvalidBundle` for
+    and bytes so far after every entry. All that is made is given to `owner`, if there is one. Of an archive that is still being
+    written `size` is what it will have, and `read` waits for what is still to come. Raises `InvalidBundle` for
     everything that is wrong with the archive, and OSError when it cannot be read or its content not be written. Then what is in
     the folder is to be removed by the caller.
     """
     with archive.open("rb", buffering=0) as file, _opened(folder) as root:
-        size = os.fstat(file.fileno()).st_size
+        size = os.fstat(file.fileno()).st_size if size is None else size
         meter = Meter(limits, archive_bytes=size)
         tree = _Tree(folder, root=root, meter=meter, check=check, owner=owner)
 
-        def read(check: Callable[[], None]) -> Iterator[Entry]:
+        def entries_of(check: Callable[[], None]) -> Iterator[Entry]:
             return archive_entries(
                 file.fileno(),
                 size,
                 check=check,
                 announce_entries=meter.announce_entries,
                 count_decompressed=meter.count_decompressed,
+                read=read,
             )
 
-        with ahead(read, check=check) as entries:
+        with ahead(entries_of, check=check) as entries:
             for entry in entries:
                 check()
                 tree.add(entry)

@@ -14,6 +14,7 @@ import time
 import tracemalloc
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -21,6 +22,7 @@ import pytest
 
 from docs_platform_action.delivery import unpack as unpacking
 from docs_platform_action.delivery.bounds import Limits
+from docs_platform_action.delivery.staging import Owner
 from docs_platform_action.delivery.streams import CHUNK_BYTES, blocks
 from docs_platform_action.delivery.unpack import Unpacked, unpack
 from docs_platform_action.errors import Cancelled, InvalidBundle
@@ -562,6 +564,45 @@ class TestMemory:
         monkeypatch.setattr("docs_platform_action.delivery.streams._Inflater", lambda _wbits: Exhausted())
 
         assert "cannot be decompressed" in told(place.refusal(gzip.compress(tar(SMALL_SITE))))
+
+
+class TestCost:
+    """System calls, which are most of what a small file costs."""
+
+    CALLS = ("open", "chmod", "chown", "write", "close", "mkdir", "stat", "lstat", "pread", "read")
+    FILES = 60
+
+    @pytest.mark.parametrize("kind", ["tar", "tar.gz", "zip"])
+    def test_is_one_call_of_each_kind_a_file_and_a_folder(self, place: Place, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        archive = place.root.parent / "archive"
+        archive.write_bytes(KINDS[kind](Site(files={f"a/b{number % 2}/{number}": b"x" * 100 for number in range(self.FILES)})))
+        calls: Counter[str] = Counter()
+        for name in self.CALLS:
+            monkeypatch.setattr(os, name, self._counted(name, getattr(os, name), calls))
+        for module in ("archives", "zip"):
+            monkeypatch.setattr(f"docs_platform_action.delivery.{module}.pread", os.pread)
+
+        unpack(archive, place.folder, check=lambda: None, on_progress=lambda *_: None, owner=Owner(os.geteuid(), os.getegid()))
+
+        folders, itself = 3, 1
+        assert calls == {
+            "open": self.FILES + itself,
+            "close": self.FILES + itself,
+            "write": self.FILES,
+            "mkdir": folders,
+            "chmod": self.FILES + folders,
+            "chown": self.FILES + folders,
+            "pread": calls["pread"],
+        }
+        assert calls["pread"] <= (4 if kind != "zip" else 2 * self.FILES + 4)
+
+    @staticmethod
+    def _counted(name: str, call: Callable[..., object], calls: Counter[str]) -> Callable[..., object]:
+        def counting(*args: object, **options: object) -> object:
+            calls[name] += 1
+            return call(*args, **options)
+
+        return counting
 
 
 class TestOtherPackers:
