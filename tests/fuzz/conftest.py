@@ -1,8 +1,18 @@
-"""Tells how many examples each target had, where a person asked for more than the usual."""
+"""Has no coverage measured, and tells how many examples each target had, where a person asked for more than the usual."""
+
+from collections.abc import Iterator
 
 import pytest
 
 from tests.fuzz import BY_HAND, tried
+from tests.inside import unmeasured
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _unmeasured() -> Iterator[None]:
+    """Leave lines to the tests that look at one each: measured, thousands of examples take three times as long."""
+    with unmeasured():
+        yield
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

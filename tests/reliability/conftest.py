@@ -1,8 +1,21 @@
 """The matrix, run once for all tests that look at it: as many of its cells as are asked for."""
 
+from collections.abc import Iterator
+
 import pytest
 
+from tests.inside import unmeasured
 from tests.reliability.cell import CELLS, Cell, Ran, run_cells
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _unmeasured() -> Iterator[None]:
+    """Leave lines to the tests that look at one each: measured, whole runs by the hundred take half as long again.
+
+    What measures would hold more memory with each line that runs, too.
+    """
+    with unmeasured():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -4,14 +4,14 @@ import gc
 import os
 import threading
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from admin_api_simulator import Fault, Simulator
-from tests.inside import run_inside, unmeasured
+from tests.inside import run_inside
 from tests.keys import ADMIN_KEY
 from tests.reliability.soak import ONE, RUNS, Run, Soak, WrongError, carry_out, check, draw, draw_many, soaked
 from tests.reliability.soak_judge import judge
@@ -94,12 +94,6 @@ def long_wait(*, pause: int) -> Wait:
 
 
 class TestWhatIsHeld:
-    @pytest.fixture(autouse=True)
-    def _unmeasured(self) -> Iterator[None]:
-        """Have nothing else hold more with each line that runs."""
-        with unmeasured():
-            yield
-
     def test_a_wait_holds_no_more_after_thousands_of_requests_than_after_hundreds(self) -> None:
         held: dict[int, int] = {}
         counted = 0
