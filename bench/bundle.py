@@ -6,6 +6,8 @@ platform serves it over loopback from a process of its own. In turns, each time 
 - collected by the action: its own entry point attaches to the finished job, makes a link, downloads, hashes and unpacks;
 - fetched from a link by a shell: `curl`, then `sha256sum`, then `tar -xzf` or `unzip -q`.
 
+Both once more through a relay (`paced_relay.py`) that lets `NETWORKS_MIB` a second pass, as a network does.
+
 Wall time is what passes until the process ends, processor time what it and its children used of all cores, in user and in kernel
 mode (getrusage(2)); each is the median of `ROUNDS` rounds. What was written goes to disk before the next turn begins, out of all
 measurements. Where this runs as root the folders belong to another user, as on a runner, so the action gives each file away.
@@ -25,15 +27,17 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 import large_site
 import requests
+from paced_relay import PacedRelay
 
 from admin_api_simulator import Simulator
 from admin_api_simulator.runner import run_action
@@ -44,6 +48,9 @@ ROUNDS: Final = 5
 MOST_MIB: Final = 96
 SIZES: Final = ((100, 1), (2_000, 64), (130_000, 128))
 """Files and MiB of the further sites whose memory is measured. The last has nearly as many entries as an archive may hold."""
+
+NETWORKS_MIB: Final = (None, 50)
+"""MiB a second: loopback as it is, and what a runner may get from an object storage."""
 
 SLOWEST: Final = 1.0
 JOB: Final = "export-finished"
@@ -59,13 +66,14 @@ TOOLS: Final = ("curl", "sha256sum", "tar", "unzip")
 
 TIMES: Final = """## Bundle to disk
 
-A site of {files:,} files and {mib:,} MiB, made from a seed, is served over loopback by a process of its own. The action, from
-the start of its process to the end, downloads, hashes and unpacks it. A shell does so with `curl -o`, `sha256sum`, and `tar -xzf`
-or `unzip -q`, one after the other. They take turns, {rounds} each, into fresh folders of one file system. Times are medians;
-processor time is that of all cores. Below 1.00 the action is quicker, or takes less. The goal: no slower by the clock.
+A site of {files:,} files and {mib:,} MiB, made from a seed, is served over loopback by a process of its own: as fast as that goes,
+and at a network's pace. The action, from the start of its process to the end, downloads, hashes and unpacks it. A shell does so
+with `curl -o`, `sha256sum`, and `tar -xzf` or `unzip -q`, one after the other. They take turns, {rounds} each, into fresh folders
+of one file system. Times are medians; processor time is that of all cores. Below 1.00 the action is quicker, or takes less. The
+goal: no slower by the clock.
 
-| archive | action / shell: time | best time | processor time | goal | the shell's time: curl | sha256sum | unpacking |
-| --- | --- | --- | --- | --- | --- | --- | --- |"""
+| archive | network | action / shell | at best | processor time | goal | the shell's parts: curl | sha256sum | unpacking |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |"""
 
 MEMORY: Final = """
 Peak memory of the action's process, by what it unpacks. The goal: under {bound} MiB at any size.
@@ -111,14 +119,15 @@ def main() -> int:
 
 
 def _measure(folder: Path, rounds: int, size: tuple[int, int]) -> int:
-    ratios: dict[str, tuple[float, ...]] = {}
+    ratios: dict[tuple[str, int | None], tuple[float, ...]] = {}
     peaks: list[tuple[str, int, int, float]] = []
     for files, mib in (*SIZES, size):
         for archive in _packed(folder, files, mib):
             with _served(archive) as platform:
                 peaks.append((archive.name, files, mib, _peak_mib(platform, folder, files)))
-                if (files, mib) == size:
-                    ratios[archive.name] = _compared(platform, folder, archive, rounds, files)
+            for network in NETWORKS_MIB if (files, mib) == size else ():
+                with _served(archive, network) as platform:
+                    ratios[archive.name, network] = _compared(platform, folder, archive, rounds, files)
             archive.unlink()
     sys.stdout.write(_section(ratios, peaks, rounds, size))
     slow = any(wall > SLOWEST for wall, *_ in ratios.values())
@@ -139,10 +148,10 @@ def _packed(folder: Path, files: int, mib: int) -> list[Path]:
 
 
 @contextmanager
-def _served(archive: Path) -> Iterator[Platform]:
-    """Serve an archive as the bundle of a finished job, from a process of its own."""
+def _served(archive: Path, network_mib: int | None = None) -> Iterator[Platform]:
+    """Serve an archive as the bundle of a finished job, from a process of its own, at so many MiB a second at most."""
     here, there = get_context("spawn").Pipe()
-    server = get_context("spawn").Process(target=_serve, args=(archive, there))
+    server = get_context("spawn").Process(target=_serve, args=(archive, network_mib, there))
     server.start()
     try:
         yield here.recv()
@@ -151,16 +160,23 @@ def _served(archive: Path) -> Iterator[Platform]:
         server.join()
 
 
-def _serve(archive: Path, parent: Connection) -> None:
-    with Simulator() as platform:
+def _serve(archive: Path, network_mib: int | None, parent: Connection) -> None:
+    with ExitStack() as stack:
+        platform = stack.enter_context(Simulator())
         platform.put_bundle_file(JOB, archive)
-        answer = requests.post(
-            f"{platform.base_url}/v1/static-export/jobs/{JOB}/bundle",
-            headers={"Authorization": f"Bearer {platform.key}"},
-            timeout=60,
-        )
-        parent.send(Platform(base_url=platform.base_url, key=platform.key, link=answer.json()["bundleUrl"]))
+        if network_mib is not None:
+            storage = urlsplit(_link(platform)).netloc
+            port = int(storage.rpartition(":")[2])
+            relay = stack.enter_context(PacedRelay(port, bytes_a_second=network_mib * MIB))
+            there = f"127.0.0.1:{relay.port}"
+            platform.override("make_bundle", lambda json: json | {"bundleUrl": json["bundleUrl"].replace(storage, there, 1)})
+        parent.send(Platform(base_url=platform.base_url, key=platform.key, link=_link(platform)))
         parent.recv()
+
+
+def _link(platform: Simulator) -> str:
+    path, headers = f"/v1/static-export/jobs/{JOB}/bundle", {"Authorization": f"Bearer {platform.key}"}
+    return str(requests.post(f"{platform.base_url}{path}", headers=headers, timeout=60).json()["bundleUrl"])
 
 
 def _compared(platform: Platform, folder: Path, archive: Path, rounds: int, files: int) -> tuple[float, ...]:
@@ -248,14 +264,18 @@ def _cost(work: Callable[[], None]) -> Cost:
 
 
 def _section(
-    ratios: dict[str, tuple[float, ...]], peaks: list[tuple[str, int, int, float]], rounds: int, size: tuple[int, int]
+    ratios: dict[tuple[str, int | None], tuple[float, ...]],
+    peaks: list[tuple[str, int, int, float]],
+    rounds: int,
+    size: tuple[int, int],
 ) -> str:
     files, mib = size
     lines = [TIMES.format(files=files, mib=mib, rounds=rounds)]
-    for name, (wall, processor, best, *shares) in ratios.items():
+    for (name, network), (wall, processor, best, *shares) in ratios.items():
+        kind, pace = name.removeprefix("bundle"), "loopback" if network is None else f"{network} MiB/s"
         parts = " | ".join(f"{100 * share:.0f} %" for share in shares)
         met = "met" if wall <= SLOWEST else f"missed by {wall - SLOWEST:.2f}"
-        lines.append(f"| `{name.removeprefix('bundle')}` | {wall:.2f} | {best:.2f} | {processor:.2f} | {met} | {parts} |")
+        lines.append(f"| `{kind}` | {pace} | {wall:.2f} | {best:.2f} | {processor:.2f} | {met} | {parts} |")
     lines.append(MEMORY.format(bound=MOST_MIB))
     for name, count, unpacked, peak in peaks:
         met = "met" if peak <= MOST_MIB else f"missed by {peak - MOST_MIB:.1f} MiB"
