@@ -66,7 +66,7 @@ TOOLS: Final = ("curl", "sha256sum", "tar", "unzip")
 
 TIMES: Final = """## Bundle to disk
 
-A site of {files:,} files and {mib:,} MiB, made from a seed, is served over loopback by a process of its own: as fast as that goes,
+A site of {files:,} files and {mib:,} MiB, made from a seed, is served over loopback by a process of its own: as fast as it goes,
 and at a network's pace. The action, from the start of its process to the end, downloads, hashes and unpacks it. A shell does so
 with `curl -o`, `sha256sum`, and `tar -xzf` or `unzip -q`, one after the other. They take turns, {rounds} each, into fresh folders
 of one file system. Times are medians; processor time is that of all cores. Below 1.00 the action is quicker, or takes less. The
