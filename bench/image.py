@@ -4,7 +4,7 @@ The image is built on the base that the Dockerfile names, but with any byte code
 another that stands in for it may. Layers are read from what `docker save` writes: their files' bytes, and the bytes of the layer
 when it is packed with gzip, as a registry sends it.
 
-Ends with 1 when the layers have more than `MOST_BYTES`, or without a container engine.
+Ends with 3 when the layers have more than `MOST_BYTES`.
 """
 
 import gzip
@@ -25,6 +25,8 @@ from tests.container.stripped_base import base_of, built_on, stripped
 from tests.engine import ROOT, copy_action, docker, temporary_tag
 
 MOST_BYTES: Final = 8_000_000
+MISSED: Final = 3
+"""What a benchmark ends with when a goal is missed; 1 is a fault of its own (`page.py`)."""
 LARGEST: Final = 12
 MB: Final = 1_000_000
 COPIED: Final = "the action and what it needs"
@@ -32,11 +34,13 @@ COMPILED: Final = "byte code of the standard library"
 TITLE: Final = "## What the image adds to its base"
 TEXT: Final = """
 Built on the base without byte code, as the public Python image is. A layer's size is that of its files; packed is what gzip makes
-of it, which is what a registry sends. The goal: {most:.0f} MB on the disk of a runner, and nothing that a run does not use.
+of it, which is what a registry sends. The goal: {most:.0f} MB on the disk of a runner. That nothing
+is in it that no run uses, a test holds (`tests/container/test_image.py`).
 """
 MEANING: Final = """
-A runner builds or fetches this once a job. {copied} holds {sources:.0%} sources, which error messages quote, and {compiled:.0%}
-byte code, which spares each run to compile them. Without the second layer each run would compile what it uses of the library.
+A runner builds this once a job. {copied} holds {sources:.0%} sources, which error messages quote, and {compiled:.0%} byte code,
+which spares each run to compile them; the rest is metadata, licences and certificate authorities. Without the second layer each
+run would compile what it uses of the library.
 """
 
 
@@ -60,17 +64,14 @@ def main() -> int:
     try:
         docker("version")
     except (AssertionError, OSError) as error:
-        sys.stderr.write(f"{error}\n")
-        sys.stdout.write(f"{TITLE}\n\nNot measured: this needs a container engine.\n")
-        return 1
+        raise SystemExit(f"this needs a container engine: {error}") from error
     with tempfile.TemporaryDirectory(prefix="image-") as folder:
         (empty := Path(folder, "base")).mkdir()
         base = base_of((ROOT / "Dockerfile").read_text())
         context = copy_action(Path(folder, "action"))
         with stripped(base, empty) as under, built_on(under, temporary_tag(), context) as image:
-            size_of_base = int(docker("image", "inspect", "--format", "{{.Size}}", under))
             layers = [layer for layer in read_layers(image, beyond=len(layers_of(under))) if layer.size]
-    return report(layers, size_of_base)
+    return report(layers)
 
 
 def layers_of(image: str) -> list[str]:
@@ -120,11 +121,11 @@ def _part_of(path: Path) -> str:
     return f"`{below[library + 1].partition('.')[0]}`" if library is not None and len(below) > library + 1 else "the rest"
 
 
-def report(layers: list[Layer], size_of_base: int) -> int:
+def report(layers: list[Layer]) -> int:
     """Write the section; return whether the goal is missed."""
     total = sum(layer.size for layer in layers)
     out = [TITLE, TEXT.format(most=MOST_BYTES / MB)]
-    out += _table(("layer", "MB", "of the goal", "beside the base", "packed, MB"), _rows_of_layers(layers, size_of_base))
+    out += _table(("layer", "MB", "of the goal", "packed, MB"), _rows_of_layers(layers))
     out += [""]
     out += _table(("made of", "layer", "MB", "of all"), _rows_of_parts(layers, total))
     copied = next(layer for layer in layers if layer.made_by == COPIED)
@@ -133,13 +134,13 @@ def report(layers: list[Layer], size_of_base: int) -> int:
     left = MOST_BYTES - total
     out += [f"The goal is met, with {left / MB:.2f} MB left." if left >= 0 else f"The goal is missed by {-left / MB:.2f} MB."]
     sys.stdout.write("\n".join(out) + "\n")
-    return 0 if left >= 0 else 1
+    return 0 if left >= 0 else MISSED
 
 
-def _rows_of_layers(layers: list[Layer], size_of_base: int) -> Iterator[tuple[str, ...]]:
+def _rows_of_layers(layers: list[Layer]) -> Iterator[tuple[str, ...]]:
     rows = [(layer.made_by, layer.size, layer.packed) for layer in layers]
     for name, size, packed in [*rows, ("together", sum(row[1] for row in rows), sum(row[2] for row in rows))]:
-        yield name, f"{size / MB:.2f}", f"{size / MOST_BYTES:.0%}", f"{size / size_of_base:.1%}", f"{packed / MB:.2f}"
+        yield name, f"{size / MB:.2f}", f"{size / MOST_BYTES:.0%}", f"{packed / MB:.2f}"
 
 
 def _rows_of_parts(layers: list[Layer], total: int) -> Iterator[tuple[str, ...]]:

@@ -2,9 +2,9 @@
 
 In virtual time: a job is a number of seconds and what it tells on the way, and a request takes no time. The action's own wait
 (`wait_for_end` with its schedule and the default settings) reads the jobs; so do the schedules that are in use elsewhere. The
-4,000 durations are drawn from `SEED`. `--plot FILE` draws the picture in docs/.
+`JOBS` durations are drawn from `SEED`. `--plot FILE` draws the picture in docs/.
 
-Ends with 1 when a goal is missed.
+Ends with 3 when a goal is missed.
 """
 
 import argparse
@@ -18,6 +18,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import accumulate, repeat
 from pathlib import Path
 from statistics import NormalDist
+from textwrap import fill
 from typing import Final
 
 from docs_platform_action.model import ExportJob
@@ -27,10 +28,15 @@ from docs_platform_action.waiting import Schedule, wait_for_end
 SEED: Final = 20261121
 JOBS: Final = 4000
 ODD_JOBS: Final = 1000
+EVEN_JOBS: Final = 20_000
+WIDTH: Final = 130
 MEDIAN_SECONDS: Final = 240.0
 SIGMA: Final = 1.0
 SHORTEST_JOB_SECONDS: Final = 8.0
 LONGEST_JOB_SECONDS: Final = 3600.0
+
+MISSED: Final = 3
+"""What a benchmark ends with when a goal is missed; 1 is a fault of its own (`page.py`)."""
 
 SHORTEST_PAUSE_SECONDS: Final = 1.0
 LONGEST_PAUSE_SECONDS: Final = 30.0
@@ -231,48 +237,77 @@ def missed(ours: Mapping[str, Figures], fixed: Figures) -> list[str]:
 Costs = Mapping[str, Figures]
 
 
-def section(ours: Costs, others: Costs, odd: Costs, odd_fixed: Figures) -> str:
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """All that the section tells: costs of drawn jobs, of odd ones, and of a silent job whose durations are cut evenly."""
+
+    jobs: int
+    seed: int
+    ours: Costs
+    others: Costs
+    odd_jobs: int
+    odd: Costs
+    odd_fixed: Figures
+    even_none: Figures
+    even_fixed: Figures
+
+
+def section(judged: Judged) -> str:
     """Write the page's section."""
-    fixed = others[FIXED_5_S]
-    rows = [_row(f"this action, {name}", cost, fixed) for name, cost in ours.items()]
-    rows += [_row(f"{name} ({_USED_BY[name]})", cost, fixed) for name, cost in others.items()]
-    odd_rows = [_row(name, cost, odd_fixed) for name, cost in odd.items()]
-    return f"""\
-## Seeing the end sooner with fewer requests
+    fixed, even, even_fixed = judged.others[FIXED_5_S], judged.even_none, judged.even_fixed
+    rows = [_row(f"this action, {name}", cost, fixed) for name, cost in judged.ours.items()]
+    rows += [_row(f"{name} ({_USED_BY[name]})", cost, fixed) for name, cost in judged.others.items()]
+    odd_rows = [_row(name, cost, judged.odd_fixed) for name, cost in judged.odd.items()]
+    paragraphs = (
+        "## Seeing the end sooner with fewer requests",
+        f"""
+        {judged.jobs:,} jobs in virtual time, where a request takes none. Their durations are drawn from a log-normal curve (seed
+        {judged.seed}, median {MEDIAN_SECONDS:.0f} s, sigma {SIGMA:.0f}), from {SHORTEST_JOB_SECONDS:.0f} s to
+        {LONGEST_JOB_SECONDS / 3600:.0f} h, and the action's own code reads them with the default settings. Of three kinds of job,
+        *linear* goes at one pace; *convex* is in the queue for the first fifth, then goes faster and faster, and tells whole
+        percents; *none* tells nothing. The other schedules do not look at progress, so one row each is enough. They pause before
+        their first request; the action asks first after 3 s. In brackets: beside fixed 5 s.
+        """,
+        f"""
+        Goals: linear, a mean of {LINEAR_LAG} s at most with a third of the requests of fixed 5 s; convex, {CONVEX_LAG} s with
+        {100 * CONVEX_REQUESTS:.0f} % of them; none, better in all three figures.
+        """,
+        "![How late an end is seen beside the requests that it takes, and when a job of four minutes is read](schedules.svg)",
+    )
+    without_progress = f"""
+        Without progress there is not much to win. For jobs whose durations spread like this, no schedule that goes by age alone
+        is more than 2.6 % better than an even one in mean and requests at once (Cauchy's inequality on the curve), and to be no
+        worse in the 95th percentile takes most of that. Chance is larger: with other seeds the mean is up to 3 % better or 2 %
+        worse.
+        Without chance, with {EVEN_JOBS:,} durations that cut the curve evenly, the three figures are
+        {even.mean_lag / even_fixed.mean_lag:.3f}, {even.p95_lag / even_fixed.p95_lag:.3f} and
+        {even.requests / even_fixed.requests:.3f} of those of fixed 5 s; the last goal is held against these as well.
+        """
+    mistaken = f"""
+        What an estimate may be wrong about, with the first {judged.odd_jobs:,} of the jobs. Trusting progress has its price: told
+        *in tens*, it makes ends seen later than by fixed 5 s, and so do jobs that *end at 60 %*; but never later than
+        `max-poll-interval`.
+        """
+    pieces = (*paragraphs, _table("schedule", rows), without_progress, mistaken, _table("progress", odd_rows))
+    return "\n\n".join(map(_filled, pieces)) + "\n"
 
-{JOBS:,} jobs in virtual time, where a request takes none. Their durations are drawn from a log-normal curve (seed {SEED},
-median {MEDIAN_SECONDS:.0f} s, sigma {SIGMA:.0f}, from {SHORTEST_JOB_SECONDS:.0f} s to {LONGEST_JOB_SECONDS / 3600:.0f} h). The
-action's own code reads them with the default settings. Of three kinds of job, *linear* goes at one pace; *convex* is in the queue
-for the first fifth, then goes faster and faster, and tells whole percents; *none* tells nothing. The other schedules do not
-look at progress, so one row each is enough. They pause before their first request; the action asks first after 3 s. In brackets:
-beside fixed 5 s.
 
-Goals: linear, a mean of {LINEAR_LAG} s at most with a third of the requests of fixed 5 s; convex, {CONVEX_LAG} s with
-{CONVEX_REQUESTS:.0%} of them; none, better in all three figures.
+def _filled(piece: str) -> str:
+    """Fill the lines of a paragraph, and leave what begins with a mark as it is."""
+    return piece if piece.startswith(("#", "!", "|")) else fill(" ".join(piece.split()), WIDTH, break_on_hyphens=False)
 
-![How late an end is seen beside the requests that it takes, and when a job of four minutes is read](schedules.svg)
 
-{_HEAD.format("schedule")}{"".join(rows)}
-Without progress there is not much to win. For jobs whose durations spread like this, no schedule that goes by age alone is more
-than 2.6 % better than an even one in mean and requests at once (Cauchy's inequality on the curve), and to be no worse in the 95th
-percentile takes most of that. Another seed moves the mean by 1 % either way.
-
-What an estimate may be wrong about, with the first {ODD_JOBS:,} of the jobs. The price of trusting progress is the last row but
-one: where jobs end long before their progress does, that is seen late, though by `max-poll-interval` at most.
-
-{_HEAD.format("progress")}{"".join(odd_rows)}"""
+def _table(first: str, rows: Sequence[str]) -> str:
+    return "\n".join((_HEAD.format(first), "| --- | --- | --- | --- |", *rows))
 
 
 def _row(name: str, cost: Figures, fixed: Figures) -> str:
     mean = f"{cost.mean_lag:.2f} s ({cost.mean_lag / fixed.mean_lag:.3f})"
     p95 = f"{cost.p95_lag:.2f} s ({cost.p95_lag / fixed.p95_lag:.3f})"
-    return f"| {name} | {mean} | {p95} | {cost.requests:.1f} ({cost.requests / fixed.requests:.3f}) |\n"
+    return f"| {name} | {mean} | {p95} | {cost.requests:.1f} ({cost.requests / fixed.requests:.3f}) |"
 
 
-_HEAD: Final = """\
-| {} | mean time to our knowing | 95 % within | requests a job |
-| --- | --- | --- | --- |
-"""
+_HEAD: Final = "| {} | mean delay until the end is seen | 95 % seen within | requests a job |"
 
 _USED_BY: Final = {
     FIXED_5_S: "actions/deploy-pages",
@@ -298,7 +333,7 @@ def draw_plot(file: Path, costs: Mapping[str, Figures]) -> None:
         colour, label = ("tab:blue", f"this action, {name}") if name in SHAPES else ("tab:gray", name)
         above.plot(cost.requests, cost.mean_lag, "o", color=colour)
         above.annotate(label, (cost.requests, cost.mean_lag), xytext=place, textcoords="offset points", color=colour)
-    above.set(yscale="log", xlabel="requests a job", ylabel="mean seconds from the end to our knowing")
+    above.set(yscale="log", xlabel="requests a job", ylabel="mean delay until the end is seen, in seconds")
     above.set_xlim(0, 1.25 * max(cost.requests for cost in costs.values()))
     above.set_ylim(0.05, 500)
     above.set_yticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
@@ -323,15 +358,27 @@ def main() -> int:
     durations = drawn_durations(options.jobs, options.seed)
     others = {name: of(pauses, durations) for name, pauses in OTHERS.items()}
     ours = {name: of_the_action(durations, shape) for name, shape in SHAPES.items()}
-    few = durations[:ODD_JOBS]
+    few, even = durations[:ODD_JOBS], even_durations(EVEN_JOBS)
     odd = {name: of_the_action(few, shape) for name, shape in ODD_SHAPES.items()}
     odd["none, attached to with `job-id`"] = of_the_action(few, silent, attached=True)
-    sys.stdout.write(section(ours, others, odd, of(OTHERS[FIXED_5_S], few)))
+    judged = Judged(
+        jobs=options.jobs,
+        seed=options.seed,
+        ours=ours,
+        others=others,
+        odd_jobs=len(few),
+        odd=odd,
+        odd_fixed=of(OTHERS[FIXED_5_S], few),
+        even_none=of_the_action(even, silent),
+        even_fixed=of(OTHERS[FIXED_5_S], even),
+    )
     if options.plot is not None:
         draw_plot(options.plot, ours | others)
+    sys.stdout.write(section(judged))
     misses = missed(ours, others[FIXED_5_S])
+    misses += [miss for miss in missed(ours | {"none": judged.even_none}, judged.even_fixed) if miss.startswith("none")]
     sys.stdout.writelines(["\n", *(f"Goal missed: {miss}\n" for miss in misses)] if misses else ["\nEach goal is met.\n"])
-    return 1 if misses else 0
+    return MISSED if misses else 0
 
 
 if __name__ == "__main__":

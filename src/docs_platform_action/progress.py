@@ -1,4 +1,7 @@
-"""How a job's progress goes: how long the rest of it may take, and since when it has stood still. Numbers alone, no text."""
+"""How a job's progress goes: how long the rest of it may take, and since when it has stood still. Numbers alone, no text.
+
+This is what people are told; `pace` has the estimate that the next reading is planned by.
+"""
 
 from typing import Final
 

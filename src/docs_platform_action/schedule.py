@@ -22,7 +22,7 @@ chance that the job ends now. The time that jobs take spreads about a log-normal
 in the first half minute, nearly even for a quarter of an hour, and falls later. So are these."""
 
 SHARE: Final = 0.6
-"""The share of the rest to wait. A pace that doubles until the end is still met in time."""
+"""The share of the rest to wait. The end of a job whose pace grows evenly to the double is still not overslept."""
 
 TRUST: Final = 0.4
 FIRST_TRUST: Final = 0.5
@@ -43,7 +43,7 @@ def following_progress(*, shortest_seconds: float, longest_seconds: float, has_j
 
     `has_just_started` is for a job whose age is known, because this run started it: the wait begins with a pause, a short one
     whatever `shortest_seconds` is. Any other may have ended long ago, and is read at once. Below a second, `shortest_seconds`
-    makes every pause shorter.
+    makes all pauses shorter that are given here in seconds.
     """
     scale = min(shortest_seconds, 1.0)
 
