@@ -44,7 +44,7 @@ from admin_api_simulator.runner import run_action
 
 FILES: Final = 20_000
 SITE_MIB: Final = 1024
-ROUNDS: Final = 5
+ROUNDS: Final = 3
 MOST_MIB: Final = 96
 SIZES: Final = ((100, 1), (2_000, 64), (130_000, 128))
 """Files and MiB of the further sites whose memory is measured. The last has nearly as many entries as an archive may hold."""
