@@ -44,6 +44,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     return report
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> BySharing:
     """Hand out together what is made once for several tests, in the order that the workers collected."""
     config.option.loadscopereorder = False

@@ -9,6 +9,12 @@ from typing import Final, NamedTuple
 NOISE_POINTS: Final = 5.0
 """Progress that falls by no more is unsteady, and counts as standing; more, and the job has begun anew."""
 
+FALLS: Final = 3
+"""Readings in a row that must show the fall: one alone may come from a copy of the platform that lags behind."""
+
+MOST_FALLS: Final = 10
+"""A job that begins anew more often than this has no pace to go by."""
+
 LOOK_BACK: Final = 1 / 4
 LEAST_POINTS: Final = 3.0
 """The recent pace is that of a quarter as many points as are left, but of three at least: of whole percents, the first and the
@@ -32,14 +38,15 @@ class Pace:
     """Follows one job from reading to reading. All times are seconds on one clock that never runs backwards.
 
     `began` is when the job certainly had made no progress, if anybody knows; `finest_seconds` is the shortest time between two
-    readings. A pace holds from the last reading without progress on. A standstill begins a new one, and so does progress that
-    runs backwards.
+    readings. A pace holds from the last reading without progress on. A standstill begins a new one, and so does progress
+    that stays behind where it was.
     """
 
     def __init__(self, *, began: float | None, finest_seconds: float) -> None:
         self._last_at = began
         self._longest_step = finest_seconds
         self._steps: list[Step] = []
+        self._falls = self._fallen = 0
 
     def see(self, at: float, percent: float | None) -> None:
         """Take note of a reading: 0 to 100 %, or `None` if it did not tell."""
@@ -51,8 +58,10 @@ class Pace:
             self._steps = [step] if before is None or percent <= 0 else [Step(before, 0.0), step]
             return
         last = self._steps[-1]
-        if percent < last.percent - NOISE_POINTS:
-            self._steps = [step]
+        self._falls = self._falls + 1 if percent < last.percent - NOISE_POINTS else 0
+        if self._falls:
+            if self._falls == FALLS:
+                self._steps, self._falls, self._fallen = [step], 0, self._fallen + 1
         elif percent > last.percent:
             if before is not None and self.stands_still(before):
                 self._steps = [Step(before, last.percent)]
@@ -60,6 +69,11 @@ class Pace:
             if len(self._steps) > 2 and last.percent - self._steps[-2].percent < GRAIN_POINTS:
                 self._steps.pop()
             self._steps.append(step)
+
+    @property
+    def is_to_be_trusted(self) -> bool:
+        """Whether the job has not begun anew too often."""
+        return self._fallen <= MOST_FALLS
 
     def seen_for(self, now: float) -> float:
         """Return for how many seconds the pace has been followed."""

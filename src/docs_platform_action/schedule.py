@@ -58,7 +58,8 @@ def following_progress(*, shortest_seconds: float, longest_seconds: float, has_j
             pace.see(now, reading.job.percent_done)
             early = has_just_started and now < EARLY_UNTIL_SECONDS
             blind = max((EARLY_SECONDS if early else STEADY_SECONDS) * scale, (now - since) * LATE_SHARE)
-            pause = blind if reading.job.percent_done is None else _towards_the_end(pace, now, blind, shortest_seconds)
+            tells = reading.job.percent_done is not None and pace.is_to_be_trusted
+            pause = _towards_the_end(pace, now, blind, shortest_seconds) if tells else blind
             reading = yield min(max(pause, shortest_seconds), longest_seconds)
 
     return pauses

@@ -27,7 +27,7 @@ def wait_within_timeout(
     schedule: Schedule[J] = following_progress(
         shortest_seconds=settings.shortest_pause_seconds,
         longest_seconds=settings.longest_pause_seconds,
-        has_just_started=record.started,
+        has_just_started=record.started and record.status not in {ExportJob.COMPLETED, ExportJob.FAILED},
     )
     try:
         return wait_for_end(read, schedule=schedule, timeout_seconds=settings.timeout_seconds, clock=clock, on_reading=on_reading)

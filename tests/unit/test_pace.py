@@ -60,14 +60,27 @@ class TestWhatIsNoSteadyProgress:
     def test_a_small_step_back_is_none(self) -> None:
         assert seen((0, 0), (10, 50), (12, 45)).rest_seconds(12) == 8
 
-    def test_a_large_one_begins_anew(self) -> None:
-        pace = seen((0, 0), (10, 50), (12, 44.9))
-        assert pace.rest_seconds(12) is None
-        assert pace.seen_for(12) == 0
+    def test_a_large_one_that_lasts_begins_anew(self) -> None:
+        pace = seen((0, 0), (10, 50), (12, 40), (13, 41), (14, 42))
+        assert pace.rest_seconds(14) is None
+        assert pace.seen_for(14) == 0
 
-        pace.see(22, 54.9)
+        pace.see(24, 52)
 
-        assert pace.rest_seconds(22) == pytest.approx(45.1)
+        assert pace.rest_seconds(24) == pytest.approx(48)
+
+    def test_a_large_one_that_does_not_last_is_none(self) -> None:
+        assert seen((0, 0), (10, 50), (12, 40), (13, 41), (14, 70)).rest_seconds(14) == pytest.approx(6)
+
+    def test_a_job_that_begins_anew_again_and_again_has_no_pace_to_go_by(self) -> None:
+        pace, at = Pace(began=None, finest_seconds=1.0), 0.0
+        for _ in range(11):
+            assert pace.is_to_be_trusted
+            for percent in (90, 10, 10, 10):
+                at += 10
+                pace.see(at, percent)
+
+        assert not pace.is_to_be_trusted
 
     def test_a_reading_that_tells_nothing_changes_nothing(self) -> None:
         assert seen((0, 0), (10, 50), (12, None)).rest_seconds(12) == 8

@@ -1,6 +1,6 @@
 """The next reading of a job comes soon where its end may be near, and late where it is not."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 from hypothesis import given
@@ -100,6 +100,33 @@ class TestWithProgress:
 
     def test_one_that_goes_on_is_trusted_again(self) -> None:
         assert last(pauses_after((0, 0), (10, 10), (80, 10), (100, 20))) == pytest.approx(8)
+
+
+class TestUnsteadyProgress:
+    @staticmethod
+    def readings(percent_at: Callable[[int], float | None]) -> int:
+        """Count the readings in 50 minutes of a job that tells this at the n-th."""
+        schedule = following_progress(shortest_seconds=1, longest_seconds=30, has_just_started=True)()
+        elapsed, count = next(schedule), 0
+        while elapsed < 3000:
+            job = ExportJob(status="running", progress=percent_at(count))
+            elapsed += schedule.send(Reading(job=job, elapsed_seconds=elapsed, last=False))
+            count += 1
+        return count
+
+    @pytest.mark.parametrize(
+        "percent_at",
+        [
+            lambda count: (50.0, 44.0)[count % 2],
+            lambda count: (50.0, 10.0)[count % 2],
+            lambda count: 99.0 - 5.1 * (count % 19),
+            lambda count: 20.0 * (count % 5),
+            lambda count: (90.0, 10.0, 10.0, 10.0)[count % 4],
+        ],
+        ids=["a little", "much", "falling", "phases", "up and down"],
+    )
+    def test_it_is_read_hardly_more_often_than_none(self, percent_at: Callable[[int], float]) -> None:
+        assert self.readings(percent_at) <= 1.15 * self.readings(lambda _: None)
 
 
 @given(

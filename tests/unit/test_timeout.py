@@ -3,9 +3,11 @@
 import pytest
 
 from docs_platform_action.errors import Unavailable
+from docs_platform_action.model import ExportJob
 from docs_platform_action.record import JobRecord
-from docs_platform_action.timeout import still_going
-from tests.unit.fakes import HOST
+from docs_platform_action.settings import WaitSettings
+from docs_platform_action.timeout import still_going, wait_within_timeout
+from tests.unit.fakes import HOST, FakeClock
 
 
 class TestStillGoing:
@@ -61,3 +63,14 @@ class TestStillGoing:
         assert still_going(JobRecord(mode="export", status="running", progress=99.9), 60, None).facts == (
             "It was last seen at 99 %.",
         )
+
+
+@pytest.mark.parametrize(("status", "first_after"), [("completed", 0), ("failed", 0), ("queued", 3), (None, 3)])
+def test_a_job_that_ended_as_it_started_is_read_at_once(status: str | None, first_after: float) -> None:
+    clock = FakeClock()
+    record = JobRecord(mode="export", domain="docs.example.com", job_id="se_1", status=status, started=True)
+    settings = WaitSettings(timeout_seconds=60, shortest_pause_seconds=1, longest_pause_seconds=30)
+
+    wait_within_timeout(lambda _: ExportJob(status="completed"), settings, clock=clock, record=record, on_reading=lambda _: None)
+
+    assert clock.elapsed == first_after

@@ -44,7 +44,11 @@ def ahead(read: Callable[[Callable[[], None]], Iterator[Entry]], *, check: Calla
     """
     pipe = _Pipe()
     reader = threading.Thread(target=pipe.fill, args=(read,), daemon=True, name="reader")
-    reader.start()
+    try:
+        reader.start()
+    except RuntimeError:  # there is no further thread: it goes without
+        yield read(check)
+        return
     try:
         yield pipe.entries(check)
     finally:

@@ -115,16 +115,21 @@ class Follower:
 
     def progressed(self, received: int, size: int | None) -> None:
         """Hear that so many bytes are there, and of how many. Begins when that is worth it; once, whatever becomes of it."""
-        if not self._began and size is not None and received >= FROM_BYTES:
-            self._began = True
-            with suppress(OSError):  # whoever unpacks the whole file meets it again
+        try:
+            if not self._began and size is not None and received >= FROM_BYTES:
+                self._began = True
                 self._begin(received, size)
+            elif self._staged is not None and self._free() < self._size - received:
+                self.give_up()  # others fill the disk too, and the archive comes first
+        except (OSError, RuntimeError):  # the latter is no further thread; whoever unpacks the whole file meets it again
+            self.give_up()
         self._growing.grow(received)
 
     def give_up(self) -> None:
         """Remove what is there: the bundle is another than it was, or something is wrong with it."""
         self._began = True
         self._stop()
+        self._staged = self._unpacked = None  # also what was unpacked to its end by then
         with suppress(OSError):  # it costs room on the disk, but no result
             self._stack.close()
 
@@ -155,8 +160,9 @@ class Follower:
         staged = self._staged = self._stack.enter_context(self._stage())
         limits = Limits(unpacked_bytes=min(room, MOST_BYTES))
         owner = self._owner()
-        self._thread = threading.Thread(target=self._unpack, args=(staged.path, limits, owner), daemon=True, name="follower")
-        self._thread.start()
+        thread = threading.Thread(target=self._unpack, args=(staged.path, limits, owner), daemon=True, name="follower")
+        thread.start()
+        self._thread = thread
 
     def _unpack(self, folder: Path, limits: Limits, owner: Owner | None) -> None:
         with suppress(Exception):  # whatever it is: whoever unpacks the whole file meets it again, and tells it

@@ -1,3 +1,5 @@
+"""An archive is read in a thread of its own, and comes out as without one."""
+
 import threading
 from collections.abc import Callable, Iterator
 

@@ -1,3 +1,5 @@
+"""A bundle is unpacked behind its download, or it is as if nobody had tried."""
+
 import contextlib
 import errno
 import threading
@@ -26,13 +28,17 @@ class Download:
         self.archive.touch()
         self.litter = Litter()
         self.free = PLENTY
+        self.fails: OSError | None = None
         self.received = 0
         self.staged = 0
         self.check: Callable[[], None] = lambda: None
         self.so_far: list[tuple[int, int]] = []
-        self.follower = Follower(
-            self.archive, stage=self.stage, free=lambda: self.free, owner=lambda: None, check=lambda: self.check()
-        )
+        self.follower = Follower(self.archive, stage=self.stage, free=self.room, owner=lambda: None, check=lambda: self.check())
+
+    def room(self) -> int:
+        if self.fails is not None:
+            raise self.fails
+        return self.free
 
     def stage(self) -> contextlib.AbstractContextManager[Staged]:
         self.staged += 1
@@ -239,3 +245,62 @@ class TestWhoListens:
             ("follower", "give_up"),
             ("log", "started_over", "it is another"),
         ]
+
+
+class NoThread(threading.Thread):
+    """What a system that is at its limit of threads makes of one."""
+
+    def start(self) -> None:
+        raise RuntimeError("can't start new thread")
+
+
+class TestTroubleOnTheWay:
+    def test_what_was_unpacked_to_its_end_is_given_up_with_its_download(self, download: Download) -> None:
+        with download.follower:
+            download.receive_all()
+            next(thread for thread in threading.enumerate() if thread.name == "follower").join()
+            download.follower.give_up()
+            download.archive.write_bytes(b"")
+            download.received = 0
+            download.receive_all()
+
+            assert download.publish() is None
+
+    @pytest.mark.parametrize("name", ["follower", "reader"])
+    def test_where_no_thread_can_be_started_nothing_fails(
+        self, download: Download, monkeypatch: pytest.MonkeyPatch, name: str
+    ) -> None:
+        def make(**given: Any) -> threading.Thread:
+            return (NoThread if given["name"] == name else threads)(**given)
+
+        threads = threading.Thread
+        monkeypatch.setattr(threading, "Thread", make)
+
+        with download.follower:
+            download.receive_all()
+
+            assert download.publish() == (3 if name == "reader" else None)
+
+    def test_room_that_goes_is_left_to_the_archive(self, download: Download) -> None:
+        with download.follower:
+            download.receive(ARCHIVE[:-50], len(ARCHIVE))
+            assert download.parts
+
+            download.free = 49
+            download.receive(ARCHIVE[-50:-40], len(ARCHIVE))
+            assert download.parts
+
+            download.free = 29
+            download.receive(ARCHIVE[-40:-30], len(ARCHIVE))
+            assert download.parts == []
+
+            download.receive(ARCHIVE[-30:], len(ARCHIVE))
+            assert download.publish() is None
+
+    def test_room_that_cannot_be_told_is_none(self, download: Download) -> None:
+        with download.follower:
+            download.receive(ARCHIVE[:-50], len(ARCHIVE))
+            download.fails = OSError(errno.ENOENT, "gone")
+            download.receive(ARCHIVE[-50:], len(ARCHIVE))
+
+            assert download.publish() is None
