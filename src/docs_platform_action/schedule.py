@@ -4,6 +4,7 @@ A job that tells its progress is read after a good part of the rest that its pac
 One that tells nothing, or stands still, is read at pauses that hardly depend on its age. docs/performance.md has the figures.
 """
 
+import math
 from collections.abc import Generator
 from typing import Final
 
@@ -50,7 +51,7 @@ def following_progress(*, shortest_seconds: float, longest_seconds: float, has_j
     def pauses() -> Generator[float, Reading[J], None]:
         pace = Pace(began=0.0 if has_just_started else None, finest_seconds=shortest_seconds)
         reading = yield min(FIRST_SECONDS * scale, longest_seconds) if has_just_started else 0.0
-        status, since = reading.job.status, 0.0
+        status, since, due = reading.job.status, 0.0, math.inf
         while True:
             now = reading.elapsed_seconds
             if reading.job.status != status:
@@ -60,6 +61,12 @@ def following_progress(*, shortest_seconds: float, longest_seconds: float, has_j
             blind = max((EARLY_SECONDS if early else STEADY_SECONDS) * scale, (now - since) * LATE_SHARE)
             tells = reading.job.percent_done is not None and pace.is_to_be_trusted
             pause = _towards_the_end(pace, now, blind, shortest_seconds) if tells else blind
+            rest = pace.rest_seconds(now) if tells else None
+            if rest is None or rest > CLOSING * shortest_seconds:
+                due = math.inf
+            else:  # progress that creeps promises its end anew at each reading
+                due = min(due, now + CLOSING * shortest_seconds)
+                pause = max(pause, min((now - due) * OVERDUE_SHARE, blind))
             reading = yield min(max(pause, shortest_seconds), longest_seconds)
 
     return pauses

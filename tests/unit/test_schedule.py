@@ -114,6 +114,16 @@ class TestUnsteadyProgress:
             count += 1
         return count
 
+    def test_progress_that_creeps_towards_its_end_is_read_less_and_less(self) -> None:
+        schedule = following_progress(shortest_seconds=1, longest_seconds=30, has_just_started=True)()
+        elapsed, count = next(schedule), 0
+        while elapsed < 3000:
+            job = ExportJob(status="running", progress=100 - 100 / (1 + elapsed))
+            elapsed += schedule.send(Reading(job=job, elapsed_seconds=elapsed, last=False))
+            count += 1
+
+        assert count <= 1.15 * self.readings(lambda _: None)
+
     @pytest.mark.parametrize(
         "percent_at",
         [
