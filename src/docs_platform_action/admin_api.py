@@ -69,12 +69,6 @@ class AdminApi:
 
     def read_export(self, job_id: str, *, deadline: float, started_at: float | None = None) -> ExportJob:
         """Read an export job's status. `started_at` is when this run started it, if it did; both on the clock."""
-
-        def worth_waiting(status: int) -> float:
-            if status != 404 or started_at is None:
-                return 0.0
-            return started_at + SETTLING_SECONDS - self._clock.monotonic()
-
         return self._transport.send(
             Call(
                 method="GET",
@@ -82,13 +76,13 @@ class AdminApi:
                 about=f"the job {job_id}",
                 named_by="`job-id`",
                 read=read_export_job,
-                worth_waiting=worth_waiting,
+                worth_waiting=lambda status: self._settling_seconds(status, started_at),
             ),
             deadline=deadline,
         )
 
-    def make_bundle(self, job_id: str) -> Bundle:
-        """Pack a completed export, or make a fresh link to what is packed."""
+    def make_bundle(self, job_id: str, *, started_at: float | None = None) -> Bundle:
+        """Pack a completed export, or make a fresh link to what is packed. `started_at` is as for `read_export`."""
         return self._transport.send(
             Call(
                 method="POST",
@@ -97,7 +91,7 @@ class AdminApi:
                 named_by="`job-id`",
                 read=read_bundle,
                 contract_is_final=True,
-                worth_waiting=lambda status: float("inf") if status == 409 else 0.0,
+                worth_waiting=lambda status: float("inf") if status == 409 else self._settling_seconds(status, started_at),
                 bounds=Bounds(idle_seconds=BUNDLING_SECONDS, total_seconds=BUNDLING_SECONDS),
             )
         )
@@ -114,6 +108,12 @@ class AdminApi:
             ),
             deadline=deadline,
         )
+
+    def _settling_seconds(self, status: int, started_at: float | None) -> float:
+        """Return for how many more seconds a 404 to a job that this run started is temporary."""
+        if status != 404 or started_at is None:
+            return 0.0
+        return started_at + SETTLING_SECONDS - self._clock.monotonic()
 
 
 def _segment(identifier: str) -> str:

@@ -52,18 +52,23 @@ def export_site(
         job_id = settings.job_id
         on_job_known(job_id)
         log.note(f"Attaching to job {job_id}.")
-    _wait(settings, api, clock, record, log, job_id=job_id, started_at=started_at)
 
     def make_link() -> Bundle:
-        bundle = api.make_bundle(job_id)
+        bundle = api.make_bundle(job_id, started_at=started_at)
         keep_out(bundle.url)
         if settings.mask_bundle_url:
             mask(bundle.url)
         record.bundle = bundle
         return bundle
 
-    record.enter(BUNDLE, clock.monotonic())
-    bundle = make_link()
+    try:
+        _wait(settings, api, clock, record, log, job_id=job_id, started_at=started_at)
+        record.enter(BUNDLE, clock.monotonic())
+        bundle = make_link()
+    except NotFound as error:
+        if not record.started:
+            raise
+        raise _lost(record, error) from error
     log.bundle_ready(bundle)
     if settings.mask_bundle_url:
         log.link_masked()
@@ -104,18 +109,13 @@ def _wait(
         log.reading()
 
     log.waiting()
-    try:
-        job = wait_within_timeout(
-            lambda deadline: api.read_export(job_id, deadline=deadline, started_at=started_at),
-            settings.waiting,
-            clock=clock,
-            record=record,
-            on_reading=on_reading,
-        )
-    except NotFound as error:
-        if not record.started:
-            raise
-        raise _lost(record, error) from error
+    job = wait_within_timeout(
+        lambda deadline: api.read_export(job_id, deadline=deadline, started_at=started_at),
+        settings.waiting,
+        clock=clock,
+        record=record,
+        on_reading=on_reading,
+    )
     if job.status == ExportJob.FAILED:
         raise JobFailed(
             "the export failed at the platform",

@@ -251,17 +251,21 @@ def test_a_timeout_tells_how_to_attach(action: Action, make_platform: Callable[.
     assert "`timeout`" in ended.error
 
 
-def test_a_job_that_this_run_started_may_be_unknown_at_first(action: Action, platform: Simulator) -> None:
-    platform.script("read_export", Fault(status=404), Fault(status=404))
+@pytest.mark.parametrize("operation", ["read_export", "make_bundle"])
+def test_a_job_that_this_run_started_may_be_unknown_at_first(action: Action, platform: Simulator, operation: Operation) -> None:
+    platform.script(operation, Fault(status=404), Fault(status=404))
 
     ended = action.export(platform, outage_tolerance="30s")
 
     assert (ended.exit_code, ended.log.count("The API answered 404 (not found). Trying again")) == (0, 1)
 
 
-def test_a_job_that_this_run_started_and_that_stays_unknown_is_lost(action: Action, platform: Simulator) -> None:
+@pytest.mark.parametrize("operation", ["read_export", "make_bundle"])
+def test_a_job_that_this_run_started_and_that_stays_unknown_is_lost(
+    action: Action, platform: Simulator, operation: Operation
+) -> None:
     action.set_constants(admin_api__SETTLING_SECONDS=0.5)
-    platform.script_forever("read_export", Fault(status=404, json={"error": "no such job"}, headers={"X-Request-Id": "r-4"}))
+    platform.script_forever(operation, Fault(status=404, json={"error": "no such job"}, headers={"X-Request-Id": "r-4"}))
 
     ended = action.export(platform, outage_tolerance="1h")
 
@@ -286,12 +290,13 @@ def test_a_pause_that_is_asked_for_does_not_outlast_the_time_for_an_unknown_job(
     assert (ended.reason, platform.count("read_export")) == ("not-found", 2)
 
 
-def test_a_job_that_this_run_attached_to_is_known_or_not(action: Action, platform: Simulator) -> None:
-    platform.script("read_export", Fault(status=404))
+@pytest.mark.parametrize("operation", ["read_export", "make_bundle"])
+def test_a_job_that_this_run_attached_to_is_known_or_not(action: Action, platform: Simulator, operation: Operation) -> None:
+    platform.script(operation, Fault(status=404))
 
     ended = action.run(platform, job_id="export-finished")
 
-    assert (ended.reason, platform.count("read_export")) == ("not-found", 1)
+    assert (ended.reason, platform.count(operation)) == ("not-found", 1)
 
 
 @pytest.mark.parametrize(

@@ -188,6 +188,22 @@ class TestBundle:
         assert error.happened == "the platform does not know the job se_1 (404)"
         assert len(platform.sent) == 1
 
+    def test_a_404_just_after_this_run_started_the_job_is_temporary(self) -> None:
+        platform = Platform(UNKNOWN, UNKNOWN, answer(200, {"bundleUrl": URL}))
+
+        bundle = platform.api.make_bundle("se_1", started_at=platform.clock.monotonic() - 4)
+
+        assert bundle.url == URL
+
+    def test_a_404_that_lasts_longer_than_that_is_final(self) -> None:
+        platform = Platform(UNKNOWN)
+        started_at = platform.clock.monotonic()
+
+        error = platform.failure(lambda: platform.api.make_bundle("se_1", started_at=started_at))
+
+        assert isinstance(error, NotFound)
+        assert [sent.at for sent in platform.exchanger.sent] == [0, 1, 3, 7, 15, SETTLING_SECONDS]
+
     def test_an_answer_without_a_usable_link_is_final(self) -> None:
         platform = Platform(answer(200, {"bundleUrl": "http://storage.example.com/x"}))
 

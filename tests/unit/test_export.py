@@ -79,8 +79,9 @@ class FakeApi:
         self.started_at.add(started_at)
         return _give(self.readings.pop(0) if len(self.readings) > 1 else self.readings[0])
 
-    def make_bundle(self, job_id: str) -> Bundle:
+    def make_bundle(self, job_id: str, *, started_at: float | None = None) -> Bundle:
         self.events.append(f"bundle {job_id}")
+        self.started_at.add(started_at)
         return _give(self.bundle)
 
 
@@ -151,7 +152,7 @@ class TestStarting:
 
         assert run.api.started_with == ("docs.example.com", {"version": "v2"})
 
-    def test_reading_knows_when_this_run_started_the_job(self) -> None:
+    def test_reads_and_the_bundle_request_know_when_this_run_started_the_job(self) -> None:
         run = Run(FakeApi(COMPLETED))
 
         run()
