@@ -91,6 +91,14 @@ class JobFailed(ActionError):
     failure_reason = "job-failed"
 
 
+class TooFewPages(ActionError):
+    """The export finished with fewer pages than `min-pages`, or their number is unknown."""
+
+    failure_reason = "too-few-pages"
+    cause = "The export is incomplete, or pages were removed from the site. Nothing was published."
+    remedy = "Compare the site with the dashboard. If the number is right, set `min-pages` to it or lower, and collect the job."
+
+
 class NoPullRequest(ActionError):
     """The job ended without a pull request, and `require-pr` asks for one."""
 

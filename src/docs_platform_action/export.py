@@ -1,14 +1,16 @@
 """Export mode: start a static export or attach to one, wait for it, make the bundle link."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from .admin_api import AdminApi
 from .clock import Clock
-from .errors import JobFailed, NotFound
+from .errors import JobFailed, NotFound, TooFewPages
 from .model import Bundle, ExportJob
 from .record import BUNDLE, QUEUE, RUN, JobRecord
 from .report.joblog import JobLog
+from .report.text import pages
 from .settings import DeliverySettings, ExportSettings
 
 if TYPE_CHECKING:
@@ -62,7 +64,8 @@ def export_site(
         return bundle
 
     try:
-        _wait(settings, api, clock, record, log, job_id=job_id, started_at=started_at)
+        job = _wait(settings, api, clock, record, log, job_id=job_id, started_at=started_at)
+        delivery = _check_pages(job, settings.delivery)
         record.enter(BUNDLE, clock.monotonic())
         bundle = make_link()
     except NotFound as error:
@@ -72,7 +75,7 @@ def export_site(
     log.bundle_ready(bundle)
     if settings.mask_bundle_url:
         log.link_masked()
-    deliver(bundle, make_link, settings.delivery)
+    deliver(bundle, make_link, delivery)
 
 
 def _start(settings: ExportSettings, api: AdminApi, record: JobRecord, waits_for_room: Callable[[], bool]) -> str:
@@ -93,7 +96,8 @@ def _wait(
     *,
     job_id: str,
     started_at: float | None,
-) -> None:
+) -> ExportJob:
+    """Wait for the job, and return the reading that says `completed`."""
     from .timeout import wait_within_timeout
 
     seen_at = clock.monotonic()
@@ -123,6 +127,28 @@ def _wait(
             cause="The site could not be built or rendered." if job.error else "The API gave no reason.",
             remedy=f"Look at job {job_id} in the dashboard, mend the site, and run the workflow again.",
         )
+    return job
+
+
+def _check_pages(job: ExportJob, delivery: DeliverySettings) -> DeliverySettings:
+    """Check a completed job's page count against `min-pages`, and return what is left to check in the bundle.
+
+    Raises `TooFewPages`.
+    """
+    if delivery.min_pages is None:
+        return delivery
+    if job.page_count is None:
+        if delivery.site is None:
+            raise TooFewPages(
+                "the number of its pages is unknown, and `min-pages` is set",
+                facts=("The API reported no `pageCount` for the completed job.",),
+                cause="This platform does not report the number of pages of a completed export. Nothing was published.",
+                remedy="Set `site-path`, so that the `.html` files in the bundle are counted, or remove `min-pages`.",
+            )
+        return delivery
+    if job.page_count < delivery.min_pages:
+        raise TooFewPages(f"it has {pages(job.page_count)}, fewer than the {delivery.min_pages:,} that `min-pages` asks for")
+    return replace(delivery, min_pages=None)
 
 
 def _lost(record: JobRecord, error: NotFound) -> NotFound:

@@ -58,6 +58,7 @@ INPUTS: Final = (
     Input(name="max-parallel", default="10", modes=(EXPORT,)),
     Input(name="bundle-path", modes=(EXPORT,)),
     Input(name="site-path", modes=(EXPORT,)),
+    Input(name="min-pages", modes=(EXPORT,)),
     Input(name="values-file", modes=(EXPORT,)),
     Input(name="export-version", modes=(EXPORT,)),
     Input(name="mask-bundle-url", default="false", modes=(EXPORT,)),
@@ -87,12 +88,16 @@ class WaitSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class DeliverySettings:
-    """What is to become of a finished bundle. `scratch` is a folder for what nobody asked to keep."""
+    """What is to become of a finished bundle. `scratch` is a folder for what nobody asked to keep.
+
+    `min_pages` is the least number of pages that is published.
+    """
 
     bundle: Place | None = None
     site: Place | None = None
     values: Place | None = None
     version: str | None = None
+    min_pages: int | None = None
     scratch: Path | None = None
 
 
@@ -230,8 +235,13 @@ def _without_effect(settings: ExportSettings) -> Iterator[str]:
     if settings.job_id is not None and settings.start_options:
         yield "Input `start-options` has no effect together with `job-id`: no job is started."
     if not settings.wait:
-        places = {"bundle-path": delivery.bundle, "site-path": delivery.site, "values-file": delivery.values}
-        for name in (name for name, place in places.items() if place is not None):
+        given = {
+            "bundle-path": delivery.bundle,
+            "site-path": delivery.site,
+            "min-pages": delivery.min_pages,
+            "values-file": delivery.values,
+        }
+        for name in (name for name, value in given.items() if value is not None):
             yield f"Input `{name}` has no effect together with `wait: false`: set it where `job-id` attaches to the job."
     if delivery.version is not None and delivery.values is None:
         yield "Input `export-version` has no effect without `values-file`, which it goes into."
@@ -255,13 +265,13 @@ def _read_deliveries(
     places = {name: given for name, given in found.items() if given is not None}
     for name, problem in overlaps(places):
         reader.problem(name, problem)
-    version = reader.get("export-version", _identifier)
+    version, min_pages = reader.get("export-version", _identifier), reader.get("min-pages", _min_pages)
     scratch = next((root for root in roots[1:] if is_usable(root)), None)
 
     def delivery_of(number: int) -> DeliverySettings:
         bundle, site, values = (given[number] if given is not None else None for given in found.values())
         apart = None if scratch is None or _within(scratch, site) else scratch
-        return DeliverySettings(bundle=bundle, site=site, values=values, version=version, scratch=apart)
+        return DeliverySettings(bundle=bundle, site=site, values=values, version=version, min_pages=min_pages, scratch=apart)
 
     return [delivery_of(number) for number in range(len(domains))]
 
@@ -409,6 +419,12 @@ def _admin_key(value: str) -> str:
 def _parallel(value: str) -> int:
     if not re.fullmatch("[0-9]{1,9}", value) or not 1 <= int(value) <= MOST_PARALLEL:
         raise ValueError(f"write a whole number from 1 to {MOST_PARALLEL}, not {shown(value)}")
+    return int(value)
+
+
+def _min_pages(value: str) -> int:
+    if not re.fullmatch("[0-9]{1,9}", value) or int(value) == 0:
+        raise ValueError(f"write a whole number, 1 or more, not {shown(value)}")
     return int(value)
 
 

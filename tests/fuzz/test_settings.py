@@ -114,6 +114,7 @@ VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     "require-pr": BOOLEANS,
     "start-options": OPTIONS,
     "max-parallel": ("1", "10", "100", "0", "101", "1.5", "٣"),
+    "min-pages": ("1", "400", "007", "999999999", "0", "-1", "1e3", "1.0", "٣"),
     "bundle-path": PATHS,
     "site-path": PATHS,
     "values-file": PATHS,
@@ -351,6 +352,7 @@ def respelled(plan: Plan, inputs: Mapping[str, str]) -> dict[str, str]:
         "mask-bundle-url": str(first.mask_bundle_url).lower(),
         "start-options": json.dumps(first.start_options) if first.start_options else "",
         "max-parallel": f"{plan.max_parallel:03}",
+        "min-pages": "" if first.delivery.min_pages is None else f"{first.delivery.min_pages:04}",
         "export-version": first.delivery.version or "",
     }
     places = {"bundle-path": first.delivery.bundle, "site-path": first.delivery.site, "values-file": first.delivery.values}

@@ -100,8 +100,18 @@ class TestResults:
 
 class TestFailureReasons:
     PROMISED = (
-        *("invalid-input", "unauthorized", "forbidden", "not-found", "rejected", "job-failed", "no-pull-request", "timeout"),
-        *("unavailable", "bad-response", "start-unconfirmed", "download-failed", "invalid-bundle", "cancelled", "internal-error"),
+        *("invalid-input", "unauthorized", "forbidden", "not-found", "rejected", "job-failed", "too-few-pages"),
+        *(
+            "no-pull-request",
+            "timeout",
+            "unavailable",
+            "bad-response",
+            "start-unconfirmed",
+            "download-failed",
+            "invalid-bundle",
+            "cancelled",
+            "internal-error",
+        ),
     )
 
     def test_the_code_has_those_that_were_promised(self) -> None:

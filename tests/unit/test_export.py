@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -16,11 +17,14 @@ from docs_platform_action.errors import (
     NotFound,
     StartUnconfirmed,
     TimedOut,
+    TooFewPages,
     Unavailable,
 )
 from docs_platform_action.export import KNOWN_STATUSES, export_site
 from docs_platform_action.model import Bundle, ExportJob, StartedExport
+from docs_platform_action.paths import Place
 from docs_platform_action.record import JobRecord
+from docs_platform_action.report.failure import how_to_collect
 from docs_platform_action.settings import ApiSettings, DeliverySettings, ExportSettings, WaitSettings
 from tests.unit.fakes import BASE_URL, HOST, NOON, FakeClock, Log, words
 
@@ -306,6 +310,50 @@ class TestEnds:
 
         assert isinstance(run.failure(), Unavailable)
         assert (run.record.status, run.record.progress, run.record.page_count) == ("running", 12, 48)
+
+
+class TestMinPages:
+    SITE = Place(path=Path("/w/site"), root=Path("/w"), name="site")
+
+    def test_an_export_with_as_many_pages_is_delivered_and_needs_no_further_count(self) -> None:
+        run = Run(FakeApi(COMPLETED), delivery=DeliverySettings(site=self.SITE, min_pages=412))
+
+        run()
+
+        assert run.delivered == [(BUNDLE, DeliverySettings(site=self.SITE))]
+
+    def test_one_with_fewer_fails_before_its_link_is_made(self) -> None:
+        run = Run(FakeApi(COMPLETED), delivery=DeliverySettings(site=self.SITE, min_pages=413))
+
+        error = run.failure()
+
+        assert isinstance(error, TooFewPages)
+        assert error.happened == "it has 412 pages, fewer than the 413 that `min-pages` asks for"
+        assert "Nothing was published." in error.because
+        assert (run.api.events[-1], run.record.bundle, run.delivered) == ("read se_1", None, [])
+        assert how_to_collect(run.record, error) == (
+            "Job se_1 is completed; a run with `job-id: se_1` makes its bundle link without exporting again."
+        )
+
+    def test_a_count_from_before_the_end_does_not_count(self) -> None:
+        run = Run(
+            FakeApi(ExportJob(status="running", page_count=500), ExportJob(status="completed")),
+            delivery=DeliverySettings(min_pages=10),
+        )
+
+        error = run.failure()
+
+        assert error.happened == "the number of its pages is unknown, and `min-pages` is set"
+        assert "`site-path`" in error.way_out
+        assert (run.record.bundle, run.delivered) == (None, [])
+
+    def test_without_a_count_of_the_api_the_bundle_is_counted(self) -> None:
+        asked = DeliverySettings(site=self.SITE, min_pages=10)
+        run = Run(FakeApi(ExportJob(status="completed")), delivery=asked)
+
+        run()
+
+        assert run.delivered == [(BUNDLE, asked)]
 
 
 class TestDelivering:

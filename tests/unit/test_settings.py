@@ -197,6 +197,7 @@ class TestMisplacedInputs:
             ("start-options", '{"version": "v2"}'),
             ("bundle-path", "bundle.tar.gz"),
             ("site-path", "../anywhere"),
+            ("min-pages", "100"),
             ("values-file", "values.yaml"),
             ("export-version", "v2"),
             ("mask-bundle-url", "true"),
@@ -544,6 +545,16 @@ class TestSeveralDomains:
     def test_nothing_but_a_whole_number_in_bounds_is_read(self, text: str) -> None:
         assert "write a whole number from 1 to 100, not '" in refusal(EXPORT, max_parallel=text)
 
+    @pytest.mark.parametrize(("text", "number"), [("1", 1), ("400", 400), ("007", 7), ("999999999", 999_999_999)])
+    def test_min_pages_holds_for_each(self, text: str, number: int) -> None:
+        jobs = plan(EXPORT, domain=self.SEVERAL, min_pages=text).jobs
+
+        assert [job.delivery.min_pages for job in jobs if isinstance(job, ExportSettings)] == [number] * 3
+
+    @pytest.mark.parametrize("text", ["0", "000", "-1", "1.5", "ten", "1e1", "٣", "9" * 5000])
+    def test_min_pages_is_a_whole_number_above_zero(self, text: str) -> None:
+        assert "write a whole number, 1 or more, not '" in refusal(EXPORT, min_pages=text)
+
     def test_a_byte_order_mark_within_is_trimmed_too(self) -> None:
         jobs = plan(EXPORT, domain="a.example.com\n\ufeffb.example.com").jobs
 
@@ -860,12 +871,19 @@ class TestDelivery:
 
     def test_without_waiting_there_is_nothing_to_put_anywhere(self, roots: list[Path]) -> None:
         warnings = plan(
-            EXPORT, *roots, wait="false", bundle_path="bundle", site_path="site", values_file="values.yaml", export_version="v1"
+            EXPORT,
+            *roots,
+            wait="false",
+            bundle_path="bundle",
+            site_path="site",
+            min_pages="100",
+            values_file="values.yaml",
+            export_version="v1",
         ).warnings
 
         assert warnings == tuple(
             f"Input `{name}` has no effect together with `wait: false`: set it where `job-id` attaches to the job."
-            for name in ("bundle-path", "site-path", "values-file")
+            for name in ("bundle-path", "site-path", "min-pages", "values-file")
         )
 
     def test_a_version_goes_into_the_values_file_alone(self, roots: list[Path]) -> None:
