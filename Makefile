@@ -2,16 +2,17 @@
 # Node among them, into .venv, and what reads the job summary's diagrams into tests/page/node_modules.
 PYTHON ?= python3
 VENV ?= .venv
+IMAGE_VENV := .venv-image
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 DRAWING := $(VENV)/drawing
 MERMAID := tests/page/node_modules/installed
 NPM := $(abspath $(BIN))/npm --prefix tests/page
 
-.PHONY: help installed demo test reliability soak fuzz bench lint format simulator lock clean
+.PHONY: help installed demo test test-on-image-python reliability soak fuzz bench lint format simulator lock clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "%-12s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "%-20s %s\n", $$1, $$2 }'
 
 $(INSTALLED): requirements/dev.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=python3.11 …")'
@@ -35,6 +36,14 @@ demo: $(INSTALLED)  ## run the action on the simulator and show what people see:
 
 test: lint $(MERMAID)  ## check and test everything; REQUIRE_ENGINE=1 makes a missing container engine a failure
 	$(BIN)/python -m pytest --numprocesses=auto --cov --cov-report=term
+	@$(MAKE) --no-print-directory test-on-image-python
+
+# The image's Python is newer than the oldest that the code supports, and differs from it in TLS, archives and sockets.
+test-on-image-python: $(INSTALLED)  ## unit, integration and fuzz tests on the image's Python, where that is another and is there
+	@python=$$($(BIN)/python -m tests.image_python) && if [ -n "$$python" ]; then \
+		$(MAKE) --no-print-directory PYTHON="$$python" VENV=$(IMAGE_VENV) $(IMAGE_VENV)/installed && \
+		$(IMAGE_VENV)/bin/python -m pytest --numprocesses=auto tests/unit tests/integration tests/fuzz; \
+	fi
 
 reliability: $(INSTALLED)  ## try what the action survives, and rewrite docs/reliability.md from what was counted
 	@$(BIN)/python -m tests.reliability.page
@@ -57,7 +66,7 @@ lint: $(INSTALLED)  ## style, types, Dockerfile, action and workflows
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/hadolint Dockerfile tests/workflow/job-image/Dockerfile tests/workflow/job-image/examples.Dockerfile
+	$(BIN)/hadolint Dockerfile tests/container/on-image.Dockerfile tests/workflow/job-image/Dockerfile tests/workflow/job-image/examples.Dockerfile
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml examples/*.yml tests/workflow/workflows/*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
@@ -82,4 +91,4 @@ lock: $(INSTALLED)  ## resolve the dependencies anew into requirements/
 LOCK_OPTIONS := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
 
 clean:  ## remove what the targets made
-	rm -rf $(VENV) tests/page/node_modules .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(IMAGE_VENV) tests/page/node_modules .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -86,10 +86,10 @@ def temporary_tag() -> str:
     return f"docs-platform-action:test-{uuid.uuid4().hex[:12]}"
 
 
-def build_image(tag: str, context: Path | IO[bytes]) -> None:
-    """Build an image from a folder or from an archive."""
+def build_image(tag: str, context: Path | IO[bytes], *arguments: str) -> None:
+    """Build an image from a folder or from an archive, with build arguments such as `NAME=value`."""
     # the host's network: the only one that every engine which these tests may meet has
-    command = ["build", "--network=host", "--tag", tag]
+    command = ["build", "--network=host", "--tag", tag, *(f"--build-arg={argument}" for argument in arguments)]
     if isinstance(context, Path):
         docker(*command, str(context), timeout_seconds=600)
     else:

@@ -1,0 +1,47 @@
+"""The tests of what depends on Python and its libraries, run inside the image."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.engine import ROOT, build_image, docker, remove_image, temporary_tag
+from tests.image_python import find_image_python
+
+pytestmark = pytest.mark.timeout(1200)
+
+TLS_ARCHIVES_AND_SOCKETS = (
+    *("tests/unit/delivery", "tests/unit/test_connection.py", "tests/unit/test_exchange.py"),
+    *("tests/integration/test_bounds.py", "tests/integration/test_connections.py", "tests/integration/test_download.py"),
+    *("tests/integration/test_handover.py", "tests/integration/test_tls.py"),
+    *("tests/fuzz/test_compressed.py", "tests/fuzz/test_tar.py", "tests/fuzz/test_zip.py"),
+)
+EVERYTHING = ("tests/unit", "tests/integration", "tests/fuzz")
+
+
+@pytest.fixture(scope="module")
+def image_with_tools(image: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    tag = temporary_tag()
+    folder = tmp_path_factory.mktemp("on-image")
+    shutil.copy(Path(__file__).with_name("on-image.Dockerfile"), folder / "Dockerfile")
+    shutil.copy(ROOT / "requirements" / "dev.txt", folder)
+    build_image(tag, folder, f"ACTION={image}")
+    yield tag
+    remove_image(tag)
+
+
+def test_they_pass_inside_the_image(image_with_tools: str) -> None:
+    # where a Python of the image's version is at hand, `make test` runs everything on it
+    paths = EVERYTHING if find_image_python() is None else TLS_ARCHIVES_AND_SOCKETS
+
+    said = docker(
+        *("run", "--rm", "--network=host", "--volume", f"{ROOT}:/repository:ro", "--workdir", "/repository"),
+        *("--env", "PYTHONDONTWRITEBYTECODE=1", "--env", "HYPOTHESIS_STORAGE_DIRECTORY=/tmp/hypothesis"),
+        *("--entrypoint", "/opt/action/bin/python", image_with_tools, "-m", "pytest"),
+        *("-p", "no:cacheprovider", "--numprocesses=2", *paths),
+        timeout_seconds=1100,
+    )
+
+    assert " passed" in said
+    assert "skipped" not in said
