@@ -13,7 +13,7 @@ from .delivery.follow import Followed, Follower
 from .delivery.staging import Litter, Owner, Staged, owner_of, staged_file, staged_folder
 from .delivery.storage import Storage
 from .delivery.unpack import Unpacked, unpack
-from .errors import ActionError, DownloadFailed, InternalError
+from .errors import ActionError, DownloadFailed, InternalError, TooFewPages
 from .model import Bundle
 from .paths import Place
 from .record import DOWNLOAD, UNPACK, JobRecord
@@ -55,9 +55,9 @@ class Handover:
         try:
             with contextlib.ExitStack() as stack:
                 if self.settings.bundle is not None or self.settings.site is not None:
-                    archive, follower = self._fetch(bundle, stack, owner_at)
+                    fetched, follower = self._fetch(bundle, stack, owner_at)
                     if self.settings.site is not None and follower is not None:
-                        self._open(archive, self.settings.site, follower, owner_at)
+                        self._open(fetched, self.settings.site, follower, owner_at)
             if self.settings.values is not None:
                 self._write_values(self.settings.values, owner_at)
         finally:
@@ -78,24 +78,22 @@ class Handover:
                 ]
             )
 
-    def _fetch(self, bundle: Bundle, stack: contextlib.ExitStack, owner_at: _OwnerAt) -> tuple[Path, Follower | None]:
+    def _fetch(self, bundle: Bundle, stack: contextlib.ExitStack, owner_at: _OwnerAt) -> tuple[Staged, Follower | None]:
+        """Download the archive; with `min-pages` still to check it stays staged until the pages are counted."""
         place = self.settings.bundle
         with _writing(_cannot_save):
-            if place is None:
-                # removed in the end, because it is not published
-                path = stack.enter_context(self._scratch(bundle, owner_at)).path
-                follower = self._follower(path, stack, owner_at)
-                self.record.downloaded = self._download(bundle, path, follower)
-                self.log.downloaded(self.record.downloaded, None)
-                return path, follower
-            staged = stack.enter_context(staged_file(place.path, owner_at(place), self.litter))
+            staged = stack.enter_context(
+                self._scratch(bundle, owner_at) if place is None else staged_file(place.path, owner_at(place), self.litter)
+            )
             follower = self._follower(staged.path, stack, owner_at)
             downloaded = self._download(bundle, staged.path, follower)
-            self._check()
-            staged.publish()
-        self.record.downloaded, self.record.bundle_path = downloaded, place.name
-        self.log.downloaded(downloaded, place.name)
-        return place.path, follower
+            if place is not None and self.settings.min_pages is None:
+                self._check()
+                staged.publish()
+                self.record.bundle_path = place.name
+        self.record.downloaded = downloaded
+        self.log.downloaded(downloaded, self.record.bundle_path)
+        return staged, follower
 
     def _follower(self, archive: Path, stack: contextlib.ExitStack, owner_at: _OwnerAt) -> Follower | None:
         """Have the site, if one is wanted, unpacked behind the download, as far as that goes."""
@@ -154,7 +152,7 @@ class Handover:
                     remedy="Free space in a step before, or use a runner with a larger disk.",
                 )
 
-    def _open(self, archive: Path, site: Place, follower: Follower, owner_at: _OwnerAt) -> None:
+    def _open(self, fetched: Staged, site: Place, follower: Follower, owner_at: _OwnerAt) -> None:
         self.record.enter(UNPACK, self.clock.monotonic())
         self.log.unpacking()
         with (
@@ -162,14 +160,35 @@ class Handover:
             contextlib.ExitStack() as stack,
         ):
             found = follower.result(self.log.unpacked_so_far)
-            staged, unpacked = self._unpack(archive, site, stack, owner_at) if found is None else found
+            staged, unpacked = self._unpack(fetched, site, stack, owner_at) if found is None else found
+            self._check_pages(unpacked)
             self._check()
+            self._publish_archive(fetched)
             staged.publish()
         self.record.site_path, self.record.site_files = site.name, unpacked.files
         self.log.unpacked(unpacked.files, site.name)
 
-    def _unpack(self, archive: Path, site: Place, stack: contextlib.ExitStack, owner_at: _OwnerAt) -> tuple[Staged, Unpacked]:
-        owner = owner_at(site)
+    def _check_pages(self, unpacked: Unpacked) -> None:
+        """Raise `TooFewPages` where `min-pages` is still to be checked, because the API reported no page count."""
+        if self.settings.min_pages is not None and unpacked.html_files < self.settings.min_pages:
+            raise TooFewPages(
+                f"its bundle has {unpacked.html_files:,} `.html` files, fewer than the {self.settings.min_pages:,} pages that "
+                "`min-pages` asks for",
+                facts=("The API reported no `pageCount`, so the `.html` files in the bundle were counted.",),
+            )
+
+    def _publish_archive(self, fetched: Staged) -> None:
+        """Save the archive at `bundle-path` where that had to wait for the pages to be counted."""
+        place = self.settings.bundle
+        if place is not None and not fetched.published:
+            with _writing(_cannot_save):
+                fetched.publish()
+            self.record.bundle_path = place.name
+            self.log.saved(place.name)
+
+    def _unpack(self, fetched: Staged, site: Place, stack: contextlib.ExitStack, owner_at: _OwnerAt) -> tuple[Staged, Unpacked]:
+        owner, bundle = owner_at(site), self.settings.bundle
+        archive = bundle.path if bundle is not None and fetched.published else fetched.path
         staged = stack.enter_context(staged_folder(site.path, owner, self.litter))
         unpacked = unpack(archive, staged.path, check=self._check, on_progress=self.log.unpacked_so_far, owner=owner)
         return staged, unpacked

@@ -5,6 +5,7 @@ import errno
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,7 +19,7 @@ from docs_platform_action.delivery import follow, helm_values
 from docs_platform_action.delivery.download import Downloaded
 from docs_platform_action.delivery.staging import Litter, Owner
 from docs_platform_action.delivery.storage import Answer, Storage
-from docs_platform_action.errors import ActionError, Cancelled, DownloadFailed, InternalError, InvalidBundle
+from docs_platform_action.errors import ActionError, Cancelled, DownloadFailed, InternalError, InvalidBundle, TooFewPages
 from docs_platform_action.handover import Handover
 from docs_platform_action.model import Bundle
 from docs_platform_action.paths import Place
@@ -239,6 +240,55 @@ class TestSite:
 
         assert isinstance(delivery.failure(delivery.asked(site="site")), Cancelled)
         assert delivery.files == tree(delivery.temporary) == []
+
+
+class TestMinPages:
+    """The small site has two `.html` files, and a link to one. Here the API has reported no page count."""
+
+    def settings(self, delivery: Delivery, min_pages: int) -> DeliverySettings:
+        return replace(delivery.everything(), min_pages=min_pages)
+
+    def test_a_site_with_as_many_html_files_is_delivered_and_its_archive_after_the_count(self, delivery: Delivery) -> None:
+        delivery(self.settings(delivery, 2))
+
+        assert delivery.files == [
+            *("deploy", "deploy/values.yaml", "out", "out/bundle.tar", "out/site"),
+            *(f"out/site/{name}" for name in SITE),
+        ]
+        assert (delivery.workspace / "out" / "bundle.tar").read_bytes() == ARCHIVE
+        assert (delivery.record.bundle_path, delivery.record.site_path) == ("out/bundle.tar", "out/site")
+        assert delivery.told[0].startswith("Downloaded 10.0 KiB in under 0.1 s, SHA-256 ")
+        assert delivery.told[1:3] == ["Saved the archive to out/bundle.tar", "Unpacked 3 files to out/site/"]
+
+    def test_of_one_with_fewer_nothing_is_left_not_even_the_archive(self, delivery: Delivery) -> None:
+        error = delivery.failure(self.settings(delivery, 3))
+
+        assert isinstance(error, TooFewPages)
+        assert error.happened == "its bundle has 2 `.html` files, fewer than the 3 pages that `min-pages` asks for"
+        assert "no `pageCount`" in error.facts[0]
+        assert delivery.files == tree(delivery.temporary) == []
+        assert (delivery.record.bundle_path, delivery.record.site_path, delivery.record.values_file) == (None, None, None)
+
+    def test_a_damaged_archive_is_not_kept_because_its_pages_are_not_counted(self, delivery: Delivery) -> None:
+        delivery.shelf.archive = ARCHIVE[:4000]
+
+        error = delivery.failure(self.settings(delivery, 1))
+
+        assert isinstance(error, InvalidBundle)
+        assert delivery.files == []
+
+    def test_an_archive_that_cannot_be_saved_in_the_end_says_so(
+        self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(_path: Path, _goal: Path) -> Path:
+            raise PermissionError(13, "Permission denied")
+
+        monkeypatch.setattr(Path, "replace", refuse)
+
+        error = delivery.failure(self.settings(delivery, 2))
+
+        assert error.happened == "the bundle cannot be saved"
+        assert delivery.files == []
 
 
 class TestSiteBehindTheDownload:

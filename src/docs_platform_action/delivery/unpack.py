@@ -36,10 +36,11 @@ _NAME_REFUSED: Final = frozenset({errno.EEXIST, errno.EILSEQ, errno.EINVAL, errn
 
 @dataclass(frozen=True, kw_only=True)
 class Unpacked:
-    """What came out of an archive: how many files, links not counted, and their bytes."""
+    """What came out of an archive: how many files, links not counted, and their bytes; and how many of them are `.html` files."""
 
     files: int
     size: int
+    html_files: int
 
 
 def unpack(
@@ -85,7 +86,7 @@ def unpack(
             # To deliver it would empty the site.
             raise InvalidBundle("the bundle holds no files", cause="The export wrote nothing, or only part of its bundle.")
         tree.link()
-    return Unpacked(files=tree.files, size=meter.unpacked_bytes)
+    return Unpacked(files=tree.files, size=meter.unpacked_bytes, html_files=tree.html_files)
 
 
 @contextmanager
@@ -102,6 +103,7 @@ class _Tree:
 
     def __init__(self, folder: Path, *, root: int, meter: Meter, check: Callable[[], None], owner: Owner | None) -> None:
         self.files = 0
+        self.html_files = 0
         self._folder = folder
         self._root = root
         self._meter = meter
@@ -193,6 +195,7 @@ class _Tree:
         finally:
             os.close(descriptor)
         self.files += 1
+        self.html_files += path.lower().endswith(".html")
 
     def _give(self, path: str) -> None:
         if self._owner is not None:

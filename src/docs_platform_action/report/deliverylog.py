@@ -78,6 +78,10 @@ class DeliveryLog:
         shortened = f"{downloaded.sha256[:4]}…{downloaded.sha256[-4:]}"
         self._log.note(f"Downloaded {size(downloaded.size)}{kept} in {took}{over}, SHA-256 {shortened}")
 
+    def saved(self, name: str) -> None:
+        """Report where the archive was saved, if that had to wait."""
+        self._log.note(f"Saved the archive to {name}")
+
     def unpacking(self) -> None:
         """Count time from here."""
         self._begin(self._unpacking_line)

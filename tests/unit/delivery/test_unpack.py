@@ -117,7 +117,7 @@ class TestWhatComesOut:
         unpacked = place.unpack(pack(SMALL_SITE))
 
         assert place.tree() == SMALL_TREE
-        assert unpacked == Unpacked(files=3, size=613)
+        assert unpacked == Unpacked(files=3, size=613, html_files=2)
 
     def test_may_begin_with_a_label_and_the_folder_itself_whatever_that_is_called(self, place: Place) -> None:
         folders = (entry(name, type_=b"5") for name in (b"/", b"./", b".", b"//"))
@@ -386,12 +386,19 @@ class TestLinks:
 
         assert (place.folder / "link").read_bytes() == b"here"
 
+    def test_to_pages_are_no_pages_but_copies_of_them_are(self, place: Place) -> None:
+        links = entry(b"copy.html", type_=b"1", target=b"a.HTML"), entry(b"latest.html", type_=b"2", target=b"a.HTML")
+
+        unpacked = place.unpack(tar_of(entry(b"a.HTML", b"page"), *links, entry(b"a.html.txt"), entry(b"html")))
+
+        assert unpacked.html_files == 3  # with the `index.html` that each of these archives has
+
     def test_that_are_hard_become_copies(self, place: Place) -> None:
         link = entry(b"b/copy", type_=b"1", target=b"./a")
 
         unpacked = place.unpack(tar_of(entry(b"a", b"content"), link))
 
-        assert unpacked == Unpacked(files=3, size=13 + 7 + 7)
+        assert unpacked == Unpacked(files=3, size=13 + 7 + 7, html_files=1)
         assert place.tree()["b/copy"] == b"content"
         assert (place.folder / "a").stat().st_nlink == 1
 
