@@ -70,11 +70,11 @@ class TestUploadToS3:
 class TestUploadAfterAFailure:
     EXAMPLE = "upload-to-s3.yml"
 
-    @pytest.fixture(scope="class")
+    @pytest.fixture(scope="class", params=["DOCS_DOMAIN=failing.example.com", "DOCS_MIN_PAGES=1000"])
     @classmethod
-    def run(cls, examples: Act, platform: Simulator, storage: S3) -> WorkflowRun:
+    def run(cls, examples: Act, platform: Simulator, storage: S3, request: pytest.FixtureRequest) -> WorkflowRun:
         storage.put_object(Bucket=BUCKET, Key="index.html", Body=b"The page that is online")
-        variables = {**upload_to(storage), "DOCS_DOMAIN": "failing.example.com"}
+        variables = upload_to(storage) | dict([request.param.split("=")])
         return run_example(examples, cls.EXAMPLE, platform, variables=variables, secrets=AWS_KEY)
 
     def test_nothing_is_uploaded_and_nothing_removed(self, run: WorkflowRun, storage: S3) -> None:
