@@ -44,7 +44,7 @@ def following_progress(*, shortest_seconds: float, longest_seconds: float, has_j
 
     `has_just_started` is for a job whose age is known, because this run started it: the wait begins with a pause, a short one
     whatever `shortest_seconds` is. Any other may have ended long ago, and is read at once. Below a second, `shortest_seconds`
-    makes all pauses shorter that are given here in seconds.
+    scales all times that are given here in seconds: the pauses, and how long a job counts as young.
     """
     scale = min(shortest_seconds, 1.0)
 
@@ -57,7 +57,7 @@ def following_progress(*, shortest_seconds: float, longest_seconds: float, has_j
             if reading.job.status != status:
                 status, since = reading.job.status, now
             pace.see(now, reading.job.percent_done)
-            early = has_just_started and now < EARLY_UNTIL_SECONDS
+            early = has_just_started and now < EARLY_UNTIL_SECONDS * scale
             blind = max((EARLY_SECONDS if early else STEADY_SECONDS) * scale, (now - since) * LATE_SHARE)
             tells = reading.job.percent_done is not None and pace.is_to_be_trusted
             pause = _towards_the_end(pace, now, blind, shortest_seconds) if tells else blind

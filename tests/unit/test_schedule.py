@@ -46,6 +46,14 @@ class TestWithoutProgress:
     def test_a_young_job_is_read_seldom(self) -> None:
         assert pauses_after((3, None), (39.9, None), (40, None), just_started=True) == [3, 7.5, 7.5, 4.75]
 
+    def test_below_a_second_a_job_is_young_for_as_much_shorter(self) -> None:
+        pauses = pauses_after((0.3, None), (3.99, None), (4, None), shortest=0.1, just_started=True)
+
+        assert pauses == [pytest.approx(pause) for pause in (0.3, 0.75, 0.75, 0.475)]
+
+    def test_above_a_second_it_is_young_for_as_long(self) -> None:
+        assert pauses_after((3, None), (39.9, None), (40, None), shortest=2, just_started=True) == [3, 7.5, 7.5, 4.75]
+
     def test_one_of_unknown_age_is_not_taken_for_young(self) -> None:
         assert last(pauses_after((0, None))) == 4.75
 
