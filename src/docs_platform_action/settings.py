@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
+import idna
+
 from .errors import InvalidInput
 from .model import is_job_id, is_loopback
 from .paths import PLACEHOLDER, Place, is_usable, overlaps, read_each, read_file_place, read_folder_place, read_path, shown
@@ -446,6 +448,8 @@ _LABEL: Final = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 _DOMAIN: Final = re.compile(rf"(?=[^:]{{1,253}}(?::|\Z)){_LABEL}(?:\.{_LABEL})*(?::[0-9]{{1,5}})?")
 _HOST: Final = re.compile(rf"(?=[^:]{{1,253}}(?::|\Z)){_LABEL}(?:\.{_LABEL})*\.?(?::[0-9]{{1,5}})?")
 """As it may stand in an address: a full stop at its end is fine there."""
+_JOINERS: Final = "\u200c\u200d"
+"""Invisible characters that some scripts need within a word (source: RFC 5892, appendix A)."""
 
 
 def _domains(value: str) -> list[str | None]:
@@ -480,14 +484,25 @@ def _domain_problem(line: str) -> str | None:
         return f"{quoted} are {len(listed)} domains; write each on a line of its own"
     bare = re.sub(r"^-\s+|^[A-Za-z][A-Za-z0-9+.-]*://", "", line).partition("/")[0]
     bare = re.split(r"[?#\\]", bare)[0].rpartition("@")[2].strip().rstrip(".")
-    bare = "".join(character for character in bare if character.isprintable() and not character.isspace())
-    try:
-        bare = bare if bare.isascii() else bare.encode("idna").decode()
-    except UnicodeError:
-        bare = ""
+    seen = "".join(character for character in bare if character.isprintable() and not character.isspace())
+    bare = seen if seen.isascii() else _ascii_host(bare)
     meant = f"; write {bare}" if _is_domain(bare) else ", such as docs.example.com"
     hidden = "holds an invisible character, so it " if not line.isprintable() else ""
     return f"{quoted} {hidden}is no bare host name{meant}"
+
+
+def _ascii_host(text: str) -> str:
+    """Return the ASCII form of a host name, or an empty text if it has none.
+
+    IDNA 2008, which browsers and registries use; Python's own codec is IDNA 2003, where `ß` becomes `ss`, another name.
+    """
+    visible = "".join(character for character in text if character.isprintable() or character in _JOINERS)
+    host, colon, port = visible.replace(" ", "").partition(":")
+    try:
+        labels = idna.uts46_remap(host, std3_rules=False).rstrip(".").split(".")
+        return ".".join(label if label.isascii() else idna.alabel(label).decode() for label in labels) + colon + port
+    except idna.IDNAError:
+        return ""
 
 
 def _is_domain(text: str) -> bool:

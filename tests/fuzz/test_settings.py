@@ -37,6 +37,8 @@ DOMAINS: Final = (
     *("https://docs.example.com/start", "a.example.com, b.example.com", "a.example.com\nA.example.com:080\na.example.com:80"),
     *(
         "müller.example",
+        "Straße.example:8443",
+        "\u0646\u0627\u0645\u0647\u200c\u0627\u06cc.example",
         "docs.example.com.",
         "*.example.com",
         "me:pw@docs.example.com",

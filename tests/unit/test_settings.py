@@ -476,13 +476,28 @@ class TestDomain:
             ("docs. example.com", "docs.example.com"),
             ("- docs.example.com", "docs.example.com"),
             ("münchen.example.com", "xn--mnchen-3ya.example.com"),
+            ("straße.de", "xn--strae-oqa.de"),
+            ("STRAßE.De", "xn--strae-oqa.de"),
+            ("https://straße.de:8443/weg", "xn--strae-oqa.de:8443"),
+            ("a_b.straße.de.", "a_b.xn--strae-oqa.de"),
+            ("βόλος.com", "xn--nxasmm1c.com"),
+            ("\uff44\uff4f\uff43\uff53\u3002example\uff61com", "docs.example.com"),
+            ("日本語。jp", "xn--wgv71a119e.jp"),
         ],
     )
     def test_what_is_no_bare_host_name_is_refused_with_the_corrected_form(self, text: str, corrected: str) -> None:
         assert refusal(EXPORT, domain=text) == f"Invalid input `domain`: '{text}' is no bare host name; write {corrected}"
 
+    def test_a_joiner_that_a_name_needs_is_kept_in_the_corrected_form(self) -> None:
+        assert refusal(EXPORT, domain="\u0646\u0627\u0645\u0647\u200c\u0627\u06cc.com").endswith("write xn--mgba3gch31f060k.com")
+
     @pytest.mark.parametrize(
-        "text", ["https://", "/", "...", "-docs.example.com", "docs.example.com:0", "docs.example.com:99999"]
+        "text",
+        [
+            *("https://", "/", "...", "-docs.example.com", "docs.example.com:0", "docs.example.com:99999"),
+            *("👍.example.com", "☃.example.com", "I♥docs.example.com", "ü-.example.com", "docs\uff0fguide.example.com"),
+            *("ü\u200cb.example.com", "xn--ü.example.com", f"{'ü' * 63}.example.com", "docs.\u0627a.example.com"),
+        ],
     )
     def test_where_nothing_can_be_meant_an_example_is_given(self, text: str) -> None:
         assert refusal(EXPORT, domain=text).endswith("is no bare host name, such as docs.example.com")
