@@ -72,6 +72,11 @@ class Exchanger:
         self._exchanges = exchanges
 
     @property
+    def base_url(self) -> str:
+        """The API's address as `base-url` gives it; it holds no credentials."""
+        return self._base_url
+
+    @property
     def host(self) -> str:
         """The API's host, with its port."""
         return urlsplit(self._base_url).netloc

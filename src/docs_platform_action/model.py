@@ -6,7 +6,7 @@ another type, and then reads as `None`. Source: the administrative API's descrip
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from ipaddress import ip_address
@@ -24,6 +24,15 @@ _WHITE_SPACE: Final = re.compile(r"\s")
 _UNCLEAR_HOST: Final = re.compile(r"""\\|[%<>"^`{|}][^@]*\Z""")
 """What makes readers of addresses differ in the host: it ends at a backslash for some and not for others, even in front of an
 `@`, and some decode or encode what no host name holds."""
+
+_NO_ENDPOINT: Final = re.compile(
+    r"(?<![\w.-])(?:endpoint|route|path|url|uri|page)(?![\w.-]).{0,200}?\bnot (?:be )?found\b"
+    r"|\b(?:no|unknown|invalid) (?:such |matching )?(?:api )?(?:endpoint|route|path|url|uri|page)(?![\w.-])"
+    r"|\bcannot (?:get|post)\b|\bmethod not allowed\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_NOT_FOUND: Final = re.compile(r"(?:404\W+)?(?:resource )?not found\W*", re.IGNORECASE)
+"""A text that says no more than the status does."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,12 +168,29 @@ def read_agent_job(body: Mapping[str, object]) -> AgentJob:
 
 def read_error(body: object) -> str | None:
     """Read the text of an error answer: the API's own `error`, or the places where gateways before it put theirs."""
+    return next(_error_texts(body), None) if isinstance(body, dict) else None
+
+
+def reports_missing_endpoint(body: object) -> bool:
+    """Whether the body of a 404 or 405 comes from a server without the endpoint, and not from the API about an unknown name.
+
+    The API's own is an object with the string `error`. The texts and fields of the others are those of widespread web frameworks
+    and gateways.
+    """
     if not isinstance(body, dict):
-        return None
+        return True
+    texts = [*_error_texts(body)]
+    if any(_NO_ENDPOINT.search(text) for text in texts):
+        return True
+    names_nothing = all(_NOT_FOUND.fullmatch(text) for text in texts)
+    return names_nothing and (_text(body, "error") is None or "path" in body)
+
+
+def _error_texts(body: Mapping[str, object]) -> Iterator[str]:
     nested = body.get("error")
     places = [body, nested] if isinstance(nested, dict) else [body]
     texts = (_text(place, name) for place in places for name in ("error", "message", "detail"))
-    return next((text for text in texts if text), None)
+    return (text for text in texts if text)
 
 
 def is_job_id(value: object) -> bool:

@@ -20,6 +20,7 @@ from .errors import (
 )
 from .exchange import Answer, Bounds, Exchanger
 from .health import Health
+from .model import reports_missing_endpoint
 from .network import NetworkError, UntrustedError
 from .retrying import (
     PROXY,
@@ -93,6 +94,7 @@ class Transport:
         self._tolerance = outage_tolerance_seconds
         self._listener = listener
         self._jitter = jitter
+        self._has_succeeded = False
 
     @property
     def host(self) -> str:
@@ -140,6 +142,7 @@ class Transport:
                 call.on_doubt(False)  # noqa: FBT003  # a callback with one thing to say
             raise
         call.on_doubt(False)  # noqa: FBT003  # as above
+        self._has_succeeded = True
         return result
 
     def _take_answer(self, call: Call[T], bounds: Bounds) -> Answer:
@@ -205,8 +208,7 @@ class Transport:
         try:
             if isinstance(answer.body, dict):
                 return call.read(answer.body)
-            kind = answer.headers.get("Content-Type", "no content type").split(";")[0]
-            problem = f"it is no JSON object ({kind}, {answer.size} bytes)"
+            problem = f"it is no JSON object ({_content_type(answer)}, {answer.size} bytes)"
         except ValueError as error:
             problem = str(error)
         what = f"The API answered {answer.status}, but {problem}"
@@ -222,13 +224,30 @@ class Transport:
         raise TemporaryError(what, sent=True, advice=_FOREIGN, request_id=answer.request_id)
 
     def _refused(self, call: Call[T], answer: Answer) -> ActionError:
+        no_endpoint = answer.status in {404, 405} and not self._has_succeeded and reports_missing_endpoint(answer.body)
+        if no_endpoint and not call.repeatable:
+            return self._wrong_base_url(call, answer)
         kind, happened = {
             401: (Unauthorized, "the platform refused the admin key (401)"),
             403: (Forbidden, "the platform does not allow this (403)"),
             404: (NotFound, f"the platform does not know {call.about} (404)"),
         }.get(answer.status, (Rejected, f"the platform rejected the request, {_phrase(answer.status)}"))
         remedy = f"Compare {call.named_by} and `base-url` with the dashboard." if kind is NotFound else None
-        return kind(happened, facts=self._quote(answer.said), remedy=remedy, request_id=answer.request_id)
+        cause = _WRONG_BASE_URL if kind is NotFound and no_endpoint else None
+        return kind(happened, facts=self._quote(answer.said), cause=cause, remedy=remedy, request_id=answer.request_id)
+
+    def _wrong_base_url(self, call: Call[T], answer: Answer) -> ActionError:
+        kind = NotFound if answer.status == 404 else Rejected
+        base_url = self._exchanger.base_url
+        return kind(
+            f"`base-url` is probably wrong: {base_url} has no static-export endpoint ({answer.status})",
+            facts=self._quote(answer.said)
+            or (f"The response is not the API's JSON ({_content_type(answer)}, {answer.size} bytes).",),
+            cause="The address is mistyped, its path prefix is missing or wrong, or it is the dashboard's and not the API's.",
+            remedy=f"Look up the API's address in the platform's documentation: the request went to {base_url}{call.path}. "
+            f"If `base-url` is right, compare {call.named_by} with the dashboard.",
+            request_id=answer.request_id,
+        )
 
     def _redirected(self, answer: Answer) -> BadResponse:
         location = answer.headers.get("Location", "")
@@ -308,6 +327,16 @@ _FOREIGN: Final = Advice(
     cause="Something else than the API answers at `base-url`: a login page, a gateway, or the API at another path.",
     remedy="Check `base-url`; open it in a browser to see what answers there.",
 )
+
+
+_WRONG_BASE_URL: Final = (
+    "`base-url` is probably wrong: this is not how the API reports an unknown job. If it is right, the id is mistyped, "
+    "or the job was removed or belongs to another organization."
+)
+
+
+def _content_type(answer: Answer) -> str:
+    return answer.headers.get("Content-Type", "no content type").split(";")[0]
 
 
 def _phrase(status: int) -> str:

@@ -12,6 +12,7 @@ import pytest
 from admin_api_simulator import Fault, Simulator
 from admin_api_simulator.faults import Operation
 from tests.action import Action, shell_python
+from tests.keys import ADMIN_KEY
 
 AGENT = {"mode": "agent", "project_id": "demo-project"}
 ATTACH = {"domain": "", "job_id": "export-finished"}
@@ -276,6 +277,45 @@ def test_what_is_not_found_is_named(action: Action, platform: Simulator, inputs:
 
     assert says in ended.error.splitlines()[0]
     assert "is mistyped" in ended.error
+
+
+@pytest.mark.parametrize("prefix", ["", "/dashboard", "/api/v2"])
+def test_a_wrong_base_url_is_not_taken_for_an_unknown_domain(action: Action, prefix: str) -> None:
+    with Simulator(key=ADMIN_KEY, base_path="/api") as platform:  # its requests are not below the base path, as intended here
+        wrong = platform.base_url.removesuffix("/api") + prefix
+        ended = action.export(wrong)
+
+    assert (ended.exit_code, ended.reason) == (1, "not-found")
+    headline = f"Export of docs.example.com: `base-url` is probably wrong: {wrong} has no static-export endpoint (404)"
+    assert ended.error.splitlines()[0] == headline
+    assert 'said: "no such endpoint"' in ended.error
+    assert f"{wrong}/v1/static-export/jobs" in ended.error
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (Fault(status=404, body="<html>Not here</html>", headers={"Content-Type": "text/html"}), "not-found"),
+        (Fault(status=404, json={"detail": "Not Found"}), "not-found"),
+        (Fault(status=405, body="<html>405 Not Allowed</html>", headers={"Content-Type": "text/html"}), "rejected"),
+    ],
+)
+def test_nor_is_a_server_that_is_not_the_api(action: Action, platform: Simulator, fault: Fault, reason: str) -> None:
+    platform.script_forever("start_export", fault)
+
+    ended = action.export(platform)
+
+    assert ended.reason == reason
+    assert f": `base-url` is probably wrong: {platform.base_url} has no " in ended.error.splitlines()[0]
+
+
+def test_a_page_in_place_of_a_job_names_base_url_as_the_likely_cause(action: Action, platform: Simulator) -> None:
+    platform.script_forever("read_export", Fault(status=404, body="<html></html>", headers={"Content-Type": "text/html"}))
+
+    ended = action.run(platform, job_id="export-finished")
+
+    assert ended.reason == "not-found"
+    assert "\n  `base-url` is probably wrong: " in ended.error
 
 
 def test_pauses_that_contradict_each_other_are_told_with_both(action: Action, platform: Simulator) -> None:

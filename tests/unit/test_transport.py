@@ -161,6 +161,55 @@ class TestRefusals:
         assert Talk(answer(401, None)).failure().facts == ()
 
 
+class TestWrongBaseUrl:
+    NO_ENDPOINT = answer(404, {"error": "no such endpoint"}, request_id="r-1")
+    PAGE = answer(404, None, headers={"Content-Type": "text/html; charset=utf-8"})
+
+    @pytest.mark.parametrize(
+        ("refusal", "kind", "fact"),
+        [
+            (NO_ENDPOINT, NotFound, f'The API at {HOST} said: "no such endpoint"'),
+            (PAGE, NotFound, "The response is not the API's JSON (text/html, 4 bytes)."),
+            (answer(405, None), Rejected, "The response is not the API's JSON (no content type, 4 bytes)."),
+        ],
+        ids=["no endpoint", "page", "method"],
+    )
+    def test_a_start_request_that_no_api_answered_blames_base_url_first(
+        self, refusal: Answer, kind: type[ActionError], fact: str
+    ) -> None:
+        talk = Talk(refusal)
+
+        error = talk.failure(talk.start)
+
+        assert type(error) is kind
+        assert error.happened == (
+            f"`base-url` is probably wrong: https://{HOST} has no static-export endpoint ({refusal.status})"
+        )
+        assert error.facts == (fact,)
+        assert f"https://{HOST}/v1/static-export/jobs" in error.way_out
+        assert error.request_id == refusal.request_id
+
+    @pytest.mark.parametrize("refusal", [NO_ENDPOINT, PAGE], ids=["no endpoint", "page"])
+    def test_the_first_read_of_a_job_names_it_as_the_likely_cause(self, refusal: Answer) -> None:
+        error = Talk(refusal).failure()
+
+        assert isinstance(error, NotFound)
+        assert error.happened == "the platform does not know the job se_1 (404)"
+        assert error.because.startswith("`base-url` is probably wrong: ")
+
+    def test_once_the_api_has_answered_it_is_not_blamed(self) -> None:
+        talk = Talk(GOOD, self.PAGE)
+        talk.read()
+
+        assert talk.failure().because == NotFound.cause
+
+    def test_nor_when_the_api_itself_does_not_know_the_name(self) -> None:
+        talk = Talk(answer(404, {"error": "not found"}))
+
+        assert talk.failure(talk.start).happened == "the platform does not know the job se_1 (404)"
+        assert talk.failure().because == NotFound.cause
+
+
 class TestRedirects:
     @pytest.mark.parametrize(
         ("location", "named"),
