@@ -35,7 +35,18 @@ from .report.console import Console
 from .report.joblog import JobLog
 from .report.outputs import Outputs, too_large_for_a_job
 from .report.text import minutes
-from .settings import AGENT, EXPORT, AgentSettings, DeliverySettings, ExportSettings, Plan, read_key, read_mode, read_plan
+from .settings import (
+    AGENT,
+    EXPORT,
+    AgentSettings,
+    DeliverySettings,
+    ExportSettings,
+    Plan,
+    read_key,
+    read_mode,
+    read_plan,
+    unknown_inputs,
+)
 from .side_by_side import SideBySide, Watcher, Work
 from .transport import Transport
 
@@ -151,6 +162,8 @@ class _Run:
         return self._report(exit_code)
 
     def _do(self) -> signal.Signals | None:
+        for warning in unknown_inputs(self._environ):
+            self._console.warning([warning])
         plan = self._plan()
         self._outputs.check()
         for warning in plan.warnings:

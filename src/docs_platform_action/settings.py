@@ -34,6 +34,14 @@ MOST_PARALLEL: Final = 100
 MOST_MISTAKES: Final = 20
 """How many mistakes of one input are told before the rest is counted."""
 
+LONGEST_NAME: Final = 80
+"""Characters that are shown of a name that is not an input."""
+
+_PREFIX: Final = "INPUT_"
+
+_OF_EVERY_CONTAINER: Final = frozenset({"args", "entrypoint"})
+"""Keys that GitHub allows in `with:` for every container action (source: actions/runner, ContainerActionHandler.cs)."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Input:
@@ -148,6 +156,28 @@ def read_mode(environ: Mapping[str, str]) -> str | None:
     return mode if mode in MODES else None
 
 
+def unknown_inputs(environ: Mapping[str, str]) -> list[str]:
+    """Make a warning for each `INPUT_` variable that is not an input, with the nearest input's name. Their values are not read.
+
+    The runner passes whatever `with:` holds (source: actions/runner, Handler.cs).
+    """
+    known = [known.name for known in INPUTS]
+    given = {name.removeprefix(_PREFIX).lower() for name in environ if name.startswith(_PREFIX)}
+    unknown = sorted(given - {*known, *_OF_EVERY_CONTAINER, ""})
+    if not unknown:
+        return []
+    from difflib import get_close_matches  # few runs need it
+
+    key = Redactor([read_key(environ).lower()], shortest=SHORTEST_TO_RECOGNISE)
+    warnings = []
+    for name in unknown[:MOST_MISTAKES]:
+        nearest = get_close_matches(name.replace("_", "-"), known, n=1)
+        suggestion = f"did you mean `{nearest[0]}`?" if nearest else "it has no effect."
+        warnings.append(f"`{key.hide(name)[:LONGEST_NAME]}` is not an input; {suggestion}")
+    more = len(unknown) - MOST_MISTAKES
+    return [*warnings, f"More names that are not inputs: {more}."] if more > 0 else warnings
+
+
 def read_plan(environ: Mapping[str, str], *, roots: Sequence[Path]) -> Plan:
     """Read the inputs as the runner passes them: `INPUT_` and the name in upper case, hyphens kept.
 
@@ -157,12 +187,18 @@ def read_plan(environ: Mapping[str, str], *, roots: Sequence[Path]) -> Plan:
     reader = _Reader(environ)
     mode = reader.get("mode", _mode)
     api, waiting = _read_api(reader, roots), _read_waiting(reader)
-    if mode is None:  # what belongs to a mode cannot be judged
+    if mode is None:  # the values can be checked all the same, but not what a mode requires
+        _read_export(reader, api, waiting, roots, ())
+        _read_agent(reader, api, waiting)
         raise reader.failure()
     warnings = tuple(reader.misplaced(mode))
     if mode == EXPORT:
+        if not reader.text("domain") and not reader.text("job-id"):
+            reader.problem("domain", "mode export needs a domain to export, or a job-id to attach to")
         plan = _read_export(reader, api, waiting, roots, warnings)
     else:
+        reader.require("project-id", "mode agent needs the project: copy it from the API keys page")
+        reader.require("job-id", "mode agent needs the agent job to wait for")
         plan = Plan(jobs=(_read_agent(reader, api, waiting),), max_parallel=1, warnings=warnings)
     if reader.problems:
         raise reader.failure()
@@ -170,15 +206,11 @@ def read_plan(environ: Mapping[str, str], *, roots: Sequence[Path]) -> Plan:
 
 
 def _read_api(reader: "_Reader", roots: Sequence[Path]) -> ApiSettings:
+    reader.require("base-url", "give the address of the administrative API, such as https://api.example.com")
+    reader.require("admin-key", "pass the secret; one that does not exist is empty, and so are all in a pull request from a fork")
     return ApiSettings(
-        base_url=reader.need(
-            "base-url", _base_url, "give the address of the administrative API, such as https://api.example.com"
-        ),
-        admin_key=reader.need(
-            "admin-key",
-            _admin_key,
-            "pass the secret; one that does not exist is empty, and so are all in a pull request from a fork",
-        ),
+        base_url=reader.get("base-url", _base_url) or "",
+        admin_key=reader.get("admin-key", _admin_key) or "",
         outage_tolerance_seconds=reader.get("outage-tolerance", _duration) or 0.0,
         authorities_pem=reader.get("ca-bundle", lambda value: _certificates(read_path(value, roots).path)),
     )
@@ -200,8 +232,8 @@ def _read_agent(reader: "_Reader", api: ApiSettings, waiting: WaitSettings) -> A
     return AgentSettings(
         api=api,
         waiting=waiting,
-        project_id=reader.need("project-id", _identifier, "mode agent needs the project: copy it from the API keys page"),
-        job_id=reader.need("job-id", _identifier, "mode agent needs the agent job to wait for"),
+        project_id=reader.get("project-id", _identifier) or "",
+        job_id=reader.get("job-id", _identifier) or "",
         require_pr=reader.get("require-pr", _boolean) is True,
     )
 
@@ -210,8 +242,6 @@ def _read_export(
     reader: "_Reader", api: ApiSettings, waiting: WaitSettings, roots: Sequence[Path], warnings: tuple[str, ...]
 ) -> Plan:
     domains, attaching = reader.get("domain", _domains) or [None], bool(reader.text("job-id"))
-    if not attaching and not reader.text("domain"):
-        reader.problem("domain", "mode export needs a domain to export, or a job-id to attach to")
     named = len(_lines(reader.text("domain")))  # however many of them can be used
     if attaching and named > 1:
         reader.problem("domain", f"names {named} domains, but job-id one job; give the one domain that it belongs to, or none")
@@ -317,15 +347,15 @@ class _Reader:
         seen = "".join(character for character in text if character.isprintable() and not character.isspace())
         return self._redactor.finds_in(seen)
 
-    def need(self, name: str, clean: Callable[[str], str], how: str) -> str:
-        """Give the value of an input that has to be there; what stands in for a wrong one never leaves this module."""
+    def require(self, name: str, how: str) -> None:
+        """Note a mistake if an input is empty."""
         if not self.text(name):
             self.problem(name, f"missing: {how}")
-        return self.get(name, clean) or ""
 
     def problem(self, name: str, what: str) -> None:
-        """Note a mistake."""
-        self.problems.append((name, what))
+        """Note a mistake, once however often it is found."""
+        if (name, what) not in self.problems:
+            self.problems.append((name, what))
 
     def is_refused(self, name: str) -> bool:
         """Tell whether an input has a mistake."""
@@ -333,8 +363,10 @@ class _Reader:
 
     def misplaced(self, mode: str) -> list[str]:
         """Tell of inputs that are set but belong to another mode."""
+        is_agents = mode == EXPORT and self.text("project-id") and self.text("job-id")
         return [
             f"Input `{known.name}` has no effect in mode `{mode}`; it belongs to mode `{known.modes[0]}`."
+            + (" Did you mean `mode: agent`?" if known.name == "project-id" and is_agents else "")
             for known in INPUTS
             if mode not in known.modes and self.text(known.name) != known.default
         ]
@@ -353,7 +385,7 @@ class _Reader:
 
 
 def _raw(environ: Mapping[str, str], name: str) -> str:
-    return environ.get(f"INPUT_{name.upper()}", "").strip().strip("\ufeff").strip()
+    return environ.get(f"{_PREFIX}{name.upper()}", "").strip().strip("\ufeff").strip()
 
 
 def _mode(value: str) -> str:

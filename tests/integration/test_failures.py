@@ -46,6 +46,13 @@ CASES = {
     "unknown mode": Case(
         reason="invalid-input", says=("`export`", "`agent`"), inputs={"mode": "import"}, job=False, request_id=False
     ),
+    "unknown mode among others": Case(
+        reason="invalid-input",
+        says=("4 invalid inputs", "`domain`", "`wait`", "`require-pr`"),
+        inputs={"mode": "import", "domain": "https://docs.example.com/", "wait": "yes", "require_pr": "no"},
+        job=False,
+        request_id=False,
+    ),
     "the key is refused": Case(
         reason="unauthorized", says=("401", "invalid token", "API keys page"), options={"key": "another"}, job=False
     ),
@@ -332,6 +339,42 @@ def test_every_row_of_the_failure_table_is_reached() -> None:
     }
 
     assert {case.reason for case in CASES.values()} == interface_rows
+
+
+def test_misspelt_inputs_are_named_beside_what_is_missing(action: Action, platform: Simulator) -> None:
+    ended = action.run(platform, domian="docs.example.com", retention_days="3")
+
+    assert ended.reason == "invalid-input"
+    assert ended.warnings == [
+        "`domian` is not an input; did you mean `domain`?",
+        "`retention-days` is not an input; it has no effect.",
+    ]
+
+
+def test_a_misspelt_input_fails_no_run_and_its_value_is_not_shown(action: Action, platform: Simulator) -> None:
+    ended = action.run(platform, job_id="export-finished", env={"INPUT_SITE_PTH": "unlisted-value"})
+
+    assert (ended.exit_code, ended.warnings) == (0, ["`site_pth` is not an input; did you mean `site-path`?"])
+    assert "unlisted-value" not in ended.stdout + ended.summary
+
+
+def test_a_name_that_is_not_an_input_cannot_write_a_command(action: Action, platform: Simulator) -> None:
+    name = "X\n::error::b\r##[error]\x1b[31mred"
+
+    ended = action.run(platform, job_id="export-finished", env={f"INPUT_{name}": "x"})
+
+    assert (ended.exit_code, ended.errors) == (0, [])
+    assert ended.warnings == ["`x : :error: :b # #[error][31mred` is not an input; it has no effect."]
+    assert "\x1b" not in ended.stdout
+
+
+def test_an_export_with_a_project_asks_for_mode_agent(action: Action, platform: Simulator) -> None:
+    ended = action.run(platform, job_id="export-finished", project_id="demo-project")
+
+    assert ended.exit_code == 0
+    assert ended.warnings == [
+        "Input `project-id` has no effect in mode `export`; it belongs to mode `agent`. Did you mean `mode: agent`?"
+    ]
 
 
 def test_invalid_input_makes_no_request(action: Action, platform: Simulator) -> None:

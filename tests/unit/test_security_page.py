@@ -162,8 +162,10 @@ class Recorded(dict[str, str]):
         self.asked.add(name)
         return super().__getitem__(name)
 
-    def __iter__(self) -> Iterator[str]:
-        raise AssertionError("nobody needs to know all variables")
+    def values(self) -> Any:
+        raise AssertionError("nobody needs all values; the names may be listed")
+
+    items = values
 
 
 @pytest.mark.parametrize("mode", ["export", "agent"])
@@ -173,13 +175,15 @@ def test_the_variables_that_a_run_reads_are_those_that_the_page_names(tmp_path: 
     given = dict.fromkeys(yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))["inputs"], "") | inputs
     (tmp_path / "workspace").mkdir()
     runners = runner_environment(inputs=given, folder=tmp_path, workspace=tmp_path / "workspace", debug=False)
-    environment = Recorded({**runners, "GITHUB_OUTPUT": ""})  # or nobody asks further whether this is a workflow
+    others = {"INPUT_DOMIAN": "docs.example.com", "ANOTHERS_SECRET": "s3cr3t"}
+    environment = Recorded({**runners, **others, "GITHUB_OUTPUT": ""})  # or nobody asks further whether this is a workflow
 
     exit_code = run(environment, io.TextIOWrapper(io.BytesIO(), "utf-8"), Uninterrupted(), clock=QuickClock())
 
     (told,) = re.findall(
         r"\*\*What it reads of the environment:\*\* its own `INPUT_…` variables, (.*?), and the proxies", FLOWING
     )
+    assert "It lists the names of all variables, to warn of misspelt inputs, and reads no other value." in FLOWING
     declared = {f"INPUT_{name.upper()}" for name in given}
     assert exit_code == 1
     assert {name for name in environment.asked if name not in declared} == {*re.findall(r"`(\w+)`", told)}

@@ -25,6 +25,7 @@ from docs_platform_action.settings import (
     read_key,
     read_mode,
     read_plan,
+    unknown_inputs,
 )
 from tests.keys import ADMIN_KEY
 
@@ -138,6 +139,18 @@ class TestRefusals:
 
         assert said == "Invalid input `mode`: unknown mode 'import'; the two that exist are `export` and `agent`"
 
+    @pytest.mark.parametrize("name", [known.name for known in INPUTS if known.name != "mode"])
+    def test_with_an_unknown_mode_every_other_mistake_is_reported_too(self, name: str) -> None:
+        said = refusal({**EXPORT, name: "a\x1bb"}, mode="import")
+
+        assert re.match(f"2 invalid inputs: `mode`, `{name}`\n", said)
+
+    def test_with_an_unknown_mode_nothing_is_missing_that_one_mode_requires(self) -> None:
+        neither = {name: value for name, value in EXPORT.items() if name != "domain"}
+
+        assert refusal(neither, mode="Agent", job_id="").startswith("Invalid input `mode`: ")
+        assert refusal(neither, mode="Agent", admin_key="").startswith("2 invalid inputs: `mode`, `admin-key`\n")
+
     @pytest.mark.parametrize(
         ("base", "name", "hint"),
         [
@@ -214,6 +227,13 @@ class TestMisplacedInputs:
 
         assert warnings == (f"Input `{name}` has no effect in mode `export`; it belongs to mode `agent`.",)
 
+    def test_a_project_and_a_job_together_ask_for_mode_agent(self) -> None:
+        warnings = plan(EXPORT, project_id="prj_1", job_id="aj_1").warnings
+
+        assert warnings == (
+            "Input `project-id` has no effect in mode `export`; it belongs to mode `agent`. Did you mean `mode: agent`?",
+        )
+
     @pytest.mark.parametrize("base", [EXPORT, AGENT])
     def test_defaults_that_the_runner_fills_in_are_not_warned_of(self, base: dict[str, str]) -> None:
         filled_in = {known.name: known.default for known in INPUTS}
@@ -229,6 +249,61 @@ class TestMisplacedInputs:
         assert len(warnings) == 1
         assert "`start-options`" in warnings[0]
         assert "`job-id`" in warnings[0]
+
+
+class TestUnknownInputs:
+    @staticmethod
+    def warnings(*names: str) -> list[str]:
+        return unknown_inputs({"INPUT_ADMIN-KEY": ADMIN_KEY, **{f"INPUT_{name.upper()}": "a value" for name in names}})
+
+    @pytest.mark.parametrize(
+        ("name", "meant"),
+        [
+            *(("site-pth", "site-path"), ("domian", "domain"), ("max_parallel", "max-parallel"), ("Job_ID", "job-id")),
+            *(("bundle_pth", "bundle-path"), ("domains", "domain"), ("baseurl", "base-url"), ("api-key", "admin-key")),
+            ("maxParallel", "max-parallel"),
+        ],
+    )
+    def test_a_misspelt_one_is_named_with_the_nearest(self, name: str, meant: str) -> None:
+        assert self.warnings(name) == [f"`{name.lower()}` is not an input; did you mean `{meant}`?"]
+
+    @pytest.mark.parametrize("name", ["cache", "token", "x", "ünïcode"])
+    def test_where_none_is_near_nothing_is_suggested(self, name: str) -> None:
+        assert self.warnings(name) == [f"`{name}` is not an input; it has no effect."]
+
+    def test_inputs_that_exist_are_not_warned_of(self) -> None:
+        assert self.warnings(*(known.name for known in INPUTS)) == []
+
+    def test_nor_are_the_two_keys_that_every_container_action_has(self) -> None:
+        assert self.warnings("args", "entryPoint") == []
+
+    def test_nor_are_other_variables(self) -> None:
+        assert (
+            unknown_inputs({"PATH": "/bin", "INPUT_": "x", "input_domian": "x", "MY_INPUT_DOMIAN": "x", "GITHUB_OUTPUT": ""})
+            == []
+        )
+
+    def test_the_value_is_never_read(self) -> None:
+        class Names(dict[str, str]):
+            def __getitem__(self, name: str) -> str:
+                raise AssertionError(f"{name} was read")
+
+            def get(self, name: str, default: Any = None) -> Any:
+                assert name == "INPUT_ADMIN-KEY"
+                return super().get(name, default)
+
+        assert len(unknown_inputs(Names({"INPUT_DOMIAN": "docs.example.com", "INPUT_ADMIN-KEY": ADMIN_KEY}))) == 1
+
+    def test_a_key_that_was_pasted_as_a_name_is_hidden(self) -> None:
+        (warning,) = self.warnings(f"{ADMIN_KEY}-x")
+
+        assert ADMIN_KEY.lower() not in warning.lower()
+
+    def test_a_long_name_is_cut_and_many_are_counted(self) -> None:
+        assert len(self.warnings("x" * 1000)[0]) < 200
+        many = self.warnings(*(f"x{number:03}" for number in range(50)))
+        assert len(many) == 21
+        assert many[-2:] == ["`x019` is not an input; it has no effect.", "More names that are not inputs: 30."]
 
 
 class TestBooleans:
