@@ -4,7 +4,18 @@ The words are written for someone whose deploy just broke. Text that came from o
 shows them (`report`) cleans it.
 """
 
-from typing import ClassVar
+from typing import ClassVar, Final
+
+DENIED_BY: Final = "SELinux on the runner, or user namespaces (rootless Docker, `userns-remap`)"
+"""What denies the container's root a write: the runner mounts its folders without `:z`, so their SELinux labels stay (source:
+actions/runner), and in a user namespace root is an ordinary user of the machine."""
+
+DENIED_CAUSE: Final = f"The container may not write there. Likely causes: {DENIED_BY}."
+
+DENIED_REMEDY: Final = (
+    "With SELinux, label the runner's work folder for containers (`chcon -R -t container_file_t`). "
+    "With user namespaces, let the user that the container's root is mapped to write to that folder."
+)
 
 
 class ActionError(Exception):
@@ -50,8 +61,8 @@ class Unauthorized(ActionError):
     failure_reason = "unauthorized"
     cause = "The key is mistyped, expired, or belongs to another organisation."
     remedy = (
-        "Make a new key on the dashboard's API keys page, store it as the secret that `admin-key` reads, "
-        "and run the workflow again."
+        "Check the secret that `admin-key` reads. If it is right, create a new key on the dashboard's API keys page, "
+        "store it in that secret, and run the workflow again."
     )
     job_goes_on = True
 

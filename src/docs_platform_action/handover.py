@@ -13,7 +13,7 @@ from .delivery.follow import Followed, Follower
 from .delivery.staging import Litter, Owner, Staged, owner_of, staged_file, staged_folder
 from .delivery.storage import Storage
 from .delivery.unpack import Unpacked, unpack
-from .errors import ActionError, DownloadFailed, InternalError, TooFewPages
+from .errors import DENIED_CAUSE, DENIED_REMEDY, ActionError, DownloadFailed, InternalError, TooFewPages
 from .model import Bundle
 from .paths import Place
 from .record import DOWNLOAD, UNPACK, JobRecord
@@ -254,4 +254,6 @@ def _said(error: OSError) -> str:
 def _why(error: OSError) -> tuple[str, str]:
     if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
         return "The runner's disk is full.", "Free space in a step before, or use a runner with a larger disk."
+    if isinstance(error, PermissionError):
+        return DENIED_CAUSE, DENIED_REMEDY
     return "The runner's disk does not work as it should, or another process is at work there.", "Mend the runner and run again."

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from .delivery.names import LONGEST_PART_BYTES
+from .errors import DENIED_BY
 from .model import UNUSABLE
 
 LEAST_FREE_BYTES: Final = 1024 * 1024
@@ -75,7 +76,7 @@ def read_file_place(value: str, roots: Sequence[Path]) -> Place:
             raise ValueError(f"{shown(value)} is no regular file")
         _check_writable(place.path.parent)
     except OSError as error:
-        raise ValueError(f"{shown(value)} cannot be used ({error.strerror})") from None
+        raise ValueError(f"{shown(value)} cannot be used ({_reason(error)})") from None
     return place
 
 
@@ -96,7 +97,7 @@ def read_folder_place(value: str, roots: Sequence[Path]) -> Place:
                 raise ValueError(f"{shown(value)} is not empty: it holds {held}; empty it in a step before, or name another")
         _check_writable(place.path.parent)
     except OSError as error:
-        raise ValueError(f"{shown(value)} cannot be used ({error.strerror})") from None
+        raise ValueError(f"{shown(value)} cannot be used ({_reason(error)})") from None
     return place
 
 
@@ -181,6 +182,11 @@ def _leads_in_a_circle(path: Path) -> bool:
     return False
 
 
+def _reason(error: OSError) -> str:
+    """Give the system's reason, and what is likely behind it where access is denied."""
+    return f"{error.strerror}; likely causes: {DENIED_BY}" if isinstance(error, PermissionError) else str(error.strerror)
+
+
 def _check_writable(folder: Path) -> None:
     """See that something can be put into a folder, or into what is there of the way to it. Raises `ValueError`, `OSError`."""
     while not folder.exists():
@@ -192,6 +198,6 @@ def _check_writable(folder: Path) -> None:
         with tempfile.TemporaryFile(dir=folder) as probe:
             room = os.fstatvfs(probe.fileno())
     except OSError as error:
-        raise ValueError(f"the folder {shown(folder.name)} cannot be written to ({error.strerror})") from None
+        raise ValueError(f"the folder {shown(folder.name)} cannot be written to ({_reason(error)})") from None
     if room.f_bavail * room.f_frsize < LEAST_FREE_BYTES:
         raise ValueError(f"there is no room left on the disk of the folder {shown(folder.name)}")

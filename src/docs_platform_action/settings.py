@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import idna
 
-from .errors import InvalidInput
+from .errors import DENIED_BY, DENIED_REMEDY, InvalidInput
 from .model import is_job_id, is_loopback
 from .paths import PLACEHOLDER, Place, is_usable, overlaps, read_each, read_file_place, read_folder_place, read_path, shown
 from .redaction import SHORTEST_TO_RECOGNISE, Redactor
@@ -375,12 +375,16 @@ class _Reader:
         """Make one error of all mistakes, in the order in which the inputs are documented."""
         order = [*self._defaults]
         problems = sorted(self.problems, key=lambda problem: order.index(problem[0]))
+        remedies = (DENIED_REMEDY if DENIED_BY in what else InvalidInput.remedy for _, what in problems)
+        remedy = " ".join(dict.fromkeys(remedies))
         if len(problems) == 1:
             name, what = problems[0]
-            return InvalidInput(f"Invalid input `{name}`: {what}")
+            return InvalidInput(f"Invalid input `{name}`: {what}", remedy=remedy)
         names = ", ".join(f"`{name}`" for name in dict.fromkeys(name for name, _ in problems))
         return InvalidInput(
-            f"{len(problems)} invalid inputs: {names}", facts=tuple(f"`{name}`: {what}." for name, what in problems)
+            f"{len(problems)} invalid inputs: {names}",
+            facts=tuple(f"`{name}`: {what}." for name, what in problems),
+            remedy=remedy,
         )
 
 

@@ -54,7 +54,10 @@ CASES = {
         request_id=False,
     ),
     "the key is refused": Case(
-        reason="unauthorized", says=("401", "invalid token", "API keys page"), options={"key": "another"}, job=False
+        reason="unauthorized",
+        says=("401", "invalid token", "Check the secret", "API keys page"),
+        options={"key": "another"},
+        job=False,
     ),
     "the key ends in the middle": Case(
         reason="unauthorized",
@@ -420,6 +423,55 @@ def test_an_output_file_that_cannot_be_opened_fails_the_run_before_any_request(
     assert "GITHUB_OUTPUT" in ended.error
     assert "`internal-error`" in ended.summary
     assert platform.requests == []
+
+
+@pytest.fixture
+def denied(action: Action, tmp_path: Path) -> Path:
+    """Make a folder that the action may not write to: it runs as root without its privilege, or as anybody else."""
+    action.python = shell_python(
+        tmp_path,
+        'drop="setpriv --bounding-set=-dac_override,-dac_read_search"; [ "$(id -u)" = 0 ] || drop=""; exec $drop "$python" "$@"',
+    )
+    folder = action.workspace / "denied"
+    folder.mkdir(mode=0o555)
+    return folder
+
+
+LIKELY = "SELinux on the runner, or user namespaces (rootless Docker, `userns-remap`)"
+
+
+@pytest.mark.parametrize("name", ["bundle_path", "site_path", "values_file"])
+def test_a_folder_that_denies_writing_names_the_likely_causes(
+    action: Action, platform: Simulator, denied: Path, name: str
+) -> None:
+    ended = action.export(platform, **{name: f"{denied.name}/x"})
+
+    assert (ended.exit_code, ended.reason, platform.requests) == (1, "invalid-input", [])
+    assert f"the folder 'denied' cannot be written to (Permission denied; likely causes: {LIKELY})" in ended.error
+    assert "label the runner's work folder" in ended.error
+    assert "with:" not in ended.error
+
+
+def test_a_folder_that_denies_writing_hides_no_other_mistake(action: Action, platform: Simulator, denied: Path) -> None:
+    ended = action.export(platform, site_path=f"{denied.name}/site", wait="perhaps")
+
+    assert LIKELY in ended.error
+    assert "Correct the `with:` block of the step." in ended.error
+
+
+def test_an_output_file_that_denies_writing_names_the_likely_causes(action: Action, platform: Simulator, denied: Path) -> None:
+    ended = action.export(platform, env={"GITHUB_OUTPUT": str(denied / "output")})
+
+    assert (ended.exit_code, platform.requests) == (1, [])
+    assert "The file that GITHUB_OUTPUT names: Permission denied." in ended.error
+    assert LIKELY in ended.error
+
+
+def test_a_summary_that_denies_writing_names_the_likely_causes(action: Action, platform: Simulator, denied: Path) -> None:
+    ended = action.run(platform, job_id="export-finished", env={"GITHUB_STEP_SUMMARY": str(denied / "summary")})
+
+    assert (ended.exit_code, len(ended.warnings)) == (0, 1)
+    assert LIKELY in ended.warnings[0]
 
 
 @pytest.mark.parametrize("length", [300, 520, 4000])

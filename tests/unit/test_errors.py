@@ -3,6 +3,8 @@
 import pytest
 
 from docs_platform_action.errors import (
+    DENIED_CAUSE,
+    DENIED_REMEDY,
     FAILURE_REASONS,
     ActionError,
     Forbidden,
@@ -11,6 +13,7 @@ from docs_platform_action.errors import (
     NotFound,
     Rejected,
     TimedOut,
+    Unauthorized,
 )
 
 KINDS = ActionError.__subclasses__()
@@ -52,6 +55,17 @@ def test_a_job_goes_on_after_a_fault_that_is_not_its_own() -> None:
 
 def test_the_cause_of_a_403_fits_both_modes() -> None:
     assert "The plan does not include this (static export needs an Enterprise plan)" in Forbidden.cause
+
+
+def test_a_401_advises_to_check_the_secret_before_a_new_key() -> None:
+    assert Unauthorized.remedy.startswith("Check the secret that `admin-key` reads.")
+    assert "If it is right, create a new key on the dashboard's API keys page" in Unauthorized.remedy
+
+
+def test_a_write_that_is_denied_has_two_likely_causes() -> None:
+    for text in (DENIED_CAUSE, DENIED_REMEDY):
+        assert "SELinux" in text
+        assert "user namespace" in text
 
 
 def test_what_was_not_found_has_a_likely_cause() -> None:

@@ -19,7 +19,16 @@ from docs_platform_action.delivery import follow, helm_values
 from docs_platform_action.delivery.download import Downloaded
 from docs_platform_action.delivery.staging import Litter, Owner
 from docs_platform_action.delivery.storage import Answer, Storage
-from docs_platform_action.errors import ActionError, Cancelled, DownloadFailed, InternalError, InvalidBundle, TooFewPages
+from docs_platform_action.errors import (
+    DENIED_CAUSE,
+    DENIED_REMEDY,
+    ActionError,
+    Cancelled,
+    DownloadFailed,
+    InternalError,
+    InvalidBundle,
+    TooFewPages,
+)
 from docs_platform_action.handover import Handover
 from docs_platform_action.model import Bundle
 from docs_platform_action.paths import Place
@@ -478,7 +487,8 @@ class TestDiskFaults:
             (OSError(errno.EDQUOT, "Disk quota exceeded"), "Disk quota exceeded", FULL),
             (OSError(errno.EFBIG, "File too large"), "File too large", FULL),
             (OSError(errno.EIO, "Input/output error"), "Input/output error", BROKEN),
-            (PermissionError(errno.EACCES, "Permission denied"), "Permission denied", BROKEN),
+            (PermissionError(errno.EACCES, "Permission denied"), "Permission denied", DENIED_CAUSE),
+            (PermissionError(errno.EPERM, "Operation not permitted"), "Operation not permitted", DENIED_CAUSE),
             (OSError(), "OSError", BROKEN),
         ],
         ids=lambda value: value.strerror or "unnamed" if isinstance(value, OSError) else "",
@@ -486,8 +496,8 @@ class TestDiskFaults:
 
     def check(self, error: ActionError, happened: str, said: str, cause: str) -> None:
         assert (error.happened, error.facts, error.because) == (happened, (f"The system said: {said}.",), cause)
-        remedy = "Free space in a step before" if cause == FULL else "Mend the runner"
-        assert error.way_out.startswith(remedy)
+        remedies = {FULL: "Free space in a step before", BROKEN: "Mend the runner", DENIED_CAUSE: DENIED_REMEDY}
+        assert error.way_out.startswith(remedies[cause])
 
     @KINDS
     def test_a_download_that_cannot_be_saved(self, delivery: Delivery, error: OSError, said: str, cause: str) -> None:

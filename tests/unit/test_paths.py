@@ -271,6 +271,20 @@ class TestRoom:
 
         assert refusal(value) == f"the folder '{folder}' cannot be written to (Read-only file system)"
 
+    @pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM], ids=["EACCES", "EPERM"])
+    def test_a_write_that_is_denied_names_what_probably_denies_it(
+        self, refusal: Callable[[str], str], monkeypatch: pytest.MonkeyPatch, number: int
+    ) -> None:
+        def denied(**_: object) -> None:
+            raise OSError(number, os.strerror(number))
+
+        monkeypatch.setattr(tempfile, "TemporaryFile", denied)
+
+        assert refusal("new") == (
+            f"the folder 'workspace' cannot be written to ({os.strerror(number)}; likely causes: SELinux on the runner, "
+            "or user namespaces (rootless Docker, `userns-remap`))"
+        )
+
     def test_a_full_disk_is_refused(self, refusal: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
         free = SimpleNamespace(f_bavail=LEAST_FREE_BYTES // 4096 - 1, f_frsize=4096)
         monkeypatch.setattr(os, "fstatvfs", lambda _: free)

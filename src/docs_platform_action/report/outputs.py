@@ -7,7 +7,7 @@ from typing import Final
 
 from actions_toolkit.file_command import prepare_key_value_message
 
-from ..errors import InternalError
+from ..errors import DENIED_CAUSE, DENIED_REMEDY, InternalError
 from ..model import UNUSABLE
 from ..sizes import size
 from .console import Console
@@ -64,11 +64,12 @@ class Outputs:
                         stream.truncate(size)
                     raise
         except OSError as error:
+            denied = isinstance(error, PermissionError)
             raise InternalError(
                 "the step's output file cannot be written",
                 facts=(f"The file that GITHUB_OUTPUT names: {error.strerror or type(error).__name__}.",),
-                cause="The runner's disk is full, or its temporary folder cannot be written to.",
-                remedy="Mend the runner and run the workflow again.",
+                cause=DENIED_CAUSE if denied else "The runner's disk is full, or its temporary folder cannot be written to.",
+                remedy=DENIED_REMEDY if denied else "Mend the runner and run the workflow again.",
             ) from error
 
     def close(self) -> None:

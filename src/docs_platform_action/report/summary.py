@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from ..errors import Cancelled
+from ..errors import DENIED_CAUSE, Cancelled
 from ..record import CANCELLED, DONE, FAILED, NOT_STARTED, VERDICTS, JobRecord
 from ..settings import AGENT
 from ..sizes import size
@@ -71,7 +71,8 @@ def write_summary(page: str, file: Path | None, console: Console) -> None:
             stream.write(console.hide(page))
     except OSError as error:
         why = f"The file that GITHUB_STEP_SUMMARY names: {error.strerror}."
-        console.warning(["The job summary could not be written.", why, "The run goes on."])
+        cause = [DENIED_CAUSE] if isinstance(error, PermissionError) else []
+        console.warning(["The job summary could not be written.", why, *cause, "The run goes on."])
 
 
 class _OneJob:

@@ -1,6 +1,7 @@
 """Outputs reach the runner's file as they are, once, and early."""
 
 import contextlib
+import errno
 import os
 import re
 import resource
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docs_platform_action.errors import InternalError
+from docs_platform_action.errors import DENIED_CAUSE, DENIED_REMEDY, InternalError
 from docs_platform_action.report.outputs import MOST_BYTES_OF_A_JOB, Outputs, too_large_for_a_job
 from tests.unit.report.test_console import Log
 
@@ -147,6 +148,18 @@ class TestFile:
         assert caught.value.happened == "the step's output file cannot be written"
         assert "GITHUB_OUTPUT" in caught.value.facts[0]
         assert caught.value.way_out == "Mend the runner and run the workflow again."
+
+    def test_one_that_may_not_be_written_names_what_probably_denies_it(self, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def denied(*_: object, **__: object) -> None:  # root may write to every file
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+        monkeypatch.setattr(Path, "open", denied)
+
+        with pytest.raises(InternalError) as caught:
+            Outputs(file, Log().console).check()
+
+        assert caught.value.facts == ("The file that GITHUB_OUTPUT names: Permission denied.",)
+        assert (caught.value.because, caught.value.way_out) == (DENIED_CAUSE, DENIED_REMEDY)
 
     def test_a_record_that_does_not_fit_leaves_no_half_of_it(self, file: Path) -> None:
         file.write_text("a=b\n")

@@ -1,6 +1,8 @@
 """The job summary tells verdict, facts and failures, shows foreign text literally, and fits into the room that there is."""
 
+import errno
 import io
+import os
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -10,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docs_platform_action.errors import (
+    DENIED_CAUSE,
     ActionError,
     Cancelled,
     InternalError,
@@ -199,8 +202,8 @@ class TestFailure:
             "\n"
             "- The API said no.\n"
             "- The key is mistyped, expired, or belongs to another organisation.\n"
-            "- Make a new key on the dashboard's API keys page, store it as the secret that `admin-key` reads, "
-            "and run the workflow again.\n"
+            "- Check the secret that `admin-key` reads. If it is right, create a new key on the dashboard's API keys page, "
+            "store it in that secret, and run the workflow again.\n"
             "- Request id 7f3a.\n"
             "\n"
             "| | |\n"
@@ -490,8 +493,8 @@ class TestManyAlike:
             "**All 30 domains: the platform refused the admin key \\(401\\).** "
             'The API at platform.example.com said: "invalid token". '
             "The key is mistyped, expired, or belongs to another organisation. "
-            "Make a new key on the dashboard's API keys page, store it as the secret that `admin-key` reads, "
-            "and run the workflow again. Request id 7f3a. "
+            "Check the secret that `admin-key` reads. If it is right, create a new key on the dashboard's API keys page, "
+            "store it in that secret, and run the workflow again. Request id 7f3a. "
             "The details of d0.example.com, the first, stand for all of them.\n"
             "\n"
             "| Domain | Result | Time | What happened |\n"
@@ -842,6 +845,22 @@ class TestWriting:
             "  The file that GITHUB_STEP_SUMMARY names: Is a directory.\n"
             "  The run goes on.\n"
         )
+
+    def test_one_that_may_not_be_written_names_what_probably_denies_it(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def denied(*_: object, **__: object) -> None:  # root may write to every file
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+        log = Log(in_workflow=False)
+        monkeypatch.setattr(Path, "open", denied)
+
+        write_summary("### x\n", tmp_path / "summary", log.console)
+
+        assert log.text.splitlines()[1:3] == [
+            "  The file that GITHUB_STEP_SUMMARY names: Permission denied.",
+            f"  {DENIED_CAUSE}",
+        ]
 
     def test_a_page_that_utf_8_cannot_hold_is_written_all_the_same(self, tmp_path: Path) -> None:
         file = tmp_path / "summary"
