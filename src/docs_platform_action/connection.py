@@ -178,8 +178,14 @@ def trusting(certificates_pem: str | None) -> ssl.SSLContext:
 
     The public ones are certifi's, whatever `SSL_CERT_FILE` or `REQUESTS_CA_BUNDLE` of the workflow's environment say: their
     paths are the host's, not the container's. Raises `ssl.SSLError` when the text holds no certificate.
+
+    The flags are those of curl, on every Python. `VERIFY_X509_STRICT`, which Python 3.13 sets, is off: it refuses roots made with
+    `openssl req -x509`. `VERIFY_X509_PARTIAL_CHAIN`, which Python sets from 3.13 on, is on: it lets an intermediate authority be
+    trusted without its root (source: CURLOPT_SSL_OPTIONS(3), CURLSSLOPT_NO_PARTIALCHAIN). Neither changes how names, dates and
+    signatures are verified.
     """
     context = ssl.create_default_context(cafile=certifi.where())
+    context.verify_flags = (context.verify_flags | ssl.VERIFY_X509_PARTIAL_CHAIN) & ~ssl.VERIFY_X509_STRICT
     if certificates_pem is not None:
         context.load_verify_locations(cadata=certificates_pem)
     return context

@@ -9,11 +9,15 @@ import requests
 from urllib3.exceptions import HTTPError, NameResolutionError
 
 from .connection import Guard
+from .retrying import Advice
 
 FAULTS = (requests.RequestException, HTTPError, http.client.HTTPException, OSError, ValueError)
 """What a requests adapter raises; `ValueError` is what urllib3 and http.client let through of a malformed status line, header or
 proxy address."""
 
+_WRONG_DATE: Final = frozenset({9, 10})
+_WRONG_NAME: Final = frozenset({62, 64})
+"""OpenSSL's codes for a certificate out of its dates, and for one of another host or address (source: x509_vfy.h)."""
 
 _REQUEST_ID_HEADERS: Final = (
     *("X-Request-Id", "Request-Id", "X-Correlation-Id", "X-Amzn-RequestId"),
@@ -43,11 +47,36 @@ class NetworkError(Exception):
 
 
 class UntrustedError(Exception):
-    """The server's certificate is not trusted; `reason` is what TLS said."""
+    """The certificate of the server, or of the proxy if `proxied`, is not trusted.
 
-    def __init__(self, reason: str) -> None:
+    `reason` is what TLS said, `code` is OpenSSL's for it.
+    """
+
+    def __init__(self, reason: str, *, code: int = 0, proxied: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.code = code
+        self.proxied = proxied
+
+    def advice(self, server: str, address: str) -> Advice:
+        """Return the likely cause and the remedy for a server, such as "API", whose address comes from `address`."""
+        if self.proxied:
+            server, address = "proxy", "the address of the proxy in the environment"
+        if self.code in _WRONG_DATE:
+            return Advice(
+                cause=f"The {server}'s certificate has expired, or is not valid yet by this runner's clock.",
+                remedy=f"Have the {server}'s certificate renewed. `ca-bundle` does not help with that.",
+            )
+        if self.code in _WRONG_NAME:
+            return Advice(
+                cause=f"The {server}'s certificate was issued for another host.",
+                remedy=f"Correct {address}, or have the certificate issued for this host. `ca-bundle` does not help with that.",
+            )
+        return Advice(
+            cause=f"No trusted authority has signed the {server}'s certificate. It may come from a private authority.",
+            remedy="Pass the private authority's certificate (PEM) with `ca-bundle`. "
+            "If `ca-bundle` is set already, the authority in it is not the one that signed this certificate.",
+        )
 
 
 def fault_of(error: Exception, guard: Guard, *, host: str, through_proxy: bool) -> NetworkError | UntrustedError:
@@ -55,7 +84,8 @@ def fault_of(error: Exception, guard: Guard, *, host: str, through_proxy: bool) 
     causes = list(_chain(error))
     untrusted = next((cause for cause in causes if isinstance(cause, ssl.SSLCertVerificationError)), None)
     if untrusted is not None:
-        return UntrustedError(untrusted.verify_message or "certificate verify failed")
+        proxied = any(isinstance(cause, requests.exceptions.ProxyError) for cause in causes)
+        return UntrustedError(untrusted.verify_message, code=untrusted.verify_code, proxied=proxied)
     if through_proxy and (fault := _proxy_fault(causes, host)):
         return NetworkError(fault, sent=guard.connected, proxied=True)
     gone = any(isinstance(cause, ConnectionError | ssl.SSLEOFError | ssl.SSLZeroReturnError) for cause in causes)

@@ -268,12 +268,13 @@ class Transport:
         )
 
     def _untrusted(self, error: UntrustedError) -> Unavailable:
+        whose = f"the proxy for {self.host}" if error.proxied else self.host
+        advice = error.advice("API", "`base-url`")
         return Unavailable(
-            f"the certificate of {self.host} is not trusted",
+            f"the certificate of {whose} is not trusted",
             facts=(f"TLS said: {error.reason}.",),
-            cause="The API uses a certificate of a private authority, an expired one, or one for another host name.",
-            remedy="Pass a private authority's certificate (PEM) with `ca-bundle`; an expired one has to be renewed; "
-            "for one of another host correct `base-url`.",
+            cause=advice.cause,
+            remedy=advice.remedy,
         )
 
     def _given_up(self, call: Call[T], error: TemporaryError, outage: Outage) -> ActionError | DeadlinePassed:

@@ -242,7 +242,6 @@ def test_an_untrusted_certificate_is_told_as_one_though_the_time_is_up(
 
     assert (ended.exit_code, ended.reason) == (1, "unavailable")
     assert "is not trusted" in ended.error
-    assert "an expired one has to be renewed" in ended.error
     assert "`ca-bundle`" in ended.error
 
 

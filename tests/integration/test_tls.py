@@ -1,8 +1,12 @@
 """Who is not proved to be the host that was named gets no request: neither the key nor the link goes out."""
 
+import contextlib
 import datetime
+import functools
+import shutil
 import socket
 import ssl
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +15,7 @@ import pytest
 import trustme
 
 from admin_api_simulator import Simulator
+from tests.authorities import ROOTS, Authority, make_root
 from tests.inside import run_inside
 from tests.integration.raw import RawServer, read_request
 from tests.keys import ADMIN_KEY
@@ -121,3 +126,129 @@ def test_a_server_of_tls_1_1_is_there_for_who_asks_for_no_better(trusted: trustm
         with_tls_1_1_alone(lax).wrap_socket(connection, server_hostname="127.0.0.1") as secured,
     ):
         assert secured.version() == "TLSv1.1"
+
+
+class TestAuthoritiesThatOpensslMade:
+    """What `openssl req -x509` makes and curl trusts, whatever Python's own defaults ask for (3.13: `VERIFY_X509_STRICT`)."""
+
+    @pytest.fixture(params=ROOTS)
+    def root(self, request: pytest.FixtureRequest, tmp_path: Path) -> Authority:
+        return make_root(tmp_path, ROOTS[request.param])
+
+    @pytest.fixture
+    def inputs(self, workspace: Path, root: Authority) -> dict[str, str]:
+        shutil.copy(root.certificate, workspace / "root.pem")
+        return {"admin-key": ADMIN_KEY, "job-id": "export-finished", "ca-bundle": "root.pem"}
+
+    def test_they_are_trusted_for_the_api(self, workspace: Path, root: Authority, inputs: dict[str, str]) -> None:
+        api = Impostor(root.issue("127.0.0.1"))
+
+        with api.server:
+            ended = run_inside({**inputs, "base-url": api.base_url, "timeout": "1ms"}, workspace=workspace)
+
+        assert ended.reason == "timeout", ended.stdout
+        assert ADMIN_KEY.encode() in api.requests[0]
+
+    def test_they_are_trusted_for_the_storage(
+        self, workspace: Path, root: Authority, inputs: dict[str, str], make_platform: Callable[..., Simulator]
+    ) -> None:
+        storage, platform = Impostor(root.issue("127.0.0.1")), make_platform()
+        platform.override("make_bundle", {"bundleUrl": f"{storage.base_url}/bundle?signature=0123456789abcdef"})
+
+        with storage.server:
+            run_inside({**inputs, "base-url": platform.base_url, "bundle-path": "bundle"}, workspace=workspace)
+
+        assert storage.requests
+        assert storage.requests[0].startswith(b"GET /bundle?signature=0123456789abcdef HTTP/1.1\r\n")
+
+    def test_they_are_trusted_for_a_proxy_and_for_what_is_behind_it(
+        self, monkeypatch: pytest.MonkeyPatch, workspace: Path, root: Authority, inputs: dict[str, str]
+    ) -> None:
+        context = root.issue("127.0.0.1")
+        api = Impostor(root.issue("192.0.2.1"))
+        with api.server, RawServer(functools.partial(tunnel, to=api.server.port), tls=context) as proxy:
+            monkeypatch.setenv("HTTPS_PROXY", proxy.base_url)
+            ended = run_inside({**inputs, "base-url": "https://192.0.2.1", "timeout": "1ms"}, workspace=workspace)
+
+        assert ended.reason == "timeout", ended.stdout
+        assert ADMIN_KEY.encode() in api.requests[0]
+
+    @pytest.mark.parametrize(
+        ("make", "advice"),
+        [
+            (lambda root, _: root.issue("127.0.0.1", days=-1), "Have the API's certificate renewed."),
+            (lambda root, _: root.issue("127.0.0.2"), "Correct `base-url`, or have the certificate issued for this host."),
+            (
+                lambda _, other: other.issue("127.0.0.1"),
+                "If `ca-bundle` is set already, the authority in it is not the one that signed this certificate.",
+            ),
+        ],
+        ids=["expired", "of another address", "of another root of that name"],
+    )
+    def test_nothing_else_is_trusted_because_of_them(
+        self,
+        tmp_path: Path,
+        workspace: Path,
+        root: Authority,
+        inputs: dict[str, str],
+        make: Callable[[Authority, Authority], ssl.SSLContext],
+        advice: str,
+    ) -> None:
+        (tmp_path / "other").mkdir()
+        api = Impostor(make(root, make_root(tmp_path / "other", "basicConstraints = CA:TRUE")))
+
+        with api.server:
+            ended = run_inside({**inputs, "base-url": api.base_url}, workspace=workspace)
+
+        assert (ended.reason, api.requests) == ("unavailable", []), ended.stdout
+        assert api.server.connections > 0
+        assert advice in ended.error
+        assert "`ca-bundle`" in ended.error
+
+    @pytest.mark.parametrize("target", ["api", "storage"])
+    def test_a_proxy_of_another_authority_is_refused_and_named(
+        self, monkeypatch: pytest.MonkeyPatch, workspace: Path, make_platform: Callable[..., Simulator], target: str
+    ) -> None:
+        platform, proxy = make_platform(), Impostor(serving(trustme.CA().issue_cert("127.0.0.1")))
+        platform.override("make_bundle", {"bundleUrl": "https://192.0.2.1/bundle"})
+        base_url = "https://192.0.2.1" if target == "api" else platform.base_url
+        inputs = {"base-url": base_url, "admin-key": ADMIN_KEY, "job-id": "export-finished", "bundle-path": "bundle"}
+
+        with proxy.server:
+            monkeypatch.setenv("HTTPS_PROXY", proxy.base_url)
+            ended = run_inside({**inputs, "ca-bundle": "ca.pem"}, workspace=workspace)
+
+        assert (ended.reason, proxy.requests) == ("unavailable" if target == "api" else "download-failed", [])
+        assert "the certificate of the proxy for " in ended.error
+        assert "No trusted authority has signed the proxy's certificate." in ended.error
+
+    def test_an_intermediate_one_is_enough(self, tmp_path: Path, workspace: Path) -> None:
+        intermediate = make_root(tmp_path, "basicConstraints = CA:TRUE").intermediate()
+        shutil.copy(intermediate.certificate, workspace / "intermediate.pem")
+        api = Impostor(intermediate.issue("127.0.0.1"))
+        inputs = {"admin-key": ADMIN_KEY, "job-id": "j", "ca-bundle": "intermediate.pem", "timeout": "1ms"}
+
+        with api.server:
+            ended = run_inside({**inputs, "base-url": api.base_url}, workspace=workspace)
+
+        assert ended.reason == "timeout", ended.stdout
+
+
+def tunnel(client: socket.socket, *, to: int) -> None:
+    """Be an HTTP proxy that leads every CONNECT to one port of this machine."""
+    assert read_request(client).startswith(b"CONNECT ")
+    with socket.create_connection(("127.0.0.1", to)) as server:
+        client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        back = threading.Thread(target=pass_on, args=(server, client))
+        back.start()
+        pass_on(client, server)
+        back.join()
+
+
+def pass_on(source: socket.socket, target: socket.socket) -> None:
+    """Pass on what comes, to the end of the stream."""
+    with contextlib.suppress(OSError):
+        while piece := source.recv(65536):
+            target.sendall(piece)
+    with contextlib.suppress(OSError):
+        target.shutdown(socket.SHUT_RDWR)

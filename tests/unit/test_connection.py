@@ -196,6 +196,14 @@ def test_further_authorities_are_trusted_beside_the_public_ones() -> None:
     assert context.check_hostname
 
 
+@pytest.mark.parametrize("authority", [None, trustme.CA().cert_pem.bytes().decode()])
+def test_what_is_verified_is_the_same_on_every_python(authority: str | None) -> None:
+    context = trusting(authority)
+
+    assert context.verify_flags == ssl.VERIFY_X509_TRUSTED_FIRST | ssl.VERIFY_X509_PARTIAL_CHAIN
+    assert context.minimum_version >= ssl.TLSVersion.TLSv1_2
+
+
 def test_a_text_without_certificates_is_not_taken() -> None:
     with pytest.raises(ssl.SSLError):
         trusting("garbage")

@@ -203,7 +203,7 @@ def refused() -> Exception:
 
 def untrusted() -> Exception:
     cause = ssl.SSLCertVerificationError(1, "certificate verify failed")
-    cause.verify_message = "self-signed certificate"
+    cause.verify_message, cause.verify_code = "self-signed certificate", 18
     return requests.exceptions.SSLError(cause)
 
 

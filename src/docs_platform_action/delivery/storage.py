@@ -271,9 +271,11 @@ def _redirected(url: str, location: str, status: int) -> str:
 
 
 def _untrusted(host: str, error: UntrustedError) -> DownloadFailed:
+    whose = "the proxy for the storage" if error.proxied else "the storage"
+    advice = error.advice("storage", "the link, which the platform makes")
     return DownloadFailed(
-        f"the certificate of the storage at {host} is not trusted",
+        f"the certificate of {whose} at {host} is not trusted",
         facts=(f"TLS said: {error.reason}.",),
-        cause="The storage uses a certificate of a private authority, an expired one, or one for another host name.",
-        remedy="Pass a private authority's certificate (PEM) with `ca-bundle`; the platform has to mend any other.",
+        cause=advice.cause,
+        remedy=advice.remedy,
     )

@@ -1,0 +1,78 @@
+"""Certificate authorities as people make them with the openssl program, whose certificates lack what Python 3.13 asks for.
+
+trustme's authorities have every extension that RFC 5280 asks for, so they show nothing about those that do not.
+"""
+
+import ssl
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_CONFIG: Final = """
+[req]
+distinguished_name = subject
+prompt = no
+{options}
+[subject]
+CN = {name}
+[extensions]
+{extensions}
+"""
+_KEY: Final = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+
+ROOTS: Final = {
+    "no extensions": "",
+    "no key usage": "basicConstraints = critical, CA:TRUE\nsubjectKeyIdentifier = hash\n",
+    "basic constraints that are not critical": "basicConstraints = CA:TRUE\n",
+    "key usage that is not critical": "basicConstraints = CA:TRUE\nkeyUsage = keyCertSign\nsubjectKeyIdentifier = hash\n",
+}
+"""Extensions of roots that curl and OpenSSL trust with their defaults."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Authority:
+    """A certificate authority in a folder of its own; `certificate` is its PEM file."""
+
+    folder: Path
+    certificate: Path
+    key: Path
+
+    def issue(self, address: str, *, days: int = 30) -> ssl.SSLContext:
+        """Return what a server at an IP address presents. Negative `days` make a certificate that has expired."""
+        extensions = f"subjectAltName = IP:{address}\n"
+        certificate, key = _sign(self, f"leaf-{address}-{days}", extensions, days=days)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        return context
+
+    def intermediate(self) -> "Authority":
+        """Return an authority that this one has signed."""
+        certificate, key = _sign(self, "intermediate", "basicConstraints = critical, CA:TRUE\nkeyUsage = keyCertSign\n", days=30)
+        return Authority(folder=self.folder, certificate=certificate, key=key)
+
+
+def make_root(folder: Path, extensions: str) -> Authority:
+    """Make a root with `openssl req -x509` whose certificate has the given extensions alone."""
+    config, certificate, key = folder / "root.cnf", folder / "root.pem", folder / "root.key"
+    options = "x509_extensions = extensions" if extensions else ""
+    config.write_text(_CONFIG.format(options=options, name="Root", extensions=extensions))
+    _openssl("req", "-x509", *_KEY, "-keyout", key, "-out", certificate, "-config", config, "-days", "30")
+    return Authority(folder=folder, certificate=certificate, key=key)
+
+
+def _sign(authority: Authority, name: str, extensions: str, *, days: int) -> tuple[Path, Path]:
+    folder = authority.folder
+    config, request, added = folder / f"{name}.cnf", folder / f"{name}.csr", folder / f"{name}.ext"
+    certificate, key = folder / f"{name}.pem", folder / f"{name}.key"
+    config.write_text(_CONFIG.format(options="", name=name, extensions=""))
+    added.write_text(extensions)
+    _openssl("req", "-new", *_KEY, "-keyout", key, "-out", request, "-config", config)
+    signer = ("-CA", authority.certificate, "-CAkey", authority.key, "-CAcreateserial")
+    _openssl("x509", "-req", "-in", request, *signer, "-out", certificate, "-days", str(days), "-extfile", added)
+    return certificate, key
+
+
+def _openssl(*arguments: str | Path) -> None:
+    done = subprocess.run(["openssl", *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
