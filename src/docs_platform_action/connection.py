@@ -130,11 +130,20 @@ class Exchanges:
 
 
 class GuardedRequest(requests.PreparedRequest):
-    """A request that is ready to be sent, with the guard of its exchange."""
+    """A request that is ready to be sent, with the guard of its exchange.
+
+    Its `target` is sent byte for byte: urllib3 would encode it anew, which breaks signed links. So `url` is absolute, has a path,
+    and is ASCII without white space.
+    """
 
     def __init__(self, guard: Guard) -> None:
         super().__init__()
         self.guard = guard
+
+    @property
+    def target(self) -> str:
+        """The request target (RFC 9112, section 3.2.1): what follows the host in `url`."""
+        return f"/{str(self.url).split('/', 3)[3]}"
 
 
 class GuardedAdapter(HTTPAdapter):
@@ -142,7 +151,7 @@ class GuardedAdapter(HTTPAdapter):
 
     def __init__(self, ssl_context: ssl.SSLContext) -> None:
         self._ssl_context = ssl_context
-        self._current = _CurrentGuard()
+        self._current = _CurrentRequest()
         super().__init__(pool_maxsize=MOST_CONNECTIONS)
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
@@ -166,7 +175,7 @@ class GuardedAdapter(HTTPAdapter):
         """Send a request under its guard. Raises `TypeError` for one that has none."""
         if not isinstance(request, GuardedRequest):
             raise TypeError("this adapter sends guarded requests alone")
-        with self._current.set(request.guard):
+        with self._current.set(request):
             return super().send(request, *args, **kwargs)
 
     def _guard_pools(self, manager: PoolManager) -> None:
@@ -191,18 +200,19 @@ def trusting(certificates_pem: str | None) -> ssl.SSLContext:
     return context
 
 
-class _CurrentGuard(threading.local):
-    """The guard of the exchange that this thread has under way."""
+class _CurrentRequest(threading.local):
+    """The request of the exchange that this thread has under way, and its guard."""
 
+    target: str
     guard: Guard
 
     @contextlib.contextmanager
-    def set(self, guard: Guard) -> Iterator[None]:
-        self.guard = guard
+    def set(self, request: GuardedRequest) -> Iterator[None]:
+        self.target, self.guard = request.target, request.guard
         try:
             yield
         finally:
-            del self.guard
+            del self.target, self.guard
 
 
 class _Lines(io.BufferedReader):
@@ -275,7 +285,7 @@ def open_socket(
     raise failure
 
 
-def _guarded_pools(current: _CurrentGuard) -> dict[str, type[HTTPConnectionPool]]:
+def _guarded_pools(current: _CurrentRequest) -> dict[str, type[HTTPConnectionPool]]:
     plain, secured = _guarded_connections(current)
 
     class Pool(HTTPConnectionPool):
@@ -293,7 +303,7 @@ def _guarded_pools(current: _CurrentGuard) -> dict[str, type[HTTPConnectionPool]
     return {"http": Pool, "https": TLSPool}
 
 
-def _guarded_connections(current: _CurrentGuard) -> tuple[type[HTTPConnection], type[HTTPSConnection]]:
+def _guarded_connections(current: _CurrentRequest) -> tuple[type[HTTPConnection], type[HTTPSConnection]]:
     class GuardedConnection(HTTPConnection):
         response_class = _FinalResponse
 
@@ -312,13 +322,13 @@ def _guarded_connections(current: _CurrentGuard) -> tuple[type[HTTPConnection], 
             super().connect()
             current.guard.connect()
 
-        def request(self, *args: Any, **kwargs: Any) -> None:
+        def request(self, method: str, url: str, *args: Any, **kwargs: Any) -> None:  # noqa: ARG002  # urllib3's encoding of `url`
             if self.sock is not None:  # kept alive from an earlier exchange, or just made
                 current.guard.adopt(self.sock)
                 if not current.guard.connected:
                     current.guard.reused = True
                     current.guard.connect()
-            super().request(*args, **kwargs)
+            super().request(method, current.target, *args, **kwargs)
 
     class GuardedTLSConnection(GuardedConnection, HTTPSConnection):
         pass

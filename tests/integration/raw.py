@@ -99,3 +99,23 @@ def hold(connection: socket.socket) -> None:
     """Never answer: wait until the client, or the server, ends the connection."""
     while connection.recv(65536):
         pass
+
+
+def tunnel(client: socket.socket, *, to: int) -> None:
+    """Be an HTTP proxy that leads every CONNECT to one port of this machine."""
+    assert read_request(client).startswith(b"CONNECT ")
+    with socket.create_connection(("127.0.0.1", to)) as server:
+        client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        back = threading.Thread(target=_pass_on, args=(server, client))
+        back.start()
+        _pass_on(client, server)
+        back.join()
+
+
+def _pass_on(source: socket.socket, target: socket.socket) -> None:
+    """Pass on what comes, up to the end of the stream."""
+    with contextlib.suppress(OSError):
+        while piece := source.recv(65536):
+            target.sendall(piece)
+    with contextlib.suppress(OSError):
+        target.shutdown(socket.SHUT_RDWR)

@@ -1,12 +1,10 @@
 """Who is not proved to be the host that was named gets no request: neither the key nor the link goes out."""
 
-import contextlib
 import datetime
 import functools
 import shutil
 import socket
 import ssl
-import threading
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,7 +15,7 @@ import trustme
 from admin_api_simulator import Simulator
 from tests.authorities import ROOTS, Authority, make_root
 from tests.inside import run_inside
-from tests.integration.raw import RawServer, read_request
+from tests.integration.raw import RawServer, read_request, tunnel
 from tests.keys import ADMIN_KEY
 
 LONG_AGO = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
@@ -232,23 +230,3 @@ class TestAuthoritiesThatOpensslMade:
             ended = run_inside({**inputs, "base-url": api.base_url}, workspace=workspace)
 
         assert ended.reason == "timeout", ended.stdout
-
-
-def tunnel(client: socket.socket, *, to: int) -> None:
-    """Be an HTTP proxy that leads every CONNECT to one port of this machine."""
-    assert read_request(client).startswith(b"CONNECT ")
-    with socket.create_connection(("127.0.0.1", to)) as server:
-        client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
-        back = threading.Thread(target=pass_on, args=(server, client))
-        back.start()
-        pass_on(client, server)
-        back.join()
-
-
-def pass_on(source: socket.socket, target: socket.socket) -> None:
-    """Pass on what comes, to the end of the stream."""
-    with contextlib.suppress(OSError):
-        while piece := source.recv(65536):
-            target.sendall(piece)
-    with contextlib.suppress(OSError):
-        target.shutdown(socket.SHUT_RDWR)

@@ -232,12 +232,16 @@ def _pieces(response: requests.Response, guard: Guard, failure: _Failure) -> Ite
 
 
 def _prepare(url: str, headers: Mapping[str, str], guard: Guard) -> GuardedRequest:
-    """Make the request; a user name in the link is left out, for requests would make an `Authorization` of it."""
+    """Make the request. The user name in a link is left out, because requests would make an `Authorization` of it.
+
+    The target is the link's own (see `GuardedRequest`). Only what HTTP cannot carry is encoded.
+    """
     parts = urlsplit(url)
+    host, target = parts.netloc.rpartition("@")[2], url[len(f"{parts.scheme}://{parts.netloc}") :].partition("#")[0]
     request = GuardedRequest(guard)
     request.prepare(
         method="GET",
-        url=parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl(),
+        url=f"{parts.scheme}://{host}/",
         headers={
             "Accept": "*/*",
             "Accept-Encoding": "identity",  # the archive as it is stored
@@ -246,10 +250,8 @@ def _prepare(url: str, headers: Mapping[str, str], guard: Guard) -> GuardedReque
             **headers,
         },
     )
-    # the path and the query anew, because `prepare` decodes in them what need not be encoded, and they may be signed as they are
-    asked = quote(parts._replace(scheme="", netloc="", fragment="").geturl(), safe="".join(map(chr, range(0x21, 0x7F))))
-    prepared = urlsplit(request.url or "")
-    request.url = f"{prepared.scheme}://{prepared.netloc}{asked if asked.startswith('/') else f'/{asked}'}"
+    target = quote(target, safe="".join(map(chr, range(0x21, 0x7F))))
+    request.url = f"{str(request.url).removesuffix('/')}/{target.removeprefix('/')}"
     return request
 
 
