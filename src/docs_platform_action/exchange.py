@@ -15,7 +15,7 @@ from . import __version__
 from .connection import Exchanges, Guard, GuardedRequest
 from .errors import Cancelled
 from .model import read_error
-from .network import FAULTS, NetworkError, fault_of, request_id_of
+from .network import FAULTS, NetworkError, fault_of, refuse_socks, request_id_of
 from .redaction import SHORTEST_TO_RECOGNISE, Redactor
 
 LARGEST_ANSWER_BYTES: Final = 1024 * 1024
@@ -94,8 +94,9 @@ class Exchanger:
         """Send one request and take its answer in. `path` follows the base URL as it is; `fresh` asks for a new connection.
 
         `on_connected` hears that there is a connection: from then on the server may see the request. Raises `NetworkError`,
-        `UntrustedError`, and `Cancelled` once the exchanges are stopped or aborted.
+        `UntrustedError`, `SocksProxyError`, and `Cancelled` once the exchanges are stopped or aborted.
         """
+        refuse_socks(self._base_url, self._proxies)
         guard = Guard(on_connected, fresh=fresh)
         with self._exchanges.watch(guard), guard.within(bounds.total_seconds):
             try:

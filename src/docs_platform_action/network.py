@@ -1,11 +1,13 @@
 """What can go wrong on the way to a server, told in a few words, whichever client it happens to."""
 
 import http.client
+import re
 import ssl
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 import requests
+from requests.utils import select_proxy
 from urllib3.exceptions import HTTPError, NameResolutionError
 
 from .connection import Guard
@@ -77,6 +79,23 @@ class UntrustedError(Exception):
             remedy="Pass the private authority's certificate (PEM) with `ca-bundle`. "
             "If `ca-bundle` is set already, the authority in it is not the one that signed this certificate.",
         )
+
+
+class SocksProxyError(Exception):
+    """The environment names a SOCKS proxy for the server. There is no support for those, so no try would help."""
+
+
+SOCKS: Final = Advice(
+    cause="A variable of the environment (ALL_PROXY or HTTPS_PROXY) names a SOCKS proxy. SOCKS proxies are not supported.",
+    remedy="Set HTTPS_PROXY to an HTTP proxy. If the host can be reached without a proxy, unset the variable or add the host to "
+    "NO_PROXY.",
+)
+
+
+def refuse_socks(url: str, proxies: Mapping[str, str]) -> None:
+    """Raise `SocksProxyError` if the proxy for an address is a SOCKS proxy."""
+    if re.match(r"socks[0-9a-z]*://", select_proxy(url, proxies) or "", re.IGNORECASE):
+        raise SocksProxyError
 
 
 def fault_of(error: Exception, guard: Guard, *, host: str, through_proxy: bool) -> NetworkError | UntrustedError:

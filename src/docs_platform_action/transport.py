@@ -21,7 +21,7 @@ from .errors import (
 from .exchange import Answer, Bounds, Exchanger
 from .health import Health
 from .model import reports_missing_endpoint
-from .network import NetworkError, UntrustedError
+from .network import SOCKS, NetworkError, SocksProxyError, UntrustedError
 from .retrying import (
     PROXY,
     SHORTEST_TRY_SECONDS,
@@ -136,6 +136,9 @@ class Transport:
             raise
         except UntrustedError as error:
             raise self._untrusted(error) from error
+        except SocksProxyError as error:
+            happened = f"the API at {self.host} cannot be reached through a SOCKS proxy"
+            raise Unavailable(happened, cause=SOCKS.cause, remedy=SOCKS.remedy) from error
         except ActionError:
             # a final answer but 2xx says that nothing was processed; after a cancel there is none
             if answer is not None and not 200 <= answer.status < 300:

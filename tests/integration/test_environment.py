@@ -103,7 +103,6 @@ def test_a_proxy_is_asked_for_the_host_and_learns_no_key(action: Action, proxy: 
         ("127.0.0.1:{port}", "The proxy refused the connection"),
         ("http://", "The proxy address in the environment cannot be used"),
         ("http://127.0.0.1:99999", "The proxy address in the environment cannot be used"),
-        ("socks5://127.0.0.1:{port}", "The proxy address in the environment cannot be used"),
     ],
 )
 def test_a_proxy_that_is_at_fault_is_told_as_such(action: Action, proxy_url: str, told: str) -> None:
@@ -143,13 +142,63 @@ def test_no_proxy_is_asked_for_what_no_proxy_names(action: Action, proxy: Record
 
 
 @pytest.mark.parametrize(
-    "address", ["http://[", "nonsense://x", "http://127.0.0.1:99999", "http://", "::", "socks5://127.0.0.1:9"]
+    "address", ["http://[", "nonsense://x", "http://127.0.0.1:99999", "http://", "::", "socks.example.com:1080x"]
 )
 def test_a_proxy_address_that_cannot_be_used_is_told(action: Action, address: str) -> None:
     ended = action.export("https://api.docs.invalid", env={"HTTPS_PROXY": address}, outage_tolerance="50ms")
 
     assert (ended.exit_code, ended.reason) == (1, "unavailable"), ended.error
     assert "proxy" in ended.error.lower()
+
+
+SOCKS = [
+    {variable: f"{scheme}://robot:proxy-word@127.0.0.1:9"}
+    for variable in ("ALL_PROXY", "HTTPS_PROXY", "https_proxy")
+    for scheme in ("socks5", "socks5h", "SOCKS4a")
+]
+
+
+@pytest.mark.parametrize("env", SOCKS)
+def test_a_socks_proxy_fails_at_once(action: Action, env: Mapping[str, str]) -> None:
+    ended = action.export("https://api.docs.invalid", env=env, outage_tolerance="1h")
+
+    assert (ended.exit_code, ended.reason) == (1, "unavailable")
+    assert "SOCKS proxies are not supported" in ended.error
+    assert "NO_PROXY" in ended.error
+    assert "Retrying" not in ended.log
+    assert "proxy-word" not in ended.stdout + ended.stderr + ended.summary
+
+
+@pytest.mark.parametrize("env", SOCKS[:2])
+def test_a_socks_proxy_for_the_storage_fails_at_once(action: Action, platform: Simulator, env: Mapping[str, str]) -> None:
+    platform.override("make_bundle", {"bundleUrl": "https://storage.docs.invalid/bundle"})
+
+    ended = action.run(platform, job_id="export-finished", bundle_path="bundle", env=env, outage_tolerance="1h")
+
+    assert (ended.exit_code, ended.reason) == (1, "download-failed")
+    assert "SOCKS proxies are not supported" in ended.error
+    assert "NO_PROXY" in ended.error
+    assert "proxy-word" not in ended.stdout + ended.stderr + ended.summary
+
+
+def test_a_socks_proxy_is_no_matter_where_no_proxy_exempts_the_host(action: Action) -> None:
+    env = {"ALL_PROXY": "socks5://127.0.0.1:9", "NO_PROXY": "0.0.0.0"}
+
+    # an address of this machine that is not the loopback one, so that it takes no name server to find it
+    with RawServer(socket.socket.close) as api:
+        ended = action.export(f"https://0.0.0.0:{api.port}", env=env, outage_tolerance="50ms")
+
+    assert api.connections > 0
+    assert "SOCKS" not in ended.error
+
+
+def test_a_socks_proxy_is_no_matter_where_an_http_proxy_comes_first(action: Action, proxy: RecordingProxy) -> None:
+    env = {"ALL_PROXY": "socks5://127.0.0.1:9", "HTTPS_PROXY": proxy.url}
+
+    ended = action.export("https://api.docs.invalid", env=env, outage_tolerance="50ms")
+
+    assert "The proxy did not let the request through to api.docs.invalid" in ended.error
+    assert proxy.asked
 
 
 def asked_of_a_proxy_over_tls(action: Action, *, env: Mapping[str, str], **inputs: str) -> list[bytes]:

@@ -22,7 +22,7 @@ from .. import __version__
 from ..connection import Exchanges, Guard, GuardedRequest
 from ..errors import Cancelled, DownloadFailed
 from ..model import is_bundle_url
-from ..network import FAULTS, NetworkError, UntrustedError, fault_of, request_id_of
+from ..network import FAULTS, SOCKS, NetworkError, SocksProxyError, UntrustedError, fault_of, refuse_socks, request_id_of
 
 CONNECT_SECONDS: Final = 10.0
 IDLE_SECONDS: Final = 30.0
@@ -154,6 +154,7 @@ class Storage:
 
     def _send(self, url: str, headers: Mapping[str, str], guard: Guard, failure: "_Failure") -> requests.Response:
         try:
+            refuse_socks(url, failure.proxies)
             return self._adapter.send(
                 _prepare(url, headers, guard),
                 stream=True,
@@ -162,6 +163,9 @@ class Storage:
             )
         except FAULTS as error:
             raise failure.of(error) from error
+        except SocksProxyError as error:
+            happened = f"the storage at {failure.host} cannot be reached through a SOCKS proxy"
+            raise DownloadFailed(happened, cause=SOCKS.cause, remedy=SOCKS.remedy) from error
 
 
 class _Failure:
