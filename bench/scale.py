@@ -157,8 +157,8 @@ class Section:
         yield _table(_SIZES, map(self._sizes, self.steps))
         yield _paragraph(
             f"""
-            On real sockets, all domains at once, with download and unpacking. Each exchange that is under way has a thread
-            more, its timer's. Goal: at most {MOST_MIB} MiB, and {MOST_IN_A_STRETCH:g} requests within {STRETCH_SECONDS:g} s at
+            On real sockets, all domains at once, with download and unpacking. One thread ends
+            every exchange that takes too long. Goal: at most {MOST_MIB} MiB, and {MOST_IN_A_STRETCH:g} requests within {STRETCH_SECONDS:g} s at
             the platform, where they arrive less evenly than they left.
             """
         )

@@ -156,8 +156,15 @@ class Action:
         )
         text, late = ENTRYPOINT.read_text(), "    return main(interruptions)\n"
         assert text.count(late) == 1
+        self._use_entrypoint(text.replace(late, f"{statements}{late}"))
+
+    def begin_with(self, statements: str) -> None:
+        """Have the runs to come begin with Python statements of the test's own."""
+        self._use_entrypoint(f"{statements}\n{ENTRYPOINT.read_text()}")
+
+    def _use_entrypoint(self, text: str) -> None:
         self.entrypoint = self.workspace.parent / "entrypoint.py"
-        self.entrypoint.write_text(text.replace(late, f"{statements}{late}"))
+        self.entrypoint.write_text(text)
 
 
 def shell_python(folder: Path, script: str) -> Path:

@@ -215,19 +215,6 @@ def _answer(status: int, body: Mapping[str, object]) -> requests.Response:
     return response
 
 
-class _NoTimer:
-    """Stands in for `threading.Timer`: no answer takes so long that one would be due."""
-
-    def __init__(self, *_arguments: object) -> None:
-        """Need nothing."""
-
-    def start(self) -> None:
-        """Wait for nothing."""
-
-    def cancel(self) -> None:
-        """End nothing."""
-
-
 class _CountedLog(io.StringIO):
     """A log that is counted and not kept."""
 
@@ -261,7 +248,7 @@ def carry_out(names: Sequence[str], max_parallel: int, *, truth: Callable[[str],
     }
     with (
         tempfile.TemporaryDirectory(prefix="many-exports-") as temporary,
-        in_virtual_time(platform, seed=SEED, timer=_NoTimer, thread=clock.Thread),
+        in_virtual_time(platform, clock, seed=SEED, thread=clock.Thread),
     ):
         folder = Path(temporary)
         environ = runner_environment(inputs={**_defaults(), **inputs}, folder=folder, workspace=folder, debug=False)

@@ -1,4 +1,4 @@
-"""Puts a run of the whole action into virtual time: a platform below requests, with timers, threads and dice that are known."""
+"""Puts a run of the whole action into virtual time: a platform below requests, with bounds, threads and dice that are known."""
 
 import contextlib
 import random
@@ -6,7 +6,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Protocol
 from unittest.mock import patch
 
 from requests.adapters import BaseAdapter
@@ -14,6 +14,12 @@ from requests.adapters import BaseAdapter
 from docs_platform_action import connection, main, side_by_side
 from docs_platform_action.interruption import Interruptions
 from tests.unit.virtual_time import VirtualClock
+
+
+class Monotonic(Protocol):
+    """The clock of a run, as far as the bounds on exchanges need it."""
+
+    def monotonic(self) -> float: ...
 
 
 class Beside(Interruptions):
@@ -44,11 +50,11 @@ class Beside(Interruptions):
 
 @contextlib.contextmanager
 def in_virtual_time(
-    platform: BaseAdapter, *, seed: int, timer: Callable[..., object], thread: type[threading.Thread] = threading.Thread
+    platform: BaseAdapter, clock: Monotonic, *, seed: int, thread: type[threading.Thread] = threading.Thread
 ) -> Iterator[None]:
-    """Put the platform below the action, its timers and threads into virtual time, and its dice onto the seed.
+    """Put the platform below the action, its bounds and threads into virtual time, and its dice onto the seed.
 
-    `timer` and `thread` stand in for those of `threading`.
+    No thread ends an exchange that takes too long: the platform looks at its guard. `thread` stands in for that of `threading`.
     """
     dice = random.getstate()
     random.seed(seed)
@@ -56,13 +62,23 @@ def in_virtual_time(
         patch.object(main, "GuardedAdapter", lambda _context: platform),
         patch.object(main, "trusting", lambda _pem: None),  # reading all authorities takes longer than a run
         patch("backoff._sync.time", SimpleNamespace(sleep=_no_real_pause)),
-        patch.object(connection, "threading", SimpleNamespace(Lock=threading.Lock, Timer=timer)),
+        patch.object(connection, "time", SimpleNamespace(monotonic=clock.monotonic)),
+        patch.object(
+            connection, "threading", SimpleNamespace(Lock=threading.Lock, Condition=threading.Condition, Thread=_NoThread)
+        ),
         patch.object(side_by_side, "threading", SimpleNamespace(Lock=threading.Lock, Thread=thread)),
     ):
         try:
             yield
         finally:
             random.setstate(dice)
+
+
+class _NoThread(threading.Thread):
+    """Stands in for the thread that ends exchanges."""
+
+    def start(self) -> None:
+        """End none."""
 
 
 def _no_real_pause(seconds: float) -> None:

@@ -8,10 +8,12 @@ TLS handshake, the headers or the body.
 import contextlib
 import http.client
 import io
+import math
 import os
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
@@ -39,6 +41,7 @@ class Guard:
 
     `connected` tells whether there is a connection, TLS included: without one, the server saw no request. `fresh` asks for one of
     its own, `reused` tells whether it is left from an earlier exchange, `expired` whether the guard itself ended this one.
+    `ends_at` is when the exchange is ended, on `time.monotonic`.
     """
 
     def __init__(self, on_connected: Callable[[], None] = lambda: None, *, fresh: bool = False) -> None:
@@ -47,6 +50,7 @@ class Guard:
         self.connected = False
         self.reused = False
         self.expired = False
+        self.ends_at = math.inf
         self._sockets: list[socket.socket] = []
         self._lock = threading.Lock()
 
@@ -69,17 +73,6 @@ class Guard:
             self.expired = True
             self._shut_down()
 
-    @contextlib.contextmanager
-    def within(self, seconds: float) -> Iterator[None]:
-        """End the exchange unless this context is left in time."""
-        timer = threading.Timer(seconds, self.expire)
-        timer.daemon = True
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
-
     def release(self) -> None:
         """Let go of the sockets; the connection itself stays as it is."""
         with self._lock:
@@ -94,39 +87,90 @@ class Guard:
 
 
 class Exchanges:
-    """The exchanges that are under way, of whichever client: none begins once they are stopped, and all can be ended at once."""
+    """The exchanges that are under way, of whichever client: none begins once they are stopped, and all can be ended at once.
+
+    One thread ends those that take too long. It starts with the first exchange, before a run's helpers can take all threads that
+    the machine allows, and `kept_watched` keeps it for the run. If it cannot be started, the time-outs of its socket alone bound
+    an exchange.
+    """
 
     def __init__(self) -> None:
         self._guards: set[Guard] = set()
         self._stopped = False
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
+        self._watcher_runs = False
+        self._watcher_kept = False
+        self._watcher_wakes_at = math.inf
         self.cancelled = False
 
     def stop(self) -> None:
         """Begin no further exchange; one that is under way may come to its end."""
-        with self._lock:
+        with self._changed:
             self._stopped = True
 
     def abort(self) -> None:
         """End every exchange now, from any thread; whoever waits for one is to raise `Cancelled`."""
-        with self._lock:
+        with self._changed:
             self._stopped = self.cancelled = True
             for guard in self._guards:
                 guard.expire()
 
     @contextlib.contextmanager
-    def watch(self, guard: Guard) -> Iterator[None]:
-        """Have a guard's exchange ended by an abort. Raises `Cancelled` once the exchanges are stopped."""
-        with self._lock:
+    def watch(self, guard: Guard, seconds: float) -> Iterator[None]:
+        """End a guard's exchange after so many seconds, or by an abort. Raises `Cancelled` once the exchanges are stopped."""
+        with self._changed:
             if self._stopped:
                 raise Cancelled("cancelled")
             self._guards.add(guard)
+            self._set_end(guard, seconds)
         try:
             yield
         finally:
-            with self._lock:
+            with self._changed:
                 self._guards.discard(guard)
+                self._let_watcher_end()
             guard.release()
+
+    def extend(self, guard: Guard, seconds: float) -> None:
+        """End a guard's exchange so many seconds from now instead."""
+        with self._changed:
+            self._set_end(guard, seconds)
+
+    @contextlib.contextmanager
+    def kept_watched(self) -> Iterator[None]:
+        """Keep the thread that watches also while no exchange is under way."""
+        self._watcher_kept = True
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._watcher_kept = False
+                self._let_watcher_end()
+
+    def _set_end(self, guard: Guard, seconds: float) -> None:
+        guard.ends_at = time.monotonic() + seconds
+        if not self._watcher_runs:
+            with contextlib.suppress(RuntimeError):  # the machine allows no more threads: the next exchange tries again
+                threading.Thread(target=self._end_overdue, daemon=True, name="watcher").start()
+                self._watcher_runs = True
+        elif guard.ends_at < self._watcher_wakes_at:
+            self._changed.notify()
+
+    def _let_watcher_end(self) -> None:
+        if not self._guards and not self._watcher_kept:
+            self._changed.notify()
+
+    def _end_overdue(self) -> None:
+        with self._changed:
+            while self._guards or self._watcher_kept:
+                now = time.monotonic()
+                for guard in self._guards:
+                    if guard.ends_at <= now:
+                        guard.ends_at = math.inf
+                        guard.expire()
+                self._watcher_wakes_at = min((guard.ends_at for guard in self._guards), default=math.inf)
+                self._changed.wait(None if self._watcher_wakes_at == math.inf else self._watcher_wakes_at - now)
+            self._watcher_runs = False
 
 
 class GuardedRequest(requests.PreparedRequest):

@@ -98,7 +98,7 @@ class Exchanger:
         """
         refuse_socks(self._base_url, self._proxies)
         guard = Guard(on_connected, fresh=fresh)
-        with self._exchanges.watch(guard), guard.within(bounds.total_seconds):
+        with self._exchanges.watch(guard, bounds.total_seconds):
             try:
                 response = self._adapter.send(
                     self._prepare(method, path, body, guard),

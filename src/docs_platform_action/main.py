@@ -175,15 +175,16 @@ class _Run:
             self._clock.cancel()
             parts.exchanges.stop()
 
-        received = self._interruptions.run(
-            parts.work,
-            on_idle=lambda: parts.watch.heartbeat(self._heartbeat_seconds),
-            idle_seconds=min(1.0, self._heartbeat_seconds / 2),
-            stop=stop,
-            abort=parts.exchanges.abort,
-            grace_seconds=lambda: START_GRACE_SECONDS if any(record.start_in_doubt for record in self._records) else 0.0,
-            leaving_seconds=lambda: CLEANING_SECONDS if self._litter else LEAVING_SECONDS,
-        )
+        with parts.exchanges.kept_watched():
+            received = self._interruptions.run(
+                parts.work,
+                on_idle=lambda: parts.watch.heartbeat(self._heartbeat_seconds),
+                idle_seconds=min(1.0, self._heartbeat_seconds / 2),
+                stop=stop,
+                abort=parts.exchanges.abort,
+                grace_seconds=lambda: START_GRACE_SECONDS if any(record.start_in_doubt for record in self._records) else 0.0,
+                leaving_seconds=lambda: CLEANING_SECONDS if self._litter else LEAVING_SECONDS,
+            )
         self._litter.clear()
         return received
 

@@ -335,3 +335,31 @@ class TestOne:
         assert ended.outputs["sitePath"] == "sites/docs.example.com"
         assert ended.outputs["bundleUrl"]
         assert ended.stdout.splitlines()[1] == "Static export of docs.example.com"
+
+
+LIMITED = """
+import threading
+
+start = threading.Thread.start
+
+
+def start_within_the_limit(thread):
+    if threading.active_count() >= {most}:
+        raise RuntimeError("can't start new thread")
+    start(thread)
+
+
+threading.Thread.start = start_within_the_limit
+"""
+
+
+@pytest.mark.parametrize("most", [2, 3, 6])
+def test_a_machine_that_allows_few_threads_exports_every_domain(action: Action, platform: Simulator, most: int) -> None:
+    action.begin_with(LIMITED.format(most=most))
+    domains = [f"docs{number:02}.example.com" for number in range(15)]
+
+    ended = action.export(platform, domain="\n".join(domains), max_parallel="15", site_path="site/{domain}")
+
+    assert ended.exit_code == 0, ended.stdout
+    assert {domain: row["status"] for domain, row in rows(ended).items()} == dict.fromkeys(domains, "completed")
+    assert all((action.workspace / "site" / domain / "index.html").is_file() for domain in domains)

@@ -154,7 +154,7 @@ def carry_out(wait: Wait, *, on_seen: Callable[[Seen], None] | None = None) -> R
     log = Forgetful() if on_seen else io.StringIO()
     with (
         tempfile.TemporaryDirectory(prefix="soak-") as temporary,
-        in_virtual_time(wire, seed=wire.seed, timer=wire.timer, thread=thread),
+        in_virtual_time(wire, clock, seed=wire.seed, thread=thread),
     ):
         folder = Path(temporary)
         workspace = folder / "workspace"

@@ -30,6 +30,8 @@ class VirtualTime(Protocol):
     @property
     def elapsed(self) -> float: ...
 
+    def monotonic(self) -> float: ...
+
     def now(self) -> datetime: ...
 
     def sleep(self, seconds: float) -> None: ...
@@ -61,20 +63,6 @@ class _Answer:
     asked: float = 0.0
 
 
-class VirtualTimer:
-    """Stands in for `threading.Timer`: the wire looks when it is due, so none needs a thread."""
-
-    def __init__(self, clock: VirtualTime, due: dict[Guard, float], seconds: float, expire: Callable[[], None]) -> None:
-        self._clock, self._due, self._seconds = clock, due, seconds
-        self._guard: Guard = expire.__self__  # type: ignore[attr-defined]  # a method of the guard that it ends
-
-    def start(self) -> None:
-        self._due[self._guard] = self._clock.elapsed + self._seconds
-
-    def cancel(self) -> None:
-        del self._due[self._guard]
-
-
 class Wire(BaseAdapter):
     """What the action's requests meet. `on_seen` gets every exchange when it has ended."""
 
@@ -86,14 +74,9 @@ class Wire(BaseAdapter):
         self._started: dict[str, float] = {wait.jobs[0].name: 0.0} if wait.attached else {}
         self._asked_for_bundle: dict[str, float] = {}
         self.seed = wait.seed
-        self.due: dict[Guard, float] = {}
         self.starts = dict.fromkeys(self._jobs, 0)
         self.known: dict[str, str] = {}
         self.under_way = self.most_under_way = 0
-
-    def timer(self, seconds: float, expire: Callable[[], None]) -> VirtualTimer:
-        """Make a timer of this clock."""
-        return VirtualTimer(self._clock, self.due, seconds, expire)
 
     def close(self) -> None:
         """Hold nothing."""
@@ -124,7 +107,7 @@ class Wire(BaseAdapter):
             raise _unsent(kind)
         guard.connect()
         takes = self._takes(kind, idle)
-        left = self.due[guard] - began
+        left = guard.ends_at - self._clock.monotonic()
         if takes >= min(left, idle) or kind in LOST:
             self._maybe_process(job, operation)
             if takes >= left:

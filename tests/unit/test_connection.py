@@ -6,6 +6,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 
 import pytest
 import requests
@@ -67,50 +68,6 @@ def test_a_connection_that_is_gone_already_is_no_trouble() -> None:
     ours.close()
 
 
-class TestWithin:
-    def test_what_takes_too_long_is_shut_down(self) -> None:
-        ours, theirs = socket.socketpair()
-        guard = Guard()
-        guard.adopt(ours)
-
-        with ours, theirs, guard.within(0.01):
-            theirs.settimeout(5)
-            assert theirs.recv(1) == b""
-
-        assert guard.expired
-        guard.release()
-
-    @pytest.mark.parametrize("error", [None, LookupError()])
-    def test_what_is_left_in_time_stays_as_it_is(self, error: Exception | None) -> None:
-        guard = Guard()
-
-        with contextlib.suppress(LookupError), guard.within(60):
-            assert len(timers(guard)) == 1
-            if error is not None:
-                raise error
-
-        soon(lambda: timers(guard) == [])
-        assert not guard.expired
-
-    def test_no_time_is_none(self) -> None:
-        guard = Guard()
-
-        with guard.within(0):
-            soon(lambda: guard.expired)
-
-    def test_its_timer_keeps_no_process_from_ending(self) -> None:
-        guard = Guard()
-
-        with guard.within(60):
-            assert all(timer.daemon for timer in timers(guard))
-
-
-def timers(guard: Guard) -> list[threading.Timer]:
-    """Those that would end a guard's exchange."""
-    running = [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]
-    return [timer for timer in running if timer.function == guard.expire]
-
-
 def soon(condition: Callable[[], bool]) -> None:
     """Wait until something is so, which is a matter of milliseconds."""
     until = time.monotonic() + 5
@@ -141,7 +98,7 @@ class TestExchanges:
     def test_an_abort_ends_all_that_are_under_way(self) -> None:
         exchanges = Exchanges()
 
-        with Watched() as one, Watched() as other, exchanges.watch(one.guard), exchanges.watch(other.guard):
+        with Watched() as one, Watched() as other, exchanges.watch(one.guard, 60), exchanges.watch(other.guard, 60):
             exchanges.abort()
 
             assert one.theirs.recv(1) == other.theirs.recv(1) == b""
@@ -150,7 +107,7 @@ class TestExchanges:
     def test_a_stop_lets_them_come_to_their_end(self) -> None:
         exchanges = Exchanges()
 
-        with Watched() as watched, exchanges.watch(watched.guard):
+        with Watched() as watched, exchanges.watch(watched.guard, 60):
             exchanges.stop()
 
             watched.ours.sendall(b"x")
@@ -162,12 +119,12 @@ class TestExchanges:
         exchanges = Exchanges()
         end(exchanges)
 
-        with pytest.raises(Cancelled), exchanges.watch(Guard()):
+        with pytest.raises(Cancelled), exchanges.watch(Guard(), 60):
             pytest.fail("the exchange has begun")
 
     def test_one_that_is_over_is_ended_no_more(self) -> None:
         exchanges, guard = Exchanges(), Guard()
-        with exchanges.watch(guard):
+        with exchanges.watch(guard, 60):
             pass
 
         exchanges.abort()
@@ -178,12 +135,105 @@ class TestExchanges:
         exchanges = Exchanges()
 
         with Watched() as watched:
-            with pytest.raises(LookupError), exchanges.watch(watched.guard):
+            with pytest.raises(LookupError), exchanges.watch(watched.guard, 60):
                 raise LookupError
             watched.guard.expire()
 
             watched.ours.sendall(b"x")
             assert watched.theirs.recv(1) == b"x"
+
+
+class TestBounds:
+    @pytest.fixture(autouse=True)
+    def _no_watcher_is_left_from_another_test(self) -> None:
+        soon(lambda: watchers() == [])
+
+    def test_what_takes_too_long_is_shut_down(self) -> None:
+        exchanges = Exchanges()
+
+        with Watched() as watched, exchanges.watch(watched.guard, 0.01):
+            assert watched.theirs.recv(1) == b""
+
+        assert watched.guard.expired
+
+    def test_no_time_is_none(self) -> None:
+        with Watched() as watched, Exchanges().watch(watched.guard, 0):
+            assert watched.theirs.recv(1) == b""
+
+    def test_each_has_a_bound_of_its_own(self) -> None:
+        exchanges = Exchanges()
+
+        with Watched() as slow, Watched() as quick, exchanges.watch(slow.guard, 60), exchanges.watch(quick.guard, 0.01):
+            assert quick.theirs.recv(1) == b""
+            assert (quick.guard.expired, slow.guard.expired) == (True, False)
+
+    def test_one_can_be_extended(self) -> None:
+        exchanges = Exchanges()
+
+        with Watched() as first, Watched() as second, exchanges.watch(first.guard, 0.05):
+            exchanges.extend(first.guard, 60)
+            with exchanges.watch(second.guard, 0.1):
+                assert second.theirs.recv(1) == b""
+
+            assert not first.guard.expired
+
+    def test_one_can_be_brought_forward(self) -> None:
+        exchanges = Exchanges()
+
+        with Watched() as watched, exchanges.watch(watched.guard, 60):
+            soon(lambda: len(watchers()) == 1)
+            exchanges.extend(watched.guard, 0.01)
+
+            assert watched.theirs.recv(1) == b""
+
+    def test_any_number_need_one_thread(self) -> None:
+        exchanges = Exchanges()
+
+        with ExitStack() as stack:
+            for _ in range(50):
+                stack.enter_context(exchanges.watch(Guard(), 60))
+
+            (watcher,) = watchers()
+            assert watcher.daemon  # it keeps no process from ending
+
+        soon(lambda: watchers() == [])
+
+    @pytest.mark.parametrize("error", [None, LookupError()])
+    def test_the_thread_of_a_run_is_kept_from_its_first_exchange_to_its_end(self, error: Exception | None) -> None:
+        exchanges = Exchanges()
+
+        with contextlib.suppress(LookupError), exchanges.kept_watched():
+            assert watchers() == []
+            for _ in range(3):
+                with exchanges.watch(Guard(), 60):
+                    pass
+            (watcher,) = watchers()
+            with Watched() as watched, exchanges.watch(watched.guard, 0.01):
+                assert watched.theirs.recv(1) == b""
+            assert watchers() == [watcher]
+            if error is not None:
+                raise error
+
+        soon(lambda: watchers() == [])
+
+    def test_without_a_thread_the_exchange_goes_on_and_the_next_one_tries_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(_: threading.Thread) -> None:
+            raise RuntimeError("can't start new thread")
+
+        exchanges, begun = Exchanges(), []
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", refuse)
+            with exchanges.watch(Guard(), 0):
+                begun.append(watchers())
+
+        with Watched() as watched, exchanges.watch(watched.guard, 0.01):
+            assert watched.theirs.recv(1) == b""
+        assert begun == [[]]
+
+
+def watchers() -> list[threading.Thread]:
+    """Return the threads that end exchanges."""
+    return [thread for thread in threading.enumerate() if thread.name == "watcher"]
 
 
 def test_further_authorities_are_trusted_beside_the_public_ones() -> None:

@@ -7,7 +7,6 @@ signature, and an `Authorization` beside it would be refused (source: AWS, Googl
 
 import contextlib
 import re
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -126,8 +125,7 @@ class Storage:
         what asking again cannot mend, and `Cancelled`.
         """
         guard = Guard()
-        with self._exchanges.watch(guard), contextlib.ExitStack() as exchange, contextlib.ExitStack() as limit:
-            limit.enter_context(guard.within(min(within_seconds, HEAD_SECONDS)))
+        with self._exchanges.watch(guard, min(within_seconds, HEAD_SECONDS)), contextlib.ExitStack() as exchange:
             for _ in range(MOST_REDIRECTS + 1):
                 failure = _Failure(guard, self._exchanges, url, self._proxies_for(url), within_seconds)
                 response = exchange.enter_context(self._send(url, headers, guard, failure))
@@ -137,12 +135,13 @@ class Storage:
                     self._on_redirect(url)
                     continue
                 if response.status_code in _GOOD:
-                    limit.close()
+                    failure.in_body = True
+                    self._exchanges.extend(guard, SLOW_SECONDS)
                 yield Answer(
                     status=response.status_code,
                     headers=answered,
                     address=f"{urlsplit(url).scheme}://{failure.host}{urlsplit(url).path}",
-                    pieces=_pieces(response, guard, failure),
+                    pieces=self._pieces(response, guard, failure),
                     hide=self._hide,
                 )
                 return
@@ -167,58 +166,8 @@ class Storage:
             happened = f"the storage at {failure.host} cannot be reached through a SOCKS proxy"
             raise DownloadFailed(happened, cause=SOCKS.cause, remedy=SOCKS.remedy) from error
 
-
-class _Failure:
-    """Tells what an exchange failed with."""
-
-    def __init__(self, guard: Guard, exchanges: Exchanges, url: str, proxies: Mapping[str, str], seconds: float) -> None:
-        self._guard = guard
-        self._exchanges = exchanges
-        self._url = url
-        self._seconds = min(seconds, HEAD_SECONDS)
-        self.proxies = dict(proxies)
-        self.host = urlsplit(url).netloc.rpartition("@")[2]
-        self.too_slow = False
-
-    def of(self, error: Exception) -> Exception:
-        if self._exchanges.cancelled:
-            return Cancelled("cancelled")
-        if self.too_slow:
-            return NetworkError(f"{self.host} sent almost nothing for {SLOW_SECONDS:.3g} s", sent=True)
-        if self._guard.expired:
-            return NetworkError(f"{self.host} took longer than {self._seconds:.3g} s to answer", sent=self._guard.connected)
-        through_proxy = select_proxy(self._url, self.proxies) is not None
-        found = fault_of(error, self._guard, host=self.host, through_proxy=through_proxy)
-        return _untrusted(self.host, found) if isinstance(found, UntrustedError) else found
-
-
-class _Watchdog(threading.Thread):
-    """Ends a connection that brings almost nothing; outside of the reading, which may wait for a line that never ends."""
-
-    def __init__(self, guard: Guard, failure: _Failure) -> None:
-        super().__init__(daemon=True, name="watchdog")
-        self._guard = guard
-        self._failure = failure
-        self._done = threading.Event()
-        self.received = 0
-
-    def run(self) -> None:
-        before = 0
-        while not self._done.wait(SLOW_SECONDS):
-            if self.received - before < SLOWEST_BYTES_A_SECOND * SLOW_SECONDS:
-                self._failure.too_slow = True
-                self._guard.expire()
-                return
-            before = self.received
-
-    def stop(self) -> None:
-        self._done.set()
-
-
-def _pieces(response: requests.Response, guard: Guard, failure: _Failure) -> Iterator[bytes]:
-    watchdog = _Watchdog(guard, failure)
-    watchdog.start()
-    try:
+    def _pieces(self, response: requests.Response, guard: Guard, failure: "_Failure") -> Iterator[bytes]:
+        received = 0
         while True:
             try:
                 # as it comes, so that each wait is for one packet; never decoded, whatever `Content-Encoding` says of an archive
@@ -229,10 +178,35 @@ def _pieces(response: requests.Response, guard: Guard, failure: _Failure) -> Ite
                 raise failure.of(error) from error
             if not piece:
                 return
-            watchdog.received += len(piece)
+            received += len(piece)
+            if failure.in_body and received >= SLOWEST_BYTES_A_SECOND * SLOW_SECONDS:
+                received = 0
+                self._exchanges.extend(guard, SLOW_SECONDS)
             yield piece
-    finally:
-        watchdog.stop()
+
+
+class _Failure:
+    """Tells what an exchange failed with. `in_body` is set when the body of a good answer begins: it has a bound of its own."""
+
+    def __init__(self, guard: Guard, exchanges: Exchanges, url: str, proxies: Mapping[str, str], seconds: float) -> None:
+        self._guard = guard
+        self._exchanges = exchanges
+        self._url = url
+        self._seconds = min(seconds, HEAD_SECONDS)
+        self.proxies = dict(proxies)
+        self.host = urlsplit(url).netloc.rpartition("@")[2]
+        self.in_body = False
+
+    def of(self, error: Exception) -> Exception:
+        if self._exchanges.cancelled:
+            return Cancelled("cancelled")
+        if self._guard.expired and self.in_body:
+            return NetworkError(f"{self.host} sent almost nothing for {SLOW_SECONDS:.3g} s", sent=True)
+        if self._guard.expired:
+            return NetworkError(f"{self.host} took longer than {self._seconds:.3g} s to answer", sent=self._guard.connected)
+        through_proxy = select_proxy(self._url, self.proxies) is not None
+        found = fault_of(error, self._guard, host=self.host, through_proxy=through_proxy)
+        return _untrusted(self.host, found) if isinstance(found, UntrustedError) else found
 
 
 def _prepare(url: str, headers: Mapping[str, str], guard: Guard) -> GuardedRequest:
