@@ -157,9 +157,9 @@ class Section:
         yield _table(_SIZES, map(self._sizes, self.steps))
         yield _paragraph(
             f"""
-            On real sockets, all domains at once, with download and unpacking. One thread ends
-            every exchange that takes too long. Goal: at most {MOST_MIB} MiB, and {MOST_IN_A_STRETCH:g} requests within {STRETCH_SECONDS:g} s at
-            the platform, where they arrive less evenly than they left.
+            On real sockets, all domains at once, with download and unpacking. One thread ends every exchange that takes too
+            long. Goal: at most {MOST_MIB} MiB, and {MOST_IN_A_STRETCH:g} requests within {STRETCH_SECONDS:g} s at the platform,
+            where they arrive less evenly than they left.
             """
         )
         yield _table(_SOCKETS, map(self._sockets, self.real))

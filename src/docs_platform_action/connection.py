@@ -238,6 +238,7 @@ def trusting(certificates_pem: str | None) -> ssl.SSLContext:
     signatures are verified.
     """
     context = ssl.create_default_context(cafile=certifi.where())
+    context.minimum_version = ssl.TLSVersion.TLSv1_2  # some distributions leave it to OpenSSL's configuration
     context.verify_flags = (context.verify_flags | ssl.VERIFY_X509_PARTIAL_CHAIN) & ~ssl.VERIFY_X509_STRICT
     if certificates_pem is not None:
         context.load_verify_locations(cadata=certificates_pem)

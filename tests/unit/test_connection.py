@@ -254,6 +254,10 @@ def test_what_is_verified_is_the_same_on_every_python(authority: str | None) -> 
     assert context.minimum_version >= ssl.TLSVersion.TLSv1_2
 
 
+def test_tls_1_2_is_the_least_however_python_was_built() -> None:
+    assert trusting(None).minimum_version is ssl.TLSVersion.TLSv1_2
+
+
 def test_a_text_without_certificates_is_not_taken() -> None:
     with pytest.raises(ssl.SSLError):
         trusting("garbage")
