@@ -1,6 +1,5 @@
 """Archives of real writers come out as the trees that went in; `tests/corpus/README.md` says how they were made."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ from docs_platform_action.delivery.unpack import Unpacked, unpack
 from docs_platform_action.errors import InvalidBundle
 from tests.corpus.make import ARCHIVES, manifest
 from tests.corpus.recipes import RECIPES, VERSIONS
-from tests.corpus.trees import Tree
+from tests.corpus.trees import tree_in
 
 READ = [name for name, recipe in RECIPES.items() if recipe.refused is None]
 REFUSED = [name for name, recipe in RECIPES.items() if recipe.refused is not None]
@@ -19,24 +18,13 @@ def unpack_into(folder: Path, name: str) -> Unpacked:
     return unpack(ARCHIVES / name, folder, check=lambda: None, on_progress=lambda *_: None)
 
 
-def tree_of(folder: Path) -> Tree:
-    """Return what is in a folder: contents of files, targets of links, nothing for folders."""
-    tree: Tree = {}
-    for inside, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            path = Path(inside, name)
-            found = str(path.readlink()) if path.is_symlink() else None if name in folders else path.read_bytes()
-            tree[str(path.relative_to(folder))] = found
-    return dict(sorted(tree.items()))
-
-
 @pytest.mark.parametrize("name", READ)
 def test_the_tree_comes_out(name: str, tmp_path: Path) -> None:
     unpacked = unpack_into(tmp_path, name)
 
     tree = RECIPES[name].tree()
     files = [content for content in tree.values() if isinstance(content, bytes)]
-    assert tree_of(tmp_path) == tree
+    assert tree_in(tmp_path) == tree
     assert unpacked == Unpacked(files=len(files), size=sum(map(len, files)))
 
 
