@@ -75,8 +75,13 @@ KINDS: Final[Mapping[str, Callable[[Site], bytes]]] = {
     "zip": zipped,
     "zip-stored": lambda site: zipped(site, method=zipfile.ZIP_STORED),
     "zip-bzip2": lambda site: zipped(site, method=zipfile.ZIP_BZIP2),
+    "zip-padded": lambda site: zipped(site) + bytes(9000),
+    "gzip of zip": lambda site: gzip.compress(zipped(site)),
+    "gzip of tar.gz": lambda site: gzip.compress(gzip.compress(tar(site))),
+    "gzip of tar.bz2": lambda site: gzip.compress(bz2.compress(tar(site))),
+    "gzip of tar.xz": lambda site: gzip.compress(lzma.compress(tar(site), preset=0)),
 }
-"""Every kind that is read, as a way to pack a site."""
+"""Every kind that is read, as a way to pack a site. A storage may add the outer gzip, with `Content-Encoding: gzip`."""
 
 
 def checksummed(block: bytes) -> bytes:
@@ -219,6 +224,11 @@ def _flipped(data: bytes, at: int) -> bytes:
     return data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :]
 
 
+def _comment_of(length: int, archive: bytes) -> bytes:
+    """Have a zip archive without a comment announce one of so many bytes."""
+    return archive[:-2] + struct.pack("<H", length)
+
+
 def _negative_size() -> bytes:
     block = header(b"negative")
     return checksummed(block[:124] + b"\xff" * 11 + b"\xf0" + block[136:])
@@ -245,8 +255,18 @@ UNKNOWN: Final[Mapping[str, tuple[bytes, str]]] = {
     "divided zip": (b"PK\x07\x08PK\x03\x04" + bytes(600), "divided zip"),
     "gzip of nothing": (gzip.compress(b""), "What the gzip data holds is empty"),
     "gzip of a web page": (gzip.compress(WEB_PAGE), "What the gzip data holds looks like a web page"),
-    "gzip of gzip": (gzip.compress(gzip.compress(_GOOD_TAR)), "What the gzip data holds looks like gzip"),
-    "gzip of a zip": (gzip.compress(_GOOD_ZIP), "What the gzip data holds looks like a zip"),
+    "gzip of gzip of gzip": (
+        gzip.compress(gzip.compress(gzip.compress(_GOOD_TAR))),
+        "What the gzip data inside the gzip data holds looks like gzip",
+    ),
+    "gzip of gzip of a zip": (
+        gzip.compress(gzip.compress(_GOOD_ZIP)),
+        "What the gzip data inside the gzip data holds looks like a zip",
+    ),
+    "gzip of xz of text": (gzip.compress(lzma.compress(b"hello")), "What the xz data inside the gzip data holds begins with"),
+    "gzip of 7z": (gzip.compress(b"7z\xbc\xaf\x27\x1c" + bytes(600)), "What the gzip data holds looks like a 7z"),
+    "bzip2 of a zip": (bz2.compress(_GOOD_ZIP), "What the bzip2 data holds looks like a zip"),
+    "xz of gzip": (lzma.compress(gzip.compress(_GOOD_TAR)), "What the xz data holds looks like gzip"),
     "xz of text": (lzma.compress(b"hello"), "What the xz data holds begins with the bytes 68 65 6c 6c 6f"),
     "bzip2 of text": (bz2.compress(b"hello"), "What the bzip2 data holds begins"),
 }
@@ -306,6 +326,18 @@ DAMAGED: Final[Mapping[str, tuple[bytes, str]]] = {
     "tar with a size of many digits": (tar_of(pax(size=b"1" * 5000), entry(b"a")), "is no number"),
     "zip cut": (_GOOD_ZIP[:-1], "end of the zip archive is missing"),
     "zip with something behind it": (_GOOD_ZIP + b"\n", "end of the zip archive is missing"),
+    "zip with something behind padding": (_GOOD_ZIP + bytes(9000) + b"\n", "end of the zip archive is missing"),
+    "zip with padding of a mebibyte and more": (_GOOD_ZIP + bytes(1024**2 + 1), "end of the zip archive is missing"),
+    "zip that is cut and padded": (_GOOD_ZIP[:-6] + bytes(9000), "not where it should be"),
+    "zip whose comment goes beyond its padding": (
+        _comment_of(5000, _GOOD_ZIP) + bytes(4999),
+        "end of the zip archive is missing",
+    ),
+    "gzip of a zip, cut": (gzip.compress(_GOOD_ZIP)[:-20], "a part of it is missing"),
+    "gzip of a zip, with a wrong checksum": (_flipped(gzip.compress(_GOOD_ZIP), -6), "incorrect data check"),
+    "gzip of a zip, with something behind it": (gzip.compress(_GOOD_ZIP) + b"something", "follows the gzip data"),
+    "gzip of half a zip": (gzip.compress(_GOOD_ZIP[:-1]), "end of the zip archive is missing"),
+    "gzip of gzip, cut inside": (gzip.compress(gzip.compress(_GOOD_TAR)[:-20]), "a part of it is missing"),
     "zip without its directory's end": (_GOOD_ZIP[:60], "end of the zip archive is missing"),
     "zip without a piece": (_GOOD_ZIP[:40] + _GOOD_ZIP[41:], "not where it should be"),
     "zip of another number of entries": (zip_of(Zipped(), count=2), "directory of the zip archive cannot be read"),
@@ -427,9 +459,29 @@ UNSAFE: Final[Mapping[str, tuple[bytes, str]]] = {
     "tar with a hard link to what comes later": (tar_of(_hard_link(b"a", b"b"), entry(b"b")), "which is no file before it"),
     "tar with a hard link to itself": (tar_of(_hard_link(b"a", b"a")), "which is no file before it"),
     "tar with a hard link to a folder": (tar_of(entry(b"b/c"), _hard_link(b"a", b"b")), "which is no file before it"),
-    "tar with a hard link to a link": (
-        tar_of(_link(b"b", b"index.html"), _hard_link(b"a", b"b")),
+    "tar with a hard link through a link": (
+        tar_of(entry(b"b/c"), _link(b"d", b"b"), _hard_link(b"a", b"d/c")),
         "which is no file before it",
+    ),
+    "tar with a hard link to a link that comes later": (
+        tar_of(_hard_link(b"a", b"b"), _link(b"b", b"index.html")),
+        "which is no file before it",
+    ),
+    "tar with a hard link to a link in other case": (
+        tar_of(_link(b"b", b"index.html"), _hard_link(b"a", b"B")),
+        "which is no file before it",
+    ),
+    "tar with a hard link to a link that leads out from there": (
+        tar_of(_link(b"b/c", b"../index.html"), _hard_link(b"a", b"b/c")),
+        "outside of the folder",
+    ),
+    "tar with a hard link to a link that leads nowhere from there": (
+        tar_of(entry(b"b/d"), _link(b"b/c", b"d"), _hard_link(b"a", b"b/c")),
+        "Symbolic link 'a' leads to nothing",
+    ),
+    "tar with a hard link to a link that leads to itself from there": (
+        tar_of(entry(b"b/a"), _link(b"b/c", b"a"), _hard_link(b"a", b"b/c")),
+        "Symbolic link 'a' leads to nothing, or in a circle",
     ),
     "tar with a hard link in other case": (tar_of(_hard_link(b"a", b"INDEX.HTML")), "which is no file before it"),
     "tar with a character device": (tar_of(entry(b"a", type_=b"3")), "a character device"),
@@ -460,6 +512,10 @@ UNSAFE: Final[Mapping[str, tuple[bytes, str]]] = {
     "tar without entries": (bytes(10240), "holds no files"),
     "tar with folders alone": (entry(b"a/", type_=b"5") + EMPTY_END, "holds no files"),
     "tar with a link alone": (_link(b"a", b"a") + EMPTY_END, "holds no files"),
+    "gzip of a zip that leads out": (gzip.compress(_zip_names(b"../outside")), "outside of the folder"),
+    "gzip of gzip that leads out": (gzip.compress(gzip.compress(_names(b"../outside"))), "outside of the folder"),
+    "gzip of a zip without entries": (gzip.compress(zip_of()), "holds no files"),
+    "zip of a padded directory's end alone": (zip_of() + bytes(9000), "holds no files"),
     "gzip of an empty tar": (gzip.compress(bytes(10240)), "holds no files"),
     "gzip that leads out": (gzip.compress(_names(b"../outside")), "outside of the folder"),
     "bzip2 that leads out": (bz2.compress(_names(b"../outside")), "outside of the folder"),

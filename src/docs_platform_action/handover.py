@@ -2,12 +2,12 @@
 
 import contextlib
 import errno
-import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from .clock import Clock
+from .delivery.bounds import space_at
 from .delivery.download import Download, Downloaded
 from .delivery.follow import Followed, Follower
 from .delivery.staging import Litter, Owner, Staged, owner_of, staged_file, staged_folder
@@ -104,7 +104,7 @@ class Handover:
             Follower(
                 archive,
                 stage=lambda: staged_folder(site.path, owner_at(site), self.litter),
-                free=lambda: _free(_that_is_there(site.path.parent)),
+                space=lambda: space_at(_that_is_there(site.path.parent)),
                 owner=lambda: owner_at(site),
                 check=self._check,
             )
@@ -136,18 +136,23 @@ class Handover:
             return download.run()
 
     def _check_room(self, needed: int, archive: Path) -> None:
-        """See that there is room for an archive of so many bytes, and for a site that is unpacked at least as large."""
+        """See that there is room for an archive of so many bytes, and for a site that is unpacked at least as large.
+
+        Unpacking leaves a part of its disk free.
+        """
         folders = [archive.parent]
         if self.settings.site is not None:
             folders.append(_that_is_there(self.settings.site.path.parent))
         for device in {folder.stat().st_dev for folder in folders}:
             there = [folder for folder in folders if folder.stat().st_dev == device]
-            free = _free(there[0])
-            if needed * len(there) > free:
+            space = space_at(there[0])
+            reserved = space.reserved_bytes if folders[1:] and folders[1] in there else 0
+            if needed * len(there) > space.free_bytes - reserved:
                 unpacked = ", and unpacked as much again at least" if len(there) > 1 else ""
+                left = f", and the action leaves {size(reserved)} free" if reserved else ""
                 raise DownloadFailed(
                     "the bundle does not fit on the runner's disk",
-                    facts=(f"It has {size(needed)}{unpacked}; {size(free)} are free.",),
+                    facts=(f"It has {size(needed)}{unpacked}; {size(space.free_bytes)} are free{left}.",),
                     cause="The runner's disk is too small, or full of other things.",
                     remedy="Free space in a step before, or use a runner with a larger disk.",
                 )
@@ -219,8 +224,7 @@ class Handover:
 
 def _free(folder: Path) -> int:
     """Tell how many bytes are free on the disk of a folder."""
-    disk = os.statvfs(folder)
-    return disk.f_bavail * disk.f_frsize
+    return space_at(folder).free_bytes
 
 
 def _that_is_there(folder: Path) -> Path:

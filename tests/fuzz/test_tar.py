@@ -247,6 +247,8 @@ def as_python_reads(archive: bytes) -> Tree | None:
                     tree[path] = None
                 elif member.issym():
                     tree[path] = member.linkname
+                elif member.islnk() and isinstance(target := tree.get(plain(member.linkname.encode())), str):
+                    tree[path] = target  # as GNU tar has it; Python would take what the symbolic link leads to
                 else:
                     content = found.extractfile(member)
                     assert content is not None
@@ -272,6 +274,7 @@ HIDDEN: Final = entry(b"hidden", b"x")
 @example([member(b"a"), member(b"b", before=[entry(b"././@LongLink", b"\0", type_=b"L")])], EMPTY_END)
 @example([member(b"a", before=[entry(b"pax", pax_record(b"", b"") + pax_record(b"path", b"other"), type_=b"x")])], EMPTY_END)
 @example([member(b"a"), member(b"b", odd={"mode": b"0004755\0"})], EMPTY_END)
+@example([member(b"a"), member(b"b", b"2", odd={"target": b"a"}), member(b"h", b"1", odd={"target": b"b"})], EMPTY_END)
 def test_whatever_its_fields_hold_it_stays_inside_and_means_what_others_read(found: list[Member], end: bytes) -> None:
     archive = b"".join(member.packed for member in found) + end
     try:

@@ -182,7 +182,8 @@ class Ending:
     @property
     def is_honest(self) -> bool:
         """Whether this is how directories end."""
-        return not (self.junk or self.end or self.end_64 or self.locator or self.comment.startswith(b"PK"))
+        padded = not self.junk.strip(b"\0") and len(self.junk) <= 1 << 20
+        return padded and not (self.end or self.end_64 or self.locator or self.comment.startswith(b"PK"))
 
     def packed(self, count: int, start: int, length: int) -> bytes:
         """Give it for a directory of so many entries."""
@@ -236,7 +237,7 @@ endings = st.builds(
     Ending,
     is_zip64=st.sampled_from([False, False, True]),
     comment=mostly([b"", b"a comment"], [b"PK\5\6" + bytes(18), bytes(0xFFFF)]),
-    junk=mostly([b""], [b"\0", b"PK\5\6"], times=20),
+    junk=mostly([b""], [b"\0", bytes(9000), bytes(70_000), b"PK\5\6", bytes(30) + b"x", bytes(1 << 20) + b"\0"], times=4),
     end=changes(*END_NAMES),
     end_64=changes(*END_64_NAMES),
     locator=changes(*LOCATOR_NAMES),

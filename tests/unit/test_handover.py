@@ -306,7 +306,6 @@ class TestSiteBehindTheDownload:
     @pytest.fixture(autouse=True)
     def large(self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(follow, "FROM_BYTES", 1)
-        monkeypatch.setattr(follow, "ROOM_BYTES", 0)
         delivery.shelf.headers = {"Content-Length": str(len(ARCHIVE))}
 
     def test_it_is_begun_before_the_bundle_is_there_and_told_as_ever(self, delivery: Delivery) -> None:
@@ -593,8 +592,16 @@ class TestRoom:
 
     SIZE = len(ARCHIVE)
 
-    def disk(self, monkeypatch: pytest.MonkeyPatch, free: Callable[[Path], int]) -> None:
-        monkeypatch.setattr(os, "statvfs", lambda folder: SimpleNamespace(f_bavail=free(Path(folder)), f_frsize=1))
+    def disk(self, monkeypatch: pytest.MonkeyPatch, free: Callable[[Path], int], *, total: int = 1) -> None:
+        """Have so many bytes free on a disk of so many; an open folder has plenty."""
+        statvfs = os.statvfs
+
+        def fake(place: Path | int) -> object:
+            if isinstance(place, int):
+                return statvfs(place)
+            return SimpleNamespace(f_bavail=free(place), f_blocks=total, f_frsize=1, f_files=0, f_favail=0)
+
+        monkeypatch.setattr(os, "statvfs", fake)
 
     def sized(self, delivery: Delivery, source: str) -> Bundle:
         """Have the bundle's size known from the API or from the storage."""
@@ -635,6 +642,22 @@ class TestRoom:
 
         assert archive.facts == ("It has 10.0 KiB; 512 bytes are free.",)
         assert site.facts == ("It has 10.0 KiB, and unpacked as much again at least; 512 bytes are free.",)
+
+    @pytest.mark.parametrize("source", ["storage", "api"])
+    def test_what_unpacking_leaves_free_is_needed_too(
+        self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch, source: str
+    ) -> None:
+        bundle, total = self.sized(delivery, source), 10 * 512
+        self.disk(monkeypatch, lambda _: 2 * self.SIZE + 511, total=total)
+
+        error = delivery.failure(delivery.asked(site="site"), bundle)
+
+        told = "It has 10.0 KiB, and unpacked as much again at least; 20.5 KiB are free, and the action leaves 512 bytes free."
+        assert isinstance(error, DownloadFailed)
+        assert error.facts == (told,)
+        delivery(delivery.asked(bundle="bundle"), bundle)
+        self.disk(monkeypatch, lambda _: 2 * self.SIZE + 512, total=total)
+        delivery(delivery.asked(site="site"), bundle)
 
     @pytest.fixture
     def _two_disks(self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:

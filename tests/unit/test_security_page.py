@@ -203,8 +203,11 @@ def test_the_variables_that_a_run_reads_are_those_that_the_page_names(tmp_path: 
         ((storage.SLOWEST_BYTES_A_SECOND, storage.SLOW_SECONDS) == (1024, 60), "less than 1 KiB a second over 60 s"),
         (download.LARGEST_BYTES == 50 * 2**30, "announces no length ends at 50 GiB"),
         (bounds.MOST_ENTRIES == 250_000, "At most 250,000 files and folders"),
-        (bounds.MOST_BYTES == 20 * 2**30, "files and folders, 20 GiB, and"),
-        ((bounds.RATIO_FROM_BYTES, bounds.MOST_RATIO) == (256 * 2**20, 200), "from 256 MiB on 200 times the archive's size"),
+        (bounds.MOST_BYTES == 20 * 2**30, "files and folders, and 20 GiB."),
+        (
+            bounds.MOST_RESERVED_BYTES == 2**30,
+            "Unpacking stops while 10 % of the disk or 1 GiB, whichever is smaller, is still free",
+        ),
         (streams.LZMA_MEMORY_BYTES == 80 * 2**20, "80 MiB for xz"),
         (links.MOST_LINKS == 10_000, "10,000 symbolic links"),
         ((staging.FILE_MODE, staging.FOLDER_MODE) == (0o644, 0o755), "Files 0644, folders 0755"),

@@ -1,12 +1,16 @@
 """An archive's kind, told by its content and never by its name, and the entries in it."""
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 from os import pread
+from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Final
 
 from ..errors import InvalidBundle
+from .bounds import Meter
 from .entries import Entry
-from .streams import BZIP2, COMPRESSED_CHUNK_BYTES, GZIP, XZ, ReadAt, Stream, blocks, decompressed, read_at
+from .streams import BZIP2, COMPRESSED_CHUNK_BYTES, GZIP, XZ, Codec, ReadAt, Stream, blocks, decompressed, read_at
 from .tar import BLOCK_BYTES, begins_tar, tar_entries
 from .zip import BEGINNINGS, zip_entries
 
@@ -57,53 +61,65 @@ def is_web_page(start: bytes) -> bool:
 
 
 def archive_entries(
-    descriptor: int,
-    size: int,
-    *,
-    check: Callable[[], None],
-    announce_entries: Callable[[int], None],
-    count_decompressed: Callable[[int], None],
-    read: ReadAt = read_at,
+    descriptor: int, size: int, *, check: Callable[[], None], meter: Meter, scratch: Path, read: ReadAt = read_at
 ) -> Iterator[Entry]:
     """Give the entries of an archive in a file of so many bytes, whatever its kind.
 
-    `check` is called for each chunk of data, `announce_entries` with a number of entries that is only announced, and
-    `count_decompressed` with the length of each chunk that is decompressed to find entries in it; what they raise ends it. `read`
-    reads from an archive whose kind is read in order. Raises `InvalidBundle` for a file of no kind that can be read, and for all
-    that is wrong with an archive.
+    One gzip layer around a zip or a compressed tar is unpacked too: a storage adds it to objects that it keeps with
+    `Content-Encoding: gzip`. `check` is called for each chunk of data, and what it raises ends the work, as does what `meter`
+    raises. A zip archive in gzip data goes into an unnamed file in the folder `scratch` first. `read` reads from an archive whose
+    kind is read in order. Raises `InvalidBundle` for a file of no kind that can be read, and for all that is wrong with an
+    archive, and `OSError`.
     """
     start = pread(descriptor, BLOCK_BYTES, 0)
     if begins_tar(start):
         return tar_entries(Stream(blocks(descriptor, 0, size, check=check, read=read)))
     if start.startswith(BEGINNINGS):
-        return zip_entries(descriptor, size, check=check, announce=announce_entries)
-    for codec in _CODECS:
-        if start.startswith(codec.magic):
-            compressed = blocks(descriptor, 0, size, check=check, size=COMPRESSED_CHUNK_BYTES, read=read)
-            chunks = _counted(decompressed(codec, compressed), check, count_decompressed)
-            return _compressed_tar(codec.name, chunks)
-    raise _unknown("It", start)
+        return zip_entries(descriptor, size, check=check, announce=meter.announce_entries)
+    codec = _codec(start)
+    if codec is None:
+        raise _unknown("It", start)
+    data = blocks(descriptor, 0, size, check=check, size=COMPRESSED_CHUNK_BYTES, read=read)
+    what = f"the {codec.name} data"
+    start, data = _peeked(_bounded(decompressed(codec, data), check, meter))
+    if codec is GZIP and start.startswith(BEGINNINGS) and not begins_tar(start):
+        return _zip_entries_of_stream(data, scratch, check=check, meter=meter)
+    if codec is GZIP and (codec := _codec(start)) and not begins_tar(start):
+        what = f"the {codec.name} data inside {what}"
+        start, data = _peeked(_bounded(decompressed(codec, data), check, meter))
+    if not begins_tar(start):
+        raise _unknown(f"What {what} holds", start)
+    return tar_entries(Stream(data))
 
 
-def _counted(chunks: Iterator[bytes], check: Callable[[], None], count: Callable[[int], None]) -> Iterator[bytes]:
+def _codec(start: bytes) -> Codec | None:
+    return next((codec for codec in _CODECS if start.startswith(codec.magic)), None)
+
+
+def _bounded(chunks: Iterator[bytes], check: Callable[[], None], meter: Meter) -> Iterator[bytes]:
+    count = 0
     for chunk in chunks:
         check()
-        count(len(chunk))
+        count += len(chunk)
+        meter.hold_stream(count)
         yield chunk
 
 
-def _compressed_tar(codec: str, chunks: Iterator[bytes]) -> Iterator[Entry]:
+def _peeked(chunks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
+    """Return the first block of a stream, shorter only if the stream is, and the whole stream."""
     start = b""
     while len(start) < BLOCK_BYTES and (chunk := next(chunks, b"")):
         start += chunk
-    if not begins_tar(start[:BLOCK_BYTES]):
-        raise _unknown(f"What the {codec} data holds", start)
-    return tar_entries(Stream(_again(start, chunks)))
+    return start[:BLOCK_BYTES], chain([start], chunks)
 
 
-def _again(start: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
-    yield start
-    yield from chunks
+def _zip_entries_of_stream(chunks: Iterator[bytes], scratch: Path, *, check: Callable[[], None], meter: Meter) -> Iterator[Entry]:
+    with TemporaryFile(dir=scratch) as file:
+        for chunk in chunks:
+            meter.count_scratch(len(chunk))
+            file.write(chunk)
+        file.flush()
+        yield from zip_entries(file.fileno(), file.tell(), check=check, announce=meter.announce_entries)
 
 
 def _unknown(what: str, start: bytes) -> InvalidBundle:

@@ -1,9 +1,14 @@
-"""How much an archive may unpack to, held while it is unpacked: what an archive announces may be a lie."""
+"""How much an archive may unpack to, checked while it is unpacked: what an archive announces may be a lie."""
 
+import os
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from ..errors import InvalidBundle
+from ..sizes import size
 
 MOST_ENTRIES: Final = 250_000
 """Entries, and folders that only entries' names imply. Large documentation sites have some 50,000 pages."""
@@ -11,11 +16,17 @@ MOST_ENTRIES: Final = 250_000
 MOST_BYTES: Final = 20 * 1024**3
 """Bytes of all files. A hosted runner has 14 GiB to itself at least (source: GitHub docs, "GitHub-hosted runners reference")."""
 
-MOST_RATIO: Final = 200
-"""Unpacked bytes for each byte of the archive. Text packs to a tenth; deflate's best is a thousandth, of zeros alone."""
+MOST_RESERVED_BYTES: Final = 1024**3
+"""The most that has to stay free on a disk; on one of less than 10 GiB it is a tenth of the disk."""
 
-RATIO_FROM_BYTES: Final = 256 * 1024**2
-"""Unpacked bytes up to which the ratio does not matter, because they do no harm."""
+MOST_RESERVED_INODES: Final = 10_000
+"""The same for inodes, of which every file, folder and symbolic link takes one."""
+
+_ENTRY_BYTES: Final = 4096
+"""What an entry takes on the disk beside its content: a file's last block is rounded up, a folder has a block."""
+
+_BYTES_BETWEEN_LOOKS: Final = 16 * 1024**2
+"""What is written at most before the disk is looked at again, as others write to it too."""
 
 _HEADER_BYTES: Final = 4096
 """What a tar archive takes for an entry beside its content, at most, in the mean: headers with long names and padding."""
@@ -25,24 +36,70 @@ _LAST_RECORD_BYTES: Final = 16 * 1024**2
 
 
 @dataclass(frozen=True, kw_only=True)
+class Space:
+    """The size of a file system and what is free of it. A total of 0 means that the file system does not report it."""
+
+    total_bytes: int
+    free_bytes: int
+    total_inodes: int = 0
+    free_inodes: int = sys.maxsize
+
+    @property
+    def reserved_bytes(self) -> int:
+        """What has to stay free: 10 % of the disk or 1 GiB, the smaller."""
+        return min(self.total_bytes // 10, MOST_RESERVED_BYTES)
+
+    @property
+    def reserved_inodes(self) -> int:
+        """How many inodes have to stay free."""
+        return min(self.total_inodes // 10, MOST_RESERVED_INODES)
+
+    @property
+    def usable_bytes(self) -> int:
+        """How much may be written; negative if less is free than has to stay so."""
+        return self.free_bytes - self.reserved_bytes
+
+    @property
+    def usable_inodes(self) -> int:
+        """How many files, folders and links may be made, likewise."""
+        return self.free_inodes - self.reserved_inodes
+
+
+def space_at(place: Path | int) -> Space:
+    """Look at the file system of a path or an open file. Raises `OSError`.
+
+    Some network and FUSE file systems report no sizes, and Btrfs reports no inodes; what is not reported is no bound.
+    """
+    found = os.statvfs(place)
+    return Space(
+        total_bytes=found.f_blocks * found.f_frsize,
+        free_bytes=found.f_bavail * found.f_frsize if found.f_blocks else sys.maxsize,
+        total_inodes=found.f_files,
+        free_inodes=found.f_favail if found.f_files else sys.maxsize,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Limits:
-    """The bounds of one archive; `ratio` is unpacked bytes a byte of archive, looked at beyond `ratio_from_bytes`."""
+    """The bounds of one archive, whatever the disk."""
 
     entries: int = MOST_ENTRIES
     unpacked_bytes: int = MOST_BYTES
-    ratio: int = MOST_RATIO
-    ratio_from_bytes: int = RATIO_FROM_BYTES
 
 
 class Meter:
-    """Counts what comes out of an archive; each method raises `InvalidBundle` beyond the bound."""
+    """Counts what comes out of an archive; each method raises `InvalidBundle` beyond the bound.
 
-    def __init__(self, limits: Limits, *, archive_bytes: int) -> None:
+    `space` returns the space on the disk that is written to.
+    """
+
+    def __init__(self, limits: Limits, *, space: Callable[[], Space]) -> None:
         self.unpacked_bytes = 0
         self._limits = limits
+        self._space = space
         self._entries = 0
-        self._decompressed_bytes = 0
-        self._ratio_bytes = max(limits.ratio * archive_bytes, limits.ratio_from_bytes)
+        self._budget_bytes = 0  # what may be written, and made, before the next look at the disk
+        self._budget_inodes = 0
         self._stream_bytes = limits.unpacked_bytes + limits.entries * _HEADER_BYTES + _LAST_RECORD_BYTES
 
     def announce_entries(self, count: int) -> None:
@@ -53,35 +110,59 @@ class Meter:
     def announce_bytes(self, count: int) -> None:
         """Look at a file's size that is only announced."""
         self._hold_bytes(self.unpacked_bytes + count)
+        self._hold_space(count, next_file=f"; the next file has {size(count)}")
 
     def count_entry(self) -> None:
-        """Count an entry, or a folder that a name implies."""
+        """Count an entry, or a folder that a name implies, before it is made."""
         self._entries += 1
         self.announce_entries(self._entries)
+        self.take_space_of_entry()
+
+    def take_space_of_entry(self) -> None:
+        """Look at what an entry takes on the disk beside its content, before it is made."""
+        self._hold_space(_ENTRY_BYTES, inodes=1)
+        self._budget_bytes -= _ENTRY_BYTES
+        self._budget_inodes -= 1
 
     def count_bytes(self, count: int) -> None:
         """Count bytes of a file, before they are written."""
+        self._hold_bytes(self.unpacked_bytes + count)
+        self.count_scratch(count)
         self.unpacked_bytes += count
-        self._hold_bytes(self.unpacked_bytes)
-        self._hold_ratio(self.unpacked_bytes)
 
-    def count_decompressed(self, count: int) -> None:
-        """Count what was decompressed to find entries in it, whatever it is."""
-        self._decompressed_bytes += count
-        self._hold_ratio(self._decompressed_bytes)
-        if self._decompressed_bytes > self._stream_bytes:
-            self._hold_bytes(self._decompressed_bytes)
+    def count_scratch(self, count: int) -> None:
+        """Count bytes that are on the disk only until the archive is unpacked, before they are written."""
+        self._hold_space(count)
+        self._budget_bytes -= count
+
+    def hold_stream(self, count: int) -> None:
+        """Bound how many bytes of one compressed stream were decompressed in search of entries, whatever they are."""
+        if count > self._stream_bytes:
+            self._hold_bytes(count)
 
     def _hold_bytes(self, count: int) -> None:
         if count > self._limits.unpacked_bytes:
-            raise _too_large(f"It unpacks to more than {_binary(self._limits.unpacked_bytes)}.")
+            raise _too_large(f"It unpacks to more than {size(self._limits.unpacked_bytes)}.")
 
-    def _hold_ratio(self, count: int) -> None:
-        if count > self._ratio_bytes:
-            raise _too_large(
-                f"It unpacks to more than {self._limits.ratio} times its size; that is looked at "
-                f"beyond {_binary(self._limits.ratio_from_bytes)}."
+    def _hold_space(self, count: int, *, inodes: int = 0, next_file: str = "") -> None:
+        if count <= self._budget_bytes and inodes <= self._budget_inodes:
+            return
+        space = self._space()
+        unpacked = f"{size(self.unpacked_bytes)} of it were unpacked{next_file}."
+        if count > space.usable_bytes:
+            raise _too_large_for_disk(
+                unpacked,
+                f"{size(space.free_bytes)} of the disk's {size(space.total_bytes)} are free; "
+                f"the action leaves {size(space.reserved_bytes)} free.",
             )
+        if inodes > space.usable_inodes:
+            raise _too_large_for_disk(
+                unpacked,
+                f"{space.free_inodes:,} of the disk's {space.total_inodes:,} inodes are free; "
+                f"the action leaves {space.reserved_inodes:,} free. Each file, folder and link takes one.",
+            )
+        self._budget_bytes = min(space.usable_bytes, _BYTES_BETWEEN_LOOKS)
+        self._budget_inodes = space.usable_inodes
 
 
 def _too_large(fact: str) -> InvalidBundle:
@@ -96,7 +177,13 @@ def _too_large(fact: str) -> InvalidBundle:
     )
 
 
-def _binary(count: int) -> str:
-    """Write a size with one decimal of its binary unit."""
-    power = min(count.bit_length() // 10, 3)
-    return f"{count / 1024**power:.1f} {('', 'KiB', 'MiB', 'GiB')[power]}" if power else f"{count:,} bytes"
+def _too_large_for_disk(*facts: str) -> InvalidBundle:
+    return InvalidBundle(
+        "the bundle is too large for the runner's disk",
+        facts=facts,
+        cause="The disk is too small or full of other things, or the archive was made to fill it.",
+        remedy=(
+            "Free space in a step before, or use a runner with a larger disk. If the site should be smaller than this, "
+            "look at the archive: save it with `bundle-path`, and leave `site-path` out."
+        ),
+    )

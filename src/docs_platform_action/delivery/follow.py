@@ -9,21 +9,19 @@ import os
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
 from .archives import START_BYTES, is_read_in_order
-from .bounds import MOST_BYTES, Limits
+from .bounds import Space
 from .download import Listener
 from .staging import Owner, Staged
 from .unpack import Unpacked, unpack
 
 FROM_BYTES: Final = 4 * 1024**2
 """How much of a bundle has to be there first. A smaller one is there at once."""
-
-ROOM_BYTES: Final = 1024**3
-"""What is to stay free on the disk beside archive and site: a file takes more of it than it has bytes."""
 
 LOOK_SECONDS: Final = 0.05
 """How long a wait for the unpacking to end goes on between two looks at a cancel."""
@@ -79,8 +77,8 @@ class _Growing:
 class Follower:
     """Unpacks what is there of a bundle, behind the download that writes it to `archive`.
 
-    `stage` makes the folder for the site, which is removed unless it is published in this context. `free` tells how many bytes
-    are free there, `owner` whom files are given to, and `check` ends the work by what it raises.
+    `stage` makes the folder for the site, which is removed unless it is published in this context. `space` returns what its
+    disk has, `owner` whom files are given to, and `check` ends the work by what it raises.
     """
 
     def __init__(
@@ -88,13 +86,13 @@ class Follower:
         archive: Path,
         *,
         stage: Callable[[], AbstractContextManager[Staged]],
-        free: Callable[[], int],
+        space: Callable[[], Space],
         owner: Callable[[], Owner | None],
         check: Callable[[], None],
     ) -> None:
         self._archive = archive
         self._stage = stage
-        self._free = free
+        self._space = space
         self._owner = owner
         self._check_run = check
         self._growing = _Growing()
@@ -119,7 +117,7 @@ class Follower:
             if not self._began and size is not None and received >= FROM_BYTES:
                 self._began = True
                 self._begin(received, size)
-            elif self._staged is not None and self._free() < self._size - received:
+            elif self._staged is not None and self._space().free_bytes < self._size - received:
                 self.give_up()  # others fill the disk too, and the archive comes first
         except (OSError, RuntimeError):  # the latter is no further thread; whoever unpacks the whole file meets it again
             self.give_up()
@@ -153,18 +151,22 @@ class Follower:
     def _begin(self, received: int, size: int) -> None:
         with self._archive.open("rb", buffering=0) as file:
             start = file.read(START_BYTES)
-        room = self._free() - (size - received) - ROOM_BYTES
-        if room < size or not is_read_in_order(start):
-            return
+        self._growing.grow(received)
         self._size = size
+        if self._space_beside_archive().usable_bytes < size or not is_read_in_order(start):
+            return
         staged = self._staged = self._stack.enter_context(self._stage())
-        limits = Limits(unpacked_bytes=min(room, MOST_BYTES))
         owner = self._owner()
-        thread = threading.Thread(target=self._unpack, args=(staged.path, limits, owner), daemon=True, name="follower")
+        thread = threading.Thread(target=self._unpack, args=(staged.path, owner), daemon=True, name="follower")
         thread.start()
         self._thread = thread
 
-    def _unpack(self, folder: Path, limits: Limits, owner: Owner | None) -> None:
+    def _space_beside_archive(self) -> Space:
+        """Look at the disk as it will be once the whole archive is on it; it may be on another disk, which does no harm."""
+        space = self._space()
+        return replace(space, free_bytes=space.free_bytes - (self._size - self._growing.received))
+
+    def _unpack(self, folder: Path, owner: Owner | None) -> None:
         with suppress(Exception):  # whatever it is: whoever unpacks the whole file meets it again, and tells it
             self._unpacked = unpack(
                 self._archive,
@@ -172,7 +174,7 @@ class Follower:
                 check=self._check,
                 on_progress=self._note,
                 owner=owner,
-                limits=limits,
+                space=self._space_beside_archive,
                 read=self._growing.read,
                 size=self._size,
             )

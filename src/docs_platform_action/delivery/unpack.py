@@ -17,7 +17,7 @@ from typing import Final
 from ..errors import InvalidBundle
 from .ahead import ahead
 from .archives import archive_entries
-from .bounds import Limits, Meter
+from .bounds import Limits, Meter, Space, space_at
 from .entries import LONGEST_TARGET_BYTES, Entry, EntryType, shown, target_too_long, unsafe
 from .links import MOST_LINKS, Links, leads_nowhere, leads_outside
 from .names import LONGEST_PART_BYTES, Register, path_of, text_of
@@ -51,20 +51,22 @@ def unpack(
     on_progress: Callable[[int, int], None],
     owner: Owner | None = None,
     limits: Limits = _DEFAULT_LIMITS,
+    space: Callable[[], Space] | None = None,
     read: ReadAt = read_at,
     size: int | None = None,
 ) -> Unpacked:
     """Unpack an archive into an empty folder that nobody else uses.
 
     `check` is called for every entry and every chunk of data, and ends the work by what it raises; `on_progress` gets the files
-    and bytes so far after every entry. All that is made is given to `owner`, if there is one. Of an archive that is still being
-    written `size` is what it will have, and `read` waits for what is still to come. Raises `InvalidBundle` for
-    everything that is wrong with the archive, and OSError when it cannot be read or its content not be written. Then what is in
+    and bytes so far after every entry. All that is made is given to `owner`, if there is one. `space` returns the space on the
+    folder's disk, by default what the system reports. Of an archive that is still being written `size` is what it will have, and
+    `read` waits for what is still to come. Raises `InvalidBundle` for everything that is wrong with the archive, also when it
+    would leave too little of the disk free, and OSError when it cannot be read or its content not be written. Then what is in
     the folder is to be removed by the caller.
     """
     with archive.open("rb", buffering=0) as file, _opened(folder) as root:
         size = os.fstat(file.fileno()).st_size if size is None else size
-        meter = Meter(limits, archive_bytes=size)
+        meter = Meter(limits, space=space or (lambda: space_at(root)))
         tree = _Tree(folder, root=root, meter=meter, check=check, owner=owner)
 
         def entries_of(check: Callable[[], None]) -> Iterator[Entry]:
@@ -72,8 +74,8 @@ def unpack(
                 file.fileno(),
                 size,
                 check=check,
-                announce_entries=meter.announce_entries,
-                count_decompressed=meter.count_decompressed,
+                meter=meter,
+                scratch=folder,
                 read=read,
             )
 
@@ -127,6 +129,8 @@ class _Tree:
             self._add_folder(path)
         elif entry.type is EntryType.SYMBOLIC_LINK:
             self._add_link(path, entry.target)
+        elif (target := self._target_of(entry)) is not None:
+            self._add_link(path, target.encode())
         else:
             self._add_file(path, entry)
 
@@ -135,6 +139,7 @@ class _Tree:
         Links(self._links, type_at=self._register.type_at, check=self._check).verify()
         for path, target in self._links.items():
             self._check()
+            self._meter.take_space_of_entry()  # again: those that were counted before are not on the disk yet
             try:
                 os.symlink(target.encode(), path.encode(), dir_fd=self._root)
             except OSError as error:
@@ -200,6 +205,13 @@ class _Tree:
     def _give(self, path: str) -> None:
         if self._owner is not None:
             self._owner.take(path.encode(), dir_fd=self._root)
+
+    def _target_of(self, entry: Entry) -> str | None:
+        """Return the target of the symbolic link that a hard link leads to, if it leads to one.
+
+        The hard link becomes another symbolic link with the same text as its target, as GNU tar unpacks it.
+        """
+        return self._links.get(path_of(entry.target)) if entry.type is EntryType.HARD_LINK else None
 
     def _content_of(self, link: Entry) -> Iterator[bytes]:
         """Read what a hard link leads to."""

@@ -26,6 +26,9 @@ _LOCATOR_64: Final = struct.Struct("<4sIQI")  # 4.3.15
 _RECORD: Final = struct.Struct("<4sxB2x2H4x3I3H4x2I")  # 4.3.12
 _LOCAL: Final = struct.Struct("<4s22x2H")  # 4.3.7
 _LONGEST_COMMENT_BYTES: Final = 0xFFFF
+_MOST_PADDING_BYTES: Final = 1024 * 1024
+"""Zeros behind the archive. bsdtar pads what it writes to a pipe, by default to multiples of 10 KiB (source: bsdtar(1), `-b`)."""
+
 _IN_ZIP64: Final = 0xFFFFFFFF
 _IN_ZIP64_SHORT: Final = 0xFFFF
 
@@ -91,11 +94,12 @@ def zip_entries(descriptor: int, size: int, *, check: Callable[[], None], announ
 
 
 def _directory(descriptor: int, size: int) -> _Directory:
-    """Find the directory by the record that must end where the file ends."""
-    tail_at = max(0, size - _END.size - _LONGEST_COMMENT_BYTES)
+    """Find the directory by its end record, which only zeros may follow."""
+    tail_at = max(0, size - _END.size - _LONGEST_COMMENT_BYTES - _MOST_PADDING_BYTES)
     tail = pread(descriptor, size - tail_at, tail_at)
+    padding_at = len(tail.rstrip(b"\0"))  # or earlier than the padding, as a record or a comment may end with zeros
     at = tail.rfind(b"PK\x05\x06")
-    while at >= 0 and not (len(tail) - at >= _END.size and at + _END.size + _END.unpack_from(tail, at)[-1] == len(tail)):
+    while at >= 0 and not max(padding_at, len(tail) - _MOST_PADDING_BYTES) <= _record_end(tail, at) <= len(tail):
         at = tail.rfind(b"PK\x05\x06", 0, at)
     if at < 0:
         raise damaged("The end of the zip archive is missing, or something follows it.")
@@ -110,6 +114,11 @@ def _directory(descriptor: int, size: int) -> _Directory:
     if start + length != end:
         raise damaged("The directory of the zip archive is not where it should be.")
     return _Directory(start=start, end=end, entries=entries)
+
+
+def _record_end(tail: bytes, at: int) -> int:
+    """Return where the end record at this offset and its comment end, or 0 if the record is cut off."""
+    return at + _END.size + int(_END.unpack_from(tail, at)[-1]) if at + _END.size <= len(tail) else 0
 
 
 def _numbers_64(descriptor: int, locator: bytes, end: int, numbers: list[int]) -> list[int]:

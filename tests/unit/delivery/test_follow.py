@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from docs_platform_action.delivery import follow
-from docs_platform_action.delivery.follow import FROM_BYTES, ROOM_BYTES, Followed, Follower
+from docs_platform_action.delivery.bounds import MOST_RESERVED_BYTES, Space
+from docs_platform_action.delivery.follow import FROM_BYTES, Followed, Follower
 from docs_platform_action.delivery.staging import Litter, Staged, staged_folder
 from docs_platform_action.errors import Cancelled
 from tests.archives import HOSTILE, KINDS, SMALL_SITE, Site, tar
 
 ARCHIVE = KINDS["tar.gz"](SMALL_SITE)
-PLENTY = 10 * ROOM_BYTES
+PLENTY = 10 * MOST_RESERVED_BYTES
 IN_ORDER = [kind for kind in KINDS if not kind.startswith("zip")]
 
 
@@ -33,12 +34,12 @@ class Download:
         self.staged = 0
         self.check: Callable[[], None] = lambda: None
         self.so_far: list[tuple[int, int]] = []
-        self.follower = Follower(self.archive, stage=self.stage, free=self.room, owner=lambda: None, check=lambda: self.check())
+        self.follower = Follower(self.archive, stage=self.stage, space=self.space, owner=lambda: None, check=lambda: self.check())
 
-    def room(self) -> int:
+    def space(self) -> Space:
         if self.fails is not None:
             raise self.fails
-        return self.free
+        return Space(total_bytes=100 * MOST_RESERVED_BYTES, free_bytes=self.free)
 
     def stage(self) -> contextlib.AbstractContextManager[Staged]:
         self.staged += 1
@@ -158,7 +159,7 @@ class TestItDoesNotBegin:
         assert download.staged == 0
 
     def test_where_there_is_not_plenty_of_room(self, download: Download) -> None:
-        download.free = ROOM_BYTES + len(ARCHIVE)
+        download.free = MOST_RESERVED_BYTES + len(ARCHIVE)
 
         with download.follower:
             download.receive(ARCHIVE[:200], len(ARCHIVE))
@@ -206,7 +207,7 @@ class TestItGivesUp:
 
     def test_what_takes_more_room_than_is_free(self, download: Download) -> None:
         archive = KINDS["tar.gz"](Site(files={"zeros": bytes(1_000_000)}))
-        download.free = ROOM_BYTES + 10 * len(archive)
+        download.free = MOST_RESERVED_BYTES + 10 * len(archive)
 
         with download.follower:
             download.receive_all(archive)
