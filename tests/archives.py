@@ -350,6 +350,10 @@ DAMAGED: Final[Mapping[str, tuple[bytes, str]]] = {
     "zip with deflate data that is none": (zip_of(Zipped(packed=b"\xff" * 20)), "cannot be decompressed"),
     "zip with deflate data that is cut": (zip_of(Zipped(packed=Zipped().data[:-3])), "a part of it is missing"),
     "zip with something behind deflate data": (zip_of(Zipped(packed=Zipped().data + b"!")), "follows the deflate data"),
+    "zip with two bzip2 streams in an entry": (
+        zip_of(Zipped(method=12, packed=bz2.compress(b"<h1>") + bz2.compress(b"Docs</h1>"))),
+        "follows the bzip2 data",
+    ),
     "zip with two names for an entry": (zip_of(Zipped(name_inside=b"other.html")), "not where"),
     "zip with a longer name inside": (zip_of(Zipped(name_inside=b"index.html5")), "another name"),
     "zip with an entry outside of the file": (zip_of(Zipped(offset=1 << 31)), "not where"),

@@ -12,6 +12,7 @@ import time
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Final
 
 import pytest
 import yaml
@@ -30,7 +31,7 @@ from docs_platform_action.report.deliverylog import DeliveryLog
 from docs_platform_action.report.joblog import JobLog
 from docs_platform_action.settings import DeliverySettings
 from tests.action import Action, Ended
-from tests.archives import HOSTILE, crowded
+from tests.archives import HOSTILE, KINDS, Site, crowded
 from tests.integration.parts import api_of
 
 EVERYTHING = {
@@ -141,6 +142,35 @@ def test_every_kind_is_told_by_its_content(action: Action, make_platform: Callab
     files = {name: found for name, found in tree(action.workspace / "site").items() if found is not None}
     assert files == members((action.workspace / "misleading.7z").read_bytes())
     assert len(files) == 15
+
+
+UNPACKED_BEHIND: Final = 5 * 1024**2
+"""So many bytes are unpacked while they are downloaded, if the archive is read in order."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "size"),
+    [
+        *((kind, 100) for kind in KINDS if kind.startswith("gzip of") or kind == "zip-padded"),
+        ("gzip of zip", UNPACKED_BEHIND),
+        ("gzip of tar.gz", UNPACKED_BEHIND),
+    ],
+)
+def test_what_a_storage_or_a_packer_adds_around_an_archive_does_no_harm(
+    action: Action, platform: Simulator, kind: str, size: int
+) -> None:
+    page = os.urandom(size)
+    content = KINDS[kind](Site(files={"index.html": b"<h1>Docs</h1>", "guide/large.html": page}))
+    platform.put_bundle("export-finished", content)
+    platform.script("download", Fault(headers={"Content-Encoding": "gzip"} if kind.startswith("gzip of") else {}))
+
+    ended = hand_over(action, platform, bundle_path="bundle", site_path="site")
+
+    assert ended.exit_code == 0, ended.stdout
+    assert tree(action.workspace / "site") == {"guide": None, "guide/large.html": page, "index.html": b"<h1>Docs</h1>"}
+    assert (action.workspace / "bundle").read_bytes() == content
+    assert ended.outputs["bundleSha256"] == hashlib.sha256(content).hexdigest()
+    assert sorted(path.name for path in action.workspace.iterdir()) == ["bundle", "site"]
 
 
 class TestEmptyFolder:

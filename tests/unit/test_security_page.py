@@ -210,6 +210,7 @@ def test_the_variables_that_a_run_reads_are_those_that_the_page_names(tmp_path: 
         ),
         (streams.LZMA_MEMORY_BYTES == 80 * 2**20, "80 MiB for xz"),
         (links.MOST_LINKS == 10_000, "10,000 symbolic links"),
+        (streams.MOST_STREAMS == 1_000_000, "1,000,000 compressed streams in a row"),
         ((staging.FILE_MODE, staging.FOLDER_MODE) == (0o644, 0o755), "Files 0644, folders 0755"),
         (staging.ABANDONED_SECONDS == 24 * 3600, "the next run for the same result what is older than a day"),
         (text.LONGEST_FOREIGN_TEXT == 1000, "Lines are cut at 1,000 characters"),

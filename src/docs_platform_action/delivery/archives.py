@@ -127,7 +127,10 @@ def _unknown(what: str, start: bytes) -> InvalidBundle:
         "the bundle is no archive that can be opened",
         facts=(
             f"{what} {_looks(start)}.",
-            "What can be opened is tar, alone or compressed with gzip, bzip2 or xz, and zip, whatever the file's name.",
+            (
+                "What can be opened is tar, alone or compressed with gzip, bzip2 or xz, and zip, whatever the file's name; "
+                "one more gzip layer around these is opened too."
+            ),
         ),
         cause="The link led to something else than the bundle, or the platform packs its bundles in another way.",
     )

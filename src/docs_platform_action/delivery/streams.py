@@ -20,6 +20,12 @@ LZMA_MEMORY_BYTES: Final = 80 * 1024 * 1024
 """What decompressing xz may take. `xz -9`, its strongest setting, needs 65 MiB (source: xz(1))."""
 
 
+MOST_STREAMS: Final = 1_000_000
+"""Maximum compressed streams in a row. bgzip starts one for each 64 KiB: 330,000 for 20 GiB.
+
+An empty stream takes 10 µs of processor time, and millions of them compress to almost nothing in another gzip layer.
+"""
+
 ReadAt = Callable[[int, int, int], bytes]
 """As `read_at`."""
 
@@ -100,10 +106,10 @@ def decompressed(codec: Codec, compressed: Iterator[bytes]) -> Iterator[bytes]:
     """Decompress into chunks of at most `CHUNK_BYTES`.
 
     Several compressed streams in a row are one, as for gzip(1), and zeros may pad the end. Raises `InvalidBundle` for anything
-    else that follows, for a stream that ends early, and for one that its checksum belies.
+    else that follows, for a stream that ends early, for one that its checksum belies, and for more than `MOST_STREAMS`.
     """
     data = next(compressed, b"")
-    while True:
+    for _ in range(MOST_STREAMS):
         decompressor = codec.make()
         while not decompressor.eof:
             if decompressor.needs_input and not data:
@@ -123,6 +129,7 @@ def decompressed(codec: Codec, compressed: Iterator[bytes]) -> Iterator[bytes]:
         data = _what_follows(codec, decompressor.unused_data, compressed)
         if not data:
             return
+    raise unsafe(f"The {codec.name} data consists of more than {MOST_STREAMS:,} streams.")
 
 
 def _what_follows(codec: Codec, data: bytes, compressed: Iterator[bytes]) -> bytes:

@@ -10,7 +10,7 @@ import stat
 import struct
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import pread
 from typing import Final
 
@@ -34,7 +34,7 @@ _IN_ZIP64_SHORT: Final = 0xFFFF
 
 _ENCRYPTED: Final = 1 << 0 | 1 << 6 | 1 << 13  # 4.4.4
 _STORED: Final = 0
-_CODECS: Final = {8: DEFLATE, 12: BZIP2}
+_CODECS: Final = {8: DEFLATE, 12: replace(BZIP2, magic=b"")}  # one stream an entry, as other readers have it
 _REFUSED_METHODS: Final = {9: "Deflate64", 14: "LZMA", 93: "Zstandard", 95: "XZ", 98: "PPMd"}  # 4.4.5
 _UNIX: Final = (3, 19)  # 4.4.2; 19 is Darwin, whose attributes are Unix's too
 _TYPES: Final = {

@@ -23,6 +23,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from docs_platform_action.delivery import streams
 from docs_platform_action.delivery import unpack as unpacking
 from docs_platform_action.delivery.bounds import Limits, Space, space_at
 from docs_platform_action.delivery.staging import Owner
@@ -522,6 +523,18 @@ class TestStreams:
         place.unpack(whole)
 
         assert place.tree().keys() == {"index.html"}
+
+    @pytest.mark.parametrize("layers", [1, 2])
+    def test_may_be_no_more_in_a_row_than_take_seconds(self, place: Place, monkeypatch: pytest.MonkeyPatch, layers: int) -> None:
+        monkeypatch.setattr(streams, "MOST_STREAMS", 3)
+        whole = gzip.compress(FILE + EMPTY_END)
+        few, many = (gzip.compress(b"") * count + whole for count in (2, 3))
+        if layers == 2:
+            few, many = gzip.compress(few), gzip.compress(many)
+
+        place.unpack(few)
+
+        assert "more than 3 streams" in told(place.refusal(many))
 
     @pytest.mark.parametrize("padding", [1, 511, 200_000])
     def test_may_be_padded_with_zeros(self, place: Place, padding: int) -> None:
