@@ -1,7 +1,7 @@
 """One request and its answer: sent byte for byte, bounded in size and time, and read as JSON."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -59,15 +59,23 @@ class Exchanger:
 
     The adapter is requests' own seam below its sessions: nothing there follows a redirect, reads a `.netrc`, keeps a cookie or
     looks at the environment. `proxies` are those that requests would take from the environment; `exchanges` can end all at once.
+    `names` are texts that are not hidden in answers, though they may be part of the key.
     """
 
     def __init__(
-        self, *, adapter: BaseAdapter, base_url: str, key: str, proxies: Mapping[str, str], exchanges: Exchanges
+        self,
+        *,
+        adapter: BaseAdapter,
+        base_url: str,
+        key: str,
+        proxies: Mapping[str, str],
+        exchanges: Exchanges,
+        names: Iterable[str] = (),
     ) -> None:
         self._adapter = adapter
         self._base_url = base_url
         self._key = key
-        self._redactor = Redactor([key], shortest=SHORTEST_TO_RECOGNISE)
+        self._redactor = Redactor([key], shortest=SHORTEST_TO_RECOGNISE, names=names)
         self._proxies = dict(proxies)
         self._exchanges = exchanges
 

@@ -44,6 +44,7 @@ from .settings import (
     Plan,
     read_key,
     read_mode,
+    read_names,
     read_plan,
     unknown_inputs,
 )
@@ -139,7 +140,9 @@ class _Run:
         self._interruptions = interruptions
         self._heartbeat_seconds = heartbeat_seconds
         self._clock = clock
-        self._redactor = Redactor([read_key(environ)], shortest=SHORTEST_TO_RECOGNISE)
+        names = read_names(environ)
+        console.always_show(names)
+        self._redactor = Redactor([read_key(environ)], shortest=SHORTEST_TO_RECOGNISE, names=names)
         self._litter = Litter()
         self._outputs = Outputs(_named_file(environ, "GITHUB_OUTPUT"), console)
         self._began = self._clock.monotonic()
@@ -206,6 +209,7 @@ class _Run:
                 key=api_settings.admin_key,
                 proxies=_proxies_for(api_settings.base_url),
                 exchanges=exchanges,
+                names=read_names(self._environ),
             ),
             health=Health(clock, most_a_second=REQUESTS_A_SECOND),
             storage=partial(self._storage, GuardedAdapter(trust), exchanges),
@@ -311,7 +315,8 @@ class _Run:
     def _internal(self, error: Exception) -> InternalError:
         frames = traceback.extract_tb(error.__traceback__)
         where = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else "unknown"
-        for line in "".join(traceback.format_exception(error)).splitlines():
+        trace = self._console.hide("".join(traceback.format_exception(error)))  # while a key that is wrapped is in one piece
+        for line in trace.splitlines():
             self._console.debug(line)
         return InternalError(
             "the action itself failed",

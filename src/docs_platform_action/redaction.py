@@ -1,13 +1,17 @@
 """Takes a secret out of texts, in whatever form a server, an encoder or this program has written it there.
 
-A form is not listed but read: percent-encoding, the escapes of JSON, Python and Markdown, and HTML's entities, nested or mixed,
-are undone, and what nobody sees is left out, in the text as in the secret. Base64 has no form of its own for what stands inside
-of something longer; there the secret looks one of three ways, as it begins at the first, second or third byte of three.
+Escapes are undone rather than listed: percent-encoding, the escapes of JSON, Python and Markdown, and HTML entities, nested or
+mixed, and characters that nobody sees are left out, in the text as in the secret. White space is left out as well, so that a
+secret that is wrapped over lines is found. Base64 and hex are searched for as they are: a secret has one form in hex, and three
+in base64, depending on where it begins among three bytes.
+
+A run of `SHORTEST_RUN` characters of a secret is hidden like the secret itself.
 """
 
 import base64
 import html
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 from urllib.parse import quote
@@ -16,10 +20,20 @@ SHORTEST_TO_RECOGNISE: Final = 8
 """Characters of a secret that are looked for in what comes from outside: a shorter one may be part of ordinary words there, such
 as a status, and an output without it would be wrong."""
 
+SHORTEST_RUN: Final = 16
+"""Consecutive characters of a secret that are hidden when the rest is missing, as in a message that truncates it."""
+
 HIDDEN: Final = "***"
+
+_SHORTEST_BASE64_RUN: Final = SHORTEST_RUN * 8 // 6 - 1
+"""Base64 characters that `SHORTEST_RUN` bytes determine on their own, wherever they begin among three bytes."""
+
+_SHORTEST_HEX_RUN: Final = SHORTEST_RUN * 2
 
 _MOST_LAYERS: Final = 5
 """Encodings around encodings that are undone; each costs a pass over the text."""
+
+_LONGEST_SEED: Final = 8
 
 _WRITTEN: Final = re.compile(
     r"%(?P<percent>[0-9A-Fa-f]{2})"
@@ -32,54 +46,197 @@ _UNSEEN: Final = re.compile(
     r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     r"\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff]"
 )
+_UNSEEN_OR_WHITE_SPACE: Final = re.compile(
+    # white space also as an escape; a backslash doubles with each encoding, and a text of backslashes needs a bound
+    rf"{_UNSEEN.pattern}|\s+|(?<!\\)\\{{1,32}}[nrt]"
+)
+_HEX: Final = re.compile(r"(?:[0-9A-Fa-f]{2}[:,._-]*(?:0[xX])?){8}")
+_BETWEEN_HEX_DIGITS: Final = re.compile(r"(?<=[0-9A-Fa-f])[:,._-]+(?:0[xX])?(?=[0-9A-Fa-f])")
+_LOWER_CASE: Final = str.maketrans("ABCDEF", "abcdef")
+
+Span = tuple[int, int]
 
 
 class Redactor:
-    """Hides secrets; those of fewer than `shortest` characters are left alone."""
+    """Hides secrets; those of fewer than `shortest` characters are left alone.
 
-    def __init__(self, secrets: Iterable[str] = (), *, shortest: int = 1) -> None:
-        longest_first = sorted({secret for secret in secrets if len(secret) >= shortest}, key=len, reverse=True)
-        self._forms = tuple(dict.fromkeys(form for secret in longest_first for form in _forms(secret)))
+    `names` are texts that the run shows on purpose, such as the project's identifier: where one is part of a secret, as in a key
+    that begins with it, it is still shown by itself. With `parts=False`, only whole secrets are hidden.
+    """
+
+    def __init__(self, secrets: Iterable[str] = (), *, shortest: int = 1, names: Iterable[str] = (), parts: bool = True) -> None:
+        recognised = [secret for secret in secrets if len(secret) >= shortest]
+        forms = [form for secret in recognised for form in _forms(secret)]
+        digits = [
+            (secret.encode("utf-8", "replace").hex(), _SHORTEST_HEX_RUN)
+            for secret in recognised
+            if len(secret) >= SHORTEST_TO_RECOGNISE
+        ]
+        self._short = _Runs([form for form in forms if len(form[0]) < SHORTEST_TO_RECOGNISE])
+        self._long = _Runs([form for form in forms if len(form[0]) >= SHORTEST_TO_RECOGNISE], names, parts=parts)
+        self._digits = _Runs(digits, parts=parts)
 
     def hide(self, text: str) -> str:
-        """Put asterisks in place of each secret."""
-        for form in self._forms:
-            text = text.replace(form, HIDDEN)
-        read = text
-        for layers in range(1, _MOST_LAYERS + 1):
-            before, read = read, _read(read)
-            if read == before:
-                break
-            if any(form in read for form in self._forms):
-                text = _without(text, self._forms, layers)
-                read = _read(text, layers=layers)
-        return text
+        """Replace each secret with asterisks."""
+        shown: list[str] = []
+        covered = 0
+        for start, end in self._spans(text):
+            shown += [text[covered:start], HIDDEN]
+            covered = end
+        return "".join([*shown, text[covered:]]) if shown else text
 
     def finds_in(self, text: str) -> bool:
-        """Tell whether there is anything to hide."""
-        return self.hide(text) != text
+        """Return whether there is anything to hide."""
+        return bool(self._spans(text))
+
+    def _spans(self, text: str) -> list[Span]:
+        # across white space, a few characters stand in any two words
+        short = _found_in_layers(text, _UNSEEN, self._short.find) if self._short.exist else []
+        return _merged([*short, *_found_in_layers(text, _UNSEEN_OR_WHITE_SPACE, self._find_long)])
+
+    def _find_long(self, text: str) -> list[Span]:
+        spans = self._long.find(text)
+        if _HEX.search(text):
+            digits = _Replaced(text, _BETWEEN_HEX_DIGITS)
+            spans += map(digits.origin, self._digits.find(digits.text.translate(_LOWER_CASE)))
+        return spans
 
 
-def _forms(secret: str) -> Iterator[str]:
-    """Give what a text is searched for, layer by layer: the secret, as it looks without what stands for an escape in it too."""
-    yield secret
-    yield quote(secret, safe="", errors="replace")  # what is not ASCII has several bytes here, and is read as several characters
-    yield from filter(None, [_read(secret, layers=_MOST_LAYERS)])
+def _found_in_layers(text: str, left_out: re.Pattern[str], find: Callable[[str], list[Span]]) -> list[Span]:
+    """Return what is found in a text, and in what it reads as when layers of escapes are undone."""
+    found: list[list[Span]] = [find(text)]
+    steps: list[_Replaced] = []
+    for pattern, replacement in ((left_out, ""), (_WRITTEN, _meaning)) * _MOST_LAYERS:
+        step = _Replaced(text, pattern, replacement)
+        if step.text != text:
+            text = step.text
+            steps.append(step)
+            found.append(find(text))
+        elif pattern is _WRITTEN:
+            break
+    spans = found.pop()
+    while steps:
+        spans = _merged([*found.pop(), *map(steps.pop().origin, spans)])
+    return spans
+
+
+class _Runs:
+    """Finds texts, and runs of their characters, in other texts.
+
+    The time is linear in the length of a text: of any run that is long enough, one of the first characters at every
+    `stride`-th place is the beginning of a seed, a few characters that are looked up.
+    """
+
+    def __init__(self, texts: Iterable[tuple[str, int]], names: Iterable[str] = (), *, parts: bool = True) -> None:
+        """Take texts with the length of the shortest run of each that is looked for."""
+        shown = "\n".join(names)
+        self._runs: dict[int, set[str]] = {}
+        for text, length in texts:
+            runs = [text] if len(text) <= length or not parts else [*_pieces(text, length)]
+            hidden = [run for run in runs if run not in shown]
+            for run in hidden if len(hidden) == len(runs) else [*hidden, text]:
+                self._runs.setdefault(len(run), set()).add(run)
+        shortest = min(self._runs, default=1)
+        self._seed_length = min(shortest, _LONGEST_SEED)
+        self._stride = shortest - self._seed_length + 1
+        self._seeds = {seed for runs in self._runs.values() for run in runs for seed in _pieces(run, self._seed_length)}
+
+    @property
+    def exist(self) -> bool:
+        """Whether anything is looked for."""
+        return bool(self._runs)
+
+    def find(self, text: str) -> list[Span]:
+        """Return where the runs are, those that overlap as one."""
+        length, seeds = self._seed_length, self._seeds
+        candidates = [at for at in range(0, len(text) - length + 1, self._stride) if text[at : at + length] in seeds]
+        return _merged(span for run_length in self._runs for span in self._runs_at(candidates, text, run_length))
+
+    def _runs_at(self, candidates: Iterable[int], text: str, length: int) -> Iterator[Span]:
+        runs, begin, last = self._runs[length], 0, len(text) - length
+        for at in candidates:
+            for start in range(max(at + self._seed_length - length, begin), min(at, last) + 1):
+                if text[start : start + length] in runs:
+                    yield start, start + length
+            begin = at + 1
+
+
+class _Replaced:
+    """A text in which what matches is replaced, and from where in it each character comes."""
+
+    def __init__(self, text: str, pattern: re.Pattern[str], replacement: Callable[[re.Match[str]], str] | str = "") -> None:
+        self._original, self._pattern, self._replacement = text, pattern, replacement
+        self.text = pattern.sub(replacement, text)
+        self._starts: list[int] | None = None
+        self._edits: list[tuple[int, Span]] = []
+
+    def origin(self, span: Span) -> Span:
+        """Return what a span of the new text was in the original."""
+        return self._place(span[0])[0], self._place(span[1] - 1)[1]
+
+    def _place(self, at: int) -> Span:
+        if self._starts is None:
+            self._starts = [*self._note_edits()]
+        number = bisect_right(self._starts, at) - 1
+        if number < 0:
+            return at, at + 1
+        end, (original_start, original_end) = self._edits[number]
+        if at < end:
+            return original_start, original_end
+        return original_end + at - end, original_end + at - end + 1
+
+    def _note_edits(self) -> Iterator[int]:
+        """Keep where each replacement ends and what it stands for, and give where it begins."""
+        shift = 0
+        for found in self._pattern.finditer(self._original):
+            start = found.start() + shift
+            end = start + len(self._replacement(found) if callable(self._replacement) else self._replacement)
+            self._edits.append((end, found.span()))
+            shift = end - found.end()
+            yield start
+
+
+def _pieces(text: str, length: int) -> Iterator[str]:
+    """Give every run of so many characters."""
+    return (text[at : at + length] for at in range(len(text) - length + 1))
+
+
+def _merged(spans: Iterable[Span]) -> list[Span]:
+    """Join spans that overlap, and put all in order."""
+    merged: list[Span] = []
+    for start, end in sorted(spans):
+        if merged and start < merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _forms(secret: str) -> Iterator[tuple[str, int]]:
+    """Give what each layer of a text is searched for, with the length of the shortest run that is enough."""
+    # what stands for an escape or white space in the secret itself is undone and left out in the text
+    joined = _UNSEEN_OR_WHITE_SPACE.sub("", secret)
+    for form in dict.fromkeys([secret, joined, _read(secret, _UNSEEN), _read(secret, _UNSEEN_OR_WHITE_SPACE)]):
+        if form:
+            yield form, SHORTEST_RUN
     content = secret.encode("utf-8", "replace")
+    if not secret.isascii():  # a character has several bytes here, and is read as several characters
+        encoded = quote(secret, safe="", errors="replace")
+        yield encoded, len(encoded)
     if len(content) < SHORTEST_TO_RECOGNISE:
         return  # a few characters of base64 stand in any word
     for before in range(3):
         encoded = base64.b64encode(bytes(before) + content).decode()
         # six bits a character: those that hold a bit of a neighbour differ with it
         whole = encoded[-(-before * 8 // 6) : (before + len(content)) * 8 // 6]
-        yield whole
-        yield whole.translate(str.maketrans("+/", "-_"))
+        yield whole, _SHORTEST_BASE64_RUN
+        yield whole.translate(str.maketrans("+/", "-_")), _SHORTEST_BASE64_RUN
 
 
-def _read(text: str, *, layers: int = 1) -> str:
-    """Undo so many layers of escapes, and leave out what nobody sees."""
-    for _ in range(layers):
-        text = _WRITTEN.sub(_meaning, _UNSEEN.sub("", text))
+def _read(text: str, left_out: re.Pattern[str]) -> str:
+    """Undo every layer of escapes."""
+    for _ in range(_MOST_LAYERS):
+        text = _WRITTEN.sub(_meaning, left_out.sub("", text))
     return text
 
 
@@ -89,32 +246,3 @@ def _meaning(written: re.Match[str]) -> str:
     if code is not None:
         return chr(int(code, 16))
     return html.unescape(f"&{written['entity']}") if written["entity"] else ""
-
-
-def _without(text: str, forms: Iterable[str], layers: int) -> str:
-    """Hide what a text holds when so many layers of escapes are undone, at the places where it is written."""
-    read, places = text, [(at, at + 1) for at in range(len(text))]
-    for _ in range(layers):
-        read, places = _replaced(_UNSEEN, lambda _: "", read, places)
-        read, places = _replaced(_WRITTEN, _meaning, read, places)
-    kept, covered = [], 0
-    for found in re.finditer("|".join(map(re.escape, forms)), read):
-        kept += [text[covered : places[found.start()][0]], HIDDEN]
-        covered = places[found.end() - 1][1]
-    return "".join([*kept, text[covered:]])
-
-
-def _replaced(
-    pattern: re.Pattern[str], meaning: Callable[[re.Match[str]], str], text: str, places: list[tuple[int, int]]
-) -> tuple[str, list[tuple[int, int]]]:
-    """Replace what matches, and tell of each character from where to where it was written."""
-    pieces: list[str] = []
-    kept: list[tuple[int, int]] = []
-    done = 0
-    for written in pattern.finditer(text):
-        new = meaning(written)
-        pieces += [text[done : written.start()], new]
-        kept += places[done : written.start()]
-        kept += [(places[written.start()][0], places[written.end() - 1][1])] * len(new)
-        done = written.end()
-    return "".join([*pieces, text[done:]]), [*kept, *places[done:]]

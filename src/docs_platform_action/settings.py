@@ -150,6 +150,12 @@ def read_key(environ: Mapping[str, str]) -> str:
     return _raw(environ, "admin-key")
 
 
+def read_names(environ: Mapping[str, str]) -> list[str]:
+    """Read the inputs that name the run's own places and jobs, as they are."""
+    names = ("base-url", "domain", "job-id", "project-id")
+    return [line.strip() for name in names for line in _raw(environ, name).splitlines()]
+
+
 def read_mode(environ: Mapping[str, str]) -> str | None:
     """Read the mode, if it is one of those that exist, so that a report on other inputs can name it."""
     mode = _raw(environ, "mode") or EXPORT
@@ -317,7 +323,8 @@ class _Reader:
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
-        self._redactor = Redactor([read_key(environ)], shortest=SHORTEST_TO_RECOGNISE)
+        # whole: an identifier that the key holds, such as the project's, is a good input
+        self._redactor = Redactor([read_key(environ)], shortest=SHORTEST_TO_RECOGNISE, parts=False)
         self._defaults = {known.name: known.default for known in INPUTS}
         self.problems: list[tuple[str, str]] = []
 

@@ -6,12 +6,13 @@ import json
 import re
 import urllib.parse
 from collections.abc import Callable
+from typing import SupportsIndex
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docs_platform_action.redaction import HIDDEN, SHORTEST_TO_RECOGNISE, Redactor
+from docs_platform_action.redaction import HIDDEN, SHORTEST_RUN, SHORTEST_TO_RECOGNISE, Redactor
 from tests.keys import ADMIN_KEY, AWKWARD_KEYS
 from tests.leaks import forms_of, leaked
 
@@ -158,3 +159,172 @@ def test_more_layers_than_anyone_makes_are_not_undone() -> None:
         text = urllib.parse.quote(text)
 
     assert not Redactor(["k:y-9f27c1d4"]).finds_in(text)
+
+
+WHOLE_LINE = "the platform refused {} as a token"
+WRAPS = ["\n", "\r\n", "\n    ", "\r\n\t", " \n ", "\n\u200b\n", " "]
+ESCAPED_WRAPS = ["%0A", "%0D%0A%20%20", "\\n", "\\r\\n    ", "\\\\n", "&#10;"]
+FULL_OF_ESCAPES = {"adm\\u0041k3y\\x41\\n9f27\\", "%%%25%25%%adm"}
+"""Keys that, with an escape in the middle, read as something else."""
+
+
+@pytest.mark.parametrize("wrap", WRAPS)
+@pytest.mark.parametrize("key", [ADMIN_KEY, *AWKWARD_KEYS])
+def test_a_key_that_is_wrapped_over_lines_is_hidden(key: str, wrap: str) -> None:
+    for at in range(1, len(key)):
+        shown = Redactor([key]).hide(WHOLE_LINE.format(key[:at] + wrap + key[at:]))
+
+        assert shown == WHOLE_LINE.format(HIDDEN), at
+
+
+@pytest.mark.parametrize("wrap", ESCAPED_WRAPS)
+@pytest.mark.parametrize("key", [key for key in (ADMIN_KEY, *AWKWARD_KEYS) if key not in FULL_OF_ESCAPES])
+def test_a_key_that_is_wrapped_by_an_escape_is_hidden(key: str, wrap: str) -> None:
+    for at in range(1, len(key)):
+        shown = Redactor([key]).hide(WHOLE_LINE.format(key[:at] + wrap + key[at:]))
+
+        assert shown == WHOLE_LINE.format(HIDDEN), at
+
+
+def test_a_key_that_is_wrapped_in_the_middle_of_an_escape_is_hidden() -> None:
+    shown = Redactor(["adm/k3y+9f27"]).hide("key=adm%2Fk3\r\n  y%2B9f27 was refused")
+
+    assert shown == "key=*** was refused"
+
+
+@pytest.mark.parametrize("columns", [8, 20, 64, 76])
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\n\t", "\\n", "%0A"])
+@given(before=st.text(PRINTABLE, max_size=120))
+def test_a_key_in_base64_with_line_breaks_is_hidden(columns: int, line_end: str, before: str) -> None:
+    encoded = base64.b64encode(f"{before}{ADMIN_KEY}!".encode()).decode()
+    wrapped = line_end.join(encoded[at : at + columns] for at in range(0, len(encoded), columns))
+
+    shown = Redactor([ADMIN_KEY]).hide(wrapped)
+
+    assert HIDDEN in shown
+    assert leaked(ADMIN_KEY, shown.replace(HIDDEN, " ")) == []
+
+
+HEX: dict[str, Callable[[bytes], str]] = {
+    "xxd -p": lambda content: "\n".join(content[at : at + 30].hex() for at in range(0, len(content), 30)),
+    "upper case": lambda content: content.hex().upper(),
+    "hexdump's groups": lambda content: content.hex(" "),
+    "groups of four": lambda content: content.hex(" ", -2),
+    "openssl's colons": lambda content: content.hex(":").upper(),
+    "colons over lines": lambda content: ":\n    ".join(content[at : at + 15].hex(":") for at in range(0, len(content), 15)),
+    "a list of numbers": lambda content: ", ".join(f"0x{byte:02X}" for byte in content),
+    "hyphens": lambda content: content.hex("-"),
+    "percent-encoded colons": lambda content: content.hex(":").replace(":", "%3A"),
+}
+"""Ways in which programs print bytes in hex."""
+
+
+@pytest.mark.parametrize("way", HEX)
+@pytest.mark.parametrize("key", [ADMIN_KEY, *AWKWARD_KEYS])
+def test_a_key_in_hex_is_hidden(key: str, way: str) -> None:
+    shown = Redactor([key]).hide(f"<{HEX[way](key.encode())}>")
+
+    assert shown in {f"<{HIDDEN}>", f"<0x{HIDDEN}>"}
+
+
+def test_a_key_within_longer_hex_is_hidden_and_the_rest_stays() -> None:
+    shown = Redactor([ADMIN_KEY]).hide(f"Bearer {ADMIN_KEY}.".encode().hex())
+
+    assert shown == f"{b'Bearer '.hex()}{HIDDEN}{b'.'.hex()}"
+
+
+def test_other_hex_stays_as_it_is() -> None:
+    text = f"SHA-256 {'9b1c' * 16}, serial 61:64:6D:5F:6B:33:79:2D:39:66:32:37:63:31:64"
+
+    assert Redactor([ADMIN_KEY]).hide(text) == text
+
+
+CUTS = [(start, end) for start in range(len(ADMIN_KEY)) for end in range(start + SHORTEST_RUN, len(ADMIN_KEY) + 1)]
+
+
+@pytest.mark.parametrize("outer", [str, *ENCODERS.values()], ids=["as it is", *ENCODERS])
+def test_a_run_of_sixteen_characters_of_a_key_is_hidden(outer: Callable[[str], str]) -> None:
+    for start, end in CUTS:
+        shown = Redactor([ADMIN_KEY]).hide(f"key '...{outer(ADMIN_KEY[start:end])}...' is wrong")
+
+        assert re.fullmatch(r"key '...\\?\*\*\*...' is wrong", shown), (start, end)
+
+
+@pytest.mark.parametrize("before", [0, 1, 2])
+def test_such_a_run_is_hidden_in_base64_and_hex_too(before: int) -> None:
+    for start, end in CUTS:
+        content = b"!" * before + ADMIN_KEY[start:end].encode() + b"!"
+
+        assert HIDDEN in Redactor([ADMIN_KEY]).hide(base64.b64encode(content).decode()), (start, end)
+        assert HIDDEN in Redactor([ADMIN_KEY]).hide(content.hex()), (start, end)
+
+
+def test_a_run_of_fifteen_characters_stays() -> None:
+    run = ADMIN_KEY[: SHORTEST_RUN - 1]
+    texts = [run, urllib.parse.quote(run), run.encode().hex(), f"se_{run}!"]
+
+    assert [Redactor([ADMIN_KEY]).hide(text) for text in texts] == texts
+
+
+@pytest.mark.parametrize("key", [ADMIN_KEY[:SHORTEST_RUN], ADMIN_KEY[: SHORTEST_RUN - 1]])
+def test_a_key_of_no_more_than_a_run_is_hidden_whole_only(key: str) -> None:
+    assert Redactor([key]).hide(f"{key} {key[1:]} {key[:-1]}") == f"{HIDDEN} {key[1:]} {key[:-1]}"
+
+
+@given(st.data())
+def test_no_run_of_sixteen_characters_of_any_key_is_left(data: st.DataObject) -> None:
+    key = data.draw(st.text(PRINTABLE, min_size=20, max_size=60))
+    start = data.draw(st.integers(0, len(key) - SHORTEST_RUN))
+    end = data.draw(st.integers(start + SHORTEST_RUN, len(key)))
+
+    assert Redactor([key]).hide(f"«{key[start:end]}»") == f"«{HIDDEN}»"
+
+
+def test_what_a_run_names_itself_is_not_hidden_though_it_is_part_of_the_key() -> None:
+    project = "5f9d88b1c2e4a7003f6b2d1e"
+    key = f"adm_{project}_{'k3y9' * 6}"
+    subject = Redactor([key], names=["docs.example.com", project])
+
+    assert subject.hide(f"Agent job 7 of project {project}: {key}") == f"Agent job 7 of project {project}: {HIDDEN}"
+    assert subject.hide(f"Bearer {key[4:]}") == f"Bearer {project[:9]}{HIDDEN}"
+
+
+def test_a_name_that_holds_the_whole_key_is_hidden() -> None:
+    assert Redactor([ADMIN_KEY], names=[f"se_{ADMIN_KEY}"]).hide(f"job se_{ADMIN_KEY}") == f"job se_{HIDDEN}"
+
+
+def test_whole_secrets_alone_are_looked_for_when_asked_for() -> None:
+    subject = Redactor([ADMIN_KEY], parts=False)
+
+    assert not subject.finds_in(f"{ADMIN_KEY[1:]} {ADMIN_KEY[:-1]} {ADMIN_KEY[1:].encode().hex()}")
+    assert subject.finds_in(ADMIN_KEY.encode().hex())
+    assert subject.finds_in(base64.b64encode(ADMIN_KEY.encode()).decode())
+
+
+@pytest.mark.parametrize("secret", ["ab", "abc", "a-b-c-d"])
+def test_a_secret_as_short_as_a_word_is_not_put_together_from_several(secret: str) -> None:
+    text = f"{secret[0]} {secret[1:]} {secret[0]}\n{secret[1:]}"
+
+    assert Redactor([secret]).hide(text) == text
+
+
+class CountingText(str):
+    """A text that counts how often a part of it is taken."""
+
+    __slots__ = ("taken",)
+    taken: int
+
+    def __getitem__(self, part: SupportsIndex | slice) -> str:
+        self.taken = getattr(self, "taken", 0) + 1
+        return super().__getitem__(part)
+
+
+@pytest.mark.parametrize("pattern", ["x", ADMIN_KEY[:15], ADMIN_KEY[:16], f"{ADMIN_KEY}, ", "61 64 ", ADMIN_KEY])
+def test_the_work_grows_no_faster_than_the_text(pattern: str) -> None:
+    def work(characters: int) -> int:
+        text = CountingText((pattern * characters)[:characters])
+        Redactor([ADMIN_KEY]).hide(text)
+        return text.taken
+
+    assert work(40_000) < 11 * work(4_000)
+    assert work(40_000) < 10 * 40_000

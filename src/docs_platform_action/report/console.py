@@ -67,6 +67,7 @@ class Console:
         self._in_workflow = in_workflow
         self._debugging = debugging
         self._secrets: set[str] = set()
+        self._names: set[str] = set()
         self._redactor = Redactor()
         self._link_secrets = LinkSecrets()
         self._warnings = 0
@@ -91,7 +92,13 @@ class Console:
             self._write(str(Command("add-mask", {}, secret)))
         with self._lock:
             self._secrets |= {secret, *filter(None, secret.splitlines())}  # every line, as the runner does it
-            self._redactor = Redactor(self._secrets)
+            self._redactor = Redactor(self._secrets, names=self._names)
+
+    def always_show(self, names: Iterable[str | None]) -> None:
+        """Show what the run itself names, though it may be part of a secret."""
+        with self._lock:
+            self._names.update(filter(None, names))
+            self._redactor = Redactor(self._secrets, names=self._names)
 
     def mask_for_the_job(self, text: str) -> None:
         """Have the runner hide what this console never writes but later steps may; elsewhere nobody could hide it."""
