@@ -8,7 +8,7 @@ from xdist.remote import Producer
 
 from tests import engine
 from tests.keys import ADMIN_KEY
-from tests.leaks import leaked
+from tests.leaks import leaked_in_part
 from tests.search import SEARCH, watch, without_mask
 from tests.workers import BySharing, turn_of
 
@@ -38,7 +38,7 @@ def _no_secret_where_it_does_not_belong(tmp_path: Path) -> Generator[None]:
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Fail a test that let the key through to its own output."""
     report = yield
-    if report.passed and leaked(ADMIN_KEY, without_mask(report.capstdout + report.capstderr, ADMIN_KEY)):
+    if report.passed and leaked_in_part(ADMIN_KEY, without_mask(report.capstdout + report.capstderr, ADMIN_KEY)):
         report.outcome = "failed"
         report.longrepr = f"{item.nodeid} printed the admin key"
     return report

@@ -13,6 +13,12 @@ from docs_platform_action.report.text import clean, markdown
 _SHORTEST_IN_BASE64 = 8
 """Characters of a base64 form that are no chance; a shorter one, of a very short secret, is part of other words."""
 
+_NO_HEX = re.compile(rb"0[xX](?=[0-9A-Fa-f]{2})|[:,._-]")
+"""What programs write between the bytes of a text in hex."""
+
+_MOST_BYTES = 4 * 2**20
+"""More than any log or page of a run."""
+
 _JAVASCRIPT_LEAVES = "!'()*"
 """What `encodeURIComponent` leaves as it is, beyond what Python's `quote` does (source: ECMA-262, section 19.2.6)."""
 
@@ -35,6 +41,39 @@ def leaked(secret: str, text: str | bytes) -> list[str]:
     """Name the forms of a secret that are in a text."""
     searched = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
     return [name for name, form in forms_of(secret).items() if form in searched]
+
+
+def leaked_in_part(key: str, text: str | bytes) -> list[str]:
+    """Name the forms of a key, and of 16 of its characters in a row, that are in a text, wrapped over lines or not."""
+    searched = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+    if len(searched) > _MOST_BYTES:
+        return leaked(key, searched)  # a bundle
+    joined = b"".join(searched.split())
+    plain, base64s, digits = _parts_of(key)
+    found = leaked(key, searched)
+    found += [f"in part, {part!r}" for part in plain if part in searched]
+    found += [f"wrapped, {part!r}" for part in plain if part in joined]
+    found += [f"base64, {part!r}" for part in base64s if part in joined]
+    digits_alone = _NO_HEX.sub(b"", joined).lower()
+    return found + [f"hex, {part!r}" for part in digits if part in digits_alone]
+
+
+@functools.cache
+def _parts_of(key: str) -> tuple[list[bytes], list[bytes], list[bytes]]:
+    """Give what no text holds without holding 16 characters of a key: those themselves, and pieces of their base64 and hex.
+
+    At least 20 characters of base64 stand for 16 bytes: any run of as many has one of the pieces in it.
+    """
+    content = key.encode("utf-8", "surrogatepass")
+    if len(content) < _SHORTEST_IN_BASE64:
+        return [], [], []  # as short as a word, it is found in any two
+    plain = _windows(content, 16, 1)
+    whole = [form for name, form in forms_of(key).items() if name.startswith("base64")]
+    return plain, [part for form in whole for part in _windows(form, 12, 9)], _windows(content.hex().encode(), 32, 1)
+
+
+def _windows(content: bytes, length: int, step: int) -> list[bytes]:
+    return [content[at : at + length] for at in range(0, len(content) - length + 1, step)] or [content]
 
 
 def _forms(secret: str) -> Iterator[tuple[str, str | bytes]]:

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs
 from admin_api_simulator.links import LinkSigner
 from admin_api_simulator.recording import RecordedRequest, Recorder
 from tests.keys import ADMIN_KEY
-from tests.leaks import leaked
+from tests.leaks import leaked, leaked_in_part
 
 OURS = "docs-platform-action/"
 """How the `User-Agent` of a request begins that the action itself made."""
@@ -62,7 +62,7 @@ class Search:
     def _in_texts(self) -> Iterator[str]:
         for kept in self.texts:
             for key in self.keys:
-                for form in leaked(key, without_mask(kept.text, key)):
+                for form in leaked_in_part(key, without_mask(kept.text, key)):
                     yield f"{kept.where} holds the key, {form}"
             if kept.holds_links:
                 self.signatures.update(_SIGNATURE.findall(kept.text))  # those of a run that is older than the test
@@ -86,7 +86,7 @@ class Search:
                 yield f"{where} holds an Authorization"
             shown = f"{request.path}?{request.query}\n{headers}\n".encode("utf-8", "surrogateescape") + request.body
             for key in self.keys:
-                for form in leaked(key, shown):
+                for form in leaked_in_part(key, shown):
                     yield f"{where} holds the key, {form}"
             if not to_storage:
                 yield from self._links_in(shown, where)
@@ -98,7 +98,7 @@ class Search:
                 continue
             content, where = file.read_bytes(), str(file.relative_to(folder))
             for key in self.keys:
-                for form in leaked(key, content):
+                for form in leaked_in_part(key, content):
                     yield f"{where} holds the key, {form}"
             if not _MAY_HOLD_LINKS.fullmatch(file.name) and not content.startswith(_VALUES):
                 yield from self._links_in(content, where)

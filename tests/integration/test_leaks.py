@@ -7,6 +7,7 @@ import base64
 import html
 import itertools
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -18,12 +19,17 @@ from typing import NoReturn
 import pytest
 
 from admin_api_simulator import Fault, Simulator
-from docs_platform_action.redaction import SHORTEST_TO_RECOGNISE
+from docs_platform_action.redaction import SHORTEST_RUN, SHORTEST_TO_RECOGNISE
 from tests.action import Action, Ended
 from tests.archives import entry, tar_of
 from tests.inside import run_inside
 from tests.keys import ADMIN_KEY, AWKWARD_KEYS
-from tests.leaks import leaked
+from tests.leaks import leaked_in_part
+
+
+def wrapped(text: str, columns: int) -> str:
+    return "\r\n".join(text[at : at + columns] for at in range(0, len(text), columns))
+
 
 ENCODERS: dict[str, Callable[[str], str]] = {
     "as it is": str,
@@ -35,14 +41,27 @@ ENCODERS: dict[str, Callable[[str], str]] = {
     "base64 of a header": lambda key: base64.b64encode(f"Authorization: Bearer {key}".encode()).decode(),
     "base64 for links": lambda key: base64.urlsafe_b64encode(f"u:{key}".encode()).decode().rstrip("="),
     "UTF-16": lambda key: key.encode("utf-16-le").decode("latin-1"),
+    "wrapped": lambda key: f"{key[: len(key) // 2]}\n    {key[len(key) // 2 :]}",
+    "wrapped, line break percent-encoded": lambda key: f"{key[:9]}%0D%0A%20%20{urllib.parse.quote(key[9:], safe='')}",
+    "base64 with line breaks": lambda key: wrapped(base64.b64encode(f"Bearer {key}".encode()).decode(), 16),
+    "hex": lambda key: key.encode().hex(),
+    "hex in groups": lambda key: key.encode().hex(":").upper(),
+    "truncated": lambda key: key[: SHORTEST_RUN + 1] if len(key) > SHORTEST_RUN else key,
+    "cut at its beginning": lambda key: key[-SHORTEST_RUN:],
 }
+"""Those that hold a line's end are another form in a header, where a space stands for it."""
+
 KEYS = (ADMIN_KEY, *AWKWARD_KEYS)
 Echo = Callable[[str], Fault]
 
 
 def headers(value: str) -> dict[str, str]:
-    """Write a header as it came: neither can hold what ends a line, or the zeros of UTF-16."""
-    return {"X-Request-Id": value.replace("\0", ""), "Content-Type": f"text/x-{value}".replace("\0", "")}
+    return {"X-Request-Id": on_a_line(value), "Content-Type": on_a_line(f"text/x-{value}")}
+
+
+def on_a_line(text: str) -> str:
+    """Write a header's text as a server can: without the zeros of UTF-16, and a space for what ends a line."""
+    return re.sub(r"\r?\n", " ", text.replace("\0", ""))
 
 
 API_ECHOES: dict[str, tuple[str, Echo]] = {
@@ -56,9 +75,9 @@ API_ECHOES: dict[str, tuple[str, Echo]] = {
     "content type": ("start_export", lambda echo: Fault(body="no JSON", headers=headers(echo))),
     "redirect": (
         "read_export",
-        lambda echo: Fault(status=302, headers={"Location": f"https://{echo}.example.com/{echo}?k={echo}".replace("\0", "")}),
+        lambda echo: Fault(status=302, headers={"Location": on_a_line(f"https://{echo}.example.com/{echo}?k={echo}")}),
     ),
-    "reason phrase": ("read_export", lambda echo: Fault(status=418, reason=echo.replace("\0", ""), json={})),
+    "reason phrase": ("read_export", lambda echo: Fault(status=418, reason=on_a_line(echo), json={})),
     "link": ("make_bundle", lambda echo: Fault(json={"bundleUrl": f"https://127.0.0.1:9/{echo}?sig={echo}".replace("\0", "")})),
     "expiry": ("make_bundle", lambda echo: Fault(json={"bundleUrl": "https://127.0.0.1:9/b", "expiresAt": echo})),
 }
@@ -66,8 +85,8 @@ STORAGE_ECHOES: dict[str, Echo] = {
     "error": lambda echo: Fault(status=451, body=f"<Error><Code>Denied</Code><Message>{echo}</Message></Error>"),
     "code": lambda echo: Fault(status=403, body=f"<Error><Code>{echo}</Code></Error>"),
     "header": lambda echo: Fault(status=451, body="no", headers=headers(echo)),
-    "redirect": lambda echo: Fault(status=302, headers={"Location": f"ftp://{echo}.example.com/{echo}".replace("\0", "")}),
-    "etag": lambda echo: Fault(headers={"ETag": f'"{echo}"'.replace("\0", "")}, cut="in_body"),
+    "redirect": lambda echo: Fault(status=302, headers={"Location": on_a_line(f"ftp://{echo}.example.com/{echo}")}),
+    "etag": lambda echo: Fault(headers={"ETag": on_a_line(f'"{echo}"')}, cut="in_body"),
 }
 
 
@@ -119,7 +138,7 @@ def test_a_key_in_a_redirect_of_the_storage_goes_to_nobody(
     make_platform: Callable[..., Simulator], workspace: Path, echo: str, form: str, key: str
 ) -> None:
     platform, other = make_platform(key=key, export_seconds=0), make_platform()
-    written = ENCODERS[form](key).replace("\0", "").replace("#", "%23")
+    written = on_a_line(ENCODERS[form](key)).replace("#", "%23").replace(" ", "")
     platform.script_forever("download", Fault(status=302, headers={"Location": f"{other.storage_url}/{written}?k={written}"}))
 
     export(platform, workspace, **{"bundle-path": "b.tar.gz"})
@@ -139,7 +158,8 @@ def test_a_key_in_the_name_of_a_file_that_is_refused_is_left_nowhere(
     assert ended.reason == "invalid-bundle"
 
 
-@pytest.mark.parametrize("form", [form for form in ENCODERS if form != "UTF-16"])
+# an identifier may be part of the key: an input is refused for the whole key alone
+@pytest.mark.parametrize("form", [form for form in ENCODERS if form not in {"UTF-16", "truncated", "cut at its beginning"}])
 def test_a_key_in_another_input_is_refused_in_whatever_form(platform: Simulator, workspace: Path, form: str) -> None:
     ended = export(platform, workspace, **{"domain": "", "job-id": f"se_{ENCODERS[form](platform.key)}"})
 
@@ -187,8 +207,10 @@ ERRORS = {
 }
 
 
-@pytest.mark.parametrize(("place", "form", "key"), [(place, form, key) for place, form, key in with_each_key(PLACES)])
-@pytest.mark.parametrize("error", ERRORS)
+@pytest.mark.parametrize(
+    ("place", "form", "key", "error"),
+    [(*found, error) for found, error in zip(with_each_key(PLACES), itertools.cycle(ERRORS), strict=False)],
+)
 def test_a_fault_of_the_action_itself_tells_no_key_even_in_its_trace(
     make_platform: Callable[..., Simulator],
     workspace: Path,
@@ -210,7 +232,7 @@ def test_a_fault_of_the_action_itself_tells_no_key_even_in_its_trace(
 
 
 @pytest.mark.parametrize(
-    "key", ["adm::set-output x::k3y-9f27c1d4", "adm ##[x]k3y-9f27c1d4", "Bearer adm_k3y-9f27c1d4", "adm\tk3y-\u00fc9f27"]
+    "key", ["adm::set-output x::k3y-9f27c1d4", "adm ##[x]k3y-9f27c1d4", "Bearer adm_k3y-9f27c1", "adm\tk3y-\u00fc9f27"]
 )
 def test_a_key_that_can_be_none_is_refused_and_shown_nowhere(platform: Simulator, workspace: Path, key: str) -> None:
     ended = export(platform, workspace, **{"admin-key": key})
@@ -255,6 +277,6 @@ def test_a_process_of_the_action_has_neither_the_key_among_its_arguments_nor_chi
         running.signal(signal.SIGTERM)
         running.end()
 
-    assert leaked(ADMIN_KEY, arguments) == []
+    assert leaked_in_part(ADMIN_KEY, arguments) == []
     assert b"entrypoint.py" in arguments
     assert {*children} == {""}

@@ -25,7 +25,7 @@ from docs_platform_action.delivery import download, storage
 from docs_platform_action.exchange import Answer, Bounds, Exchanger
 from tests.action import Ended
 from tests.inside import QuickClock, run_inside, unmeasured
-from tests.leaks import leaked
+from tests.leaks import leaked, leaked_in_part
 from tests.reliability.expected import OK, TIMES, Rule, rule_for
 from tests.reliability.faults import FAULTS, SCALE, Fault
 from tests.reliability.world import (
@@ -294,7 +294,7 @@ def _of_the_secrets(ended: Ended, workspace: Path) -> Iterator[str]:
     others = {name: text for name, text in ended.outputs.items() if name not in {"bundleUrl", "results"}}
     bearing = {**others, "bundleUrl": ended.outputs.get("bundleUrl", ""), "results": ended.outputs["results"]}
     for name, text in (*public.items(), *bearing.items(), ("values.yaml", values.read_text() if values.exists() else "")):
-        if found := leaked(KEY, text):
+        if found := leaked_in_part(KEY, text):
             yield f"the key is in {name}: {', '.join(found)}"
     for name, text in (*public.items(), *others.items()):
         if leaked(SIGNATURE, text):
@@ -315,5 +315,5 @@ def _of_those_asked(scene: Scene) -> Iterator[str]:
         if seen.host == scene.api_host:
             if f"\r\nauthorization: bearer {KEY.lower()}\r\n" not in seen.content.decode("latin-1").lower():
                 yield "a request to the API without the key"
-        elif leaked(KEY, seen.content) or b"authorization" in seen.content.lower():
+        elif leaked_in_part(KEY, seen.content) or b"authorization" in seen.content.lower():
             yield f"the key went to {seen.host}"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from docs_platform_action.report.text import clean, markdown
 from tests.keys import ADMIN_KEY
-from tests.leaks import forms_of, leaked
+from tests.leaks import forms_of, leaked, leaked_in_part
 
 AWKWARD = "k%+/=:\"'\\<>&|`$*_~[]()#;,::set-output x::y##[x]z"
 ALL_APART = f"-ü {AWKWARD}!"
@@ -103,3 +103,42 @@ def test_every_form_in_a_text_is_named() -> None:
 
 def test_a_short_secret_is_not_looked_for_in_base64() -> None:
     assert not [name for name in forms_of("abc") if name.startswith("base64")]
+
+
+def _wrapped(text: str, columns: int, line_end: str) -> str:
+    return line_end.join(text[at : at + columns] for at in range(0, len(text), columns))
+
+
+FRAGMENT = ADMIN_KEY[3:19]
+PARTS: dict[str, str | bytes] = {
+    "sixteen characters": f"key {FRAGMENT}... refused",
+    "wrapped": _wrapped(ADMIN_KEY, 13, "\n    "),
+    "wrapped often": _wrapped(FRAGMENT, 3, "\r\n"),
+    "base64 with line breaks": _wrapped(base64.b64encode(f"Bearer {ADMIN_KEY}".encode()).decode(), 20, "\r\n"),
+    "base64 of sixteen": base64.b64encode(f"x{FRAGMENT}".encode()),
+    "base64 of another sixteen": base64.b64encode(f"xx{FRAGMENT}".encode()),
+    "hex": ADMIN_KEY.encode().hex(),
+    "hex of sixteen": FRAGMENT.encode().hex().upper(),
+    "hex in groups": ADMIN_KEY.encode().hex(" "),
+    "hex with colons over lines": _wrapped(ADMIN_KEY.encode().hex(":"), 45, "\n  "),
+    "a list of numbers": ", ".join(f"0x{byte:02x}" for byte in ADMIN_KEY.encode()),
+}
+
+
+@pytest.mark.parametrize("form", PARTS)
+def test_a_part_of_the_key_is_found_however_it_is_written(form: str) -> None:
+    assert leaked_in_part(ADMIN_KEY, PARTS[form])
+
+
+def test_fifteen_characters_of_the_key_are_none() -> None:
+    nearly = FRAGMENT[:15]
+
+    assert leaked_in_part(ADMIN_KEY, f"{nearly} {nearly.encode().hex(':')} {_wrapped(nearly, 4, ' ')}") == []
+
+
+def test_of_a_very_short_key_nothing_is_looked_for_across_white_space() -> None:
+    assert leaked_in_part("running", "run ning") == []
+
+
+def test_a_large_file_is_searched_for_the_whole_key() -> None:
+    assert leaked_in_part(ADMIN_KEY, b"x" * 5_000_000 + ADMIN_KEY.encode()) == ["as it is"]
