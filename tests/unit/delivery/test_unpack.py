@@ -439,7 +439,7 @@ class TestLinks:
             "v2/latest": "guide",
         }
         assert (place.folder / "v2" / "latest" / "a").read_bytes() == b"content"
-        assert unpacked == Unpacked(files=3, size=13 + 7 + 7)
+        assert unpacked == Unpacked(files=3, size=13 + 7 + 7, html_files=1)
 
     def test_that_are_hard_count_as_what_they_are_copies_of(self, place: Place) -> None:
         links = [entry(b"%d" % number, type_=b"1", target=b"index.html") for number in range(9)]
