@@ -29,14 +29,14 @@ def export_site(
     log: JobLog,
     on_job_known: Callable[[str], None],
     waits_for_room: Callable[[], bool],
-    keep_out: Callable[[str], None],
+    keep_out: Callable[[Bundle], None],
     mask: Callable[[str], None],
     deliver: Callable[[Bundle, Callable[[], Bundle], DeliverySettings], None],
 ) -> None:
     """Carry out one export; what becomes known goes into the record at once.
 
     `on_job_known` is called before the job is first read; `waits_for_room` tells whether other exports of the run are under way,
-    at whose end the platform may have room for one more. `keep_out` is called with every link, whose query is to be in no log,
+    at whose end the platform may have room for one more. `keep_out` is called with every link, whose secrets are to be in no log,
     `mask` with every link that is to be masked for the whole job, `deliver` with the bundle, with what makes a fresh link to it,
     and with what is to become of it. Raises the `ActionError` that the export failed with.
     """
@@ -57,7 +57,7 @@ def export_site(
 
     def make_link() -> Bundle:
         bundle = api.make_bundle(job_id, started_at=started_at)
-        keep_out(bundle.url)
+        keep_out(bundle)
         if settings.mask_bundle_url:
             mask(bundle.url)
         record.bundle = bundle

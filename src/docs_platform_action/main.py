@@ -268,6 +268,9 @@ class _Run:
                 warn=log.warning,
             ).carry_out(bundle)
 
+        def keep_out(bundle: Bundle) -> None:
+            console.keep_link_out(bundle.url, names=[record.job_id, bundle.expires_at])
+
         def carry_out(on_job_known: Callable[[], None]) -> None:
             def tell_job(job_id: str) -> None:
                 self._tell_job(record, job_id)
@@ -282,7 +285,7 @@ class _Run:
                     log=log,
                     on_job_known=tell_job,
                     waits_for_room=lambda: any(other is not record and other.is_under_way for other in self._records),
-                    keep_out=console.keep_link_out,
+                    keep_out=keep_out,
                     mask=console.mask_for_the_job,
                     deliver=deliver,
                 )
@@ -350,16 +353,21 @@ class _Run:
         if len(self._records) == 1:
             self._write_outputs_of(self._records[0])
         self._write_output("durationSeconds", int(now - self._began))
-        results = json.dumps([self._without_key(as_result(record, now)) for record in self._records], separators=(",", ":"))
+        results = json.dumps([self._without_secrets(as_result(record, now)) for record in self._records], separators=(",", ":"))
         self._write_output("results", results)
         if (warning := too_large_for_a_job(results)) is not None:
             self._console.warning(warning)
         failure = next((record.failure for record in self._records if record.failure is not None), None)
         self._write_output("failureReason", failure.failure_reason if failure is not None else None)
 
-    def _without_key(self, row: Mapping[str, object]) -> dict[str, object]:
-        """Hide the key in a row of `results`: a message may quote what nobody has looked at, such as names in an archive."""
-        return {name: self._redactor.hide(value) if isinstance(value, str) else value for name, value in row.items()}
+    def _without_secrets(self, row: Mapping[str, object]) -> dict[str, object]:
+        """Hide the key in a row of `results`, and the secrets of links in its message.
+
+        A message may quote what has not been searched yet, such as names in an archive.
+        """
+        hidden = {name: self._redactor.hide(value) if isinstance(value, str) else value for name, value in row.items()}
+        message = hidden["message"]
+        return {**hidden, "message": self._console.hide_links(message) if isinstance(message, str) else message}
 
     def _write_outputs_of(self, record: JobRecord) -> None:
         """Write the outputs that belong to one job."""

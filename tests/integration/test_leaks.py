@@ -42,7 +42,7 @@ ENCODERS: dict[str, Callable[[str], str]] = {
     "base64 for links": lambda key: base64.urlsafe_b64encode(f"u:{key}".encode()).decode().rstrip("="),
     "UTF-16": lambda key: key.encode("utf-16-le").decode("latin-1"),
     "wrapped": lambda key: f"{key[: len(key) // 2]}\n    {key[len(key) // 2 :]}",
-    "wrapped, line break percent-encoded": lambda key: f"{key[:9]}%0D%0A%20%20{urllib.parse.quote(key[9:], safe='')}",
+    "wrapped, percent-encoded": lambda key: urllib.parse.quote(f"{key[:9]}\r\n  {key[9:]}", safe=""),
     "base64 with line breaks": lambda key: wrapped(base64.b64encode(f"Bearer {key}".encode()).decode(), 16),
     "hex": lambda key: key.encode().hex(),
     "hex in groups": lambda key: key.encode().hex(":").upper(),

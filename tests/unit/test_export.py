@@ -126,7 +126,7 @@ class Run:
             log=self.log,
             on_job_known=lambda job_id: self.api.events.append(f"told {job_id}"),
             waits_for_room=nobody_else,
-            keep_out=lambda url: self.api.events.append(f"kept out {url}"),
+            keep_out=lambda bundle: self.api.events.append(f"kept out {bundle.url}"),
             mask=lambda url: self.api.events.append(f"masked {url}"),
             deliver=self.deliver,
         )

@@ -21,6 +21,7 @@ LATE = {
     "docs_platform_action.report.board": "shows several jobs",
     "docs_platform_action.report.deliverylog": "tells of a bundle on its way",
     "docs_platform_action.report.failure": "tells what failed",
+    "docs_platform_action.report.signed_links": "reads the link of a bundle",
     "docs_platform_action.report.summary": "writes the summary",
     "docs_platform_action.report.timeline": "draws in the summary",
     "docs_platform_action.waiting": "waits for a job that was started",

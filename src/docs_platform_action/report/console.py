@@ -1,15 +1,19 @@
 """The log: the one place that writes to standard output, and makes foreign text harmless on the way."""
 
 import contextlib
+import re
 import sys
 import threading
-from collections.abc import Iterable, Sequence
-from typing import Final, TextIO
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final, TextIO
 
 from actions_toolkit.command import Command
 
 from ..redaction import Redactor
-from .text import SHORTEST_LINK_SECRET, clean, secrets_of
+from .text import clean
+
+if TYPE_CHECKING:
+    from .signed_links import LinkSecret
 
 ANNOTATION_LIMIT: Final = 4096
 """Characters of an annotation that the runner keeps (source: actions/runner)."""
@@ -17,42 +21,79 @@ ANNOTATION_LIMIT: Final = 4096
 MOST_WARNINGS: Final = 9
 """Warnings that are annotations; the runner shows ten of a kind a step (source: actions/runner), and others may come from it."""
 
+SHORTEST_ANYWHERE: Final = 8
+"""Characters of a link's secret that is hidden wherever it is; a shorter one may be part of ordinary words."""
+
+_NAME: Final = re.compile(
+    r"""(?:(?<![\w.~%-])|%26|%3F)([\w.~-]{1,64})(?:=|%3D|>|["']?:[ ]?["']?)""",
+    re.IGNORECASE,
+)
+"""The name of a parameter in front of its value, in an address, in XML or in JSON."""
+
 
 class LinkSecrets:
-    """The parts of links that open them, none shorter than `SHORTEST_LINK_SECRET`. Safe to use from several threads.
+    """The secrets of signed links, and the names that are shown all the same. Safe to use from several threads.
 
-    They are found by how they begin, and then by the lengths that such ones have: a text costs the same with one link as with
-    thousands, whose signatures differ but are equally long.
+    A secret of at least `SHORTEST_ANYWHERE` characters is hidden wherever it is, a shorter one only behind its parameter's name.
+    The long ones are looked up by their first characters, and then by the lengths that such ones have: a text costs the same
+    with one link as with thousands, whose signatures differ but are equally long.
     """
 
     def __init__(self) -> None:
         self._secrets: set[str] = set()
         self._lengths: dict[str, tuple[int, ...]] = {}
+        self._short: dict[str, set[str]] = {}
+        self._shown: set[str] = set()
+        self._all_shown = ""
         self._lock = threading.Lock()
 
-    def add(self, secrets: Iterable[str]) -> None:
+    def add(self, secrets: "Iterable[LinkSecret]") -> None:
         """Hide these from here on."""
         with self._lock:
-            for secret in secrets:
-                self._secrets.add(secret)  # first: whoever reads at the same time finds it by its length
-                beginning = secret[:SHORTEST_LINK_SECRET]
-                lengths = {*self._lengths.get(beginning, ()), len(secret)}
-                self._lengths[beginning] = tuple(sorted(lengths, reverse=True))
+            for name, secret in secrets:
+                if len(secret) >= SHORTEST_ANYWHERE:
+                    self._add_long(secret)
+                elif name:
+                    self._short.setdefault(name.lower(), set()).add(secret)
+
+    def _add_long(self, secret: str) -> None:
+        self._secrets.add(secret)  # first: whoever reads at the same time finds it by its length
+        beginning = secret[:SHORTEST_ANYWHERE]
+        lengths = {*self._lengths.get(beginning, ()), len(secret)}
+        self._lengths[beginning] = tuple(sorted(lengths, reverse=True))
+
+    def always_show(self, names: Iterable[str]) -> None:
+        """Hide none of these, nor a part of one."""
+        with self._lock:
+            self._shown.update(names)
+            self._all_shown = "\n".join(self._shown)
 
     def hide(self, text: str) -> str:
-        """Put an ellipsis in place of each one; of those that overlap nothing is left."""
-        if not self._lengths:
-            return text
+        """Replace each one with an ellipsis; of those that overlap nothing is left."""
         shown: list[str] = []
         covered = 0
-        for at in range(len(text) - SHORTEST_LINK_SECRET + 1):
-            for length in self._lengths.get(text[at : at + SHORTEST_LINK_SECRET], ()):
-                if text[at : at + length] in self._secrets:
-                    if at >= covered:
-                        shown += [text[covered:at], "…"]
-                    covered = max(covered, at + length)
-                    break
+        for start, end in sorted([*self._long_in(text), *self._short_in(text)]):
+            if start >= covered:
+                shown += [text[covered:start], "…"]
+            covered = max(covered, end)
         return "".join([*shown, text[covered:]])
+
+    def _long_in(self, text: str) -> Iterator[tuple[int, int]]:
+        for at in range(len(text) - SHORTEST_ANYWHERE + 1) if self._lengths else ():
+            for length in self._lengths.get(text[at : at + SHORTEST_ANYWHERE], ()):
+                secret = text[at : at + length]
+                if secret in self._secrets and secret not in self._all_shown:
+                    yield at, at + length
+                    break
+
+    def _short_in(self, text: str) -> Iterator[tuple[int, int]]:
+        for found in _NAME.finditer(text) if self._short else ():
+            secrets, start = self._short.get(found[1].lower(), ()), found.end()
+            for end in range(min(start + SHORTEST_ANYWHERE - 1, len(text)), start, -1):
+                secret = text[start:end]
+                if secret in secrets and secret not in self._shown:
+                    yield start, end
+                    break
 
 
 class Console:
@@ -68,7 +109,7 @@ class Console:
         self._debugging = debugging
         self._secrets: set[str] = set()
         self._names: set[str] = set()
-        self._redactor = Redactor()
+        self._redactor: Redactor | None = None  # made when a text is searched
         self._link_secrets = LinkSecrets()
         self._warnings = 0
         self._lock = threading.Lock()
@@ -92,29 +133,44 @@ class Console:
             self._write(str(Command("add-mask", {}, secret)))
         with self._lock:
             self._secrets |= {secret, *filter(None, secret.splitlines())}  # every line, as the runner does it
-            self._redactor = Redactor(self._secrets, names=self._names)
+            self._redactor = None
 
-    def always_show(self, names: Iterable[str | None]) -> None:
-        """Show what the run itself names, though it may be part of a secret."""
+    def always_show(self, names: Iterable[str]) -> None:
+        """Show the names of the run's own inputs, though they may be part of a secret."""
         with self._lock:
-            self._names.update(filter(None, names))
-            self._redactor = Redactor(self._secrets, names=self._names)
+            self._names.update(names)
+            self._redactor = None
+        self._link_secrets.always_show(self._names)
 
     def mask_for_the_job(self, text: str) -> None:
         """Have the runner hide what this console never writes but later steps may; elsewhere nobody could hide it."""
         if self._in_workflow:
             self._write(str(Command("add-mask", {}, text)))
 
-    def keep_link_out(self, url: str) -> None:
-        """Show nothing that opens a link in log or summary, whoever echoes it there; the outputs have the link as it is."""
+    def keep_link_out(self, url: str, names: Iterable[str | None] = ()) -> None:
+        """Show no secret of a link in log or summary, whoever echoes it there; the outputs have the link as it is.
+
+        `names`, such as the job and the date that are known with the link, are not hidden.
+        """
+        from .signed_links import secrets_of
+
+        self._link_secrets.always_show(filter(None, names))
         self._link_secrets.add(secrets_of(url))
 
     def hide(self, text: str) -> str:
-        """Take every secret out of a text."""
-        return self._redactor.hide(text)
+        """Take every secret out of a text, but for those of links."""
+        redactor = self._redactor
+        if redactor is None:
+            with self._lock:
+                redactor = self._redactor = Redactor(self._secrets, names=self._names)
+        return redactor.hide(text)
+
+    def hide_links(self, text: str) -> str:
+        """Take the secrets of links out of a text."""
+        return self._link_secrets.hide(text)
 
     def _hide_all(self, text: str) -> str:
-        return self._link_secrets.hide(self.hide(text))
+        return self.hide_links(self.hide(text))
 
     def safe(self, text: str) -> str:
         """Take the secrets out of a text and make it harmless; once more after the cleaning, which may join what was split."""

@@ -5,7 +5,7 @@ import re
 import unicodedata
 from datetime import datetime
 from typing import Final
-from urllib.parse import quote, unquote, unquote_plus, urlsplit
+from urllib.parse import urlsplit
 
 LONGEST_FOREIGN_TEXT: Final = 1000
 """Characters of one line that are shown; what a server sends beyond that helps nobody."""
@@ -56,18 +56,6 @@ def without_query(url: str) -> str:
     """Show a link by host and path alone: its query is what opens it."""
     parts = urlsplit(url)
     return parts.netloc.rpartition("@")[2] + parts.path
-
-
-SHORTEST_LINK_SECRET: Final = 16
-"""A shorter value in a link's query is no signature, and may be part of ordinary words."""
-
-
-def secrets_of(url: str) -> set[str]:
-    """Find what opens a link: its query, and the long values in it, as they are, decoded, and encoded in whole."""
-    query = urlsplit(url).query
-    values = {value for part in re.split("[&;]", query) for value in (part, part.partition("=")[2])} | {query}
-    forms = {form for value in values for form in (value, unquote(value), unquote_plus(value), quote(unquote(value), safe=""))}
-    return {form for form in forms if len(form) >= SHORTEST_LINK_SECRET}
 
 
 def host_of(url: str) -> str:

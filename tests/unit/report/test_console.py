@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docs_platform_action.report.console import ANNOTATION_LIMIT, MOST_WARNINGS, Console, LinkSecrets
-from docs_platform_action.report.text import secrets_of
+from docs_platform_action.report.console import ANNOTATION_LIMIT, MOST_WARNINGS, SHORTEST_ANYWHERE, Console, LinkSecrets
+from docs_platform_action.report.signed_links import LinkSecret, secrets_of
 from tests.keys import ADMIN_KEY
 
 hostile = st.one_of(st.text(), st.text(":#[]%\r\n ,=eg", max_size=12), st.just("::endgroup::"), st.just("##[endgroup]"))
@@ -173,8 +173,14 @@ def one_by_one(text: str, secrets: Iterable[str]) -> str:
     return text
 
 
-link_secrets = st.text("ab", min_size=16, max_size=20)
-values = st.text("ab", min_size=14, max_size=17).map("<{}>".format)  # none of which overlaps another
+def unnamed(secrets: Iterable[str]) -> list[LinkSecret]:
+    return [LinkSecret("", secret) for secret in secrets]
+
+
+link_secrets = st.text("ab", min_size=SHORTEST_ANYWHERE, max_size=SHORTEST_ANYWHERE + 4)
+values = st.text("ab", min_size=SHORTEST_ANYWHERE - 2, max_size=SHORTEST_ANYWHERE + 1).map(
+    "<{}>".format
+)  # none of which overlaps another
 
 
 class TestLinks:
@@ -184,7 +190,72 @@ class TestLinks:
 
         log.console.line("asked for /b?X-Id=1&X-Signature=0123456789abcdef, signed 0123456789abcdef.")
 
-        assert log.text == "asked for /b?…, signed ….\n"
+        assert log.text == "asked for /b?X-Id=1&X-Signature=…, signed ….\n"
+
+    JOB = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
+    LINK = f"https://storage.example.com/b?domain=docs.example.com&job={JOB}&expires=1717243200&sig=0123456789abcdef"
+
+    def test_domain_job_and_dates_stay(self) -> None:
+        log = Log()
+        log.console.keep_link_out(self.LINK)
+
+        log.console.line(f"Export of docs.example.com, job {self.JOB}: the storage refused {self.LINK[27:]}")
+
+        assert log.text == (
+            f"Export of docs.example.com, job {self.JOB}: the storage refused "
+            f"/b?domain=docs.example.com&job={self.JOB}&expires=1717243200&sig=…\n"
+        )
+
+    def test_what_the_run_names_stays_though_a_parameter_is_called_a_secret(self) -> None:
+        log = Log()
+        log.console.always_show(["docs.example.com"])
+        log.console.keep_link_out(
+            f"https://x.example/?auth=docs.example.com&token={self.JOB}&sign=2024-06-01T12:00:00Z&key=docs.example&sig=0123456789abc",
+            names=[self.JOB, "2024-06-01T12:00:00Z", None],
+        )
+
+        log.console.line(f"docs.example.com {self.JOB} 2024-06-01T12:00:00Z 0123456789abc")
+
+        assert log.text == f"docs.example.com {self.JOB} 2024-06-01T12:00:00Z …\n"
+
+    @pytest.mark.parametrize(
+        ("said", "shown"),
+        [
+            ("GET /b?sig=abc&x=1", "GET /b?sig=…&x=1"),
+            ("GET /b?x=1&SIG=abc.", "GET /b?x=1&SIG=…."),
+            ("to=%2Fb%3Fx%3D1%26sig%3Dabc", "to=%2Fb%3Fx%3D1%26sig%3D…"),
+            ("<sig>abc</sig>", "<sig>…</sig>"),
+            ('{"sig": "abc", "x": "abc"}', '{"sig": "…", "x": "abc"}'),
+            ("sig: abc", "sig: …"),
+            ("abc", "abc"),
+            ("design=abc", "design=abc"),
+            ("sig=ab", "sig=ab"),
+            ("token=abc", "token=abc"),
+        ],
+    )
+    def test_a_short_secret_is_hidden_behind_its_name_alone(self, said: str, shown: str) -> None:
+        log = Log()
+        log.console.keep_link_out("https://storage.example.com/b?sig=abc")
+
+        log.console.line(said)
+
+        assert log.text == f"{shown}\n"
+
+    def test_a_short_secret_that_is_a_name_stays(self) -> None:
+        log = Log()
+        log.console.keep_link_out("https://storage.example.com/b?token=se_1&sig=e_1", names=["se_1"])
+
+        log.console.line("token=se_1 sig=e_1")
+
+        assert log.text == "token=se_1 sig=…\n"
+
+    def test_one_of_eight_characters_is_hidden_everywhere(self) -> None:
+        log = Log()
+        log.console.keep_link_out("https://storage.example.com/b?sig=abcdefgh")
+
+        log.console.line("abcdefgh")
+
+        assert log.text == "…\n"
 
     @given(st.lists(values, min_size=1, max_size=4), st.data())
     def test_it_is_as_if_they_were_replaced_one_by_one(self, inner: list[str], data: st.DataObject) -> None:
@@ -195,14 +266,14 @@ class TestLinks:
         )
         text = "".join(data.draw(st.lists(pieces, max_size=8)))
         known = LinkSecrets()
-        known.add(secrets)
+        known.add(unnamed(secrets))
 
         assert known.hide(text) == one_by_one(text, secrets)
 
     @given(st.lists(link_secrets, max_size=5), st.text("abc", max_size=80))
     def test_of_those_that_overlap_nothing_is_left(self, secrets: list[str], text: str) -> None:
         known = LinkSecrets()
-        known.add(secrets)
+        known.add(unnamed(secrets))
         covered = [False] * len(text)
         for secret in secrets:
             for at in range(len(text)):
@@ -220,7 +291,7 @@ class TestLinks:
             for number in range(links):
                 known.add(secrets_of(f"https://storage.example.com/b?X-Algorithm=SHA256&{signature(number)}"))
             text = CountingText(f"GET /b?X-Algorithm=SHA256&{signature(0)} and nothing else, {signature(0)[:-1]}g")
-            assert known.hide(text) == f"GET /b?… and nothing else, {signature(0)[:-1]}g"
+            assert known.hide(text) == f"GET /b?X-Algorithm=SHA256&X-Signature=… and nothing else, {signature(0)[:-1]}g"
             return text.taken
 
         assert work(1000) == work(1)
@@ -241,7 +312,7 @@ class TestLinks:
         for thread in threads:
             thread.join()
 
-        assert {log.console.safe(signature(number)) for number in range(800)} == {"…"}
+        assert {log.console.safe(signature(number)) for number in range(800)} == {"X-Signature=…"}
         assert {log.console.safe(f"key-{number:04}") for number in range(800)} == {"***"}
 
 
