@@ -180,6 +180,37 @@ def test_a_key_as_short_as_a_word_costs_no_output_that_word_but_the_log_has_none
     assert "is-***" in ended.log
 
 
+JOB = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
+
+
+@pytest.mark.parametrize("signature", ["Zq3", "kX9vT2bQ7m", "7d3c9a41f0b2e8d65c1a90ff3e4b7a28" * 2])
+@pytest.mark.parametrize("status", [403, 451, 503])
+def test_of_a_link_that_the_storage_echoes_domain_and_job_are_shown_and_the_signature_is_not(
+    make_platform: Callable[..., Simulator], workspace: Path, signature: str, status: int
+) -> None:
+    platform = make_platform(job_ids=[JOB], export_seconds=0)
+    query = f"domain=docs.example.com&job={JOB}&expires=1717243200&sig={signature}"
+    link = {"bundleUrl": f"{platform.storage_url}/b?{query}", "expiresAt": "2024-06-01T12:00:00Z"}
+    platform.script_forever("make_bundle", Fault(json=link))
+    said = f"no /b?{query.replace('&', '&amp;')} at 2024-06-01T12:00:00Z"
+    platform.script_forever("download", Fault(status=status, body=f"<Error><Code>No</Code><Message>{said}</Message></Error>"))
+
+    ended = export(platform, workspace, **{"bundle-path": "b.tar.gz"})
+
+    assert ended.reason == "download-failed"
+    (row,) = json.loads(ended.outputs["results"])
+    shown = f"no /b?domain=docs.example.com&amp;job={JOB}&amp;expires=1717243200&amp;sig=… at 2024-06-01T12:00:00Z"
+    assert (row["domain"], row["jobId"]) == ("docs.example.com", JOB)
+    assert shown in row["message"]
+    assert shown in ended.error
+    assert f"Job {JOB} started" in ended.log
+    assert "docs.example.com" in ended.summary
+    assert JOB in ended.summary.replace("\\", "")
+    for left in (ended.stdout, ended.summary, *ended.outputs.values()):
+        assert f"sig={signature}" not in left
+        assert len(signature) < SHORTEST_TO_RECOGNISE or signature not in left
+
+
 class Broken:
     """Fails wherever it is called, in words that hold what it is called with, and with what holds it."""
 

@@ -16,7 +16,7 @@ from admin_api_simulator.runner import runner_environment
 from docs_platform_action import connection, exchange, health, redaction
 from docs_platform_action.delivery import bounds, download, links, staging, storage, streams
 from docs_platform_action.main import run
-from docs_platform_action.report import text
+from docs_platform_action.report import console, signed_links, text
 from tests.inside import QuickClock, Uninterrupted
 from tests.keys import ADMIN_KEY
 
@@ -214,11 +214,13 @@ def test_the_variables_that_a_run_reads_are_those_that_the_page_names(tmp_path: 
         ((staging.FILE_MODE, staging.FOLDER_MODE) == (0o644, 0o755), "Files 0644, folders 0755"),
         (staging.ABANDONED_SECONDS == 24 * 3600, "the next run for the same result what is older than a day"),
         (text.LONGEST_FOREIGN_TEXT == 1000, "Lines are cut at 1,000 characters"),
-        (text.SHORTEST_LINK_SECRET == 16, "of fewer than 16 characters, are not recognised as secrets"),
-        (text.SHORTEST_LINK_SECRET == 16, "or of fewer than 16 characters, is not recognised"),
-        (redaction.SHORTEST_TO_RECOGNISE == 8, "Told from 8 characters on."),
+        (signed_links.SHORTEST_RANDOM == 16, "when its value looks random and has 16 characters or more."),
+        (signed_links.SHORTEST_RANDOM == 16, "if it does not look random or has fewer than 16 characters."),
+        (console.SHORTEST_ANYWHERE == 8, "and of fewer than 8 characters behind the parameter's name."),
+        (redaction.SHORTEST_RUN == 16, "any 16 characters in a row count as the key."),
+        (redaction.SHORTEST_TO_RECOGNISE == 8, "Told from 8 characters on;"),
         (redaction.SHORTEST_TO_RECOGNISE == 8, "A key of fewer than 8 characters is not looked for in answers."),
-        (redaction.SHORTEST_TO_RECOGNISE == 8, "Looked for from 8 characters on: as it is, in base64"),
+        (redaction.SHORTEST_TO_RECOGNISE == 8, "Looked for from 8 characters on: as it is, in base64 and hex"),
     ],
 )
 def test_the_numbers_that_the_page_tells_are_those_of_the_code(holds: bool, told: str) -> None:
