@@ -10,12 +10,16 @@ import http.client
 import io
 import math
 import os
+import selectors
 import socket
 import ssl
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any, Final, cast
 
 import certifi
 import requests
@@ -32,6 +36,9 @@ LONGEST_LINE_BYTES: Final = 64 * 1024
 LARGEST_HEAD_BYTES: Final = 64 * 1024
 """Of an answer, interim ones included. requests reads its cookies in the square of that, and no bound on time ends it."""
 
+NEXT_ADDRESS_SECONDS: Final = 0.25
+"""How long an address is tried alone before the next one is tried beside it (RFC 8305, section 8)."""
+
 MOST_CONNECTIONS: Final = 128
 """To one host, one for each exchange that can be under way: urllib3 would complain of more in the log."""
 
@@ -41,7 +48,8 @@ class Guard:
 
     `connected` tells whether there is a connection, TLS included: without one, the server saw no request. `fresh` asks for one of
     its own, `reused` tells whether it is left from an earlier exchange, `expired` whether the guard itself ended this one.
-    `ends_at` is when the exchange is ended, on `time.monotonic`.
+    `ends_at` is when the exchange is ended, on `time.monotonic`. `tried` has what each of the host's addresses failed with, if no
+    connection could be made.
     """
 
     def __init__(self, on_connected: Callable[[], None] = lambda: None, *, fresh: bool = False) -> None:
@@ -51,6 +59,7 @@ class Guard:
         self.reused = False
         self.expired = False
         self.ends_at = math.inf
+        self.tried: dict[str, OSError] = {}
         self._sockets: list[socket.socket] = []
         self._lock = threading.Lock()
 
@@ -306,28 +315,90 @@ class _FinalResponse(http.client.HTTPResponse):
 
 
 def open_socket(
-    host: str, port: int, timeout: float | None, options: Iterable[tuple[int, int, int | bytes]], guard: Guard
+    host: str, port: int, timeout: float, options: Iterable[tuple[int, int, int | bytes]], guard: Guard
 ) -> socket.socket:
-    """Connect to one of a host's addresses; urllib3's own way shows the socket only when it is connected. Raises `OSError`."""
-    failure = OSError("the name has no address")
-    for family, kind, protocol, _, address in socket.getaddrinfo(
-        host.strip("[]"), port, allowed_gai_family(), socket.SOCK_STREAM
-    ):
-        sock = socket.socket(family, kind, protocol)
+    """Connect to whichever of a host's addresses accepts first, within `timeout` seconds for all of them (RFC 8305, section 5).
+
+    urllib3 tries them one after the other, and shows a socket only when it is connected. Raises `OSError`: what the addresses
+    failed with if that is the same for all, such as `TimeoutError` if none answered in time or the guard ended the exchange. Then
+    `guard.tried` has what each one failed with.
+    """
+    addresses = deque(_alternating(socket.getaddrinfo(host.strip("[]"), port, allowed_gai_family(), socket.SOCK_STREAM)))
+    until = time.monotonic() + timeout
+    failures: dict[str, OSError] = {}
+    with selectors.DefaultSelector() as selector:
+        try:
+            while (addresses or selector.get_map()) and not guard.expired and (left := until - time.monotonic()) > 0:
+                if addresses:
+                    address = addresses.popleft()
+                    failures[address.name] = TimeoutError()  # unless it fails in another way
+                    try:
+                        selector.register(address.begin_connect(options, guard), selectors.EVENT_WRITE, address.name)
+                    except OSError as error:
+                        failures[address.name] = error
+                        continue
+                for key, _ in selector.select(min(left, NEXT_ADDRESS_SECONDS) if addresses else left):
+                    sock = cast("socket.socket", key.fileobj)
+                    code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+                    if guard.expired:
+                        break
+                    selector.unregister(sock)
+                    if code == 0:
+                        sock.settimeout(timeout)
+                        return sock
+                    sock.close()
+                    failures[key.data] = OSError(code, os.strerror(code))
+        finally:
+            for key in [*selector.get_map().values()]:
+                _drop(cast("socket.socket", key.fileobj))
+    guard.tried = failures
+    errors = [*failures.values()]
+    raise errors[0] if len({type(error) for error in errors}) == 1 else OSError("no address could be connected to")
+
+
+@dataclass(frozen=True)
+class _Address:
+    """One of a host's addresses, as `getaddrinfo` gives it."""
+
+    family: socket.AddressFamily
+    kind: socket.SocketKind
+    protocol: int
+    canonical_name: str
+    address: tuple[Any, ...]
+
+    @property
+    def name(self) -> str:
+        return str(self.address[0])
+
+    def begin_connect(self, options: Iterable[tuple[int, int, int | bytes]], guard: Guard) -> socket.socket:
+        """Begin to connect, under a guard; the socket is writable when that has ended. Raises `OSError`."""
+        sock = socket.socket(self.family, self.kind, self.protocol)
         try:
             for option in options:
                 sock.setsockopt(*option)
-            sock.settimeout(timeout)
-            guard.adopt(sock)
-            sock.connect(address)
-        except OSError as error:
+            sock.settimeout(0)
+            with contextlib.suppress(BlockingIOError):
+                sock.connect(self.address)
+            guard.adopt(sock)  # now, because a guard can end a connection that has begun, but none that is about to
+        except OSError:
             sock.close()
-            failure = error
-            if guard.expired:
-                break
-        else:
-            return sock
-    raise failure
+            raise
+        return sock
+
+
+def _alternating(found: Iterable[tuple[Any, ...]]) -> Iterator[_Address]:
+    """Give a host's addresses in their order, but with IPv6 and IPv4 in turns (RFC 8305, section 4)."""
+    families: dict[socket.AddressFamily, list[_Address]] = {}
+    for info in found:
+        families.setdefault(info[0], []).append(_Address(*info))
+    for turn in zip_longest(*families.values()):
+        yield from filter(None, turn)
+
+
+def _drop(sock: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        sock.shutdown(socket.SHUT_RDWR)  # its guard holds a duplicate, so that to close it alone would leave it open
+    sock.close()
 
 
 def _guarded_pools(current: _CurrentRequest) -> dict[str, type[HTTPConnectionPool]]:
@@ -353,7 +424,7 @@ def _guarded_connections(current: _CurrentRequest) -> tuple[type[HTTPConnection]
         response_class = _FinalResponse
 
         def _new_conn(self) -> socket.socket:
-            timeout = self.timeout if isinstance(self.timeout, int | float) else None
+            timeout = cast("float", self.timeout)  # every exchange has one
             try:
                 return open_socket(self._dns_host, self.port, timeout, self.socket_options or (), current.guard)
             except socket.gaierror as error:

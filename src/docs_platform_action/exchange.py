@@ -154,7 +154,7 @@ class Exchanger:
             return Cancelled("cancelled")
         if isinstance(error, _AnswerTooLargeError):
             return NetworkError(f"The API's answer is larger than {LARGEST_ANSWER_BYTES // 1024} KiB", sent=True)
-        if guard.expired:
+        if guard.expired and not guard.tried:
             return NetworkError(f"The API's answer took longer than {bounds.total_seconds:.3g} s", sent=guard.connected)
         through_proxy = select_proxy(self._base_url, self._proxies) is not None
         return fault_of(error, guard, host=self.host, through_proxy=through_proxy)

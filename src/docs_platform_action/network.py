@@ -17,6 +17,8 @@ FAULTS = (requests.RequestException, HTTPError, http.client.HTTPException, OSErr
 """What a requests adapter raises; `ValueError` is what urllib3 and http.client let through of a malformed status line, header or
 proxy address."""
 
+MOST_ADDRESSES_SHOWN: Final = 3
+
 _WRONG_DATE: Final = frozenset({9, 10})
 _WRONG_NAME: Final = frozenset({62, 64})
 """OpenSSL's codes for a certificate out of its dates, and for one of another host or address (source: x509_vfy.h)."""
@@ -106,10 +108,25 @@ def fault_of(error: Exception, guard: Guard, *, host: str, through_proxy: bool) 
         proxied = any(isinstance(cause, requests.exceptions.ProxyError) for cause in causes)
         return UntrustedError(untrusted.verify_message, code=untrusted.verify_code, proxied=proxied)
     if through_proxy and (fault := _proxy_fault(causes, host)):
-        return NetworkError(fault, sent=guard.connected, proxied=True)
+        return NetworkError(f"{fault}{_tried(guard)}", sent=guard.connected, proxied=True)
     gone = any(isinstance(cause, ConnectionError | ssl.SSLEOFError | ssl.SSLZeroReturnError) for cause in causes)
     what = _describe(causes, host, connected=guard.connected)
-    return NetworkError(what, sent=guard.connected, stale=guard.reused and gone)
+    return NetworkError(f"{what}{_tried(guard)}", sent=guard.connected, stale=guard.reused and gone)
+
+
+def _tried(guard: Guard) -> str:
+    """Say how each address failed, where a host has several."""
+    if len(guard.tried) < 2:
+        return ""
+    failures = [f"{address}: {_why(error)}" for address, error in guard.tried.items()]
+    more = [f"{len(failures) - MOST_ADDRESSES_SHOWN} more"] if len(failures) > MOST_ADDRESSES_SHOWN else []
+    return f" (tried {'; '.join([*failures[:MOST_ADDRESSES_SHOWN], *more])})"
+
+
+def _why(error: OSError) -> str:
+    if isinstance(error, TimeoutError):
+        return "no answer"
+    return (error.strerror or "failed").lower()
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

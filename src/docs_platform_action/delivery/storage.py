@@ -202,7 +202,7 @@ class _Failure:
             return Cancelled("cancelled")
         if self._guard.expired and self.in_body:
             return NetworkError(f"{self.host} sent almost nothing for {SLOW_SECONDS:.3g} s", sent=True)
-        if self._guard.expired:
+        if self._guard.expired and not self._guard.tried:
             return NetworkError(f"{self.host} took longer than {self._seconds:.3g} s to answer", sent=self._guard.connected)
         through_proxy = select_proxy(self._url, self.proxies) is not None
         found = fault_of(error, self._guard, host=self.host, through_proxy=through_proxy)

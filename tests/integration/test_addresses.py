@@ -1,0 +1,248 @@
+"""A host with several addresses is reached if one of them can be, and its message says what was tried if none can."""
+
+import contextlib
+import functools
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from docs_platform_action import connection
+from docs_platform_action.connection import Exchanges, Guard, open_socket
+from docs_platform_action.errors import Cancelled
+from docs_platform_action.exchange import Bounds
+from docs_platform_action.network import NetworkError
+from tests.inside import run_inside
+from tests.integration.parts import exchanger_to
+from tests.integration.raw import RawServer, read_request
+from tests.keys import ADMIN_KEY
+
+HOST = "api.example.test"
+Place = tuple[str, int]
+UNUSABLE: Place = ("127.0.6.1", 1)
+UNUSABLE_FAMILY = {"127.0.6.1": socket.AF_INET6}
+
+
+@contextlib.contextmanager
+def dead(address: str) -> Iterator[Place]:
+    """Give a place that answers nobody: its queue of connections to accept is full."""
+    with contextlib.ExitStack() as stack:
+        listening = stack.enter_context(socket.socket())
+        listening.bind((address, 0))
+        listening.listen(0)
+        for _ in range(4):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(listening.getsockname())
+        yield listening.getsockname()
+
+
+@contextlib.contextmanager
+def refusing(address: str) -> Iterator[Place]:
+    """Give a place that refuses connections: bound, so that nobody else gets the port, but not listening."""
+    with socket.socket() as reserved:
+        reserved.bind((address, 0))
+        yield reserved.getsockname()
+
+
+@pytest.fixture
+def resolve(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Have the host's name lead to places, in this order."""
+
+    def resolve(*places: Place, families: dict[str, socket.AddressFamily] | None = None) -> None:
+        def found(host: str, *_: Any) -> list[Any]:
+            assert host == HOST
+            return [((families or {}).get(place[0], socket.AF_INET), socket.SOCK_STREAM, 6, "", place) for place in places]
+
+        monkeypatch.setattr(socket, "getaddrinfo", found)
+        monkeypatch.setattr(connection, "NEXT_ADDRESS_SECONDS", 0.02, raising=False)
+
+    return resolve
+
+
+Resolve = Callable[..., None]
+
+
+def answer(connection: socket.socket) -> None:
+    read_request(connection)
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+
+
+def exchange(*, connect_seconds: float = 30.0, total_seconds: float = 60.0, exchanges: Exchanges | None = None) -> int:
+    """Make an exchange with the host, and give its status."""
+    bounds = Bounds(connect_seconds=connect_seconds, total_seconds=total_seconds)
+    return exchanger_to(f"http://{HOST}", exchanges=exchanges).exchange("GET", "/v1/job", None, bounds).status
+
+
+def failure(*, connect_seconds: float = 30.0, total_seconds: float = 60.0) -> NetworkError:
+    with pytest.raises(NetworkError) as caught:
+        exchange(connect_seconds=connect_seconds, total_seconds=total_seconds)
+    assert not caught.value.sent
+    return caught.value
+
+
+def test_a_live_address_behind_dead_ones_is_reached(resolve: Resolve) -> None:
+    with contextlib.ExitStack() as stack:
+        places = [stack.enter_context(dead(f"127.0.0.{number}")) for number in range(2, 10)]
+        live = stack.enter_context(RawServer(answer))
+        resolve(*places, ("127.0.0.1", live.port))
+
+        assert exchange() == 200
+
+
+def test_a_live_address_behind_one_that_refuses_and_one_that_cannot_be_used_is_reached(resolve: Resolve) -> None:
+    with refusing("127.0.0.2") as refused, RawServer(answer) as live:
+        resolve(refused, UNUSABLE, ("127.0.0.1", live.port), families=UNUSABLE_FAMILY)
+
+        assert exchange() == 200
+
+
+def test_the_first_address_is_tried_alone_for_a_while(resolve: Resolve, monkeypatch: pytest.MonkeyPatch) -> None:
+    with RawServer(answer) as first, RawServer(answer) as second:
+        resolve(("127.0.0.1", first.port), ("127.0.0.1", second.port))
+        monkeypatch.setattr(connection, "NEXT_ADDRESS_SECONDS", 3600)
+
+        assert exchange() == 200
+        assert (first.connections, second.connections) == (1, 0)
+
+
+def test_whichever_answers_first_is_taken_and_the_others_are_closed(resolve: Resolve) -> None:
+    guard, sockets = Guard(), []
+
+    with dead("127.0.0.2") as place, RawServer(answer) as live:
+        resolve(place, ("127.0.0.1", live.port))
+        begin = socket.socket.connect
+
+        def connect(sock: socket.socket, address: Any) -> None:
+            sockets.append(sock)
+            begin(sock, address)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(socket.socket, "connect", connect)
+            sock = open_socket(HOST, 80, 30.0, (), guard)
+
+        with sock:
+            assert sock.getpeername() == ("127.0.0.1", live.port)
+            assert sock.gettimeout() == 30.0
+            assert [found.fileno() == -1 for found in sockets] == [True, False]
+        assert guard.tried == {}
+    guard.release()
+
+
+def test_ipv6_and_ipv4_take_turns(resolve: Resolve) -> None:
+    # nothing is connected to: these are no IPv6 addresses, and what is left of IPv4 refuses
+    six = {f"127.0.6.{number}": socket.AF_INET6 for number in range(1, 4)}
+    guard = Guard()
+    with refusing("127.0.0.2") as first, refusing("127.0.0.3") as second:
+        resolve(*((address, 1) for address in six), first, second, families=six)
+
+        with pytest.raises(OSError, match=r"."):
+            open_socket(HOST, 80, 30.0, (), guard)
+
+    guard.release()
+    assert [*guard.tried] == ["127.0.6.1", "127.0.0.2", "127.0.6.2", "127.0.0.3", "127.0.6.3"]
+
+
+def test_all_that_refuse_are_told_as_such(resolve: Resolve) -> None:
+    with refusing("127.0.0.2") as first, refusing("127.0.0.3") as second:
+        resolve(first, second)
+
+        error = failure()
+
+    refused = "connection refused"
+    assert error.what == f"{HOST} refused the connection (tried 127.0.0.2: {refused}; 127.0.0.3: {refused})"
+
+
+def test_all_that_are_dead_are_told_as_such_when_the_time_to_connect_is_up(resolve: Resolve) -> None:
+    with dead("127.0.0.2") as first, dead("127.0.0.3") as second:
+        resolve(first, second)
+
+        error = failure(connect_seconds=0.1)
+
+    assert error.what == f"{HOST} could not be reached in time (tried 127.0.0.2: no answer; 127.0.0.3: no answer)"
+
+
+def test_so_are_they_when_the_time_for_the_whole_is_up(resolve: Resolve) -> None:
+    with dead("127.0.0.2") as first, dead("127.0.0.3") as second:
+        resolve(first, second)
+
+        error = failure(total_seconds=0.1)
+
+    assert error.what == f"{HOST} could not be reached in time (tried 127.0.0.2: no answer; 127.0.0.3: no answer)"
+
+
+def test_what_each_failed_with_is_told_of_the_first_few(resolve: Resolve) -> None:
+    with refusing("127.0.0.2") as refused, dead("127.0.0.3") as place:
+        others = [(f"127.0.0.{number}", refused[1]) for number in (4, 5)]
+        resolve(refused, UNUSABLE, place, *others, families=UNUSABLE_FAMILY)
+
+        error = failure(connect_seconds=0.2)
+
+    assert error.what.startswith(f"No connection to {HOST} could be made (tried 127.0.0.2: connection refused; 127.0.6.1: ")
+    assert error.what.endswith("; 127.0.0.3: no answer; 2 more)")
+
+
+def test_one_address_alone_is_not_told(resolve: Resolve) -> None:
+    with refusing("127.0.0.2") as refused:
+        resolve(refused)
+
+        assert failure().what == f"{HOST} refused the connection"
+
+
+def test_a_name_without_an_address_is_told(resolve: Resolve) -> None:
+    resolve()
+
+    assert failure().what == f"No connection to {HOST} could be made"
+
+
+def test_an_abort_ends_the_tries(resolve: Resolve) -> None:
+    exchanges, connecting, caught = Exchanges(), threading.Event(), []
+
+    def work() -> None:
+        try:
+            exchange(exchanges=exchanges)
+        except Cancelled as error:
+            caught.append(error)
+
+    with dead("127.0.0.2") as first, dead("127.0.0.3") as second, pytest.MonkeyPatch.context() as patch:
+        resolve(first, second)
+        adopt = Guard.adopt
+
+        def noticed(guard: Guard, sock: socket.socket) -> None:
+            adopt(guard, sock)
+            connecting.set()
+
+        patch.setattr(Guard, "adopt", noticed)
+        thread = threading.Thread(target=work)
+        thread.start()
+        assert connecting.wait(10)
+        exchanges.abort()
+        thread.join(10)
+
+    assert len(caught) == 1
+
+
+@pytest.mark.parametrize("target", ["api", "storage"])
+def test_a_failed_run_says_what_was_tried(
+    resolve: Resolve, make_platform: Callable[..., Any], tmp_path: Path, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    platform, real = make_platform(), socket.getaddrinfo
+    platform.override("make_bundle", {"bundleUrl": f"https://{HOST}/bundle"})
+    base_url = f"https://{HOST}" if target == "api" else platform.base_url
+    inputs = {"base-url": base_url, "admin-key": ADMIN_KEY, "job-id": "export-finished", "bundle-path": "bundle"}
+
+    with refusing("127.0.0.2") as first, refusing("127.0.0.3") as second:
+        resolve(first, second)
+        found = socket.getaddrinfo
+        monkeypatch.setattr(socket, "getaddrinfo", functools.partial(either, real, found))
+        ended = run_inside({**inputs, "outage-tolerance": "1ms"}, workspace=tmp_path)
+
+    assert ended.reason == {"api": "unavailable", "storage": "download-failed"}[target]
+    assert f"{HOST} refused the connection (tried 127.0.0.2: connection refused; 127.0.0.3: connection refused)." in ended.error
+
+
+def either(real: Callable[..., Any], found: Callable[..., Any], host: str, *others: Any, **options: Any) -> Any:
+    return found(host) if host == HOST else real(host, *others, **options)
