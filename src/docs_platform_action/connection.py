@@ -10,6 +10,7 @@ import http.client
 import io
 import math
 import os
+import re
 import selectors
 import socket
 import ssl
@@ -284,12 +285,21 @@ class _Lines(io.BufferedReader):
         return line
 
 
+_FRAMING: Final = re.compile(r"^(transfer-encoding|content-length)[ \t]*:", re.IGNORECASE | re.MULTILINE)
+_FOLD: Final = re.compile(r"[ \t]*\r?\n[ \t]+")
+_LENGTH: Final = re.compile(r"[0-9]{1,18}")
+_WITHOUT_BODY: Final = frozenset({http.HTTPStatus.NO_CONTENT, http.HTTPStatus.NOT_MODIFIED})
+
+
 class _FinalResponse(http.client.HTTPResponse):
     """A final answer with a whole head.
 
     http.client takes the end of the stream for the blank line after the headers, and so half an answer for a whole one without
     a body. And it takes any interim answer but 100 for the final one, which then waits on the connection for the next request,
     and skips 100s without an end; a client is to skip them all (RFC 9110, section 15.2).
+
+    http.client and urllib3 also read header values differently: to the first, `chunked` with a blank behind it is not chunked. So
+    the headers are cleaned before either acts on them, and an answer whose end they do not state clearly is refused.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -301,8 +311,13 @@ class _FinalResponse(http.client.HTTPResponse):
         self._lines.room_bytes = float("inf")  # from here on lines are parts of the body
         if self._lines.ended:
             raise http.client.IncompleteRead(b"")
+        _clean(self.headers)
         if self.status < 200:  # 101: what follows on this connection is no HTTP
             self.will_close = True
+        elif self.status not in _WITHOUT_BODY:
+            self.length = _settle_length(self.headers)
+            self.chunked = "Transfer-Encoding" in self.headers
+            self.chunk_left = None
 
     def _read_status(self) -> tuple[str, int, str]:
         for _ in range(MOST_INTERIM_ANSWERS + 1):
@@ -312,6 +327,46 @@ class _FinalResponse(http.client.HTTPResponse):
             while self._lines.readline(LONGEST_LINE_BYTES) not in (b"\r\n", b"\n", b""):
                 pass
         raise http.client.BadStatusLine("too many interim answers")
+
+
+def _clean(headers: http.client.HTTPMessage) -> None:
+    """Remove blanks around values and replace folded lines by spaces (RFC 9110, section 5.5; RFC 9112, section 5.2).
+
+    Raises `http.client.HTTPException` when what says how long the body is stands behind a line that is not a header: the parser
+    gives up at such a line.
+    """
+    if _FRAMING.search(str(headers.get_payload())):
+        raise http.client.HTTPException("the headers cannot be read")
+    fields = [(name, _FOLD.sub(" ", value).strip(" \t")) for name, value in headers.items()]
+    for name, _ in fields:
+        del headers[name]
+    for name, value in fields:
+        headers[name] = value
+
+
+def _settle_length(headers: http.client.HTTPMessage) -> int | None:
+    """Reduce the headers to one statement of where the body ends, and return its `Content-Length` (RFC 9112, section 6.3).
+
+    Without one, the body ends with the last chunk if there is a `Transfer-Encoding`, and with the connection otherwise. A value that
+    is repeated counts once: no sender may apply `chunked` twice (section 6.1). Raises `http.client.HTTPException` when the
+    statement can be understood in more than one way.
+    """
+    codings = {coding.lower() for coding in _list(headers, "Transfer-Encoding")} - {"identity"}
+    lengths = {*_list(headers, "Content-Length")}
+    del headers["Transfer-Encoding"], headers["Content-Length"]
+    if codings == {"chunked"}:
+        headers["Transfer-Encoding"] = "chunked"
+        return None
+    if codings or len(lengths) > 1 or not all(map(_LENGTH.fullmatch, lengths)):
+        raise http.client.HTTPException("the end of the body is not clear")
+    if not lengths:
+        return None
+    headers["Content-Length"] = lengths.pop()
+    return int(headers["Content-Length"])
+
+
+def _list(headers: http.client.HTTPMessage, name: str) -> list[str]:
+    return [item.strip(" \t") for value in headers.get_all(name, []) for item in value.split(",")]
 
 
 def open_socket(

@@ -368,3 +368,104 @@ def test_no_connection_reads_the_authorities_again(tmp_path: Path) -> None:
 
         assert server.connections == 3
     assert (answers, context.loads) == ([1, 2, 3], 1)
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
+BODY = b'{"number": 7}'
+CHUNKS = b"d\r\n" + BODY + b"\r\n0\r\n\r\n"
+
+
+class TestFraming:
+    """How an answer says where its body ends is read once, for http.client and urllib3 alike."""
+
+    @pytest.mark.parametrize(
+        "answer",
+        [
+            OK + b"Transfer-Encoding: chunked \r\n\r\n" + CHUNKS,
+            OK + b"Transfer-Encoding:\t Chunked\t \r\n\r\n" + CHUNKS,
+            OK + b"Transfer-Encoding:\r\n chunked\r\n\r\n" + CHUNKS,
+            OK + b"Transfer-Encoding: chunked, chunked\r\n\r\n" + CHUNKS,
+            OK + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n" + CHUNKS,
+            OK + b"Transfer-Encoding: identity\r\nContent-Length: 13\r\n\r\n" + BODY,
+            OK + b"Transfer-Encoding: chunked \r\nContent-Length: 5\r\n\r\n" + CHUNKS,
+            OK + b"Content-Length: 13 \t\r\n\r\n" + BODY,
+            OK + b"Content-Length: 13, 13\r\n\r\n" + BODY,
+            OK + b"Content-Length: 13\r\ncontent-length:13 \r\n\r\n" + BODY,
+            OK + b"Connection: close\r\n\r\n" + BODY,
+        ],
+        ids=[
+            *("blank behind chunked", "blanks around chunked", "folded", "twice", "two headers", "identity", "chunked and a length"),
+            *("blanks behind a length", "equal lengths", "equal length headers", "neither"),
+        ],
+    )
+    def test_a_clear_one_is_followed(self, wire: Wire, answer: bytes) -> None:
+        with wire.exchanger(playing_once(answer)) as (exchanger, _):
+            answered = exchanger.exchange("GET", "/v1/job", None, Bounds())
+
+        assert (answered.status, answered.body) == (200, {"number": 7})
+
+    @pytest.mark.parametrize(
+        "answer",
+        [
+            OK + b"Transfer-Encoding: gzip, chunked\r\n\r\n" + CHUNKS,
+            OK + b"Transfer-Encoding: gzip\r\n\r\n" + BODY,
+            OK + b"Transfer-Encoding:\r\nContent-Length: 13\r\n\r\n" + BODY,
+            OK + b"Transfer-Encoding: xchunked\r\nContent-Length: 13\r\n\r\n" + BODY,
+            OK + b"Content-Length: 13, 14\r\n\r\n" + BODY,
+            OK + b"Content-Length: 13\r\nContent-Length: 14\r\n\r\n" + BODY,
+            OK + b"Content-Length: 1_3\r\n\r\n" + BODY,
+            OK + b"Content-Length: +13\r\n\r\n" + BODY,
+            OK + b"Content-Length: -13\r\n\r\n" + BODY,
+            OK + b"Content-Length: 0xd\r\n\r\n" + BODY,
+            OK + b"Content-Length: \r\n\r\n" + BODY,
+            OK + b"Content-Length: " + b"9" * 19 + b"\r\n\r\n" + BODY,
+            OK + b"no header\r\nTransfer-Encoding: chunked\r\n\r\n" + CHUNKS,
+            OK + b"Transfer-Encoding : chunked\r\n\r\n" + CHUNKS,
+        ],
+    )
+    def test_an_unclear_one_is_refused(self, wire: Wire, answer: bytes) -> None:
+        with wire.exchanger(playing_once(answer)) as (exchanger, _), pytest.raises(NetworkError) as caught:
+            exchanger.exchange("GET", "/v1/job", None, Bounds())
+
+        assert caught.value.what.endswith(NO_HTTP)
+        assert caught.value.sent
+
+    @pytest.mark.parametrize("status", [b"204 No Content", b"304 Not Modified"])
+    def test_an_answer_without_a_body_needs_none(self, wire: Wire, status: bytes) -> None:
+        head = b"HTTP/1.1 " + status + b"\r\nContent-Length: 13\r\n\r\n"
+        counting = Counting(lambda number: head if number == 1 else sized({"number": number}))
+
+        with wire.exchanger(counting) as (exchanger, server):
+            first = exchanger.exchange("GET", "/v1/job", None, Bounds())
+            second = exchanger.exchange("GET", "/v1/job", None, Bounds())
+
+        assert (first.status, first.size, second.body) == (int(status[:3]), 0, {"number": 2})
+        assert server.connections == 1
+
+    def test_a_connection_whose_chunks_were_read_is_kept(self, wire: Wire) -> None:
+        answer = OK + b"Transfer-Encoding: chunked \r\nContent-Length: 5\r\n\r\n" + CHUNKS
+
+        with wire.exchanger(Counting(lambda _: answer)) as (exchanger, server):
+            answers = [exchanger.exchange("GET", "/v1/job", None, Bounds()).body for _ in range(3)]
+
+        assert (answers, server.connections) == ([{"number": 7}] * 3, 1)
+
+
+def test_blanks_around_values_and_folds_are_no_part_of_them(wire: Wire) -> None:
+    answer = OK + b'ETag: \t"a" \t\r\nX-Request-Id: one\r\n  two\t\r\nLink: <a>\r\nLink: <b> \r\nContent-Length: 2\r\n\r\n{}'
+
+    with wire.exchanger(playing_once(answer)) as (exchanger, _):
+        answered = exchanger.exchange("GET", "/v1/job", None, Bounds())
+
+    assert (answered.headers["ETag"], answered.headers["Link"]) == ('"a"', "<a>, <b>")
+    assert answered.request_id == "one two"
+
+
+def playing_once(answer: bytes) -> Handler:
+    """Give this answer to one request, and leave."""
+
+    def handle(connection: socket.socket) -> None:
+        read_request(connection)
+        connection.sendall(answer)
+
+    return handle

@@ -187,8 +187,6 @@ class Download:
                 return self._beyond_the_end(answer)
             if answer.status not in {200, 206}:
                 raise self._unexpected(answer, resuming=bool(asked))
-            if not answer.is_readable:
-                raise TemporaryError("The storage does not say clearly where its answer ends", advice=_CHANGED)
             pieces = _unless_a_page(answer)
             if not self._begin(answer, resumed=bool(asked)):
                 return False

@@ -20,7 +20,7 @@ from requests.utils import select_proxy
 from .. import __version__
 from ..connection import Exchanges, Guard, GuardedRequest
 from ..errors import Cancelled, DownloadFailed
-from ..model import is_bundle_url
+from ..model import UNUSABLE, is_bundle_url
 from ..network import FAULTS, SOCKS, NetworkError, SocksProxyError, UntrustedError, fault_of, refuse_socks, request_id_of
 
 CONNECT_SECONDS: Final = 10.0
@@ -53,18 +53,10 @@ class Answer:
     hide: Callable[[str], str] = str
 
     @property
-    def is_readable(self) -> bool:
-        """Whether the answer says in one way, and one that can be read, where its body ends (RFC 9112, section 6.3)."""
-        coding = self.headers.get("Transfer-Encoding")
-        if coding is not None:
-            return coding.strip().lower() == "chunked"
-        return re.fullmatch(r"[0-9]{0,18}", self.headers.get("Content-Length", "").strip()) is not None
-
-    @property
     def length(self) -> int | None:
-        """How many bytes the body has, where that is announced."""
-        length = self.headers.get("Content-Length", "").strip()
-        return int(length) if length and "Transfer-Encoding" not in self.headers else None
+        """How many bytes the body has, where that is announced. The adapter refuses what is not a number."""
+        length = self.headers.get("Content-Length")
+        return int(length) if length is not None else None
 
     @property
     def request_id(self) -> str | None:
@@ -237,7 +229,8 @@ def _redirected(url: str, location: str, status: int) -> str:
     with contextlib.suppress(UnicodeError):  # http.client reads headers as Latin-1, which they rarely are
         location = location.encode("latin-1").decode()
     try:
-        target = urljoin(url, location) if location else ""
+        # `urljoin` would drop some control characters without a word
+        target = urljoin(url, location.replace(" ", "%20")) if location and not UNUSABLE.search(location) else ""
         host = urlsplit(target).netloc.rpartition("@")[2]
     except ValueError:
         target = host = ""
