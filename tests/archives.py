@@ -239,7 +239,10 @@ def _odd_number(field_: bytes) -> bytes:
     return checksummed(block[:124] + field_ + block[136:])
 
 
-UNKNOWN: Final[Mapping[str, tuple[bytes, str]]] = {
+SEVEN_ZIP: Final = b"7z\xbc\xaf\x27\x1c" + bytes(600)
+"""An archive of a kind that cannot be opened."""
+
+NOT_ARCHIVES: Final[Mapping[str, tuple[bytes, str]]] = {
     "empty file": (b"", "is empty"),
     "web page": (WEB_PAGE, "a web page"),
     "web page after a byte order mark": (b"\xef\xbb\xbf<html>", "a web page"),
@@ -249,8 +252,11 @@ UNKNOWN: Final[Mapping[str, tuple[bytes, str]]] = {
     "JSON list": (b"[1]", "JSON"),
     "noise": (b"\x00\x01\x02\x03", "begins with the bytes 00 01 02 03"),
     "noise as long as a header": (b"\x01" * 2000, "begins with the bytes 01 01"),
+}
+
+UNKNOWN: Final[Mapping[str, tuple[bytes, str]]] = {
     "Zstandard": (b"\x28\xb5\x2f\xfd" + bytes(600), "Zstandard"),
-    "7z": (b"7z\xbc\xaf\x27\x1c" + bytes(600), "7z"),
+    "7z": (SEVEN_ZIP, "7z"),
     "rar": (b"Rar!\x1a\x07\x01\x00" + bytes(600), "rar"),
     "divided zip": (b"PK\x07\x08PK\x03\x04" + bytes(600), "divided zip"),
     "gzip of nothing": (gzip.compress(b""), "What the gzip data holds is empty"),
@@ -560,7 +566,7 @@ UNSAFE: Final[Mapping[str, tuple[bytes, str]]] = {
     "zip with a giant number of entries": (zip_of(Zipped(), count=1 << 40, zip64=True), "more than 250,000 files"),
 }
 
-HOSTILE: Final[Mapping[str, tuple[bytes, str]]] = {**UNKNOWN, **DAMAGED, **UNSAFE}
+HOSTILE: Final[Mapping[str, tuple[bytes, str]]] = {**NOT_ARCHIVES, **UNKNOWN, **DAMAGED, **UNSAFE}
 """Archives that must be refused, each with words that the refusal holds."""
 
 

@@ -394,7 +394,15 @@ class TestFraming:
             OK + b"Connection: close\r\n\r\n" + BODY,
         ],
         ids=[
-            *("blank behind chunked", "blanks around chunked", "folded", "twice", "two headers", "identity", "chunked and a length"),
+            *(
+                "blank behind chunked",
+                "blanks around chunked",
+                "folded",
+                "twice",
+                "two headers",
+                "identity",
+                "chunked and a length",
+            ),
             *("blanks behind a length", "equal lengths", "equal length headers", "neither"),
         ],
     )

@@ -18,6 +18,9 @@ from tests.action import Action, Ended, shell_python
 from tests.archives import KINDS, Site
 from tests.integration.raw import RawServer, read_request
 
+GZIP = b"\x1f\x8b\x08"
+"""How gzip begins, which is all that a download looks for."""
+
 SIZE = 2_000_000
 """Bytes of an asset that cannot be compressed: the bundle is about as large."""
 
@@ -302,7 +305,8 @@ class TestLength:
         ended = fetch(action, platform)
 
         assert_whole(ended, action)
-        assert "The storage answered with text/html in place of the bundle. Trying again for up to 1:00" in ended.log
+        said = "What the storage sent in place of the bundle looks like a web page (Content-Type Text/HTML; charset=utf-8)"
+        assert f"{said}. Trying again for up to 1:00" in ended.log
 
     @pytest.mark.parametrize(
         ("kind", "encoding", "content"),
@@ -313,8 +317,18 @@ class TestLength:
             ("text/html", "gzip", gzip.compress(b"<html>")),
             ("text/plain", None, b"<!DOCTYPE html><title>Sign in</title>"),
             ("application/octet-stream", None, b"\n<HTML lang=en>"),
+            ("application/gzip", None, b"<!-- portal --><html>"),
+            ("application/octet-stream", None, b"<script>location='/login'</script>"),
+            ("application/zip", None, b"Please log in."),
+            ("application/gzip", "gzip", gzip.compress(b"<html>" + b"<p>Please log in.</p>" * 5000)),
+            ("application/gzip", None, b"#!/bin/sh\n" + b"# a self-extracting archive" * 100),
+            ("application/gzip", None, b""),
+            ("application/gzip", None, bytes(511)),
         ],
-        ids=["after blanks", "as text", "in UTF-16", "compressed", "as plain text", "as bytes"],
+        ids=[
+            *("after blanks", "as text", "in UTF-16", "compressed", "as plain text", "as bytes", "after a comment"),
+            *("as a script", "called zip", "long and compressed", "a program", "nothing", "half a block of an empty tar"),
+        ],
     )
     def test_however_it_comes(self, action: Action, platform: Simulator, kind: str, encoding: str | None, content: bytes) -> None:
         platform.override("make_bundle", _without_size)
@@ -324,7 +338,8 @@ class TestLength:
         ended = fetch(action, platform)
 
         assert_whole(ended, action)
-        assert "in place of the bundle. Trying again for up to 1:00" in ended.log
+        assert "What the storage sent in place of the bundle " in ended.log
+        assert "Trying again for up to 1:00" in ended.log
 
     @pytest.mark.parametrize("text", ['{"status": "completed"}', "[]"])
     def test_nor_is_json(self, action: Action, platform: Simulator, text: str) -> None:
@@ -333,7 +348,7 @@ class TestLength:
 
         ended = fetch(action, platform, outage_tolerance="100ms")
 
-        assert_failed(ended, action, "The storage answered with application/json in place of the bundle", "a login page")
+        assert_failed(ended, action, "in place of the bundle looks like JSON (Content-Type application/json)", "a login page")
 
     @pytest.mark.parametrize("kind", ["text/html", "application/octet-stream"])
     def test_a_page_costs_nothing_of_what_is_there(self, action: Action, platform: Simulator, kind: str) -> None:
@@ -457,13 +472,13 @@ class TestLies:
     @pytest.mark.parametrize(
         "answer",
         [
-            HEAD + b"Content-Length: 1_0\r\n\r\n" + b"x" * 20,
-            HEAD + b"Content-Length: +10\r\n\r\n" + b"x" * 20,
-            HEAD + b"Content-Length: 10\r\nContent-Length: 20\r\n\r\n" + b"x" * 20,
-            HEAD + b"Transfer-Encoding: gzip, chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+            HEAD + b"Content-Length: 1_0\r\n\r\n" + GZIP + b"x" * 17,
+            HEAD + b"Content-Length: +10\r\n\r\n" + GZIP + b"x" * 17,
+            HEAD + b"Content-Length: 10\r\nContent-Length: 20\r\n\r\n" + GZIP + b"x" * 17,
+            HEAD + b"Transfer-Encoding: gzip, chunked\r\n\r\n3\r\n" + GZIP + b"\r\n0\r\n\r\n",
             HEAD + b"Content-Length: 0\r\n\r\n",
-            HEAD + b"Content-Length: 10\r\n\r\nxxx",
-            HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\nabc",
+            HEAD + b"Content-Length: 10\r\n\r\n" + GZIP,
+            HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\n" + GZIP,
         ],
     )
     def test_what_does_not_say_clearly_that_it_is_whole_is_none(self, action: Action, platform: Simulator, answer: bytes) -> None:
@@ -474,24 +489,98 @@ class TestLies:
 
     def test_more_than_a_part_announces_is_none_of_it(self, action: Action, platform: Simulator) -> None:
         etag = b'ETag: "a"\r\n'
-        begin = HEAD + etag + b"Content-Length: 1000\r\n\r\n" + b"a" * 500
-        part = b"HTTP/1.1 206 Partial\r\n" + etag + b"Content-Range: bytes 500-999/1000\r\n"
+        begin = HEAD + etag + b"Content-Length: 2000\r\n\r\n" + GZIP.ljust(1000, b"a")
+        part = b"HTTP/1.1 206 Partial\r\n" + etag + b"Content-Range: bytes 1000-1999/2000\r\n"
         chunked = part + b"Transfer-Encoding: chunked\r\n\r\n1388\r\n" + b"b" * 5000 + b"\r\n0\r\n\r\n"
         with RawServer(Lies(begin, chunked)) as storage:
             ended = fetch_from(action, platform, storage)
 
-        assert_failed(ended, action, "more than the 1,000 bytes")
+        assert_failed(ended, action, "more than the 2,000 bytes")
+
+    @pytest.mark.parametrize(
+        "headers",
+        [
+            b"Transfer-Encoding: chunked \r\n",
+            b"Transfer-Encoding:\tChunked\t\r\n",
+            b"Transfer-Encoding:\r\n chunked\r\n",
+            b"Transfer-Encoding: chunked \r\nContent-Length: 5\r\n",
+        ],
+        ids=["a blank", "tabs", "folded", "and a length"],
+    )
+    def test_chunks_are_decoded_whatever_blanks_stand_around_the_word(
+        self, action: Action, platform: Simulator, headers: bytes
+    ) -> None:
+        content = GZIP.ljust(5000, b"x")
+        with RawServer(Lies(HEAD + headers + b"\r\n1388\r\n" + content + b"\r\n0\r\n\r\n")) as storage:
+            ended = fetch_from(action, platform, storage, outage_tolerance="100ms")
+
+        assert_whole(ended, action, content)
+
+    def test_lengths_that_agree_are_one(self, action: Action, platform: Simulator) -> None:
+        content = GZIP.ljust(5000, b"x")
+        with RawServer(Lies(HEAD + b"Content-Length: 5000\r\nContent-Length: 5000 \r\n\r\n" + content)) as storage:
+            ended = fetch_from(action, platform, storage, outage_tolerance="100ms")
+
+        assert_whole(ended, action, content)
+
+    def test_blanks_behind_values_keep_no_download_from_being_resumed(self, action: Action, platform: Simulator) -> None:
+        content, etag = GZIP.ljust(5000, b"x"), b'ETag: "a" \t\r\n'
+        begin = HEAD + etag + b"Content-Length: 5000\r\n\r\n" + content[:3000]
+        part = b"HTTP/1.1 206 Partial\r\n" + etag + b"Content-Range: bytes 3000-4999/5000 \r\nContent-Length: 2000\r\n\r\n"
+        lies = Lies(begin, part + content[3000:])
+        with RawServer(lies) as storage:
+            ended = fetch_from(action, platform, storage, outage_tolerance="2s")
+
+        assert_whole(ended, action, content)
+        assert len(lies.requests) == 2
+        assert b'If-Range: "a"\r\n' in lies.requests[1]
+
+    @pytest.mark.parametrize(
+        ("location", "asked"),
+        [
+            (b"/my bundles/a b.tar.gz?name=a b", b"/my%20bundles/a%20b.tar.gz?name=a%20b"),
+            (b"/bundle.tar.gz \t", b"/bundle.tar.gz"),
+        ],
+        ids=["inside", "behind"],
+    )
+    def test_a_redirect_with_blanks_is_followed(self, action: Action, platform: Simulator, location: bytes, asked: bytes) -> None:
+        content = GZIP.ljust(5000, b"x")
+        there = b"HTTP/1.1 302 Found\r\nLocation: " + location + b"\r\nContent-Length: 0\r\n\r\n"
+        lies = Lies(there, HEAD + b"Content-Length: 5000\r\n\r\n" + content)
+        with RawServer(lies) as storage:
+            ended = fetch_from(action, platform, storage)
+
+        assert_whole(ended, action, content)
+        assert lies.requests[1].startswith(b"GET " + asked + b" HTTP/1.1\r\n")
+
+    @pytest.mark.parametrize("kind", [b"text/html", b"application/octet-stream", b"application/gzip"])
+    def test_a_page_that_comes_byte_by_byte_is_no_bundle(self, action: Action, platform: Simulator, kind: bytes) -> None:
+        page = b"<!doctype html><title>Sign in</title>"
+
+        def drip(connection: socket.socket) -> None:
+            read_request(connection)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection.sendall(HEAD + b"Content-Type: " + kind + b"\r\nContent-Length: %d\r\n\r\n" % len(page))
+            for byte in page:
+                connection.sendall(bytes([byte]))
+                time.sleep(0.002)
+
+        with RawServer(drip) as storage:
+            ended = fetch_from(action, platform, storage, outage_tolerance="100ms")
+
+        assert_failed(ended, action, "in place of the bundle looks like a web page", "a login page")
 
     def test_two_mirrors_behind_one_link_are_not_mixed(self, action: Action, platform: Simulator) -> None:
         etag = b'ETag: "1"\r\n'
-        whole = {name: HEAD + etag + b"Content-Length: 1000\r\n\r\n" + name * 1000 for name in (b"a", b"b")}
-        rest = b"HTTP/1.1 206 Partial\r\n" + etag + b"Content-Range: bytes 500-999/1000\r\nContent-Length: 500\r\n\r\n"
-        with RawServer(Lies(whole[b"a"][:-500])) as one, RawServer(Lies(rest + b"b" * 500, whole[b"b"])) as other:
+        content = {name: GZIP.ljust(2000, name) for name in (b"a", b"b")}
+        whole = {name: HEAD + etag + b"Content-Length: 2000\r\n\r\n" + found for name, found in content.items()}
+        rest = b"HTTP/1.1 206 Partial\r\n" + etag + b"Content-Range: bytes 1000-1999/2000\r\nContent-Length: 1000\r\n\r\n"
+        with RawServer(Lies(whole[b"a"][:-1000])) as one, RawServer(Lies(rest + b"b" * 1000, whole[b"b"])) as other:
             to = [f"HTTP/1.1 302 Found\r\nLocation: {mirror.base_url}/x\r\n\r\n".encode() for mirror in (one, other)]
             with RawServer(Lies(*to)) as storage:
                 ended = fetch_from(action, platform, storage)
 
-        assert_whole(ended, action, b"b" * 1000)
+        assert_whole(ended, action, content[b"b"])
 
     @pytest.mark.parametrize(
         "answer",
@@ -527,13 +616,14 @@ class TestLies:
                 return
             connections.append(connection)
             head = HEAD + b'ETag: "a"\r\nContent-Length: 200000\r\n\r\n'
-            connection.sendall(head + b"x" * (100_000 if len(connections) == 1 else 200_000))
+            connection.sendall(head + content[: 100_000 if len(connections) == 1 else 200_000])
 
         connections: list[socket.socket] = []
+        content = GZIP.ljust(200_000, b"x")
         with RawServer(answer) as storage:
             ended = fetch_from(action, platform, storage)
 
-        assert_whole(ended, action, b"x" * 200_000)
+        assert_whole(ended, action, content)
 
     def test_what_opens_the_link_is_hidden_whoever_echoes_it(self, action: Action, platform: Simulator) -> None:
         secret = "AbCd%2BefGh%2FijKlmnop%3D"
@@ -627,7 +717,7 @@ class TestLink:
         assert ranges(platform)[before:] == [None, "bytes=600000-", None]
 
     def test_another_bundle_in_its_place_starts_over(self, action: Action, platform: Simulator) -> None:
-        content = os.urandom(1_500_000)
+        content = GZIP + os.urandom(1_500_000)
 
         ended = stalled(action, platform, lambda: platform.put_bundle("export-finished", content))
 
@@ -727,7 +817,7 @@ class Tunnel:
 def test_behind_a_proxy_the_storage_is_reached_and_resumed_and_no_proxy_sees_the_link(
     action: Action, platform: Simulator
 ) -> None:
-    authority, content = trustme.CA(), os.urandom(400_000)
+    authority, content = trustme.CA(), GZIP + os.urandom(400_000)
     (action.workspace.parent / "temporary").mkdir()
     ca = action.workspace.parent / "temporary" / "ca.pem"
     authority.cert_pem.write_to_path(str(ca))

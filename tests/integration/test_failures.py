@@ -12,6 +12,7 @@ import pytest
 from admin_api_simulator import Fault, Simulator
 from admin_api_simulator.faults import Operation
 from tests.action import Action, shell_python
+from tests.archives import SEVEN_ZIP
 from tests.keys import ADMIN_KEY
 
 AGENT = {"mode": "agent", "project_id": "demo-project"}
@@ -142,10 +143,17 @@ CASES = {
         request_id=False,
     ),
     "the bundle is a web page": Case(
-        reason="invalid-bundle",
-        says=("web page", "job-id: "),
-        inputs={**ATTACH, "site_path": "site"},
+        reason="download-failed",
+        says=("looks like a web page", "a login page", "job-id: "),
+        inputs={**ATTACH, "bundle_path": "bundle.tar.gz"},
         bundle=b"<!doctype html><title>Sign in</title>",
+        request_id=False,
+    ),
+    "the bundle is an archive that cannot be opened": Case(
+        reason="invalid-bundle",
+        says=("looks like a 7z archive", "job-id: "),
+        inputs={**ATTACH, "site_path": "site"},
+        bundle=SEVEN_ZIP,
         request_id=False,
     ),
     "a start without an answer": Case(

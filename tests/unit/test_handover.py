@@ -35,7 +35,7 @@ from docs_platform_action.paths import Place
 from docs_platform_action.record import JobRecord
 from docs_platform_action.report.deliverylog import DeliveryLog
 from docs_platform_action.settings import DeliverySettings
-from tests.archives import HOSTILE, SMALL_SITE, tar
+from tests.archives import HOSTILE, SEVEN_ZIP, SMALL_SITE, tar
 from tests.unit.fakes import NOON, FakeAdapter, FakeClock, Log
 from tests.unit.report.test_outputs import files_of_at_most
 
@@ -163,12 +163,12 @@ class TestBundle:
         assert (delivery.record.site_path, delivery.record.values_file) == (None, None)
         assert delivery.told == [f"Downloaded 10.0 KiB to out/bundle.tar in under 0.1 s, SHA-256 {digest[:4]}…{digest[-4:]}"]
 
-    def test_it_is_not_looked_into(self, delivery: Delivery) -> None:
-        delivery.shelf.archive = b"whatever it is"
+    def test_one_of_a_kind_that_cannot_be_opened_is_saved_too(self, delivery: Delivery) -> None:
+        delivery.shelf.archive = SEVEN_ZIP
 
         delivery(delivery.asked(bundle="bundle"))
 
-        assert (delivery.workspace / "bundle").read_bytes() == b"whatever it is"
+        assert (delivery.workspace / "bundle").read_bytes() == SEVEN_ZIP
 
     def test_one_that_is_there_is_replaced_only_by_a_whole_one(self, delivery: Delivery) -> None:
         (delivery.workspace / "bundle").write_text("old")
@@ -448,7 +448,7 @@ class TestTogether:
         ]
 
     def test_the_archive_stays_when_it_cannot_be_unpacked_and_nothing_comes_after_it(self, delivery: Delivery) -> None:
-        delivery.shelf.archive = b"no archive"
+        delivery.shelf.archive = SEVEN_ZIP
 
         error = delivery.failure(delivery.everything())
 

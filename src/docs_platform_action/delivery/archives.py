@@ -16,23 +16,32 @@ from .zip import BEGINNINGS, zip_entries
 
 _CODECS: Final = (GZIP, BZIP2, XZ)
 
-_LOOKS: Final = (
+_ARCHIVE_LOOKS: Final = (
     (b"\x1f\x8b", "gzip data"),
+    (b"\x1f\x9d", "data of compress(1)"),
     (b"BZh", "bzip2 data"),
     (b"\xfd7zXZ\x00", "xz data"),
+    (b"\x5d\x00\x00", "LZMA data"),
     (b"\x28\xb5\x2f\xfd", "Zstandard data"),
+    (b"\x50\x2a\x4d\x18", "Zstandard data"),  # with a skippable frame first, as pzstd writes it
     (b"PK\x07\x08", "one part of a divided zip archive"),
+    (b"PK00PK\x03\x04", "a zip archive that was written to be divided"),
     (b"PK\x03\x04", "a zip archive"),
+    (b"PK\x05\x06", "a zip archive without entries"),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
     (b"Rar!\x1a\x07", "a rar archive"),
     (b"LZIP", "lzip data"),
     (b"\x04\x22\x4d\x18", "LZ4 data"),
-    (b"%PDF-", "a PDF document"),
 )
+"""How archives begin, also those that cannot be opened here; tar is recognized by its checksum."""
+
 _WEB_PAGE: Final = "a web page"
-_TEXT_LOOKS: Final = (
+_OTHER_LOOKS: Final = (
+    (b"%pdf-", "a PDF document"),
     (b"<!doctype html", _WEB_PAGE),
     (b"<html", _WEB_PAGE),
+    (b"<!--", _WEB_PAGE),
+    (b"<script", _WEB_PAGE),
     (b"<?xml", "XML, as a storage writes its errors"),
     (b"<error", "XML, as a storage writes its errors"),
     (b"{", "JSON"),
@@ -45,19 +54,13 @@ START_BYTES: Final = BLOCK_BYTES
 
 
 def is_archive(start: bytes) -> bool:
-    """Tell whether a file that begins so is an archive of any kind, one that cannot be opened here too."""
-    looks = _looks(start)
-    return begins_tar(start[:BLOCK_BYTES]) or (looks.startswith("looks like") and looks.endswith(("archive", "data")))
+    """Return whether a file with these first `START_BYTES` is an archive of any kind, also one that cannot be opened here."""
+    return begins_tar(start[:BLOCK_BYTES]) or any(start.startswith(magic) for magic, _ in _ARCHIVE_LOOKS)
 
 
 def is_read_in_order(start: bytes) -> bool:
     """Tell whether a file that begins so is an archive without a directory at its end, which a zip archive has."""
     return is_archive(start) and not start.startswith(BEGINNINGS)
-
-
-def is_web_page(start: bytes) -> bool:
-    """Tell whether a file that begins so is a page for a browser."""
-    return _looks(start).endswith(_WEB_PAGE)
 
 
 def archive_entries(
@@ -126,7 +129,7 @@ def _unknown(what: str, start: bytes) -> InvalidBundle:
     return InvalidBundle(
         "the bundle is no archive that can be opened",
         facts=(
-            f"{what} {_looks(start)}.",
+            f"{what} {looks(start)}.",
             (
                 "What can be opened is tar, alone or compressed with gzip, bzip2 or xz, and zip, whatever the file's name; "
                 "one more gzip layer around these is opened too."
@@ -136,14 +139,15 @@ def _unknown(what: str, start: bytes) -> InvalidBundle:
     )
 
 
-def _looks(start: bytes) -> str:
+def looks(start: bytes) -> str:
+    """Say what a file with this beginning looks like, as the end of a sentence."""
     if not start:
         return "is empty"
-    for magic, look in _LOOKS:
+    for magic, look in _ARCHIVE_LOOKS:
         if start.startswith(magic):
             return f"looks like {look}"
     text = start.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
-    for beginning, look in _TEXT_LOOKS:
+    for beginning, look in _OTHER_LOOKS:
         if text.startswith(beginning):
             return f"looks like {look}"
     return f"begins with the bytes {start[:8].hex(' ')}"

@@ -3,6 +3,7 @@
 import hashlib
 import itertools
 import re
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, Final, Protocol
@@ -25,8 +26,10 @@ from ..retrying import (
     read_retry_after,
     seconds,
 )
-from .archives import START_BYTES, is_archive, is_web_page
+from .archives import START_BYTES, is_archive, looks
 from .storage import Answer, Storage
+from .streams import GZIP
+from .tar import begins_tar
 
 GOOD_BYTES: Final = 64 * 1024
 """What has to come anew for an outage to be over."""
@@ -37,11 +40,7 @@ LARGEST_BYTES: Final = 50 * 1024**3
 _DEAD: Final = frozenset({400, 401, 403, 404, 410})
 """How storages refuse a link that has expired, early or in time, or leads to what is gone (source: AWS, Google, Azure)."""
 
-_PAGES: Final = ("text/html", "text/xml", "application/json", "application/xml", "application/xhtml+xml")
-"""Types of what stands in for a bundle when something between answers."""
-
-_NO_TYPES: Final = ("", "text/plain", "application/octet-stream", "binary/octet-stream")
-"""Types that say nothing: with these a page for a browser is told by its beginning."""
+_GZIP_TYPES: Final = ("application/gzip", "application/x-gzip")
 
 _STORAGE: Final = Advice(cause=DownloadFailed.cause, remedy=DownloadFailed.remedy)
 _CUT_OFF: Final = Advice(
@@ -72,10 +71,14 @@ _CHANGED: Final = Advice(
 
 @dataclass(frozen=True, kw_only=True)
 class Downloaded:
-    """A bundle that is there whole: its bytes, and their SHA-256 in hexadecimal."""
+    """A bundle that is there whole: its bytes, and their SHA-256 in hexadecimal.
+
+    `as_stored` is false when something between the storage's disk and this runner is known to have changed its compression.
+    """
 
     size: int
     sha256: str
+    as_stored: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,6 +149,9 @@ class Download:
         self._contradicted = False
         self._was_longer = False
         self._link_is_dead = False
+        self._accepts_gzip = False
+        self._tried_gzip = False
+        self._is_recoded = False
 
     def run(self) -> Downloaded:
         """Fetch the bundle.
@@ -158,40 +164,81 @@ class Download:
             keep_trying(self._try_once, self._outage, listener=self._listener, jitter=self._jitter)
         except TemporaryError as error:
             raise self._given_up(error) from error
-        return Downloaded(size=self._received, sha256=self._hash.hexdigest())
+        as_stored = not self._is_recoded or self._received == self._bundle.size
+        return Downloaded(size=self._received, sha256=self._hash.hexdigest(), as_stored=as_stored)
+
+    @property
+    def _promised(self) -> int | None:
+        """The size that the API told for the bundle as it is stored; `None` for one that comes in another form."""
+        return None if self._is_recoded else self._bundle.size
 
     def _try_once(self) -> None:
         within_seconds = self._outage.begin_try()
-        if self._link_is_dead:
-            self._renew()
         try:
-            while not self._take_what_comes(within_seconds):
-                self._renew()
+            is_taken = False
+            while not is_taken:
+                if self._link_is_dead:
+                    self._renew()
+                is_taken = self._take_what_comes(within_seconds)
         except NetworkError as error:
             advice = PROXY if error.proxied else _STORAGE if error.sent else _CUT_OFF
             raise TemporaryError(f"{error.what}{self._so_far()}", advice=advice) from error
-        if not self._received and self._bundle.size != 0:
-            raise TemporaryError("The storage sent an empty bundle", advice=_CHANGED)
-        if self._received < (self._size or self._bundle.size or 0):
+        if self._received < (self._size or self._promised or 0):
             # it looked whole: the connection ended as one does that announced no length
             raise TemporaryError(f"The storage ended the bundle too early{self._so_far()}", advice=_STORAGE)
 
     def _take_what_comes(self, within_seconds: float) -> bool:
-        """Ask for what is missing and take it; tell whether the link was good for it."""
+        """Ask for what is missing and take it; return whether there was nothing in the way, such as a dead link."""
         asked = self._what_is_missing()
+        resuming = bool(asked)
+        if self._accepts_gzip:
+            asked["Accept-Encoding"] = "gzip"
         with self._storage.get(self._bundle.url, asked, within_seconds=within_seconds) as answer:
             self._listener.answered(_address(self._bundle.url), answer.status, asked.get("Range"), answer.request_id)
             if answer.status in _DEAD:
-                return self._refused(answer, resuming=bool(asked))
-            if answer.status == 416 and asked:
+                return self._refused(answer, resuming=resuming)
+            if answer.status == 416 and resuming:
                 return self._beyond_the_end(answer)
             if answer.status not in {200, 206}:
-                raise self._unexpected(answer, resuming=bool(asked))
-            pieces = _unless_a_page(answer)
-            if not self._begin(answer, resumed=bool(asked)):
+                raise self._unexpected(answer, resuming=resuming)
+            start = b""  # of a part of the bundle, which may begin with anything
+            if answer.status == 200:
+                start = _archive_start(answer)
+                if self._switch_coding(answer, start):
+                    return False
+            if not self._begin(answer, resumed=resuming):
                 return False
-            self._take(pieces)
+            self._take(itertools.chain([start], answer.pieces))
         return True
+
+    def _switch_coding(self, answer: Answer, start: bytes) -> bool:
+        """Return whether to ask again, accepting another coding, for the bytes as they are stored.
+
+        Servers change the coding in both directions. Accepting none keeps them from compressing on the fly, but some then decompress
+        what is stored as gzip (source: Google Cloud Storage, "Transcoding of gzip-compressed files"; nginx, `gunzip`). Where that
+        may have happened, gzip is accepted; an answer that is then compressed on the fly, without a length, is not taken.
+        """
+        was_decompressed = self._was_decompressed(answer, start)
+        may_be_decompressed = was_decompressed or (begins_tar(start) and answer.length is None and not answer.is_encoded)
+        if may_be_decompressed and not self._tried_gzip:
+            self._accepts_gzip = self._tried_gzip = True
+            return True
+        if self._accepts_gzip and answer.is_encoded and answer.length is None and not answer.is_stored_as_gzip:
+            self._accepts_gzip = False
+            return True
+        is_compressed = answer.is_encoded and "Transfer-Encoding" in answer.headers and not answer.is_stored_as_gzip
+        by_proof = was_decompressed and answer.is_stored_as_gzip
+        self._is_recoded = by_proof or (self._bundle.size is not None and (was_decompressed or is_compressed))
+        return False
+
+    def _was_decompressed(self, answer: Answer, start: bytes) -> bool:
+        """Return whether an answer says, or the names it goes by say, that it was gzip before it was sent."""
+        if answer.is_encoded:
+            return False
+        kind = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+        names = (_address(self._bundle.url), answer.address)
+        is_named_gzip = kind in _GZIP_TYPES or any(name.lower().endswith((".gz", ".tgz")) for name in names)
+        return answer.is_stored_as_gzip or (is_named_gzip and begins_tar(start))
 
     def _what_is_missing(self) -> dict[str, str]:
         """Ask for the rest, of the same object only: an ETag means nothing at another address (RFC 9110, section 8.8.3)."""
@@ -211,13 +258,13 @@ class Download:
                 link = _address(self._bundle.url)
                 self._source = _Source(link=link, address=answer.address, validator=answer.validator)
             size = answer.length
-            self._end = size if size is not None else self._bundle.size
+            self._end = size if size is not None else self._promised
         if size is not None:
-            if self._size is None and self._bundle.size is None:
+            if self._size is None and self._promised is None:
                 self._check_room(size)
             self._size = size
-        if self._size is not None and self._bundle.size is not None and self._size != self._bundle.size:
-            return self._contradiction(self._size, self._bundle.size, answer.headers.get("Content-Type", ""))
+        if self._size is not None and self._promised is not None and self._size != self._promised:
+            return self._contradiction(self._size, self._promised, answer.headers.get("Content-Type", ""))
         return True
 
     def _resume(self, answer: Answer, *, resumed: bool) -> "_Part":
@@ -256,10 +303,10 @@ class Download:
         self._refusals += 1
         said = answer.said()
         what = f"The storage refused the link with {_status(answer.status, said)}"
+        self._link_is_dead = True
         if self._refusals == 1:
             self._listener.link_died(what)
             return False
-        self._link_is_dead = True
         if resuming:
             self._start_over("the storage refuses to resume it")
         advice = _GONE if answer.status in {404, 410} else _SHORT_LIVED if "xpired" in said else _REFUSED
@@ -275,8 +322,8 @@ class Download:
                 self._start_over("the storage has less of it than it announced")
                 raise TemporaryError("The storage has fewer bytes of the bundle than it announced", advice=_CHANGED)
             self._size = self._received  # it says so for the second time
-            if self._bundle.size is not None and self._bundle.size != self._size:
-                return self._contradiction(self._size, self._bundle.size, answer.headers.get("Content-Type", ""))
+            if self._promised is not None and self._promised != self._size:
+                return self._contradiction(self._size, self._promised, answer.headers.get("Content-Type", ""))
             return True
         self._start_over("the bundle there is another now")
         raise TemporaryError("The storage has fewer bytes of the bundle than it sent before", advice=_CHANGED)
@@ -285,10 +332,9 @@ class Download:
         """Ask the API once more when its size and the storage's differ: the bundle may have been packed anew in between."""
         what = f"the storage has {announced:,} bytes of the bundle, the API speaks of {promised:,}"
         if self._contradicted:
-            advice = _INTERCEPTED if kind.startswith(_PAGES) else _CHANGED
             named = (f"The storage calls it {kind}.",) if kind else ()
-            raise DownloadFailed(what, facts=named, cause=advice.cause, remedy=advice.remedy)
-        self._contradicted = True
+            raise DownloadFailed(what, facts=named, cause=_CHANGED.cause, remedy=_CHANGED.remedy)
+        self._contradicted = self._link_is_dead = True
         self._start_over("its size is not what the API said")
         self._listener.link_died(f"{what[0].upper()}{what[1:]}")
         return False
@@ -334,28 +380,30 @@ class Download:
         )
 
 
-def _unless_a_page(answer: Answer) -> Iterator[bytes]:
-    """Give the pieces of an answer that calls itself no page, or is an archive all the same; raises `TemporaryError` otherwise.
+def _archive_start(answer: Answer) -> bytes:
+    """Read the beginning of a bundle. Raises `TemporaryError` when it is not that of an archive, whatever the answer calls it.
 
-    One that was compressed on its way looks like an archive too. A part of a bundle may begin with anything.
+    Pages are compressed on their way too, so where the answer says that it is encoded, what is inside counts as well.
     """
-    kind = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-    if answer.status != 200 or kind not in (*_PAGES, *_NO_TYPES):
-        return answer.pieces
-    start = next(answer.pieces, b"")
-    if kind in _NO_TYPES:
-        if is_web_page(start):
-            raise _answered_with("a web page")
-        return itertools.chain(filter(None, [start]), answer.pieces)
+    start = b""
     while len(start) < START_BYTES and (piece := next(answer.pieces, b"")):
         start += piece
-    if "Content-Encoding" in answer.headers or not is_archive(start):
-        raise _answered_with(kind)
-    return itertools.chain([start], answer.pieces)
+    inside = _decompressed_start(start) if answer.is_encoded and start.startswith(GZIP.magic) else start
+    if is_archive(start) and is_archive(inside):
+        return start
+    kind = answer.headers.get("Content-Type")
+    called = f" (Content-Type {kind})" if kind else ""
+    raise TemporaryError(f"What the storage sent in place of the bundle {looks(inside)}{called}", advice=_INTERCEPTED)
 
 
-def _answered_with(what: str) -> TemporaryError:
-    return TemporaryError(f"The storage answered with {what} in place of the bundle", advice=_INTERCEPTED)
+def _decompressed_start(start: bytes) -> bytes:
+    """Return what gzip data begins with, or the data itself where its beginning is too short, or too damaged, to tell."""
+    inflater = GZIP.make()
+    try:
+        inside = inflater.decompress(start, START_BYTES)
+    except zlib.error:
+        return start
+    return inside if len(inside) == START_BYTES or inflater.eof else start
 
 
 def _address(url: str) -> str:

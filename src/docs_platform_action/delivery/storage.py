@@ -59,6 +59,19 @@ class Answer:
         return int(length) if length is not None else None
 
     @property
+    def is_encoded(self) -> bool:
+        """Whether the body came with a `Content-Encoding`, which is never undone here."""
+        return self.headers.get("Content-Encoding", "identity").lower() != "identity"
+
+    @property
+    def is_stored_as_gzip(self) -> bool:
+        """Whether the storage says that it keeps the object as gzip, in whichever form it was sent.
+
+        Source: Google Cloud Storage, "HTTP headers and query string parameters for XML API".
+        """
+        return self.headers.get("X-Goog-Stored-Content-Encoding", "").lower() == "gzip"
+
+    @property
     def request_id(self) -> str | None:
         """The storage's own name for the request."""
         return request_id_of(self.headers)
@@ -214,7 +227,7 @@ def _prepare(url: str, headers: Mapping[str, str], guard: Guard) -> GuardedReque
         url=f"{parts.scheme}://{host}/",
         headers={
             "Accept": "*/*",
-            "Accept-Encoding": "identity",  # the archive as it is stored
+            "Accept-Encoding": "identity",  # nothing that is compressed on the fly: it has no length and cannot be resumed
             "Connection": "close",  # there is little to save, and a connection that was kept may be dead
             "User-Agent": f"docs-platform-action/{__version__}",
             **headers,
