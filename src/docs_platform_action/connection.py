@@ -347,9 +347,9 @@ def _clean(headers: http.client.HTTPMessage) -> None:
 def _settle_length(headers: http.client.HTTPMessage) -> int | None:
     """Reduce the headers to one statement of where the body ends, and return its `Content-Length` (RFC 9112, section 6.3).
 
-    Without one, the body ends with the last chunk if there is a `Transfer-Encoding`, and with the connection otherwise. A repeated
-    value counts once: no sender may apply `chunked` twice (section 6.1). Raises `http.client.HTTPException` when the statement can
-    be understood in more than one way.
+    Without one, the body ends with the last chunk if there is a `Transfer-Encoding`, and with the connection otherwise. Repeated
+    values count once: no sender may apply `chunked` twice (section 6.1). Raises `http.client.HTTPException` when the statement
+    can be understood in more than one way.
     """
     codings = {coding.lower() for coding in _list(headers, "Transfer-Encoding")} - {"identity"}
     lengths = {*_list(headers, "Content-Length")}

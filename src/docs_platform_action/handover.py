@@ -5,13 +5,16 @@ import errno
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from .clock import Clock
+from .delivery.archives import START_BYTES
 from .delivery.bounds import space_at
 from .delivery.download import Download, Downloaded
 from .delivery.follow import Followed, Follower
 from .delivery.staging import Litter, Owner, Staged, owner_of, staged_file, staged_folder
 from .delivery.storage import Storage
+from .delivery.tar import begins_tar
 from .delivery.unpack import Unpacked, unpack
 from .errors import DENIED_CAUSE, DENIED_REMEDY, ActionError, DownloadFailed, InternalError, TooFewPages
 from .model import Bundle
@@ -22,6 +25,17 @@ from .settings import DeliverySettings
 from .sizes import size
 
 _OwnerAt = Callable[[Place], Owner | None]
+_Fetched = tuple[Staged, Follower | None, Downloaded]
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
+class _NoRoomError(DownloadFailed):
+    """The bundle does not fit on the disk of `folder`."""
+
+    def __init__(self, folder: Path, happened: str, **details: Any) -> None:
+        super().__init__(happened, **details)
+        self.folder = folder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,18 +96,59 @@ class Handover:
         """Download the archive; with `min-pages` still to check it stays staged until the pages are counted."""
         place = self.settings.bundle
         with _writing(_cannot_save):
-            staged = stack.enter_context(
-                self._scratch(bundle, owner_at) if place is None else staged_file(place.path, owner_at(place), self.litter)
-            )
-            follower = self._follower(staged.path, stack, owner_at)
-            downloaded = self._download(bundle, staged.path, follower)
-            if place is not None and self.settings.min_pages is None:
-                self._check()
-                staged.publish()
-                self.record.bundle_path = place.name
-        self.record.downloaded = downloaded
-        self.log.downloaded(downloaded, self.record.bundle_path)
+            if place is None:
+                staged, follower, downloaded = self._fetch_to_scratch(bundle, stack, owner_at)
+            else:
+                staged = stack.enter_context(staged_file(place.path, owner_at(place), self.litter))
+                staged, follower, downloaded = self._fetch_to(staged, bundle, stack, owner_at)
+                if self.settings.min_pages is None:
+                    self._check()
+                    staged.publish()
+                    self.record.bundle_path = place.name
+            self.record.downloaded = downloaded
+            self.log.downloaded(downloaded, self.record.bundle_path)
+            self._warn_of_form(downloaded, staged)
         return staged, follower
+
+    def _fetch_to_scratch(self, bundle: Bundle, stack: contextlib.ExitStack, owner_at: _OwnerAt) -> _Fetched:
+        """Fetch an archive that is not kept: to the runner's temporary folder, or beside the site where it does not fit there."""
+        site = self.settings.site
+        assert site is not None  # noqa: S101  # without one nothing is fetched but to be kept; this tells the type checker
+        scratch = self.settings.scratch
+        if scratch is not None:
+            try:
+                with contextlib.ExitStack() as attempt:
+                    staged = attempt.enter_context(staged_file(scratch / "bundle", None, self.litter))
+                    fetched = self._fetch_to(staged, bundle, attempt, owner_at)
+                    stack.push(attempt.pop_all())
+                    return fetched
+            except (_NoRoomError, OSError) as error:
+                is_full = error.folder == scratch if isinstance(error, _NoRoomError) else error.errno in _FULL
+                if not is_full or scratch.stat().st_dev == _that_is_there(site.path.parent).stat().st_dev:
+                    raise
+                self.log.moved_to_workspace()
+        # the folders that lead there may stay, with the site in them
+        staged = stack.enter_context(staged_file(site.path.parent / "bundle", owner_at(site), self.litter))
+        return self._fetch_to(staged, bundle, stack, owner_at)
+
+    def _fetch_to(self, staged: Staged, bundle: Bundle, stack: contextlib.ExitStack, owner_at: _OwnerAt) -> _Fetched:
+        follower = self._follower(staged.path, stack, owner_at)
+        return staged, follower, self._download(bundle, staged.path, follower)
+
+    def _warn_of_form(self, downloaded: Downloaded, staged: Staged) -> None:
+        """Warn when the archive is not what its name says, or not what the storage keeps."""
+        lines, kept = [], self.settings.bundle
+        if kept is not None and kept.name.lower().endswith((".gz", ".tgz")):
+            with staged.path.open("rb") as file:
+                if begins_tar(file.read(START_BYTES)):
+                    lines.append(f"{kept.name} is a tar archive without compression, although its name says gzip.")
+        if not downloaded.as_stored:
+            lines += [
+                "The storage, or something between it and this runner, changed the compression of the bundle.",
+                "`bundleSize` and `bundleSha256` are those of the bytes that came, not of the bytes as they are stored.",
+            ]
+        if lines:
+            self.warn(lines)
 
     def _follower(self, archive: Path, stack: contextlib.ExitStack, owner_at: _OwnerAt) -> Follower | None:
         """Have the site, if one is wanted, unpacked behind the download, as far as that goes."""
@@ -109,15 +164,6 @@ class Handover:
                 check=self._check,
             )
         )
-
-    def _scratch(self, bundle: Bundle, owner_at: _OwnerAt) -> contextlib.AbstractContextManager[Staged]:
-        """Make room for an archive that nobody asked to keep: in the runner's temporary folder, or beside the site."""
-        scratch, site = self.settings.scratch, self.settings.site
-        assert site is not None  # noqa: S101  # without one nothing is fetched but to be kept; this tells the type checker
-        if scratch is not None and _free(scratch) >= (bundle.size or 0):
-            return staged_file(scratch / "bundle", None, self.litter)
-        # the folders that lead there may stay, with the site in them
-        return staged_file(site.path.parent / "bundle", owner_at(site), self.litter)
 
     def _download(self, bundle: Bundle, path: Path, follower: Follower | None) -> Downloaded:
         self.record.enter(DOWNLOAD, self.clock.monotonic())
@@ -143,14 +189,15 @@ class Handover:
         folders = [archive.parent]
         if self.settings.site is not None:
             folders.append(_that_is_there(self.settings.site.path.parent))
-        for device in {folder.stat().st_dev for folder in folders}:
+        for device in dict.fromkeys(folder.stat().st_dev for folder in folders):
             there = [folder for folder in folders if folder.stat().st_dev == device]
             space = space_at(there[0])
             reserved = space.reserved_bytes if folders[1:] and folders[1] in there else 0
             if needed * len(there) > space.free_bytes - reserved:
                 unpacked = ", and unpacked as much again at least" if len(there) > 1 else ""
                 left = f", and the action leaves {size(reserved)} free" if reserved else ""
-                raise DownloadFailed(
+                raise _NoRoomError(
+                    there[0],
                     "the bundle does not fit on the runner's disk",
                     facts=(f"It has {size(needed)}{unpacked}; {size(space.free_bytes)} are free{left}.",),
                     cause="The runner's disk is too small, or full of other things.",
@@ -192,10 +239,9 @@ class Handover:
             self.log.saved(place.name)
 
     def _unpack(self, fetched: Staged, site: Place, stack: contextlib.ExitStack, owner_at: _OwnerAt) -> tuple[Staged, Unpacked]:
-        owner, bundle = owner_at(site), self.settings.bundle
-        archive = bundle.path if bundle is not None and fetched.published else fetched.path
+        owner = owner_at(site)
         staged = stack.enter_context(staged_folder(site.path, owner, self.litter))
-        unpacked = unpack(archive, staged.path, check=self._check, on_progress=self.log.unpacked_so_far, owner=owner)
+        unpacked = unpack(fetched.path, staged.path, check=self._check, on_progress=self.log.unpacked_so_far, owner=owner)
         return staged, unpacked
 
     def _write_values(self, place: Place, owner_at: _OwnerAt) -> None:
@@ -220,11 +266,6 @@ class Handover:
             staged.publish()
         record.values_file = place.name
         self.log.wrote_values(place.name)
-
-
-def _free(folder: Path) -> int:
-    """Tell how many bytes are free on the disk of a folder."""
-    return space_at(folder).free_bytes
 
 
 def _that_is_there(folder: Path) -> Path:
@@ -256,7 +297,7 @@ def _said(error: OSError) -> str:
 
 
 def _why(error: OSError) -> tuple[str, str]:
-    if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
+    if error.errno in {*_FULL, errno.EFBIG}:
         return "The runner's disk is full.", "Free space in a step before, or use a runner with a larger disk."
     if isinstance(error, PermissionError):
         return DENIED_CAUSE, DENIED_REMEDY

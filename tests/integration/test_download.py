@@ -640,6 +640,147 @@ class TestLies:
             assert form not in ended.stdout + ended.stderr + ended.summary
 
 
+TAR = KINDS["tar"](Site(files={"index.html": b"<h1>Docs</h1>" * 1000}))
+PACKED = gzip.compress(TAR)
+STORED_AS_GZIP = b"x-goog-stored-content-encoding: gzip\r\n"
+GZIPPED = b"Content-Encoding: gzip\r\n"
+
+
+def sent(content: bytes, *headers: bytes, chunked: bool = False) -> bytes:
+    if not chunked:
+        return HEAD + b"".join(headers) + b"Content-Length: %d\r\n\r\n" % len(content) + content
+    return HEAD + b"".join(headers) + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % len(content) + content + b"\r\n0\r\n\r\n"
+
+
+class Coding:
+    """A storage that answers with one form of an object, or with another where gzip is accepted."""
+
+    def __init__(self, plain: bytes, accepted: bytes) -> None:
+        self._plain, self._accepted = plain, accepted
+        self.accepted: list[bool] = []
+
+    def __call__(self, connection: socket.socket) -> None:
+        request = read_request(connection)
+        self.accepted.append(b"Accept-Encoding: gzip\r\n" in request)
+        connection.sendall(self._accepted if self.accepted[-1] else self._plain)
+
+
+DECOMPRESSED = "changed the compression of the bundle"
+MISNAMED = "site.tar.gz is a tar archive without compression, although its name says gzip."
+
+
+class TestCoding:
+    """What is saved are the bytes as they are stored, whatever the storage does for clients that accept no coding."""
+
+    def fetch(self, action: Action, platform: Simulator, storage: Coding, size: int | None, name: str = "bundle.tar.gz") -> Ended:
+        with RawServer(storage) as server:
+            told: dict[str, object] = {} if size is None else {"sizeBytes": size}
+            platform.override("make_bundle", {"bundleUrl": f"{server.base_url}/{name}", **told})
+            return fetch(action, platform, bundle_path="site.tar.gz", outage_tolerance="100ms")
+
+    def saved(self, ended: Ended, action: Action) -> bytes:
+        assert ended.exit_code == 0, ended.stdout
+        saved = (action.workspace / "site.tar.gz").read_bytes()
+        assert (ended.outputs["bundleSize"], ended.outputs["bundleSha256"]) == (
+            str(len(saved)),
+            hashlib.sha256(saved).hexdigest(),
+        )
+        return saved
+
+    @pytest.mark.parametrize("size", [None, len(PACKED)], ids=["size unknown", "size known"])
+    @pytest.mark.parametrize(
+        ("plain", "name"),
+        [
+            (sent(TAR, STORED_AS_GZIP, chunked=True), "object"),
+            (sent(TAR, b'ETag: W/"a"\r\n', chunked=True), "object"),
+            (HEAD + b"Connection: close\r\n\r\n" + TAR, "bundle.tar.gz"),
+            (sent(TAR), "bundle.tar.gz"),
+            (sent(TAR, b"Content-Type: application/gzip\r\n"), "object"),
+        ],
+        ids=["says so", "without a length", "until the end", "by its name", "by its type"],
+    )
+    def test_what_is_decompressed_on_its_way_is_asked_for_as_it_is_stored(
+        self, action: Action, platform: Simulator, plain: bytes, name: str, size: int | None
+    ) -> None:
+        storage = Coding(plain, sent(PACKED, GZIPPED))
+
+        ended = self.fetch(action, platform, storage, size, name)
+
+        assert self.saved(ended, action) == PACKED
+        assert (storage.accepted, ended.warnings) == ([False, True], [])
+
+    @pytest.mark.parametrize("size", [None, len(PACKED)], ids=["size unknown", "size known"])
+    def test_where_that_cannot_be_had_what_comes_is_saved_with_a_warning(
+        self, action: Action, platform: Simulator, size: int | None
+    ) -> None:
+        decompressed = sent(TAR, STORED_AS_GZIP, chunked=True)
+
+        ended = self.fetch(action, platform, Coding(decompressed, decompressed), size)
+
+        assert self.saved(ended, action) == TAR
+        (warning,) = ended.warnings
+        assert MISNAMED in warning
+        assert DECOMPRESSED in warning
+
+    @pytest.mark.parametrize("framed", [sent(TAR, chunked=True), sent(TAR)], ids=["chunked", "with a length"])
+    def test_one_that_does_not_say_so_is_known_by_its_size(self, action: Action, platform: Simulator, framed: bytes) -> None:
+        ended = self.fetch(action, platform, Coding(framed, framed), len(PACKED))
+
+        assert self.saved(ended, action) == TAR
+        (warning,) = ended.warnings
+        assert MISNAMED in warning
+        assert DECOMPRESSED in warning
+
+    @pytest.mark.parametrize("size", [None, len(TAR)], ids=["size unknown", "size known"])
+    def test_a_tar_archive_that_is_stored_without_compression_is_only_misnamed(
+        self, action: Action, platform: Simulator, size: int | None
+    ) -> None:
+        ended = self.fetch(action, platform, Coding(sent(TAR), sent(TAR)), size)
+
+        assert self.saved(ended, action) == TAR
+        assert [MISNAMED in warning for warning in ended.warnings] == [True]
+        assert DECOMPRESSED not in ended.stdout
+
+    def test_what_is_compressed_on_its_way_is_asked_for_as_it_is_stored(self, action: Action, platform: Simulator) -> None:
+        storage = Coding(sent(TAR, chunked=True), sent(PACKED, GZIPPED, chunked=True))
+
+        ended = self.fetch(action, platform, storage, len(TAR), "object")
+
+        assert self.saved(ended, action) == TAR
+        assert storage.accepted == [False, True, False]
+        assert DECOMPRESSED not in ended.stdout
+
+    def test_what_is_compressed_whatever_is_accepted_is_saved_with_a_warning(self, action: Action, platform: Simulator) -> None:
+        compressed = sent(PACKED, GZIPPED, chunked=True)
+
+        ended = self.fetch(action, platform, Coding(compressed, compressed), len(TAR))
+
+        assert self.saved(ended, action) == PACKED
+        assert [DECOMPRESSED in warning for warning in ended.warnings] == [True]
+
+    @pytest.mark.parametrize("chunked", [False, True])
+    def test_what_is_stored_with_a_coding_takes_one_request(self, action: Action, platform: Simulator, chunked: bool) -> None:
+        storage = Coding(sent(PACKED, GZIPPED, chunked=chunked), b"")
+
+        ended = self.fetch(action, platform, storage, len(PACKED))
+
+        assert self.saved(ended, action) == PACKED
+        assert (storage.accepted, ended.warnings) == ([False], [])
+
+    def test_a_download_that_broke_off_goes_on_in_the_same_coding(self, action: Action, platform: Simulator) -> None:
+        content = GZIP + os.urandom(5000)
+        etag = b'ETag: "a"\r\n'
+        rest = b"HTTP/1.1 206 Partial\r\n" + etag + GZIPPED + b"Content-Range: bytes 2000-5002/5003\r\n\r\n" + content[2000:]
+        begin = HEAD + etag + GZIPPED + b"Content-Length: 5003\r\n\r\n" + content[:2000]
+        lies = Lies(sent(TAR, STORED_AS_GZIP, chunked=True), begin, rest)
+        with RawServer(lies) as storage:
+            ended = fetch_from(action, platform, storage, outage_tolerance="2s")
+
+        assert_whole(ended, action, content)
+        assert [b"Accept-Encoding: gzip" in request for request in lies.requests] == [False, True, True]
+        assert b"Range: bytes=2000-" in lies.requests[2]
+
+
 def _without_size(normal: dict[str, object]) -> dict[str, object]:
     return {name: value for name, value in normal.items() if name != "sizeBytes"}
 

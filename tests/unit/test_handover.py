@@ -587,6 +587,20 @@ class TestDiskFaults:
         assert delivery.record.site_path is None
 
 
+MOVED = "The bundle does not fit in the runner's temporary folder. Using the disk of the workspace instead."
+
+
+def full_once(code: int = errno.ENOSPC) -> Callable[[], None]:
+    """Make what fails the first time that it is called, as a full disk does."""
+    errors = [OSError(code, os.strerror(code))]
+
+    def fail() -> None:
+        if errors:
+            raise errors.pop()
+
+    return fail
+
+
 class TestRoom:
     """A disk that is too small is told before the download, not after."""
 
@@ -686,6 +700,48 @@ class TestRoom:
         error = delivery.failure(delivery.asked(site="out/site"), self.sized(delivery, "api"))
 
         assert isinstance(error, DownloadFailed)
+
+    @pytest.mark.usefixtures("_two_disks")
+    @pytest.mark.parametrize("source", ["storage", "api"])
+    def test_a_temporary_folder_that_is_too_small_is_not_used(
+        self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch, source: str
+    ) -> None:
+        bundle = self.sized(delivery, source)
+        self.disk(monkeypatch, lambda folder: self.SIZE - 1 if folder == delivery.temporary else 2 * self.SIZE)
+
+        delivery(delivery.asked(site="out/site"), bundle)
+
+        assert delivery.files == ["out", "out/site", *(f"out/site/{name}" for name in SITE)]
+        assert tree(delivery.temporary) == []
+        assert delivery.shelf.asked == [BUNDLE.url] * (2 if source == "storage" else 1)
+        assert delivery.told.count(MOVED) == 1
+
+    @pytest.mark.usefixtures("_two_disks")
+    def test_nor_one_that_is_full_midway_where_the_size_is_unknown(self, delivery: Delivery) -> None:
+        delivery.shelf.after = full_once()
+
+        delivery(delivery.asked(site="out/site"))
+
+        assert delivery.record.site_path == "out/site"
+        assert tree(delivery.temporary) == []
+        assert (len(delivery.shelf.asked), delivery.told.count(MOVED)) == (2, 1)
+
+    def test_on_the_same_disk_as_the_workspace_another_place_would_not_help(self, delivery: Delivery) -> None:
+        delivery.shelf.after = full_once()
+
+        error = delivery.failure(delivery.asked(site="out/site"))
+
+        assert (error.happened, error.because) == ("the bundle cannot be saved", FULL)
+        assert (len(delivery.shelf.asked), MOVED in delivery.told) == (1, False)
+
+    @pytest.mark.usefixtures("_two_disks")
+    def test_nor_on_one_that_is_broken(self, delivery: Delivery) -> None:
+        delivery.shelf.after = full_once(errno.EIO)
+
+        error = delivery.failure(delivery.asked(site="out/site"))
+
+        assert (error.happened, error.because) == ("the bundle cannot be saved", BROKEN)
+        assert len(delivery.shelf.asked) == 1
 
     def test_an_archive_of_unknown_size_is_tried(self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
         self.disk(monkeypatch, lambda _: 0)

@@ -214,12 +214,14 @@ class Download:
     def _switch_coding(self, answer: Answer, start: bytes) -> bool:
         """Return whether to ask again, accepting another coding, for the bytes as they are stored.
 
-        Servers change the coding in both directions. Accepting none keeps them from compressing on the fly, but some then decompress
-        what is stored as gzip (source: Google Cloud Storage, "Transcoding of gzip-compressed files"; nginx, `gunzip`). Where that
-        may have happened, gzip is accepted; an answer that is then compressed on the fly, without a length, is not taken.
+        Servers change the coding both ways. Accepting none keeps them from compressing on the fly, but some then decompress what
+        is stored as gzip (source: Google Cloud Storage, "Transcoding of gzip-compressed files"; nginx, `gunzip`). Where that may
+        have happened, gzip is accepted; an answer that is then compressed on the fly, without a length, is not taken.
         """
         was_decompressed = self._was_decompressed(answer, start)
-        may_be_decompressed = was_decompressed or (begins_tar(start) and answer.length is None and not answer.is_encoded)
+        may_be_decompressed = was_decompressed or (
+            begins_tar(start[:START_BYTES]) and answer.length is None and not answer.is_encoded
+        )
         if may_be_decompressed and not self._tried_gzip:
             self._accepts_gzip = self._tried_gzip = True
             return True
@@ -238,7 +240,7 @@ class Download:
         kind = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
         names = (_address(self._bundle.url), answer.address)
         is_named_gzip = kind in _GZIP_TYPES or any(name.lower().endswith((".gz", ".tgz")) for name in names)
-        return answer.is_stored_as_gzip or (is_named_gzip and begins_tar(start))
+        return answer.is_stored_as_gzip or (is_named_gzip and begins_tar(start[:START_BYTES]))
 
     def _what_is_missing(self) -> dict[str, str]:
         """Ask for the rest, of the same object only: an ETag means nothing at another address (RFC 9110, section 8.8.3)."""

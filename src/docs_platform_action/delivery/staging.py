@@ -132,16 +132,18 @@ class Litter:
 
 
 class Staged:
-    """Something that is being made at `path`, and gets its name with `publish`."""
+    """Something that is being made at `path`, which is its goal once it is published."""
 
-    def __init__(self, path: Path, publish: Callable[[], None]) -> None:
+    def __init__(self, path: Path, goal: Path, publish: Callable[[], None]) -> None:
         self.path = path
+        self._goal = goal
         self._publish = publish
         self.published = False
 
     def publish(self) -> None:
         """Give it its mode and its name, in one step for whoever looks on. Raises `OSError`."""
         self._publish()
+        self.path = self._goal
         self.published = True
 
 
@@ -155,7 +157,7 @@ def staged_file(goal: Path, owner: Owner | None, litter: Litter) -> Iterator[Sta
 
     with _folder_for(goal, owner, litter):
         part = _beside(goal)
-        staged = Staged(part, publish)
+        staged = Staged(part, goal, publish)
         with _removed_unless_published(staged, lambda: part.unlink(missing_ok=True), litter):
             os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             if owner is not None:
@@ -177,7 +179,7 @@ def staged_folder(goal: Path, owner: Owner | None, litter: Litter) -> Iterator[S
 
     with _folder_for(goal, owner, litter):
         part = _beside(goal)
-        staged = Staged(part, publish)
+        staged = Staged(part, goal, publish)
         with _removed_unless_published(staged, lambda: _remove_tree(part), litter):
             part.mkdir(0o700)
             if owner is not None:

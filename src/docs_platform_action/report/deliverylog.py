@@ -69,6 +69,11 @@ class DeliveryLog:
         self._told_bytes = self._received = 0
         self._log.note(f"Starting the download over: {why}.")
 
+    def moved_to_workspace(self) -> None:
+        """Log that the archive does not fit in the runner's temporary folder, and that the download begins again elsewhere."""
+        self._told_bytes = self._received = 0
+        self._log.note("The bundle does not fit in the runner's temporary folder. Using the disk of the workspace instead.")
+
     def downloaded(self, downloaded: Downloaded, name: str | None) -> None:
         """Tell that the bundle is there whole, and where if it is kept."""
         kept = f" to {name}" if name is not None else ""
