@@ -44,18 +44,20 @@ def leaked(secret: str, text: str | bytes) -> list[str]:
 
 
 def leaked_in_part(key: str, text: str | bytes) -> list[str]:
-    """Name the forms of a key, and of 16 of its characters in a row, that are in a text, wrapped over lines or not."""
+    """Name the forms of a key that are in a text, or else those of any 16 of its characters in a row, wrapped or not."""
     searched = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
-    if len(searched) > _MOST_BYTES:
-        return leaked(key, searched)  # a bundle
-    joined = b"".join(searched.split())
-    plain, base64s, digits = _parts_of(key)
     found = leaked(key, searched)
-    found += [f"in part, {part!r}" for part in plain if part in searched]
-    found += [f"wrapped, {part!r}" for part in plain if part in joined]
-    found += [f"base64, {part!r}" for part in base64s if part in joined]
+    if found or len(searched) > _MOST_BYTES:  # so large is a bundle alone
+        return found
+    joined = b"".join(searched.split())
     digits_alone = _NO_HEX.sub(b"", joined).lower()
-    return found + [f"hex, {part!r}" for part in digits if part in digits_alone]
+    plain, base64s, digits = _parts_of(key)
+    return [
+        *(f"in part, {part!r}" for part in plain if part in searched),
+        *(f"wrapped, {part!r}" for part in plain if part in joined and part not in searched),
+        *(f"base64, {part!r}" for part in base64s if part in joined),
+        *(f"hex, {part!r}" for part in digits if part in digits_alone),
+    ]
 
 
 @functools.cache
