@@ -160,7 +160,7 @@ class TestCut:
         ended = fetch(action, platform)
 
         assert_whole(ended, action)
-        assert " sent almost nothing for 0.3 s, after " in ended.log
+        assert " sent almost nothing for 0.3 s" in ended.log
 
     def test_one_that_takes_its_time_is_left_alone(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
         platform = make_platform()
@@ -366,12 +366,13 @@ class TestLength:
         middle = content.index(next_byte)
         platform.add_export_job("odd", bundle=content)
         html = {"Content-Type": "text/html"}
-        platform.script("download", Fault(cut="in_body", cut_after_bytes=middle, headers=html), Fault(headers=html))
+        # the first answer is given up: a plain tar archive under a name of gzip may have been decompressed on its way
+        platform.script("download", None, Fault(cut="in_body", cut_after_bytes=middle, headers=html), Fault(headers=html))
 
         ended = fetch(action, platform, job_id="odd")
 
         assert_whole(ended, action, content)
-        assert ranges(platform) == [None, f"bytes={middle}-"]
+        assert ranges(platform) == [None, None, f"bytes={middle}-"]
 
     def test_a_bundle_that_the_storage_calls_a_page_is_one(self, action: Action, platform: Simulator) -> None:
         platform.script("download", Fault(headers={"Content-Type": "text/html"}))
@@ -768,11 +769,16 @@ class TestCoding:
         assert (storage.accepted, ended.warnings) == ([False], [])
 
     def test_a_download_that_broke_off_goes_on_in_the_same_coding(self, action: Action, platform: Simulator) -> None:
-        content = GZIP + os.urandom(5000)
+        content = gzip.compress(KINDS["tar"](Site(files={"a": os.urandom(5000)})))
         etag = b'ETag: "a"\r\n'
-        rest = b"HTTP/1.1 206 Partial\r\n" + etag + GZIPPED + b"Content-Range: bytes 2000-5002/5003\r\n\r\n" + content[2000:]
-        begin = HEAD + etag + GZIPPED + b"Content-Length: 5003\r\n\r\n" + content[:2000]
-        lies = Lies(sent(TAR, STORED_AS_GZIP, chunked=True), begin, rest)
+        rest = (
+            b"HTTP/1.1 206 Partial\r\n"
+            + etag
+            + GZIPPED
+            + b"Content-Range: bytes 2000-%d/%d\r\n\r\n" % (len(content) - 1, len(content))
+        )
+        begin = HEAD + etag + GZIPPED + b"Content-Length: %d\r\n\r\n" % len(content) + content[:2000]
+        lies = Lies(sent(TAR, STORED_AS_GZIP, chunked=True), begin, rest + content[2000:])
         with RawServer(lies) as storage:
             ended = fetch_from(action, platform, storage, outage_tolerance="2s")
 
@@ -1069,7 +1075,7 @@ class TestDisk:
 
         def answer(connection: socket.socket) -> None:
             read_request(connection)
-            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000000000\r\n\r\nx")
+            connection.sendall(HEAD + b"Content-Length: 1000000000000000\r\n\r\n" + GZIP.ljust(1000, b"x"))
 
         with RawServer(answer) as storage:
             platform.override("make_bundle", {"bundleUrl": f"{storage.base_url}/bundle"})

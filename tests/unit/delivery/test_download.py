@@ -1,6 +1,7 @@
 """A download in virtual time: whatever the storage does, what comes is one whole bundle or a failure."""
 
 import contextlib
+import gzip
 import hashlib
 import io
 from collections.abc import Iterator, Mapping
@@ -40,6 +41,7 @@ class Turn:
     switches: bool = False
     takes_seconds: float = 0.0
     kind: str | None = None
+    encoding: str | None = None
     piece_bytes: int = 10_000
 
 
@@ -79,6 +81,8 @@ class FakeStorage:
         told = {"ETag": etag, "Content-Length": str(len(body))} if turn.announces else {"ETag": etag}
         if turn.kind is not None:
             told["Content-Type"] = turn.kind
+        if turn.encoding is not None:
+            told["Content-Encoding"] = turn.encoding
         pieces = self._pieces(body, turn)
         if begin == len(self.content):
             return Answer(status=416, headers={"Content-Range": f"bytes */{begin}"}, address=ADDRESS, pieces=iter(()))
@@ -177,6 +181,71 @@ def test_an_archive_that_calls_itself_a_page_is_known_however_small_its_pieces_c
 
     assert fetch.file.getvalue() == fetch.storage.content
     assert fetch.ears.heard == []
+
+
+class TestBeginning:
+    """What comes is a bundle when it begins like an archive, one that cannot be opened here too."""
+
+    @pytest.mark.parametrize(
+        "content",
+        [
+            GZIP,
+            b"BZh91AY&SY",
+            b"\xfd7zXZ\0",
+            b"PK\x03\x04",
+            b"PK\x05\x06" + bytes(18),
+            b"PK\x07\x08PK\x03\x04",
+            b"PK00PK\x03\x04",
+            b"7z\xbc\xaf\x27\x1c",
+            b"Rar!\x1a\x07\x00",
+            b"Rar!\x1a\x07\x01\x00",
+            b"\x28\xb5\x2f\xfd",
+            b"\x50\x2a\x4d\x18",
+            b"\x5d\x00\x00\x80\x00",
+            b"\x1f\x9d\x90",
+            b"LZIP\x01",
+            b"\x04\x22\x4d\x18",
+            bytes(512),
+            bytes(10240),
+        ],
+    )
+    @pytest.mark.parametrize("kind", ["text/html", "application/octet-stream", None])
+    def test_an_archive_of_any_kind_is_one(self, content: bytes, kind: str | None) -> None:
+        fetch = Fetch(Turn(kind=kind))
+        fetch.storage.content = content
+
+        fetch()
+
+        assert (fetch.file.getvalue(), fetch.ears.heard) == (content, [])
+
+    @pytest.mark.parametrize("content", [b"MZ" + bytes(600) + b"PK\x03\x04", b"%PDF-1.7", b"\x89PNG", b"PK", b"\x1f", bytes(511)])
+    def test_nothing_else_is(self, content: bytes) -> None:
+        fetch = Fetch(Turn(kind="application/zip"), tolerance=1)
+        fetch.storage.content = content
+
+        error = fetch.failure()
+
+        assert isinstance(error, DownloadFailed)
+        assert "What the storage sent in place of the bundle " in error.facts[0]
+        assert fetch.file.getvalue() == b""
+
+    @pytest.mark.parametrize(
+        "content",
+        [
+            gzip.compress(KINDS["tar"](SMALL_SITE)),
+            gzip.compress(GZIP),
+            GZIP + b"\xff" * 600,
+            GZIP + b"\0\0\0\0\0\x04\0" + b"\xff",
+        ],
+        ids=["of tar", "of gzip", "damaged", "too short to tell"],
+    )
+    def test_in_an_encoded_one_what_is_inside_counts_where_it_can_be_read(self, content: bytes) -> None:
+        fetch = Fetch(Turn(encoding="gzip"))
+        fetch.storage.content = content
+
+        fetch()
+
+        assert fetch.file.getvalue() == content
 
 
 class TestRoom:
