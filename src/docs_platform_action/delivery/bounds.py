@@ -110,7 +110,7 @@ class Meter:
     def announce_bytes(self, count: int) -> None:
         """Look at a file's size that is only announced."""
         self._hold_bytes(self.unpacked_bytes + count)
-        self._hold_space(count, next_file=f"; the next file has {size(count)}")
+        self._hold_space(count, next_file=f"; the next file is {size(count)}")
 
     def count_entry(self) -> None:
         """Count an entry, or a folder that a name implies, before it is made."""
@@ -148,7 +148,7 @@ class Meter:
         if count <= self._budget_bytes and inodes <= self._budget_inodes:
             return
         space = self._space()
-        unpacked = f"{size(self.unpacked_bytes)} of it were unpacked{next_file}."
+        unpacked = f"Unpacking stopped after {size(self.unpacked_bytes)}{next_file}."
         if count > space.usable_bytes:
             raise _too_large_for_disk(
                 unpacked,

@@ -681,7 +681,7 @@ class TestDisk:
 
         assert place.tree().keys() == {"index.html"}
         assert refusal.facts == (
-            "13 bytes of it were unpacked; the next file has 5.0 GiB.",
+            "Unpacking stopped after 13 bytes; the next file is 5.0 GiB.",
             "3.0 GiB of the disk's 100.0 GiB are free; the action leaves 1.0 GiB free.",
         )
 
@@ -701,7 +701,7 @@ class TestDisk:
 
         assert disk.made == 6_600 - 6_553
         assert refusal.facts == (
-            "13 bytes of it were unpacked.",
+            "Unpacking stopped after 13 bytes.",
             "6,553 of the disk's 65,536 inodes are free; the action leaves 6,553 free. Each file, folder and link takes one.",
         )
 
@@ -737,7 +737,7 @@ class TestDisk:
         refusal = place.refusal(archive, space=space)
 
         assert 1_800_000 < max(seen) <= 1_900_000
-        assert refusal.facts[0] == "0 bytes of it were unpacked."
+        assert refusal.facts[0] == "Unpacking stopped after 0 bytes."
         assert place.tree() == {}
         assert disk.unnamed == 0
 
