@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import gzip
 import hashlib
 import io
 import json
@@ -24,7 +25,7 @@ from docs_platform_action.delivery.staging import Owner
 from docs_platform_action.errors import Cancelled
 from docs_platform_action.interruption import LEAVING_SECONDS, Interruptions
 from docs_platform_action.record import RESULT_KEYS
-from tests.archives import SMALL_SITE, tar
+from tests.archives import SEVEN_ZIP, SMALL_SITE, tar
 from tests.keys import ADMIN_KEY
 from tests.unit.fakes import BASE_URL, FakeAdapter
 from tests.unit.report.test_outputs import files_of_at_most, read_outputs
@@ -225,7 +226,7 @@ class TestExport:
         assert "`project-id`" in ended.log
 
 
-ARCHIVE = tar(SMALL_SITE)
+ARCHIVE = gzip.compress(tar(SMALL_SITE), mtime=0)
 STORED = {**PLATFORM, "GET /se_1/bundle.tar.gz?X-Signature=s3cr3t": ARCHIVE}
 
 
@@ -258,7 +259,7 @@ class TestDelivery:
     def test_log_and_summary_tell_it_without_what_opens_the_link(self, run: Runner) -> None:
         ended = run(self.ALL, STORED)
 
-        assert "  Downloaded 10.0 KiB to out/bundle.tar.gz in " in ended.log
+        assert f"  Downloaded {len(ARCHIVE)} bytes to out/bundle.tar.gz in " in ended.log
         assert "  Unpacked 3 files to out/site/\n" in ended.log
         assert "  Wrote the Helm values file deploy/values.yaml\n" in ended.log
         assert all(f"| {row} | " in ended.summary for row in ("Bundle", "Saved as", "Site", "Helm values"))
@@ -298,10 +299,10 @@ class TestDelivery:
         assert not {"bundlePath", "bundleSize", "bundleSha256", "sitePath", "valuesFile"} & {*ended.outputs}
 
     def test_a_bundle_that_cannot_be_opened_leaves_what_was_fetched_and_no_link(self, run: Runner) -> None:
-        ended = run(self.ALL, {**STORED, "GET /se_1/bundle.tar.gz?X-Signature=s3cr3t": b"no archive"})
+        ended = run(self.ALL, {**STORED, "GET /se_1/bundle.tar.gz?X-Signature=s3cr3t": SEVEN_ZIP})
 
         assert (ended.exit_code, ended.outputs["failureReason"]) == (1, "invalid-bundle")
-        assert (ended.outputs["bundlePath"], ended.outputs["bundleSize"]) == ("out/bundle.tar.gz", "10")
+        assert (ended.outputs["bundlePath"], ended.outputs["bundleSize"]) == ("out/bundle.tar.gz", str(len(SEVEN_ZIP)))
         assert not {"bundleUrl", "expiresAt", "sitePath", "valuesFile"} & {*ended.outputs}
         assert "`job-id: se_1` makes its bundle link" in ended.errors[0]
 
