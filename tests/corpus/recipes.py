@@ -182,7 +182,7 @@ _COMPRESSED: Final = {
     "xz-large-dictionary.tar.xz": Recipe(
         "XZ Utils", f"{_TAR} -c * | xz --lzma2=dict=256MiB > $OUT", refused="more than 80 MiB of memory"
     ),
-    "lzma.tar.lzma": Recipe("XZ Utils", f"{_TAR} -c * | xz --format=lzma > $OUT", refused="begins with the bytes 5d"),
+    "lzma.tar.lzma": Recipe("XZ Utils", f"{_TAR} -c * | xz --format=lzma > $OUT", refused="looks like LZMA data"),
 }
 
 _BSDTAR_RECIPES: Final = {

@@ -44,11 +44,13 @@ class TestParts:
 
         with stage(goal, None, Litter()) as staged:
             fill(staged)
+            part = staged.path
             assert not goal.exists()
-            assert staged.path.parent == tmp_path
+            assert part.parent == tmp_path
             staged.publish()
             assert goal.exists()
-            assert not staged.path.exists()
+            assert not part.exists()
+            assert staged.path == goal
 
         assert tree(tmp_path) in (["result"], ["result", "result/index.html"])
 
@@ -345,15 +347,17 @@ class TestOwner:
         (tmp_path / "a").mkdir()
 
         with staged_file(tmp_path / "a" / "b" / "c" / "result", Owner(*OWNER), Litter()) as staged:
+            part = staged.path
             staged.publish()
 
-        assert file_system.given == [f"{tmp_path}/a/b", f"{tmp_path}/a/b/c", str(staged.path)]
+        assert file_system.given == [f"{tmp_path}/a/b", f"{tmp_path}/a/b/c", str(part)]
 
     def test_so_is_a_folder(self, file_system: FileSystem, tmp_path: Path) -> None:
         with staged_folder(tmp_path / "result", Owner(*OWNER), Litter()) as staged:
+            part = staged.path
             staged.publish()
 
-        assert file_system.given == [str(staged.path)]
+        assert file_system.given == [str(part)]
 
     def test_it_is_given_away_before_it_gets_its_name(self, file_system: FileSystem, tmp_path: Path) -> None:
         with staged_file(tmp_path / "result", Owner(*OWNER), Litter()) as staged:
