@@ -47,8 +47,9 @@ _UNSEEN: Final = re.compile(
     r"\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff]"
 )
 _UNSEEN_OR_WHITE_SPACE: Final = re.compile(
-    # white space also as an escape; a backslash doubles with each encoding, and a text of backslashes needs a bound
-    rf"{_UNSEEN.pattern}|\s+|(?<!\\)\\{{1,32}}[nrt]"
+    # white space also as an escape; a backslash doubles with each encoding, and a text of backslashes needs a bound. A line may
+    # begin with a margin, as in mail that is quoted and in the trace of an exception group
+    rf"{_UNSEEN.pattern}|\n[^\S\n]*(?:[|>][^\S\n]+)*|[^\S\n]+|(?<!\\)\\{{1,32}}[nrt]"
 )
 _HEX: Final = re.compile(r"(?:[0-9A-Fa-f]{2}[:,._-]*(?:0[xX])?){8}")
 _BETWEEN_HEX_DIGITS: Final = re.compile(r"(?<=[0-9A-Fa-f])[:,._-]+(?:0[xX])?(?=[0-9A-Fa-f])")

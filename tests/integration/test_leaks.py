@@ -24,7 +24,8 @@ from tests.action import Action, Ended
 from tests.archives import entry, tar_of
 from tests.inside import run_inside
 from tests.keys import ADMIN_KEY, AWKWARD_KEYS
-from tests.leaks import leaked_in_part
+from tests.leaks import leaked, leaked_in_part
+from tests.search import SEARCH
 
 
 def wrapped(text: str, columns: int) -> str:
@@ -178,6 +179,20 @@ def test_a_key_as_short_as_a_word_costs_no_output_that_word_but_the_log_has_none
 
     assert ended.outputs["status"] == f"is-{platform.key}"
     assert "is-***" in ended.log
+
+
+def test_a_project_that_is_part_of_the_key_is_shown(make_platform: Callable[..., Simulator], workspace: Path) -> None:
+    project = "5f9d88b1c2e4a7003f6b2d1e"
+    platform = make_platform(key=f"adm_{project}_k3y-9f27c1d4")
+    platform.script_forever("read_agent_job", Fault(status=404, json={"error": f"project {project} has no such job"}))
+
+    ended = export(platform, workspace, **{"mode": "agent", "domain": "", "project-id": project, "job-id": "j"})
+
+    (row,) = json.loads(ended.outputs["results"])
+    assert (ended.reason, row["projectId"]) == ("not-found", project)
+    assert f"project {project} has no such job" in ended.error
+    assert leaked(platform.key, ended.log + ended.summary) == []
+    SEARCH.keys.remove(platform.key)  # the search of all tests reports the project as a part of it
 
 
 JOB = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"

@@ -162,7 +162,7 @@ def test_more_layers_than_anyone_makes_are_not_undone() -> None:
 
 
 WHOLE_LINE = "the platform refused {} as a token"
-WRAPS = ["\n", "\r\n", "\n    ", "\r\n\t", " \n ", "\n\u200b\n", " "]
+WRAPS = ["\n", "\r\n", "\n    ", "\r\n\t", " \n ", "\n\u200b\n", " ", "\r\n  | ", " \n> > "]
 ESCAPED_WRAPS = ["%0A", "%0D%0A%20%20", "\\n", "\\r\\n    ", "\\\\n", "&#10;"]
 FULL_OF_ESCAPES = {"adm\\u0041k3y\\x41\\n9f27\\", "%%%25%25%%adm"}
 """Keys that, with an escape in the middle, read as something else."""

@@ -53,7 +53,7 @@ class LinkSecrets:
             for name, secret in secrets:
                 if len(secret) >= SHORTEST_ANYWHERE:
                     self._add_long(secret)
-                elif name:
+                else:  # one without a name is behind none
                     self._short.setdefault(name.lower(), set()).add(secret)
 
     def _add_long(self, secret: str) -> None:
