@@ -242,8 +242,9 @@ def _redirected(url: str, location: str, status: int) -> str:
     with contextlib.suppress(UnicodeError):  # http.client reads headers as Latin-1, which they rarely are
         location = location.encode("latin-1").decode()
     try:
-        # `urljoin` would drop some control characters without a word
-        target = urljoin(url, location.replace(" ", "%20")) if location and not UNUSABLE.search(location) else ""
+        # not `urljoin` for all: it rewrites an absolute address too, and drops some control characters
+        location = location.replace(" ", "%20") if not UNUSABLE.search(location) else ""
+        target = location if urlsplit(location).scheme or not location else urljoin(url, location)
         host = urlsplit(target).netloc.rpartition("@")[2]
     except ValueError:
         target = host = ""

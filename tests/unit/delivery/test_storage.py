@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, ExitStack
 import pytest
 
 from docs_platform_action import __version__
-from docs_platform_action.connection import Exchanges
+from docs_platform_action.connection import Exchanges, GuardedRequest
 from docs_platform_action.delivery.storage import Answer, Storage
 from docs_platform_action.errors import Cancelled, DownloadFailed
 from tests.unit.fakes import FakeAdapter, Redirecting
@@ -118,6 +118,16 @@ class TestRedirects:
         shop.get("https://s.example.com/a")
 
         assert shop.redirects == ["https://other.example.com/c?sig=2"]
+
+    @pytest.mark.parametrize("location", ["https://o.example.com/a/../b;?", "https://o.example.com/./c;?d=%2f#", "HTTPS://o/a?"])
+    def test_an_absolute_one_is_requested_byte_for_byte(self, location: str) -> None:
+        shop = Shop(Redirecting(location))
+
+        shop.get("https://s.example.com/a")
+
+        request = shop.adapter.requests[1]
+        assert isinstance(request, GuardedRequest)
+        assert request.target == location.partition("#")[0][location.index("/", 8) :]
 
     def test_spaces_in_one_are_percent_encoded(self) -> None:
         shop = Shop(Redirecting("/my bundles/a b.tar.gz?name=a b"))
