@@ -15,6 +15,7 @@ from admin_api_simulator.faults import Fault
 from docs_platform_action.health import REQUESTS_A_SECOND
 from docs_platform_action.record import RESULT_KEYS
 from tests.action import Action, Ended
+from tests.archives import SEVEN_ZIP
 from tests.engine import remember_output
 from tests.keys import ADMIN_KEY
 
@@ -57,7 +58,7 @@ class TestAHundredWithSevenFailures:
             platform.script("start_export", Fault(status=422, json={"error": "no such theme"}), domain="rejected.example.com")
             platform.script("start_export", Fault(cut="before_answer", processed=True), domain="lost.example.com")
             platform.script_forever("read_export", Fault(json={"status": "running"}), domain="endless.example.com")
-            platform.script_forever("download", Fault(body=b"no archive"), domain="damaged.example.com")
+            platform.script_forever("download", Fault(body=SEVEN_ZIP), domain="damaged.example.com")
             platform.override("make_bundle", without_size, domain="damaged.example.com")
             yield platform
             check_requests(platform.requests)
