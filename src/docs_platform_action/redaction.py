@@ -93,6 +93,10 @@ class Redactor:
     def _spans(self, text: str) -> list[Span]:
         # across white space, a few characters stand in any two words
         short = _found_in_layers(text, _UNSEEN, self._short.find) if self._short.exist else []
+        # most lines of the log, of which there are tens of thousands, have no white space but spaces, and no escapes
+        is_simple = text.isascii() and text.isprintable() and not _WRITTEN.search(text)
+        if is_simple and not self._long.find(text) and not self._find_long(text.replace(" ", "")):
+            return short
         return _merged([*short, *_found_in_layers(text, _UNSEEN_OR_WHITE_SPACE, self._find_long)])
 
     def _find_long(self, text: str) -> list[Span]:
