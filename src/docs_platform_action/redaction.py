@@ -92,12 +92,14 @@ class Redactor:
 
     def _spans(self, text: str) -> list[Span]:
         # across white space, a few characters stand in any two words
-        short = _found_in_layers(text, _UNSEEN, self._short.find) if self._short.exist else []
-        # most lines of the log, of which there are tens of thousands, have no white space but spaces, and no escapes
-        is_simple = text.isascii() and text.isprintable() and not _WRITTEN.search(text)
-        if is_simple and not self._long.find(text) and not self._find_long(text.replace(" ", "")):
+        short = _found_in_layers(text, _UNSEEN, self._short.find) if self._short.shortest else []
+        if len(text) < self._long.shortest or (self._is_simple(text) and not self._find_long(text.replace(" ", ""))):
             return short
         return _merged([*short, *_found_in_layers(text, _UNSEEN_OR_WHITE_SPACE, self._find_long)])
+
+    def _is_simple(self, text: str) -> bool:
+        """Return whether only spaces have to be left out, as in most lines of the log, of which there are tens of thousands."""
+        return text.isascii() and text.isprintable() and not _WRITTEN.search(text) and not (" " in text and self._long.find(text))
 
     def _find_long(self, text: str) -> list[Span]:
         spans = self._long.find(text)
@@ -141,19 +143,16 @@ class _Runs:
             hidden = [run for run in runs if run not in shown]
             for run in hidden if len(hidden) == len(runs) else [*hidden, text]:
                 self._runs.setdefault(len(run), set()).add(run)
-        shortest = min(self._runs, default=1)
-        self._seed_length = min(shortest, _LONGEST_SEED)
-        self._stride = shortest - self._seed_length + 1
+        self.shortest = min(self._runs, default=0)
+        self._seed_length = min(self.shortest, _LONGEST_SEED)
+        self._stride = self.shortest - self._seed_length + 1
         self._seeds = {seed for runs in self._runs.values() for run in runs for seed in _pieces(run, self._seed_length)}
-
-    @property
-    def exist(self) -> bool:
-        """Whether anything is looked for."""
-        return bool(self._runs)
 
     def find(self, text: str) -> list[Span]:
         """Return where the runs are, those that overlap as one."""
         length, seeds = self._seed_length, self._seeds
+        if not seeds:
+            return []
         candidates = [at for at in range(0, len(text) - length + 1, self._stride) if text[at : at + length] in seeds]
         return _merged(span for run_length in self._runs for span in self._runs_at(candidates, text, run_length))
 
