@@ -2,7 +2,7 @@
 # Node among them, into .venv, and what reads the job summary's diagrams into tests/page/node_modules.
 PYTHON ?= python3
 VENV ?= .venv
-IMAGE_VENV := .venv-image
+IMAGE_VENV := .venv-$(shell sed -n 's/^FROM python:\([0-9.]*\).*/\1/p' Dockerfile | head -n 1)
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 DRAWING := $(VENV)/drawing
@@ -43,6 +43,8 @@ test-on-image-python: $(INSTALLED)  ## unit, integration and fuzz tests on the i
 	@python=$$($(BIN)/python -m tests.image_python) && if [ -n "$$python" ]; then \
 		$(MAKE) --no-print-directory PYTHON="$$python" VENV=$(IMAGE_VENV) $(IMAGE_VENV)/installed && \
 		$(IMAGE_VENV)/bin/python -m pytest --numprocesses=auto tests/unit tests/integration tests/fuzz; \
+	else \
+		echo "No second Python: this one is of the image's version, or the container tests run these tests in the image."; \
 	fi
 
 reliability: $(INSTALLED)  ## try what the action survives, and rewrite docs/reliability.md from what was counted
@@ -91,4 +93,4 @@ lock: $(INSTALLED)  ## resolve the dependencies anew into requirements/
 LOCK_OPTIONS := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
 
 clean:  ## remove what the targets made
-	rm -rf $(VENV) $(IMAGE_VENV) tests/page/node_modules .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-* tests/page/node_modules .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -279,6 +279,8 @@ class _Lines(io.BufferedReader):
     def readline(self, size: int | None = -1, /) -> bytes:
         line = super().readline(size)
         self.ended = not line
+        if line and not line.endswith(b"\n") and (size is None or size < 0 or len(line) < size):
+            raise http.client.IncompleteRead(line)  # also of a chunk's size, which would read as a smaller one
         self.room_bytes -= len(line)
         if self.room_bytes < 0:
             raise http.client.HTTPException("the head is too large")

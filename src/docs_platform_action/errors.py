@@ -107,7 +107,10 @@ class TooFewPages(ActionError):
 
     failure_reason = "too-few-pages"
     cause = "The export is incomplete, or pages were removed from the site. Nothing was published."
-    remedy = "Compare the site with the dashboard. If the number is right, set `min-pages` to it or lower, and collect the job."
+    remedy = (
+        "Compare the site with the dashboard. If the number is right, run the action with the job's `job-id` and a lower "
+        "`min-pages`; nothing is exported again."
+    )
 
 
 class NoPullRequest(ActionError):

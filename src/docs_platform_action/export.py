@@ -65,13 +65,13 @@ def export_site(
 
     try:
         job = _wait(settings, api, clock, record, log, job_id=job_id, started_at=started_at)
-        delivery = _check_pages(job, settings.delivery)
+        delivery = _check_pages(job, settings.delivery, seen=record.page_count)
         record.enter(BUNDLE, clock.monotonic())
         bundle = make_link()
     except NotFound as error:
         if not record.started:
             raise
-        raise _lost(record, error) from error
+        raise (_without_bundle if record.status == ExportJob.COMPLETED else _lost)(record, error) from error
     log.bundle_ready(bundle)
     if settings.mask_bundle_url:
         log.link_masked()
@@ -130,18 +130,19 @@ def _wait(
     return job
 
 
-def _check_pages(job: ExportJob, delivery: DeliverySettings) -> DeliverySettings:
+def _check_pages(job: ExportJob, delivery: DeliverySettings, *, seen: int | None) -> DeliverySettings:
     """Check a completed job's page count against `min-pages`, and return what is left to check in the bundle.
 
-    Raises `TooFewPages`.
+    `seen` is the last page count that the API reported at all. Raises `TooFewPages`.
     """
     if delivery.min_pages is None:
         return delivery
     if job.page_count is None:
         if delivery.site is None:
+            earlier = f" An earlier count, {seen:,}, does not count: the export was still running." if seen is not None else ""
             raise TooFewPages(
                 "the number of its pages is unknown, and `min-pages` is set",
-                facts=("The API reported no `pageCount` for the completed job.",),
+                facts=(f"The API reported no usable `pageCount` for the completed job.{earlier}",),
                 cause="This platform does not report the number of pages of a completed export. Nothing was published.",
                 remedy="Set `site-path`, so that the `.html` files in the bundle are counted, or remove `min-pages`.",
             )
@@ -149,6 +150,16 @@ def _check_pages(job: ExportJob, delivery: DeliverySettings) -> DeliverySettings
     if job.page_count < delivery.min_pages:
         raise TooFewPages(f"it has {pages(job.page_count)}, fewer than the {delivery.min_pages:,} that `min-pages` asks for")
     return replace(delivery, min_pages=None)
+
+
+def _without_bundle(record: JobRecord, error: NotFound) -> NotFound:
+    return NotFound(
+        "the export is completed, but the platform made no bundle link (404)",
+        facts=error.facts,
+        cause="The bundle is not there yet, or the platform has removed it.",
+        remedy=f"Run the action with `job-id: {record.job_id}` in a few minutes. If it fails again, export anew.",
+        request_id=error.request_id,
+    )
 
 
 def _lost(record: JobRecord, error: NotFound) -> NotFound:

@@ -223,10 +223,10 @@ class Handover:
     def _check_pages(self, unpacked: Unpacked) -> None:
         """Raise `TooFewPages` where `min-pages` is still to be checked, because the API reported no page count."""
         if self.settings.min_pages is not None and unpacked.html_files < self.settings.min_pages:
+            html_files = f"{unpacked.html_files:,} `.html` file{'' if unpacked.html_files == 1 else 's'}"
             raise TooFewPages(
-                f"its bundle has {unpacked.html_files:,} `.html` files, fewer than the {self.settings.min_pages:,} pages that "
-                "`min-pages` asks for",
-                facts=("The API reported no `pageCount`, so the `.html` files in the bundle were counted.",),
+                f"its bundle has {html_files}, fewer than the {self.settings.min_pages:,} pages that `min-pages` asks for",
+                facts=("The API reported no usable `pageCount`, so the `.html` files in the bundle were counted.",),
             )
 
     def _publish_archive(self, fetched: Staged) -> None:

@@ -26,11 +26,14 @@ _UNCLEAR_HOST: Final = re.compile(r"""\\|[%<>"^`{|}][^@]*\Z""")
 `@`, and some decode or encode what no host name holds."""
 
 _NO_ENDPOINT: Final = re.compile(
-    r"(?<![\w.-])(?:endpoint|route|path|url|uri|page)(?![\w.-]).{0,200}?\bnot (?:be )?found\b"
-    r"|\b(?:no|unknown|invalid) (?:such |matching )?(?:api )?(?:endpoint|route|path|url|uri|page)(?![\w.-])"
+    r"(?<![\w.-])(?:endpoint|route|path|url|uri)(?![\w.-]).{0,80}?\bnot (?:be )?found\b"
+    r"|\b(?:no|unknown|invalid) (?:such |matching )?(?:api )?(?:endpoint|route|path|uri)(?![\w.-])"
     r"|\bcannot (?:get|post)\b|\bmethod not allowed\b",
     re.IGNORECASE | re.DOTALL,
 )
+_RESOURCE: Final = re.compile(r"domain|deployment|site|project", re.IGNORECASE)
+"""What the API itself may not find: an answer that speaks of one comes from the API."""
+
 _NOT_FOUND: Final = re.compile(r"(?:404\W+)?(?:resource )?not found\W*", re.IGNORECASE)
 """A text that says no more than the status does."""
 
@@ -180,6 +183,8 @@ def reports_missing_endpoint(body: object) -> bool:
     if not isinstance(body, dict):
         return True
     texts = [*_error_texts(body)]
+    if any(_RESOURCE.search(text) for text in texts):
+        return False
     if any(_NO_ENDPOINT.search(text) for text in texts):
         return True
     names_nothing = all(_NOT_FOUND.fullmatch(text) for text in texts)

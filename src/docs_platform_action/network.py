@@ -79,7 +79,8 @@ class UntrustedError(Exception):
         return Advice(
             cause=f"No trusted authority has signed the {server}'s certificate. It may come from a private authority.",
             remedy="Pass the private authority's certificate (PEM) with `ca-bundle`. "
-            "If `ca-bundle` is set already, the authority in it is not the one that signed this certificate.",
+            "If `ca-bundle` is set already, either it holds another authority, or the server does not send its intermediate "
+            "certificate: have the server send the full chain, or add that certificate to the file.",
         )
 
 

@@ -76,7 +76,7 @@ def read_file_place(value: str, roots: Sequence[Path]) -> Place:
             raise ValueError(f"{shown(value)} is no regular file")
         _check_writable(place.path.parent)
     except OSError as error:
-        raise ValueError(f"{shown(value)} cannot be used ({_reason(error)})") from None
+        raise ValueError(f"{shown(value)} cannot be used ({reason_of(error)})") from None
     return place
 
 
@@ -97,7 +97,7 @@ def read_folder_place(value: str, roots: Sequence[Path]) -> Place:
                 raise ValueError(f"{shown(value)} is not empty: it holds {held}; empty it in a step before, or name another")
         _check_writable(place.path.parent)
     except OSError as error:
-        raise ValueError(f"{shown(value)} cannot be used ({_reason(error)})") from None
+        raise ValueError(f"{shown(value)} cannot be used ({reason_of(error)})") from None
     return place
 
 
@@ -182,8 +182,8 @@ def _leads_in_a_circle(path: Path) -> bool:
     return False
 
 
-def _reason(error: OSError) -> str:
-    """Give the system's reason, and what is likely behind it where access is denied."""
+def reason_of(error: OSError) -> str:
+    """Return the system's reason, and what is likely behind it where access is denied."""
     return f"{error.strerror}; likely causes: {DENIED_BY}" if isinstance(error, PermissionError) else str(error.strerror)
 
 
@@ -198,6 +198,6 @@ def _check_writable(folder: Path) -> None:
         with tempfile.TemporaryFile(dir=folder) as probe:
             room = os.fstatvfs(probe.fileno())
     except OSError as error:
-        raise ValueError(f"the folder {shown(folder.name)} cannot be written to ({_reason(error)})") from None
+        raise ValueError(f"the folder {shown(folder.name)} cannot be written to ({reason_of(error)})") from None
     if room.f_bavail * room.f_frsize < LEAST_FREE_BYTES:
         raise ValueError(f"there is no room left on the disk of the folder {shown(folder.name)}")

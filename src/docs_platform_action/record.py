@@ -88,7 +88,8 @@ class JobRecord:
 
     def headline(self, error: ActionError) -> str:
         """Tell what failed and how, in a sentence that is enough by itself."""
-        return error.happened if isinstance(error, InvalidInput) else f"{self.subject}: {error.happened}"
+        is_about_an_input = isinstance(error, InvalidInput) or error.happened.startswith("`base-url`")
+        return error.happened if is_about_an_input else f"{self.subject}: {error.happened}"
 
     @property
     def is_under_way(self) -> bool:

@@ -15,7 +15,18 @@ import idna
 
 from .errors import DENIED_BY, DENIED_REMEDY, InvalidInput
 from .model import is_job_id, is_loopback
-from .paths import PLACEHOLDER, Place, is_usable, overlaps, read_each, read_file_place, read_folder_place, read_path, shown
+from .paths import (
+    PLACEHOLDER,
+    Place,
+    is_usable,
+    overlaps,
+    read_each,
+    read_file_place,
+    read_folder_place,
+    read_path,
+    reason_of,
+    shown,
+)
 from .redaction import SHORTEST_TO_RECOGNISE, Redactor
 
 T = TypeVar("T")
@@ -469,7 +480,7 @@ def _parallel(value: str) -> int:
 
 def _min_pages(value: str) -> int:
     if not re.fullmatch("[0-9]{1,9}", value) or int(value) == 0:
-        raise ValueError(f"write a whole number, 1 or more, not {shown(value)}")
+        raise ValueError(f"write a whole number from 1 to 999,999,999, not {shown(value)}")
     return int(value)
 
 
@@ -497,6 +508,8 @@ _JOINERS: Final = "\u200c\u200d"
 
 def _domains(value: str) -> list[str | None]:
     lines = _lines(value)
+    if not lines:
+        raise ValueError("holds no domain")
     wrong = [problem for problem in map(_domain_problem, lines) if problem]
     hosts = Counter(_spelled_alike(line) for line in lines if _is_domain(line))
     wrong += [f"{shown(host)} is named twice" for host, count in hosts.items() if count > 1]
@@ -577,12 +590,14 @@ def _certificates(path: Path) -> str:
         with path.open("rb") as file:
             text = file.read(LARGEST_CA_BUNDLE_BYTES).decode("ascii", errors="ignore")
     except OSError as error:
-        raise ValueError(f"the file cannot be read ({error.strerror})") from None
+        raise ValueError(f"the file cannot be read ({reason_of(error)})") from None
     pem = "\n".join(_pem_blocks(text)) + "\n"
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=pem)
     except (ssl.SSLError, ValueError):
-        raise ValueError("the file holds no PEM certificates that can be read") from None
+        raise ValueError(
+            "the file holds no PEM certificates that can be read; convert one with `openssl x509 -in FILE -out ca.pem`"
+        ) from None
     return pem
 
 

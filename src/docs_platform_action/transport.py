@@ -275,7 +275,7 @@ class Transport:
         advice = error.advice("API", "`base-url`")
         return Unavailable(
             f"the certificate of {whose} is not trusted",
-            facts=(f"TLS said: {error.reason}.",),
+            facts=(f"TLS said: {error.reason.rstrip('.')}.",),
             cause=advice.cause,
             remedy=advice.remedy,
         )

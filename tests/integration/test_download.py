@@ -571,6 +571,22 @@ class TestLies:
 
         assert_failed(ended, action, "in place of the bundle looks like a web page", "a login page")
 
+    def test_zeros_are_no_bundle(self, action: Action, platform: Simulator) -> None:
+        with RawServer(Lies(HEAD + b"Content-Length: 4096\r\n\r\n" + bytes(4096))) as storage:
+            ended = fetch_from(action, platform, storage, outage_tolerance="100ms")
+
+        assert_failed(ended, action, "in place of the bundle begins with the bytes 00 00")
+
+    def test_a_chunks_size_that_is_cut_is_not_the_last_one(self, action: Action, platform: Simulator) -> None:
+        content = GZIP.ljust(256, b"x")
+        cut = HEAD + b"Transfer-Encoding: chunked\r\n\r\n80\r\n" + content[:128] + b"\r\n0"
+        lies = Lies(cut, HEAD + b"Content-Length: 256\r\n\r\n" + content)
+        with RawServer(lies) as storage:
+            ended = fetch_from(action, platform, storage, outage_tolerance="2s")
+
+        assert_whole(ended, action, content)
+        assert len(lies.requests) == 2
+
     def test_two_mirrors_behind_one_link_are_not_mixed(self, action: Action, platform: Simulator) -> None:
         etag = b'ETag: "1"\r\n'
         content = {name: GZIP.ljust(2000, name) for name in (b"a", b"b")}
@@ -767,6 +783,67 @@ class TestCoding:
 
         assert self.saved(ended, action) == PACKED
         assert (storage.accepted, ended.warnings) == ([False], [])
+
+    def test_one_that_is_cut_short_is_not_saved_though_nothing_announced_its_length(
+        self, action: Action, platform: Simulator
+    ) -> None:
+        content = KINDS["tar"](Site(files={"a": os.urandom(5000)}))
+        cut = HEAD + b"Connection: close\r\n\r\n" + content[:2000]
+
+        ended = self.fetch(action, platform, Coding(cut, cut), len(gzip.compress(content)))
+
+        assert_failed(ended, action, "The storage ended the bundle too early")
+
+    @pytest.mark.parametrize("status", [b"400 Bad Request", b"406 Not Acceptable", b"500 Oh"])
+    def test_a_storage_that_refuses_gzip_is_asked_without_it(self, action: Action, platform: Simulator, status: bytes) -> None:
+        refused = b"HTTP/1.1 " + status + b"\r\nContent-Length: 0\r\n\r\n"
+        storage = Coding(sent(TAR, chunked=True), refused)
+
+        ended = self.fetch(action, platform, storage, None, "object")
+
+        assert self.saved(ended, action) == TAR
+        assert storage.accepted == [False, True, False]
+
+    def test_what_is_compressed_on_its_way_with_a_length_is_saved_with_a_warning(
+        self, action: Action, platform: Simulator
+    ) -> None:
+        compressed = sent(PACKED, GZIPPED)
+
+        ended = self.fetch(action, platform, Coding(compressed, compressed), len(TAR))
+
+        assert self.saved(ended, action) == PACKED
+        assert [DECOMPRESSED in warning for warning in ended.warnings] == [True]
+
+    def test_a_compressed_page_is_no_bundle_however_late_its_content_comes(self, action: Action, platform: Simulator) -> None:
+        page = gzip.compress(b"<!doctype html><title>Sign in</title>" * 50, 0)
+
+        def answer(connection: socket.socket) -> None:
+            read_request(connection)
+            connection.sendall(HEAD + GZIPPED + b"Content-Length: %d\r\n\r\n" % len(page) + page[:512])
+            time.sleep(0.02)
+            connection.sendall(page[512:])
+
+        with RawServer(answer) as storage:
+            ended = fetch_from(action, platform, storage, outage_tolerance="100ms")
+
+        assert_failed(ended, action, "in place of the bundle looks like a web page", "a login page")
+
+    def test_gzip_data_whose_first_part_is_empty_is_a_bundle(self, action: Action, platform: Simulator) -> None:
+        content = gzip.compress(b"") + PACKED
+        storage = Coding(sent(content, GZIPPED), b"")
+
+        ended = self.fetch(action, platform, storage, len(content))
+
+        assert self.saved(ended, action) == content
+
+    def test_what_is_compressed_on_the_fly_is_not_resumed(self, action: Action, platform: Simulator) -> None:
+        cut = HEAD + b'ETag: "a"\r\n' + GZIPPED + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % len(PACKED) + PACKED[:-9]
+        lies = Lies(cut, sent(PACKED, GZIPPED))
+        with RawServer(lies) as storage:
+            ended = fetch_from(action, platform, storage, outage_tolerance="2s")
+
+        assert_whole(ended, action, PACKED)
+        assert b"\r\nRange:" not in lies.requests[1]
 
     def test_a_download_that_broke_off_goes_on_in_the_same_coding(self, action: Action, platform: Simulator) -> None:
         content = gzip.compress(KINDS["tar"](Site(files={"a": os.urandom(5000)})))

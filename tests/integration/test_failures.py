@@ -304,7 +304,7 @@ def test_a_wrong_base_url_is_not_taken_for_an_unknown_domain(action: Action, pre
         ended = action.export(wrong)
 
     assert (ended.exit_code, ended.reason) == (1, "not-found")
-    headline = f"Export of docs.example.com: `base-url` is probably wrong: {wrong} has no static-export endpoint (404)"
+    headline = f"`base-url` is probably wrong: {wrong} has no static-export endpoint (404)"
     assert ended.error.splitlines()[0] == headline
     assert 'said: "no such endpoint"' in ended.error
     assert f"{wrong}/v1/static-export/jobs" in ended.error
@@ -324,7 +324,7 @@ def test_nor_is_a_server_that_is_not_the_api(action: Action, platform: Simulator
     ended = action.export(platform)
 
     assert ended.reason == reason
-    assert f": `base-url` is probably wrong: {platform.base_url} has no " in ended.error.splitlines()[0]
+    assert f"`base-url` is probably wrong: {platform.base_url} has no " in ended.error.splitlines()[0]
 
 
 def test_a_page_in_place_of_a_job_names_base_url_as_the_likely_cause(action: Action, platform: Simulator) -> None:

@@ -260,12 +260,9 @@ def test_a_job_that_this_run_started_may_be_unknown_at_first(action: Action, pla
     assert (ended.exit_code, ended.log.count("The API answered 404 (not found). Trying again")) == (0, 1)
 
 
-@pytest.mark.parametrize("operation", ["read_export", "make_bundle"])
-def test_a_job_that_this_run_started_and_that_stays_unknown_is_lost(
-    action: Action, platform: Simulator, operation: Operation
-) -> None:
+def test_a_job_that_this_run_started_and_that_stays_unknown_is_lost(action: Action, platform: Simulator) -> None:
     action.set_constants(admin_api__SETTLING_SECONDS=0.5)
-    platform.script_forever(operation, Fault(status=404, json={"error": "no such job"}, headers={"X-Request-Id": "r-4"}))
+    platform.script_forever("read_export", Fault(status=404, json={"error": "no such job"}, headers={"X-Request-Id": "r-4"}))
 
     ended = action.export(platform, outage_tolerance="1h")
 
@@ -279,6 +276,17 @@ def test_a_job_that_this_run_started_and_that_stays_unknown_is_lost(
     assert f"`job-id: {job_id}`" in ended.error
     assert "nothing is lost" not in ended.error
     assert facts[-1] == "  Request id r-4."
+
+
+def test_a_completed_job_whose_bundle_stays_unknown_is_not_called_lost(action: Action, platform: Simulator) -> None:
+    action.set_constants(admin_api__SETTLING_SECONDS=0.5)
+    platform.script_forever("make_bundle", Fault(status=404, json={"error": "no such bundle"}))
+
+    ended = action.export(platform, outage_tolerance="1h")
+
+    assert (ended.exit_code, ended.reason) == (1, "not-found")
+    assert ended.error.splitlines()[0].endswith("the export is completed, but the platform made no bundle link (404)")
+    assert f"Run the action with `job-id: {ended.outputs['jobId']}` in a few minutes." in ended.error
 
 
 def test_a_pause_that_is_asked_for_does_not_outlast_the_time_for_an_unknown_job(action: Action, platform: Simulator) -> None:

@@ -277,7 +277,7 @@ class TestMinPages:
 
         assert isinstance(error, TooFewPages)
         assert error.happened == "its bundle has 2 `.html` files, fewer than the 3 pages that `min-pages` asks for"
-        assert "no `pageCount`" in error.facts[0]
+        assert "no usable `pageCount`" in error.facts[0]
         assert delivery.files == tree(delivery.temporary) == []
         assert (delivery.record.bundle_path, delivery.record.site_path, delivery.record.values_file) == (None, None, None)
 

@@ -643,7 +643,7 @@ class TestSeveralDomains:
 
     @pytest.mark.parametrize("text", ["0", "000", "-1", "1.5", "ten", "1e1", "٣", "9" * 5000])
     def test_min_pages_is_a_whole_number_above_zero(self, text: str) -> None:
-        assert "write a whole number, 1 or more, not '" in refusal(EXPORT, min_pages=text)
+        assert "write a whole number from 1 to 999,999,999, not '" in refusal(EXPORT, min_pages=text)
 
     def test_a_byte_order_mark_within_is_trimmed_too(self) -> None:
         jobs = plan(EXPORT, domain="a.example.com\n\ufeffb.example.com").jobs
@@ -806,7 +806,12 @@ class TestCaBundle:
         (tmp_path / "ca.pem").touch()
         monkeypatch.setattr(Path, "open", refuse)  # root, who runs the container, may read every file
 
-        assert "the file cannot be read (Permission denied)" in refusal(EXPORT, tmp_path, ca_bundle="ca.pem")
+        assert "the file cannot be read (Permission denied; likely causes: SELinux" in refusal(
+            EXPORT, tmp_path, ca_bundle="ca.pem"
+        )
+
+    def test_a_domain_of_byte_order_marks_alone_is_refused(self) -> None:
+        assert refusal(EXPORT, domain="\ufeff\n\ufeff\n\ufeff") == "Invalid input `domain`: holds no domain"
 
 
 class TestPaths:

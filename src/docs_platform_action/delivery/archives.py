@@ -11,7 +11,7 @@ from ..errors import InvalidBundle
 from .bounds import Meter
 from .entries import Entry
 from .streams import BZIP2, COMPRESSED_CHUNK_BYTES, GZIP, XZ, Codec, ReadAt, Stream, blocks, decompressed, read_at
-from .tar import BLOCK_BYTES, begins_tar, tar_entries
+from .tar import BLOCK_BYTES, begins_tar, is_header, tar_entries
 from .zip import BEGINNINGS, zip_entries
 
 _CODECS: Final = (GZIP, BZIP2, XZ)
@@ -55,7 +55,7 @@ START_BYTES: Final = BLOCK_BYTES
 
 def is_archive(start: bytes) -> bool:
     """Return whether a file with these first `START_BYTES` is an archive of any kind, also one that cannot be opened here."""
-    return begins_tar(start[:BLOCK_BYTES]) or any(start.startswith(magic) for magic, _ in _ARCHIVE_LOOKS)
+    return is_header(start[:BLOCK_BYTES]) or any(start.startswith(magic) for magic, _ in _ARCHIVE_LOOKS)
 
 
 def is_read_in_order(start: bytes) -> bool:

@@ -28,6 +28,9 @@ _ENTRY_BYTES: Final = 4096
 _BYTES_BETWEEN_LOOKS: Final = 16 * 1024**2
 """What is written at most before the disk is looked at again, as others write to it too."""
 
+MOST_AT_ONCE: Final = 100
+"""Archives that are unpacked at the same time at most: the bound of `max-parallel`."""
+
 _HEADER_BYTES: Final = 4096
 """What a tar archive takes for an entry beside its content, at most, in the mean: headers with long names and padding."""
 
@@ -161,8 +164,11 @@ class Meter:
                 f"{space.free_inodes:,} of the disk's {space.total_inodes:,} inodes are free; "
                 f"the action leaves {space.reserved_inodes:,} free. Each file, folder and link takes one.",
             )
-        self._budget_bytes = min(space.usable_bytes, _BYTES_BETWEEN_LOOKS)
-        self._budget_inodes = space.usable_inodes
+        # so little of the reserve that all the archives which are unpacked at the same time keep the rest of it
+        share = space.reserved_bytes // MOST_AT_ONCE or space.usable_bytes
+        self._budget_bytes = min(space.usable_bytes, share, _BYTES_BETWEEN_LOOKS)
+        share = space.reserved_inodes // MOST_AT_ONCE or space.usable_inodes
+        self._budget_inodes = min(space.usable_inodes, share)
 
 
 def _too_large(fact: str) -> InvalidBundle:

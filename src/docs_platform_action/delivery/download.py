@@ -1,9 +1,9 @@
 """Fetches a bundle whole: resumed where its connection broke off, with a fresh link where that died, hashed on the way."""
 
+import contextlib
 import hashlib
 import itertools
 import re
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, Final, Protocol
@@ -13,7 +13,7 @@ import backoff
 
 from .. import retrying, sizes
 from ..clock import Clock
-from ..errors import DownloadFailed
+from ..errors import DownloadFailed, InvalidBundle
 from ..model import Bundle
 from ..network import NetworkError
 from ..retrying import (
@@ -28,11 +28,14 @@ from ..retrying import (
 )
 from .archives import START_BYTES, is_archive, looks
 from .storage import Answer, Storage
-from .streams import GZIP
+from .streams import GZIP, decompressed
 from .tar import begins_tar
 
 GOOD_BYTES: Final = 64 * 1024
 """What has to come anew for an outage to be over."""
+
+MOST_START_BYTES: Final = 64 * 1024
+"""Compressed bytes in which the first of what they hold have to be."""
 
 LARGEST_BYTES: Final = 50 * 1024**3
 """A bundle that announces no length ends here; no runner of GitHub's has room for more."""
@@ -152,6 +155,7 @@ class Download:
         self._accepts_gzip = False
         self._tried_gzip = False
         self._is_recoded = False
+        self._least_bytes = 0
 
     def run(self) -> Downloaded:
         """Fetch the bundle.
@@ -183,7 +187,7 @@ class Download:
         except NetworkError as error:
             advice = PROXY if error.proxied else _STORAGE if error.sent else _CUT_OFF
             raise TemporaryError(f"{error.what}{self._so_far()}", advice=advice) from error
-        if self._received < (self._size or self._promised or 0):
+        if self._received < max(self._size or self._promised or 0, self._least_bytes):
             # it looked whole: the connection ended as one does that announced no length
             raise TemporaryError(f"The storage ended the bundle too early{self._so_far()}", advice=_STORAGE)
 
@@ -195,11 +199,14 @@ class Download:
             asked["Accept-Encoding"] = "gzip"
         with self._storage.get(self._bundle.url, asked, within_seconds=within_seconds) as answer:
             self._listener.answered(_address(self._bundle.url), answer.status, asked.get("Range"), answer.request_id)
-            if answer.status in _DEAD:
+            if answer.status in _DEAD and (resuming or not self._accepts_gzip):
                 return self._refused(answer, resuming=resuming)
             if answer.status == 416 and resuming:
                 return self._beyond_the_end(answer)
             if answer.status not in {200, 206}:
+                if self._accepts_gzip and not resuming:
+                    self._accepts_gzip = False  # the storage may refuse gzip, not the bundle
+                    return False
                 raise self._unexpected(answer, resuming=resuming)
             start = b""  # of a part of the bundle, which may begin with anything
             if answer.status == 200:
@@ -228,7 +235,9 @@ class Download:
         if self._accepts_gzip and answer.is_encoded and answer.length is None and not answer.is_stored_as_gzip:
             self._accepts_gzip = False
             return True
-        is_compressed = answer.is_encoded and "Transfer-Encoding" in answer.headers and not answer.is_stored_as_gzip
+        is_whole = answer.length is not None and answer.length == self._bundle.size
+        is_compressed = answer.is_encoded and not is_whole and not answer.is_stored_as_gzip
+        self._least_bytes = (self._bundle.size or 0) if was_decompressed else 0  # a tar is not smaller than its gzip
         by_proof = was_decompressed and answer.is_stored_as_gzip
         self._is_recoded = by_proof or (self._bundle.size is not None and (was_decompressed or is_compressed))
         return False
@@ -256,7 +265,8 @@ class Download:
         else:
             same = self._source is not None and answer.validator == self._source.validator
             self._start_over("the storage does not resume it" if same else "what is there is not known to be the same")
-            if answer.validator is not None:
+            # what is compressed on the fly may be resumed as something else
+            if answer.validator is not None and not (answer.is_encoded and answer.length is None):
                 link = _address(self._bundle.url)
                 self._source = _Source(link=link, address=answer.address, validator=answer.validator)
             size = answer.length
@@ -390,7 +400,12 @@ def _archive_start(answer: Answer) -> bytes:
     start = b""
     while len(start) < START_BYTES and (piece := next(answer.pieces, b"")):
         start += piece
-    inside = _decompressed_start(start) if answer.is_encoded and start.startswith(GZIP.magic) else start
+    inside = start
+    if answer.is_encoded and start.startswith(GZIP.magic):
+        while len(inside := _decompressed_start(start)) < START_BYTES and len(start) < MOST_START_BYTES:
+            if not (piece := next(answer.pieces, b"")):
+                break
+            start += piece
     if is_archive(start) and is_archive(inside):
         return start
     kind = answer.headers.get("Content-Type")
@@ -399,13 +414,14 @@ def _archive_start(answer: Answer) -> bytes:
 
 
 def _decompressed_start(start: bytes) -> bytes:
-    """Return what gzip data begins with, or the data itself where its beginning is too short, or too damaged, to tell."""
-    inflater = GZIP.make()
-    try:
-        inside = inflater.decompress(start, START_BYTES)
-    except zlib.error:
-        return start
-    return inside if len(inside) == START_BYTES or inflater.eof else start
+    """Return the first bytes of what gzip data holds, as far as its beginning and its checksums allow."""
+    inside = b""
+    with contextlib.suppress(InvalidBundle):  # it ends too early, or is damaged: what came until then decides
+        for chunk in decompressed(GZIP, iter([start])):
+            inside += chunk
+            if len(inside) >= START_BYTES:
+                break
+    return inside
 
 
 def _address(url: str) -> str:

@@ -129,7 +129,7 @@ class Storage:
         It has to begin within so many seconds. Raises `NetworkError`, here and from the answer's `pieces`, `DownloadFailed` for
         what asking again cannot mend, and `Cancelled`.
         """
-        guard = Guard()
+        guard = Guard(fresh=True)  # it asks for the connection to be closed, which a server may do a moment later
         with self._exchanges.watch(guard, min(within_seconds, HEAD_SECONDS)), contextlib.ExitStack() as exchange:
             for _ in range(MOST_REDIRECTS + 1):
                 failure = _Failure(guard, self._exchanges, url, self._proxies_for(url), within_seconds)
@@ -262,7 +262,7 @@ def _untrusted(host: str, error: UntrustedError) -> DownloadFailed:
     advice = error.advice("storage", "the link, which the platform makes")
     return DownloadFailed(
         f"the certificate of {whose} at {host} is not trusted",
-        facts=(f"TLS said: {error.reason}.",),
+        facts=(f"TLS said: {error.reason.rstrip('.')}.",),
         cause=advice.cause,
         remedy=advice.remedy,
     )

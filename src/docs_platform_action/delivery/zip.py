@@ -99,9 +99,8 @@ def _directory(descriptor: int, size: int) -> _Directory:
     tail = pread(descriptor, size - tail_at, tail_at)
     padding_at = len(tail.rstrip(b"\0"))  # or earlier than the padding, as a record or a comment may end with zeros
     at = tail.rfind(b"PK\x05\x06")
-    while at >= 0 and not max(padding_at, len(tail) - _MOST_PADDING_BYTES) <= _record_end(tail, at) <= len(tail):
-        at = tail.rfind(b"PK\x05\x06", 0, at)
-    if at < 0:
+    # the last one alone: readers differ in which of several they believe
+    if at < 0 or not max(padding_at, len(tail) - _MOST_PADDING_BYTES) <= _record_end(tail, at) <= len(tail):
         raise damaged("The end of the zip archive is missing, or something follows it.")
     _, *numbers, _ = _END.unpack_from(tail, at)
     end = tail_at + at

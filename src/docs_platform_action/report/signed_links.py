@@ -96,6 +96,7 @@ def _looks_random(value: str, shortest: int) -> bool:
 
 def _forms(value: str) -> set[str]:
     decoded = unquote(value)
-    encoded = {quote(decoded, safe=""), quote(decoded, safe="/")}
+    # `value` encoded once more is how it stands in a link that is encoded as a whole
+    encoded = {quote(decoded, safe=""), quote(decoded, safe="/"), quote(value, safe="")}
     lower_case = {re.sub("%..", lambda code: code[0].lower(), form) for form in encoded}
     return {value, decoded, unquote_plus(value), *encoded, *lower_case}

@@ -205,8 +205,6 @@ class TestBeginning:
             b"\x1f\x9d\x90",
             b"LZIP\x01",
             b"\x04\x22\x4d\x18",
-            bytes(512),
-            bytes(10240),
         ],
     )
     @pytest.mark.parametrize("kind", ["text/html", "application/octet-stream", None])

@@ -95,6 +95,15 @@ class TestRequest:
         assert shop.adapter.requests == []
 
 
+def test_no_connection_is_used_twice_because_it_asks_for_each_to_be_closed() -> None:
+    shop = Shop(Redirecting("/b"))
+
+    shop.get("https://s.example.com/a")
+
+    asked = [request for request in shop.adapter.requests if isinstance(request, GuardedRequest)]
+    assert [(request.guard.fresh, request.headers["Connection"]) for request in asked] == [(True, "close")] * 2
+
+
 class TestRedirects:
     def test_they_are_followed_wherever_they_are_relative_to(self) -> None:
         shop = Shop(Redirecting("/b", "//other.example.com/c?d", "https://me:x@third.example.com/\xc3\xbc", "?e=f"))

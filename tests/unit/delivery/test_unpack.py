@@ -25,7 +25,7 @@ import pytest
 
 from docs_platform_action.delivery import streams
 from docs_platform_action.delivery import unpack as unpacking
-from docs_platform_action.delivery.bounds import Limits, Space, space_at
+from docs_platform_action.delivery.bounds import Limits, Meter, Space, space_at
 from docs_platform_action.delivery.staging import Owner
 from docs_platform_action.delivery.streams import CHUNK_BYTES, blocks
 from docs_platform_action.delivery.unpack import Unpacked, unpack
@@ -449,9 +449,16 @@ class TestLinks:
 
 class TestZip:
     def test_may_carry_a_comment(self, place: Place) -> None:
-        place.unpack(zip_of(Zipped(), comment=b"0123abc PK\5\6 " + b"PK\5\6" * 5))
+        place.unpack(zip_of(Zipped(), comment=b"0123abc PK\5 PK\1\2" * 5))
 
         assert place.tree().keys() == {"index.html"}
+
+    def test_with_a_second_end_in_its_comment_is_refused_because_readers_differ_in_which_they_believe(self, place: Place) -> None:
+        hidden = zip_of(Zipped(name=b"evil.html"))
+
+        refusal = place.refusal(zip_of(Zipped(), comment=hidden + b"longer than it says"))
+
+        assert "The end of the zip archive is missing" in told(refusal)
 
     @pytest.mark.parametrize("padding", [1, 22, 9_000, 65_535, 65_600, 1024**2])
     @pytest.mark.parametrize("comment", [b"", b"a comment", b"a comment that ends with zeros" + bytes(30), bytes(0xFFFF)])
@@ -717,6 +724,25 @@ class TestDisk:
 
         assert "too large for the runner's disk" in told(refusal)
         assert disk.used <= 33 * 2**20
+
+    def test_keeps_its_reserve_when_many_archives_are_unpacked_side_by_side(self) -> None:
+        free = 150 * 2**20
+        written = 0
+
+        def space() -> Space:
+            return Space(total_bytes=200 * 2**20, free_bytes=free - written, total_inodes=1000, free_inodes=1000)
+
+        meters = [Meter(Limits(), space=space) for _ in range(10)]
+        while meters:
+            for meter in [*meters]:
+                try:
+                    meter.count_bytes(64 * 1024)
+                except InvalidBundle:
+                    meters.remove(meter)
+                else:
+                    written += 64 * 1024
+
+        assert free - written >= 0.9 * space().reserved_bytes
 
     def test_is_looked_at_seldom_while_there_is_plenty(self, place: Place) -> None:
         disk = Disk(place, total=10**12, free=10**12)
