@@ -106,7 +106,7 @@ def _refused(fault: Fault, operation: Operation) -> Rule:
     assert fault.status is not None
     if operation.is_download:
         return _refused_by_storage(fault.status, operation)
-    if fault.status == 404 and operation is Operation.READ_EXPORT:
+    if fault.status == 404 and operation in {Operation.READ_EXPORT, Operation.BUNDLE}:
         return _passes("not-found", "A job that this run started may not be known for 30 s.")
     if fault.status == 409 and operation is Operation.BUNDLE:
         return _passes("unavailable", "The platform has not finished packing.")
