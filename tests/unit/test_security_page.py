@@ -215,8 +215,11 @@ def test_the_variables_that_a_run_reads_are_those_that_the_page_names(tmp_path: 
         (staging.ABANDONED_SECONDS == 24 * 3600, "the next run for the same result what is older than a day"),
         (text.LONGEST_FOREIGN_TEXT == 1000, "Lines are cut at 1,000 characters"),
         (signed_links.SHORTEST_RANDOM == 16, "when its value looks random and has 16 characters or more."),
-        (signed_links.SHORTEST_RANDOM == 16, "if it does not look random or has fewer than 16 characters."),
-        (console.SHORTEST_ANYWHERE == 8, "and of fewer than 8 characters behind the parameter's name."),
+        (signed_links.SHORTEST_RANDOM == 16, "if it looks random and has 16 characters or more."),
+        (
+            console.SHORTEST_ANYWHERE == 8,
+            "Values of fewer than 8 characters are hidden only where they follow the parameter's name.",
+        ),
         (redaction.SHORTEST_RUN == 16, "any 16 characters in a row count as the key."),
         (redaction.SHORTEST_TO_RECOGNISE == 8, "Told from 8 characters on;"),
         (redaction.SHORTEST_TO_RECOGNISE == 8, "A key of fewer than 8 characters is not looked for in answers."),
