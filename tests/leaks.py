@@ -62,7 +62,7 @@ def leaked_in_part(key: str, text: str | bytes) -> list[str]:
 
 @functools.cache
 def _parts_of(key: str) -> tuple[list[bytes], list[bytes], list[bytes]]:
-    """Give what no text holds without holding 16 characters of a key: those themselves, and pieces of their base64 and hex.
+    """Return what no text holds without holding 16 characters of a key: those themselves, and pieces of their base64 and hex.
 
     At least 20 characters of base64 stand for 16 bytes: any run of as many has one of the pieces in it.
     """

@@ -444,7 +444,7 @@ class _Address:
 
 
 def _alternating(found: Iterable[tuple[Any, ...]]) -> Iterator[_Address]:
-    """Give a host's addresses in their order, but with IPv6 and IPv4 in turns (RFC 8305, section 4)."""
+    """Return a host's addresses in their order, but with IPv6 and IPv4 in turns (RFC 8305, section 4)."""
     families: dict[socket.AddressFamily, list[_Address]] = {}
     for info in found:
         families.setdefault(info[0], []).append(_Address(*info))

@@ -201,7 +201,7 @@ class _Replaced:
 
 
 def _pieces(text: str, length: int) -> Iterator[str]:
-    """Give every run of so many characters."""
+    """Return every run of so many characters."""
     return (text[at : at + length] for at in range(len(text) - length + 1))
 
 
@@ -217,7 +217,7 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
 
 
 def _forms(secret: str) -> Iterator[tuple[str, int]]:
-    """Give what each layer of a text is searched for, with the length of the shortest run that is enough."""
+    """Return what each layer of a text is searched for, with the length of the shortest run that is enough."""
     # what stands for an escape or white space in the secret itself is undone and left out in the text
     joined = _UNSEEN_OR_WHITE_SPACE.sub("", secret)
     for form in dict.fromkeys([secret, joined, _read(secret, _UNSEEN), _read(secret, _UNSEEN_OR_WHITE_SPACE)]):

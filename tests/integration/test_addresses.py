@@ -28,7 +28,7 @@ UNUSABLE_FAMILY = {"127.0.6.1": socket.AF_INET6}
 
 @contextlib.contextmanager
 def dead(address: str) -> Iterator[Place]:
-    """Give a place that answers nobody: its queue of connections to accept is full."""
+    """Return a place that answers nobody: its queue of connections to accept is full."""
     with contextlib.ExitStack() as stack:
         listening = stack.enter_context(socket.socket())
         listening.bind((address, 0))
@@ -42,7 +42,7 @@ def dead(address: str) -> Iterator[Place]:
 
 @contextlib.contextmanager
 def refusing(address: str) -> Iterator[Place]:
-    """Give a place that refuses connections: bound, so that nobody else gets the port, but not listening."""
+    """Return a place that refuses connections: bound, so that nobody else gets the port, but not listening."""
     with socket.socket() as reserved:
         reserved.bind((address, 0))
         yield reserved.getsockname()

@@ -470,7 +470,7 @@ def test_blanks_around_values_and_folds_are_no_part_of_them(wire: Wire) -> None:
 
 
 def playing_once(answer: bytes) -> Handler:
-    """Give this answer to one request, and leave."""
+    """Answer one request with this, and leave."""
 
     def handle(connection: socket.socket) -> None:
         read_request(connection)
