@@ -38,11 +38,13 @@ test: lint $(MERMAID)  ## check and test everything; REQUIRE_ENGINE=1 makes a mi
 	$(BIN)/python -m pytest --numprocesses=auto --cov --cov-report=term
 	@$(MAKE) --no-print-directory test-on-image-python
 
-# The image's Python is newer than the oldest that the code supports, and differs from it in TLS, archives and sockets.
+# The image's Python is newer than the oldest that the code supports, and differs from it in TLS, archives and sockets. The
+# simulator is not in the image.
 test-on-image-python: $(INSTALLED)  ## unit, integration and fuzz tests on the image's Python, where that is another and is there
 	@python=$$($(BIN)/python -m tests.image_python) && if [ -n "$$python" ]; then \
 		$(MAKE) --no-print-directory PYTHON="$$python" VENV=$(IMAGE_VENV) $(IMAGE_VENV)/installed && \
-		$(IMAGE_VENV)/bin/python -m pytest --numprocesses=auto tests/unit tests/integration tests/fuzz; \
+		$(IMAGE_VENV)/bin/python -m pytest --numprocesses=auto tests/unit tests/integration tests/fuzz \
+			--ignore=tests/unit/simulator --ignore=tests/integration/simulator; \
 	else \
 		echo "No second Python: this one is of the image's version, or the container tests run these tests in the image."; \
 	fi
