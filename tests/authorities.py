@@ -22,7 +22,6 @@ CN = {name}
 _KEY: Final = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
 
 ROOTS: Final = {
-    "no extensions": "",
     "no key usage": "basicConstraints = critical, CA:TRUE\nsubjectKeyIdentifier = hash\n",
     "basic constraints that are not critical": "basicConstraints = CA:TRUE\n",
     "key usage that is not critical": "basicConstraints = CA:TRUE\nkeyUsage = keyCertSign\nsubjectKeyIdentifier = hash\n",
@@ -38,30 +37,29 @@ class Authority:
     certificate: Path
     key: Path
 
-    def issue(self, address: str, *, days: int = 30) -> ssl.SSLContext:
-        """Return what a server at an IP address presents. Negative `days` make a certificate that has expired."""
+    def issue(self, address: str, *, expired: bool = False) -> ssl.SSLContext:
+        """Return what a server at an IP address presents."""
         extensions = f"subjectAltName = IP:{address}\n"
-        certificate, key = _sign(self, f"leaf-{address}-{days}", extensions, days=days)
+        certificate, key = _sign(self, f"leaf-{address}-{expired}", extensions, expired=expired)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate, key)
         return context
 
     def intermediate(self) -> "Authority":
         """Return an authority that this one has signed."""
-        certificate, key = _sign(self, "intermediate", "basicConstraints = critical, CA:TRUE\nkeyUsage = keyCertSign\n", days=30)
+        certificate, key = _sign(self, "intermediate", "basicConstraints = critical, CA:TRUE\nkeyUsage = keyCertSign\n")
         return Authority(folder=self.folder, certificate=certificate, key=key)
 
 
 def make_root(folder: Path, extensions: str) -> Authority:
     """Make a root with `openssl req -x509` whose certificate has the given extensions alone."""
     config, certificate, key = folder / "root.cnf", folder / "root.pem", folder / "root.key"
-    options = "x509_extensions = extensions" if extensions else ""
-    config.write_text(_CONFIG.format(options=options, name="Root", extensions=extensions))
+    config.write_text(_CONFIG.format(options="x509_extensions = extensions", name="Root", extensions=extensions))
     _openssl("req", "-x509", *_KEY, "-keyout", key, "-out", certificate, "-config", config, "-days", "30")
     return Authority(folder=folder, certificate=certificate, key=key)
 
 
-def _sign(authority: Authority, name: str, extensions: str, *, days: int) -> tuple[Path, Path]:
+def _sign(authority: Authority, name: str, extensions: str, *, expired: bool = False) -> tuple[Path, Path]:
     folder = authority.folder
     config, request, added = folder / f"{name}.cnf", folder / f"{name}.csr", folder / f"{name}.ext"
     certificate, key = folder / f"{name}.pem", folder / f"{name}.key"
@@ -69,8 +67,17 @@ def _sign(authority: Authority, name: str, extensions: str, *, days: int) -> tup
     added.write_text(extensions)
     _openssl("req", "-new", *_KEY, "-keyout", key, "-out", request, "-config", config)
     signer = ("-CA", authority.certificate, "-CAkey", authority.key, "-CAcreateserial")
-    _openssl("x509", "-req", "-in", request, *signer, "-out", certificate, "-days", str(days), "-extfile", added)
+    _openssl("x509", "-req", "-in", request, *signer, "-out", certificate, *_dates(expired=expired), "-extfile", added)
     return certificate, key
+
+
+def _dates(*, expired: bool) -> tuple[str, ...]:
+    """Return the options for a certificate's dates. OpenSSL 3.4 has some for them, and refuses a negative number of days."""
+    if not expired:
+        return ("-days", "30")
+    options = subprocess.run(["openssl", "x509", "-help"], capture_output=True, text=True, check=False).stderr
+    has_dates = "-not_after" in options
+    return ("-not_before", "20200101000000Z", "-not_after", "20200102000000Z") if has_dates else ("-days", "-1")
 
 
 def _openssl(*arguments: str | Path) -> None:

@@ -174,7 +174,7 @@ class TestAuthoritiesThatOpensslMade:
     @pytest.mark.parametrize(
         ("make", "advice"),
         [
-            (lambda root, _: root.issue("127.0.0.1", days=-1), "Have the API's certificate renewed."),
+            (lambda root, _: root.issue("127.0.0.1", expired=True), "Have the API's certificate renewed."),
             (lambda root, _: root.issue("127.0.0.2"), "Correct `base-url`, or have the certificate issued for this host."),
             (
                 lambda _, other: other.issue("127.0.0.1"),
