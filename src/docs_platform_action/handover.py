@@ -301,4 +301,4 @@ def _why(error: OSError) -> tuple[str, str]:
         return "The runner's disk is full.", "Free space in a step before, or use a runner with a larger disk."
     if isinstance(error, PermissionError):
         return DENIED_CAUSE, DENIED_REMEDY
-    return "The runner's disk does not work as it should, or another process is at work there.", "Mend the runner and run again."
+    return "The runner's disk does not work as it should, or another process is at work there.", "Fix the runner and run again."

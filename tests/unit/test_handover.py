@@ -498,7 +498,7 @@ class TestDiskFaults:
 
     def check(self, error: ActionError, happened: str, said: str, cause: str) -> None:
         assert (error.happened, error.facts, error.because) == (happened, (f"The system said: {said}.",), cause)
-        remedies = {FULL: "Free space in a step before", BROKEN: "Mend the runner", DENIED_CAUSE: DENIED_REMEDY}
+        remedies = {FULL: "Free space in a step before", BROKEN: "Fix the runner", DENIED_CAUSE: DENIED_REMEDY}
         assert error.way_out.startswith(remedies[cause])
 
     @KINDS

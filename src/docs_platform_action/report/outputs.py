@@ -69,7 +69,7 @@ class Outputs:
                 "the step's output file cannot be written",
                 facts=(f"The file that GITHUB_OUTPUT names: {error.strerror or type(error).__name__}.",),
                 cause=DENIED_CAUSE if denied else "The runner's disk is full, or its temporary folder cannot be written to.",
-                remedy=DENIED_REMEDY if denied else "Mend the runner and run the workflow again.",
+                remedy=DENIED_REMEDY if denied else "Fix the runner and run the workflow again.",
             ) from error
 
     def close(self) -> None:

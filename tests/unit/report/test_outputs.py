@@ -147,7 +147,7 @@ class TestFile:
 
         assert caught.value.happened == "the step's output file cannot be written"
         assert "GITHUB_OUTPUT" in caught.value.facts[0]
-        assert caught.value.way_out == "Mend the runner and run the workflow again."
+        assert caught.value.way_out == "Fix the runner and run the workflow again."
 
     def test_one_that_may_not_be_written_names_what_probably_denies_it(self, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def denied(*_: object, **__: object) -> None:  # root may write to every file
