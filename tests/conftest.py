@@ -1,11 +1,13 @@
 """What holds for every test: the admin key, and what opens a bundle's link, are nowhere but where they belong."""
 
+import functools
 from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
 from xdist.remote import Producer
 
+from docs_platform_action import main
 from tests import engine
 from tests.keys import ADMIN_KEY
 from tests.leaks import leaked_in_part
@@ -23,6 +25,14 @@ def remember_output() -> Callable[[str], str]:
 def _watch_simulators() -> Generator[None]:
     with pytest.MonkeyPatch.context() as patch:
         watch(patch.setattr)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _read_authorities_once() -> Generator[None]:
+    """Keep the machine's certificate authorities: reading them takes a third of the time of a run in the test's own process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(main, "trusting", functools.cache(main.trusting))
         yield
 
 

@@ -4,6 +4,7 @@ What only a process of its own shows (signals, exit codes, the interpreter's own
 """
 
 import contextlib
+import importlib
 import io
 import signal
 import tempfile
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import coverage
 
@@ -21,7 +23,7 @@ from docs_platform_action.errors import Cancelled
 from docs_platform_action.interruption import Interruptions
 from docs_platform_action.main import run
 from docs_platform_action.settings import read_key
-from tests.action import ENTRYPOINT, Ended, ended
+from tests.ended import ENTRYPOINT, Ended, ended
 
 
 class QuickClock(SystemClock):
@@ -92,6 +94,16 @@ def run_inside(
             ),
             key=read_key(environment),
         )
+
+
+@contextlib.contextmanager
+def other_constants(values: Mapping[str, float]) -> Iterator[None]:
+    """Have constants, named `module__CONSTANT` with the packages before it, hold other values."""
+    with contextlib.ExitStack() as stack:
+        for name, value in values.items():
+            module, _, constant = name.replace("__", ".").rpartition(".")
+            stack.enter_context(mock.patch.object(importlib.import_module(f"docs_platform_action.{module}"), constant, value))
+        yield
 
 
 @contextlib.contextmanager

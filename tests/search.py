@@ -92,10 +92,14 @@ class Search:
                 yield from self._links_in(shown, where)
 
     def _in_files(self, folder: Path) -> Iterator[str]:
+        searched: set[int] = set()
         for file in folder.rglob("*"):
             # a file that a test wrote to hold the key, as GitHub's store of secrets does
             if not file.is_file() or file.is_symlink() or file.suffix == ".secret":
                 continue
+            if (inode := file.stat().st_ino) in searched:  # a hard link
+                continue
+            searched.add(inode)
             content, where = file.read_bytes(), str(file.relative_to(folder))
             for key in self.keys:
                 for form in leaked_in_part(key, content):

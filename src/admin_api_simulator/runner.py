@@ -3,6 +3,7 @@
 Source of what the runner does: actions/runner, `Handler.AddInputsToEnvironment` and `FileCommandManager`.
 """
 
+import functools
 import io
 import os
 import signal
@@ -207,9 +208,13 @@ def with_defaults(inputs: Mapping[str, str], action_file: Path) -> dict[str, str
     """Return the inputs and, for those not given, the defaults of action.yml: an undeclared one is an empty string."""
     if not action_file.exists():
         return dict(inputs)
-    declared = yaml.safe_load(action_file.read_text(encoding="utf-8")).get("inputs") or {}
-    defaults = {name: _as_text((about or {}).get("default")) for name, about in declared.items()}
-    return defaults | dict(inputs)
+    return _defaults(action_file.read_text(encoding="utf-8")) | dict(inputs)
+
+
+@functools.cache  # tests run the same action thousands of times
+def _defaults(action_file: str) -> dict[str, str]:
+    declared = yaml.safe_load(action_file).get("inputs") or {}
+    return {name: _as_text((about or {}).get("default")) for name, about in declared.items()}
 
 
 def runner_environment(*, inputs: Mapping[str, str], folder: Path, workspace: Path, debug: bool) -> dict[str, str]:

@@ -3,7 +3,8 @@
 import pytest
 
 from admin_api_simulator import Fault, Simulator
-from tests.action import Action, Ended
+from tests.action import Action
+from tests.ended import Ended
 
 RESULT_OF_THE_DEMO_JOB = {
     "mode": "agent",

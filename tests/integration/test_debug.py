@@ -3,7 +3,8 @@
 import re
 
 from admin_api_simulator import Fault, Simulator
-from tests.action import Action, Ended
+from tests.action import Action
+from tests.ended import Ended
 from tests.keys import ADMIN_KEY
 
 LINE = re.compile(r"(?P<method>GET|POST) (?P<path>/v1/\S+): (?P<outcome>.+), \d+ ms(?: request id (?P<id>.+))?")

@@ -14,8 +14,9 @@ import pytest
 import trustme
 
 from admin_api_simulator import Fault, RecordedRequest, Simulator
-from tests.action import Action, Ended, shell_python
+from tests.action import Action, shell_python
 from tests.archives import KINDS, Site
+from tests.ended import Ended
 from tests.integration.raw import RawServer, read_request
 
 GZIP = b"\x1f\x8b\x08"
@@ -39,7 +40,8 @@ def ranges(platform: Simulator) -> list[str | None]:
 
 
 def fetch(action: Action, platform: Simulator, *, env: Mapping[str, str] | None = None, **inputs: str) -> Ended:
-    """Fetch the bundle of a finished export, with a tolerance that no pause of a good run uses up."""
+    """Fetch the bundle of a finished export with short pauses, and a tolerance that those of a good run do not use up."""
+    action.set_constants(retrying__LONGEST_PAUSE_SECONDS=0.2)
     given = {"job_id": "export-finished", "bundle_path": "bundle", "outage_tolerance": "1m", **inputs}
     return action.run(platform, env=env, **given)
 

@@ -30,8 +30,9 @@ from docs_platform_action.report.console import Console
 from docs_platform_action.report.deliverylog import DeliveryLog
 from docs_platform_action.report.joblog import JobLog
 from docs_platform_action.settings import DeliverySettings
-from tests.action import Action, Ended
+from tests.action import Action
 from tests.archives import HOSTILE, KINDS, NOT_ARCHIVES, SEVEN_ZIP, Site, crowded
+from tests.ended import Ended
 from tests.integration.parts import api_of
 
 EVERYTHING = {

@@ -12,8 +12,9 @@ from markdown_it.token import Token
 
 from admin_api_simulator import Fault, Simulator
 from docs_platform_action.model import LONGEST_TEXT
-from tests.action import Action, Ended
+from tests.action import Action
 from tests.commands import commands_in
+from tests.ended import Ended
 from tests.hostile import HARMFUL, MARKDOWN, UNSEEN
 from tests.integration.raw import RawServer, hold, read_request
 from tests.keys import ADMIN_KEY

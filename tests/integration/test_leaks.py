@@ -20,8 +20,9 @@ import pytest
 
 from admin_api_simulator import Fault, Simulator
 from docs_platform_action.redaction import SHORTEST_RUN, SHORTEST_TO_RECOGNISE
-from tests.action import Action, Ended
+from tests.action import Action
 from tests.archives import entry, tar_of
+from tests.ended import Ended
 from tests.inside import run_inside
 from tests.keys import ADMIN_KEY, AWKWARD_KEYS
 from tests.leaks import leaked, leaked_in_part

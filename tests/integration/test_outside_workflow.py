@@ -3,7 +3,8 @@
 import pytest
 
 from admin_api_simulator import Fault, Simulator
-from tests.action import Action, Ended
+from tests.action import Action
+from tests.ended import Ended
 from tests.keys import ADMIN_KEY
 
 NO_RUNNER = {"GITHUB_ACTIONS": None, "GITHUB_OUTPUT": None, "GITHUB_STEP_SUMMARY": None, "CI": None}

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from admin_api_simulator import Fault, Simulator
-from tests.action import ENTRYPOINT, UNMEASURED, Action, Ended
+from tests.action import UNMEASURED, Action
+from tests.ended import ENTRYPOINT, Ended
 
 WATCHING = """
 import sys

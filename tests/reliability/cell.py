@@ -23,7 +23,7 @@ import yaml
 from docs_platform_action import main
 from docs_platform_action.delivery import download, storage
 from docs_platform_action.exchange import Answer, Bounds, Exchanger
-from tests.action import Ended
+from tests.ended import Ended
 from tests.inside import QuickClock, run_inside, unmeasured
 from tests.leaks import leaked, leaked_in_part
 from tests.reliability.expected import OK, TIMES, Rule, rule_for

@@ -25,8 +25,9 @@ import yaml
 
 from admin_api_simulator import Simulator
 from admin_api_simulator.runner import OutputFileError
-from tests.action import ENTRYPOINT, UNMEASURED, Action, Ended
+from tests.action import UNMEASURED, Action
 from tests.archives import SMALL_SITE, Site, tar
+from tests.ended import ENTRYPOINT, Ended
 from tests.keys import ADMIN_KEY
 
 MOMENTS: Final = int(os.environ.get("KILL_MOMENTS", "100"))

@@ -25,7 +25,7 @@ from admin_api_simulator.runner import parse_outputs, runner_environment, with_d
 from docs_platform_action import main
 from docs_platform_action.clock import SystemClock
 from docs_platform_action.interruption import Interruptions
-from tests.action import ENTRYPOINT
+from tests.ended import ENTRYPOINT
 from tests.inside import unmeasured
 from tests.keys import ADMIN_KEY
 from tests.reliability.soak_judge import NOTHING, Verdict, WrongError, judge, judge_of_many, most_good_reads
@@ -35,7 +35,7 @@ from tests.unit.fakes import BASE_URL, NOON
 from tests.unit.virtual_time import VirtualClock
 from tests.virtual_run import Beside, in_virtual_time
 
-RUNS: Final = int(os.environ.get("SOAK_RUNS", "2000"))
+RUNS: Final = int(os.environ.get("SOAK_RUNS", "1000"))
 RUNS_OF_MANY: Final = max(RUNS // 200, 1)
 """Of several domains each, 10 to 30."""
 

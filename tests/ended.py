@@ -1,0 +1,88 @@
+"""How a run of the action ended, with all that it left handed to the search for the key."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from admin_api_simulator.runner import ActionRun
+from docs_platform_action.redaction import SHORTEST_TO_RECOGNISE
+from tests.commands import Command, commands_in, lines_of
+from tests.engine import remember_output
+from tests.keys import ADMIN_KEY
+from tests.search import SEARCH
+
+ENTRYPOINT = Path(__file__).parents[1] / "entrypoint.py"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """How a run ended, as the runner and people see it; `left` are the further files of the runner's folders."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+    outputs: Mapping[str, str]
+    summary: str
+    key: str = ADMIN_KEY
+    left: Mapping[str, bytes] = field(default_factory=dict)
+
+    @property
+    def commands(self) -> list[Command]:
+        """What the runner would carry out, of either stream; but the mask of the key, which every run begins with."""
+        found = commands_in(self.stdout, self.stderr)
+        return [command for command in found if (command.name, command.value) != ("add-mask", self.key)]
+
+    @property
+    def errors(self) -> list[str]:
+        """The messages of the error annotations."""
+        return [found.value for found in self.commands if found.name == "error"]
+
+    @property
+    def error(self) -> str:
+        """The message of the only error annotation."""
+        (message,) = self.errors
+        return message
+
+    @property
+    def warnings(self) -> list[str]:
+        """The messages of the warning annotations."""
+        return [found.value for found in self.commands if found.name == "warning"]
+
+    @property
+    def log(self) -> str:
+        """The lines that are no commands."""
+        return "".join(line + "\n" for line in lines_of(self.stdout) if not commands_in(line))
+
+    @property
+    def reason(self) -> str | None:
+        """The `failureReason`."""
+        return self.outputs.get("failureReason")
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """The only job in `results`."""
+        (row,) = json.loads(self.outputs["results"])
+        return dict(row)
+
+
+def ended(run: ActionRun, *, key: str = ADMIN_KEY) -> Ended:
+    """Have what a run left searched for its key and for links, and give it."""
+    if len(key) >= SHORTEST_TO_RECOGNISE:
+        SEARCH.keys.add(key)
+    for where, text in {"stdout": run.stdout, "stderr": run.stderr, "the summary": run.summary}.items():
+        remember_output(text, where=where)
+    for name, text in run.outputs.items():
+        remember_output(text, where=f"the output {name}", holds_links=True)
+    for name, content in run.left.items():
+        remember_output(content.decode("latin-1"), where=f"the file {name}")
+    return Ended(
+        exit_code=run.exit_code,
+        stdout=run.stdout,
+        stderr=run.stderr,
+        outputs=run.outputs,
+        summary=run.summary,
+        key=key,
+        left=run.left,
+    )
