@@ -1,9 +1,11 @@
 """Runs the work beside the main thread, so that a signal is answered at once, whatever the work is blocked in.
 
-The main thread does nothing but wait for a letter: from the work, when it ends, or from a signal handler. No exception is ever
-raised out of a handler, so none can arrive at a bad moment.
+The main thread only waits for a letter: from the work, when it ends, or from a signal handler. It writes no log while the work
+runs: a log that nobody reads would block it, and the signal with it. No exception is ever raised out of a handler, so none can
+arrive at a bad moment.
 """
 
+import contextlib
 import os
 import queue
 import signal
@@ -48,28 +50,45 @@ class Interruptions:
     ) -> signal.Signals | None:
         """Run `work` in a thread of its own until it ends or a signal comes; give the signal.
 
-        `on_idle` is called every `idle_seconds` in between. On a signal, `stop` asks the work to end by itself, and `abort` is
-        called when `grace_seconds` have not been enough; if that does not end it within `leaving_seconds`, the thread is left
-        behind. What the work raises is raised here.
+        `on_idle` is called every `idle_seconds` in between, in another thread. On a signal, `stop` asks the work to end by
+        itself, and `abort` is called when `grace_seconds` have not been enough; if that does not end it within `leaving_seconds`,
+        the thread is left behind. What the work or `on_idle` raises is raised here.
         """
         if not self._mail.empty() and isinstance(received := self._mail.get(), signal.Signals):
             return received
         threading.Thread(target=self._post, args=(work,), daemon=True, name="work").start()
+        letter = self._next_letter(on_idle, idle_seconds)
+        if not isinstance(letter, signal.Signals):
+            if letter is not None:
+                raise letter
+            return None
+        stop()
+        if not self._ends_within(grace_seconds()):
+            abort()
+            self._ends_within(leaving_seconds())
+        return letter
+
+    def _next_letter(self, on_idle: Callable[[], None], idle_seconds: float) -> signal.Signals | BaseException | None:
+        """Wait for a letter. Raises what `on_idle` raises, which is called in another thread meanwhile."""
+        idle: threading.Thread | None = None
+        failed: list[Exception] = []
+
+        def tick() -> None:
+            try:
+                on_idle()
+            except Exception as error:  # noqa: BLE001  # handed to the main thread, which raises it
+                failed.append(error)
+
         while True:
             try:
-                letter = self._mail.get(timeout=idle_seconds)
+                return self._mail.get(timeout=idle_seconds)
             except queue.Empty:
-                on_idle()
-                continue
-            if not isinstance(letter, signal.Signals):
-                if letter is not None:
-                    raise letter
-                return None
-            stop()
-            if not self._ends_within(grace_seconds()):
-                abort()
-                self._ends_within(leaving_seconds())
-            return letter
+                if failed:
+                    raise failed[0] from None
+                if idle is None or not idle.is_alive():
+                    idle = threading.Thread(target=tick, daemon=True, name="idle")
+                    with contextlib.suppress(RuntimeError):  # the machine allows no more threads: it is tried again
+                        idle.start()
 
     def _ends_within(self, seconds: float) -> bool:
         until = time.monotonic() + seconds

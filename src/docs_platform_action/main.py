@@ -148,6 +148,7 @@ class _Run:
         self._began = self._clock.monotonic()
         self._records = [JobRecord(mode=read_mode(environ), began=self._began)]
         self._unfinished: list[JobRecord] | None = None
+        self._cancelled: list[JobRecord] = []
         self._board: Board | None = None
 
     def carry_out(self) -> int:
@@ -312,8 +313,7 @@ class _Run:
             record.failure = _cancelled(record, received, now)
             record.ended = now
             record.leave(now)
-            if self._board is not None:
-                self._board.ended(record)
+            self._cancelled.append(record)
 
     def _internal(self, error: Exception) -> InternalError:
         frames = traceback.extract_tb(error.__traceback__)
@@ -328,13 +328,18 @@ class _Run:
 
     def _report(self, exit_code: int) -> int:
         console, now = self._console, self._clock.monotonic()
-        self._write_outputs(now)  # first: a cancelled container has seconds until it is killed
+        # first: a cancelled container has seconds until it is killed, and a log that nobody reads blocks whoever writes to it
+        results = self._write_outputs(now)
         self._outputs.close()
         from .report.failure import annotate_failures
         from .report.summary import room_left, summary_of, write_summary
 
         if self._board is not None:
+            for record in self._cancelled:
+                self._board.ended(record)
             self._board.close()
+        if (warning := too_large_for_a_job(results)) is not None:
+            console.warning(warning)
         annotate_failures(console, self._records)
         file = _named_file(self._environ, "GITHUB_STEP_SUMMARY")
         page = summary_of(
@@ -348,17 +353,19 @@ class _Run:
         write_summary(page, file, console)
         return exit_code or (1 if any(record.failure is not None for record in self._records) else 0)
 
-    def _write_outputs(self, now: float) -> None:
-        """Write every output that there is room for: one that does not fit fails the run, but keeps no other out."""
+    def _write_outputs(self, now: float) -> str:
+        """Write every output that there is room for: one that does not fit fails the run, but keeps no other out.
+
+        Returns `results`.
+        """
         if len(self._records) == 1:
             self._write_outputs_of(self._records[0])
         self._write_output("durationSeconds", int(now - self._began))
         results = json.dumps([self._without_secrets(as_result(record, now)) for record in self._records], separators=(",", ":"))
         self._write_output("results", results)
-        if (warning := too_large_for_a_job(results)) is not None:
-            self._console.warning(warning)
         failure = next((record.failure for record in self._records if record.failure is not None), None)
         self._write_output("failureReason", failure.failure_reason if failure is not None else None)
+        return results
 
     def _without_secrets(self, row: Mapping[str, object]) -> dict[str, object]:
         """Hide the key in a row of `results`, and the secrets of links in its message.

@@ -4,11 +4,16 @@ No test here measures time: a platform that never answers, or a pause of an hour
 test.
 """
 
+import contextlib
+import fcntl
+import json
 import os
 import signal
 import socket
+import sys
+import termios
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -16,7 +21,8 @@ import pytest
 from admin_api_simulator import Fault, Simulator
 from admin_api_simulator.faults import Operation
 from admin_api_simulator.runner import parse_outputs
-from tests.action import ENTRYPOINT, Action, Ended, shell_python
+from tests.action import Action, shell_python
+from tests.ended import ENTRYPOINT, Ended
 from tests.integration.raw import RawServer, hold, read_request
 
 NEVER_SECONDS = 3600.0
@@ -280,19 +286,19 @@ def test_a_late_signal_ends_a_run_that_is_blocked_by_its_summary(
     assert (written["status"], "failureReason" in written) == ("completed", False)
 
 
-def test_a_late_signal_ends_a_run_whose_log_nobody_reads(
-    action: Action, platform: Simulator, outputs: Path, tmp_path: Path
+@pytest.mark.parametrize("domains", ["docs.example.com", "docs.example.com\nhelp.example.com"])
+def test_a_run_whose_log_nobody_reads_writes_its_outputs_and_ends_by_a_late_signal(
+    action: Action, platform: Simulator, outputs: Path, tmp_path: Path, domains: str
 ) -> None:
-    # a pipe takes 64 KiB, then whoever writes waits
-    script = f'mkfifo "{tmp_path}/log" && exec 3<>"{tmp_path}/log" && exec "$python" "$@" >&3'
-    action.python = shell_python(tmp_path, script)
-    platform.script_forever("read_export", None, after=[Fault(json={"status": f"{turn} {'x' * 990}"}) for turn in range(100)])
-    pauses = {"poll_interval": "1ms", "max_poll_interval": "1ms"}
+    action.python = shell_python(tmp_path, f'exec "$python" "$@" >"{tmp_path}/log"')
+    action.debug = True  # a line for each request
     action.set_constants(main__REQUESTS_A_SECOND=1000)  # to fill the pipe in less time
 
-    with action.start(platform, job_id="export-finished", env={"GITHUB_OUTPUT": str(outputs)}, **pauses) as running:
-        wait_for_request(platform, "read_export", 20)
-        wait_until_silent(platform)
+    with (
+        pipe_that_nobody_reads(tmp_path / "log") as pipe,
+        action.start(platform, domain=domains, max_poll_interval="20ms", env={"GITHUB_OUTPUT": str(outputs)}) as running,
+    ):
+        wait_until_full(pipe)
         running.signal(signal.SIGINT)
         written = wait_for_outputs(outputs)
         time.sleep(0.3)
@@ -300,16 +306,31 @@ def test_a_late_signal_ends_a_run_whose_log_nobody_reads(
         ended = running.end()
 
     assert (ended.exit_code, ended.stderr) == (143, "")
-    assert (written["failureReason"], written["jobId"]) == ("cancelled", "export-finished")
-    assert platform.count("read_export") < 100
+    assert [row["failureReason"] for row in json.loads(written["results"])] == ["cancelled"] * len(domains.split())
 
 
-def wait_until_silent(platform: Simulator) -> None:
-    """Wait until no request has come for a while."""
-    before = -1
-    while before != len(platform.requests):
-        before = len(platform.requests)
+PIPE_BYTES = 4096
+LONGEST_LINE_BYTES = 200
+
+
+@contextlib.contextmanager
+def pipe_that_nobody_reads(path: Path) -> Iterator[int]:
+    """Make a named pipe that takes few bytes, then has whoever writes wait."""
+    os.mkfifo(path)
+    pipe = os.open(path, os.O_RDWR)
+    try:
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+        yield pipe
+    finally:
+        os.close(pipe)
+
+
+def wait_until_full(pipe: int) -> None:
+    """Wait until a pipe has room for no further line of the log, and nothing has been written for a while."""
+    before, held = -1, 0
+    while held < PIPE_BYTES - LONGEST_LINE_BYTES or held != before:
         time.sleep(0.3)
+        before, held = held, int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 @BOTH

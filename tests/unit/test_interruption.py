@@ -64,6 +64,37 @@ def test_idle_time_is_told_while_the_work_goes_on(interruptions: Interruptions) 
     assert idle.is_set()
 
 
+def test_a_signal_ends_a_run_whose_idle_time_cannot_be_told(interruptions: Interruptions) -> None:
+    told, stopped = threading.Event(), threading.Event()
+
+    def on_idle() -> None:
+        receive(signal.SIGINT)
+        assert_soon(told)  # until then it is blocked, as by a log that nobody reads
+
+    received = run(
+        interruptions,
+        lambda: assert_soon(stopped),
+        on_idle=on_idle,
+        idle_seconds=0.001,
+        stop=stopped.set,
+        grace_seconds=lambda: 5.0,
+    )
+    told.set()
+
+    assert received is signal.SIGINT
+
+
+def test_what_goes_wrong_in_idle_time_is_raised(interruptions: Interruptions) -> None:
+    ended = threading.Event()
+
+    def on_idle() -> None:
+        raise LookupError("lost")
+
+    with pytest.raises(LookupError, match="lost"):
+        run(interruptions, lambda: assert_soon(ended), on_idle=on_idle, idle_seconds=0.001)
+    ended.set()
+
+
 def assert_soon(event: threading.Event) -> None:
     assert event.wait(5)
 
