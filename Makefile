@@ -8,6 +8,8 @@ INSTALLED := $(VENV)/installed
 DRAWING := $(VENV)/drawing
 MERMAID := tests/page/node_modules/installed
 NPM := $(abspath $(BIN))/npm --prefix tests/page
+# one more than there are processors: tests wait, too
+WORKERS ?= $(shell expr `nproc` + 1)
 
 .PHONY: help installed demo test test-on-image-python reliability soak fuzz bench lint format simulator lock clean
 
@@ -35,7 +37,7 @@ demo: $(INSTALLED)  ## run the action on the simulator and show what people see:
 	@$(BIN)/python -m admin_api_simulator.demo
 
 test: lint $(MERMAID)  ## check and test everything; REQUIRE_ENGINE=1 makes a missing container engine a failure
-	$(BIN)/python -m pytest --numprocesses=auto --cov --cov-report=term
+	$(BIN)/python -m pytest --numprocesses=$(WORKERS) --cov --cov-report=term
 	@$(MAKE) --no-print-directory test-on-image-python
 
 # The image's Python is newer than the oldest that the code supports, and differs from it in TLS, archives and sockets. The
@@ -43,7 +45,7 @@ test: lint $(MERMAID)  ## check and test everything; REQUIRE_ENGINE=1 makes a mi
 test-on-image-python: $(INSTALLED)  ## unit, integration and fuzz tests on the image's Python, where that is another and is there
 	@python=$$($(BIN)/python -m tests.image_python) && if [ -n "$$python" ]; then \
 		$(MAKE) --no-print-directory PYTHON="$$python" VENV=$(IMAGE_VENV) $(IMAGE_VENV)/installed && \
-		$(IMAGE_VENV)/bin/python -m pytest --numprocesses=auto tests/unit tests/integration tests/fuzz \
+		$(IMAGE_VENV)/bin/python -m pytest --numprocesses=$(WORKERS) tests/unit tests/integration tests/fuzz \
 			--ignore=tests/unit/simulator --ignore=tests/integration/simulator; \
 	else \
 		echo "No second Python: this one is of the image's version, or the container tests run these tests in the image."; \
@@ -52,7 +54,7 @@ test-on-image-python: $(INSTALLED)  ## unit, integration and fuzz tests on the i
 reliability: $(INSTALLED)  ## try what the action survives, and rewrite docs/reliability.md from what was counted
 	@$(BIN)/python -m tests.reliability.page
 
-soak: $(INSTALLED)  ## long waits and kills, five times as many as `make test` has; SOAK_RUNS and KILL_MOMENTS say how many
+soak: $(INSTALLED)  ## long waits and kills, many times as many as `make test` has; SOAK_RUNS and KILL_MOMENTS say how many
 	SOAK_RUNS=$(SOAK_RUNS) KILL_MOMENTS=$(KILL_MOMENTS) $(BIN)/python -m pytest tests/reliability/test_soak.py tests/reliability/test_killed.py
 
 SOAK_RUNS ?= 10000

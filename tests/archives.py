@@ -446,13 +446,6 @@ UNSAFE: Final[Mapping[str, tuple[bytes, str]]] = {
         ),
         "nobody could follow",
     ),
-    "tar with links of very many steps": (
-        tar_of(
-            entry(b"a/b"),
-            *(pax(linkpath=b"a/../" * 200 + b"a/b") + _link(b"l%d" % number, b"") for number in range(3000)),
-        ),
-        "takes too much time",
-    ),
     "tar with a link through a file": (tar_of(_link(b"a", b"index.html/x")), "leads to nothing"),
     "tar with a link out of a file": (tar_of(_link(b"a", b"index.html/../index.html")), "leads to nothing"),
     "tar with a link to a line break": (tar_of(_link(b"a", b"b\nc")), "control character"),
@@ -519,7 +512,7 @@ UNSAFE: Final[Mapping[str, tuple[bytes, str]]] = {
         tar_of(entry(b"pax", pax_record(b"path", b"a"), type_=b"g"), entry(b"b")),
         "all of its entries",
     ),
-    "tar without entries": (bytes(10240), "holds no files"),
+    "gzip of a tar without entries": (gzip.compress(bytes(10240)), "holds no files"),
     "tar with folders alone": (entry(b"a/", type_=b"5") + EMPTY_END, "holds no files"),
     "tar with a link alone": (_link(b"a", b"a") + EMPTY_END, "holds no files"),
     "gzip of a zip that leads out": (gzip.compress(_zip_names(b"../outside")), "outside of the folder"),

@@ -12,10 +12,9 @@ from tests.image_python import find_image_python
 pytestmark = pytest.mark.timeout(1200)
 
 TLS_ARCHIVES_AND_SOCKETS = (
-    *("tests/unit/delivery", "tests/unit/test_connection.py", "tests/unit/test_exchange.py"),
+    *("tests/unit/delivery/test_unpack.py", "tests/unit/delivery/test_corpus.py", "tests/unit/test_connection.py"),
     *("tests/integration/test_addresses.py", "tests/integration/test_bounds.py", "tests/integration/test_connections.py"),
     *("tests/integration/test_corpus.py", "tests/integration/test_targets.py", "tests/integration/test_tls.py"),
-    *("tests/fuzz/test_compressed.py", "tests/fuzz/test_tar.py", "tests/fuzz/test_zip.py"),
 )
 EVERYTHING = ("tests/unit", "tests/integration", "tests/fuzz")
 

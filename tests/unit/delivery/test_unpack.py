@@ -597,6 +597,14 @@ class TestBounds:
         unpacked = place.unpack(archive)
 
         assert unpacked.size > max(256 * 2**20, 1000 * len(archive))
+        for file in place.folder.iterdir():  # all that is left when a test ends is searched for the key
+            file.unlink()
+
+    def test_hold_for_the_steps_of_all_links(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("docs_platform_action.delivery.links.MOST_STEPS", 10_000)
+        links = (pax(linkpath=b"a/../" * 200 + b"a/b") + entry(b"l%d" % number, type_=b"2") for number in range(30))
+
+        assert "takes too much time" in told(place.refusal(tar_of(entry(b"a/b"), *links)))
 
     def test_hold_for_what_is_no_file(self, place: Place) -> None:
         header_of_nothing = entry(b"pax", pax_record(b"comment", b"x" * 1_000_000), type_=b"x")

@@ -718,8 +718,9 @@ def in_ever_less_room(*records: JobRecord) -> dict[int, str]:
 
 
 class TestShortening:
-    @pytest.fixture
-    def pages(self) -> dict[int, str]:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def pages(cls) -> dict[int, str]:
         return in_ever_less_room(*many())
 
     def test_it_gives_up_one_thing_after_the_other_and_says_so(self, pages: Mapping[int, str]) -> None:
