@@ -37,7 +37,7 @@ demo: $(INSTALLED)  ## run the action on the simulator and show what people see:
 	@$(BIN)/python -m admin_api_simulator.demo
 
 test: lint $(MERMAID)  ## check and test everything; REQUIRE_ENGINE=1 makes a missing container engine a failure
-	$(BIN)/python -m pytest --numprocesses=$(WORKERS) --cov --cov-report=term
+	$(BIN)/python -m pytest --numprocesses=$(WORKERS) --max-worker-restart=0 --cov --cov-report=term
 	@$(MAKE) --no-print-directory test-on-image-python
 
 # The image's Python is newer than the oldest that the code supports, and differs from it in TLS, archives and sockets. The
@@ -45,7 +45,7 @@ test: lint $(MERMAID)  ## check and test everything; REQUIRE_ENGINE=1 makes a mi
 test-on-image-python: $(INSTALLED)  ## unit, integration and fuzz tests on the image's Python, where that is another and is there
 	@python=$$($(BIN)/python -m tests.image_python) && if [ -n "$$python" ]; then \
 		$(MAKE) --no-print-directory PYTHON="$$python" VENV=$(IMAGE_VENV) $(IMAGE_VENV)/installed && \
-		$(IMAGE_VENV)/bin/python -m pytest --numprocesses=$(WORKERS) tests/unit tests/integration tests/fuzz \
+		$(IMAGE_VENV)/bin/python -m pytest --numprocesses=$(WORKERS) --max-worker-restart=0 tests/unit tests/integration tests/fuzz \
 			--ignore=tests/unit/simulator --ignore=tests/integration/simulator; \
 	else \
 		echo "No second Python: this one is of the image's version, or the container tests run these tests in the image."; \
