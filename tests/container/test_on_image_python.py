@@ -12,9 +12,9 @@ from tests.image_python import find_image_python
 pytestmark = pytest.mark.timeout(1200)
 
 TLS_ARCHIVES_AND_SOCKETS = (
-    *("tests/unit/delivery/test_unpack.py", "tests/unit/delivery/test_corpus.py", "tests/unit/test_connection.py"),
-    *("tests/integration/test_addresses.py", "tests/integration/test_bounds.py", "tests/integration/test_connections.py"),
-    *("tests/integration/test_corpus.py", "tests/integration/test_targets.py", "tests/integration/test_tls.py"),
+    *("tests/unit/delivery/test_corpus.py", "tests/unit/test_connection.py", "tests/integration/test_addresses.py"),
+    *("tests/integration/test_connections.py", "tests/integration/test_corpus.py", "tests/integration/test_targets.py"),
+    "tests/integration/test_tls.py",
 )
 EVERYTHING = ("tests/unit", "tests/integration", "tests/fuzz")
 
