@@ -84,6 +84,25 @@ def test_a_signal_ends_a_run_whose_idle_time_cannot_be_told(interruptions: Inter
     assert received is signal.SIGINT
 
 
+def test_idle_time_that_cannot_be_told_is_not_told_again_meanwhile(interruptions: Interruptions) -> None:
+    began, told = threading.Event(), threading.Event()
+    calls: list[int] = []
+
+    def on_idle() -> None:
+        calls.append(1)
+        began.set()
+        assert_soon(told)
+
+    def work() -> None:
+        assert_soon(began)
+        time.sleep(0.02)
+
+    run(interruptions, work, on_idle=on_idle, idle_seconds=0.001)
+    told.set()
+
+    assert calls == [1]
+
+
 def test_what_goes_wrong_in_idle_time_is_raised(interruptions: Interruptions) -> None:
     ended = threading.Event()
 
