@@ -81,7 +81,7 @@ class Interruptions:
 
         while True:
             try:
-                return self._mail.get(timeout=idle_seconds)
+                letter = self._mail.get(timeout=idle_seconds)
             except queue.Empty:
                 if failed:
                     raise failed[0] from None
@@ -89,6 +89,10 @@ class Interruptions:
                     idle = threading.Thread(target=tick, daemon=True, name="idle")
                     with contextlib.suppress(RuntimeError):  # the machine allows no more threads: it is tried again
                         idle.start()
+            else:
+                if idle is not None and idle.is_alive():
+                    idle.join(LEAVING_SECONDS)  # what it writes must not follow the report, or meet the interpreter's end
+                return letter
 
     def _ends_within(self, seconds: float) -> bool:
         until = time.monotonic() + seconds

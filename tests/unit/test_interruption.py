@@ -103,6 +103,19 @@ def test_idle_time_that_cannot_be_told_is_not_told_again_meanwhile(interruptions
     assert calls == [1]
 
 
+def test_what_is_told_of_idle_time_is_told_before_the_end(interruptions: Interruptions) -> None:
+    began, told = threading.Event(), threading.Event()
+
+    def on_idle() -> None:
+        began.set()
+        time.sleep(0.05)
+        told.set()
+
+    run(interruptions, lambda: assert_soon(began), on_idle=on_idle, idle_seconds=0.001)
+
+    assert told.is_set()
+
+
 def test_what_goes_wrong_in_idle_time_is_raised(interruptions: Interruptions) -> None:
     ended = threading.Event()
 
