@@ -3,7 +3,7 @@
 import gc
 import sys
 
-from docs_platform_action.interruption import Interruptions
+from docs_platform_action.signals import Interruptions
 
 
 def run() -> int:

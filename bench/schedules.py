@@ -21,9 +21,9 @@ from statistics import NormalDist
 from textwrap import fill
 from typing import Final
 
-from docs_platform_action.model import ExportJob
-from docs_platform_action.schedule import following_progress
-from docs_platform_action.waiting import Schedule, wait_for_end
+from docs_platform_action.jobs.polling import Schedule, wait_for_end
+from docs_platform_action.jobs.schedule import following_progress
+from docs_platform_action.models import ExportJob
 
 SEED: Final = 20261121
 JOBS: Final = 4000

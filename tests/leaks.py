@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from urllib.parse import quote, quote_plus
 
-from docs_platform_action.report.text import clean, markdown
+from docs_platform_action.text import clean, markdown
 
 _SHORTEST_IN_BASE64 = 8
 """Characters of a base64 form that are no chance; a shorter one, of a very short secret, is part of other words."""

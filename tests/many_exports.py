@@ -30,7 +30,7 @@ from urllib3 import HTTPResponse
 
 from admin_api_simulator.runner import parse_outputs, runner_environment, with_defaults
 from docs_platform_action import main
-from docs_platform_action.connection import GuardedRequest
+from docs_platform_action.http.connection import GuardedRequest
 from tests.keys import ADMIN_KEY
 from tests.unit.virtual_time import VirtualClock
 from tests.virtual_run import Beside, in_virtual_time

@@ -11,8 +11,10 @@ from unittest.mock import patch
 
 from requests.adapters import BaseAdapter
 
-from docs_platform_action import connection, main, side_by_side
-from docs_platform_action.interruption import Interruptions
+from docs_platform_action import main
+from docs_platform_action.http import connection
+from docs_platform_action.jobs import runner
+from docs_platform_action.signals import Interruptions
 from tests.unit.virtual_time import VirtualClock
 
 
@@ -66,7 +68,7 @@ def in_virtual_time(
         patch.object(
             connection, "threading", SimpleNamespace(Lock=threading.Lock, Condition=threading.Condition, Thread=_NoThread)
         ),
-        patch.object(side_by_side, "threading", SimpleNamespace(Lock=threading.Lock, Thread=thread)),
+        patch.object(runner, "threading", SimpleNamespace(Lock=threading.Lock, Thread=thread)),
     ):
         try:
             yield

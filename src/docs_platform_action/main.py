@@ -19,23 +19,16 @@ from urllib.parse import urlsplit
 
 from requests.utils import get_environ_proxies
 
-from . import __version__, agent, export
-from .admin_api import AdminApi
+from . import __version__
+from .api.admin_api import AdminApi
+from .api.calls import Transport
+from .bundle.staging import Litter
 from .clock import SystemClock
-from .connection import Exchanges, GuardedAdapter, trusting
-from .delivery.staging import Litter
 from .errors import ActionError, Cancelled, InternalError
-from .exchange import Exchanger
-from .health import REQUESTS_A_SECOND, Health
-from .interruption import LEAVING_SECONDS, Interruptions
-from .model import Bundle, is_loopback
-from .record import JobRecord, as_result
-from .redaction import SHORTEST_TO_RECOGNISE, Redactor
-from .report.console import Console
-from .report.joblog import JobLog
-from .report.outputs import Outputs, too_large_for_a_job
-from .report.text import minutes
-from .settings import (
+from .http.circuit_breaker import REQUESTS_A_SECOND, Health
+from .http.client import Exchanger
+from .http.connection import Exchanges, GuardedAdapter, trusting
+from .inputs.settings import (
     AGENT,
     EXPORT,
     AgentSettings,
@@ -48,12 +41,20 @@ from .settings import (
     read_plan,
     unknown_inputs,
 )
-from .side_by_side import SideBySide, Watcher, Work
-from .transport import Transport
+from .job import Job, as_result
+from .jobs import agent, export
+from .jobs.runner import SideBySide, Watcher, Work
+from .models import Bundle, is_loopback
+from .redaction import SHORTEST_TO_RECOGNISE, Redactor
+from .report.console import Console
+from .report.job_log import JobLog
+from .report.outputs import Outputs, too_large_for_a_job
+from .signals import LEAVING_SECONDS, Interruptions
+from .text import minutes
 
 if TYPE_CHECKING:
-    from .delivery.storage import Storage
-    from .report.board import Board
+    from .bundle.storage import Storage
+    from .report.multi_log import Board
 
 HEARTBEAT_SECONDS: Final = 55.0
 """A sign of life at least every minute, with a margin for the second in which it is looked for."""
@@ -108,10 +109,10 @@ class _Quiet:
     def __init__(self, log: JobLog) -> None:
         self.heartbeat = log.heartbeat
 
-    def at_work(self, record: JobRecord) -> None:
+    def at_work(self, record: Job) -> None:
         """Its title tells."""
 
-    def ended(self, record: JobRecord) -> None:
+    def ended(self, record: Job) -> None:
         """Its failure is told in the end."""
 
 
@@ -146,9 +147,9 @@ class _Run:
         self._litter = Litter()
         self._outputs = Outputs(_named_file(environ, "GITHUB_OUTPUT"), console)
         self._began = self._clock.monotonic()
-        self._records = [JobRecord(mode=read_mode(environ), began=self._began)]
-        self._unfinished: list[JobRecord] | None = None
-        self._cancelled: list[JobRecord] = []
+        self._records = [Job(mode=read_mode(environ), began=self._began)]
+        self._unfinished: list[Job] | None = None
+        self._cancelled: list[Job] = []
         self._board: Board | None = None
 
     def carry_out(self) -> int:
@@ -222,7 +223,7 @@ class _Run:
         return _Parts(exchanges=exchanges, watch=watch, work=side_by_side.run)
 
     def _begin_board(self, plan: Plan) -> None:
-        from .report.board import Board
+        from .report.multi_log import Board
 
         self._board = Board(
             self._console, self._clock, self._records, max_parallel=plan.max_parallel, known_statuses=export.KNOWN_STATUSES
@@ -230,7 +231,7 @@ class _Run:
         self._board.begin()
 
     def _storage(self, adapter: GuardedAdapter, exchanges: Exchanges) -> "Storage":
-        from .delivery.storage import Storage
+        from .bundle.storage import Storage
 
         return Storage(
             adapter=adapter,
@@ -240,13 +241,13 @@ class _Run:
             hide=self._redactor.hide,
         )
 
-    def _log_of(self, record: JobRecord) -> JobLog:
+    def _log_of(self, record: Job) -> JobLog:
         if self._board is not None:
             return self._board.log_of(record)
         known = agent.KNOWN_STATUSES if record.mode == AGENT else export.KNOWN_STATUSES
         return JobLog(self._console, self._clock, record, known_statuses=known)
 
-    def _work_on(self, job: ExportSettings | AgentSettings, record: JobRecord, log: JobLog, shared: "_Shared") -> Work:
+    def _work_on(self, job: ExportSettings | AgentSettings, record: Job, log: JobLog, shared: "_Shared") -> Work:
         console, clock, tolerance = self._console, self._clock, job.api.outage_tolerance_seconds
         transport = Transport(
             exchanger=shared.exchanger, health=shared.health, clock=clock, outage_tolerance_seconds=tolerance, listener=log
@@ -254,7 +255,7 @@ class _Run:
         api = AdminApi(transport, clock)
 
         def deliver(bundle: Bundle, renew: Callable[[], Bundle], delivery: DeliverySettings) -> None:
-            from .handover import Handover
+            from .bundle.deliver import Handover
             from .report.deliverylog import DeliveryLog
 
             Handover(
@@ -295,7 +296,7 @@ class _Run:
 
         return Work(record=record, carry_out=carry_out)
 
-    def _tell_job(self, record: JobRecord, job_id: str) -> None:
+    def _tell_job(self, record: Job, job_id: str) -> None:
         if self._board is not None:
             self._board.job_known(record)
         else:
@@ -331,7 +332,7 @@ class _Run:
         # first: a cancelled container has seconds until it is killed, and a log that nobody reads blocks whoever writes to it
         results = self._write_outputs(now)
         self._outputs.close()
-        from .report.failure import annotate_failures
+        from .report.failures import annotate_failures
         from .report.summary import room_left, summary_of, write_summary
 
         if self._board is not None:
@@ -376,7 +377,7 @@ class _Run:
         message = hidden["message"]
         return {**hidden, "message": self._console.hide_links(message) if isinstance(message, str) else message}
 
-    def _write_outputs_of(self, record: JobRecord) -> None:
+    def _write_outputs_of(self, record: Job) -> None:
         """Write the outputs that belong to one job."""
         write = self._write_output
         write("jobId", record.job_id)
@@ -410,13 +411,13 @@ class _Shared:
     storage: "Callable[[], Storage]"
 
 
-def _record_of(job: ExportSettings | AgentSettings) -> JobRecord:
+def _record_of(job: ExportSettings | AgentSettings) -> Job:
     if isinstance(job, ExportSettings):
-        return JobRecord(mode=EXPORT, domain=job.domain, job_id=job.job_id)
-    return JobRecord(mode=AGENT, project_id=job.project_id, job_id=job.job_id)
+        return Job(mode=EXPORT, domain=job.domain, job_id=job.job_id)
+    return Job(mode=AGENT, project_id=job.project_id, job_id=job.job_id)
 
 
-def _cancelled(record: JobRecord, received: signal.Signals, now: float) -> Cancelled:
+def _cancelled(record: Job, received: signal.Signals, now: float) -> Cancelled:
     started = record.job_id is None and record.start_in_doubt
     after = f"after {minutes(record.duration_seconds(now))}" if record.began is not None else "before it was begun"
     return Cancelled(

@@ -12,7 +12,7 @@ from tests.image_python import find_image_python
 pytestmark = pytest.mark.timeout(1200)
 
 TLS_ARCHIVES_AND_SOCKETS = (
-    *("tests/unit/delivery/test_corpus.py", "tests/unit/test_connection.py", "tests/integration/test_addresses.py"),
+    *("tests/unit/archive/test_corpus.py", "tests/unit/http/test_connection.py", "tests/integration/test_addresses.py"),
     *("tests/integration/test_connections.py", "tests/integration/test_corpus.py", "tests/integration/test_targets.py"),
     "tests/integration/test_tls.py",
 )

@@ -8,11 +8,11 @@ import idna
 from hypothesis import example
 from hypothesis import strategies as st
 
-from docs_platform_action.connection import Exchanges
-from docs_platform_action.delivery.storage import MOST_REDIRECTS, Storage
+from docs_platform_action.bundle.storage import MOST_REDIRECTS, Storage
 from docs_platform_action.errors import DownloadFailed
-from docs_platform_action.model import is_bundle_url, is_loopback
-from docs_platform_action.network import NetworkError
+from docs_platform_action.http.connection import Exchanges
+from docs_platform_action.http.faults import NetworkError
+from docs_platform_action.models import is_bundle_url, is_loopback
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_text
 from tests.unit.fakes import Redirecting

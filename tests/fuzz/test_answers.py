@@ -12,9 +12,10 @@ import pytest
 from hypothesis import example
 from hypothesis import strategies as st
 
-from docs_platform_action.connection import Exchanges
-from docs_platform_action.exchange import LARGEST_ANSWER_BYTES, Answer, Bounds, Exchanger
-from docs_platform_action.model import (
+from docs_platform_action.http.client import LARGEST_ANSWER_BYTES, Answer, Bounds, Exchanger
+from docs_platform_action.http.connection import Exchanges
+from docs_platform_action.http.faults import NetworkError
+from docs_platform_action.models import (
     LONGEST_TEXT,
     AgentJob,
     Bundle,
@@ -26,7 +27,6 @@ from docs_platform_action.model import (
     read_export_job,
     read_started_export,
 )
-from docs_platform_action.network import NetworkError
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, edited, edits, mutated_bytes, mutated_text
 from tests.keys import ADMIN_KEY

@@ -7,7 +7,7 @@ from typing import Final
 
 from hypothesis import strategies as st
 
-from docs_platform_action.delivery.unpack import unpack
+from docs_platform_action.archive.unpack import unpack
 from docs_platform_action.errors import InvalidBundle
 from tests.archives import KINDS, Site
 from tests.fuzz import fuzz

@@ -10,9 +10,9 @@ from typing import Any, Final
 from hypothesis import example
 from hypothesis import strategies as st
 
-from docs_platform_action.admin_api import AdminApi
+from docs_platform_action.api.admin_api import AdminApi
+from docs_platform_action.api.calls import Transport
 from docs_platform_action.clock import DeadlinePassed
-from docs_platform_action.connection import Exchanges
 from docs_platform_action.errors import (
     BadResponse,
     Forbidden,
@@ -22,10 +22,10 @@ from docs_platform_action.errors import (
     Unauthorized,
     Unavailable,
 )
-from docs_platform_action.exchange import Exchanger
-from docs_platform_action.health import Health
-from docs_platform_action.retrying import read_retry_after
-from docs_platform_action.transport import Transport
+from docs_platform_action.http.circuit_breaker import Health
+from docs_platform_action.http.client import Exchanger
+from docs_platform_action.http.connection import Exchanges
+from docs_platform_action.http.retry import read_retry_after
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_text
 from tests.keys import ADMIN_KEY

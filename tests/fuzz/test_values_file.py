@@ -7,7 +7,7 @@ from hypothesis import example
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from docs_platform_action.delivery.helm_values import values_text
+from docs_platform_action.bundle.helm_values import values_text
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_text
 from tests.hostile import YAML as YAML_LOOKALIKES

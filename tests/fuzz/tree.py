@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from docs_platform_action.delivery.unpack import Limits, unpack
+from docs_platform_action.archive.unpack import Limits, unpack
 from docs_platform_action.errors import InvalidBundle
 
 Tree = dict[str, bytes | str | None]

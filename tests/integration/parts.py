@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import backoff
 
-from docs_platform_action.admin_api import AdminApi
+from docs_platform_action.api.admin_api import AdminApi
+from docs_platform_action.api.calls import Transport
 from docs_platform_action.clock import SystemClock
-from docs_platform_action.connection import Exchanges, GuardedAdapter, trusting
-from docs_platform_action.exchange import Exchanger
-from docs_platform_action.health import Health
-from docs_platform_action.transport import Transport
+from docs_platform_action.http.circuit_breaker import Health
+from docs_platform_action.http.client import Exchanger
+from docs_platform_action.http.connection import Exchanges, GuardedAdapter, trusting
 from tests.keys import ADMIN_KEY
 
 

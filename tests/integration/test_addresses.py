@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from docs_platform_action import connection
-from docs_platform_action.connection import Exchanges, Guard, open_socket
 from docs_platform_action.errors import Cancelled
-from docs_platform_action.exchange import Bounds
-from docs_platform_action.network import NetworkError
+from docs_platform_action.http import connection
+from docs_platform_action.http.client import Bounds
+from docs_platform_action.http.connection import Exchanges, Guard, open_socket
+from docs_platform_action.http.faults import NetworkError
 from tests.inside import run_inside
 from tests.integration.parts import exchanger_to
 from tests.integration.raw import RawServer, read_request

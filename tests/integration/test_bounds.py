@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from docs_platform_action.connection import Exchanges, GuardedAdapter, trusting
 from docs_platform_action.errors import Cancelled
-from docs_platform_action.exchange import Bounds
-from docs_platform_action.network import NetworkError
+from docs_platform_action.http.client import Bounds
+from docs_platform_action.http.connection import Exchanges, GuardedAdapter, trusting
+from docs_platform_action.http.faults import NetworkError
 from tests.integration.parts import exchanger_to
 from tests.integration.raw import RawServer, hold, read_request
 

@@ -261,7 +261,7 @@ def wait_for_outputs(file: Path) -> Mapping[str, str]:
 @pytest.fixture
 def outputs(action: Action, tmp_path: Path) -> Path:
     """Make an output file that can be read while a run is under way; its second signal need not be long in coming."""
-    action.set_constants(interruption__PATIENCE_SECONDS=0.2)
+    action.set_constants(signals__PATIENCE_SECONDS=0.2)
     file = tmp_path / "output"
     file.touch()
     return file

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from admin_api_simulator.tls import make_certificates
-from docs_platform_action.connection import MOST_INTERIM_ANSWERS, GuardedAdapter, trusting
-from docs_platform_action.exchange import Bounds, Exchanger
-from docs_platform_action.network import NetworkError
+from docs_platform_action.http.client import Bounds, Exchanger
+from docs_platform_action.http.connection import MOST_INTERIM_ANSWERS, GuardedAdapter, trusting
+from docs_platform_action.http.faults import NetworkError
 from tests.action import Action
 from tests.integration.parts import exchanger_to
 from tests.integration.raw import Handler, RawServer, read_request

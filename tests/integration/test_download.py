@@ -41,7 +41,7 @@ def ranges(platform: Simulator) -> list[str | None]:
 
 def fetch(action: Action, platform: Simulator, *, env: Mapping[str, str] | None = None, **inputs: str) -> Ended:
     """Fetch the bundle of a finished export with short pauses, and a tolerance that those of a good run do not use up."""
-    action.set_constants(retrying__LONGEST_PAUSE_SECONDS=0.2)
+    action.set_constants(http__retry__LONGEST_PAUSE_SECONDS=0.2)
     given = {"job_id": "export-finished", "bundle_path": "bundle", "outage_tolerance": "1m", **inputs}
     return action.run(platform, env=env, **given)
 
@@ -146,7 +146,7 @@ class TestCut:
 
     def test_a_connection_that_stalls_counts_as_cut(self, action: Action, platform: Simulator) -> None:
         platform.script("download", Fault(stall_after_bytes=500_000))
-        action.set_constants(delivery__storage__IDLE_SECONDS=0.2)
+        action.set_constants(bundle__storage__IDLE_SECONDS=0.2)
 
         ended = fetch(action, platform)
 
@@ -157,7 +157,7 @@ class TestCut:
     def test_one_that_brings_almost_nothing_does_too(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
         platform = make_platform()
         platform.script("download", Fault(drip_seconds=0.001))
-        action.set_constants(delivery__storage__SLOW_SECONDS=0.3, delivery__storage__SLOWEST_BYTES_A_SECOND=1e9)
+        action.set_constants(bundle__storage__SLOW_SECONDS=0.3, bundle__storage__SLOWEST_BYTES_A_SECOND=1e9)
 
         ended = fetch(action, platform)
 
@@ -168,7 +168,7 @@ class TestCut:
         platform = make_platform()
         platform.script("download", Fault(drip_seconds=0.001))
         # some of a second's bytes come within each of these, on a loaded machine too
-        action.set_constants(delivery__storage__SLOW_SECONDS=0.4, delivery__storage__SLOWEST_BYTES_A_SECOND=1)
+        action.set_constants(bundle__storage__SLOW_SECONDS=0.4, bundle__storage__SLOWEST_BYTES_A_SECOND=1)
 
         ended = fetch(action, platform)
 
@@ -177,7 +177,7 @@ class TestCut:
 
     def test_an_answer_that_does_not_begin_is_given_up(self, action: Action, platform: Simulator) -> None:
         platform.script("download", Fault(drip_seconds=0.05))
-        action.set_constants(delivery__storage__HEAD_SECONDS=0.3)
+        action.set_constants(bundle__storage__HEAD_SECONDS=0.3)
 
         ended = fetch(action, platform)
 
@@ -612,7 +612,7 @@ class TestLies:
     )
     def test_one_that_goes_on_for_ever_brings_nothing(self, action: Action, platform: Simulator, answer: bytes) -> None:
         action.set_constants(
-            delivery__storage__SLOW_SECONDS=0.3, delivery__storage__HEAD_SECONDS=0.3, retrying__SHORTEST_TRY_SECONDS=0.3
+            bundle__storage__SLOW_SECONDS=0.3, bundle__storage__HEAD_SECONDS=0.3, http__retry__SHORTEST_TRY_SECONDS=0.3
         )
 
         def drip(connection: socket.socket) -> None:
@@ -874,7 +874,7 @@ def stalled(action: Action, platform: Simulator, happens: Callable[[], None]) ->
     """Fetch the bundle over a connection that stalls after 600,000 bytes, while something happens to what is left."""
     before = len(downloads(platform))
     platform.script("download", Fault(stall_after_bytes=600_000))
-    action.set_constants(delivery__storage__IDLE_SECONDS=1.0)
+    action.set_constants(bundle__storage__IDLE_SECONDS=1.0)
     with action.start(platform, job_id="export-finished", bundle_path="bundle", outage_tolerance="1m") as running:
         while len(downloads(platform)) == before:
             time.sleep(0.005)
@@ -917,7 +917,7 @@ class TestLink:
         before = len(downloads(platform))
         platform.script("download", Fault(stall_after_bytes=600_000))
         # by the time that the stall is noticed, the link has expired
-        action.set_constants(delivery__storage__IDLE_SECONDS=0.7)
+        action.set_constants(bundle__storage__IDLE_SECONDS=0.7)
 
         ended = fetch(action, platform)
 

@@ -18,18 +18,18 @@ import pytest
 import yaml
 
 from admin_api_simulator import Fault, Simulator
+from docs_platform_action.bundle.deliver import Handover
+from docs_platform_action.bundle.staging import Litter
+from docs_platform_action.bundle.storage import Storage
 from docs_platform_action.clock import SystemClock
-from docs_platform_action.connection import Exchanges, GuardedAdapter, trusting
-from docs_platform_action.delivery.staging import Litter
-from docs_platform_action.delivery.storage import Storage
 from docs_platform_action.errors import InvalidBundle
-from docs_platform_action.handover import Handover
-from docs_platform_action.paths import Place
-from docs_platform_action.record import JobRecord
+from docs_platform_action.http.connection import Exchanges, GuardedAdapter, trusting
+from docs_platform_action.inputs.paths import Place
+from docs_platform_action.inputs.settings import DeliverySettings
+from docs_platform_action.job import Job
 from docs_platform_action.report.console import Console
 from docs_platform_action.report.deliverylog import DeliveryLog
-from docs_platform_action.report.joblog import JobLog
-from docs_platform_action.settings import DeliverySettings
+from docs_platform_action.report.job_log import JobLog
 from tests.action import Action
 from tests.archives import HOSTILE, KINDS, NOT_ARCHIVES, SEVEN_ZIP, Site, crowded
 from tests.ended import Ended
@@ -285,7 +285,7 @@ class TestHostileArchives:
 
 def handover_to(platform: Simulator, workspace: Path) -> Handover:
     clock = SystemClock()
-    record = JobRecord(mode="export", job_id="export-finished")
+    record = Job(mode="export", job_id="export-finished")
     console = Console(io.StringIO(), in_workflow=True, debugging=False)
     site = Place(path=workspace / "public" / "site", root=workspace, name="public/site")
     return Handover(

@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from admin_api_simulator import Fault, Simulator
-from docs_platform_action.model import LONGEST_TEXT
+from docs_platform_action.models import LONGEST_TEXT
 from tests.action import Action
 from tests.commands import commands_in
 from tests.ended import Ended

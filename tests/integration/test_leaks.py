@@ -241,11 +241,11 @@ class Broken:
 
 PLACES = {
     "settings": "docs_platform_action.main.read_plan",
-    "request": "docs_platform_action.exchange.GuardedRequest.prepare",
-    "wire": "docs_platform_action.connection.GuardedAdapter.send",
-    "reading": "docs_platform_action.exchange.json.loads",
-    "log": "docs_platform_action.report.joblog.JobLog.reading",
-    "download": "docs_platform_action.handover.Download",
+    "request": "docs_platform_action.http.client.GuardedRequest.prepare",
+    "wire": "docs_platform_action.http.connection.GuardedAdapter.send",
+    "reading": "docs_platform_action.http.client.json.loads",
+    "log": "docs_platform_action.report.job_log.JobLog.reading",
+    "download": "docs_platform_action.bundle.deliver.Download",
 }
 ERRORS = {
     "RuntimeError": RuntimeError,

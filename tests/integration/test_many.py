@@ -12,8 +12,8 @@ import pytest
 from admin_api_simulator import Simulator
 from admin_api_simulator.contract import check_requests
 from admin_api_simulator.faults import Fault
-from docs_platform_action.health import REQUESTS_A_SECOND
-from docs_platform_action.record import RESULT_KEYS
+from docs_platform_action.http.circuit_breaker import REQUESTS_A_SECOND
+from docs_platform_action.job import RESULT_KEYS
 from tests.action import Action
 from tests.archives import SEVEN_ZIP
 from tests.ended import Ended

@@ -9,10 +9,10 @@ from collections.abc import Callable
 import pytest
 
 from admin_api_simulator import Fault, Simulator
+from docs_platform_action.api.calls import Call
 from docs_platform_action.errors import StartUnconfirmed
-from docs_platform_action.exchange import Bounds
-from docs_platform_action.model import read_started_export
-from docs_platform_action.transport import Call
+from docs_platform_action.http.client import Bounds
+from docs_platform_action.models import read_started_export
 from tests.action import Action
 from tests.integration.parts import transport_to
 from tests.integration.raw import RawServer, read_request

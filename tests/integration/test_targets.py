@@ -9,9 +9,9 @@ import pytest
 import trustme
 
 from admin_api_simulator import Simulator
-from docs_platform_action.connection import Exchanges, GuardedAdapter, trusting
-from docs_platform_action.delivery.storage import Storage
-from docs_platform_action.exchange import Bounds
+from docs_platform_action.bundle.storage import Storage
+from docs_platform_action.http.client import Bounds
+from docs_platform_action.http.connection import Exchanges, GuardedAdapter, trusting
 from tests.inside import run_inside
 from tests.integration.parts import exchanger_to
 from tests.integration.raw import RawServer, read_request, tunnel

@@ -2,10 +2,10 @@
 
 from datetime import timedelta
 
-from docs_platform_action.delivery.download import Downloaded
+from docs_platform_action.bundle.download import Downloaded
 from docs_platform_action.errors import ActionError, Cancelled, JobFailed, Unauthorized, Unavailable
-from docs_platform_action.model import Bundle, ExportJob
-from docs_platform_action.record import BUNDLE, DOWNLOAD, QUEUE, RUN, UNPACK, JobRecord, Phase
+from docs_platform_action.job import BUNDLE, DOWNLOAD, QUEUE, RUN, UNPACK, Job, Phase
+from docs_platform_action.models import Bundle, ExportJob
 from tests.unit.fakes import NOON
 
 URL = "https://storage.example.com/se_1/bundle.tar.gz?X-Signature=abc"
@@ -23,9 +23,7 @@ def phases(began: float, **seconds: float) -> list[Phase]:
     return found
 
 
-def good(
-    domain: str | None = "docs.example.com", *, began: float = NOW - 253, run: float = 240.0, **changes: object
-) -> JobRecord:
+def good(domain: str | None = "docs.example.com", *, began: float = NOW - 253, run: float = 240.0, **changes: object) -> Job:
     """Give a job that ended well, all of it delivered, 13 s after its run."""
     way = phases(began, **{QUEUE: 2.0, RUN: run, BUNDLE: 0.5, DOWNLOAD: 9.0, UNPACK: 1.5})
     known: dict[str, object] = {
@@ -41,10 +39,10 @@ def good(
         "ended": way[-1].ended,
         "phases": way,
     }
-    return JobRecord(**{**known, **changes})  # type: ignore[arg-type]
+    return Job(**{**known, **changes})  # type: ignore[arg-type]
 
 
-def failed(domain: str = "api.example.com", *, failure: ActionError | None = None, **changes: object) -> JobRecord:
+def failed(domain: str = "api.example.com", *, failure: ActionError | None = None, **changes: object) -> Job:
     """Give a job that failed at the platform after 52 s, two minutes before the end."""
     error = failure or JobFailed(
         "the export failed at the platform",
@@ -65,16 +63,16 @@ def failed(domain: str = "api.example.com", *, failure: ActionError | None = Non
         "ended": NOW - 120,
         "phases": phases(NOW - 172, **{QUEUE: 12.0, RUN: 40.0}),
     }
-    return JobRecord(**{**known, **changes})  # type: ignore[arg-type]
+    return Job(**{**known, **changes})  # type: ignore[arg-type]
 
 
-def cancelled(domain: str = "sdk.example.com", **changes: object) -> JobRecord:
+def cancelled(domain: str = "sdk.example.com", **changes: object) -> Job:
     """Give a job that was cancelled while it ran."""
     known: dict[str, object] = {"status": "running", "ended": NOW, "phases": phases(NOW - 172, **{QUEUE: 12.0, RUN: 160.0})}
     return failed(domain, failure=Cancelled("cancelled after 2:52"), **{**known, **changes})
 
 
-def refused(count: int) -> list[JobRecord]:
+def refused(count: int) -> list[Job]:
     """Give jobs of which the first met a key that the platform refuses, so that the others were not begun."""
     said = 'The API at platform.example.com said: "invalid token"'
 
@@ -100,7 +98,7 @@ def unavailable(lasted_seconds: int) -> Unavailable:
     )
 
 
-def hostile(text: str, *, ends_well: bool) -> JobRecord:
+def hostile(text: str, *, ends_well: bool) -> Job:
     """Give a job of which everything that comes from outside is the text."""
     link = Bundle(url=URL, expires_at=text)
     paths = {"bundle_path": text, "site_path": text, "site_files": 1, "values_file": text, "project_id": text}

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from docs_platform_action.record import QUEUE, RUN, Phase
+from docs_platform_action.job import QUEUE, RUN, Phase
 from docs_platform_action.report.summary import summary_of
-from docs_platform_action.report.text import clean
+from docs_platform_action.text import clean
 from tests.page.diagrams import read_diagrams
 from tests.page.gfm import page_of
 from tests.page.samples import NOW, cancelled, failed, good, phases

@@ -21,8 +21,8 @@ import pytest
 import yaml
 
 from docs_platform_action import main
-from docs_platform_action.delivery import download, storage
-from docs_platform_action.exchange import Answer, Bounds, Exchanger
+from docs_platform_action.bundle import download, storage
+from docs_platform_action.http.client import Answer, Bounds, Exchanger
 from tests.ended import Ended
 from tests.inside import QuickClock, run_inside, unmeasured
 from tests.leaks import leaked, leaked_in_part

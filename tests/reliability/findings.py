@@ -15,7 +15,7 @@ class Finding:
 _DOWNLOAD: Final = "tests/integration/test_download.py::TestLength"
 
 _LEAKS: Final = "tests/integration/test_leaks.py"
-_ARCHIVES: Final = "tests/unit/delivery/test_unpack.py::TestRefusals::test_say_what_is_wrong_and_leave_what_is_outside_alone"
+_ARCHIVES: Final = "tests/unit/archive/test_unpack.py::TestRefusals::test_say_what_is_wrong_and_leave_what_is_outside_alone"
 
 FINDINGS: Final = (
     Finding(
@@ -28,7 +28,7 @@ FINDINGS: Final = (
     ),
     Finding(
         what="One byte that is no UTF-8 made an answer none, and with it a job that had just been started was lost.",
-        test="tests/unit/test_exchange.py::TestAnswer::test_text_that_is_no_utf_8_spoils_only_its_own_field",
+        test="tests/unit/http/test_client.py::TestAnswer::test_text_that_is_no_utf_8_spoils_only_its_own_field",
     ),
     Finding(
         what="Each new TLS connection read all public authorities again: 24 ms of CPU.",
@@ -36,7 +36,7 @@ FINDINGS: Final = (
     ),
     Finding(
         what="A job that timed out at 100 % was told without its status, though an unknown one may be why it never ended.",
-        test="tests/unit/test_timeout.py::TestStillGoing::test_it_tells_how_far_the_job_has_come",
+        test="tests/unit/jobs/test_timeout.py::TestStillGoing::test_it_tells_how_far_the_job_has_come",
     ),
     Finding(
         what="An answer's head was bounded by the line alone: cookies in it held a run for half a minute, past every bound.",
@@ -68,23 +68,23 @@ FINDINGS: Final = (
     ),
     Finding(
         what="Letters without a shape passed into the log, so that a key with one inside looked whole.",
-        test="tests/unit/report/test_text.py::TestClean::test_it_shows_the_text_without_its_teeth",
+        test="tests/unit/test_text.py::TestClean::test_it_shows_the_text_without_its_teeth",
     ),
     Finding(
         what="An address of mail in a server's text became a link in the summary.",
-        test="tests/unit/report/test_text.py::TestMarkdown::test_an_address_of_mail_is_no_link",
+        test="tests/unit/test_text.py::TestMarkdown::test_an_address_of_mail_is_no_link",
     ),
     Finding(
         what="A key that was pasted into `domain` with a blank or something invisible inside was shown whole in the refusal.",
-        test="tests/unit/test_settings.py::TestRefusals::test_nor_is_one_that_was_pasted_with_something_inside",
+        test="tests/unit/inputs/test_settings.py::TestRefusals::test_nor_is_one_that_was_pasted_with_something_inside",
     ),
     Finding(
         what="A `ca-bundle` of beginnings without an end took the square of its length in time: hours for 8 MiB.",
-        test="tests/unit/test_settings.py::TestCaBundle::test_one_of_beginnings_alone_is_refused_at_once",
+        test="tests/unit/inputs/test_settings.py::TestCaBundle::test_one_of_beginnings_alone_is_refused_at_once",
     ),
     Finding(
         what="A link with a backslash or the like in its host: the log named one host, and the request went to another.",
-        test="tests/unit/test_model.py::TestBundle::test_without_a_usable_link_it_cannot_be_used",
+        test="tests/unit/test_models.py::TestBundle::test_without_a_usable_link_it_cannot_be_used",
     ),
     Finding(
         what="A tar file named like a folder, and a volume label, had content that was read as entries, which others do not see.",
@@ -96,6 +96,6 @@ FINDINGS: Final = (
     ),
     Finding(
         what="Parts of killed runs stayed in a workspace that is kept, for ever.",
-        test="tests/unit/delivery/test_staging.py::TestPartsThatAreLeft::test_one_that_nothing_was_written_to_for_a_day_is_removed",
+        test="tests/unit/bundle/test_staging.py::TestPartsThatAreLeft::test_one_that_nothing_was_written_to_for_a_day_is_removed",
     ),
 )

@@ -24,7 +24,7 @@ from typing import Any, Final
 from admin_api_simulator.runner import parse_outputs, runner_environment, with_defaults
 from docs_platform_action import main
 from docs_platform_action.clock import SystemClock
-from docs_platform_action.interruption import Interruptions
+from docs_platform_action.signals import Interruptions
 from tests.ended import ENTRYPOINT
 from tests.inside import unmeasured
 from tests.keys import ADMIN_KEY

@@ -16,7 +16,7 @@ from requests.adapters import BaseAdapter
 from urllib3 import HTTPResponse
 from urllib3.exceptions import NameResolutionError, NewConnectionError, ProtocolError
 
-from docs_platform_action.connection import Guard, GuardedRequest
+from docs_platform_action.http.connection import Guard, GuardedRequest
 from tests.reliability.soak_truth import KINDS, LOST, UNSENT, Job, Wait
 
 SIGNATURE: Final = "s1gn4ture-of-a-bundle"

@@ -25,8 +25,8 @@ from ruamel.yaml import YAML
 
 from admin_api_simulator import Fault, Simulator
 from admin_api_simulator.faults import OPERATIONS
-from docs_platform_action.model import LONGEST_TEXT, UNUSABLE, is_job_id
-from docs_platform_action.record import RESULT_KEYS
+from docs_platform_action.job import RESULT_KEYS
+from docs_platform_action.models import LONGEST_TEXT, UNUSABLE, is_job_id
 from docs_platform_action.report.outputs import MOST_BYTES_OF_A_JOB
 from tests.commands import Command, commands_in, lines_of
 from tests.ended import Ended

@@ -12,12 +12,12 @@ from requests.adapters import BaseAdapter
 from urllib3 import HTTPResponse
 
 from docs_platform_action.clock import Clock
-from docs_platform_action.connection import Exchanges
-from docs_platform_action.exchange import Answer, Bounds, Exchanger
-from docs_platform_action.network import NetworkError, UntrustedError
-from docs_platform_action.record import JobRecord
+from docs_platform_action.http.client import Answer, Bounds, Exchanger
+from docs_platform_action.http.connection import Exchanges
+from docs_platform_action.http.faults import NetworkError, UntrustedError
+from docs_platform_action.job import Job
 from docs_platform_action.report.console import Console
-from docs_platform_action.report.joblog import JobLog
+from docs_platform_action.report.job_log import JobLog
 
 HOST = "api.example.com"
 BASE_URL = f"https://{HOST}"
@@ -180,7 +180,7 @@ class Log(JobLog):
     """A job's log whose lines can be read back."""
 
     def __init__(
-        self, record: JobRecord, clock: Clock, *known_statuses: str, in_workflow: bool = True, debugging: bool = False
+        self, record: Job, clock: Clock, *known_statuses: str, in_workflow: bool = True, debugging: bool = False
     ) -> None:
         self.stream = io.StringIO()
         console = Console(self.stream, in_workflow=in_workflow, debugging=debugging)

@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 import yaml
 
-from docs_platform_action import exchange, health, settings
-from docs_platform_action.delivery import bounds, names, staging, storage
+from docs_platform_action.archive import limits, names
+from docs_platform_action.bundle import staging, storage
 from docs_platform_action.errors import FAILURE_REASONS
-from docs_platform_action.record import RESULT_KEYS
-from docs_platform_action.report import failure, joblog, outputs
-from docs_platform_action.settings import INPUTS
+from docs_platform_action.http import circuit_breaker, client
+from docs_platform_action.inputs import settings
+from docs_platform_action.inputs.settings import INPUTS
+from docs_platform_action.job import RESULT_KEYS
+from docs_platform_action.report import failures, job_log, outputs
 
 ROOT = Path(__file__).parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
@@ -152,16 +154,16 @@ def _steps(value: Any) -> list[dict[str, Any]]:
     [
         (storage.IDLE_SECONDS == 30, "brings nothing for 30 s"),
         (names.LONGEST_NAME_BYTES == 1024, "longer than 1,024 bytes"),
-        (bounds.MOST_ENTRIES == 250_000, "more than 250,000 files and folders"),
-        (bounds.MOST_BYTES == 20 * 2**30, "more than 20 GiB"),
-        (bounds.MOST_RESERVED_BYTES == 2**30, "less than 10 % of the disk or 1 GiB free, whichever is smaller"),
-        (bounds.MOST_RESERVED_INODES == 10_000, "less than 10 % of its inodes or 10,000"),
+        (limits.MOST_ENTRIES == 250_000, "more than 250,000 files and folders"),
+        (limits.MOST_BYTES == 20 * 2**30, "more than 20 GiB"),
+        (limits.MOST_RESERVED_BYTES == 2**30, "less than 10 % of the disk or 1 GiB free, whichever is smaller"),
+        (limits.MOST_RESERVED_INODES == 10_000, "less than 10 % of its inodes or 10,000"),
         ((staging.FILE_MODE, staging.FOLDER_MODE) == (0o644, 0o755), "Files are 0644 and folders 0755"),
-        (exchange.LARGEST_ANSWER_BYTES == 2**20, "bounded in size (1 MiB)"),
-        (health.REQUESTS_A_SECOND == 10, "no more than 10 requests reach the API in any second"),
-        (joblog.STANDSTILL_SECONDS == 600, "when progress has stood still for ten minutes"),
+        (client.LARGEST_ANSWER_BYTES == 2**20, "bounded in size (1 MiB)"),
+        (circuit_breaker.REQUESTS_A_SECOND == 10, "no more than 10 requests reach the API in any second"),
+        (job_log.STANDSTILL_SECONDS == 600, "when progress has stood still for ten minutes"),
         (outputs.MOST_BYTES_OF_A_JOB == 2**20, "GitHub lets a job hand on 1 MB, counted as two bytes a character"),
-        (failure.MOST_FAILURES == 9, "from the tenth on one counts the rest"),
+        (failures.MOST_FAILURES == 9, "from the tenth on one counts the rest"),
         (settings.MOST_PARALLEL == 100, "at the same time, 1 to 100."),
     ],
 )

@@ -12,7 +12,7 @@ from actions_toolkit.command import Command
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docs_platform_action.report.text import clean, markdown
+from docs_platform_action.text import clean, markdown
 from tests.keys import ADMIN_KEY
 from tests.leaks import forms_of, leaked, leaked_in_part
 

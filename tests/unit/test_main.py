@@ -19,12 +19,12 @@ import pytest
 import requests
 
 from docs_platform_action import main
+from docs_platform_action.bundle.staging import Owner
 from docs_platform_action.clock import SystemClock
-from docs_platform_action.connection import GuardedRequest
-from docs_platform_action.delivery.staging import Owner
 from docs_platform_action.errors import Cancelled
-from docs_platform_action.interruption import LEAVING_SECONDS, Interruptions
-from docs_platform_action.record import RESULT_KEYS
+from docs_platform_action.http.connection import GuardedRequest
+from docs_platform_action.job import RESULT_KEYS
+from docs_platform_action.signals import LEAVING_SECONDS, Interruptions
 from tests.archives import SEVEN_ZIP, SMALL_SITE, tar
 from tests.keys import ADMIN_KEY
 from tests.unit.fakes import BASE_URL, FakeAdapter
@@ -317,7 +317,7 @@ class TestDelivery:
         def refuse(*_: object, **__: object) -> None:
             raise PermissionError(errno.EPERM, "Operation not permitted")
 
-        monkeypatch.setattr("docs_platform_action.handover.owner_of", lambda _: Owner(1001, 127))
+        monkeypatch.setattr("docs_platform_action.bundle.deliver.owner_of", lambda _: Owner(1001, 127))
         monkeypatch.setattr(os, "chown", refuse)
 
         ended = run(self.ALL, STORED)

@@ -13,10 +13,12 @@ import pytest
 import yaml
 
 from admin_api_simulator.runner import runner_environment
-from docs_platform_action import connection, exchange, health, redaction
-from docs_platform_action.delivery import bounds, download, links, staging, storage, streams
+from docs_platform_action import redaction, text
+from docs_platform_action.archive import codecs, limits, symlinks
+from docs_platform_action.bundle import download, staging, storage
+from docs_platform_action.http import circuit_breaker, client, connection
 from docs_platform_action.main import run
-from docs_platform_action.report import console, signed_links, text
+from docs_platform_action.report import console, signed_links
 from tests.inside import QuickClock, Uninterrupted
 from tests.keys import ADMIN_KEY
 
@@ -192,25 +194,25 @@ def test_the_variables_that_a_run_reads_are_those_that_the_page_names(tmp_path: 
 @pytest.mark.parametrize(
     ("holds", "told"),
     [
-        (exchange.LARGEST_ANSWER_BYTES == 2**20, "has bounds, 60 s and 1 MiB,"),
-        (exchange.Bounds().total_seconds == 60, "has bounds, 60 s and 1 MiB,"),
-        (exchange.LARGEST_ANSWER_BYTES == 2**20, "It is ended at 1 MiB, counted unpacked."),
+        (client.LARGEST_ANSWER_BYTES == 2**20, "has bounds, 60 s and 1 MiB,"),
+        (client.Bounds().total_seconds == 60, "has bounds, 60 s and 1 MiB,"),
+        (client.LARGEST_ANSWER_BYTES == 2**20, "It is ended at 1 MiB, counted unpacked."),
         (connection.MOST_INTERIM_ANSWERS == 100, "After 100 of them it is a fault."),
         (connection.trusting(None).minimum_version.name == "TLSv1_2", "TLS 1.2 is the least."),
-        (health.REQUESTS_A_SECOND == 10, "At most 10 requests a second"),
+        (circuit_breaker.REQUESTS_A_SECOND == 10, "At most 10 requests a second"),
         (storage.MOST_REDIRECTS == 5, "at most 5 redirects"),
         (storage.IDLE_SECONDS == 30, "brings nothing for 30 s"),
         ((storage.SLOWEST_BYTES_A_SECOND, storage.SLOW_SECONDS) == (1024, 60), "less than 1 KiB a second over 60 s"),
         (download.LARGEST_BYTES == 50 * 2**30, "announces no length ends at 50 GiB"),
-        (bounds.MOST_ENTRIES == 250_000, "At most 250,000 files and folders"),
-        (bounds.MOST_BYTES == 20 * 2**30, "files and folders, and 20 GiB."),
+        (limits.MOST_ENTRIES == 250_000, "At most 250,000 files and folders"),
+        (limits.MOST_BYTES == 20 * 2**30, "files and folders, and 20 GiB."),
         (
-            bounds.MOST_RESERVED_BYTES == 2**30,
+            limits.MOST_RESERVED_BYTES == 2**30,
             "Unpacking stops while 10 % of the disk or 1 GiB, whichever is smaller, is still free",
         ),
-        (streams.LZMA_MEMORY_BYTES == 80 * 2**20, "80 MiB for xz"),
-        (links.MOST_LINKS == 10_000, "10,000 symbolic links"),
-        (streams.MOST_STREAMS == 1_000_000, "1,000,000 compressed streams in a row"),
+        (codecs.LZMA_MEMORY_BYTES == 80 * 2**20, "80 MiB for xz"),
+        (symlinks.MOST_LINKS == 10_000, "10,000 symbolic links"),
+        (codecs.MOST_STREAMS == 1_000_000, "1,000,000 compressed streams in a row"),
         ((staging.FILE_MODE, staging.FOLDER_MODE) == (0o644, 0o755), "Files 0644, folders 0755"),
         (staging.ABANDONED_SECONDS == 24 * 3600, "the next run for the same result what is older than a day"),
         (text.LONGEST_FOREIGN_TEXT == 1000, "Lines are cut at 1,000 characters"),

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from docs_platform_action.connection import Exchanges
 from docs_platform_action.errors import Cancelled
-from docs_platform_action.exchange import Answer, Bounds, Exchanger
-from docs_platform_action.network import NetworkError
+from docs_platform_action.http.client import Answer, Bounds, Exchanger
+from docs_platform_action.http.connection import Exchanges
+from docs_platform_action.http.faults import NetworkError
 from tests.unit.fakes import BASE_URL, NOON, FakeAdapter
 
 STUCK_SECONDS = 20.0

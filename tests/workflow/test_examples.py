@@ -17,7 +17,7 @@ from moto.server import ThreadedMotoServer
 
 from admin_api_simulator import Simulator
 from admin_api_simulator.site import build_archive, site_files
-from docs_platform_action.delivery.helm_values import values_text
+from docs_platform_action.bundle.helm_values import values_text
 from tests.engine import docker
 from tests.workflow.act import Act, WorkflowRun
 from tests.workflow.cluster import Cluster, running_cluster

@@ -1,1 +1,1 @@
-"""What people and later steps see."""
+"""What people and later steps see: the log, outputs, annotations and the summary."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 from actions_toolkit.command import Command
 
 from ..redaction import Redactor
-from .text import clean
+from ..text import clean
 
 if TYPE_CHECKING:
     from .signed_links import LinkSecret

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Final
 
+from ..bundle.download import Downloaded
 from ..clock import Clock
-from ..delivery.download import Downloaded
 from ..sizes import size
-from .joblog import JobLog
-from .text import files, minutes, pause, trying_again, without_query
+from ..text import files, minutes, pause, trying_again, without_query
+from .job_log import JobLog
 
 LINE_SECONDS: Final = 10.0
 """How long a download or an unpacking goes on between two lines that tell how far it is."""

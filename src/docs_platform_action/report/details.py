@@ -4,18 +4,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from ..errors import ActionError, Cancelled, InvalidInput, TimedOut, Unavailable
-from ..record import FAILED, NOT_STARTED, STARTED, JobRecord
-from ..settings import AGENT
+from ..inputs.settings import AGENT
+from ..job import FAILED, NOT_STARTED, STARTED, Job
 from ..sizes import size
-from .failure import failure_lines, how_to_collect
-from .text import files, host_of, link_target, minutes, sentence
+from ..text import files, host_of, link_target, minutes, sentence
+from .failures import failure_lines, how_to_collect
 from .view import View, link_of, seconds_at
 
 FEWEST_ALIKE: Final = 3
 """Failures of one cause from which on it is told once, and not again for each job."""
 
 
-def details_of(record: JobRecord, view: View, *, duration_seconds: float | None, quoting: bool = True) -> Iterator[str]:
+def details_of(record: Job, view: View, *, duration_seconds: float | None, quoting: bool = True) -> Iterator[str]:
     """Write the lines on one job; without `quoting` they leave out what servers said."""
     yield from _failure(record, view, quoting=quoting)
     yield from ("| | |", "| --- | --- |")
@@ -24,7 +24,7 @@ def details_of(record: JobRecord, view: View, *, duration_seconds: float | None,
         yield from ("", view.show_prose(f"Collect it in a later step or run with `job-id: {record.job_id}`."))
 
 
-def folded(record: JobRecord, view: View, *, name: str, quoting: bool = True) -> str:
+def folded(record: Job, view: View, *, name: str, quoting: bool = True) -> str:
     """Write the same as a block that opens on a click; the empty lines in it are where HTML ends and Markdown begins."""
     verdict = record.verdict
     shown = f"{view.show_in_html(name)}: {f'<b>{verdict}</b>' if verdict == FAILED else verdict}"
@@ -32,9 +32,9 @@ def folded(record: JobRecord, view: View, *, name: str, quoting: bool = True) ->
     return "\n".join([f"<details><summary>{shown}</summary>", "", *lines, "", "</details>", "", ""])
 
 
-def failed_alike(records: Iterable[JobRecord]) -> Sequence[JobRecord]:
+def failed_alike(records: Iterable[Job]) -> Sequence[Job]:
     """Find the jobs whose failures have one and the same cause, if these are many; of several causes that of the most jobs."""
-    alike: dict[tuple[str, ...], list[JobRecord]] = {}
+    alike: dict[tuple[str, ...], list[Job]] = {}
     for record in records:
         # how far a job was that goes on is its own
         if record.failure is not None and not isinstance(record.failure, Cancelled | TimedOut):
@@ -43,7 +43,7 @@ def failed_alike(records: Iterable[JobRecord]) -> Sequence[JobRecord]:
     return most if len(most) >= FEWEST_ALIKE else []
 
 
-def _cause(record: JobRecord, error: ActionError) -> tuple[str, ...]:
+def _cause(record: Job, error: ActionError) -> tuple[str, ...]:
     kind = (error.failure_reason, error.happened)
     if isinstance(error, Unavailable):  # of one outage, for how long it was seen and what the last try met differ
         return kind
@@ -52,14 +52,14 @@ def _cause(record: JobRecord, error: ActionError) -> tuple[str, ...]:
     return (*kind, error.because, error.way_out, *facts)
 
 
-def told_for_all(record: JobRecord, error: ActionError, view: View) -> str:
+def told_for_all(record: Job, error: ActionError, view: View) -> str:
     """Tell, after what happened, all that holds for each job that failed alike."""
     own = how_to_collect(record, error)
     lines = [line for line in failure_lines(record, error)[1:] if line != own]
     return " ".join(_shown([sentence(line) for line in lines], error, view))
 
 
-def _failure(record: JobRecord, view: View, *, quoting: bool) -> Iterator[str]:
+def _failure(record: Job, view: View, *, quoting: bool) -> Iterator[str]:
     error = record.failure
     if error is None:
         return
@@ -78,7 +78,7 @@ def _shown(lines: Sequence[str], error: ActionError, view: View, *, quoting: boo
     return [*facts, *(view.show_prose(line) for line in lines[quoted:])]
 
 
-def _rows(record: JobRecord, view: View, duration_seconds: float | None) -> Sequence[tuple[str, str]]:
+def _rows(record: Job, view: View, duration_seconds: float | None) -> Sequence[tuple[str, str]]:
     show = view.show
     common = [
         ("Job", show(record.job_id)),
@@ -94,7 +94,7 @@ def _rows(record: JobRecord, view: View, duration_seconds: float | None) -> Sequ
     return [*told, ("Project", show(record.project_id)), *common, ("Pull request", _pull_request(record, view))]
 
 
-def _link(record: JobRecord, view: View) -> str:
+def _link(record: Job, view: View) -> str:
     bundle = link_of(record)
     if bundle is None:
         return ""
@@ -104,7 +104,7 @@ def _link(record: JobRecord, view: View) -> str:
     return f"{host}, {until}" if until.startswith("expired at ") else f"{host}, works until {until}"
 
 
-def _delivered(record: JobRecord, view: View) -> Sequence[tuple[str, str]]:
+def _delivered(record: Job, view: View) -> Sequence[tuple[str, str]]:
     downloaded, count = record.downloaded, record.site_files
     return [
         ("Bundle", f"{size(downloaded.size)}, SHA-256 `{downloaded.sha256}`" if downloaded is not None else ""),
@@ -114,7 +114,7 @@ def _delivered(record: JobRecord, view: View) -> Sequence[tuple[str, str]]:
     ]
 
 
-def _pull_request(record: JobRecord, view: View) -> str:
+def _pull_request(record: Job, view: View) -> str:
     if record.pr_link is not None:
         return f"[{view.show(record.pr_link)}](<{link_target(record.pr_link)}>)"
     return "none" if record.agent_job is not None and record.agent_job.ended else ""

@@ -8,7 +8,7 @@ from typing import Final
 from actions_toolkit.file_command import prepare_key_value_message
 
 from ..errors import DENIED_CAUSE, DENIED_REMEDY, InternalError
-from ..model import UNUSABLE
+from ..models import UNUSABLE
 from ..sizes import size
 from .console import Console
 

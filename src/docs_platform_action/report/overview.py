@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..errors import ActionError, Cancelled, TimedOut
-from ..model import ExportJob
-from ..record import DONE, FAILED, NOT_STARTED, JobRecord
+from ..job import DONE, FAILED, NOT_STARTED, Job
+from ..models import ExportJob
 from ..sizes import size
-from .failure import how_to_collect_in_short
-from .text import minutes, sentence
+from ..text import minutes, sentence
+from .failures import how_to_collect_in_short
 from .view import LONGEST_NAME, LONGEST_WORD, View, name_of, seconds_at, size_of
 
 _LONGEST_HAPPENED: Final = 120
@@ -25,17 +25,17 @@ class Column:
 
     title: str
     rule: str = "---"
-    cell: Callable[[JobRecord, View], str]
+    cell: Callable[[Job, View], str]
     is_told: bool = True
 
 
-def columns_for(records: Sequence[JobRecord], *, told_above: Collection[int] = ()) -> Sequence[Column]:
+def columns_for(records: Sequence[Job], *, told_above: Collection[int] = ()) -> Sequence[Column]:
     """Choose the columns in which any of the jobs has something to tell.
 
     `told_above` holds the `id` of each record whose cell need not tell again what happened and what to do about it.
     """
 
-    def last_cell(record: JobRecord, view: View) -> str:
+    def last_cell(record: Job, view: View) -> str:
         return _link_or_failure(record, view, told_above=id(record) in told_above)
 
     linked = any(record.failure is None and record.bundle is not None for record in records)
@@ -57,16 +57,16 @@ def head_of(columns: Sequence[Column]) -> str:
     return f"| {' | '.join(column.title for column in columns)} |\n| {' | '.join(column.rule for column in columns)} |\n"
 
 
-def row_of(record: JobRecord, columns: Sequence[Column], view: View) -> str:
+def row_of(record: Job, columns: Sequence[Column], view: View) -> str:
     """Write a job's row."""
     return f"| {' | '.join(column.cell(record, view) for column in columns)} |\n"
 
 
-def _name(record: JobRecord, view: View) -> str:
+def _name(record: Job, view: View) -> str:
     return view.show(name_of(record), longest=LONGEST_NAME)
 
 
-def _result(record: JobRecord, view: View) -> str:
+def _result(record: Job, view: View) -> str:
     """Tell verdict and status, the latter where it says more."""
     verdict = record.verdict
     told = f"**{verdict}**" if verdict == FAILED else verdict
@@ -79,21 +79,21 @@ def _result(record: JobRecord, view: View) -> str:
 _SAYING_THE_SAME: Final = {(DONE, ExportJob.COMPLETED), (FAILED, ExportJob.FAILED)}
 
 
-def _pages(record: JobRecord, _view: View) -> str:
+def _pages(record: Job, _view: View) -> str:
     return "" if record.page_count is None else f"{record.page_count:,}"
 
 
-def _size(record: JobRecord, _view: View) -> str:
+def _size(record: Job, _view: View) -> str:
     count = size_of(record)
     return "" if count is None else size(count).replace(" ", "&nbsp;")  # in a narrow column it would break there
 
 
-def _time(record: JobRecord, view: View) -> str:
+def _time(record: Job, view: View) -> str:
     seconds = seconds_at(record, view)
     return "" if seconds is None else minutes(seconds)
 
 
-def _link_or_failure(record: JobRecord, view: View, *, told_above: bool) -> str:
+def _link_or_failure(record: Job, view: View, *, told_above: bool) -> str:
     """Tell what a good job has, and what is to know of a failed one: one wide column for both, as none has the two."""
     error = record.failure
     if error is None:
@@ -110,11 +110,11 @@ def _link_or_failure(record: JobRecord, view: View, *, told_above: bool) -> str:
     return f"{reason}: {' '.join(told)}" if told else reason
 
 
-def _is_unstarted(record: JobRecord) -> bool:
+def _is_unstarted(record: Job) -> bool:
     return record.verdict == NOT_STARTED or (record.job_id is None and not record.start_in_doubt)
 
 
-def _is_told_beside(record: JobRecord, error: ActionError) -> bool:
+def _is_told_beside(record: Job, error: ActionError) -> bool:
     """Tell whether the row's other cells tell what happened: how far the job was, and after what time it was left."""
     return isinstance(error, Cancelled | TimedOut) and record.status is not None
 

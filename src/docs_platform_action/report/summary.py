@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import DENIED_CAUSE, Cancelled
-from ..record import CANCELLED, DONE, FAILED, NOT_STARTED, VERDICTS, JobRecord
-from ..settings import AGENT
+from ..inputs.settings import AGENT
+from ..job import CANCELLED, DONE, FAILED, NOT_STARTED, VERDICTS, Job
 from ..sizes import size
+from ..text import minutes, pages, sentence
 from .console import Console
 from .details import details_of, failed_alike, folded, told_for_all
 from .overview import columns_for, head_of, row_of
-from .text import minutes, pages, sentence
 from .timeline import timeline_of
 from .view import LONGEST_NAME, View, minute, name_of, size_of
 
@@ -33,7 +33,7 @@ _FEW_ROWS: Final = 12
 
 
 def summary_of(
-    records: Sequence[JobRecord],
+    records: Sequence[Job],
     *,
     safe: Callable[[str], str],
     duration_seconds: float,
@@ -78,7 +78,7 @@ def write_summary(page: str, file: Path | None, console: Console) -> None:
 class _OneJob:
     """The page of one job."""
 
-    def __init__(self, record: JobRecord, view: View, duration_seconds: float) -> None:
+    def __init__(self, record: Job, view: View, duration_seconds: float) -> None:
         self._record = record
         self._view = view
         self._duration_seconds = duration_seconds
@@ -110,7 +110,7 @@ class _Plan:
     """What a page of several jobs shows besides the table: the details of which jobs, and the timeline."""
 
     note: str = ""
-    detailed: Sequence[JobRecord] = ()
+    detailed: Sequence[Job] = ()
     quoting: bool = True
     drawn: bool = True
 
@@ -118,7 +118,7 @@ class _Plan:
 class _Jobs:
     """The page of several jobs. What does not fit is given up where the room ends, so none takes longer than a full page."""
 
-    def __init__(self, records: Sequence[JobRecord], view: View, duration_seconds: float) -> None:
+    def __init__(self, records: Sequence[Job], view: View, duration_seconds: float) -> None:
         self._records = records
         self._view = view
         self._duration_seconds = duration_seconds
@@ -186,7 +186,7 @@ class _Jobs:
         rows = [self._row(record) for record in self._records if id(record) in kept]
         return head + "".join(rows) + self._more(len(self._records) - len(rows))
 
-    def _row(self, record: JobRecord) -> str:
+    def _row(self, record: Job) -> str:
         if id(record) not in self._rows:
             self._rows[id(record)] = row_of(record, self._columns, self._view)
         return self._rows[id(record)]
@@ -213,14 +213,14 @@ class _Jobs:
         took = f"The step took {minutes(self._duration_seconds)} and ended at {minute(self._view.now)}."
         return f"{took} In all {' and '.join(told)}." if told else took
 
-    def _happened(self, first: JobRecord) -> str:
+    def _happened(self, first: Job) -> str:
         """Tell what happened to those that failed alike."""
         count, total = len(self._alike), len(self._records)
         who = f"All {total:,}" if count == total else f"{count:,} of {total:,}"
         happened = first.failure.happened if first.failure is not None else ""
         return f"**{who} {self._kind}: {self._view.show(sentence(happened), longest=_LONGEST_CAUSE)}**"
 
-    def _cause(self, first: JobRecord, *, detailed: bool) -> str:
+    def _cause(self, first: Job, *, detailed: bool) -> str:
         """Tell for all that failed alike what is not told again in each row."""
         told = [self._happened(first)]
         told += [told_for_all(first, first.failure, self._view)] if first.failure is not None else []
@@ -228,7 +228,7 @@ class _Jobs:
         told += [f"The details of {name}, the first, stand for all of them."] if detailed else []
         return " ".join(told) + "\n\n"
 
-    def _named(self, failed: Sequence[JobRecord]) -> str:
+    def _named(self, failed: Sequence[Job]) -> str:
         names = [f"{self._view.show(name_of(record))} (`{_reason(record)}`)" for record in failed[:_MOST_NAMED]]
         more = [f"and {len(failed) - len(names):,} more"] if len(failed) > len(names) else []
         return f"{'Also failed' if self._alike else 'Failed'}: {', '.join([*names, *more])}.\n\n"
@@ -242,16 +242,16 @@ class _Jobs:
         return _timeline(self._records, self._view)
 
 
-def _is_put_off(record: JobRecord) -> bool:
+def _is_put_off(record: Job) -> bool:
     """Tell whether all that is known of a job is that a cancel came before its turn."""
     return record.verdict == NOT_STARTED and isinstance(record.failure, Cancelled)
 
 
-def _reason(record: JobRecord) -> str:
+def _reason(record: Job) -> str:
     return record.failure.failure_reason if record.failure is not None else ""
 
 
-def _timeline(records: Sequence[JobRecord], view: View) -> str:
+def _timeline(records: Sequence[Job], view: View) -> str:
     return timeline_of(records, safe=view.safe, now=view.now, monotonic=view.monotonic)
 
 

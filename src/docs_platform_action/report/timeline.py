@@ -12,8 +12,8 @@ from heapq import nlargest
 from typing import Final
 
 from ..errors import Cancelled
-from ..record import QUEUE, RUN, JobRecord, Phase
-from .text import pause, roughly
+from ..job import QUEUE, RUN, Job, Phase
+from ..text import pause, roughly
 
 MOST_LANES: Final = 40
 """Jobs in the picture: more of them cannot be told apart on one screen."""
@@ -49,7 +49,7 @@ class _Lane:
     bars: Sequence[_Bar]
 
 
-def timeline_of(records: Sequence[JobRecord], *, safe: Callable[[str], str], now: datetime, monotonic: float) -> str:
+def timeline_of(records: Sequence[Job], *, safe: Callable[[str], str], now: datetime, monotonic: float) -> str:
     """Draw when each job was in which phase, with a sentence on what is not shown; nothing where no phase took any time.
 
     `now` and `monotonic` are the same moment on two clocks: by them a phase finds its place in the day.
@@ -69,7 +69,7 @@ def timeline_of(records: Sequence[JobRecord], *, safe: Callable[[str], str], now
     return "\n".join(["```mermaid", *_diagram(lanes), "```", *(["", " ".join(below)] if below else [])]) + "\n"
 
 
-def _choose(records: Sequence[JobRecord], monotonic: float) -> tuple[Sequence[JobRecord], bool]:
+def _choose(records: Sequence[Job], monotonic: float) -> tuple[Sequence[Job], bool]:
     """Find the jobs that are worth a line, in the order of the input, and tell whether these are all that have phases."""
     lengths = ((sum(_length(phase, monotonic) for phase in record.phases), place) for place, record in enumerate(records))
     measured = [(_has_failed(records[place]), seconds, place) for seconds, place in lengths if seconds > 0]
@@ -87,11 +87,11 @@ def _milliseconds(at: float | None, monotonic: float) -> int:
     return 0 if at is None else round((at - monotonic) * 1000)
 
 
-def _has_failed(record: JobRecord) -> bool:
+def _has_failed(record: Job) -> bool:
     return record.failure is not None and not isinstance(record.failure, Cancelled)
 
 
-def _bars(record: JobRecord, now: datetime, monotonic: float) -> Iterator[_Bar]:
+def _bars(record: Job, now: datetime, monotonic: float) -> Iterator[_Bar]:
     lengths = [(_length(phase, monotonic), place) for place, phase in enumerate(record.phases)]
     for seconds, place in sorted(nlargest(MOST_BARS, lengths), key=lambda found: found[1]):
         phase = record.phases[place]

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from .row import Row
+from .domain_state import Row
 
 QUIET_SECONDS: Final = 30.0
 """How long after trouble that was told no other is told: what comes and goes at one domain after the other would fill the log."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from ..model import Bundle
-from ..record import JobRecord
-from .text import LONGEST_FOREIGN_TEXT, markdown, roughly
+from ..job import Job
+from ..models import Bundle
+from ..text import LONGEST_FOREIGN_TEXT, markdown, roughly
 
 LONGEST_NAME: Final = 260
 """Characters of a name that are shown where it is a label: any domain with its port."""
@@ -73,23 +73,23 @@ def minute(when: datetime) -> str:
     return f"{when:%Y-%m-%d %H:%M} UTC"
 
 
-def name_of(record: JobRecord) -> str:
+def name_of(record: Job) -> str:
     """Tell a job from the others: by its domain, else by its id."""
     return record.domain or record.job_id or record.subject
 
 
-def link_of(record: JobRecord) -> Bundle | None:
+def link_of(record: Job) -> Bundle | None:
     """Give the bundle's link, where it is one of the outputs."""
     return record.bundle if record.failure is None else None
 
 
-def size_of(record: JobRecord) -> int | None:
+def size_of(record: Job) -> int | None:
     """Give the bundle's size in bytes: as it was downloaded, else as the API said."""
     if record.downloaded is not None:
         return record.downloaded.size
     return record.bundle.size if record.bundle is not None else None
 
 
-def seconds_at(record: JobRecord, view: View) -> float | None:
+def seconds_at(record: Job, view: View) -> float | None:
     """Tell how long the step has been at a job, if it has taken it on."""
     return None if record.began is None else record.duration_seconds(view.monotonic)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from docs_platform_action.delivery.download import Downloaded
-from docs_platform_action.record import JobRecord
+from docs_platform_action.bundle.download import Downloaded
+from docs_platform_action.job import Job
 from docs_platform_action.report.deliverylog import LINE_SECONDS, WORTH_TELLING_SECONDS, DeliveryLog
 from tests.unit.fakes import FakeClock, Log, words
 
@@ -15,7 +15,7 @@ class Delivery:
 
     def __init__(self) -> None:
         self.clock = FakeClock()
-        self.job_log = Log(JobRecord(mode="export", job_id="se_1", status="completed", page_count=412), self.clock, "completed")
+        self.job_log = Log(Job(mode="export", job_id="se_1", status="completed", page_count=412), self.clock, "completed")
         self.log = DeliveryLog(self.job_log, self.clock)
 
     @property

@@ -22,28 +22,28 @@ from docs_platform_action.errors import (
     TimedOut,
     Unauthorized,
 )
-from docs_platform_action.model import AgentJob, Bundle, ExportJob
-from docs_platform_action.record import JobRecord
+from docs_platform_action.job import Job
+from docs_platform_action.models import AgentJob, Bundle, ExportJob
 from docs_platform_action.report.console import Console
 from docs_platform_action.report.summary import ROOM_BYTES, SMALLEST_ROOM_BYTES, room_left, summary_of, write_summary
-from docs_platform_action.report.text import clean
+from docs_platform_action.text import clean
 from tests.keys import ADMIN_KEY
 from tests.page.gfm import Element, page_of
 from tests.page.samples import NOW, URL, cancelled, failed, good, hostile, refused, unavailable
 from tests.unit.fakes import NOON
+from tests.unit.jobs.test_runner import Jobs
 from tests.unit.report.test_console import Log
-from tests.unit.test_side_by_side import Jobs
 
 
-def page(*records: JobRecord, seconds: float = 253.0, room: int = ROOM_BYTES) -> str:
+def page(*records: Job, seconds: float = 253.0, room: int = ROOM_BYTES) -> str:
     return summary_of(records, safe=clean, duration_seconds=seconds, now=NOON, monotonic=NOW, room_bytes=room)
 
 
-def parsed(*records: JobRecord, room: int = ROOM_BYTES) -> Element:
+def parsed(*records: Job, room: int = ROOM_BYTES) -> Element:
     return page_of(page(*records, room=room))
 
 
-def exported(**changes: object) -> JobRecord:
+def exported(**changes: object) -> Job:
     """Give a good export of which no bundle was fetched, and no phase took any time."""
     return good(**{"downloaded": None, "phases": [], **changes})  # type: ignore[arg-type]
 
@@ -107,7 +107,7 @@ class TestOneExport:
         assert f"| Bundle link | {cell} |\n" in page(exported(bundle=bundle))
 
     def test_what_is_unknown_has_no_row(self) -> None:
-        told = page(JobRecord(mode="export", domain="docs.example.com"))
+        told = page(Job(mode="export", domain="docs.example.com"))
 
         assert [line.split(" | ")[0] for line in told.splitlines()[4:]] == ["| Domain", "| Duration"]
 
@@ -149,7 +149,7 @@ class TestDelivered:
 
 class TestAgent:
     def test_a_good_run_is_told_in_full(self) -> None:
-        record = JobRecord(mode="agent", project_id="prj", job_id="aj")
+        record = Job(mode="agent", project_id="prj", job_id="aj")
         record.note_agent_job(
             AgentJob(
                 status="completed",
@@ -177,13 +177,13 @@ class TestAgent:
 
     @pytest.mark.parametrize(("status", "row"), [("completed", True), ("active", False)])
     def test_no_pull_request_is_told_once_the_job_has_ended(self, status: str, row: bool) -> None:
-        record = JobRecord(mode="agent", project_id="prj", job_id="aj")
+        record = Job(mode="agent", project_id="prj", job_id="aj")
         record.note_agent_job(AgentJob(status=status))
 
         assert ("| Pull request | none |" in page(record)) is row
 
     def test_several_are_jobs_of_no_export(self) -> None:
-        records = [JobRecord(mode="agent", project_id="prj", job_id=name, began=None) for name in ("aj1", "aj2")]
+        records = [Job(mode="agent", project_id="prj", job_id=name, began=None) for name in ("aj1", "aj2")]
 
         assert page(*records).startswith("### 2 jobs: all done\n")
         assert parsed(*records).tables()[0] == [["Job", "Result"], ["aj1", "done"], ["aj2", "done"]]
@@ -229,7 +229,7 @@ class TestFailure:
         assert "### Export of docs.example.com: cancelled\n" in page(exported(failure=Cancelled("cancelled after 0:38")))
 
     def test_invalid_input_is_told_without_a_job(self) -> None:
-        told = page(JobRecord(mode=None, failure=InvalidInput("`domain` is missing")))
+        told = page(Job(mode=None, failure=InvalidInput("`domain` is missing")))
 
         assert told.startswith("### Static export: failed\n\n**`domain` is missing**\n")
 
@@ -237,7 +237,7 @@ class TestFailure:
         facts = ("`domain`: 'a `wait` *b*' is no bare host name; write `c`.", "`site-path`: holds `{domain}`, see `job-id`.")
         error = InvalidInput("2 invalid inputs: `domain`, `site-path`", facts=facts)
 
-        told = parsed(JobRecord(mode=None, failure=error))
+        told = parsed(Job(mode=None, failure=error))
 
         assert told.all("strong")[0].text == "2 invalid inputs: domain, site-path"
         items = told.all("li")
@@ -315,12 +315,12 @@ class TestSeveral:
             ([failed(), failed()], "Static export of 2 domains: all failed"),
             ([good(), cancelled()], "Static export of 2 domains: 1 done, 1 cancelled"),
             ([good(bundle=None), good()], "Static export of 2 domains: 1 done, 1 started"),
-            ([good(), JobRecord(mode="export", domain="d")], "Static export of 2 domains: 1 done, 1 not started"),
+            ([good(), Job(mode="export", domain="d")], "Static export of 2 domains: 1 done, 1 not started"),
             ([good(), good(domain=None)], "Static export of 2 jobs: all done"),
             ([good() for _ in range(1200)], "Static export of 1,200 domains: all done"),
         ],
     )
-    def test_the_headline_counts_verdicts(self, records: Sequence[JobRecord], headline: str) -> None:
+    def test_the_headline_counts_verdicts(self, records: Sequence[Job], headline: str) -> None:
         assert page(*records).partition("\n")[0] == f"### {headline}"
 
     def test_what_nobody_has_to_tell_has_no_column(self) -> None:
@@ -350,7 +350,7 @@ class TestSeveral:
         assert [row[3] for row in told.tables()[0][1:]] == ["1.0\N{NO-BREAK SPACE}KiB", "", "38.1\N{NO-BREAK SPACE}MiB"]
 
     def test_a_job_that_nobody_took_on_took_no_time(self) -> None:
-        told = parsed(good(), JobRecord(mode="export", domain="late.example.com", began=None))
+        told = parsed(good(), Job(mode="export", domain="late.example.com", began=None))
 
         assert told.tables()[0][2] == ["late.example.com", "not started", "", "", "", ""]
 
@@ -376,7 +376,7 @@ class TestSeveral:
             (good(status="packed"), "done (packed)"),
         ],
     )
-    def test_the_result_says_as_what_a_job_was_last_seen(self, record: JobRecord, result: str) -> None:
+    def test_the_result_says_as_what_a_job_was_last_seen(self, record: Job, result: str) -> None:
         assert parsed(record, good()).tables()[0][1][1] == result
 
     def test_one_that_goes_on_is_timed_up_to_now(self) -> None:
@@ -401,7 +401,7 @@ class TestSeveral:
         assert "Failed:" not in page(*(cancelled() for _ in range(20)))
 
 
-def cell(record: JobRecord) -> str:
+def cell(record: Job) -> str:
     """Give the Markdown of what the overview says of a failure."""
     return page(record, good()).split(" |\n")[2].rpartition(" | ")[2]
 
@@ -505,7 +505,7 @@ class TestManyAlike:
         assert [block.all("summary")[0].text for block in page_of(told).all("details")] == ["d0.example.com: failed"]
 
     def test_what_one_refusal_makes_of_the_others_has_the_cause_of_the_first(self) -> None:
-        def refuse(_record: JobRecord, _on_job_known: object) -> None:
+        def refuse(_record: Job, _on_job_known: object) -> None:
             raise Unauthorized("no", facts=("The API said no.",))
 
         jobs = Jobs(refuse, refuse, refuse)
@@ -540,7 +540,7 @@ class TestManyAlike:
             [good() for _ in range(3)],
         ],
     )
-    def test_few_and_those_that_differ_are_told_each_for_itself(self, records: Sequence[JobRecord]) -> None:
+    def test_few_and_those_that_differ_are_told_each_for_itself(self, records: Sequence[Job]) -> None:
         told = parsed(*records)
 
         assert [element.text for element in told.all("strong") if " domains: " in element.text] == []
@@ -623,7 +623,7 @@ class TestForeignText:
 
     @given(HOSTILE)
     def test_an_inputs_value_is_no_code(self, text: str) -> None:
-        told = parsed(JobRecord(mode=None, failure=InvalidInput(f"Invalid input `domain`: '{text}' is no bare host name")))
+        told = parsed(Job(mode=None, failure=InvalidInput(f"Invalid input `domain`: '{text}' is no bare host name")))
 
         assert told.tags() <= self.OURS
         assert [element.text for element in told.all("code")] == ["domain", "with:", "invalid-input"]
@@ -662,7 +662,7 @@ class TestForeignText:
 
     @given(st.text("|<>[]()`*_&:#-/?ab", max_size=12))
     def test_a_link_leads_where_it_says(self, tail: str) -> None:
-        record = JobRecord(mode="agent", project_id="prj", job_id="aj")
+        record = Job(mode="agent", project_id="prj", job_id="aj")
         record.note_agent_job(AgentJob(status="completed", pr_link=f"https://git.example.com/{tail}"))
 
         (link,) = parsed(record).all("a")
@@ -701,7 +701,7 @@ def note_on(told: str) -> str:
     return next((line for line in told.splitlines() if line.startswith("Shortened:")), "")
 
 
-def many() -> list[JobRecord]:
+def many() -> list[Job]:
     """Give forty jobs; three did not end well, and a server had much to say on them."""
     said = failed().failure
     assert said is not None
@@ -711,7 +711,7 @@ def many() -> list[JobRecord]:
     return [*records, failed("f2.example.com", failure=said)]
 
 
-def in_ever_less_room(*records: JobRecord) -> dict[int, str]:
+def in_ever_less_room(*records: Job) -> dict[int, str]:
     """Give the page by the room that it had, from all that it needs down to the least."""
     rooms = range(len(page(*records).encode()), SMALLEST_ROOM_BYTES, -512)
     return {room: page(*records, room=room) for room in rooms}

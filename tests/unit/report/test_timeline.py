@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docs_platform_action.record import BUNDLE, QUEUE, RUN, JobRecord, Phase
-from docs_platform_action.report.text import clean
+from docs_platform_action.job import BUNDLE, QUEUE, RUN, Job, Phase
 from docs_platform_action.report.timeline import timeline_of
+from docs_platform_action.text import clean
 from tests.page.samples import NOW, cancelled, failed, good, phases
 from tests.unit.fakes import NOON
 
 
-def timeline(*records: JobRecord) -> str:
+def timeline(*records: Job) -> str:
     return timeline_of(records, safe=clean, now=NOON, monotonic=NOW)
 
 

@@ -1,0 +1,1 @@
+"""The administrative API: its four operations, and what its statuses mean."""

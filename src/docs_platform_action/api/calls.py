@@ -1,0 +1,350 @@
+"""One operation of the API made well: repeated where that is safe, for as long as it may take, its failures told apart."""
+
+import http
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Generic, Protocol, TypeVar
+from urllib.parse import urlsplit
+
+from ..clock import Clock, DeadlinePassed
+from ..errors import (
+    ActionError,
+    BadResponse,
+    Forbidden,
+    NotFound,
+    Rejected,
+    StartUnconfirmed,
+    Unauthorized,
+    Unavailable,
+)
+from ..http import retry
+from ..http.circuit_breaker import Health
+from ..http.client import Answer, Bounds, Exchanger
+from ..http.faults import SOCKS, NetworkError, SocksProxyError, UntrustedError
+from ..http.retry import (
+    PROXY,
+    SHORTEST_TRY_SECONDS,
+    TEMPORARY_STATUSES,
+    Advice,
+    Outage,
+    TemporaryError,
+    full_jitter,
+    keep_trying,
+    read_retry_after,
+    seconds,
+)
+from ..models import reports_missing_endpoint
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call(Generic[T]):
+    """One operation of the API.
+
+    `path` is sent byte for byte; `about` names what a 404 does not find, `named_by` the inputs that name it. `read` makes the
+    answer's JSON object into what the caller wants, and raises `ValueError` when it breaks the contract; `contract_is_final` says
+    that such an answer is the last word, where it would otherwise be taken for a gateway's and tried again. `worth_waiting` tells
+    for how many seconds more a status is temporary that is not so by itself. A call that is not `repeatable` is never sent again
+    once the platform may have seen it; `on_doubt` hears whether that is in doubt. `waits_for_room` tells, when the platform
+    answers 429, whether other jobs of this run are under way that make room when they end; while they are, that is no outage.
+    """
+
+    method: str
+    path: str
+    about: str
+    named_by: str
+    read: Callable[[Mapping[str, object]], T]
+    body: Mapping[str, object] | None = None
+    repeatable: bool = True
+    contract_is_final: bool = False
+    worth_waiting: Callable[[int], float] = field(default=lambda _status: 0.0)
+    on_doubt: Callable[[bool], None] = field(default=lambda _in_doubt: None)
+    waits_for_room: Callable[[], bool] = field(default=lambda: False)
+    bounds: Bounds = field(default_factory=Bounds)
+
+
+class Listener(retry.Listener, Protocol):
+    """Who wants to know how the talk with the API goes."""
+
+    def exchanged(self, method: str, path: str, *, outcome: str, milliseconds: float, request_id: str | None) -> None:
+        """Hear of the end of one request, in a status or in a fault."""
+        ...
+
+
+class Transport:
+    """Carries out calls, through temporary failures for as long as `outage-tolerance` allows.
+
+    Those of several jobs have a transport each, and in common what speaks to the API and what they know of its `health`.
+    """
+
+    def __init__(
+        self,
+        *,
+        exchanger: Exchanger,
+        health: Health,
+        clock: Clock,
+        outage_tolerance_seconds: float,
+        listener: Listener,
+        jitter: Callable[[float], float] = full_jitter,
+    ) -> None:
+        self._exchanger = exchanger
+        self._health = health
+        self._clock = clock
+        self._tolerance = outage_tolerance_seconds
+        self._listener = listener
+        self._jitter = jitter
+        self._has_succeeded = False
+
+    @property
+    def host(self) -> str:
+        """The API's host, with its port."""
+        return self._exchanger.host
+
+    def send(self, call: Call[T], *, deadline: float | None = None) -> T:
+        """Carry out a call.
+
+        `deadline` is on the clock's `monotonic`; when it is reached, one last try decides. Raises the `ActionError` that the
+        answer stands for, `Unavailable` when temporary failures last, `DeadlinePassed` when they last to the deadline,
+        `StartUnconfirmed` when a call that must not be repeated may have been processed, and `Cancelled`.
+        """
+        outage = Outage(clock=self._clock, tolerance_seconds=self._tolerance, deadline=deadline, common=self._health)
+
+        def attempt() -> T:
+            with self._health.request(outage.left_seconds):
+                return self._try_once(call, outage)
+
+        try:
+            return keep_trying(
+                attempt,
+                outage,
+                listener=self._listener,
+                jitter=self._jitter,
+                gives_up=lambda error: error.sent and not call.repeatable,
+            )
+        except TemporaryError as error:
+            raise self._given_up(call, error, outage) from error
+
+    def _try_once(self, call: Call[T], outage: Outage) -> T:
+        bounds = call.bounds.within(outage.begin_try())
+        answer: Answer | None = None
+        try:
+            answer = self._take_answer(call, bounds)
+            result = self._judge(call, answer)
+        except TemporaryError as error:
+            call.on_doubt(error.sent and not call.repeatable)
+            raise
+        except UntrustedError as error:
+            raise self._untrusted(error) from error
+        except SocksProxyError as error:
+            happened = f"the API at {self.host} cannot be reached through a SOCKS proxy"
+            raise Unavailable(happened, cause=SOCKS.cause, remedy=SOCKS.remedy) from error
+        except ActionError:
+            # a final answer but 2xx says that nothing was processed; after a cancel there is none
+            if answer is not None and not 200 <= answer.status < 300:
+                call.on_doubt(False)  # noqa: FBT003  # a callback with one thing to say
+            raise
+        call.on_doubt(False)  # noqa: FBT003  # as above
+        self._has_succeeded = True
+        return result
+
+    def _take_answer(self, call: Call[T], bounds: Bounds) -> Answer:
+        began = self._clock.monotonic()
+        try:
+            try:
+                return self._exchange(call, bounds, fresh=not call.repeatable)
+            except NetworkError as error:
+                if not (error.stale and call.repeatable):
+                    raise
+            # nobody's trouble: the server had put the connection away
+            left = bounds.total_seconds - (self._clock.monotonic() - began)
+            return self._exchange(call, bounds.within(max(SHORTEST_TRY_SECONDS, left)), fresh=True)
+        except NetworkError as error:
+            advice = PROXY if error.proxied else _NETWORK if error.sent else _UNREACHED
+            raise TemporaryError(error.what, sent=error.sent, advice=advice) from error
+
+    def _exchange(self, call: Call[T], bounds: Bounds, *, fresh: bool) -> Answer:
+        began = self._clock.monotonic()
+        outcome, request_id = "ended without an answer", None
+        try:
+            answer = self._exchanger.exchange(
+                call.method,
+                call.path,
+                call.body,
+                bounds,
+                fresh=fresh,
+                on_connected=lambda: call.on_doubt(not call.repeatable),
+            )
+            outcome, request_id = str(answer.status), answer.request_id
+        except NetworkError as error:
+            outcome = error.what
+            raise
+        finally:
+            milliseconds = (self._clock.monotonic() - began) * 1000
+            self._listener.exchanged(call.method, call.path, outcome=outcome, milliseconds=milliseconds, request_id=request_id)
+        return answer
+
+    def _judge(self, call: Call[T], answer: Answer) -> T:
+        if 200 <= answer.status < 300:
+            return self._read(call, answer)
+        if 300 <= answer.status < 400:
+            raise self._redirected(answer)
+        worth_seconds = float("inf") if answer.status in TEMPORARY_STATUSES else call.worth_waiting(answer.status)
+        if 400 <= answer.status < 500 and worth_seconds <= 0:
+            raise self._refused(call, answer)
+        # here too: 1xx that http.client took for an answer, and what no standard knows
+        retry_after = read_retry_after(answer.headers, self._clock.now())
+        raise TemporaryError(
+            f"The API answered {_phrase(answer.status)}",
+            sent=not (answer.status == 429 or (answer.status == 503 and retry_after is not None)),
+            advice={404: _UNSETTLED, 409: _UNREADY, 429: _TOO_MANY}.get(answer.status, _NETWORK),
+            retry_after_seconds=retry_after,
+            worth_seconds=worth_seconds if 400 <= answer.status < 500 else float("inf"),
+            no_room=answer.status == 429 and call.waits_for_room(),
+            of_one_job=400 <= answer.status < 500 and answer.status not in TEMPORARY_STATUSES,
+            said=answer.said,
+            request_id=answer.request_id,
+        )
+
+    def _read(self, call: Call[T], answer: Answer) -> T:
+        is_api = isinstance(answer.body, dict)
+        try:
+            if isinstance(answer.body, dict):
+                return call.read(answer.body)
+            problem = f"it is no JSON object ({_content_type(answer)}, {answer.size} bytes)"
+        except ValueError as error:
+            problem = str(error)
+        what = f"The API answered {answer.status}, but {problem}"
+        if not call.repeatable or (call.contract_is_final and is_api):
+            doubt = (
+                () if call.repeatable else ("It may have started a job all the same: look in the dashboard before the next run.",)
+            )
+            raise BadResponse(
+                f"the API's answer to {call.method} {call.path} cannot be used",
+                facts=(f"{what}.", *doubt),
+                request_id=answer.request_id,
+            )
+        raise TemporaryError(what, sent=True, advice=_FOREIGN, request_id=answer.request_id)
+
+    def _refused(self, call: Call[T], answer: Answer) -> ActionError:
+        no_endpoint = answer.status in {404, 405} and not self._has_succeeded and reports_missing_endpoint(answer.body)
+        if no_endpoint and not call.repeatable:
+            return self._wrong_base_url(call, answer)
+        kind, happened = {
+            401: (Unauthorized, "the platform refused the admin key (401)"),
+            403: (Forbidden, "the platform does not allow this (403)"),
+            404: (NotFound, f"the platform does not know {call.about} (404)"),
+        }.get(answer.status, (Rejected, f"the platform rejected the request, {_phrase(answer.status)}"))
+        remedy = f"Compare {call.named_by} and `base-url` with the dashboard." if kind is NotFound else None
+        cause = _WRONG_BASE_URL if kind is NotFound and no_endpoint else None
+        return kind(happened, facts=self._quote(answer.said), cause=cause, remedy=remedy, request_id=answer.request_id)
+
+    def _wrong_base_url(self, call: Call[T], answer: Answer) -> ActionError:
+        kind = NotFound if answer.status == 404 else Rejected
+        base_url = self._exchanger.base_url
+        return kind(
+            f"`base-url` is probably wrong: {base_url} has no static-export endpoint ({answer.status})",
+            facts=self._quote(answer.said)
+            or (f"The response is not the API's JSON ({_content_type(answer)}, {answer.size} bytes).",),
+            cause="The address is mistyped, its path prefix is missing or wrong, or it is the dashboard's and not the API's.",
+            remedy=f"Look up the API's address in the platform's documentation: the request went to {base_url}{call.path}. "
+            f"If `base-url` is right, compare {call.named_by} with the dashboard.",
+            request_id=answer.request_id,
+        )
+
+    def _redirected(self, answer: Answer) -> BadResponse:
+        location = answer.headers.get("Location", "")
+        try:
+            target = urlsplit(location)
+            host = target.netloc.rpartition("@")[2] or self.host
+            path = target.path if target.path.startswith("/") else ""
+        except ValueError:
+            host, path = "an address that cannot be read", ""
+        if not location:
+            return BadResponse(f"the API answered {_phrase(answer.status)}, a redirect to nowhere", request_id=answer.request_id)
+        return BadResponse(
+            f"the API redirects to {host}{path} ({answer.status})",
+            facts=("The redirect was not followed: the admin key goes to the address in `base-url` alone.",),
+            cause="`base-url` is not the API's own address, or a login page or gateway stands in front of it.",
+            remedy="Set `base-url` to the address that the API answers at without a redirect.",
+            request_id=answer.request_id,
+        )
+
+    def _untrusted(self, error: UntrustedError) -> Unavailable:
+        whose = f"the proxy for {self.host}" if error.proxied else self.host
+        advice = error.advice("API", "`base-url`")
+        return Unavailable(
+            f"the certificate of {whose} is not trusted",
+            facts=(f"TLS said: {error.reason.rstrip('.')}.",),
+            cause=advice.cause,
+            remedy=advice.remedy,
+        )
+
+    def _given_up(self, call: Call[T], error: TemporaryError, outage: Outage) -> ActionError | DeadlinePassed:
+        said = self._quote(error.said)
+        if error.sent and not call.repeatable:
+            return StartUnconfirmed(
+                "it is unknown whether the platform started it", facts=(f"{error.what}.", *said), request_id=error.request_id
+            )
+        alone = not error.of_one_job and outage.began is not None and self._health.has_answered_since(outage.began)
+        advice = _ALONE if alone else error.advice
+        unavailable = Unavailable(
+            f"the API at {self.host} {'kept failing for this job alone' if alone else 'stayed unavailable'}",
+            facts=(f"No good answer came for {seconds(outage.lasted_seconds())}. The last try: {error.what}.", *said),
+            cause=advice.cause,
+            remedy=advice.remedy,
+            request_id=error.request_id,
+        )
+        if outage.deadline is not None and self._clock.monotonic() >= outage.deadline:
+            return DeadlinePassed(unavailable)
+        return unavailable
+
+    def _quote(self, said: str | None) -> tuple[str, ...]:
+        return (f'The API at {self.host} said: "{said}"',) if said else ()
+
+
+_NETWORK: Final = Advice(
+    cause="The platform, or the network between it and this runner, is down or overloaded.",
+    remedy="Look at the platform's status page and run the workflow again, or give it longer with `outage-tolerance`.",
+)
+_UNREACHED: Final = Advice(
+    cause="The host or port in `base-url` is mistyped, or the platform or the network between it and this runner is down.",
+    remedy="Check `base-url` and the platform's status page, and run the workflow again.",
+)
+_TOO_MANY: Final = Advice(
+    cause="The platform takes fewer requests, or runs fewer jobs at once, than this organisation's workflows ask for.",
+    remedy="Lower `max-parallel`, raise `poll-interval`, or give it longer with `outage-tolerance`.",
+)
+_ALONE: Final = Advice(
+    cause="The API answered others meanwhile, so something about this domain or job makes it fail.",
+    remedy="Run the workflow again. If it fails the same way, report it to the platform.",
+)
+_UNSETTLED: Final = Advice(
+    cause="The platform does not show the job yet that it has just started.",
+    remedy="Give it longer with `outage-tolerance`, or collect it in a later run.",
+)
+_UNREADY: Final = Advice(
+    cause="The platform has not finished the export's bundle, though it reports the export as completed.",
+    remedy="Give it longer with `outage-tolerance`, or collect it in a later run.",
+)
+_FOREIGN: Final = Advice(
+    cause="Something else than the API answers at `base-url`: a login page, a gateway, or the API at another path.",
+    remedy="Check `base-url`; open it in a browser to see what answers there.",
+)
+
+
+_WRONG_BASE_URL: Final = (
+    "`base-url` is probably wrong: this is not how the API reports an unknown job. If it is right, the id is mistyped, "
+    "or the job was removed or belongs to another organization."
+)
+
+
+def _content_type(answer: Answer) -> str:
+    return answer.headers.get("Content-Type", "no content type").split(";")[0]
+
+
+def _phrase(status: int) -> str:
+    try:
+        return f"{status} ({http.HTTPStatus(status).phrase.lower()})"
+    except ValueError:
+        return str(status)

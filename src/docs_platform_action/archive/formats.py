@@ -1,0 +1,153 @@
+"""An archive's kind, told by its content and never by its name, and the entries in it."""
+
+from collections.abc import Callable, Iterator
+from itertools import chain
+from os import pread
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Final
+
+from ..errors import InvalidBundle
+from .codecs import BZIP2, COMPRESSED_CHUNK_BYTES, GZIP, XZ, Codec, ReadAt, Stream, blocks, decompressed, read_at
+from .entries import Entry
+from .limits import Meter
+from .tar import BLOCK_BYTES, begins_tar, is_header, tar_entries
+from .zip import BEGINNINGS, zip_entries
+
+_CODECS: Final = (GZIP, BZIP2, XZ)
+
+_ARCHIVE_LOOKS: Final = (
+    (b"\x1f\x8b", "gzip data"),
+    (b"\x1f\x9d", "data of compress(1)"),
+    (b"BZh", "bzip2 data"),
+    (b"\xfd7zXZ\x00", "xz data"),
+    (b"\x5d\x00\x00", "LZMA data"),
+    (b"\x28\xb5\x2f\xfd", "Zstandard data"),
+    (b"\x50\x2a\x4d\x18", "Zstandard data"),  # with a skippable frame first, as pzstd writes it
+    (b"PK\x07\x08", "one part of a divided zip archive"),
+    (b"PK00PK\x03\x04", "a zip archive that was written to be divided"),
+    (b"PK\x03\x04", "a zip archive"),
+    (b"PK\x05\x06", "a zip archive without entries"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
+    (b"Rar!\x1a\x07", "a rar archive"),
+    (b"LZIP", "lzip data"),
+    (b"\x04\x22\x4d\x18", "LZ4 data"),
+)
+"""How archives begin, also those that cannot be opened here; tar is recognized by its checksum."""
+
+_WEB_PAGE: Final = "a web page"
+_OTHER_LOOKS: Final = (
+    (b"%pdf-", "a PDF document"),
+    (b"<!doctype html", _WEB_PAGE),
+    (b"<html", _WEB_PAGE),
+    (b"<!--", _WEB_PAGE),
+    (b"<script", _WEB_PAGE),
+    (b"<?xml", "XML, as a storage writes its errors"),
+    (b"<error", "XML, as a storage writes its errors"),
+    (b"{", "JSON"),
+    (b"[", "JSON"),
+)
+
+
+START_BYTES: Final = BLOCK_BYTES
+"""How much of a file's beginning tells what it is."""
+
+
+def is_archive(start: bytes) -> bool:
+    """Return whether a file with these first `START_BYTES` is an archive of any kind, also one that cannot be opened here."""
+    return is_header(start[:BLOCK_BYTES]) or any(start.startswith(magic) for magic, _ in _ARCHIVE_LOOKS)
+
+
+def is_read_in_order(start: bytes) -> bool:
+    """Tell whether a file that begins so is an archive without a directory at its end, which a zip archive has."""
+    return is_archive(start) and not start.startswith(BEGINNINGS)
+
+
+def archive_entries(
+    descriptor: int, size: int, *, check: Callable[[], None], meter: Meter, scratch: Path, read: ReadAt = read_at
+) -> Iterator[Entry]:
+    """Give the entries of an archive in a file of so many bytes, whatever its kind.
+
+    One gzip layer around a zip or a compressed tar is unpacked too: a storage adds it to objects that it keeps with
+    `Content-Encoding: gzip`. `check` is called for each chunk of data, and what it raises ends the work, as does what `meter`
+    raises. A zip archive in gzip data goes into an unnamed file in the folder `scratch` first. `read` reads from an archive whose
+    kind is read in order. Raises `InvalidBundle` for a file of no kind that can be read, and for all that is wrong with an
+    archive, and `OSError`.
+    """
+    start = pread(descriptor, BLOCK_BYTES, 0)
+    if begins_tar(start):
+        return tar_entries(Stream(blocks(descriptor, 0, size, check=check, read=read)))
+    if start.startswith(BEGINNINGS):
+        return zip_entries(descriptor, size, check=check, announce=meter.announce_entries)
+    codec = _codec(start)
+    if codec is None:
+        raise _unknown("It", start)
+    data = blocks(descriptor, 0, size, check=check, size=COMPRESSED_CHUNK_BYTES, read=read)
+    what = f"the {codec.name} data"
+    start, data = _peeked(_bounded(decompressed(codec, data), check, meter))
+    if codec is GZIP and start.startswith(BEGINNINGS) and not begins_tar(start):
+        return _zip_entries_of_stream(data, scratch, check=check, meter=meter)
+    if codec is GZIP and (codec := _codec(start)) and not begins_tar(start):
+        what = f"the {codec.name} data inside {what}"
+        start, data = _peeked(_bounded(decompressed(codec, data), check, meter))
+    if not begins_tar(start):
+        raise _unknown(f"What {what} holds", start)
+    return tar_entries(Stream(data))
+
+
+def _codec(start: bytes) -> Codec | None:
+    return next((codec for codec in _CODECS if start.startswith(codec.magic)), None)
+
+
+def _bounded(chunks: Iterator[bytes], check: Callable[[], None], meter: Meter) -> Iterator[bytes]:
+    count = 0
+    for chunk in chunks:
+        check()
+        count += len(chunk)
+        meter.hold_stream(count)
+        yield chunk
+
+
+def _peeked(chunks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
+    """Return the first block of a stream, shorter only if the stream is, and the whole stream."""
+    start = b""
+    while len(start) < BLOCK_BYTES and (chunk := next(chunks, b"")):
+        start += chunk
+    return start[:BLOCK_BYTES], chain([start], chunks)
+
+
+def _zip_entries_of_stream(chunks: Iterator[bytes], scratch: Path, *, check: Callable[[], None], meter: Meter) -> Iterator[Entry]:
+    with TemporaryFile(dir=scratch) as file:
+        for chunk in chunks:
+            meter.count_scratch(len(chunk))
+            file.write(chunk)
+        file.flush()
+        yield from zip_entries(file.fileno(), file.tell(), check=check, announce=meter.announce_entries)
+
+
+def _unknown(what: str, start: bytes) -> InvalidBundle:
+    return InvalidBundle(
+        "the bundle is no archive that can be opened",
+        facts=(
+            f"{what} {looks(start)}.",
+            (
+                "What can be opened is tar, alone or compressed with gzip, bzip2 or xz, and zip, whatever the file's name; "
+                "one more gzip layer around these is opened too."
+            ),
+        ),
+        cause="The link led to something else than the bundle, or the platform packs its bundles in another way.",
+    )
+
+
+def looks(start: bytes) -> str:
+    """Say what a file with this beginning looks like, as the end of a sentence."""
+    if not start:
+        return "is empty"
+    for magic, look in _ARCHIVE_LOOKS:
+        if start.startswith(magic):
+            return f"looks like {look}"
+    text = start.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+    for beginning, look in _OTHER_LOOKS:
+        if text.startswith(beginning):
+            return f"looks like {look}"
+    return f"begins with the bytes {start[:8].hex(' ')}"

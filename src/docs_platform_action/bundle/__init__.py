@@ -1,0 +1,1 @@
+"""Delivery of a finished bundle: downloaded, unpacked, written as Helm values."""

@@ -1,1 +1,0 @@
-"""What becomes of a finished bundle: fetched, opened, and handed over."""

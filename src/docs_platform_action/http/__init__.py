@@ -1,0 +1,1 @@
+"""HTTP: one request made well, and when to send it again."""

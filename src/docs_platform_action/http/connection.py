@@ -1,0 +1,509 @@
+"""A requests adapter whose exchanges end when they are told to: a bound on the whole answer, and a cancel.
+
+requests' own time-outs bound the wait for the next byte only, so a server that sends one byte at a time holds a client for ever.
+Here a guard holds a duplicate of the exchange's socket and shuts the connection down, whichever stage it is in: connecting, the
+TLS handshake, the headers or the body.
+"""
+
+import contextlib
+import http.client
+import io
+import math
+import os
+import re
+import selectors
+import socket
+import ssl
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any, Final, cast
+
+import certifi
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager, ProxyManager
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConnectionError
+from urllib3.util.connection import allowed_gai_family
+
+from ..errors import Cancelled
+
+MOST_INTERIM_ANSWERS: Final = 100
+LONGEST_LINE_BYTES: Final = 64 * 1024
+LARGEST_HEAD_BYTES: Final = 64 * 1024
+"""Of an answer, interim ones included. requests reads its cookies in the square of that, and no bound on time ends it."""
+
+NEXT_ADDRESS_SECONDS: Final = 0.25
+"""How long an address is tried alone before the next one is tried beside it (RFC 8305, section 8)."""
+
+MOST_CONNECTIONS: Final = 128
+"""To one host, one for each exchange that can be under way: urllib3 would complain of more in the log."""
+
+
+class Guard:
+    """Watches over one exchange.
+
+    `connected` tells whether there is a connection, TLS included: without one, the server saw no request. `fresh` asks for one of
+    its own, `reused` tells whether it is left from an earlier exchange, `expired` whether the guard itself ended this one.
+    `ends_at` is when the exchange is ended, on `time.monotonic`. `tried` has what each of the host's addresses failed with, if no
+    connection could be made.
+    """
+
+    def __init__(self, on_connected: Callable[[], None] = lambda: None, *, fresh: bool = False) -> None:
+        self._on_connected = on_connected
+        self.fresh = fresh
+        self.connected = False
+        self.reused = False
+        self.expired = False
+        self.ends_at = math.inf
+        self.tried: dict[str, OSError] = {}
+        self._sockets: list[socket.socket] = []
+        self._lock = threading.Lock()
+
+    def connect(self) -> None:
+        """Take note that there is a connection now, and say so: from here on the server may see the request."""
+        self.connected = True
+        self._on_connected()
+
+    def adopt(self, sock: socket.socket) -> None:
+        """Hold on to a socket of this exchange."""
+        with self._lock:
+            # not `sock.dup()`, which a TLS socket refuses: the connection below it is what gets shut down
+            self._sockets.append(socket.socket(fileno=os.dup(sock.fileno())))
+            if self.expired:
+                self._shut_down()
+
+    def expire(self) -> None:
+        """End the exchange now, from any thread: what reads or writes on its connection fails at once."""
+        with self._lock:
+            self.expired = True
+            self._shut_down()
+
+    def release(self) -> None:
+        """Let go of the sockets; the connection itself stays as it is."""
+        with self._lock:
+            for sock in self._sockets:
+                sock.close()
+            self._sockets.clear()
+
+    def _shut_down(self) -> None:
+        for sock in self._sockets:
+            with contextlib.suppress(OSError):  # it is closed already: nothing reads from it any more
+                sock.shutdown(socket.SHUT_RDWR)
+
+
+class Exchanges:
+    """The exchanges that are under way, of whichever client: none begins once they are stopped, and all can be ended at once.
+
+    One thread ends those that take too long. It starts with the first exchange, before a run's helpers can take all threads that
+    the machine allows, and `kept_watched` keeps it for the run. If it cannot be started, the time-outs of its socket alone bound
+    an exchange.
+    """
+
+    def __init__(self) -> None:
+        self._guards: set[Guard] = set()
+        self._stopped = False
+        self._changed = threading.Condition()
+        self._watcher_runs = False
+        self._watcher_kept = False
+        self._watcher_wakes_at = math.inf
+        self.cancelled = False
+
+    def stop(self) -> None:
+        """Begin no further exchange; one that is under way may come to its end."""
+        with self._changed:
+            self._stopped = True
+
+    def abort(self) -> None:
+        """End every exchange now, from any thread; whoever waits for one is to raise `Cancelled`."""
+        with self._changed:
+            self._stopped = self.cancelled = True
+            for guard in self._guards:
+                guard.expire()
+
+    @contextlib.contextmanager
+    def watch(self, guard: Guard, seconds: float) -> Iterator[None]:
+        """End a guard's exchange after so many seconds, or by an abort. Raises `Cancelled` once the exchanges are stopped."""
+        with self._changed:
+            if self._stopped:
+                raise Cancelled("cancelled")
+            self._guards.add(guard)
+            self._set_end(guard, seconds)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._guards.discard(guard)
+                self._let_watcher_end()
+            guard.release()
+
+    def extend(self, guard: Guard, seconds: float) -> None:
+        """End a guard's exchange so many seconds from now instead."""
+        with self._changed:
+            self._set_end(guard, seconds)
+
+    @contextlib.contextmanager
+    def kept_watched(self) -> Iterator[None]:
+        """Keep the thread that watches also while no exchange is under way."""
+        self._watcher_kept = True
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._watcher_kept = False
+                self._let_watcher_end()
+
+    def _set_end(self, guard: Guard, seconds: float) -> None:
+        guard.ends_at = time.monotonic() + seconds
+        if not self._watcher_runs:
+            with contextlib.suppress(RuntimeError):  # the machine allows no more threads: the next exchange tries again
+                threading.Thread(target=self._end_overdue, daemon=True, name="watcher").start()
+                self._watcher_runs = True
+        elif guard.ends_at < self._watcher_wakes_at:
+            self._changed.notify()
+
+    def _let_watcher_end(self) -> None:
+        if not self._guards and not self._watcher_kept:
+            self._changed.notify()
+
+    def _end_overdue(self) -> None:
+        with self._changed:
+            while self._guards or self._watcher_kept:
+                now = time.monotonic()
+                for guard in self._guards:
+                    if guard.ends_at <= now:
+                        guard.ends_at = math.inf
+                        guard.expire()
+                self._watcher_wakes_at = min((guard.ends_at for guard in self._guards), default=math.inf)
+                self._changed.wait(None if self._watcher_wakes_at == math.inf else self._watcher_wakes_at - now)
+            self._watcher_runs = False
+
+
+class GuardedRequest(requests.PreparedRequest):
+    """A request that is ready to be sent, with the guard of its exchange.
+
+    Its `target` is sent byte for byte: urllib3 would encode it anew, which breaks signed links. So `url` is absolute, has a path,
+    and is ASCII without white space.
+    """
+
+    def __init__(self, guard: Guard) -> None:
+        super().__init__()
+        self.guard = guard
+
+    @property
+    def target(self) -> str:
+        """The request target (RFC 9112, section 3.2.1): what follows the host in `url`."""
+        return f"/{str(self.url).split('/', 3)[3]}"
+
+
+class GuardedAdapter(HTTPAdapter):
+    """Sends `GuardedRequest`s over https that trusts `ssl_context`, or over http. Safe to use from several threads."""
+
+    def __init__(self, ssl_context: ssl.SSLContext) -> None:
+        self._ssl_context = ssl_context
+        self._current = _CurrentRequest()
+        super().__init__(pool_maxsize=MOST_CONNECTIONS)
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        """Make the pools of direct connections; requests calls this."""
+        super().init_poolmanager(*args, **kwargs, ssl_context=self._ssl_context)
+        self._guard_pools(self.poolmanager)
+
+    def proxy_manager_for(self, proxy: str, **kwargs: Any) -> ProxyManager:
+        """Make the pools of connections through a proxy; requests calls this."""
+        manager: ProxyManager = super().proxy_manager_for(
+            proxy, **kwargs, ssl_context=self._ssl_context, proxy_ssl_context=self._ssl_context
+        )
+        self._guard_pools(manager)
+        return manager
+
+    def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:  # noqa: ARG002  # as requests calls it
+        """Leave it to the context whom to trust; requests would have each connection read all public authorities again."""
+        conn.cert_reqs = "CERT_REQUIRED"
+
+    def send(self, request: requests.PreparedRequest, *args: Any, **kwargs: Any) -> requests.Response:
+        """Send a request under its guard. Raises `TypeError` for one that has none."""
+        if not isinstance(request, GuardedRequest):
+            raise TypeError("this adapter sends guarded requests alone")
+        with self._current.set(request):
+            return super().send(request, *args, **kwargs)
+
+    def _guard_pools(self, manager: PoolManager) -> None:
+        manager.pool_classes_by_scheme = _guarded_pools(self._current)
+
+
+def trusting(certificates_pem: str | None) -> ssl.SSLContext:
+    """Trust the public certificate authorities, and those in a PEM text beside them.
+
+    The public ones are certifi's, whatever `SSL_CERT_FILE` or `REQUESTS_CA_BUNDLE` of the workflow's environment say: their
+    paths are the host's, not the container's. Raises `ssl.SSLError` when the text holds no certificate.
+
+    The flags are those of curl, on every Python. `VERIFY_X509_STRICT`, which Python 3.13 sets, is off: it refuses roots made with
+    `openssl req -x509`. `VERIFY_X509_PARTIAL_CHAIN`, which Python sets from 3.13 on, is on: it lets an intermediate authority be
+    trusted without its root (source: CURLOPT_SSL_OPTIONS(3), CURLSSLOPT_NO_PARTIALCHAIN). Neither changes how names, dates and
+    signatures are verified.
+    """
+    context = ssl.create_default_context(cafile=certifi.where())
+    context.minimum_version = ssl.TLSVersion.TLSv1_2  # some distributions leave it to OpenSSL's configuration
+    context.verify_flags = (context.verify_flags | ssl.VERIFY_X509_PARTIAL_CHAIN) & ~ssl.VERIFY_X509_STRICT
+    if certificates_pem is not None:
+        context.load_verify_locations(cadata=certificates_pem)
+    return context
+
+
+class _CurrentRequest(threading.local):
+    """The request of the exchange that this thread has under way, and its guard."""
+
+    target: str
+    guard: Guard
+
+    @contextlib.contextmanager
+    def set(self, request: GuardedRequest) -> Iterator[None]:
+        self.target, self.guard = request.target, request.guard
+        try:
+            yield
+        finally:
+            del self.target, self.guard
+
+
+class _Lines(io.BufferedReader):
+    """Knows whether the last line that was asked for was the end of the stream, and bounds all lines of the head together."""
+
+    ended = False
+    room_bytes: float = LARGEST_HEAD_BYTES
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        line = super().readline(size)
+        self.ended = not line
+        if line and not line.endswith(b"\n") and (size is None or size < 0 or len(line) < size):
+            raise http.client.IncompleteRead(line)  # also of a chunk's size, which would read as a smaller one
+        self.room_bytes -= len(line)
+        if self.room_bytes < 0:
+            raise http.client.HTTPException("the head is too large")
+        return line
+
+
+_FRAMING: Final = re.compile(r"^(transfer-encoding|content-length)[ \t]*:", re.IGNORECASE | re.MULTILINE)
+_FOLD: Final = re.compile(r"[ \t]*\r?\n[ \t]+")
+_LENGTH: Final = re.compile(r"[0-9]{1,18}")
+_WITHOUT_BODY: Final = frozenset({http.HTTPStatus.NO_CONTENT, http.HTTPStatus.NOT_MODIFIED})
+
+
+class _FinalResponse(http.client.HTTPResponse):
+    """A final answer with a whole head.
+
+    http.client takes the end of the stream for the blank line after the headers, and so half an answer for a whole one without
+    a body. And it takes any interim answer but 100 for the final one, which then waits on the connection for the next request,
+    and skips 100s without an end; a client is to skip them all (RFC 9110, section 15.2).
+
+    http.client and urllib3 also read header values differently: to the first, `chunked` with a blank behind it is not chunked. So
+    the headers are cleaned before either acts on them, and an answer whose end they do not state clearly is refused.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._lines = self.fp = _Lines(self.fp.detach())
+
+    def begin(self) -> None:
+        super().begin()
+        self._lines.room_bytes = float("inf")  # from here on lines are parts of the body
+        if self._lines.ended:
+            raise http.client.IncompleteRead(b"")
+        _clean(self.headers)
+        if self.status < 200:  # 101: what follows on this connection is no HTTP
+            self.will_close = True
+        elif self.status not in _WITHOUT_BODY:
+            self.length = _settle_length(self.headers)
+            self.chunked = "Transfer-Encoding" in self.headers
+            self.chunk_left = None
+
+    def _read_status(self) -> tuple[str, int, str]:
+        for _ in range(MOST_INTERIM_ANSWERS + 1):
+            version, status, reason = super()._read_status()  # type: ignore[misc]  # there, but not in the type stubs
+            if status == http.HTTPStatus.SWITCHING_PROTOCOLS or not 100 <= status < 200:
+                return version, status, reason
+            while self._lines.readline(LONGEST_LINE_BYTES) not in (b"\r\n", b"\n", b""):
+                pass
+        raise http.client.BadStatusLine("too many interim answers")
+
+
+def _clean(headers: http.client.HTTPMessage) -> None:
+    """Remove blanks around values and replace folded lines by spaces (RFC 9110, section 5.5; RFC 9112, section 5.2).
+
+    Raises `http.client.HTTPException` when what says how long the body is stands behind a line that is not a header: the parser
+    gives up at such a line.
+    """
+    if _FRAMING.search(str(headers.get_payload())):
+        raise http.client.HTTPException("the headers cannot be read")
+    fields = [(name, _FOLD.sub(" ", value).strip(" \t")) for name, value in headers.items()]
+    for name, _ in fields:
+        del headers[name]
+    for name, value in fields:
+        headers[name] = value
+
+
+def _settle_length(headers: http.client.HTTPMessage) -> int | None:
+    """Reduce the headers to one statement of where the body ends, and return its `Content-Length` (RFC 9112, section 6.3).
+
+    Without one, the body ends with the last chunk if there is a `Transfer-Encoding`, and with the connection otherwise. Repeated
+    values count once: no sender may apply `chunked` twice (section 6.1). Raises `http.client.HTTPException` when the statement
+    can be understood in more than one way.
+    """
+    codings = {coding.lower() for coding in _list(headers, "Transfer-Encoding")} - {"identity"}
+    lengths = {*_list(headers, "Content-Length")}
+    del headers["Transfer-Encoding"], headers["Content-Length"]
+    if codings == {"chunked"}:
+        headers["Transfer-Encoding"] = "chunked"
+        return None
+    if codings or len(lengths) > 1 or not all(map(_LENGTH.fullmatch, lengths)):
+        raise http.client.HTTPException("the end of the body is not clear")
+    if not lengths:
+        return None
+    headers["Content-Length"] = lengths.pop()
+    return int(headers["Content-Length"])
+
+
+def _list(headers: http.client.HTTPMessage, name: str) -> list[str]:
+    return [item.strip(" \t") for value in headers.get_all(name, []) for item in value.split(",")]
+
+
+def open_socket(
+    host: str, port: int, timeout: float, options: Iterable[tuple[int, int, int | bytes]], guard: Guard
+) -> socket.socket:
+    """Connect to whichever of a host's addresses accepts first, within `timeout` seconds for all of them (RFC 8305, section 5).
+
+    urllib3 tries them one after the other, and shows a socket only when it is connected. Raises `OSError`: what the addresses
+    failed with if that is the same for all, such as `TimeoutError` if none answered in time or the guard ended the exchange. Then
+    `guard.tried` has what each one failed with.
+    """
+    addresses = deque(_alternating(socket.getaddrinfo(host.strip("[]"), port, allowed_gai_family(), socket.SOCK_STREAM)))
+    until = time.monotonic() + timeout
+    failures: dict[str, OSError] = {}
+    with selectors.DefaultSelector() as selector:
+        try:
+            while (addresses or selector.get_map()) and not guard.expired and (left := until - time.monotonic()) > 0:
+                if addresses:
+                    address = addresses.popleft()
+                    failures[address.name] = TimeoutError()  # unless it fails in another way
+                    try:
+                        selector.register(address.begin_connect(options, guard), selectors.EVENT_WRITE, address.name)
+                    except OSError as error:
+                        failures[address.name] = error
+                        continue
+                for key, _ in selector.select(min(left, NEXT_ADDRESS_SECONDS) if addresses else left):
+                    sock = cast("socket.socket", key.fileobj)
+                    code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+                    if guard.expired:
+                        break
+                    selector.unregister(sock)
+                    if code == 0:
+                        sock.settimeout(timeout)
+                        return sock
+                    sock.close()
+                    failures[key.data] = OSError(code, os.strerror(code))
+        finally:
+            for key in [*selector.get_map().values()]:
+                _drop(cast("socket.socket", key.fileobj))
+    guard.tried = failures
+    errors = [*failures.values()]
+    raise errors[0] if len({type(error) for error in errors}) == 1 else OSError("no address could be connected to")
+
+
+@dataclass(frozen=True)
+class _Address:
+    """One of a host's addresses, as `getaddrinfo` gives it."""
+
+    family: socket.AddressFamily
+    kind: socket.SocketKind
+    protocol: int
+    canonical_name: str
+    address: tuple[Any, ...]
+
+    @property
+    def name(self) -> str:
+        return str(self.address[0])
+
+    def begin_connect(self, options: Iterable[tuple[int, int, int | bytes]], guard: Guard) -> socket.socket:
+        """Begin to connect, under a guard; the socket is writable when that has ended. Raises `OSError`."""
+        sock = socket.socket(self.family, self.kind, self.protocol)
+        try:
+            for option in options:
+                sock.setsockopt(*option)
+            sock.settimeout(0)
+            with contextlib.suppress(BlockingIOError):
+                sock.connect(self.address)
+            guard.adopt(sock)  # now, because a guard can end a connection that has begun, but none that is about to
+        except OSError:
+            sock.close()
+            raise
+        return sock
+
+
+def _alternating(found: Iterable[tuple[Any, ...]]) -> Iterator[_Address]:
+    """Return a host's addresses in their order, but with IPv6 and IPv4 in turns (RFC 8305, section 4)."""
+    families: dict[socket.AddressFamily, list[_Address]] = {}
+    for info in found:
+        families.setdefault(info[0], []).append(_Address(*info))
+    for turn in zip_longest(*families.values()):
+        yield from filter(None, turn)
+
+
+def _drop(sock: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        sock.shutdown(socket.SHUT_RDWR)  # its guard holds a duplicate, so that to close it alone would leave it open
+    sock.close()
+
+
+def _guarded_pools(current: _CurrentRequest) -> dict[str, type[HTTPConnectionPool]]:
+    plain, secured = _guarded_connections(current)
+
+    class Pool(HTTPConnectionPool):
+        ConnectionCls = plain
+
+        def _get_conn(self, timeout: float | None = None) -> Any:
+            connection = super()._get_conn(timeout)
+            if current.guard.fresh:
+                connection.close()  # it connects anew when it is used
+            return connection
+
+    class TLSPool(Pool, HTTPSConnectionPool):
+        ConnectionCls = secured
+
+    return {"http": Pool, "https": TLSPool}
+
+
+def _guarded_connections(current: _CurrentRequest) -> tuple[type[HTTPConnection], type[HTTPSConnection]]:
+    class GuardedConnection(HTTPConnection):
+        response_class = _FinalResponse
+
+        def _new_conn(self) -> socket.socket:
+            timeout = cast("float", self.timeout)  # every exchange has one
+            try:
+                return open_socket(self._dns_host, self.port, timeout, self.socket_options or (), current.guard)
+            except socket.gaierror as error:
+                raise NameResolutionError(self.host, self, error) from error
+            except TimeoutError as error:
+                raise ConnectTimeoutError(self, "timed out") from error
+            except OSError as error:
+                raise NewConnectionError(self, "failed") from error
+
+        def connect(self) -> None:
+            super().connect()
+            current.guard.connect()
+
+        def request(self, method: str, url: str, *args: Any, **kwargs: Any) -> None:  # noqa: ARG002  # urllib3's encoding of `url`
+            if self.sock is not None:  # kept alive from an earlier exchange, or just made
+                current.guard.adopt(self.sock)
+                if not current.guard.connected:
+                    current.guard.reused = True
+                    current.guard.connect()
+            super().request(method, current.target, *args, **kwargs)
+
+    class GuardedTLSConnection(GuardedConnection, HTTPSConnection):
+        pass
+
+    return GuardedConnection, GuardedTLSConnection

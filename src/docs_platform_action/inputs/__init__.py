@@ -1,0 +1,1 @@
+"""Inputs: read and checked, as frozen settings."""

@@ -1,0 +1,203 @@
+"""Paths that inputs name: inside the folders that outlive the container, and fit for what is to be put there."""
+
+import errno
+import os
+import stat
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+from ..archive.names import LONGEST_PART_BYTES
+from ..errors import DENIED_BY
+from ..models import UNUSABLE
+
+LEAST_FREE_BYTES: Final = 1024 * 1024
+"""A disk with less room than this is as good as full."""
+
+PLACEHOLDER: Final = "{domain}"
+"""What each domain's own name takes the place of in a path."""
+
+MOST_PROBLEMS: Final = 3
+"""How many of the domains an input is told to be wrong for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where something is to be put: `path` in the container, below `root`, which outlives it.
+
+    `name` is what later steps find it by: relative to the workspace, or for the runner's temporary folder the container's own
+    path, because nothing tells a container where that folder is on the runner.
+    """
+
+    path: Path
+    root: Path
+    name: str
+
+
+def shown(value: str) -> str:
+    """Quote a value for an error, shortened; never used for a key or an address that may hold one."""
+    return f"'{value[:80]}…'" if len(value) > 80 else f"'{value}'"
+
+
+def read_path(value: str, roots: Sequence[Path]) -> Place:
+    """Read a path: relative to the first of the `roots`, or absolute, and inside one of them. Raises `ValueError`."""
+    if UNUSABLE.search(value):
+        raise ValueError("holds a control character")
+    try:
+        path = (roots[0] / value).resolve()
+        circle = _leads_in_a_circle(path)  # which `resolve` tells before Python 3.13 only
+    except (OSError, RuntimeError):
+        circle = True
+    if circle:
+        raise ValueError(f"{shown(value)} is a link that leads in a circle")
+    workspace, *others = [root.resolve() for root in roots]
+    root = next((root for root in (workspace, *others) if path.is_relative_to(root)), None)
+    if root is None:
+        how = ", by a link" if Path(os.path.normpath(roots[0] / value)).is_relative_to(roots[0]) else ""
+        raise ValueError(f"{shown(value)} is outside the workspace{how}, where the container cannot see it; use a path inside")
+    if any(len(os.fsencode(part)) > LONGEST_PART_BYTES for part in path.parts):
+        raise ValueError(f"{shown(value)} holds a name longer than {LONGEST_PART_BYTES} bytes")
+    if UNUSABLE.search(str(path)):
+        raise ValueError(f"{shown(value)} leads to a name with a control character")
+    return Place(path=path, root=root, name=str(path.relative_to(workspace)) if root == workspace else str(path))
+
+
+def read_file_place(value: str, roots: Sequence[Path]) -> Place:
+    """Read the path of a file that is to be written; one that is there will be replaced. Raises `ValueError`."""
+    place = _read_target(value, roots)
+    try:
+        found = _status(place.path)
+        if value.endswith("/") or (found is not None and stat.S_ISDIR(found.st_mode)):
+            raise ValueError(f"{shown(value)} is a folder; name the file to write")
+        if found is not None and not stat.S_ISREG(found.st_mode):
+            raise ValueError(f"{shown(value)} is no regular file")
+        _check_writable(place.path.parent)
+    except OSError as error:
+        raise ValueError(f"{shown(value)} cannot be used ({reason_of(error)})") from None
+    return place
+
+
+def read_folder_place(value: str, roots: Sequence[Path]) -> Place:
+    """Read the path of a folder that is to be filled, which is missing or empty. Raises `ValueError`."""
+    place = _read_target(value, roots)
+    try:
+        status = _status(place.path)
+        if place.path in {root.resolve() for root in roots} or (status is not None and place.path.is_mount()):
+            raise ValueError(f"{shown(value)} cannot be swapped in whole, as a site is; name a folder inside it")
+        if status is not None:
+            if not stat.S_ISDIR(status.st_mode):
+                raise ValueError(f"{shown(value)} is a file; name a folder that is missing or empty")
+            with os.scandir(place.path) as inside:
+                found = next(inside, None)
+            if found is not None:
+                held = shown(found.name)
+                raise ValueError(f"{shown(value)} is not empty: it holds {held}; empty it in a step before, or name another")
+        _check_writable(place.path.parent)
+    except OSError as error:
+        raise ValueError(f"{shown(value)} cannot be used ({reason_of(error)})") from None
+    return place
+
+
+def is_usable(folder: Path) -> bool:
+    """Whether something can be put into a folder."""
+    try:
+        _check_writable(folder)
+    except (OSError, ValueError):
+        return False
+    return folder.is_dir()
+
+
+def read_each(value: str, domains: Sequence[str | None], read: Callable[[str], Place], *, several: bool) -> list[Place]:
+    """Read the places that one input names, one for each domain, which `{domain}` stands for in it, and has to for `several`.
+
+    Raises `ValueError`.
+    """
+    if PLACEHOLDER in value and None in domains:
+        raise ValueError(f"holds {PLACEHOLDER}, but there is no domain; give `domain` beside `job-id`, or write the path out")
+    if PLACEHOLDER not in value and several:
+        raise ValueError(f"needs {PLACEHOLDER} in it, so that each domain gets a place of its own, such as out/{PLACEHOLDER}")
+    places, problems = [], []
+    for domain in domains:
+        try:
+            places.append(read(value.replace(PLACEHOLDER, domain or "")))
+        except ValueError as error:
+            problems.append(str(error))
+    if problems:
+        more = len(problems) - MOST_PROBLEMS
+        raise ValueError("; ".join(problems[:MOST_PROBLEMS]) + (f"; and so for {more} more of the domains" if more > 0 else ""))
+    return places
+
+
+def overlaps(places: Mapping[str, Sequence[Place]]) -> list[tuple[str, str]]:
+    """Find inputs whose places, one for each domain, are in each other's way; give the name of one and what is wrong with it."""
+    first = {name: given[0] for name, given in places.items()}
+    names = [*first]
+    found = [
+        (name, _in_the_way(first[name], other, first[other]))
+        for number, name in enumerate(names)
+        for other in names[:number]
+        if _overlap(first[name], first[other])
+    ]
+    if found:
+        return found
+    # of two that overlap one follows the other when they are sorted, or what stands between them overlaps too
+    every = sorted(((place, name) for name, given in places.items() for place in given), key=lambda item: item[0].path.parts)
+    for (place, name), (next_place, next_name) in pairwise(every):
+        if _overlap(place, next_place):
+            return [(next_name, _in_the_way(next_place, name, place))]
+    return []
+
+
+def _overlap(one: Place, other: Place) -> bool:
+    return one.path.is_relative_to(other.path) or other.path.is_relative_to(one.path)
+
+
+def _in_the_way(place: Place, other_name: str, other: Place) -> str:
+    return f"'{place.name}' and {other_name}, '{other.name}', are in each other's way; keep them apart"
+
+
+def _read_target(value: str, roots: Sequence[Path]) -> Place:
+    place = read_path(value, roots)
+    if not place.root.is_dir():
+        raise ValueError(f"{shown(value)} is in {shown(str(place.root))}, which is not there")
+    return place
+
+
+def _status(path: Path) -> os.stat_result | None:
+    """Look at what is there. Not with `exists`, which some Pythons have say no to what cannot be looked at."""
+    try:
+        return path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _leads_in_a_circle(path: Path) -> bool:
+    try:
+        path.stat()
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
+
+
+def reason_of(error: OSError) -> str:
+    """Return the system's reason, and what is likely behind it where access is denied."""
+    return f"{error.strerror}; likely causes: {DENIED_BY}" if isinstance(error, PermissionError) else str(error.strerror)
+
+
+def _check_writable(folder: Path) -> None:
+    """See that something can be put into a folder, or into what is there of the way to it. Raises `ValueError`, `OSError`."""
+    while not folder.exists():
+        folder = folder.parent
+    if not folder.is_dir():
+        raise ValueError(f"{shown(folder.name)} on the way there is a file")
+    try:
+        # not `os.access`, which knows neither of a server's own rules nor of a quota
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            room = os.fstatvfs(probe.fileno())
+    except OSError as error:
+        raise ValueError(f"the folder {shown(folder.name)} cannot be written to ({reason_of(error)})") from None
+    if room.f_bavail * room.f_frsize < LEAST_FREE_BYTES:
+        raise ValueError(f"there is no room left on the disk of the folder {shown(folder.name)}")

@@ -1,0 +1,209 @@
+"""What is known of one job, from first to last: filled in by a mode, read by the report, and a row of `results`."""
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from .errors import ActionError, Cancelled, InvalidInput
+from .inputs.settings import AGENT
+from .models import UNUSABLE, AgentJob, Bundle, ExportJob
+
+if TYPE_CHECKING:
+    from .bundle.download import Downloaded
+
+DONE: Final = "done"
+STARTED: Final = "started"
+"""The verdict on an export that nobody waited for."""
+
+FAILED: Final = "failed"
+CANCELLED: Final = "cancelled"
+NOT_STARTED: Final = "not started"
+VERDICTS: Final = (DONE, STARTED, FAILED, CANCELLED, NOT_STARTED)
+"""All of them, in the order in which they are counted."""
+
+QUEUE: Final = "queue"
+RUN: Final = "run"
+BUNDLE: Final = "bundle"
+DOWNLOAD: Final = "download"
+UNPACK: Final = "unpack"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phase:
+    """A stretch of a job's way; `began` and `ended` are on the clock's `monotonic`, and without the latter it goes on."""
+
+    name: str
+    began: float
+    ended: float | None = None
+
+
+@dataclass(kw_only=True)
+class Job:
+    """One job of the run. What is `None` is not known, yet or at all.
+
+    `start_in_doubt` holds while a start request is under way, and after one whose answer got lost; `started` tells that this run
+    started the job. `bundle_path`, `site_path` and `values_file` are what later steps find them by. `began` and `ended` are on
+    the clock's `monotonic`; without the former nobody has taken the job on yet.
+    """
+
+    mode: str | None
+    domain: str | None = None
+    project_id: str | None = None
+    job_id: str | None = None
+    status: str | None = None
+    progress: float | None = None
+    page_count: int | None = None
+    bundle: Bundle | None = None
+    downloaded: "Downloaded | None" = None
+    bundle_path: str | None = None
+    site_path: str | None = None
+    site_files: int | None = None
+    values_file: str | None = None
+    agent_job: AgentJob | None = None
+    failure: ActionError | None = None
+    start_in_doubt: bool = False
+    started: bool = False
+    began: float | None = None
+    ended: float | None = None
+    phases: list[Phase] = field(default_factory=list)
+
+    def enter(self, name: str, now: float) -> None:
+        """Take note that a phase begins, if it is not the one that goes on; the one before it ends with that."""
+        if not self.phases or self.phases[-1].name != name:
+            self.leave(now)
+            self.phases.append(Phase(name=name, began=now))
+
+    def leave(self, now: float) -> None:
+        """Take note that the phase that goes on, if any, has come to its end."""
+        if self.phases and self.phases[-1].ended is None:
+            self.phases[-1] = replace(self.phases[-1], ended=now)
+
+    @property
+    def subject(self) -> str:
+        """What the job is, as a sentence begins."""
+        if self.mode == AGENT:
+            return f"Agent job {self.job_id} of project {self.project_id}" if self.job_id else "Agent job"
+        if self.domain is not None:
+            return f"Export of {self.domain}"
+        return f"Export job {self.job_id}" if self.job_id else "Static export"
+
+    def headline(self, error: ActionError) -> str:
+        """Tell what failed and how, in a sentence that is enough by itself."""
+        is_about_an_input = isinstance(error, InvalidInput) or error.happened.startswith("`base-url`")
+        return error.happened if is_about_an_input else f"{self.subject}: {error.happened}"
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether the platform is at work on the job, as far as this run knows."""
+        return self.job_id is not None and self.ended is None
+
+    def message(self, error: ActionError) -> str:
+        """Tell the same, and what is known of it beside: what the API said, or how far the job was."""
+        return ". ".join([self.headline(error), " ".join(error.facts)]) if error.facts else self.headline(error)
+
+    @property
+    def verdict(self) -> str:
+        """Judge the job in a word."""
+        if self.failure is not None and self.began is None and not isinstance(self.failure, InvalidInput):
+            return NOT_STARTED
+        if self.failure is not None:
+            return CANCELLED if isinstance(self.failure, Cancelled) else FAILED
+        if self.started and self.bundle is None:
+            return STARTED
+        is_known = self.mode == AGENT or self.job_id is not None or self.ended is not None
+        return DONE if is_known else NOT_STARTED
+
+    @property
+    def pr_link(self) -> str | None:
+        """The pull request of an agent job that ended well."""
+        job = self.agent_job
+        return job.pr_link if job is not None and job.status in {AgentJob.COMPLETED, AgentJob.ARCHIVED} else None
+
+    def doubt_start(self, in_doubt: bool) -> None:  # noqa: FBT001  # a callback with nothing else to say
+        """Take note whether the platform may have started a job that nobody knows yet."""
+        self.start_in_doubt = in_doubt
+
+    def note_export(self, job: ExportJob) -> None:
+        """Take over what a reading of the export job tells."""
+        self.status = job.status
+        self.progress = job.progress
+        self.page_count = self.page_count if job.page_count is None else job.page_count
+
+    def note_agent_job(self, job: AgentJob) -> None:
+        """Take over what a reading of the agent job tells."""
+        self.status = job.status
+        self.agent_job = job
+
+    def duration_seconds(self, now: float) -> float:
+        """Tell how long the step has been at this job."""
+        if self.began is None:
+            return 0.0
+        return (self.ended if self.ended is not None else now) - self.began
+
+
+def as_result(record: Job, now: float) -> dict[str, object]:
+    """Make the row of `results`: every key is there, in the interface's order; `None` is what is unknown."""
+    agent_job = record.agent_job
+    bundle = record.bundle if record.failure is None else None
+    known: dict[str, object] = {
+        "mode": record.mode,
+        "domain": record.domain,
+        "projectId": record.project_id,
+        "jobId": record.job_id,
+        "status": record.status,
+        "bundleUrl": bundle.url if bundle else None,
+        "expiresAt": bundle.expires_at if bundle else None,
+        "pageCount": record.page_count,
+        "bundlePath": record.bundle_path,
+        "bundleSize": record.downloaded.size if record.downloaded else None,
+        "bundleSha256": record.downloaded.sha256 if record.downloaded else None,
+        "sitePath": record.site_path,
+        "valuesFile": record.values_file,
+        "prLink": record.pr_link,
+        "durationSeconds": int(record.duration_seconds(now)),
+    }
+    if agent_job is not None:
+        known |= {
+            "repository": agent_job.repository,
+            "ref": agent_job.ref,
+            "model": agent_job.model,
+            "createdAt": agent_job.created_at,
+            "archivedAt": agent_job.archived_at,
+        }
+    if record.failure is not None:
+        known |= {
+            "failureReason": record.failure.failure_reason,
+            "message": record.message(record.failure),
+        }
+    return {key: _on_one_line(known.get(key)) for key in RESULT_KEYS}
+
+
+def _on_one_line(value: object) -> object:
+    """Leave no line's end in a text from outside: a workflow that prints it could print a command to the runner with it."""
+    return UNUSABLE.sub(" ", value) if isinstance(value, str) else value
+
+
+RESULT_KEYS: Final = (
+    "mode",
+    "domain",
+    "projectId",
+    "jobId",
+    "status",
+    "bundleUrl",
+    "expiresAt",
+    "pageCount",
+    "bundlePath",
+    "bundleSize",
+    "bundleSha256",
+    "sitePath",
+    "valuesFile",
+    "prLink",
+    "repository",
+    "ref",
+    "model",
+    "createdAt",
+    "archivedAt",
+    "durationSeconds",
+    "failureReason",
+    "message",
+)
+"""The keys of an object in `results`."""

@@ -1,0 +1,85 @@
+"""When to read a job again: as seldom as the platform deserves, and soon after the end.
+
+A job that tells its progress is read after a good part of the rest that its pace promises, so the readings close in on the end.
+One that tells nothing, or stands still, is read at pauses that hardly depend on its age. docs/performance.md has the figures.
+"""
+
+import math
+from collections.abc import Generator
+from typing import Final
+
+from .pace import Pace
+from .polling import J, Reading, Schedule
+
+FIRST_SECONDS: Final = 3.0
+"""When a job that this run has started is read first. Its start has told that it is queued, and few jobs end sooner."""
+
+EARLY_SECONDS: Final = 7.5
+EARLY_UNTIL_SECONDS: Final = 40.0
+STEADY_SECONDS: Final = 4.75
+LATE_SHARE: Final = 1 / 250
+"""The pauses without progress to go by. Fewest readings for the same delay come from pauses that go with one over the root of the
+chance that the job ends now. The time that jobs take spreads about a log-normal curve; for one of minutes that chance is small
+in the first half minute, nearly even for a quarter of an hour, and falls later. So are these."""
+
+SHARE: Final = 0.6
+"""The share of the rest to wait. The end of a job whose pace grows evenly to the double is still not overslept."""
+
+TRUST: Final = 0.4
+FIRST_TRUST: Final = 0.5
+"""The share of the time over which a pace was seen that a pause may take, and the same when nothing has moved yet."""
+
+CLOSING: Final = 4.0
+LAST: Final = 2.0
+BEHIND: Final = 0.1
+"""In shortest pauses: with less than `CLOSING` left the next reading but one is to meet the end; with less than `LAST` the next
+is, so much `BEHIND` it."""
+
+OVERDUE_SHARE: Final = 1 / 4
+"""The share of its standstill after which a job is read again that should have ended, or moved."""
+
+
+def following_progress(*, shortest_seconds: float, longest_seconds: float, has_just_started: bool) -> Schedule[J]:
+    """Follow a job's progress, with pauses within bounds, in seconds.
+
+    `has_just_started` is for a job whose age is known, because this run started it: the wait begins with a pause, a short one
+    whatever `shortest_seconds` is. Any other may have ended long ago, and is read at once. Below a second, `shortest_seconds`
+    scales all times that are given here in seconds: the pauses, and how long a job counts as young.
+    """
+    scale = min(shortest_seconds, 1.0)
+
+    def pauses() -> Generator[float, Reading[J], None]:
+        pace = Pace(began=0.0 if has_just_started else None, finest_seconds=shortest_seconds)
+        reading = yield min(FIRST_SECONDS * scale, longest_seconds) if has_just_started else 0.0
+        status, since, due = reading.job.status, 0.0, math.inf
+        while True:
+            now = reading.elapsed_seconds
+            if reading.job.status != status:
+                status, since = reading.job.status, now
+            pace.see(now, reading.job.percent_done)
+            early = has_just_started and now < EARLY_UNTIL_SECONDS * scale
+            blind = max((EARLY_SECONDS if early else STEADY_SECONDS) * scale, (now - since) * LATE_SHARE)
+            tells = reading.job.percent_done is not None and pace.is_to_be_trusted
+            pause = _towards_the_end(pace, now, blind, shortest_seconds) if tells else blind
+            rest = pace.rest_seconds(now) if tells else None
+            if rest is None or rest > CLOSING * shortest_seconds:
+                due = math.inf
+            else:  # progress that creeps promises its end anew at each reading
+                due = min(due, now + CLOSING * shortest_seconds)
+                pause = max(pause, min((now - due) * OVERDUE_SHARE, blind))
+            reading = yield min(max(pause, shortest_seconds), longest_seconds)
+
+    return pauses
+
+
+def _towards_the_end(pace: Pace, now: float, blind_seconds: float, shortest_seconds: float) -> float:
+    rest = pace.rest_seconds(now)
+    if rest is None:
+        return min(pace.seen_for(now) * FIRST_TRUST, blind_seconds)
+    if rest <= 0 or pace.stands_still(now):
+        return min(pace.still_for(now) * OVERDUE_SHARE, blind_seconds)
+    if rest <= LAST * shortest_seconds:
+        return rest + BEHIND * shortest_seconds
+    if rest <= CLOSING * shortest_seconds:
+        return rest - shortest_seconds
+    return min(rest * SHARE, pace.seen_for(now) * TRUST)

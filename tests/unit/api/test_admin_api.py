@@ -1,0 +1,285 @@
+"""The four operations go where the API's description says, and know what is temporary for each."""
+
+from collections.abc import Callable, Mapping
+from urllib.parse import unquote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from docs_platform_action.api.admin_api import BUNDLING_SECONDS, SETTLING_SECONDS, AdminApi
+from docs_platform_action.api.calls import Transport
+from docs_platform_action.errors import ActionError, BadResponse, NotFound, Rejected, StartUnconfirmed, Unavailable
+from docs_platform_action.http.circuit_breaker import Health
+from docs_platform_action.http.client import Exchanger
+from docs_platform_action.models import StartedExport, is_job_id
+from tests.unit.fakes import HOST, Ears, FakeClock, FakeExchanger, Step, answer
+
+URL = "https://storage.example.com/bundle.tar.gz?X-Signature=abc"
+RUNNING = answer(200, {"status": "running"})
+UNKNOWN = answer(404, {"error": "job not found"})
+
+
+class Platform:
+    """An API with a scripted other side."""
+
+    def __init__(self, *script: Step) -> None:
+        self.clock = FakeClock()
+        self.exchanger: FakeExchanger = FakeExchanger(self.clock, *script)
+        self.ears = Ears()
+        self.api = AdminApi(self._transport(self.exchanger), self.clock)
+        self.doubts: list[bool] = []
+
+    def _transport(self, exchanger: Exchanger) -> Transport:
+        return Transport(
+            exchanger=exchanger,
+            health=Health(self.clock),
+            clock=self.clock,
+            outage_tolerance_seconds=300,
+            listener=self.ears,
+            jitter=lambda ceiling: ceiling,
+        )
+
+    @property
+    def deadline(self) -> float:
+        return self.clock.monotonic() + 1000
+
+    def start(self, options: Mapping[str, object] | None = None) -> StartedExport:
+        return self.api.start_export("docs.example.com", options or {}, on_doubt=self.doubts.append, waits_for_room=lambda: True)
+
+    def start_failure(self) -> ActionError:
+        return self.failure(self.start)
+
+    @property
+    def sent(self) -> list[tuple[str, str, object]]:
+        return [(sent.method, sent.path, sent.body) for sent in self.exchanger.sent]
+
+    def failure(self, act: Callable[[], object]) -> ActionError:
+        with pytest.raises(ActionError) as caught:
+            act()
+        return caught.value
+
+
+class TestStart:
+    def test_the_domain_is_posted(self) -> None:
+        platform = Platform(answer(202, {"jobId": "se_1", "status": "queued"}))
+
+        started = platform.start()
+
+        assert started.job_id == "se_1"
+        assert platform.sent == [("POST", "/v1/static-export/jobs", {"domain": "docs.example.com"})]
+
+    def test_options_go_beside_it_and_never_replace_it(self) -> None:
+        platform = Platform(answer(202, {"jobId": "se_1"}))
+
+        platform.start({"version": "v2", "domain": "other.example.com"})
+
+        assert platform.sent[0][2] == {"version": "v2", "domain": "docs.example.com"}
+
+    def test_it_is_not_sent_again_once_the_platform_may_have_seen_it(self) -> None:
+        platform = Platform(answer(500))
+
+        error = platform.failure(platform.start)
+
+        assert isinstance(error, StartUnconfirmed)
+        assert len(platform.sent) == 1
+
+    def test_it_has_a_connection_of_its_own(self) -> None:
+        platform = Platform(answer(202, {"jobId": "se_1"}))
+
+        platform.start()
+
+        assert platform.exchanger.sent[0].fresh
+
+    def test_a_domain_that_is_not_known_is_named(self) -> None:
+        error = Platform(UNKNOWN).start_failure()
+
+        assert error.happened == "the platform does not know the domain docs.example.com (404)"
+
+
+class TestReadExport:
+    def test_the_job_is_read(self) -> None:
+        platform = Platform(RUNNING)
+
+        job = platform.api.read_export("se_1", deadline=platform.deadline)
+
+        assert job.status == "running"
+        assert platform.sent == [("GET", "/v1/static-export/jobs/se_1", None)]
+
+    def test_a_404_just_after_the_start_is_temporary(self) -> None:
+        platform = Platform(UNKNOWN, UNKNOWN, RUNNING)
+        started_at = platform.clock.monotonic()
+
+        job = platform.api.read_export("se_1", deadline=platform.deadline, started_at=started_at)
+
+        assert job.status == "running"
+
+    def test_one_that_lasts_longer_than_that_is_final(self) -> None:
+        platform = Platform(UNKNOWN)
+        started_at = platform.clock.monotonic()
+
+        error = platform.failure(lambda: platform.api.read_export("se_1", deadline=platform.deadline, started_at=started_at))
+
+        assert isinstance(error, NotFound)
+        assert error.happened == "the platform does not know the job se_1 (404)"
+        assert [sent.at for sent in platform.exchanger.sent] == [0, 1, 3, 7, 15, SETTLING_SECONDS]
+
+    def test_what_is_told_of_it_and_the_pauses_stay_within_that_time(self) -> None:
+        patient = answer(404, {"error": "job not found"}, headers={"Retry-After": "600"})
+        platform = Platform(patient)
+        started_at = platform.clock.monotonic()
+        platform.clock.pass_(10)
+
+        platform.failure(lambda: platform.api.read_export("se_1", deadline=platform.deadline, started_at=started_at))
+
+        assert platform.ears.troubles == [("The API answered 404 (not found)", 20, 20)]
+        assert [sent.at for sent in platform.exchanger.sent] == [10, 30]
+
+    def test_one_later_is_final_at_once(self) -> None:
+        platform = Platform(UNKNOWN)
+        started_at = platform.clock.monotonic()
+        platform.clock.pass_(SETTLING_SECONDS)
+
+        error = platform.failure(lambda: platform.api.read_export("se_1", deadline=platform.deadline, started_at=started_at))
+
+        assert isinstance(error, NotFound)
+        assert len(platform.sent) == 1
+
+    def test_one_for_a_job_that_somebody_else_started_is_final_at_once(self) -> None:
+        platform = Platform(UNKNOWN)
+
+        error = platform.failure(lambda: platform.api.read_export("se_1", deadline=platform.deadline))
+
+        assert isinstance(error, NotFound)
+        assert len(platform.sent) == 1
+
+
+class TestBundle:
+    def test_it_is_posted_without_a_body_and_may_take_its_time(self) -> None:
+        platform = Platform(answer(200, {"bundleUrl": URL}))
+
+        bundle = platform.api.make_bundle("se_1")
+
+        assert bundle.url == URL
+        assert platform.sent == [("POST", "/v1/static-export/jobs/se_1/bundle", None)]
+        assert platform.exchanger.sent[0].bounds.total_seconds == BUNDLING_SECONDS
+
+    @pytest.mark.parametrize("bad", [answer(409, {"error": "not ready"}), answer(502), answer(200, None)])
+    def test_a_conflict_and_the_usual_trouble_are_temporary(self, bad: Step) -> None:
+        platform = Platform(bad, bad, answer(200, {"bundleUrl": URL}))
+
+        assert platform.api.make_bundle("se_1").url == URL
+
+    def test_a_conflict_that_lasts_is_given_up(self) -> None:
+        platform = Platform(answer(409, {"error": "not ready"}))
+
+        error = platform.failure(lambda: platform.api.make_bundle("se_1"))
+
+        assert isinstance(error, Unavailable)
+        assert error.facts[1] == f'The API at {HOST} said: "not ready"'
+        assert "has not finished the export's bundle" in error.because
+        assert "collect it in a later run" in error.way_out
+
+    def test_a_job_that_is_not_known_is_named(self) -> None:
+        platform = Platform(UNKNOWN)
+
+        error = platform.failure(lambda: platform.api.make_bundle("se_1"))
+
+        assert error.happened == "the platform does not know the job se_1 (404)"
+        assert len(platform.sent) == 1
+
+    def test_a_404_just_after_this_run_started_the_job_is_temporary(self) -> None:
+        platform = Platform(UNKNOWN, UNKNOWN, answer(200, {"bundleUrl": URL}))
+
+        bundle = platform.api.make_bundle("se_1", started_at=platform.clock.monotonic() - 4)
+
+        assert bundle.url == URL
+
+    def test_a_404_that_lasts_longer_than_that_is_final(self) -> None:
+        platform = Platform(UNKNOWN)
+        started_at = platform.clock.monotonic()
+
+        error = platform.failure(lambda: platform.api.make_bundle("se_1", started_at=started_at))
+
+        assert isinstance(error, NotFound)
+        assert [sent.at for sent in platform.exchanger.sent] == [0, 1, 3, 7, 15, SETTLING_SECONDS]
+
+    def test_an_answer_without_a_usable_link_is_final(self) -> None:
+        platform = Platform(answer(200, {"bundleUrl": "http://storage.example.com/x"}))
+
+        error = platform.failure(lambda: platform.api.make_bundle("se_1"))
+
+        assert isinstance(error, BadResponse)
+        assert len(platform.sent) == 1
+
+
+class TestReadAgentJob:
+    def test_the_job_is_read(self) -> None:
+        platform = Platform(answer(200, {"status": "active"}))
+
+        job = platform.api.read_agent_job("prj_1", "aj_1", deadline=platform.deadline)
+
+        assert job.status == "active"
+        assert platform.sent == [("GET", "/v2/agent/prj_1/job/aj_1", None)]
+
+    @pytest.mark.parametrize(("status", "kind"), [(404, NotFound), (409, Rejected)])
+    def test_what_is_temporary_elsewhere_is_final(self, status: int, kind: type[ActionError]) -> None:
+        platform = Platform(answer(status))
+
+        error = platform.failure(lambda: platform.api.read_agent_job("prj_1", "aj_1", deadline=platform.deadline))
+
+        assert isinstance(error, kind)
+        assert len(platform.sent) == 1
+
+    def test_what_is_not_known_is_named(self) -> None:
+        platform = Platform(UNKNOWN)
+
+        error = platform.failure(lambda: platform.api.read_agent_job("prj_1", "aj_1", deadline=platform.deadline))
+
+        assert error.happened == "the platform does not know the project prj_1, or in it the job aj_1 (404)"
+
+
+class TestPaths:
+    @pytest.mark.parametrize(
+        ("identifier", "segment"),
+        [
+            ("a/b", "a%2Fb"),
+            ("a%2Fb", "a%252Fb"),
+            (".", "%2E"),
+            ("..", "%2E%2E"),
+            ("...", "..."),
+            ("a?b#c;d", "a%3Fb%23c%3Bd"),
+            ("a b", "a%20b"),
+            ("ü", "%C3%BC"),
+            ("🙂", "%F0%9F%99%82"),
+            ("a.b-c_d~e", "a.b-c_d~e"),
+        ],
+    )
+    def test_identifiers_are_percent_encoded_whoever_gave_them(self, identifier: str, segment: str) -> None:
+        platform = Platform(answer(200, {"status": "x", "bundleUrl": URL}))
+
+        platform.api.read_export(identifier, deadline=platform.deadline)
+        platform.api.make_bundle(identifier)
+        platform.api.read_agent_job(identifier, identifier, deadline=platform.deadline)
+
+        assert [path for _, path, _ in platform.sent] == [
+            f"/v1/static-export/jobs/{segment}",
+            f"/v1/static-export/jobs/{segment}/bundle",
+            f"/v2/agent/{segment}/job/{segment}",
+        ]
+
+    @given(st.text(min_size=1).filter(is_job_id))
+    def test_any_identifier_is_one_segment_that_reads_back(self, identifier: str) -> None:
+        platform = Platform(RUNNING)
+
+        platform.api.read_export(identifier, deadline=platform.deadline)
+
+        *parents, segment = platform.sent[0][1].split("/")
+        assert parents == ["", "v1", "static-export", "jobs"]
+        assert unquote(segment) == identifier
+        assert segment not in {".", ".."}
+        assert segment.isascii()
+
+
+def test_the_host_is_named_for_messages() -> None:
+    assert Platform(RUNNING).api.host == HOST

@@ -1,0 +1,1030 @@
+"""A call is repeated where that is safe and as long as it may take, and its failures are told apart."""
+
+import http.client
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from docs_platform_action.api.calls import (
+    Call,
+    Transport,
+)
+from docs_platform_action.clock import DeadlinePassed
+from docs_platform_action.errors import (
+    ActionError,
+    BadResponse,
+    Cancelled,
+    Forbidden,
+    NotFound,
+    Rejected,
+    StartUnconfirmed,
+    Unauthorized,
+    Unavailable,
+)
+from docs_platform_action.http.circuit_breaker import Health
+from docs_platform_action.http.client import Answer, Bounds
+from docs_platform_action.http.faults import NetworkError, UntrustedError
+from docs_platform_action.http.retry import LAST_TRY_SECONDS, LONGEST_PAUSE_SECONDS, SHORTEST_TRY_SECONDS
+from tests.unit.fakes import HOST, NOON, Ears, FakeClock, FakeExchanger, Step, answer
+from tests.unit.virtual_time import Reply, VirtualClock, VirtualPlatform
+
+GOOD = answer(200, {"status": "running"})
+RESET = NetworkError(f"The connection to {HOST} broke off before the answer was whole", sent=True)
+REFUSED = NetworkError(f"{HOST} refused the connection", sent=False)
+
+
+def read_status(body: Mapping[str, object]) -> str:
+    if "status" not in body:
+        raise ValueError("it holds no `status`")
+    return str(body["status"])
+
+
+def call(**changes: Any) -> Call[str]:
+    return Call(
+        **{"method": "GET", "path": "/v1/x", "about": "the job se_1", "named_by": "`job-id`", "read": read_status, **changes}
+    )
+
+
+class Talk:
+    """A transport with a scripted other side; pauses are as long as they may get, unless `jitter` says otherwise."""
+
+    def __init__(
+        self,
+        *script: Step,
+        tolerance: float = 300.0,
+        seconds: float = 0.0,
+        jitter: Callable[[float], float] = lambda ceiling: ceiling,
+    ) -> None:
+        self.clock = FakeClock()
+        self.ears = Ears()
+        self.exchanger = FakeExchanger(self.clock, *script, seconds=seconds)
+        self.transport = Transport(
+            exchanger=self.exchanger,
+            health=Health(self.clock),
+            clock=self.clock,
+            outage_tolerance_seconds=tolerance,
+            listener=self.ears,
+            jitter=jitter,
+        )
+
+    @property
+    def times(self) -> list[float]:
+        return [sent.at for sent in self.exchanger.sent]
+
+    def read(self, *, deadline: float | None = None, **changes: Any) -> str:
+        """Carry out a call; the deadline is in seconds from now."""
+        at = None if deadline is None else self.clock.monotonic() + deadline
+        return self.transport.send(call(**changes), deadline=at)
+
+    def start(self, **changes: Any) -> str:
+        return self.read(method="POST", path="/v1/static-export/jobs", body={"domain": "d"}, repeatable=False, **changes)
+
+    def failure(self, act: Callable[[], str] | None = None) -> ActionError:
+        with pytest.raises(ActionError) as caught:
+            (act or self.read)()
+        return caught.value
+
+    def outage(self, deadline: float) -> Unavailable:
+        """Read until the deadline passes; give what kept the last reading from being taken."""
+        with pytest.raises(DeadlinePassed) as caught:
+            self.read(deadline=deadline)
+        assert caught.value.outage is not None
+        return caught.value.outage
+
+
+class TestGoodAnswer:
+    @pytest.mark.parametrize("status", [200, 201, 202, 299])
+    def test_any_2xx_is_read(self, status: int) -> None:
+        assert Talk(answer(status, {"status": "queued"})).read() == "queued"
+
+    def test_it_is_asked_for_once_and_nobody_is_troubled(self) -> None:
+        talk = Talk(GOOD)
+
+        talk.read(body={"a": 1})
+
+        assert [(sent.method, sent.path, sent.body) for sent in talk.exchanger.sent] == [("GET", "/v1/x", {"a": 1})]
+        assert (talk.ears.troubles, talk.ears.recoveries) == ([], [])
+
+    def test_every_exchange_is_told_with_its_outcome_and_request_id(self) -> None:
+        talk = Talk(answer(502, request_id="r-1"), REFUSED, answer(200, {"status": "x"}, request_id="r-2"))
+
+        talk.read()
+
+        assert talk.ears.exchanges == [
+            ("GET", "/v1/x", "502", "r-1"),
+            ("GET", "/v1/x", f"{HOST} refused the connection", None),
+            ("GET", "/v1/x", "200", "r-2"),
+        ]
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("status", "kind", "happened"),
+        [
+            (400, Rejected, "the platform rejected the request, 400 (bad request)"),
+            (401, Unauthorized, "the platform refused the admin key (401)"),
+            (402, Rejected, "the platform rejected the request, 402 (payment required)"),
+            (403, Forbidden, "the platform does not allow this (403)"),
+            (404, NotFound, "the platform does not know the job se_1 (404)"),
+            (405, Rejected, "the platform rejected the request, 405 (method not allowed)"),
+            (409, Rejected, "the platform rejected the request, 409 (conflict)"),
+            (410, Rejected, "the platform rejected the request, 410 (gone)"),
+            (422, Rejected, None),
+            (451, Rejected, None),
+            (499, Rejected, "the platform rejected the request, 499"),
+        ],
+    )
+    @pytest.mark.parametrize("repeatable", [True, False])
+    def test_a_4xx_that_waiting_cannot_mend_fails_at_once(
+        self, status: int, kind: type[ActionError], happened: str | None, repeatable: bool
+    ) -> None:
+        talk = Talk(answer(status, {"error": "no"}))
+
+        error = talk.failure(lambda: talk.read(repeatable=repeatable))
+
+        assert type(error) is kind
+        assert happened is None or error.happened == happened
+        assert len(talk.exchanger.sent) == 1
+
+    def test_it_carries_what_the_api_said_and_the_request_id(self) -> None:
+        error = Talk(answer(400, {"error": "unknown domain"}, request_id="r-1")).failure()
+
+        assert error.facts == (f'The API at {HOST} said: "unknown domain"',)
+        assert error.request_id == "r-1"
+
+    def test_a_silent_one_carries_no_quotation(self) -> None:
+        assert Talk(answer(401, None)).failure().facts == ()
+
+
+class TestWrongBaseUrl:
+    NO_ENDPOINT = answer(404, {"error": "no such endpoint"}, request_id="r-1")
+    PAGE = answer(404, None, headers={"Content-Type": "text/html; charset=utf-8"})
+
+    @pytest.mark.parametrize(
+        ("refusal", "kind", "fact"),
+        [
+            (NO_ENDPOINT, NotFound, f'The API at {HOST} said: "no such endpoint"'),
+            (PAGE, NotFound, "The response is not the API's JSON (text/html, 4 bytes)."),
+            (answer(405, None), Rejected, "The response is not the API's JSON (no content type, 4 bytes)."),
+        ],
+        ids=["no endpoint", "page", "method"],
+    )
+    def test_a_start_request_that_no_api_answered_blames_base_url_first(
+        self, refusal: Answer, kind: type[ActionError], fact: str
+    ) -> None:
+        talk = Talk(refusal)
+
+        error = talk.failure(talk.start)
+
+        assert type(error) is kind
+        assert error.happened == (
+            f"`base-url` is probably wrong: https://{HOST} has no static-export endpoint ({refusal.status})"
+        )
+        assert error.facts == (fact,)
+        assert f"https://{HOST}/v1/static-export/jobs" in error.way_out
+        assert error.request_id == refusal.request_id
+
+    @pytest.mark.parametrize("refusal", [NO_ENDPOINT, PAGE], ids=["no endpoint", "page"])
+    def test_the_first_read_of_a_job_names_it_as_the_likely_cause(self, refusal: Answer) -> None:
+        error = Talk(refusal).failure()
+
+        assert isinstance(error, NotFound)
+        assert error.happened == "the platform does not know the job se_1 (404)"
+        assert error.because.startswith("`base-url` is probably wrong: ")
+
+    def test_once_the_api_has_answered_it_is_not_blamed(self) -> None:
+        talk = Talk(GOOD, self.PAGE)
+        talk.read()
+
+        assert talk.failure().because == NotFound.cause
+
+    def test_nor_when_the_api_itself_does_not_know_the_name(self) -> None:
+        talk = Talk(answer(404, {"error": "not found"}))
+
+        assert talk.failure(talk.start).happened == "the platform does not know the job se_1 (404)"
+        assert talk.failure().because == NotFound.cause
+
+
+class TestRedirects:
+    @pytest.mark.parametrize(
+        ("location", "named"),
+        [
+            ("https://login.example.com/sso?token=s3cr3t", "login.example.com/sso"),
+            ("https://user:s3cr3t@login.example.com:8443/sso#s3cr3t", "login.example.com:8443/sso"),
+            ("https://login.example.com", "login.example.com"),
+            ("//login.example.com/sso", "login.example.com/sso"),
+            ("/elsewhere?s3cr3t", f"{HOST}/elsewhere"),
+            ("?s3cr3t", HOST),
+            ("elsewhere", HOST),
+            ("https://[s3cr3t", "an address that cannot be read"),
+        ],
+    )
+    @pytest.mark.parametrize("status", [301, 302, 307, 308])
+    def test_one_is_never_followed_and_names_host_and_path_alone(self, status: int, location: str, named: str) -> None:
+        talk = Talk(answer(status, None, headers={"Location": location}))
+
+        error = talk.failure()
+
+        assert isinstance(error, BadResponse)
+        assert error.happened == f"the API redirects to {named} ({status})"
+        assert "s3cr3t" not in repr([error.happened, *error.facts, error.because, error.way_out])
+        assert len(talk.exchanger.sent) == 1
+
+    @pytest.mark.parametrize("headers", [{}, {"Location": ""}])
+    def test_one_without_a_target_leads_nowhere(self, headers: dict[str, str]) -> None:
+        error = Talk(answer(304, None, headers=headers, request_id="r-1")).failure()
+
+        assert isinstance(error, BadResponse)
+        assert error.happened == "the API answered 304 (not modified), a redirect to nowhere"
+        assert (error.because, error.way_out, error.request_id) == (BadResponse.cause, BadResponse.remedy, "r-1")
+
+
+class TestCertificates:
+    @pytest.mark.parametrize("repeatable", [True, False])
+    def test_one_that_is_not_trusted_fails_at_once_and_points_to_ca_bundle(self, repeatable: bool) -> None:
+        talk = Talk(UntrustedError("self-signed certificate"))
+
+        error = talk.failure(lambda: talk.read(repeatable=repeatable))
+
+        assert isinstance(error, Unavailable)
+        assert error.facts == ("TLS said: self-signed certificate.",)
+        assert "`ca-bundle`" in error.way_out
+        assert len(talk.exchanger.sent) == 1
+
+
+TEMPORARY = [
+    pytest.param(answer(status, {"error": "busy"}), id=str(status)) for status in (408, 425, 429, 500, 501, 502, 503, 504, 599)
+] + [
+    pytest.param(RESET, id="reset"),
+    pytest.param(REFUSED, id="refused"),
+    pytest.param(answer(101, None), id="odd-1xx"),
+    pytest.param(answer(700, None), id="odd-7xx"),
+    pytest.param(answer(200, None), id="no-json"),
+    pytest.param(answer(200, ["x"]), id="no-object"),
+    pytest.param(answer(200, {"x": 1}), id="no-status"),
+    pytest.param(answer(204, None), id="no-content"),
+]
+
+
+class TestTemporaryFailures:
+    @pytest.mark.parametrize("bad", TEMPORARY)
+    def test_a_read_is_repeated_until_it_succeeds(self, bad: Step) -> None:
+        talk = Talk(bad, bad, GOOD)
+
+        assert talk.read() == "running"
+        assert len(talk.exchanger.sent) == 3
+
+    @pytest.mark.parametrize("bad", TEMPORARY)
+    def test_it_is_given_up_when_the_tolerance_is_used_up(self, bad: Step) -> None:
+        talk = Talk(bad, tolerance=100)
+
+        error = talk.failure()
+
+        assert isinstance(error, Unavailable)
+        assert error.happened == f"the API at {HOST} stayed unavailable"
+        assert error.facts[0].startswith("No good answer came for 100 s. The last try: ")
+        assert talk.times[-1] == 100
+
+    @pytest.mark.parametrize(
+        ("bad", "cause", "way_out"),
+        [
+            (REFUSED, "The host or port in `base-url` is mistyped", "Check `base-url` and the platform's status page"),
+            (RESET, "is down or overloaded", "`outage-tolerance`"),
+            (answer(503), "is down or overloaded", "`outage-tolerance`"),
+            (NetworkError("x", sent=False, proxied=True), "The proxy that the environment names", "NO_PROXY"),
+            (NetworkError("x", sent=True, proxied=True), "The proxy that the environment names", "NO_PROXY"),
+            (answer(429), "takes fewer requests, or runs fewer jobs at once", "`poll-interval`"),
+            (answer(409), "has not finished the export's bundle", "`outage-tolerance`"),
+            (answer(404), "does not show the job yet that it has just started", "collect it in a later run"),
+            (answer(200, None), "Something else than the API answers at `base-url`", "`base-url`"),
+            (answer(200, {"x": 1}), "Something else than the API answers at `base-url`", "`base-url`"),
+        ],
+        ids=["unreached", "network", "5xx", "proxy", "proxy-seen", "429", "409", "404", "no-json", "no-contract"],
+    )
+    def test_cause_and_way_out_fit_the_kind_of_trouble(self, bad: Step, cause: str, way_out: str) -> None:
+        talk = Talk(bad, tolerance=100)
+
+        error = talk.failure(lambda: talk.read(worth_waiting=lambda status: float("inf") if status in {404, 409} else 0.0))
+
+        assert isinstance(error, Unavailable)
+        assert cause in error.because
+        assert way_out in error.way_out
+
+    @pytest.mark.parametrize(("seconds", "told"), [(20.0, "140 s"), (1.0, "102 s"), (0.4, "101 s"), (0.0, "100 s")])
+    def test_an_outage_counts_from_the_beginning_of_the_first_try_that_failed(self, seconds: float, told: str) -> None:
+        talk = Talk(answer(502), tolerance=100, seconds=seconds, jitter=lambda _: 100)
+
+        assert talk.failure().facts[0].startswith(f"No good answer came for {told}. ")
+
+    @pytest.mark.parametrize(("tolerance", "told"), [(0.25, "250 ms"), (0.999, "999 ms"), (1, "1 s")])
+    def test_a_short_one_is_told_in_milliseconds(self, tolerance: float, told: str) -> None:
+        talk = Talk(answer(502), tolerance=tolerance)
+
+        assert talk.failure().facts[0].startswith(f"No good answer came for {told}. ")
+
+    def test_pauses_grow_exponentially_up_to_a_bound(self) -> None:
+        talk = Talk(answer(500), tolerance=100)
+
+        talk.failure()
+
+        assert talk.clock.pauses == [1, 2, 4, 8, 16, 30, 30, 9]
+
+    def test_each_pause_is_jittered(self) -> None:
+        ceilings: list[float] = []
+        talk = Talk(answer(500), answer(500), GOOD, jitter=lambda ceiling: ceilings.append(ceiling) or 0.25)
+
+        talk.read()
+
+        assert (ceilings, talk.clock.pauses) == ([1, 2], [0.25, 0.25])
+
+    def test_an_outage_is_told_once_with_what_happens_next(self) -> None:
+        talk = Talk(answer(502), answer(503), RESET, GOOD)
+
+        talk.read()
+
+        assert talk.ears.troubles == [("The API answered 502 (bad gateway)", 300, 1)]
+
+    def test_a_recovery_is_told_once_with_how_long_it_took(self) -> None:
+        talk = Talk(answer(502), answer(503), RESET, GOOD)
+
+        talk.read()
+        talk.read()
+
+        assert talk.ears.recoveries == [7]
+
+    def test_the_tolerance_starts_anew_after_a_good_answer(self) -> None:
+        talk = Talk(answer(502), answer(502), GOOD, answer(502), answer(502), GOOD, tolerance=4, jitter=lambda _: 2)
+
+        assert [talk.read(), talk.read()] == ["running", "running"]
+        assert len(talk.ears.troubles) == len(talk.ears.recoveries) == 2
+
+    def test_the_last_failure_is_the_one_that_is_told(self) -> None:
+        talk = Talk(answer(502), answer(500, {"error": "disk full"}, request_id="r-9"), tolerance=1)
+
+        error = talk.failure()
+
+        assert error.facts == (
+            "No good answer came for 1 s. The last try: The API answered 500 (internal server error).",
+            f'The API at {HOST} said: "disk full"',
+        )
+        assert error.request_id == "r-9"
+
+    def test_a_refusal_after_temporary_failures_is_final(self) -> None:
+        talk = Talk(answer(502), answer(401))
+
+        assert isinstance(talk.failure(), Unauthorized)
+        assert len(talk.exchanger.sent) == 2
+
+    def test_further_statuses_are_temporary_while_the_call_says_so(self) -> None:
+        talk = Talk(answer(404))
+
+        error = talk.failure(lambda: talk.read(worth_waiting=lambda status: 5 - talk.clock.elapsed if status == 404 else 0.0))
+
+        assert isinstance(error, NotFound)
+        assert talk.times == [0, 1, 3, 5]
+        assert talk.ears.troubles == [("The API answered 404 (not found)", 5, 1)]
+
+    def test_neither_a_long_pause_nor_a_server_goes_beyond_what_such_a_status_is_worth(self) -> None:
+        talk = Talk(answer(404, headers={"Retry-After": "600"}), jitter=lambda _: 100)
+
+        talk.failure(lambda: talk.read(worth_waiting=lambda _: 30 - talk.clock.elapsed))
+
+        assert talk.times == [0, 30]
+        assert talk.ears.troubles == [("The API answered 404 (not found)", 30, 30)]
+
+    def test_a_cancel_in_a_pause_ends_it(self) -> None:
+        talk = Talk(answer(502))
+
+        def cancel() -> None:
+            raise Cancelled("cancelled")
+
+        talk.clock.on_sleep = cancel
+
+        assert isinstance(talk.failure(), Cancelled)
+
+    def test_a_cancel_in_an_exchange_ends_it(self) -> None:
+        talk = Talk(Cancelled("cancelled"))
+
+        assert isinstance(talk.failure(), Cancelled)
+        assert talk.ears.exchanges == [("GET", "/v1/x", "ended without an answer", None)]
+
+
+class TestDeadline:
+    def test_the_last_try_is_at_the_deadline(self) -> None:
+        talk = Talk(answer(502))
+
+        talk.outage(deadline=10)
+
+        assert talk.times == [0, 1, 3, 7, 10]
+
+    def test_what_kept_it_from_being_read_is_told(self) -> None:
+        talk = Talk(answer(502), answer(500, {"error": "disk full"}, request_id="r-9"))
+
+        outage = talk.outage(deadline=1)
+
+        assert outage.happened == f"the API at {HOST} stayed unavailable"
+        assert outage.facts == (
+            "No good answer came for 1 s. The last try: The API answered 500 (internal server error).",
+            f'The API at {HOST} said: "disk full"',
+        )
+        assert "down or overloaded" in outage.because
+        assert outage.request_id == "r-9"
+
+    def test_the_last_try_decides(self) -> None:
+        talk = Talk(answer(502), answer(502), GOOD)
+
+        assert talk.read(deadline=2) == "running"
+
+    def test_a_failure_at_the_deadline_is_not_followed_by_another_try(self) -> None:
+        talk = Talk(answer(502))
+
+        talk.outage(deadline=0)
+
+        assert talk.times == [0]
+        assert talk.ears.troubles == []
+
+    @pytest.mark.parametrize("overdue", [0, -0.001, -5])
+    def test_a_certificate_that_is_not_trusted_is_no_matter_of_time(self, overdue: float) -> None:
+        talk = Talk(UntrustedError("self-signed certificate"))
+
+        error = talk.failure(lambda: talk.read(deadline=overdue))
+
+        assert isinstance(error, Unavailable)
+        assert "`ca-bundle`" in error.way_out
+
+    @pytest.mark.parametrize("refusal", [answer(401), answer(404), answer(301)])
+    def test_nor_is_a_refusal(self, refusal: Step) -> None:
+        talk = Talk(refusal)
+
+        assert not isinstance(talk.failure(lambda: talk.read(deadline=-1)), Unavailable)
+
+    @pytest.mark.parametrize("last", [GOOD, answer(502)], ids=["good", "bad"])
+    def test_a_try_that_straddles_it_is_followed_by_exactly_one(self, last: Step) -> None:
+        talk = Talk(answer(502), last, seconds=8)
+
+        if last is GOOD:
+            assert talk.read(deadline=5) == "running"
+        else:
+            talk.outage(deadline=5)
+
+        assert talk.times == [0, 8]
+        assert talk.clock.pauses == []
+        assert (talk.ears.troubles, talk.ears.recoveries) == ([], [])
+
+    def test_so_is_one_that_straddles_the_end_of_the_tolerance(self) -> None:
+        talk = Talk(answer(502), tolerance=5, seconds=4.5)
+
+        error = talk.failure()
+
+        assert isinstance(error, Unavailable)
+        assert talk.times == [0, 5.5, 10]
+
+    def test_a_cancel_keeps_the_last_one_from_beginning(self) -> None:
+        talk = Talk(answer(502), seconds=8)
+
+        def cancel() -> None:
+            raise Cancelled("cancelled")
+
+        talk.clock.on_sleep = cancel
+
+        assert isinstance(talk.failure(lambda: talk.read(deadline=5)), Cancelled)
+        assert talk.times == [0]
+
+    def test_what_comes_first_of_tolerance_and_deadline_counts(self) -> None:
+        talk = Talk(answer(502), tolerance=5)
+
+        talk.failure(lambda: talk.read(deadline=1000))
+
+        assert talk.times[-1] == 5
+        assert talk.ears.troubles[0][1] == 5
+
+    def test_a_try_is_bounded_by_the_time_that_is_left_but_not_to_nothing(self) -> None:
+        talk = Talk(answer(502), jitter=lambda _: 39)
+
+        talk.outage(deadline=40)
+
+        assert talk.times == [0, 39, 40]
+        assert [sent.bounds.total_seconds for sent in talk.exchanger.sent] == [40, SHORTEST_TRY_SECONDS, LAST_TRY_SECONDS]
+
+    def test_the_end_of_the_tolerance_bounds_it_too(self) -> None:
+        talk = Talk(answer(502), tolerance=40, jitter=lambda _: 39)
+
+        talk.failure()
+
+        assert [sent.bounds.total_seconds for sent in talk.exchanger.sent] == [60, SHORTEST_TRY_SECONDS, LAST_TRY_SECONDS]
+
+    def test_without_a_deadline_the_calls_own_bounds_hold(self) -> None:
+        talk = Talk(GOOD)
+
+        talk.read(bounds=Bounds(idle_seconds=300, total_seconds=300))
+
+        assert talk.exchanger.sent[0].bounds.total_seconds == 300
+
+
+class TestStartRequest:
+    @pytest.mark.parametrize(
+        "bad",
+        [REFUSED, answer(429), answer(429, headers={"Retry-After": "2"}), answer(503, headers={"Retry-After": "2"})],
+        ids=["never-connected", "429", "429-later", "503-later"],
+    )
+    def test_it_is_repeated_when_it_certainly_was_not_processed(self, bad: Step) -> None:
+        talk = Talk(bad, GOOD)
+
+        assert talk.start() == "running"
+        assert len(talk.exchanger.sent) == 2
+
+    @pytest.mark.parametrize(
+        "bad",
+        [RESET, answer(503), answer(503, headers={"Retry-After": "soon"})]
+        + [answer(status, {"error": "busy"}) for status in (408, 425, 500, 502, 504)],
+        ids=["reset", "503", "503-garbled", "408", "425", "500", "502", "504"],
+    )
+    def test_it_is_sent_exactly_once_otherwise(self, bad: Step) -> None:
+        talk = Talk(bad)
+
+        error = talk.failure(talk.start)
+
+        assert isinstance(error, StartUnconfirmed)
+        assert len(talk.exchanger.sent) == 1
+        assert talk.clock.pauses == []
+
+    def test_a_doubtful_failure_after_harmless_ones_ends_it_too(self) -> None:
+        talk = Talk(REFUSED, answer(429), answer(502, {"error": "busy"}, request_id="r-1"), GOOD)
+
+        error = talk.failure(talk.start)
+
+        assert isinstance(error, StartUnconfirmed)
+        assert error.facts == ("The API answered 502 (bad gateway).", f'The API at {HOST} said: "busy"')
+        assert error.request_id == "r-1"
+
+    def test_one_that_never_got_through_is_unavailable(self) -> None:
+        talk = Talk(REFUSED, tolerance=10)
+
+        assert isinstance(talk.failure(talk.start), Unavailable)
+
+    def test_every_try_has_a_connection_of_its_own(self) -> None:
+        talk = Talk(REFUSED, answer(429), GOOD)
+
+        talk.start()
+
+        assert [sent.fresh for sent in talk.exchanger.sent] == [True, True, True]
+
+    @pytest.mark.parametrize(
+        ("bad", "doubts"),
+        [
+            (REFUSED, [False]),
+            (answer(429), [True, False]),
+            (answer(503, headers={"Retry-After": "2"}), [True, False]),
+            (answer(403), [True, False]),
+            (UntrustedError("self-signed certificate"), []),
+            (RESET, [True]),
+            (answer(502), [True]),
+            (answer(408), [True]),
+            (answer(200, {"x": 1}), [True]),
+            (answer(200, None), [True]),
+            (Cancelled("cancelled"), [True]),
+        ],
+        ids=["refused", "429", "503-later", "403", "untrusted", "reset", "502", "408", "no-job", "no-json", "cancelled"],
+    )
+    def test_it_is_in_doubt_from_the_moment_it_is_sent_until_it_certainly_was_not_processed(
+        self, bad: Step, doubts: list[bool]
+    ) -> None:
+        talk = Talk(bad, tolerance=0.001)
+        heard: list[bool] = []
+
+        def cancel() -> None:
+            raise Cancelled("cancelled")
+
+        talk.clock.on_sleep = cancel
+        talk.failure(lambda: talk.start(on_doubt=heard.append))
+
+        assert [doubt for doubt, before in zip(heard, [None, *heard], strict=False) if doubt is not before] == doubts
+
+    def test_it_is_in_doubt_while_it_is_under_way(self) -> None:
+        heard: list[bool] = []
+        seen: list[list[bool]] = []
+
+        def look() -> Answer:
+            seen.append([*heard])
+            return GOOD
+
+        Talk(look).start(on_doubt=heard.append)
+
+        assert seen == [[True]]
+        assert heard[-1] is False
+
+    def test_a_call_that_may_be_repeated_is_never_in_doubt(self) -> None:
+        heard: list[bool] = []
+
+        Talk(RESET, GOOD).read(on_doubt=heard.append)
+
+        assert True not in heard
+
+    def test_one_on_a_connection_that_was_closed_is_not_sent_again_all_the_same(self) -> None:
+        talk = Talk(NetworkError("x", sent=True, stale=True))
+
+        assert isinstance(talk.failure(talk.start), StartUnconfirmed)
+        assert len(talk.exchanger.sent) == 1
+
+    @pytest.mark.parametrize("body", [None, [], {"x": 1}])
+    def test_a_2xx_that_cannot_be_used_is_a_bad_response_and_may_have_started_it(self, body: object) -> None:
+        talk = Talk(answer(200, body, headers={"Content-Type": "text/html; charset=utf-8"}, request_id="r-1"))
+
+        error = talk.failure(talk.start)
+
+        assert isinstance(error, BadResponse)
+        assert error.happened == "the API's answer to POST /v1/static-export/jobs cannot be used"
+        assert "look in the dashboard" in error.facts[1]
+        assert error.request_id == "r-1"
+        assert len(talk.exchanger.sent) == 1
+
+    def test_a_refusal_is_what_it_is(self) -> None:
+        talk = Talk(answer(403))
+
+        assert isinstance(talk.failure(talk.start), Forbidden)
+
+
+STALE = NetworkError(f"The connection to {HOST} broke off before the answer was whole", sent=True, stale=True)
+
+
+class TestKeptConnections:
+    def test_a_call_uses_what_was_kept(self) -> None:
+        talk = Talk(GOOD)
+
+        talk.read()
+
+        assert not talk.exchanger.sent[0].fresh
+
+    def test_one_that_the_server_had_closed_is_nobodys_trouble(self) -> None:
+        talk = Talk(STALE, GOOD)
+
+        assert talk.read() == "running"
+        assert [sent.fresh for sent in talk.exchanger.sent] == [False, True]
+        assert (talk.clock.pauses, talk.ears.troubles, talk.ears.recoveries) == ([], [], [])
+
+    def test_each_exchange_is_told_all_the_same(self) -> None:
+        talk = Talk(STALE, GOOD)
+
+        talk.read()
+
+        assert [outcome for _, _, outcome, _ in talk.ears.exchanges] == [STALE.what, "200"]
+
+    def test_what_fails_on_a_fresh_one_is_trouble(self) -> None:
+        talk = Talk(STALE, RESET, GOOD)
+
+        assert talk.read() == "running"
+        assert talk.ears.troubles == [(RESET.what, 300, 1)]
+
+    def test_a_server_that_closes_every_one_does_not_keep_it_busy(self) -> None:
+        talk = Talk(STALE, tolerance=3)
+
+        assert isinstance(talk.failure(), Unavailable)
+        assert talk.times == [0, 0, 1, 1, 3, 3]
+
+    def test_both_tries_together_take_no_longer_than_one_may(self) -> None:
+        talk = Talk(STALE, GOOD, seconds=25)
+
+        talk.read(deadline=40)
+
+        assert [sent.bounds.total_seconds for sent in talk.exchanger.sent] == [40, 15]
+
+    def test_the_second_gets_a_moment_at_least(self) -> None:
+        talk = Talk(STALE, GOOD, seconds=59.5)
+
+        talk.read()
+
+        assert [sent.bounds.total_seconds for sent in talk.exchanger.sent] == [60, SHORTEST_TRY_SECONDS]
+
+    def test_a_cancel_in_between_ends_it(self) -> None:
+        talk = Talk(STALE, Cancelled("cancelled"))
+
+        assert isinstance(talk.failure(), Cancelled)
+
+
+class TestFinalContract:
+    def test_the_apis_own_answer_that_breaks_it_is_a_bad_response(self) -> None:
+        talk = Talk(answer(200, {"x": 1}))
+
+        error = talk.failure(lambda: talk.read(contract_is_final=True))
+
+        assert isinstance(error, BadResponse)
+        assert error.facts == ("The API answered 200, but it holds no `status`.",)
+
+    def test_a_gateways_page_is_temporary(self) -> None:
+        talk = Talk(answer(200, None, headers={"Content-Type": "text/html"}), GOOD)
+
+        assert talk.read(contract_is_final=True) == "running"
+        assert talk.ears.troubles[0][0] == "The API answered 200, but it is no JSON object (text/html, 4 bytes)"
+
+
+class TestRetryAfter:
+    def test_seconds_are_obeyed(self) -> None:
+        talk = Talk(answer(429, headers={"Retry-After": "40"}), GOOD)
+
+        talk.read()
+
+        assert talk.clock.pauses == [40]
+
+    def test_a_date_is_obeyed(self) -> None:
+        date = format_datetime(NOON + timedelta(seconds=50), usegmt=True)
+        talk = Talk(answer(503, headers={"Retry-After": date}), GOOD)
+
+        talk.read()
+
+        assert talk.clock.pauses == [50]
+
+    def test_a_shorter_one_does_not_shorten_the_backoff(self) -> None:
+        talk = Talk(answer(503, headers={"Retry-After": "0"}), GOOD)
+
+        talk.read()
+
+        assert talk.clock.pauses == [1]
+
+    @pytest.mark.parametrize("asked", ["61", "99999", format_datetime(NOON + timedelta(days=400), usegmt=True)])
+    def test_it_is_never_obeyed_past_the_deadline(self, asked: str) -> None:
+        talk = Talk(answer(503, headers={"Retry-After": asked}))
+
+        talk.outage(deadline=60)
+
+        assert talk.times == [0, 60]
+
+    def test_nor_past_the_tolerance(self) -> None:
+        talk = Talk(answer(503, headers={"Retry-After": "99999"}), tolerance=60)
+
+        talk.failure()
+
+        assert talk.times == [0, 60]
+
+
+class TestAnyOutage:
+    @given(
+        st.lists(st.sampled_from([answer(500), answer(429, headers={"Retry-After": "77"}), RESET, REFUSED]), max_size=30),
+        st.floats(1, 600),
+        st.floats(0.01, 900),
+        st.floats(0, 20),
+        st.floats(0.1, 1),
+    )
+    def test_tries_end_in_time_and_are_not_pressed(
+        self, script: list[Any], tolerance: float, deadline: float, seconds: float, jitter: float
+    ) -> None:
+        talk = Talk(*script, answer(502), tolerance=tolerance, seconds=seconds, jitter=lambda ceiling: ceiling * jitter)
+
+        with pytest.raises((DeadlinePassed, Unavailable)):
+            talk.read(deadline=deadline)
+
+        end = min(deadline, seconds + tolerance)
+        assert talk.times[-1] <= end + seconds + 1e-6
+        assert talk.times[-1] >= end - 1e-6
+        assert len([at for at in talk.times if at > end + 1e-6]) <= 1
+        assert talk.clock.elapsed >= end - 1e-6
+        assert all(pause <= max(LONGEST_PAUSE_SECONDS + 1, 77) for pause in talk.clock.pauses)
+        assert len(talk.ears.troubles) <= 1
+
+
+class Crowd:
+    """Jobs with a transport each, in threads of their own, that speak to one platform and share one picture of its health."""
+
+    def __init__(self, reply: Callable[[str, str, float], Reply], *, tolerance: float = 300.0) -> None:
+        self.clock = VirtualClock()
+        self.platform = VirtualPlatform(self.clock, reply)
+        self.health = Health(self.clock, spread_seconds=0.0)
+        self.ears: dict[str, Ears] = {}
+        self.ended: dict[str, tuple[float, Exception | None]] = {}
+        self._tolerance = tolerance
+
+    def job(
+        self, name: str, *, at: float = 0.0, reads: int = 1, rest: float = 10.0, deadline: float | None = None, **changes: Any
+    ) -> Callable[[], None]:
+        """Make a job that reads so often, with rests in between; its deadline is in seconds from its beginning."""
+        ears = self.ears[name] = Ears()
+        transport = Transport(
+            exchanger=self.platform,
+            health=self.health,
+            clock=self.clock,
+            outage_tolerance_seconds=self._tolerance,
+            listener=ears,
+            jitter=lambda ceiling: ceiling,
+        )
+
+        def read() -> None:
+            self.clock.sleep(at)
+            until = None if deadline is None else self.clock.monotonic() + deadline
+            error: Exception | None = None
+            try:
+                for number in range(reads):
+                    if number > 0:
+                        self.clock.sleep(rest)
+                    transport.send(call(path=f"/v1/{name}", **changes), deadline=until)
+            except (ActionError, DeadlinePassed) as caught:
+                error = caught
+            self.ended[name] = (round(self.clock.elapsed, 3), error)
+
+        return read
+
+    def failure(self, name: str) -> ActionError:
+        error = self.ended[name][1]
+        assert isinstance(error, ActionError)
+        return error
+
+    def begun(self, name: str) -> list[float]:
+        return [round(at, 3) for at in self.platform.begun(f"/v1/{name}")]
+
+
+def down(until: float, bad: Answer | Exception = RESET) -> Callable[[str, str, float], Reply]:
+    """Make a platform that fails up to a moment; each answer takes a tenth of a second."""
+    return lambda _method, _path, at: (0.1, bad if at < until else GOOD)
+
+
+def all_but(name: str, bad: Answer | Exception) -> Callable[[str, str, float], Reply]:
+    """Make a platform that answers well to all jobs but one."""
+    return lambda _method, path, _at: (0.1, bad if path.endswith(name) else GOOD)
+
+
+class TestManyJobs:
+    def test_what_one_finds_out_about_an_outage_is_so_for_all(self) -> None:
+        crowd = Crowd(down(5))
+
+        crowd.clock.run(crowd.job("first"), *(crowd.job(name, at=0.5) for name in ("second", "third")))
+
+        # the pauses are 1, 2 and 4 s, and after each another one tries
+        assert crowd.platform.begun() == pytest.approx([0, 1.1, 3.2, 7.3, 7.4, 7.4], abs=0.3)
+        assert crowd.begun("second")[0] == pytest.approx(1.1, abs=1e-4)
+        assert crowd.begun("third")[0] == pytest.approx(3.2, abs=1e-4)
+        assert [error for _, error in crowd.ended.values()] == [None] * 3
+
+    def test_each_that_met_it_tells_of_it_once_and_that_it_is_over(self) -> None:
+        crowd = Crowd(down(5))
+
+        crowd.clock.run(crowd.job("first"), *(crowd.job(name, at=0.5) for name in ("second", "third", "fourth")))
+
+        assert {name: (len(ears.troubles), len(ears.recoveries)) for name, ears in crowd.ears.items()} == {
+            "first": (1, 1),
+            "second": (1, 1),
+            "third": (1, 1),
+            "fourth": (0, 0),
+        }
+
+    def test_the_tolerance_is_one_for_all(self) -> None:
+        crowd = Crowd(down(10**6), tolerance=100)
+
+        crowd.clock.run(*(crowd.job(name, at=at) for name, at in (("first", 0), ("second", 50), ("third", 99))))
+
+        for name in crowd.ears:
+            assert isinstance(crowd.failure(name), Unavailable)
+            assert crowd.ended[name][0] == pytest.approx(100.2, abs=0.11)
+            assert crowd.failure(name).facts[0].startswith("No good answer came for 100 s. The last try: ")
+
+    def test_those_that_come_when_it_is_used_up_get_one_last_try_each(self) -> None:
+        crowd = Crowd(down(10**6), tolerance=100)
+
+        crowd.clock.run(crowd.job("first"), *(crowd.job(f"late {number}", at=400) for number in range(25)))
+
+        for number in range(25):
+            assert crowd.begun(f"late {number}") == [400 + number // 10]
+            assert isinstance(crowd.failure(f"late {number}"), Unavailable)
+            assert crowd.ended[f"late {number}"][0] == pytest.approx(400.1 + number // 10, abs=1e-3)
+            assert crowd.ears[f"late {number}"].troubles == []
+
+    def test_if_that_one_succeeds_it_is_over_for_all(self) -> None:
+        crowd = Crowd(down(200, answer(503, headers={"Retry-After": "999999999"})), tolerance=100)
+
+        crowd.clock.run(crowd.job("first"), crowd.job("late", at=400), crowd.job("later", at=401, reads=3))
+
+        assert isinstance(crowd.failure("first"), Unavailable)
+        assert crowd.ended["late"] == (400.1, None)
+        assert crowd.ended["later"] == (421.3, None)
+
+    def test_one_that_gives_up_while_others_get_answers_says_that_it_is_alone(self) -> None:
+        crowd = Crowd(all_but("bad", answer(500)), tolerance=60)
+
+        crowd.clock.run(crowd.job("good", reads=20), crowd.job("bad"))
+
+        failure = crowd.failure("bad")
+        assert failure.happened == "the API at api.example.com kept failing for this job alone"
+        assert failure.because.startswith("The API answered others meanwhile")
+
+    @pytest.mark.parametrize("headers", [{}, {"Retry-After": "7"}])
+    def test_a_platform_without_room_is_waited_for_while_others_make_some(self, headers: dict[str, str]) -> None:
+        def no_room_yet(_method: str, path: str, at: float) -> Reply:
+            return 0.1, answer(429, headers=headers) if path.endswith("one more") and at < 500 else GOOD
+
+        crowd = Crowd(no_room_yet, tolerance=60)
+
+        crowd.clock.run(
+            crowd.job("at work", reads=40, rest=15.0), crowd.job("one more", repeatable=False, waits_for_room=lambda: True)
+        )
+
+        assert crowd.ended["one more"][1] is None
+        assert 500 <= crowd.ended["one more"][0] < 540
+        assert crowd.ended["at work"][0] < 39 * 15 + 40  # it is no outage that holds the others
+
+    def test_once_nobody_makes_room_any_more_the_tolerance_counts(self) -> None:
+        crowd = Crowd(lambda _method, path, _at: (0.1, GOOD if path.endswith("at work") else answer(429)), tolerance=60)
+
+        crowd.clock.run(
+            crowd.job("at work", reads=11),
+            crowd.job("one more", repeatable=False, waits_for_room=lambda: crowd.clock.elapsed < 100),
+        )
+
+        ended_at, error = crowd.ended["one more"]
+        assert isinstance(error, Unavailable)
+        assert 130 < ended_at < 200
+
+    def test_one_that_gets_nothing_but_errors_gives_up_alone_and_hardly_slows_the_others(self) -> None:
+        crowd = Crowd(all_but("bad", answer(500)))
+        good = [crowd.job(f"good {number}", reads=40) for number in range(9)]
+
+        crowd.clock.run(*good, crowd.job("bad"))
+
+        assert isinstance(crowd.failure("bad"), Unavailable)
+        assert crowd.ended["bad"][0] == pytest.approx(300.2, abs=1.5)
+        for number in range(9):
+            ended, error = crowd.ended[f"good {number}"]
+            assert error is None
+            assert ended <= (39 * 10 + 40 * 0.1) * 1.06
+            assert crowd.ears[f"good {number}"].troubles == []
+
+    @pytest.mark.parametrize("others", [0, 1, 30])
+    def test_a_retry_after_is_obeyed_by_all_and_asked_for_once(self, others: int) -> None:
+        crowd = Crowd(down(40, answer(429, headers={"Retry-After": "40"})))
+
+        crowd.clock.run(crowd.job("first"), *(crowd.job(f"other {number}", at=0.2) for number in range(others)))
+
+        assert len([at for at in crowd.platform.begun() if at < 40.1]) == 1
+        assert all(error is None for _, error in crowd.ended.values())
+        assert max(ended for ended, _ in crowd.ended.values()) <= 40.2 + others / 10 + 1
+
+    @pytest.mark.parametrize("status", [404, 409])
+    def test_a_job_that_is_not_ready_is_no_outage(self, status: int) -> None:
+        crowd = Crowd(all_but("unready", answer(status, headers={"Retry-After": "7"})))
+        unready = crowd.job("unready", worth_waiting=lambda _: 20 - crowd.clock.elapsed)
+
+        crowd.clock.run(unready, *(crowd.job(f"good {number}", reads=100, rest=0.4) for number in range(3)))
+
+        assert crowd.begun("unready")[:3] == pytest.approx([0, 7.1, 14.2])
+        assert [crowd.ended[f"good {number}"] for number in range(3)] == [(49.6, None)] * 3
+        assert crowd.health.troubled_since is None
+
+    def test_a_deadline_holds_while_others_try(self) -> None:
+        crowd = Crowd(lambda _method, path, _at: (25, RESET) if path.endswith("first") else (0.1, answer(502)))
+
+        crowd.clock.run(crowd.job("first"), crowd.job("timed", at=30, deadline=7.5), crowd.job("timed too", at=25.5, deadline=1))
+
+        assert crowd.begun("timed") == [37.5]
+        assert isinstance(crowd.ended["timed"][1], DeadlinePassed)
+        assert isinstance(crowd.ended["timed too"][1], DeadlinePassed)
+        assert crowd.begun("timed too") == pytest.approx([26, 26.5], abs=1e-4)
+
+    def test_a_deadline_in_the_row_is_followed_by_one_last_try(self) -> None:
+        crowd = Crowd(down(0))
+        many = [crowd.job(f"other {number:02}") for number in range(60)]
+
+        crowd.clock.run(*many, crowd.job("timed", at=0.5, deadline=2.2))
+
+        assert crowd.begun("timed") == [3]
+        assert crowd.ended["timed"][1] is None
+
+    def test_a_start_that_fails_for_good_presses_nobody_to_try(self) -> None:
+        crowd = Crowd(down(10**6, answer(502)), tolerance=60)
+
+        crowd.clock.run(*(crowd.job(f"{number}", at=number, repeatable=False) for number in range(30)))
+
+        assert all(isinstance(crowd.failure(f"{number}"), StartUnconfirmed) for number in range(30))
+        assert len([at for at in crowd.platform.begun() if at < 60]) <= 7
+
+    def test_a_cancel_ends_all_that_wait(self) -> None:
+        crowd = Crowd(down(10**6, answer(429, headers={"Retry-After": "500"})))
+
+        def cancel() -> None:
+            crowd.clock.sleep(9)
+            crowd.clock.cancel()
+
+        crowd.clock.run(*(crowd.job(f"{number}") for number in range(40)), cancel)
+
+        assert all(ended == 9 and isinstance(error, Cancelled) for ended, error in crowd.ended.values())
+
+    def test_a_thousand_jobs_press_it_no_more_than_ten(self) -> None:
+        crowd = Crowd(lambda _method, _path, at: (0.2, answer(503) if 30 <= at < 60 else GOOD))
+        jobs = [crowd.job(f"{number}", reads=5) for number in range(1000)]
+
+        def works(first: int) -> None:
+            for number in range(first, 1000, 50):
+                jobs[number]()
+
+        crowd.clock.run(*(lambda first=first: works(first) for first in range(50)))
+
+        begun = sorted(request.began for request in crowd.platform.requests)
+        assert all(error is None for _, error in crowd.ended.values())
+        assert all(later >= first + 1 - 1e-9 for first, later in zip(begun, begun[10:], strict=False))
+        # ten were under way when the outage began; one after the other tried after pauses of 1, 2, 4, 8 and 16 s
+        assert len([request for request in crowd.platform.requests if request.got is not GOOD]) <= 10 + 5
+
+
+def test_phrases_of_unknown_statuses_are_left_out() -> None:
+    assert 599 not in http.client.responses
+    assert Talk(answer(599), tolerance=1).failure().facts[0].endswith("The API answered 599.")

@@ -1,0 +1,197 @@
+"""An archive is read in a thread of its own, and comes out as without one."""
+
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from docs_platform_action.archive.codecs import CHUNK_BYTES
+from docs_platform_action.archive.entries import Entry, EntryType
+from docs_platform_action.archive.prefetch import BATCH_BYTES, BATCH_ITEMS, MOST_BATCHES, ahead
+from docs_platform_action.errors import Cancelled, InvalidBundle
+
+Look = Callable[[], None]
+
+MOST_BYTES = (MOST_BATCHES + 1) * (BATCH_BYTES + CHUNK_BYTES)
+"""What waits to be taken, and what is being put together."""
+
+
+def file(name: bytes, *chunks: bytes) -> Entry:
+    return Entry(name=name, type=EntryType.FILE, mode=0o644, size=sum(map(len, chunks)), content=chunks)
+
+
+def taken(entries: Iterator[Entry]) -> list[tuple[bytes, list[bytes]]]:
+    return [(entry.name, list(entry.content)) for entry in entries]
+
+
+def nothing() -> None: ...
+
+
+class Endless:
+    """Entries or chunks without an end, and a count of those that were asked for."""
+
+    def __init__(self, most: int) -> None:
+        self.count = 0
+        self.beyond = threading.Event()
+        self._most = most
+
+    def chunks(self) -> Iterator[bytes]:
+        while True:
+            self._one_more()
+            yield bytes(CHUNK_BYTES)
+
+    def entries(self, _look: Look) -> Iterator[Entry]:
+        while True:
+            self._one_more()
+            yield Entry(name=b"folder", type=EntryType.FOLDER, mode=0)
+
+    def _one_more(self) -> None:
+        self.count += 1
+        if self.count > self._most:
+            self.beyond.set()
+
+
+class TestWhatIsReadAhead:
+    def test_comes_out_as_it_went_in(self) -> None:
+        folder = Entry(name=b"folder", type=EntryType.FOLDER, mode=0o755)
+        link = Entry(name=b"link", type=EntryType.SYMBOLIC_LINK, mode=0o777, target=b"folder")
+        files = [file(b"empty"), file(b"a", b"1", b"23"), file(b"large", *[bytes(CHUNK_BYTES)] * 40)]
+        many = [file(b"%d" % number, b"x") for number in range(5 * BATCH_ITEMS)]
+
+        with ahead(lambda _look: iter([folder, link, *files, *many]), check=nothing) as entries:
+            found = [(entry, list(entry.content)) for entry in entries]
+
+        assert found[0][0].type is EntryType.FOLDER
+        assert found[1][0].target == b"folder"
+        assert found[2][0].size == 0
+        assert [content for _, content in found] == [list(entry.content) for entry in (folder, link, *files, *many)]
+        assert [entry.name for entry, _ in found] == [entry.name for entry in (folder, link, *files, *many)]
+
+    def test_is_read_by_another_thread_which_ends_with_it(self) -> None:
+        readers: list[threading.Thread] = []
+
+        def read(_look: Look) -> Iterator[Entry]:
+            readers.append(threading.current_thread())
+            yield file(b"a", b"1")
+
+        with ahead(read, check=nothing) as entries:
+            assert taken(entries) == [(b"a", [b"1"])]
+
+        assert readers[0] is not threading.current_thread()
+        assert not readers[0].is_alive()
+
+    def test_leaves_the_content_of_what_is_no_file_alone(self) -> None:
+        def unread() -> Iterator[bytes]:
+            raise AssertionError
+            yield b""
+
+        folder = Entry(name=b"folder", type=EntryType.FOLDER, mode=0, content=unread())
+
+        with ahead(lambda _look: iter([folder]), check=nothing) as entries:
+            assert taken(entries) == [(b"folder", [])]
+
+
+class TestAFailure:
+    def test_comes_behind_what_was_read_before_it(self) -> None:
+        def read(_look: Look) -> Iterator[Entry]:
+            yield file(b"a", b"1")
+            yield Entry(name=b"b", type=EntryType.FILE, mode=0, content=broken())
+
+        def broken() -> Iterator[bytes]:
+            yield b"2"
+            raise InvalidBundle("broken")
+
+        found: list[tuple[bytes, bytes]] = []
+        with ahead(read, check=nothing) as entries:
+            for entry in entries:
+                content = iter(entry.content)
+                found.append((entry.name, next(content)))
+                with pytest.raises((StopIteration, InvalidBundle)) as ended:
+                    next(content)
+
+        assert found == [(b"a", b"1"), (b"b", b"2")]
+        assert str(ended.value) == "broken"
+
+    def test_of_whoever_takes_entries_ends_the_reading(self) -> None:
+        endless = Endless(0)
+
+        def refuse() -> None:
+            with ahead(endless.entries, check=nothing) as entries:
+                next(entries)
+                raise InvalidBundle("refused")
+
+        with pytest.raises(InvalidBundle, match="refused"):
+            refuse()
+
+        assert endless.count <= (MOST_BATCHES + 3) * BATCH_ITEMS
+        assert "reader" not in {thread.name for thread in threading.enumerate()}
+
+    def test_is_no_other_when_nobody_takes_it(self) -> None:
+        """The reading is stopped in a look, within what may raise anything."""
+        waiting = threading.Event()
+
+        def read(look: Look) -> Iterator[Entry]:
+            for _ in range(BATCH_ITEMS * (MOST_BATCHES + 1) - 1):
+                look()
+            waiting.set()
+            look()
+            raise AssertionError
+            yield
+
+        with ahead(read, check=nothing):
+            assert waiting.wait(60)
+
+
+class TestAnAsk:
+    def test_for_a_look_is_made_in_its_place_by_whoever_takes_entries(self) -> None:
+        threads: list[threading.Thread] = []
+        found: list[str] = []
+
+        def read(look: Look) -> Iterator[Entry]:
+            look()
+            yield file(b"a", b"1")
+            look()
+            look()
+            yield file(b"b")
+
+        def check() -> None:
+            threads.append(threading.current_thread())
+            found.append("look")
+
+        with ahead(read, check=check) as entries:
+            for entry in entries:
+                found.append(entry.name.decode())
+                found += [chunk.decode() for chunk in entry.content]
+
+        assert found == ["look", "a", "1", "look", "look", "b"]
+        assert {*threads} == {threading.current_thread()}
+
+    def test_that_raises_ends_all(self) -> None:
+        def read(look: Look) -> Iterator[Entry]:
+            while True:  # as a stream does that holds nothing
+                look()
+            yield
+
+        def check() -> None:
+            raise Cancelled("cancelled")
+
+        with pytest.raises(Cancelled), ahead(read, check=check) as entries:
+            next(entries)
+
+
+class TestWhatWaits:
+    def test_is_bounded_in_bytes(self) -> None:
+        endless = Endless(MOST_BYTES // CHUNK_BYTES)
+        one = Entry(name=b"a", type=EntryType.FILE, mode=0, content=endless.chunks())
+
+        with ahead(lambda _look: iter([one]), check=nothing):
+            assert not endless.beyond.wait(0.02)
+
+    def test_is_bounded_in_entries(self) -> None:
+        endless = Endless((MOST_BATCHES + 1) * BATCH_ITEMS)
+
+        with ahead(endless.entries, check=nothing):
+            assert not endless.beyond.wait(0.02)
+
+    def test_takes_less_than_a_mebibyte(self) -> None:
+        assert MOST_BYTES < 1024**2

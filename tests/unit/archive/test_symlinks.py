@@ -1,0 +1,67 @@
+"""Symbolic links, followed by names alone, and within bounds; that Linux follows them so too is for `tests/fuzz`."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from docs_platform_action.archive.entries import EntryType
+from docs_platform_action.archive.symlinks import MOST_IN_A_ROW, MOST_LINKS, Links
+from docs_platform_action.errors import Cancelled, InvalidBundle
+
+FOLDERS = ["a", "a/b", "a/b/c", "d"]
+FILES = ["index.html", "a/page", "a/b/page", "d/page"]
+
+
+def verify(targets: Mapping[str, str]) -> None:
+    types = dict.fromkeys(FOLDERS, EntryType.FOLDER) | dict.fromkeys(FILES, EntryType.FILE)
+    types |= dict.fromkeys(targets, EntryType.SYMBOLIC_LINK)
+    Links(targets, type_at=types.get, check=lambda: None).verify()
+
+
+@pytest.mark.parametrize(
+    "targets",
+    [
+        {"latest": "a"},
+        {"latest": "a/b/../b/./c//"},
+        {"a/b/c/home": "../../../index.html"},
+        {"one": "two", "two": "three", "three": "d/page"},
+        {"into": "a/b", "d/up": "../into/page"},
+        {f"l{number}": "a" for number in range(MOST_LINKS - 1)},
+        {f"l{number}": f"l{number + 1}" for number in range(MOST_IN_A_ROW - 1)} | {f"l{MOST_IN_A_ROW - 1}": "d/page"},
+    ],
+)
+def test_those_that_lead_somewhere_inside_are_fine(targets: dict[str, str]) -> None:
+    verify(targets)
+
+
+@pytest.mark.parametrize(
+    ("targets", "says"),
+    [
+        ({"l": ".."}, "outside"),
+        ({"a/b/up": "../..", "d/out": "../a/b/up/.."}, "outside"),
+        ({"l": "nothing"}, "nothing"),
+        ({"l": "index.html/"}, "nothing"),
+        ({"l": "index.html/.."}, "nothing"),
+        ({"l": "index.html/."}, "nothing"),
+        ({"l": "l"}, "nothing, or in a circle"),
+        ({f"l{number}": f"l{number + 1}" for number in range(MOST_IN_A_ROW)} | {f"l{MOST_IN_A_ROW}": "d/page"}, "nothing, or"),
+        ({"l": "a/m", "a/m": "b", "a/b/c/n": "../../../l"}, "circle, back to 'a/b'"),
+        ({"a/b/home": "../../"}, "circle, back to '.'"),
+    ],
+)
+def test_others_are_refused(targets: dict[str, str], says: str) -> None:
+    with pytest.raises(InvalidBundle) as caught:
+        verify(targets)
+
+    assert says in caught.value.facts[0]
+
+
+def test_a_cancel_ends_the_work() -> None:
+    def cancel() -> None:
+        raise Cancelled("cancelled")
+
+    targets = {f"l{number}": "a/../" * 100 + "a" for number in range(100)}
+    types = {"a": EntryType.FOLDER}
+
+    with pytest.raises(Cancelled):
+        Links(targets, type_at=types.get, check=cancel).verify()

@@ -1,0 +1,405 @@
+"""A download in virtual time: whatever the storage does, what comes is one whole bundle or a failure."""
+
+import contextlib
+import gzip
+import hashlib
+import io
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from docs_platform_action.bundle.download import LARGEST_BYTES, Download, Downloaded
+from docs_platform_action.bundle.storage import Answer, Storage
+from docs_platform_action.errors import ActionError, DownloadFailed, Rejected
+from docs_platform_action.http.faults import NetworkError
+from docs_platform_action.models import Bundle
+from tests.archives import KINDS, SMALL_SITE
+from tests.unit.fakes import FakeClock
+
+LINK = "https://storage.example.com/se_1/bundle.tar.gz?X-Signature={number}"
+ADDRESS = LINK.partition("?")[0]
+GZIP = b"\x1f\x8b\x08"
+"""What tells a bundle from a page."""
+
+FIRST = GZIP + bytes(range(256)) * 900
+SECOND = GZIP + bytes(reversed(range(256))) * 1100
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What the storage does with one request; `cut_after` bytes of the body its connection breaks."""
+
+    status: int | None = None
+    cut_after: int | None = None
+    ranges: bool = True
+    announces: bool = True
+    honest: bool = True
+    switches: bool = False
+    takes_seconds: float = 0.0
+    kind: str | None = None
+    encoding: str | None = None
+    piece_bytes: int = 10_000
+
+
+class FakeStorage:
+    """Serves a bundle by a script of turns, then well."""
+
+    def __init__(self, clock: FakeClock, *turns: Turn, content: bytes = FIRST) -> None:
+        self._clock = clock
+        self._turns = list(turns)
+        self.content = content
+        self.asked: list[Mapping[str, str]] = []
+        self.links = 1
+
+    def renew(self) -> Bundle:
+        self.links += 1
+        return Bundle(url=LINK.format(number=self.links))
+
+    @contextlib.contextmanager
+    def get(self, url: str, headers: Mapping[str, str], *, within_seconds: float) -> Iterator[Answer]:
+        assert within_seconds >= 2
+        assert url == LINK.format(number=self.links), "the freshest link is used"
+        self.asked.append(headers)
+        turn = self._turns.pop(0) if self._turns else Turn()
+        self._clock.pass_(turn.takes_seconds)
+        if turn.switches:
+            self.content = SECOND if self.content == FIRST else FIRST
+        yield self._answer(turn, headers)
+
+    def _answer(self, turn: Turn, headers: Mapping[str, str]) -> Answer:
+        if turn.status is not None:
+            return Answer(status=turn.status, headers={}, address=ADDRESS, pieces=iter(()))
+        etag = f'"{hashlib.sha256(self.content).hexdigest()}"'
+        begin = 0
+        if turn.ranges and headers.get("If-Range") == etag:
+            begin = int(headers["Range"].removeprefix("bytes=").removesuffix("-"))
+        body = self.content[begin:]
+        told = {"ETag": etag, "Content-Length": str(len(body))} if turn.announces else {"ETag": etag}
+        if turn.kind is not None:
+            told["Content-Type"] = turn.kind
+        if turn.encoding is not None:
+            told["Content-Encoding"] = turn.encoding
+        pieces = self._pieces(body, turn)
+        if begin == len(self.content):
+            return Answer(status=416, headers={"Content-Range": f"bytes */{begin}"}, address=ADDRESS, pieces=iter(()))
+        if not begin:
+            return Answer(status=200, headers=told, address=ADDRESS, pieces=pieces)
+        told["Content-Range"] = f"bytes {begin}-{len(self.content) - 1}/{len(self.content)}"
+        return Answer(status=206, headers=told, address=ADDRESS, pieces=pieces)
+
+    def _pieces(self, body: bytes, turn: Turn) -> Iterator[bytes]:
+        let_through = body if turn.cut_after is None else body[: turn.cut_after]
+        for begin in range(0, len(let_through), turn.piece_bytes):
+            yield let_through[begin : begin + turn.piece_bytes]
+        # a connection that broke is seen as such only where the length was announced, or its framing tells
+        if turn.cut_after is not None and turn.cut_after < len(body) and (turn.announces or turn.honest):
+            raise NetworkError("The connection broke off", sent=True)
+
+
+class Ears:
+    """Remembers what a download tells."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+        self.answers: list[tuple[int, str | None, str | None]] = []
+
+    def trouble(self, what: str, *, budget_seconds: float, pause_seconds: float) -> None:
+        assert 0 <= pause_seconds <= budget_seconds
+        self.heard.append(f"trouble: {what}")
+
+    def recovered(self, after_seconds: float) -> None:
+        assert after_seconds >= 0
+        self.heard.append("recovered")
+
+    def answered(self, address: str, status: int, asked: str | None, request_id: str | None) -> None:
+        assert "?" not in address
+        self.answers.append((status, asked, request_id))
+
+    def progressed(self, received: int, size: int | None) -> None:
+        assert size is None or received <= size
+
+    def link_died(self, why: str) -> None:
+        self.heard.append(f"link died: {why}")
+
+    def started_over(self, why: str) -> None:
+        self.heard.append(f"started over: {why}")
+
+
+class Fetch:
+    """One download into memory."""
+
+    def __init__(self, *turns: Turn, tolerance: float = 300, size: int | None = None, **options: Any) -> None:
+        self.clock = FakeClock()
+        self.storage = FakeStorage(self.clock, *turns)
+        self.file = io.BytesIO()
+        self.ears = Ears()
+        self.rooms: list[int] = []
+        self._download = Download(
+            Bundle(url=LINK.format(number=1), size=size),
+            self.file,
+            **{
+                "storage": cast(Storage, self.storage),
+                "renew": self.storage.renew,
+                "clock": self.clock,
+                "outage_tolerance_seconds": tolerance,
+                "listener": self.ears,
+                "check_room": self.rooms.append,
+                "jitter": lambda ceiling: ceiling / 2,
+                **options,
+            },
+        )
+
+    def __call__(self) -> Downloaded:
+        return self._download.run()
+
+    def failure(self) -> ActionError:
+        with pytest.raises(ActionError) as caught:
+            self()
+        return caught.value
+
+
+def test_a_quiet_one_takes_one_request_and_says_nothing() -> None:
+    fetch = Fetch()
+
+    downloaded = fetch()
+
+    assert downloaded == Downloaded(size=len(FIRST), sha256=hashlib.sha256(FIRST).hexdigest())
+    assert (fetch.storage.asked, fetch.ears.heard, fetch.clock.pauses) == ([{}], [], [])
+    assert fetch.file.getvalue() == FIRST
+
+
+@pytest.mark.parametrize("archive", KINDS)
+def test_an_archive_that_calls_itself_a_page_is_known_however_small_its_pieces_come(archive: str) -> None:
+    fetch = Fetch(Turn(kind="text/html", piece_bytes=7))
+    fetch.storage.content = KINDS[archive](SMALL_SITE)
+
+    fetch()
+
+    assert fetch.file.getvalue() == fetch.storage.content
+    assert fetch.ears.heard == []
+
+
+class TestBeginning:
+    """What comes is a bundle when it begins like an archive, one that cannot be opened here too."""
+
+    @pytest.mark.parametrize(
+        "content",
+        [
+            GZIP,
+            b"BZh91AY&SY",
+            b"\xfd7zXZ\0",
+            b"PK\x03\x04",
+            b"PK\x05\x06" + bytes(18),
+            b"PK\x07\x08PK\x03\x04",
+            b"PK00PK\x03\x04",
+            b"7z\xbc\xaf\x27\x1c",
+            b"Rar!\x1a\x07\x00",
+            b"Rar!\x1a\x07\x01\x00",
+            b"\x28\xb5\x2f\xfd",
+            b"\x50\x2a\x4d\x18",
+            b"\x5d\x00\x00\x80\x00",
+            b"\x1f\x9d\x90",
+            b"LZIP\x01",
+            b"\x04\x22\x4d\x18",
+        ],
+    )
+    @pytest.mark.parametrize("kind", ["text/html", "application/octet-stream", None])
+    def test_an_archive_of_any_kind_is_one(self, content: bytes, kind: str | None) -> None:
+        fetch = Fetch(Turn(kind=kind))
+        fetch.storage.content = content
+
+        fetch()
+
+        assert (fetch.file.getvalue(), fetch.ears.heard) == (content, [])
+
+    @pytest.mark.parametrize("content", [b"MZ" + bytes(600) + b"PK\x03\x04", b"%PDF-1.7", b"\x89PNG", b"PK", b"\x1f", bytes(511)])
+    def test_nothing_else_is(self, content: bytes) -> None:
+        fetch = Fetch(Turn(kind="application/zip"), tolerance=1)
+        fetch.storage.content = content
+
+        error = fetch.failure()
+
+        assert isinstance(error, DownloadFailed)
+        assert "What the storage sent in place of the bundle " in error.facts[0]
+        assert fetch.file.getvalue() == b""
+
+    @pytest.mark.parametrize(
+        "content",
+        [
+            gzip.compress(KINDS["tar"](SMALL_SITE)),
+            gzip.compress(GZIP),
+            GZIP + b"\xff" * 600,
+            GZIP + b"\0\0\0\0\0\x04\0" + b"\xff",
+        ],
+        ids=["of tar", "of gzip", "damaged", "too short to tell"],
+    )
+    def test_in_an_encoded_one_what_is_inside_counts_where_it_can_be_read(self, content: bytes) -> None:
+        fetch = Fetch(Turn(encoding="gzip"))
+        fetch.storage.content = content
+
+        fetch()
+
+        assert fetch.file.getvalue() == content
+
+
+class TestRoom:
+    def test_it_is_looked_for_once_the_api_tells_the_size(self) -> None:
+        fetch = Fetch(Turn(cut_after=100_000), size=len(FIRST))
+
+        fetch()
+
+        assert fetch.rooms == [len(FIRST)]
+
+    def test_or_else_the_storage(self) -> None:
+        fetch = Fetch(Turn(cut_after=100_000))
+
+        fetch()
+
+        assert fetch.rooms == [len(FIRST)]
+
+    def test_no_room_is_asked_nothing(self) -> None:
+        def refuse(_size: int) -> None:
+            raise DownloadFailed("no room")
+
+        fetch = Fetch(size=len(FIRST), check_room=refuse)
+
+        assert fetch.failure().happened == "no room"
+        assert fetch.storage.asked == []
+
+
+class TestOutage:
+    def test_pauses_grow_until_something_good_comes(self) -> None:
+        bad = Turn(status=503)
+        fetch = Fetch(bad, bad, bad, Turn(cut_after=100_000), bad, bad)
+
+        fetch()
+
+        assert fetch.clock.pauses == [0.5, 1, 2, 0.5, 1, 2]
+        assert [heard.partition(":")[0] for heard in fetch.ears.heard] == ["trouble", "recovered"] * 2
+
+    def test_a_trickle_is_nothing_good(self) -> None:
+        fetch = Fetch(*[Turn(cut_after=10, takes_seconds=9)] * 1000, tolerance=60)
+
+        error = fetch.failure()
+
+        assert isinstance(error, DownloadFailed)
+        assert 60 <= fetch.clock.elapsed <= 60 + 30 + 9
+        assert "Nothing good came for " in error.facts[0]
+
+    def test_what_comes_after_the_tolerance_in_the_last_try_still_counts(self) -> None:
+        fetch = Fetch(Turn(status=503, takes_seconds=50), Turn(status=503, takes_seconds=50), tolerance=40)
+
+        assert fetch().size == len(FIRST)
+
+    def test_progress_in_the_last_try_begins_a_new_outage(self) -> None:
+        fetch = Fetch(Turn(status=503), Turn(cut_after=100_000, takes_seconds=50), tolerance=0.1)
+
+        assert fetch().size == len(FIRST)
+
+    def test_a_proxy_at_fault_is_named(self) -> None:
+        fetch = Fetch(tolerance=1)
+
+        def refuse(*_: object, **__: object) -> Iterator[Answer]:
+            raise NetworkError("The proxy refused the connection", sent=False, proxied=True)
+
+        fetch.storage.get = refuse  # type: ignore[method-assign,assignment]
+
+        assert "HTTPS_PROXY" in fetch.failure().because
+
+
+class TestRefusal:
+    def test_the_first_costs_no_pause_and_no_word_of_trouble(self) -> None:
+        fetch = Fetch(Turn(status=403))
+
+        fetch()
+
+        assert (fetch.clock.pauses, fetch.storage.links) == ([], 2)
+        assert fetch.ears.heard == ["link died: The storage refused the link with 403"]
+
+    def test_those_after_it_are_pauses_apart(self) -> None:
+        fetch = Fetch(*[Turn(status=403)] * 5)
+
+        fetch()
+
+        assert fetch.clock.pauses == [0.5, 1, 2, 4]
+        assert "though it was made a moment ago" in fetch.ears.heard[1]
+
+    def test_bytes_in_between_make_the_next_a_first_again(self) -> None:
+        fetch = Fetch(*[Turn(status=403), Turn(cut_after=100_000)] * 2)
+
+        fetch()
+
+        assert fetch.clock.pauses == [0.5, 0.5]
+
+    @pytest.mark.parametrize(
+        ("status", "cause"), [(403, "does not let this runner in"), (404, "not where its link leads"), (410, "not where")]
+    )
+    def test_those_that_never_end_are_given_up_with_what_is_likely_behind_them(self, status: int, cause: str) -> None:
+        fetch = Fetch(*[Turn(status=status)] * 1000, tolerance=60)
+
+        error = fetch.failure()
+
+        assert isinstance(error, DownloadFailed)
+        assert cause in error.because
+        assert fetch.clock.elapsed == 60
+        assert fetch.storage.links <= 12
+
+    def test_what_the_api_says_is_passed_on(self) -> None:
+        def refuse() -> Bundle:
+            raise Rejected("the job is gone")
+
+        fetch = Fetch(Turn(status=404), renew=refuse)
+
+        assert isinstance(fetch.failure(), Rejected)
+
+
+def test_one_without_length_or_end_is_given_up_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("docs_platform_action.bundle.download.LARGEST_BYTES", 50_000)
+    assert LARGEST_BYTES > 10**9
+
+    error = Fetch(Turn(announces=False)).failure()
+
+    assert error.happened == "the storage sent more than the 50,000 bytes that the bundle may have"
+
+
+turns = st.builds(
+    Turn,
+    status=st.sampled_from([None] * 6 + [403, 404, 503, 500, 429, 416, 206]),
+    cut_after=st.none() | st.integers(0, len(SECOND) + 10),
+    ranges=st.booleans(),
+    announces=st.booleans(),
+    takes_seconds=st.sampled_from([0.0, 1.0, 30.0]),
+)
+
+
+@given(st.lists(turns, max_size=25), st.sampled_from([1.0, 30.0, 300.0]))
+def test_whatever_the_storage_does_the_bundle_comes_whole_or_not_at_all(script: list[Turn], tolerance: float) -> None:
+    fetch = Fetch(*script, tolerance=tolerance)
+
+    with contextlib.suppress(DownloadFailed):
+        downloaded = fetch()
+        assert fetch.file.getvalue() == FIRST
+        assert downloaded == Downloaded(size=len(FIRST), sha256=hashlib.sha256(FIRST).hexdigest())
+
+
+@given(st.lists(turns | st.just(Turn(switches=True)) | st.just(Turn(switches=True, cut_after=90_000)), max_size=25))
+def test_two_bundles_are_never_mixed(script: list[Turn]) -> None:
+    fetch = Fetch(*script)
+
+    with contextlib.suppress(DownloadFailed):
+        downloaded = fetch()
+        assert fetch.file.getvalue() in {FIRST, SECOND}
+        assert downloaded.sha256 == hashlib.sha256(fetch.file.getvalue()).hexdigest()
+
+
+@given(st.lists(turns, max_size=25), st.booleans())
+def test_where_the_api_tells_the_size_a_quiet_cut_is_seen_too(script: list[Turn], honest: bool) -> None:
+    fetch = Fetch(*(Turn(cut_after=turn.cut_after, announces=False, honest=honest) for turn in script), size=len(FIRST))
+
+    with contextlib.suppress(DownloadFailed):
+        fetch()
+        assert fetch.file.getvalue() == FIRST

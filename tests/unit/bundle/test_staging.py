@@ -1,0 +1,552 @@
+"""A result gets its name whole, or is gone; and it belongs to whom the workspace belongs to."""
+
+import contextlib
+import errno
+import os
+import stat
+import threading
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+
+from docs_platform_action.archive.names import LONGEST_PART_BYTES
+from docs_platform_action.bundle.staging import Litter, Owner, Staged, owner_of, set_mode, staged_file, staged_folder
+
+Stage = Callable[[Path, Owner | None, Litter], AbstractContextManager[Staged]]
+OWNER = (1001, 127)
+
+
+def tree(folder: Path) -> list[str]:
+    """Everything below a folder."""
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.lstat().st_mode)
+
+
+def fill(staged: Staged, text: str = "new") -> None:
+    """Write what is to be delivered, as a file or as one in the folder."""
+    (staged.path / "index.html" if staged.path.is_dir() else staged.path).write_text(text)
+
+
+@pytest.fixture(params=[staged_file, staged_folder], ids=["file", "folder"])
+def stage(request: pytest.FixtureRequest) -> Stage:
+    made: Stage = request.param
+    return made
+
+
+class TestParts:
+    def test_nothing_has_the_final_name_before_it_is_published(self, stage: Stage, tmp_path: Path) -> None:
+        goal = tmp_path / "result"
+
+        with stage(goal, None, Litter()) as staged:
+            fill(staged)
+            part = staged.path
+            assert not goal.exists()
+            assert part.parent == tmp_path
+            staged.publish()
+            assert goal.exists()
+            assert not part.exists()
+            assert staged.path == goal
+
+        assert tree(tmp_path) in (["result"], ["result", "result/index.html"])
+
+    def test_a_part_is_hidden_and_tells_what_it_is_of(self, stage: Stage, tmp_path: Path) -> None:
+        with stage(tmp_path / "result", None, Litter()) as staged:
+            assert staged.path.name.startswith(".result.")
+            assert staged.path.suffix == ".part"
+
+    def test_nobody_else_looks_into_a_part(self, stage: Stage, tmp_path: Path) -> None:
+        with stage(tmp_path / "result", None, Litter()) as staged:
+            assert mode(staged.path) & 0o077 == 0
+
+    def test_what_is_not_published_is_gone(self, stage: Stage, tmp_path: Path) -> None:
+        with stage(tmp_path / "result", None, Litter()) as staged:
+            fill(staged)
+
+        assert tree(tmp_path) == []
+
+    def test_so_is_what_failed(self, stage: Stage, tmp_path: Path) -> None:
+        def fail() -> None:
+            with stage(tmp_path / "result", None, Litter()) as staged:
+                fill(staged)
+                raise LookupError
+
+        with pytest.raises(LookupError):
+            fail()
+
+        assert tree(tmp_path) == []
+
+    def test_what_fails_after_it_was_published_stays(self, stage: Stage, tmp_path: Path) -> None:
+        def fail() -> None:
+            with stage(tmp_path / "result", None, Litter()) as staged:
+                staged.publish()
+                raise LookupError
+
+        with pytest.raises(LookupError):
+            fail()
+
+        assert tree(tmp_path) == ["result"]
+
+    def test_two_of_the_same_goal_do_not_meet(self, stage: Stage, tmp_path: Path) -> None:
+        with stage(tmp_path / "result", None, Litter()) as one, stage(tmp_path / "result", None, Litter()) as other:
+            assert one.path != other.path
+
+    @pytest.mark.parametrize(
+        "name",
+        ["x" * LONGEST_PART_BYTES, "x" + "ü" * 127, "ü" * 127 + "x", "日" * 85, "🙂" * 63, "xy" + "🙂" * 63],
+        ids=lambda name: f"{name[:2]}-{len(name)}",
+    )
+    def test_a_name_that_is_as_long_as_can_be_is_cut_between_two_characters(
+        self, stage: Stage, tmp_path: Path, name: str
+    ) -> None:
+        with stage(tmp_path / name, None, Litter()) as staged:
+            part = staged.path.name
+            staged.publish()
+
+        assert len(part.encode()) <= LONGEST_PART_BYTES
+        assert name.startswith(part[1:].rpartition(".part")[0].rpartition(".")[0])
+        assert tree(tmp_path) == [name]
+
+
+class TestPartsThatAreLeft:
+    """What a killed process left, in a workspace that is kept for the next run."""
+
+    LONG_AGO = 2 * 86400.0
+    LEFT = ".result.0123456789abcdef.part"
+
+    def leave(self, path: Path, *, folder: bool, seconds_ago: float = LONG_AGO) -> Path:
+        if folder:
+            path.mkdir()
+            (path / "index.html").touch()
+        else:
+            path.touch()
+        moment = path.stat().st_mtime - seconds_ago
+        os.utime(path, (moment, moment))
+        return path
+
+    @pytest.mark.parametrize("folder", [False, True], ids=["file", "folder"])
+    def test_one_that_nothing_was_written_to_for_a_day_is_removed(self, stage: Stage, tmp_path: Path, folder: bool) -> None:
+        left = self.leave(tmp_path / self.LEFT, folder=folder)
+
+        with stage(tmp_path / "result", None, Litter()) as staged:
+            assert not left.exists()
+            staged.publish()
+
+        assert tree(tmp_path) == ["result"]
+
+    def test_what_a_link_of_that_name_leads_to_stays(self, stage: Stage, tmp_path: Path) -> None:
+        kept = tmp_path / "kept"
+        kept.mkdir()
+        (tmp_path / self.LEFT).symlink_to(kept)
+        long_ago = kept.stat().st_mtime - self.LONG_AGO
+        os.utime(tmp_path / self.LEFT, (long_ago, long_ago), follow_symlinks=False)
+
+        with stage(tmp_path / "result", None, Litter()):
+            assert tree(tmp_path)[1:] == ["kept"]
+
+    def test_one_that_may_still_be_written_to_stays(self, stage: Stage, tmp_path: Path) -> None:
+        left = self.leave(tmp_path / self.LEFT, folder=False, seconds_ago=86400 - 600)
+
+        with stage(tmp_path / "result", None, Litter()):
+            assert left.exists()
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            ".other.0123456789abcdef.part",
+            ".result.gz.0123456789abcdef.part",
+            ".result.part",
+            ".result.0123456789ABCDEF.part",
+            ".result.0123456789abcdef.partial",
+            "x.result.0123456789abcdef.part",
+        ],
+    )
+    def test_one_of_another_name_stays(self, stage: Stage, tmp_path: Path, name: str) -> None:
+        other = self.leave(tmp_path / name, folder=False)
+
+        with stage(tmp_path / "result", None, Litter()):
+            assert other.exists()
+
+    def test_one_that_cannot_be_removed_stops_nothing(
+        self, stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(*_: object, **__: object) -> None:
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+        self.leave(tmp_path / self.LEFT, folder=True)
+        monkeypatch.setattr("docs_platform_action.bundle.staging.shutil.rmtree", refuse)
+        with stage(tmp_path / "result", None, Litter()) as staged:
+            staged.publish()
+
+        assert {"result", self.LEFT} <= {*tree(tmp_path)}
+
+
+class TestFoldersOnTheWay:
+    def test_they_are_made(self, stage: Stage, tmp_path: Path) -> None:
+        with stage(tmp_path / "a" / "b" / "result", None, Litter()) as staged:
+            staged.publish()
+
+        assert tree(tmp_path) == ["a", "a/b", "a/b/result"]
+
+    def test_those_that_stay_empty_are_removed_again(self, stage: Stage, tmp_path: Path) -> None:
+        (tmp_path / "a").mkdir()
+
+        with stage(tmp_path / "a" / "b" / "c" / "result", None, Litter()):
+            assert tree(tmp_path)[:3] == ["a", "a/b", "a/b/c"]
+
+        assert tree(tmp_path) == ["a"]
+
+    def test_those_that_hold_something_by_then_are_not(self, stage: Stage, tmp_path: Path) -> None:
+        with stage(tmp_path / "a" / "b" / "result", None, Litter()):
+            (tmp_path / "a" / "other").touch()
+
+        assert tree(tmp_path) == ["a", "a/other"]
+
+    def test_those_before_one_that_cannot_be_made_are_removed_too(
+        self, stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        make = Path.mkdir
+
+        def mkdir(path: Path, *, exist_ok: bool = False) -> None:
+            if path.name == "b":
+                raise OSError(errno.ENOSPC, "No space left on device")
+            make(path, exist_ok=exist_ok)
+
+        monkeypatch.setattr(Path, "mkdir", mkdir)
+
+        with pytest.raises(OSError, match="No space left"), stage(tmp_path / "a" / "b" / "result", None, Litter()):
+            pytest.fail("there is no folder to work in")
+
+        assert tree(tmp_path) == []
+
+
+@pytest.fixture
+def _strict_umask() -> Generator[None]:
+    before = os.umask(0o077)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("_strict_umask")
+class TestModes:
+    def test_a_file_can_be_read_by_all_whatever_the_umask_says(self, tmp_path: Path) -> None:
+        with staged_file(tmp_path / "a" / "b" / "result", None, Litter()) as staged:
+            staged.publish()
+
+        assert [mode(tmp_path / made) for made in tree(tmp_path)] == [0o755, 0o755, 0o644]
+
+    def test_so_can_a_folder(self, tmp_path: Path) -> None:
+        with staged_folder(tmp_path / "a" / "b" / "result", None, Litter()) as staged:
+            staged.publish()
+
+        assert [mode(tmp_path / made) for made in tree(tmp_path)] == [0o755, 0o755, 0o755]
+
+
+class TestPublishing:
+    def test_a_file_is_replaced(self, tmp_path: Path) -> None:
+        goal = tmp_path / "result"
+        goal.write_text("old")
+
+        with staged_file(goal, None, Litter()) as staged:
+            fill(staged)
+            assert goal.read_text() == "old"
+            staged.publish()
+
+        assert goal.read_text() == "new"
+
+    def test_one_that_failed_leaves_the_old_file_as_it_was(self, tmp_path: Path) -> None:
+        goal = tmp_path / "result"
+        goal.write_text("old")
+
+        with staged_file(goal, None, Litter()) as staged:
+            fill(staged)
+
+        assert (tree(tmp_path), goal.read_text()) == (["result"], "old")
+
+    def test_a_folder_takes_the_place_of_an_empty_one(self, tmp_path: Path) -> None:
+        goal = tmp_path / "result"
+        goal.mkdir(0o700)
+
+        with staged_folder(goal, None, Litter()) as staged:
+            fill(staged)
+            staged.publish()
+
+        assert tree(tmp_path) == ["result", "result/index.html"]
+        assert mode(goal) == 0o755
+
+    def test_an_empty_folder_stays_when_nothing_takes_its_place(self, tmp_path: Path) -> None:
+        (tmp_path / "result").mkdir()
+
+        with staged_folder(tmp_path / "result", None, Litter()) as staged:
+            fill(staged)
+
+        assert tree(tmp_path) == ["result"]
+
+    def test_a_folder_that_was_filled_meanwhile_stays_as_it_was(self, tmp_path: Path) -> None:
+        goal = tmp_path / "result"
+
+        def publish() -> None:
+            with staged_folder(goal, None, Litter()) as staged:
+                fill(staged)
+                goal.mkdir()
+                (goal / "other").write_text("mine")
+                staged.publish()
+
+        with pytest.raises(OSError, match="not empty"):
+            publish()
+
+        assert tree(tmp_path) == ["result", "result/other"]
+        assert (goal / "other").read_text() == "mine"
+
+    @pytest.mark.parametrize(("made", "error"), [(Path.mkdir, IsADirectoryError), (Path.touch, NotADirectoryError)])
+    def test_what_is_of_the_other_kind_by_then_stays(
+        self, tmp_path: Path, made: Callable[[Path], None], error: type[OSError]
+    ) -> None:
+        goal, stage = tmp_path / "result", staged_file if made is Path.mkdir else staged_folder
+
+        def publish() -> None:
+            with stage(goal, None, Litter()) as staged:
+                made(goal)
+                staged.publish()
+
+        with pytest.raises(error):
+            publish()
+
+        assert tree(tmp_path) == ["result"]
+
+
+class FileSystem:
+    """Takes note of who is given what, or refuses it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.given: list[str] = []
+        self.error: int | None = None
+        monkeypatch.setattr(os, "chown", self._chown)
+
+    def _chown(self, path: str | Path, uid: int, gid: int, *, dir_fd: int | None = None, follow_symlinks: bool = True) -> None:
+        assert (uid, gid) == OWNER
+        assert not follow_symlinks
+        assert dir_fd is None
+        assert os.path.lexists(path)
+        if self.error is not None:
+            raise OSError(self.error, os.strerror(self.error))
+        self.given.append(str(path))
+
+
+@pytest.fixture
+def file_system(monkeypatch: pytest.MonkeyPatch) -> FileSystem:
+    return FileSystem(monkeypatch)
+
+
+class TestOwner:
+    def test_a_file_and_the_folders_made_for_it_are_given_away(self, file_system: FileSystem, tmp_path: Path) -> None:
+        (tmp_path / "a").mkdir()
+
+        with staged_file(tmp_path / "a" / "b" / "c" / "result", Owner(*OWNER), Litter()) as staged:
+            part = staged.path
+            staged.publish()
+
+        assert file_system.given == [f"{tmp_path}/a/b", f"{tmp_path}/a/b/c", str(part)]
+
+    def test_so_is_a_folder(self, file_system: FileSystem, tmp_path: Path) -> None:
+        with staged_folder(tmp_path / "result", Owner(*OWNER), Litter()) as staged:
+            part = staged.path
+            staged.publish()
+
+        assert file_system.given == [str(part)]
+
+    def test_it_is_given_away_before_it_gets_its_name(self, file_system: FileSystem, tmp_path: Path) -> None:
+        with staged_file(tmp_path / "result", Owner(*OWNER), Litter()) as staged:
+            staged.publish()
+
+        assert file_system.given != []
+        assert str(tmp_path / "result") not in file_system.given
+
+    @pytest.mark.parametrize("refusal", [errno.EPERM, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP])
+    def test_a_file_system_that_gives_nothing_away_is_remembered(
+        self, file_system: FileSystem, stage: Stage, tmp_path: Path, refusal: int
+    ) -> None:
+        owner = Owner(*OWNER)
+        file_system.error = refusal
+
+        with stage(tmp_path / "a" / "result", owner, Litter()) as staged:
+            fill(staged)
+            staged.publish()
+
+        assert (tmp_path / "a" / "result").exists()
+        assert owner.refused == os.strerror(refusal)
+
+    def test_one_that_does_is_not(self, file_system: FileSystem, stage: Stage, tmp_path: Path) -> None:
+        owner = Owner(*OWNER)
+
+        with stage(tmp_path / "result", owner, Litter()) as staged:
+            staged.publish()
+
+        assert (owner.refused, len(file_system.given)) == (None, 1)
+
+    def test_one_that_is_broken_is_a_failure(self, file_system: FileSystem, stage: Stage, tmp_path: Path) -> None:
+        owner = Owner(*OWNER)
+
+        def publish() -> None:
+            with stage(tmp_path / "a" / "result", owner, Litter()) as staged:
+                staged.publish()
+
+        file_system.error = errno.EIO
+
+        with pytest.raises(OSError, match="Input/output error"):
+            publish()
+
+        assert owner.refused is None
+        assert tree(tmp_path) == []
+
+
+class Root(type(Path())):  # type: ignore[misc]
+    """A folder that belongs to another user than to the one that it does."""
+
+    uid = 0
+
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
+        found = [*super().stat(follow_symlinks=follow_symlinks)]
+        return os.stat_result((*found[:4], self.uid, 127, *found[6:]))
+
+
+class TestOwnerOf:
+    def owner(self, folder: Path, monkeypatch: pytest.MonkeyPatch, *, runs_as: int, belongs_to: int) -> Owner | None:
+        monkeypatch.setattr(os, "geteuid", lambda: runs_as)
+        root = Root(folder)
+        root.uid = belongs_to
+        return owner_of(root)
+
+    def test_root_gives_to_whom_the_folder_belongs_to(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file_system: FileSystem
+    ) -> None:
+        owner = self.owner(tmp_path, monkeypatch, runs_as=0, belongs_to=1001)
+
+        assert owner is not None
+        owner.take(tmp_path)
+        assert file_system.given == [str(tmp_path)]
+
+    @pytest.mark.parametrize(("runs_as", "belongs_to"), [(0, 0), (1001, 1001), (1001, 0), (1001, 1002)])
+    def test_nobody_else_can_or_needs_to(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs_as: int, belongs_to: int
+    ) -> None:
+        assert self.owner(tmp_path, monkeypatch, runs_as=runs_as, belongs_to=belongs_to) is None
+
+
+def test_a_part_that_cannot_be_made_leaves_no_folder_behind(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goal = tmp_path / "a" / "result"
+    monkeypatch.setattr("docs_platform_action.bundle.staging._beside", lambda _: tmp_path / "a")  # there already
+
+    with pytest.raises(FileExistsError), stage(goal, None, Litter()):
+        pytest.fail("there is no part to work on")
+
+    assert tree(tmp_path) == []
+
+
+class TestSettingAMode:
+    def test_a_share_that_has_its_own_keeps_them(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(os, "chmod", refusing(errno.EPERM))
+
+        set_mode(tmp_path, 0o700)
+
+        monkeypatch.undo()
+        assert mode(tmp_path) != 0
+
+    def test_a_disk_that_is_broken_is_a_failure(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(os, "chmod", refusing(errno.EIO))
+
+        with pytest.raises(OSError, match="Input/output error"):
+            set_mode(tmp_path, 0o700)
+
+
+def refusing(number: int) -> Callable[..., None]:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    return refuse
+
+
+class TestLitter:
+    def test_there_is_some_for_as_long_as_something_is_made(self, stage: Stage, tmp_path: Path) -> None:
+        litter = Litter()
+
+        with stage(tmp_path / "a" / "result", None, litter):
+            assert litter
+
+        assert not litter
+
+    def test_what_is_left_behind_can_be_cleared_by_another(self, stage: Stage, tmp_path: Path) -> None:
+        litter = Litter()
+
+        with stage(tmp_path / "a" / "b" / "result", None, litter) as staged:
+            litter.clear()
+            assert (staged.path.exists(), tree(tmp_path)) == (False, [])
+
+        assert tree(tmp_path) == []
+
+    def test_what_cannot_be_removed_keeps_nothing_else(self) -> None:
+        litter, removed = Litter(), list[str]()
+
+        with litter.holding(lambda: removed.append("first")), litter.holding(refusing(errno.EIO)):
+            litter.clear()
+
+        assert removed == ["first"]
+
+
+class TestFoldersThatAreShared:
+    def test_one_that_fails_leaves_the_way_to_another(self, tmp_path: Path) -> None:
+        litter = Litter()
+
+        with staged_folder(tmp_path / "a" / "other", None, litter) as other:
+            with pytest.raises(LookupError), staged_file(tmp_path / "a" / "b" / "one", None, litter):
+                raise LookupError
+            assert other.path.is_dir()
+            other.publish()
+        assert [*tmp_path.rglob("*")] == [tmp_path / "a", tmp_path / "a" / "other"]
+
+    def test_the_last_one_removes_what_stays_empty_whoever_made_it(self, tmp_path: Path) -> None:
+        litter = Litter()
+        first = contextlib.ExitStack()
+        first.enter_context(staged_file(tmp_path / "a" / "one", None, litter))
+
+        with staged_file(tmp_path / "a" / "other", None, litter):
+            first.close()
+            assert (tmp_path / "a").is_dir()
+
+        assert [*tmp_path.iterdir()] == []
+
+    def test_a_folder_that_somebody_keeps_is_not_made_again(self, tmp_path: Path) -> None:
+        litter = Litter()
+        with staged_file(tmp_path / "a" / "one", None, litter) as one:
+            one.publish()
+
+        with staged_file(tmp_path / "a" / "other", None, litter):
+            pass
+
+        assert [*tmp_path.rglob("*")] == [tmp_path / "a", tmp_path / "a" / "one"]
+
+    def test_side_by_side_nobody_loses_its_way(self, tmp_path: Path) -> None:
+        litter, lost = Litter(), list[OSError]()
+
+        def make(number: int) -> None:
+            for _ in range(200):
+                try:
+                    with staged_folder(tmp_path / "sites" / str(number), None, litter):
+                        pass
+                except OSError as error:
+                    lost.append(error)
+
+        threads = [threading.Thread(target=make, args=(number,)) for number in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+        assert lost == []
+        assert [*tmp_path.iterdir()] == []

@@ -1,0 +1,209 @@
+"""One GET of a bundle: what goes over the wire, and what the answer's head means."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack
+
+import pytest
+
+from docs_platform_action import __version__
+from docs_platform_action.bundle.storage import Answer, Storage
+from docs_platform_action.errors import Cancelled, DownloadFailed
+from docs_platform_action.http.connection import Exchanges, GuardedRequest
+from tests.unit.fakes import FakeAdapter, Redirecting
+
+
+class Shop:
+    """A storage's client on a fake wire."""
+
+    def __init__(
+        self, adapter: FakeAdapter, proxies: Mapping[str, str] | None = None, *, hide: Callable[[str], str] = str
+    ) -> None:
+        self.adapter = adapter
+        self.exchanges = Exchanges()
+        self.redirects: list[str] = []
+        self.asked_proxies_for: list[str] = []
+        self._proxies = proxies or {}
+        self._storage = Storage(
+            adapter=adapter,
+            proxies_for=self._proxies_for,
+            on_redirect=self.redirects.append,
+            exchanges=self.exchanges,
+            hide=hide,
+        )
+
+    def _proxies_for(self, url: str) -> Mapping[str, str]:
+        self.asked_proxies_for.append(url)
+        return self._proxies
+
+    def open(self, url: str) -> AbstractContextManager[Answer]:
+        return self._storage.get(url, {})
+
+    def get(self, url: str, headers: Mapping[str, str] | None = None) -> tuple[Answer, bytes]:
+        with self._storage.get(url, headers or {}) as answer:
+            return answer, b"".join(answer.pieces)
+
+
+class TestRequest:
+    @pytest.mark.parametrize(
+        ("link", "asked"),
+        [
+            ("https://s.example.com/a/b.tar.gz?X-Sig=a%2Fb,c&d=%7e", "https://s.example.com/a/b.tar.gz?X-Sig=a%2Fb,c&d=%7e"),
+            ("https://s.example.com/%7Euser/a%20b?x=~!$'()*", "https://s.example.com/%7Euser/a%20b?x=~!$'()*"),
+            ("https://s.example.com:8443/a?b#part", "https://s.example.com:8443/a?b"),
+            ("https://me:secret@s.example.com/a", "https://s.example.com/a"),
+            ("https://s.example.com", "https://s.example.com/"),
+            ("https://s.example.com?sig=1", "https://s.example.com/?sig=1"),
+            ("https://bücher.example/ü?ß=é", "https://xn--bcher-kva.example/%C3%BC?%C3%9F=%C3%A9"),
+            ("http://[::1]:8080/a", "http://[::1]:8080/a"),
+        ],
+    )
+    def test_a_link_is_asked_for_as_it_is_written(self, link: str, asked: str) -> None:
+        shop = Shop(FakeAdapter())
+
+        shop.get(link)
+
+        assert [request.url for request in shop.adapter.requests] == [asked]
+
+    def test_it_carries_nothing_but_what_a_download_needs(self) -> None:
+        shop = Shop(FakeAdapter())
+
+        shop.get("https://me:secret@s.example.com/a", {"Range": "bytes=5-"})
+
+        assert dict(shop.adapter.requests[0].headers) == {
+            "Accept": "*/*",
+            "Accept-Encoding": "identity",
+            "Connection": "close",
+            "User-Agent": f"docs-platform-action/{__version__}",
+            "Range": "bytes=5-",
+        }
+
+    def test_the_proxies_are_those_for_its_address(self) -> None:
+        shop = Shop(FakeAdapter(), {"https": "http://proxy.example.com:3128"})
+
+        shop.get("https://s.example.com/a")
+
+        assert shop.asked_proxies_for == ["https://s.example.com/a"]
+        assert shop.adapter.options[0]["proxies"] == {"https": "http://proxy.example.com:3128"}
+
+    def test_none_goes_out_once_the_run_is_cancelled(self) -> None:
+        shop = Shop(FakeAdapter())
+        shop.exchanges.stop()
+
+        with pytest.raises(Cancelled):
+            shop.get("https://s.example.com/a")
+
+        assert shop.adapter.requests == []
+
+
+def test_no_connection_is_used_twice_because_it_asks_for_each_to_be_closed() -> None:
+    shop = Shop(Redirecting("/b"))
+
+    shop.get("https://s.example.com/a")
+
+    asked = [request for request in shop.adapter.requests if isinstance(request, GuardedRequest)]
+    assert [(request.guard.fresh, request.headers["Connection"]) for request in asked] == [(True, "close")] * 2
+
+
+class TestRedirects:
+    def test_they_are_followed_wherever_they_are_relative_to(self) -> None:
+        shop = Shop(Redirecting("/b", "//other.example.com/c?d", "https://me:x@third.example.com/\xc3\xbc", "?e=f"))
+
+        answer, body = shop.get("https://s.example.com/a?sig=1")
+
+        assert body == b"bundle"
+        assert [request.url for request in shop.adapter.requests] == [
+            "https://s.example.com/a?sig=1",
+            "https://s.example.com/b",
+            "https://other.example.com/c?d",
+            "https://third.example.com/%C3%BC",
+            "https://third.example.com/%C3%BC?e=f",
+        ]
+        assert answer.address == "https://third.example.com/ü"
+        assert not any("Authorization" in request.headers for request in shop.adapter.requests)
+
+    def test_each_is_told_before_it_is_followed(self) -> None:
+        shop = Shop(Redirecting("https://other.example.com/c?sig=2"))
+
+        shop.get("https://s.example.com/a")
+
+        assert shop.redirects == ["https://other.example.com/c?sig=2"]
+
+    @pytest.mark.parametrize("location", ["https://o.example.com/a/../b;?", "https://o.example.com/./c;?d=%2f#", "HTTPS://o/a?"])
+    def test_an_absolute_one_is_requested_byte_for_byte(self, location: str) -> None:
+        shop = Shop(Redirecting(location))
+
+        shop.get("https://s.example.com/a")
+
+        request = shop.adapter.requests[1]
+        assert isinstance(request, GuardedRequest)
+        assert request.target == location.partition("#")[0][location.index("/", 8) :]
+
+    def test_spaces_in_one_are_percent_encoded(self) -> None:
+        shop = Shop(Redirecting("/my bundles/a b.tar.gz?name=a b"))
+
+        shop.get("https://s.example.com/a")
+
+        assert shop.adapter.requests[1].url == "https://s.example.com/my%20bundles/a%20b.tar.gz?name=a%20b"
+
+    @pytest.mark.parametrize("location", ["/a\tb", "/a\x01b", "https://s.example.com/a\x7f", "/\xc2\x85"])
+    def test_one_with_a_control_character_is_refused(self, location: str) -> None:
+        shop = Shop(Redirecting(location))
+
+        with pytest.raises(DownloadFailed, match="an address that cannot be read"):
+            shop.get("https://s.example.com/a")
+
+        assert (len(shop.adapter.requests), shop.redirects) == (1, [])
+
+    @pytest.mark.parametrize("location", ["http://other.example.com/", "ftp://s.example.com/", "javascript:alert(1)"])
+    def test_none_leads_to_an_unsafe_place(self, location: str) -> None:
+        shop = Shop(Redirecting(location))
+
+        with pytest.raises(DownloadFailed, match="which is no https address"):
+            shop.get("https://s.example.com/a")
+
+        assert (len(shop.adapter.requests), shop.redirects) == (1, [])
+
+
+def head(**headers: str) -> Answer:
+    pieces: Iterator[bytes] = iter(())
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Answer(status=200, headers=named, address="https://s.example.com/a", pieces=pieces)
+
+
+class TestHead:
+    @pytest.mark.parametrize(("headers", "length"), [({"Content_Length": "17"}, 17), ({"Transfer_Encoding": "chunked"}, None)])
+    def test_a_length_is_read_where_there_is_one(self, headers: dict[str, str], length: int | None) -> None:
+        assert head(**headers).length == length
+
+    @pytest.mark.parametrize(
+        ("etag", "validator"),
+        [('"a-1"', '"a-1"'), ('W/"a"', None), ("a", None), ('"a"b"', None), ('"a b"', None), ('""', None), ("", None)],
+    )
+    def test_only_a_strong_etag_tells_objects_apart(self, etag: str, validator: str | None) -> None:
+        assert head(ETag=etag).validator == validator
+
+
+def test_an_abort_ends_what_waits_for_a_body() -> None:
+    shop = Shop(FakeAdapter(body=b"half"))
+
+    with ExitStack() as stack:
+        answer = stack.enter_context(shop._storage.get("https://s.example.com/a", {}))  # noqa: SLF001  # to stop in the middle
+        shop.exchanges.abort()
+        with pytest.raises(Cancelled):
+            list(answer.pieces)
+
+
+class TestHiding:
+    def test_what_an_error_says_is_cleared(self) -> None:
+        content = b"<Code>key-9f27</Code><Message>no key-9f27</Message>"
+        shop = Shop(FakeAdapter(403, content), hide=lambda text: text.replace("key-9f27", "***"))
+
+        with shop.open("https://s.example.com/a") as answer:
+            assert answer.said() == "***: no ***"
+
+    def test_so_are_headers(self) -> None:
+        shop = Shop(FakeAdapter(headers={"ETag": "key-9f27"}), hide=lambda text: text.replace("key-9f27", "***"))
+
+        answer, _ = shop.get("https://s.example.com/a")
+
+        assert answer.headers["etag"] == "***"

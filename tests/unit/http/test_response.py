@@ -1,0 +1,217 @@
+"""What is read from a connection, kept and let go: the real adapter, on connections whose other end is scripted."""
+
+import contextlib
+import socket
+import threading
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from docs_platform_action.errors import Cancelled
+from docs_platform_action.http.client import Answer, Bounds, Exchanger
+from docs_platform_action.http.connection import MOST_INTERIM_ANSWERS, Exchanges, Guard, GuardedAdapter, trusting
+from docs_platform_action.http.faults import NetworkError
+
+EARLY_HINTS = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n"
+PROCESSING = b"HTTP/1.1 102 Processing\r\n\r\n"
+CONTINUE = b"HTTP/1.1 100 Continue\r\nX: y\r\n\r\n"
+SWITCHING = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n"
+THE_END = b"<the end>"
+"""Behind an answer: the server closes the connection there."""
+
+
+def good(name: str) -> bytes:
+    body = f'{{"status": "{name}"}}'.encode()
+    return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+
+
+class Server:
+    """Answers each connection's requests by a script of its own, and closes the connection at the request after the last."""
+
+    def __init__(self) -> None:
+        self.scripts: list[Sequence[bytes]] = []
+        self.connections = 0
+        self.on_request: Callable[[], None] = lambda: None
+
+    def connect(self, *parts: object) -> socket.socket:
+        ours, theirs = socket.socketpair()
+        guard = parts[-1]
+        assert isinstance(guard, Guard)
+        guard.adopt(ours)
+        script = self.scripts[self.connections]
+        self.connections += 1
+        threading.Thread(target=self._serve, args=(theirs, script), daemon=True).start()
+        return ours
+
+    def _serve(self, connection: socket.socket, script: Sequence[bytes]) -> None:
+        with connection, contextlib.suppress(OSError):
+            for answer in [*script, None]:
+                request = b""
+                while b"\r\n\r\n" not in request:
+                    more = connection.recv(65536)
+                    if not more:
+                        return
+                    request += more
+                self.on_request()
+                if answer is None:
+                    return
+                connection.sendall(answer.removesuffix(THE_END))
+                if answer.endswith(THE_END):
+                    return
+
+
+class Talk:
+    """An exchanger and the server that it is connected to."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.exchanges = Exchanges()
+        self.exchanger = Exchanger(
+            adapter=GuardedAdapter(trusting(None)),
+            base_url="http://127.0.0.1:1",
+            key="some-long-key",
+            proxies={},
+            exchanges=self.exchanges,
+        )
+
+    def __call__(self, *, fresh: bool = False, seconds: float = 10.0) -> Answer:
+        return self.exchanger.exchange("GET", "/x", None, Bounds().within(seconds), fresh=fresh)
+
+    def failure(self, *, fresh: bool = False, seconds: float = 10.0) -> NetworkError:
+        with pytest.raises(NetworkError) as caught:
+            self(fresh=fresh, seconds=seconds)
+        return caught.value
+
+
+Talks = Callable[..., Talk]
+
+
+@pytest.fixture
+def talk(monkeypatch: pytest.MonkeyPatch) -> Talks:
+    def talk(*scripts: Sequence[bytes]) -> Talk:
+        server = Server()
+        server.scripts = [*scripts]
+        monkeypatch.setattr("docs_platform_action.http.connection.open_socket", server.connect)
+        return Talk(server)
+
+    return talk
+
+
+class TestInterimAnswers:
+    @pytest.mark.parametrize(
+        "interim",
+        [EARLY_HINTS, PROCESSING, CONTINUE, CONTINUE + EARLY_HINTS + PROCESSING + CONTINUE, EARLY_HINTS.replace(b"\r", b"")],
+        ids=["103", "102", "100", "several", "bare-lines"],
+    )
+    def test_they_are_skipped(self, talk: Talks, interim: bytes) -> None:
+        assert talk([interim + good("queued")])().body == {"status": "queued"}
+
+    def test_no_answer_is_swapped_on_a_kept_connection(self, talk: Talks) -> None:
+        subject = talk([EARLY_HINTS + good("first"), PROCESSING + good("second"), good("third")])
+
+        assert [subject().body, subject().body, subject().body] == [{"status": name} for name in ("first", "second", "third")]
+        assert subject.server.connections == 1
+
+    @pytest.mark.parametrize("interim", [EARLY_HINTS, CONTINUE], ids=["103", "100"])
+    def test_as_many_as_can_be_are_skipped(self, talk: Talks, interim: bytes) -> None:
+        assert talk([interim * MOST_INTERIM_ANSWERS + good("queued")])().status == 200
+
+    @pytest.mark.parametrize("interim", [EARLY_HINTS, CONTINUE], ids=["103", "100"])
+    def test_more_are_no_http(self, talk: Talks, interim: bytes) -> None:
+        fault = talk([interim * (MOST_INTERIM_ANSWERS + 1) + good("queued")]).failure()
+
+        assert fault.what == "What 127.0.0.1:1 answered is no HTTP that can be read"
+        assert fault.sent
+
+    @pytest.mark.parametrize("interim", [EARLY_HINTS, EARLY_HINTS[:-2], EARLY_HINTS[:-9]], ids=["whole", "head", "line"])
+    def test_one_without_a_final_answer_is_none(self, talk: Talks, interim: bytes) -> None:
+        fault = talk([interim + THE_END]).failure()
+
+        assert fault.what == "The connection to 127.0.0.1:1 broke off before the answer was whole"
+
+    def test_after_a_change_of_protocol_the_connection_is_let_go(self, talk: Talks) -> None:
+        subject = talk([SWITCHING + good("no HTTP")], [good("queued")])
+
+        assert subject().status == 101
+        assert subject().body == {"status": "queued"}
+        assert subject.server.connections == 2
+
+
+class TestKeptConnections:
+    def test_one_is_kept_from_exchange_to_exchange(self, talk: Talks) -> None:
+        subject = talk([good("first"), good("second")])
+
+        assert [subject().body, subject().body] == [{"status": "first"}, {"status": "second"}]
+
+    def test_a_fresh_one_is_made_where_that_is_asked_for(self, talk: Talks) -> None:
+        subject = talk([good("first"), good("stale")], [good("second")])
+
+        assert [subject().body, subject(fresh=True).body] == [{"status": "first"}, {"status": "second"}]
+
+    def test_one_that_the_server_closed_when_it_was_used_again_is_stale(self, talk: Talks) -> None:
+        subject = talk([good("first")])
+        subject()
+
+        fault = subject.failure()
+
+        assert (fault.sent, fault.stale) == (True, True)
+        assert fault.what == "The connection to 127.0.0.1:1 broke off before the answer was whole"
+
+    def test_a_new_one_that_the_server_closes_is_not(self, talk: Talks) -> None:
+        fault = talk([]).failure()
+
+        assert (fault.sent, fault.stale) == (True, False)
+
+
+class TestBrokenAnswers:
+    @pytest.mark.parametrize(
+        "answer",
+        [b"HTTP/1.1 200 OK\r\nX: y", b"HTTP/1.1 200 OK\r\nX: y\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"],
+        ids=["line", "head", "body"],
+    )
+    def test_half_an_answer_is_none(self, talk: Talks, answer: bytes) -> None:
+        fault = talk([answer + THE_END]).failure()
+
+        assert fault.what == "The connection to 127.0.0.1:1 broke off before the answer was whole"
+        assert (fault.sent, fault.stale) == (True, False)
+
+    @pytest.mark.parametrize("answer", [b"SSH-2.0-OpenSSH_9.6\r\n", b"HTTP/1.1 two hundred\r\n\r\n", b"\x00\x01\x02\r\n\r\n"])
+    def test_what_is_no_http_says_so(self, talk: Talks, answer: bytes) -> None:
+        assert talk([answer]).failure().what == "What 127.0.0.1:1 answered is no HTTP that can be read"
+
+    @pytest.mark.parametrize("answer", [b"", good("queued")[:30]], ids=["silence", "half"])
+    def test_one_that_does_not_come_in_time_is_none(self, talk: Talks, answer: bytes) -> None:
+        subject = talk([answer])
+
+        with pytest.raises(NetworkError) as caught:
+            subject.exchanger.exchange("GET", "/x", None, Bounds(total_seconds=0.02))
+
+        assert caught.value.what == "The API's answer took longer than 0.02 s"
+        assert caught.value.sent
+
+    def test_a_cancel_ends_the_wait_for_one(self, talk: Talks) -> None:
+        subject = talk([b""])
+        subject.server.on_request = subject.exchanges.abort
+
+        with pytest.raises(Cancelled):
+            subject()
+
+
+@pytest.mark.parametrize(
+    ("error", "what"),
+    [
+        (ConnectionRefusedError(), "127.0.0.1:1 refused the connection"),
+        (TimeoutError(), "127.0.0.1:1 could not be reached in time"),
+        (socket.gaierror(socket.EAI_NONAME, "unknown"), "The name of 127.0.0.1:1 could not be resolved"),
+        (OSError("the name has no address"), "No connection to 127.0.0.1:1 could be made"),
+    ],
+)
+def test_without_a_connection_no_request_was_sent(monkeypatch: pytest.MonkeyPatch, error: OSError, what: str) -> None:
+    def refuse(*_: object, **__: object) -> socket.socket:
+        raise error
+
+    monkeypatch.setattr("docs_platform_action.http.connection.open_socket", refuse)
+
+    fault = Talk(Server()).failure()
+
+    assert (fault.what, fault.sent, fault.stale) == (what, False, False)

@@ -1,0 +1,392 @@
+"""A path that an input names leads to where later steps find what is put there, or is refused before anything else is done."""
+
+import errno
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from docs_platform_action.inputs.paths import (
+    LEAST_FREE_BYTES,
+    Place,
+    is_usable,
+    overlaps,
+    read_file_place,
+    read_folder_place,
+    read_path,
+    shown,
+)
+
+
+class Runner:
+    """A workspace, and beside it the runner's temporary folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.workspace, self.temporary, self.elsewhere = folder / "workspace", folder / "temporary", folder / "elsewhere"
+        for made in (self.workspace, self.temporary, self.elsewhere):
+            made.mkdir()
+
+    @property
+    def roots(self) -> list[Path]:
+        return [self.workspace, self.temporary]
+
+    def path(self, value: str) -> Place:
+        return read_path(value, self.roots)
+
+    def file(self, value: str) -> Place:
+        return read_file_place(value, self.roots)
+
+    def folder(self, value: str) -> Place:
+        return read_folder_place(value, self.roots)
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Runner:
+    return Runner(tmp_path)
+
+
+class TestWhereItLeads:
+    @pytest.mark.parametrize("value", ["out/bundle", "./out//bundle", "out/../out/bundle", "../workspace/out/bundle"])
+    def test_a_relative_path_starts_at_the_workspace(self, runner: Runner, value: str) -> None:
+        place = runner.path(value)
+
+        assert place == Place(path=runner.workspace / "out" / "bundle", root=runner.workspace, name="out/bundle")
+
+    def test_an_absolute_one_inside_is_named_as_later_steps_outside_of_the_container_know_it(self, runner: Runner) -> None:
+        assert runner.path(f"{runner.workspace}/out/bundle").name == "out/bundle"
+
+    def test_one_in_the_temporary_folder_keeps_the_containers_name_for_it(self, runner: Runner) -> None:
+        value = f"{runner.temporary}/bundle"
+
+        assert runner.path(value) == Place(path=runner.temporary / "bundle", root=runner.temporary, name=value)
+
+    def test_a_temporary_folder_inside_the_workspace_has_the_workspaces_names(self, runner: Runner) -> None:
+        place = read_path(f"{runner.workspace}/temp/bundle", [runner.workspace, runner.workspace / "temp"])
+
+        assert (place.root, place.name) == (runner.workspace, "temp/bundle")
+
+    @pytest.mark.parametrize("value", ["../elsewhere/bundle", "../bundle", "..", "/", "/etc/passwd", "out/../../elsewhere"])
+    def test_one_that_leads_outside_of_both_is_refused(self, runner: Runner, value: str) -> None:
+        with pytest.raises(ValueError, match="is outside the workspace, where the container cannot see it; use a path inside"):
+            runner.path(value)
+
+    def test_a_neighbour_whose_name_begins_alike_is_outside(self, runner: Runner) -> None:
+        with pytest.raises(ValueError, match="outside"):
+            runner.path("../workspace2/bundle")
+
+    def test_the_temporary_folder_is_outside_where_there_is_none(self, runner: Runner) -> None:
+        with pytest.raises(ValueError, match="outside"):
+            read_path(f"{runner.temporary}/bundle", [runner.workspace])
+
+    @pytest.mark.parametrize("value", ["a\nb", "a\x00b", "a\x1b[31mb", "a\x85b", "a\x7f"])
+    def test_control_characters_are_refused(self, runner: Runner, value: str) -> None:
+        with pytest.raises(ValueError, match=r"^holds a control character$"):
+            runner.path(value)
+
+    @pytest.mark.parametrize("value", ["über uns/日本語 🙂", "-rf", "a b", "{domain}", "*.zip", "%2e%2e"])
+    def test_any_other_name_is_taken_as_it_is(self, runner: Runner, value: str) -> None:
+        assert runner.path(value).name == value
+
+    def test_a_long_path_is_shown_shortened(self, runner: Runner) -> None:
+        with pytest.raises(ValueError, match="outside") as caught:
+            runner.path("../" + "x" * 1000)
+
+        assert str(caught.value).startswith(f"'../{'x' * 77}…' is outside")
+
+    @pytest.mark.parametrize(("text", "quoted"), [("a", "'a'"), ("x" * 80, f"'{'x' * 80}'"), ("x" * 81, f"'{'x' * 80}…'")])
+    def test_a_value_is_quoted_up_to_eighty_characters(self, text: str, quoted: str) -> None:
+        assert shown(text) == quoted
+
+
+class TestLinks:
+    def test_one_inside_the_workspace_leads_to_its_target(self, runner: Runner) -> None:
+        (runner.workspace / "build").mkdir()
+        (runner.workspace / "out").symlink_to("build")
+
+        assert runner.path("out/bundle").name == "build/bundle"
+
+    def test_one_into_the_temporary_folder_leads_there(self, runner: Runner) -> None:
+        (runner.workspace / "out").symlink_to(runner.temporary)
+
+        place = runner.path("out/bundle")
+
+        assert (place.root, place.name) == (runner.temporary, f"{runner.temporary}/bundle")
+
+    def test_one_that_leads_out_is_refused(self, runner: Runner) -> None:
+        (runner.workspace / "out").symlink_to(runner.elsewhere)
+
+        with pytest.raises(ValueError, match="outside"):
+            runner.path("out/bundle")
+
+    def test_one_that_leads_in_from_outside_is_fine(self, runner: Runner) -> None:
+        (runner.elsewhere / "in").symlink_to(runner.workspace)
+
+        assert runner.path(f"{runner.elsewhere}/in/bundle").name == "bundle"
+
+    def test_a_workspace_behind_a_link_is_the_same_workspace(self, runner: Runner) -> None:
+        link = runner.elsewhere / "link"
+        link.symlink_to(runner.workspace)
+
+        assert read_path("bundle", [link]) == read_path("bundle", [runner.workspace])
+
+    @pytest.mark.parametrize("value", ["a", "a/bundle"])
+    def test_one_in_a_circle_is_refused(self, runner: Runner, value: str) -> None:
+        (runner.workspace / "a").symlink_to("b")
+        (runner.workspace / "b").symlink_to("a")
+
+        with pytest.raises(ValueError, match=rf"^'{value}' is a link that leads in a circle$"):
+            runner.path(value)
+
+    def test_so_it_is_where_python_follows_it_without_a_word(self, runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+        def resolve(path: Path) -> Path:  # what `Path.resolve` does since Python 3.13
+            return Path(os.path.realpath(path))
+
+        monkeypatch.setattr(Path, "resolve", resolve)
+        (runner.workspace / "a").symlink_to("a")
+
+        with pytest.raises(ValueError, match=r"^'a/bundle' is a link that leads in a circle$"):
+            runner.path("a/bundle")
+
+
+class TestFile:
+    @pytest.mark.parametrize("value", ["bundle.tar.gz", "a/b/c/bundle.tar.gz"])
+    def test_it_need_not_be_there_nor_its_folders(self, runner: Runner, value: str) -> None:
+        assert runner.file(value).path == runner.workspace / value
+        assert [*runner.workspace.iterdir()] == []
+
+    def test_one_that_is_there_will_be_replaced(self, runner: Runner) -> None:
+        (runner.workspace / "bundle").write_text("old")
+
+        assert runner.file("bundle").name == "bundle"
+        assert (runner.workspace / "bundle").read_text() == "old"
+
+    @pytest.mark.parametrize("value", ["out", "out/", "new/", "."])
+    def test_a_folder_is_refused(self, runner: Runner, value: str) -> None:
+        (runner.workspace / "out").mkdir()
+
+        with pytest.raises(ValueError, match="is a folder; name the file to write"):
+            runner.file(value)
+
+    def test_a_pipe_is_refused(self, runner: Runner) -> None:
+        os.mkfifo(runner.workspace / "pipe")
+
+        with pytest.raises(ValueError, match=r"^'pipe' is no regular file$"):
+            runner.file("pipe")
+
+    @pytest.mark.parametrize("value", ["notes.txt/bundle", "notes.txt/deeper/still/bundle"])
+    def test_a_file_on_the_way_is_named(self, runner: Runner, value: str) -> None:
+        (runner.workspace / "notes.txt").touch()
+
+        with pytest.raises(ValueError, match=r"^'notes.txt' on the way there is a file$"):
+            runner.file(value)
+
+    def test_a_path_that_the_system_does_not_take_is_refused(self, runner: Runner) -> None:
+        with pytest.raises(ValueError, match=r"…' cannot be used \(File name too long\)$"):
+            runner.file("long/" * 1000 + "bundle")
+
+    @pytest.mark.parametrize("value", ["{}", "{}/bundle"])
+    def test_a_name_that_is_too_long_is_refused(self, runner: Runner, value: str) -> None:
+        with pytest.raises(ValueError, match=r"holds a name longer than 255 bytes$"):
+            runner.file(value.format("x" * 256))
+
+
+class TestFolder:
+    @pytest.mark.parametrize("value", ["site", "site/", "a/b/site"])
+    def test_it_may_be_missing(self, runner: Runner, value: str) -> None:
+        assert runner.folder(value).path == runner.workspace / value
+
+    def test_it_may_be_empty(self, runner: Runner) -> None:
+        (runner.workspace / "site").mkdir()
+
+        assert runner.folder("site").name == "site"
+
+    @pytest.mark.parametrize("hidden", ["index.html", ".gitkeep"])
+    def test_one_that_holds_something_is_refused_with_what_that_is(self, runner: Runner, hidden: str) -> None:
+        (runner.workspace / "site").mkdir()
+        (runner.workspace / "site" / hidden).touch()
+
+        with pytest.raises(ValueError, match="is not empty") as caught:
+            runner.folder("site")
+
+        assert str(caught.value) == f"'site' is not empty: it holds '{hidden}'; empty it in a step before, or name another"
+
+    @pytest.mark.parametrize("make", [Path.touch, os.mkfifo], ids=["file", "pipe"])
+    def test_a_file_is_refused(self, runner: Runner, make: Callable[[Path], None]) -> None:
+        make(runner.workspace / "site")
+
+        with pytest.raises(ValueError, match=r"^'site' is a file; name a folder that is missing or empty$"):
+            runner.folder("site")
+
+    @pytest.mark.parametrize("value", [".", "{workspace}", "{temporary}", "x/.."])
+    def test_the_workspace_or_the_temporary_folder_itself_is_refused(self, runner: Runner, value: str) -> None:
+        with pytest.raises(ValueError, match=r"cannot be swapped in whole, as a site is; name a folder inside it$"):
+            runner.folder(value.format(workspace=runner.workspace, temporary=runner.temporary))
+
+    def test_so_is_what_is_mounted(self, runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+        (runner.workspace / "site").mkdir()
+        monkeypatch.setattr(Path, "is_mount", lambda _: True)
+
+        with pytest.raises(ValueError, match="'site' cannot be swapped in whole"):
+            runner.folder("site")
+
+    def test_a_file_on_the_way_is_named(self, runner: Runner) -> None:
+        (runner.workspace / "notes.txt").touch()
+
+        with pytest.raises(ValueError, match=r"^'notes.txt' on the way there is a file$"):
+            runner.folder("notes.txt/site")
+
+    def test_a_path_that_the_system_does_not_take_is_refused(self, runner: Runner) -> None:
+        with pytest.raises(ValueError, match=r"…' cannot be used \(File name too long\)$"):
+            runner.folder("long/" * 1000)
+
+    def test_a_name_that_is_too_long_is_refused(self, runner: Runner) -> None:
+        with pytest.raises(ValueError, match=r"…' holds a name longer than 255 bytes$"):
+            runner.folder("x" * 256)
+
+
+class TestRoom:
+    """What holds for a file's folder holds for that of a site."""
+
+    @pytest.fixture(params=[Runner.file, Runner.folder], ids=["file", "folder"])
+    def refusal(self, request: pytest.FixtureRequest, runner: Runner) -> Callable[[str], str]:
+        def refusal(value: str) -> str:
+            with pytest.raises(ValueError, match=r".") as caught:
+                request.param(runner, value)
+            return str(caught.value)
+
+        return refusal
+
+    @pytest.mark.parametrize(("value", "folder"), [("new", "workspace"), ("out/new", "out"), ("out/a/b/new", "out")])
+    def test_a_folder_that_cannot_be_written_to_is_refused(
+        self, refusal: Callable[[str], str], runner: Runner, monkeypatch: pytest.MonkeyPatch, value: str, folder: str
+    ) -> None:
+        def read_only(**_: object) -> None:  # root, who runs the container, may write to every folder
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+        (runner.workspace / "out").mkdir()
+        monkeypatch.setattr(tempfile, "TemporaryFile", read_only)
+
+        assert refusal(value) == f"the folder '{folder}' cannot be written to (Read-only file system)"
+
+    @pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM], ids=["EACCES", "EPERM"])
+    def test_a_write_that_is_denied_names_what_probably_denies_it(
+        self, refusal: Callable[[str], str], monkeypatch: pytest.MonkeyPatch, number: int
+    ) -> None:
+        def denied(**_: object) -> None:
+            raise OSError(number, os.strerror(number))
+
+        monkeypatch.setattr(tempfile, "TemporaryFile", denied)
+
+        assert refusal("new") == (
+            f"the folder 'workspace' cannot be written to ({os.strerror(number)}; likely causes: SELinux on the runner, "
+            "or user namespaces (rootless Docker, `userns-remap`))"
+        )
+
+    def test_a_full_disk_is_refused(self, refusal: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
+        free = SimpleNamespace(f_bavail=LEAST_FREE_BYTES // 4096 - 1, f_frsize=4096)
+        monkeypatch.setattr(os, "fstatvfs", lambda _: free)
+
+        assert refusal("new") == "there is no room left on the disk of the folder 'workspace'"
+
+    def test_the_least_that_is_room_is_enough(self, runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+        free = SimpleNamespace(f_bavail=LEAST_FREE_BYTES // 4096, f_frsize=4096)
+        monkeypatch.setattr(os, "fstatvfs", lambda _: free)
+
+        assert runner.file("new").name == runner.folder("new").name == "new"
+
+    def test_looking_leaves_nothing_behind(self, runner: Runner) -> None:
+        runner.file("out/bundle")
+        runner.folder("out/site")
+
+        assert [*runner.workspace.iterdir()] == []
+
+
+class TestOverlaps:
+    def places(self, runner: Runner, **values: str) -> dict[str, list[Place]]:
+        return {name: [runner.path(part) for part in value.split()] for name, value in values.items()}
+
+    def test_places_apart_are_fine(self, runner: Runner) -> None:
+        assert overlaps(self.places(runner, a="out/bundle", b="out/site", c="out/site.yaml", d="out/sit")) == []
+
+    def test_one_place_is_fine(self, runner: Runner) -> None:
+        assert overlaps(self.places(runner, a="out")) == []
+
+    @pytest.mark.parametrize(("first", "second"), [("out", "out"), ("out", "out/x"), ("out/x", "out"), ("out/a/b", "out")])
+    def test_one_in_another_is_told_at_the_later_input(self, runner: Runner, first: str, second: str) -> None:
+        found = overlaps(self.places(runner, first=first, second=second))
+
+        assert found == [("second", f"'{second}' and first, '{first}', are in each other's way; keep them apart")]
+
+    def test_every_pair_is_told(self, runner: Runner) -> None:
+        found = overlaps(self.places(runner, a="out", b="out", c="out/c"))
+
+        assert [(name, told.partition(" are ")[0]) for name, told in found] == [
+            ("b", "'out' and a, 'out',"),
+            ("c", "'out/c' and a, 'out',"),
+            ("c", "'out/c' and b, 'out',"),
+        ]
+
+    @pytest.mark.parametrize("second", ["b/x a", "a b", "c b/y/z"])
+    def test_the_places_of_several_are_compared_across_them(self, runner: Runner, second: str) -> None:
+        found = overlaps(self.places(runner, first="x b q", second=second))
+
+        assert len(found) == 1
+        assert "in each other's way" in found[0][1]
+
+    def test_places_of_several_that_are_apart_are_fine(self, runner: Runner) -> None:
+        assert overlaps(self.places(runner, first="a b c", second="a.yaml b.yaml bb/c")) == []
+
+    def test_a_link_hides_nothing(self, runner: Runner) -> None:
+        (runner.workspace / "link").symlink_to("out")
+
+        assert len(overlaps(self.places(runner, a="out/x", b="link/x"))) == 1
+
+
+class TestPlacesThatAreNotThere:
+    @pytest.mark.parametrize("read", [read_file_place, read_folder_place])
+    @pytest.mark.parametrize("missing", ["workspace", "temporary"])
+    def test_are_told_before_anything_starts(
+        self, runner: Runner, missing: str, read: Callable[[str, list[Path]], Place]
+    ) -> None:
+        root = getattr(runner, missing)
+        root.rmdir()
+
+        with pytest.raises(ValueError, match="which is not there"):
+            read(f"{root}/out", runner.roots)
+
+    def test_a_link_out_of_the_workspace_is_named_as_one(self, runner: Runner) -> None:
+        (runner.workspace / "away").symlink_to(runner.elsewhere)
+
+        with pytest.raises(ValueError, match="is outside the workspace, by a link,"):
+            runner.path("away/out")
+
+    def test_a_link_to_a_name_with_a_control_character_is_refused(self, runner: Runner) -> None:
+        (runner.workspace / "two\nlines").mkdir()
+        (runner.workspace / "plain").symlink_to("two\nlines")
+
+        with pytest.raises(ValueError, match="leads to a name with a control character"):
+            runner.path("plain/out")
+
+    def test_the_temporary_folder_itself_cannot_become_a_site(self, runner: Runner) -> None:
+        with pytest.raises(ValueError, match="cannot be swapped in whole"):
+            runner.folder(str(runner.temporary))
+
+
+class TestUsable:
+    def test_a_folder_that_can_be_written_to_is(self, tmp_path: Path) -> None:
+        assert is_usable(tmp_path)
+
+    def test_nothing_else_is(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "file").touch()
+
+        assert not is_usable(tmp_path / "missing")
+        assert not is_usable(tmp_path / "file")
+
+        def refuse(**_: object) -> None:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+        monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
+        assert not is_usable(tmp_path)

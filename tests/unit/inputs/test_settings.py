@@ -1,0 +1,1073 @@
+"""Inputs become settings, or one error that lists every mistake."""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+import trustme
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from docs_platform_action.errors import InvalidInput
+from docs_platform_action.inputs.paths import Place
+from docs_platform_action.inputs.settings import (
+    INPUTS,
+    LARGEST_CA_BUNDLE_BYTES,
+    LONGEST_DURATION_SECONDS,
+    AgentSettings,
+    DeliverySettings,
+    ExportSettings,
+    Plan,
+    read_key,
+    read_mode,
+    read_plan,
+    unknown_inputs,
+)
+from tests.keys import ADMIN_KEY
+
+WORKSPACE = Path("/github/workspace")
+EXPORT = {"base-url": "https://api.example.com", "admin-key": ADMIN_KEY, "domain": "docs.example.com"}
+AGENT = {
+    "mode": "agent",
+    "base-url": "https://api.example.com",
+    "admin-key": ADMIN_KEY,
+    "project-id": "prj_1",
+    "job-id": "aj_1",
+}
+
+
+def environ(inputs: Mapping[str, str]) -> dict[str, str]:
+    return {f"INPUT_{name.upper()}": value for name, value in inputs.items()}
+
+
+def plan(base: Mapping[str, str], *roots: Path, **changes: str) -> Plan:
+    inputs = {**base, **{name.replace("_", "-"): value for name, value in changes.items()}}
+    return read_plan(environ(inputs), roots=roots or (WORKSPACE,))
+
+
+def export(**changes: str) -> ExportSettings:
+    settings = plan(EXPORT, **changes).jobs[0]
+    assert isinstance(settings, ExportSettings)
+    return settings
+
+
+def agent(**changes: str) -> AgentSettings:
+    settings = plan(AGENT, **changes).jobs[0]
+    assert isinstance(settings, AgentSettings)
+    return settings
+
+
+def refusal(base: Mapping[str, str], *roots: Path, **changes: str) -> str:
+    """Give all that the refusal of these inputs says."""
+    with pytest.raises(InvalidInput) as caught:
+        plan(base, *roots, **changes)
+    return "\n".join([caught.value.happened, *caught.value.facts])
+
+
+class TestDefaults:
+    def test_an_export_needs_an_address_a_key_and_a_domain_alone(self) -> None:
+        settings = export()
+
+        assert settings.api.base_url == "https://api.example.com"
+        assert settings.api.admin_key == ADMIN_KEY
+        assert settings.api.outage_tolerance_seconds == 300
+        assert settings.api.authorities_pem is None
+        assert settings.waiting.timeout_seconds == 3600
+        assert settings.waiting.shortest_pause_seconds == 1
+        assert settings.waiting.longest_pause_seconds == 30
+        assert settings.domain == "docs.example.com"
+        assert settings.job_id is None
+        assert settings.wait is True
+        assert settings.start_options == {}
+        assert settings.delivery == DeliverySettings()
+        assert settings.mask_bundle_url is False
+
+    def test_an_agent_job_needs_an_address_a_key_a_project_and_a_job(self) -> None:
+        settings = agent()
+
+        assert (settings.project_id, settings.job_id, settings.require_pr) == ("prj_1", "aj_1", False)
+        assert settings.waiting.timeout_seconds == 3600
+
+    @pytest.mark.parametrize("nothing", ["", " \t\n "])
+    def test_an_empty_input_is_one_that_is_left_out(self, nothing: str) -> None:
+        optional = {known.name: nothing for known in INPUTS if known.name not in EXPORT}
+
+        assert plan({**EXPORT, **optional}) == plan(EXPORT)
+
+    def test_every_input_is_trimmed(self) -> None:
+        padded = {name: f" \t{value}\n" for name, value in AGENT.items()}
+
+        assert plan(padded) == plan(AGENT)
+
+    @pytest.mark.parametrize("text", ["\ufeffdocs.example.com", " \ufeff docs.example.com\ufeff\n", "\ufeff\n docs.example.com"])
+    def test_a_byte_order_mark_is_trimmed_too(self, text: str) -> None:
+        assert export(domain=text).domain == "docs.example.com"
+
+    def test_a_key_is_masked_without_it(self) -> None:
+        assert read_key(environ({"admin-key": f" \ufeff{ADMIN_KEY}\n"})) == ADMIN_KEY
+
+    def test_the_mode_is_export_unless_said_otherwise(self) -> None:
+        assert read_mode({}) == "export"
+        assert read_mode({"INPUT_MODE": " agent "}) == "agent"
+        assert read_mode({"INPUT_MODE": "Agent"}) is None
+
+    def test_the_key_is_read_before_anything_else_is_known(self) -> None:
+        assert read_key({"INPUT_ADMIN-KEY": f" {ADMIN_KEY}\n"}) == ADMIN_KEY
+        assert read_key({}) == ""
+
+    def test_settings_do_not_show_the_key(self) -> None:
+        assert ADMIN_KEY not in repr(plan(EXPORT))
+
+
+class TestRefusals:
+    def test_one_mistake_is_the_message(self) -> None:
+        assert refusal(EXPORT, wait="yes") == "Invalid input `wait`: write true or false, not 'yes'"
+
+    def test_all_mistakes_come_in_one_message(self) -> None:
+        said = refusal({}, timeout="soon", wait="maybe")
+
+        first, *facts = said.splitlines()
+        assert first == "5 invalid inputs: `base-url`, `admin-key`, `domain`, `timeout`, `wait`"
+        assert [fact.partition(":")[0] for fact in facts] == ["`base-url`", "`admin-key`", "`domain`", "`timeout`", "`wait`"]
+
+    def test_an_unknown_mode_is_refused_with_the_two_that_exist(self) -> None:
+        said = refusal(EXPORT, mode="import")
+
+        assert said == "Invalid input `mode`: unknown mode 'import'; the two that exist are `export` and `agent`"
+
+    @pytest.mark.parametrize("name", [known.name for known in INPUTS if known.name != "mode"])
+    def test_with_an_unknown_mode_every_other_mistake_is_reported_too(self, name: str) -> None:
+        said = refusal({**EXPORT, name: "a\x1bb"}, mode="import")
+
+        assert re.match(f"2 invalid inputs: `mode`, `{name}`\n", said)
+
+    def test_with_an_unknown_mode_nothing_is_missing_that_one_mode_requires(self) -> None:
+        neither = {name: value for name, value in EXPORT.items() if name != "domain"}
+
+        assert refusal(neither, mode="Agent", job_id="").startswith("Invalid input `mode`: ")
+        assert refusal(neither, mode="Agent", admin_key="").startswith("2 invalid inputs: `mode`, `admin-key`\n")
+
+    @pytest.mark.parametrize(
+        ("base", "name", "hint"),
+        [
+            (EXPORT, "base-url", "missing: give the address"),
+            (EXPORT, "admin-key", "missing: pass the secret"),
+            (EXPORT, "domain", "needs a domain to export, or a job-id"),
+            (AGENT, "project-id", "missing: mode agent needs the project"),
+            (AGENT, "job-id", "missing: mode agent needs the agent job"),
+        ],
+    )
+    def test_a_missing_input_is_named_with_where_to_get_it(self, base: dict[str, str], name: str, hint: str) -> None:
+        said = refusal({**base, name: ""})
+
+        assert said.startswith(f"Invalid input `{name}`: ")
+        assert hint in said
+
+    def test_a_long_value_is_shown_shortened(self) -> None:
+        said = refusal(EXPORT, wait="x" * 1000)
+
+        assert len(said) < 200
+
+    def test_text_that_is_no_utf_8_is_refused(self) -> None:
+        assert refusal(EXPORT, domain="docs\udcff.example.com") == "Invalid input `domain`: is not valid UTF-8"
+
+    @pytest.mark.parametrize(
+        ("base", "name", "template"),
+        [
+            (EXPORT, "mode", "{}"),
+            (EXPORT, "domain", "https://{}.example.com/"),
+            (EXPORT, "base-url", "https://api.example.com?key={}"),
+            (EXPORT, "timeout", "{}"),
+            (EXPORT, "ca-bundle", "../{}"),
+            (EXPORT, "wait", "x" * 70 + "{}"),
+            (EXPORT, "job-id", "{}"),
+            (AGENT, "project-id", "{}"),
+        ],
+    )
+    def test_a_key_in_the_wrong_input_is_refused_and_not_shown(self, base: dict[str, str], name: str, template: str) -> None:
+        said = refusal({**base, name: template.format(ADMIN_KEY)})
+
+        assert f"`{name}`: holds the admin key" in said
+        assert ADMIN_KEY[:8] not in said
+
+    @pytest.mark.parametrize("inside", ["\u200b", "\ufeff", "\n", " "])
+    def test_nor_is_one_that_was_pasted_with_something_inside(self, inside: str) -> None:
+        said = refusal(EXPORT, domain=f"{ADMIN_KEY[:9]}{inside}{ADMIN_KEY[9:]}")
+
+        assert said == "Invalid input `domain`: holds the admin key, which belongs in `admin-key` alone"
+
+
+class TestMisplacedInputs:
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("domain", "docs.example.com"),
+            ("wait", "false"),
+            ("start-options", '{"version": "v2"}'),
+            ("bundle-path", "bundle.tar.gz"),
+            ("site-path", "../anywhere"),
+            ("min-pages", "100"),
+            ("values-file", "values.yaml"),
+            ("export-version", "v2"),
+            ("mask-bundle-url", "true"),
+        ],
+    )
+    def test_an_export_input_is_warned_of_in_mode_agent(self, name: str, value: str) -> None:
+        warnings = plan({**AGENT, name: value}).warnings
+
+        assert warnings == (f"Input `{name}` has no effect in mode `agent`; it belongs to mode `export`.",)
+
+    @pytest.mark.parametrize(("name", "value"), [("project-id", "prj_1"), ("require-pr", "true")])
+    def test_an_agent_input_is_warned_of_in_mode_export(self, name: str, value: str) -> None:
+        warnings = plan({**EXPORT, name: value}).warnings
+
+        assert warnings == (f"Input `{name}` has no effect in mode `export`; it belongs to mode `agent`.",)
+
+    def test_a_project_and_a_job_together_ask_for_mode_agent(self) -> None:
+        warnings = plan(EXPORT, project_id="prj_1", job_id="aj_1").warnings
+
+        assert warnings == (
+            "Input `project-id` has no effect in mode `export`; it belongs to mode `agent`. Did you mean `mode: agent`?",
+        )
+
+    @pytest.mark.parametrize("base", [EXPORT, AGENT])
+    def test_defaults_that_the_runner_fills_in_are_not_warned_of(self, base: dict[str, str]) -> None:
+        filled_in = {known.name: known.default for known in INPUTS}
+
+        assert plan({**filled_in, **base}).warnings == ()
+
+    def test_even_a_malformed_one_is_warned_of_and_not_refused(self) -> None:
+        assert len(plan(AGENT, wait="perhaps").warnings) == 1
+
+    def test_start_options_have_no_effect_on_a_job_that_is_started(self) -> None:
+        warnings = plan(EXPORT, job_id="se_1", start_options='{"version": "v2"}').warnings
+
+        assert len(warnings) == 1
+        assert "`start-options`" in warnings[0]
+        assert "`job-id`" in warnings[0]
+
+
+class TestUnknownInputs:
+    @staticmethod
+    def warnings(*names: str) -> list[str]:
+        return unknown_inputs({"INPUT_ADMIN-KEY": ADMIN_KEY, **{f"INPUT_{name.upper()}": "a value" for name in names}})
+
+    @pytest.mark.parametrize(
+        ("name", "meant"),
+        [
+            *(("site-pth", "site-path"), ("domian", "domain"), ("max_parallel", "max-parallel"), ("Job_ID", "job-id")),
+            *(("bundle_pth", "bundle-path"), ("domains", "domain"), ("baseurl", "base-url"), ("api-key", "admin-key")),
+            ("maxParallel", "max-parallel"),
+        ],
+    )
+    def test_a_misspelt_one_is_named_with_the_nearest(self, name: str, meant: str) -> None:
+        assert self.warnings(name) == [f"`{name.lower()}` is not an input; did you mean `{meant}`?"]
+
+    @pytest.mark.parametrize("name", ["cache", "token", "x", "ünïcode"])
+    def test_where_none_is_near_nothing_is_suggested(self, name: str) -> None:
+        assert self.warnings(name) == [f"`{name}` is not an input; it has no effect."]
+
+    def test_inputs_that_exist_are_not_warned_of(self) -> None:
+        assert self.warnings(*(known.name for known in INPUTS)) == []
+
+    def test_nor_are_the_two_keys_that_every_container_action_has(self) -> None:
+        assert self.warnings("args", "entryPoint") == []
+
+    def test_nor_are_other_variables(self) -> None:
+        assert (
+            unknown_inputs({"PATH": "/bin", "INPUT_": "x", "input_domian": "x", "MY_INPUT_DOMIAN": "x", "GITHUB_OUTPUT": ""})
+            == []
+        )
+
+    def test_the_value_is_never_read(self) -> None:
+        class Names(dict[str, str]):
+            def __getitem__(self, name: str) -> str:
+                raise AssertionError(f"{name} was read")
+
+            def get(self, name: str, default: Any = None) -> Any:
+                assert name == "INPUT_ADMIN-KEY"
+                return super().get(name, default)
+
+        assert len(unknown_inputs(Names({"INPUT_DOMIAN": "docs.example.com", "INPUT_ADMIN-KEY": ADMIN_KEY}))) == 1
+
+    def test_a_key_that_was_pasted_as_a_name_is_hidden(self) -> None:
+        (warning,) = self.warnings(f"{ADMIN_KEY}-x")
+
+        assert ADMIN_KEY.lower() not in warning.lower()
+
+    def test_a_long_name_is_cut_and_many_are_counted(self) -> None:
+        assert len(self.warnings("x" * 1000)[0]) < 200
+        many = self.warnings(*(f"x{number:03}" for number in range(50)))
+        assert len(many) == 21
+        assert many[-2:] == ["`x019` is not an input; it has no effect.", "More names that are not inputs: 30."]
+
+
+class TestBooleans:
+    @pytest.mark.parametrize(
+        ("text", "value"),
+        [("true", True), ("True", True), ("TRUE", True), ("false", False), ("False", False), ("FALSE", False)],
+    )
+    def test_yaml_1_2_spellings_are_read(self, text: str, value: bool) -> None:
+        assert export(wait=text).wait is value
+        assert export(mask_bundle_url=text).mask_bundle_url is value
+        assert agent(require_pr=text).require_pr is value
+
+    @given(st.one_of(st.sampled_from(["yes", "no", "on", "off", "1", "0", "tRue", "y", "null"]), st.text(min_size=1)))
+    def test_nothing_else_is(self, text: str) -> None:
+        if text.strip() in {"", "true", "True", "TRUE", "false", "False", "FALSE"}:
+            return
+
+        assert "`wait`" in refusal(EXPORT, wait=text)
+
+    def test_whether_the_link_is_masked_is_one_of_them(self) -> None:
+        assert refusal(EXPORT, mask_bundle_url="yes") == "Invalid input `mask-bundle-url`: write true or false, not 'yes'"
+
+
+def spelled(hours: int, minutes: int, seconds: int, milliseconds: int) -> str:
+    parts = ((hours, "h"), (minutes, "m"), (seconds, "s"), (milliseconds, "ms"))
+    return "".join(f"{amount}{unit}" for amount, unit in parts if amount)
+
+
+class TestDurations:
+    @pytest.mark.parametrize(
+        ("text", "seconds"),
+        [
+            ("500ms", 0.5),
+            ("30s", 30),
+            ("15m", 900),
+            ("1h30m", 5400),
+            ("90", 90),
+            ("1.5h", 5400),
+            ("0.5", 0.5),
+            ("1m30s", 90),
+            ("2h3m4s5ms", 7384.005),
+            ("840h", LONGEST_DURATION_SECONDS),
+        ],
+    )
+    def test_the_documented_forms_are_read(self, text: str, seconds: float) -> None:
+        assert export(timeout=text).waiting.timeout_seconds == pytest.approx(seconds)
+
+    @given(st.integers(0, 800), st.integers(0, 59), st.integers(0, 59), st.integers(0, 999))
+    def test_what_is_spelled_out_is_read_back(self, hours: int, minutes: int, seconds: int, milliseconds: int) -> None:
+        text = spelled(hours, minutes, seconds, milliseconds) or "1s"
+
+        read = export(timeout=text).waiting.timeout_seconds
+
+        assert read == pytest.approx(hours * 3600 + minutes * 60 + seconds + milliseconds / 1000 or 1)
+
+    @given(st.one_of(st.text("0123456789.hms -+e_", min_size=1, max_size=8), st.text(min_size=1)))
+    @example("1h 30m")
+    @example("30m1h")
+    @example("5 m")
+    @example("1e3")
+    @example("-5s")
+    @example("٣s")
+    @example("1d")
+    @example("1H")
+    @example("inf")
+    @example("1.s")
+    @example(".5s")
+    def test_nothing_else_is(self, text: str) -> None:
+        text = text.strip()
+        unit = r"\d+(\.\d+)?"
+        if re.fullmatch(rf"(?a:{unit}|(?=.)({unit}h)?({unit}m)?({unit}s)?({unit}ms)?)", text) or not text:
+            return
+
+        assert "is no duration" in refusal(EXPORT, timeout=text)
+
+    @pytest.mark.parametrize("nothing", ["0", "0s", "0.0h", "0h0m", "000ms"])
+    def test_zero_is_refused(self, nothing: str) -> None:
+        assert "above zero" in refusal(EXPORT, timeout=nothing)
+
+    @pytest.mark.parametrize("text", ["841h", "9" * 400, "99999999999m"])
+    def test_more_than_a_workflow_run_can_last_is_refused(self, text: str) -> None:
+        assert "35 days" in refusal(EXPORT, timeout=text)
+
+    @pytest.mark.parametrize("name", ["timeout", "poll-interval", "max-poll-interval", "outage-tolerance"])
+    def test_a_malformed_one_is_named_with_the_forms_there_are(self, name: str) -> None:
+        said = refusal({**EXPORT, name: "soon"})
+
+        assert said == (
+            f"Invalid input `{name}`: 'soon' is no duration: write a number with a unit, such as 500ms, 30s, 15m or 1h30m; "
+            "a bare number is seconds"
+        )
+
+    def test_the_longest_pause_is_not_below_the_shortest(self) -> None:
+        said = refusal(EXPORT, poll_interval="10s", max_poll_interval="9s")
+
+        assert said == "Invalid input `max-poll-interval`: 9s is below poll-interval, 10s; set it to that or more"
+
+    def test_both_are_named_where_one_is_the_default(self) -> None:
+        said = refusal(EXPORT, poll_interval="45s")
+
+        assert said == "Invalid input `max-poll-interval`: 30s is below poll-interval, 45s; set it to that or more"
+
+    def test_the_two_may_be_equal(self) -> None:
+        waiting = export(poll_interval="10s", max_poll_interval="10s").waiting
+
+        assert waiting.shortest_pause_seconds == waiting.longest_pause_seconds == 10
+
+
+class TestBaseUrl:
+    @pytest.mark.parametrize(
+        ("text", "kept"),
+        [
+            ("https://api.example.com", "https://api.example.com"),
+            ("https://api.example.com/", "https://api.example.com"),
+            ("https://api.example.com//", "https://api.example.com"),
+            ("https://example.com:8443/admin/api/", "https://example.com:8443/admin/api"),
+            ("https://example.com/a%20b", "https://example.com/a%20b"),
+            ("https://10.0.0.1", "https://10.0.0.1"),
+            ("https://[2001:db8::1]:8443", "https://[2001:db8::1]:8443"),
+            ("http://localhost:8080", "http://localhost:8080"),
+            ("http://127.0.0.1:8080/x", "http://127.0.0.1:8080/x"),
+            ("http://[::1]:8080", "http://[::1]:8080"),
+        ],
+    )
+    def test_an_address_is_kept_without_its_trailing_slash(self, text: str, kept: str) -> None:
+        assert export(base_url=text).api.base_url == kept
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "api.example.com",
+            "//api.example.com",
+            "ftp://api.example.com",
+            "https://",
+            "https:///v1",
+            "https:api.example.com",
+            "https://api example.com",
+            "https://api.example.com\nhttps://other.example.com",
+            "https://münchen.example.com",
+            "https://api.example.com:port",
+            "https://api.example.com:99999",
+            "https://api.example.com:0",
+            "https://api.example.com:",
+            "https://[::1",
+            "https://[api]",
+            "https://a..example.com",
+            "https://.example.com",
+            "https://*.example.com",
+            "https://<host>",
+            "https://a|b.example.com",
+            f"https://{'a' * 64}.example.com",
+            "https://api.example.com/a/../b",
+            "https://api.example.com/a|b",
+            "https://api.example.com/%zz",
+            "https://api.example.com/a[b]",
+            "https://api.example.com\\@evil.example.com",
+        ],
+    )
+    def test_what_is_no_usable_address_is_refused(self, text: str) -> None:
+        assert "`base-url`" in refusal(EXPORT, base_url=text)
+
+    def test_http_is_for_this_machine_alone(self) -> None:
+        assert "would show the key to the network" in refusal(EXPORT, base_url="http://api.example.com")
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "https://user:pa55word@api.example.com",
+            "https://api.example.com?token=pa55word",
+            "https://api.example.com/#pa55word",
+            "https://user:pa55word@api.example.com:port",
+            "https://user:pa55word@ api.example.com",
+            "ftp://user:pa55word@api.example.com",
+        ],
+    )
+    def test_credentials_are_refused_and_not_shown(self, text: str) -> None:
+        assert "pa55word" not in refusal(EXPORT, base_url=text)
+
+    @given(
+        st.one_of(
+            st.text(max_size=30),
+            st.text("abz09.-_:/@?#%[]|<>\\ ", max_size=24).map("https://{}".format),
+            st.from_regex(r"https://[a-z0-9.:-]{1,20}(/[a-z0-9%.]{0,8}){0,3}", fullmatch=True),
+        )
+    )
+    def test_what_is_accepted_can_be_sent_to(self, text: str) -> None:
+        try:
+            kept = export(base_url=text).api.base_url
+        except InvalidInput:
+            return
+
+        request = requests.PreparedRequest()
+        request.prepare(method="GET", url=f"{kept}/v1/static-export/jobs")
+
+        assert str(request.url).lower() == f"{kept}/v1/static-export/jobs".lower()
+
+
+class TestAdminKey:
+    @pytest.mark.parametrize("inside", [" ", "\n", "\t", "\x00", "\x7f", "é", "\u200b"])
+    def test_a_key_that_cannot_be_one_is_refused_without_being_shown(self, inside: str) -> None:
+        said = refusal(EXPORT, admin_key=f"first{inside}second")
+
+        assert said == (
+            "Invalid input `admin-key`: holds white space, control or non-ASCII characters inside, so it cannot be a key"
+        )
+
+    def test_a_pasted_header_is_refused_with_what_to_leave_out(self) -> None:
+        said = refusal(EXPORT, admin_key="Bearer s3cr3t-key")
+
+        assert "without `Bearer`" in said
+        assert "s3cr3t" not in said
+
+    @given(st.text(min_size=1).filter(str.strip))
+    def test_what_is_accepted_fits_a_header(self, key: str) -> None:
+        try:
+            kept = export(admin_key=key, base_url="https://127.0.0.1", domain="1.1").api.admin_key
+        except InvalidInput:
+            return
+
+        assert re.fullmatch(r"[\x21-\x7e]+", kept)
+
+    @given(st.text("abcXYZ", min_size=4), st.sampled_from(" \t\n\x00é\u2028"), st.text("abcXYZ", min_size=4))
+    def test_what_is_refused_is_not_shown(self, first: str, inside: str, second: str) -> None:
+        said = refusal(EXPORT, admin_key=f"{first}{inside}{second}")
+
+        assert first not in said
+        assert second not in said
+
+
+class TestDomain:
+    @pytest.mark.parametrize(
+        "domain", ["docs.example.com", "localhost", "docs.example.com:8443", "xn--mnchen-3ya.example.com", "a_b.example.com"]
+    )
+    def test_a_bare_host_name_is_kept(self, domain: str) -> None:
+        assert export(domain=domain).domain == domain
+
+    @pytest.mark.parametrize(
+        ("text", "corrected"),
+        [
+            ("https://docs.example.com", "docs.example.com"),
+            ("https://docs.example.com/", "docs.example.com"),
+            ("https://docs.example.com:8443/guide?x#y", "docs.example.com:8443"),
+            ("docs.example.com/guide", "docs.example.com"),
+            ("docs.example.com.", "docs.example.com"),
+            ("docs. example.com", "docs.example.com"),
+            ("- docs.example.com", "docs.example.com"),
+            ("münchen.example.com", "xn--mnchen-3ya.example.com"),
+            ("straße.de", "xn--strae-oqa.de"),
+            ("STRAßE.De", "xn--strae-oqa.de"),
+            ("https://straße.de:8443/weg", "xn--strae-oqa.de:8443"),
+            ("a_b.straße.de.", "a_b.xn--strae-oqa.de"),
+            ("βόλος.com", "xn--nxasmm1c.com"),
+            ("\uff44\uff4f\uff43\uff53\u3002example\uff61com", "docs.example.com"),
+            ("日本語。jp", "xn--wgv71a119e.jp"),
+        ],
+    )
+    def test_what_is_no_bare_host_name_is_refused_with_the_corrected_form(self, text: str, corrected: str) -> None:
+        assert refusal(EXPORT, domain=text) == f"Invalid input `domain`: '{text}' is no bare host name; write {corrected}"
+
+    def test_a_joiner_that_a_name_needs_is_kept_in_the_corrected_form(self) -> None:
+        assert refusal(EXPORT, domain="\u0646\u0627\u0645\u0647\u200c\u0627\u06cc.com").endswith("write xn--mgba3gch31f060k.com")
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            *("https://", "/", "...", "-docs.example.com", "docs.example.com:0", "docs.example.com:99999"),
+            *("👍.example.com", "☃.example.com", "I♥docs.example.com", "ü-.example.com", "docs\uff0fguide.example.com"),
+            *("ü\u200cb.example.com", "xn--ü.example.com", f"{'ü' * 63}.example.com", "docs.\u0627a.example.com"),
+        ],
+    )
+    def test_where_nothing_can_be_meant_an_example_is_given(self, text: str) -> None:
+        assert refusal(EXPORT, domain=text).endswith("is no bare host name, such as docs.example.com")
+
+    def test_credentials_in_it_are_not_shown(self) -> None:
+        said = refusal(EXPORT, domain="https://user:pa55word@docs.example.com/")
+
+        assert "pa55word" not in said
+        assert said.endswith("write docs.example.com")
+
+    @pytest.mark.parametrize("second", ["docs.example.com", "Docs.Example.COM"])
+    def test_a_domain_named_twice_is_refused(self, second: str) -> None:
+        said = refusal(EXPORT, domain=f"docs.example.com\n{second}")
+
+        assert "named twice" in said
+
+    @pytest.mark.parametrize("between", [", ", ",", " ", "; "])
+    def test_several_on_one_line_are_told_apart(self, between: str) -> None:
+        said = refusal(EXPORT, domain=f"a.example.com{between}b.example.com:8443")
+
+        assert said.endswith("b.example.com:8443' are 2 domains; write each on a line of its own")
+
+    def test_every_wrong_line_is_told(self) -> None:
+        said = refusal(EXPORT, domain="https://a.example.com\nb.example.com/x")
+
+        assert "write a.example.com" in said
+        assert "write b.example.com" in said
+
+    @given(st.one_of(st.text(max_size=40), st.text("ab.:-_/@ ß", max_size=20)))
+    def test_what_is_accepted_is_a_host_and_a_port(self, text: str) -> None:
+        try:
+            domain = export(domain=text, job_id="se_1").domain
+        except InvalidInput:
+            return
+
+        assert domain is None or re.fullmatch(r"(?a:[\w-]{1,63}(\.[\w-]{1,63})*(:\d{1,5})?)", domain)
+
+
+class TestSeveralDomains:
+    SEVERAL = "a.example.com\n\n  b.example.com:8443\nC.example.com\n"
+
+    def test_each_line_is_an_export_that_differs_in_its_domain_alone(self) -> None:
+        jobs = plan(EXPORT, domain=self.SEVERAL, start_options='{"version": "v2"}', timeout="5m", wait="false").jobs
+
+        assert [job.domain for job in jobs if isinstance(job, ExportSettings)] == [
+            "a.example.com",
+            "b.example.com:8443",
+            "C.example.com",
+        ]
+        assert {(job.api, job.waiting) for job in jobs} == {(jobs[0].api, jobs[0].waiting)}
+        assert [(job.wait, job.start_options) for job in jobs if isinstance(job, ExportSettings)] == [
+            (False, {"version": "v2"})
+        ] * 3
+
+    def test_ten_run_at_the_same_time_unless_said_otherwise(self) -> None:
+        assert plan(EXPORT, domain=self.SEVERAL).max_parallel == 10
+        assert [plan(EXPORT, max_parallel=text).max_parallel for text in ("1", "07", "100")] == [1, 7, 100]
+
+    @pytest.mark.parametrize("text", ["0", "101", "-1", "1.5", "ten", "1e1", "٣", "9" * 5000])
+    def test_nothing_but_a_whole_number_in_bounds_is_read(self, text: str) -> None:
+        assert "write a whole number from 1 to 100, not '" in refusal(EXPORT, max_parallel=text)
+
+    @pytest.mark.parametrize(("text", "number"), [("1", 1), ("400", 400), ("007", 7), ("999999999", 999_999_999)])
+    def test_min_pages_holds_for_each(self, text: str, number: int) -> None:
+        jobs = plan(EXPORT, domain=self.SEVERAL, min_pages=text).jobs
+
+        assert [job.delivery.min_pages for job in jobs if isinstance(job, ExportSettings)] == [number] * 3
+
+    @pytest.mark.parametrize("text", ["0", "000", "-1", "1.5", "ten", "1e1", "٣", "9" * 5000])
+    def test_min_pages_is_a_whole_number_above_zero(self, text: str) -> None:
+        assert "write a whole number from 1 to 999,999,999, not '" in refusal(EXPORT, min_pages=text)
+
+    def test_a_byte_order_mark_within_is_trimmed_too(self) -> None:
+        jobs = plan(EXPORT, domain="a.example.com\n\ufeffb.example.com").jobs
+
+        assert [job.domain for job in jobs if isinstance(job, ExportSettings)] == ["a.example.com", "b.example.com"]
+
+    def test_what_cannot_be_seen_is_told(self) -> None:
+        said = refusal(EXPORT, domain="a.exa\u200bmple.com")
+
+        assert said.endswith("holds an invisible character, so it is no bare host name; write a.example.com")
+
+    def test_a_port_written_in_two_ways_is_the_same_one(self) -> None:
+        assert "named twice" in refusal(EXPORT, domain="a.example.com:443\na.example.com:0443")
+        assert len(plan(EXPORT, domain="a.example.com\na.example.com:443").jobs) == 2
+
+    def test_many_mistakes_are_counted(self) -> None:
+        said = refusal(EXPORT, domain="\n".join(f"https://d{number}.example.com" for number in range(50)))
+
+        assert said.count("is no bare host name; write") == 20
+        assert said.endswith("write d19.example.com; and 30 more")
+
+    def test_one_job_id_cannot_be_that_of_several(self) -> None:
+        said = refusal(EXPORT, domain=self.SEVERAL, job_id="se_1")
+
+        assert said == (
+            "Invalid input `domain`: names 3 domains, but job-id one job; give the one domain that it belongs to, or none"
+        )
+
+
+class TestJobId:
+    @pytest.mark.parametrize("job_id", ["se_1", "a/b", "..", "%2F", "with space", "ünïcödé", "🙂"])
+    def test_any_text_without_control_characters_names_a_job(self, job_id: str) -> None:
+        assert export(job_id=job_id).job_id == job_id
+        assert agent(job_id=job_id).job_id == job_id
+
+    @pytest.mark.parametrize("job_id", ["a\nb", "a\x00b", "a\x85b", "a\x1bb"])
+    def test_control_characters_are_refused(self, job_id: str) -> None:
+        assert refusal(EXPORT, job_id=job_id) == "Invalid input `job-id`: holds control characters or more than one line"
+        assert "`project-id`" in refusal(AGENT, project_id=job_id)
+
+    def test_it_replaces_the_domain(self) -> None:
+        settings = export(domain="", job_id="se_1")
+
+        assert (settings.domain, settings.job_id) == (None, "se_1")
+
+    def test_a_domain_beside_it_is_its_label(self) -> None:
+        settings = export(job_id="se_1")
+
+        assert (settings.domain, settings.job_id) == ("docs.example.com", "se_1")
+
+    def test_not_waiting_for_a_job_that_is_started_makes_no_sense(self) -> None:
+        said = refusal(EXPORT, job_id="se_1", wait="false")
+
+        assert said.startswith("Invalid input `wait`: ")
+        assert "job-id" in said
+
+
+class TestStartOptions:
+    def test_an_object_of_further_fields_is_read(self) -> None:
+        options = export(start_options='{"version": "v2", "paths": ["/a"], "deep": {"domain": 1}}').start_options
+
+        assert options == {"version": "v2", "paths": ["/a"], "deep": {"domain": 1}}
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "version=v2",
+            "{",
+            '{"a": NaN}',
+            '{"a": 1e999}',
+            '{"a": -Infinity}',
+            "{'a': 1}",
+            "[" * 100_000,
+            '{"a": ' + "9" * 5000 + "}",
+        ],
+        ids=lambda text: text[:16],
+    )
+    def test_what_is_no_json_is_refused(self, text: str) -> None:
+        assert refusal(EXPORT, start_options=text) == (
+            'Invalid input `start-options`: is no JSON: write a JSON object of further fields, such as {"version": "v2"}'
+        )
+
+    @pytest.mark.parametrize("text", ["[]", "1", '"x"', "null", "true"])
+    def test_json_that_is_no_object_is_refused(self, text: str) -> None:
+        assert "is JSON, but no object" in refusal(EXPORT, start_options=text)
+
+    def test_the_domain_is_an_input_of_its_own(self) -> None:
+        said = refusal(EXPORT, start_options='{"domain": "other.example.com"}')
+
+        assert said == "Invalid input `start-options`: holds `domain`, which is an input of its own"
+
+    @given(
+        st.recursive(
+            st.none() | st.booleans() | st.floats() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+        )
+    )
+    def test_what_is_accepted_can_be_sent(self, value: Any) -> None:
+        text = requests.compat.json.dumps({"a": value})
+
+        try:
+            options = export(start_options=text).start_options
+        except InvalidInput:
+            return
+
+        requests.Request("POST", "https://api.example.com", json=options).prepare()
+
+
+@pytest.fixture(scope="module")
+def authority_pem() -> bytes:
+    return trustme.CA().cert_pem.bytes()
+
+
+class TestCaBundle:
+    def test_certificates_are_read_whatever_stands_between_them(self, tmp_path: Path, authority_pem: bytes) -> None:
+        (tmp_path / "ca.pem").write_bytes("Zürich\r\n".encode("latin-1") + authority_pem + b"# end\n" + authority_pem)
+
+        settings = plan(EXPORT, tmp_path, ca_bundle="ca.pem").jobs[0]
+
+        assert settings.api.authorities_pem is not None
+        assert settings.api.authorities_pem.count("BEGIN CERTIFICATE") == 2
+
+    @pytest.mark.parametrize(
+        "garbage", [b"", b"garbage", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", b"\xff\xfe\x00"]
+    )
+    def test_garbage_is_refused(self, tmp_path: Path, garbage: bytes) -> None:
+        (tmp_path / "ca.pem").write_bytes(garbage)
+
+        assert "holds no PEM certificates" in refusal(EXPORT, tmp_path, ca_bundle="ca.pem")
+
+    def test_a_file_that_is_not_there_is_refused(self, tmp_path: Path) -> None:
+        assert refusal(EXPORT, tmp_path, ca_bundle="ca.pem") == "Invalid input `ca-bundle`: there is no such file"
+
+    def test_a_folder_is_refused(self, tmp_path: Path) -> None:
+        assert refusal(EXPORT, tmp_path, ca_bundle=".") == "Invalid input `ca-bundle`: it is no regular file"
+
+    def test_a_pipe_that_nobody_writes_to_is_refused_without_waiting(self, tmp_path: Path) -> None:
+        os.mkfifo(tmp_path / "ca.pem")
+
+        assert "it is no regular file" in refusal(EXPORT, tmp_path, ca_bundle="ca.pem")
+
+    @pytest.mark.timeout(20, method="signal")  # an expression that looks for an end behind each of them would take hours
+    def test_one_of_beginnings_alone_is_refused_at_once(self, tmp_path: Path) -> None:
+        beginning = b"-----BEGIN CERTIFICATE-----\n"
+        (tmp_path / "ca.pem").write_bytes(beginning * (LARGEST_CA_BUNDLE_BYTES // len(beginning)))
+
+        assert "holds no PEM certificates" in refusal(EXPORT, tmp_path, ca_bundle="ca.pem")
+
+    def test_one_without_an_end_is_not_read_to_it(
+        self, tmp_path: Path, authority_pem: bytes, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("docs_platform_action.inputs.settings.LARGEST_CA_BUNDLE_BYTES", 100)
+        (tmp_path / "ca.pem").write_bytes(b"#" * 100 + authority_pem)
+
+        assert "holds no PEM certificates" in refusal(EXPORT, tmp_path, ca_bundle="ca.pem")
+
+    def test_one_that_cannot_be_read_is_refused(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(*_: object) -> None:
+            raise PermissionError(13, "Permission denied")
+
+        (tmp_path / "ca.pem").touch()
+        monkeypatch.setattr(Path, "open", refuse)  # root, who runs the container, may read every file
+
+        assert "the file cannot be read (Permission denied; likely causes: SELinux" in refusal(
+            EXPORT, tmp_path, ca_bundle="ca.pem"
+        )
+
+    def test_a_domain_of_byte_order_marks_alone_is_refused(self) -> None:
+        assert refusal(EXPORT, domain="\ufeff\n\ufeff\n\ufeff") == "Invalid input `domain`: holds no domain"
+
+
+class TestPaths:
+    @pytest.fixture
+    def roots(self, tmp_path: Path, authority_pem: bytes) -> list[Path]:
+        """Give a workspace and a temporary folder, with a certificate in each, and one beside them."""
+        roots = [tmp_path / "workspace", tmp_path / "temporary"]
+        for folder in roots:
+            folder.mkdir()
+        for folder in [*roots, tmp_path]:
+            (folder / "ca.pem").write_bytes(authority_pem)
+        return roots
+
+    @pytest.mark.parametrize("path", ["ca.pem", "./ca.pem", "x/../ca.pem", "../workspace/ca.pem", "../temporary/ca.pem"])
+    def test_one_inside_the_workspace_or_the_temporary_folder_is_fine(self, roots: list[Path], path: str) -> None:
+        assert plan(EXPORT, *roots, ca_bundle=path).jobs[0].api.authorities_pem
+
+    def test_so_is_an_absolute_one(self, roots: list[Path]) -> None:
+        assert plan(EXPORT, *roots, ca_bundle=str(roots[1] / "ca.pem")).jobs[0].api.authorities_pem
+
+    @pytest.mark.parametrize(
+        "path", ["../ca.pem", "/etc/ssl/certs/ca-certificates.crt", "x/../../ca.pem", "../workspace2/ca.pem"]
+    )
+    def test_one_that_leads_outside_is_refused(self, roots: list[Path], path: str) -> None:
+        assert "is outside the workspace" in refusal(EXPORT, *roots, ca_bundle=path)
+
+    def test_so_is_a_link_that_leads_outside(self, roots: list[Path]) -> None:
+        (roots[0] / "link.pem").symlink_to(roots[0].parent / "ca.pem")
+
+        assert "is outside the workspace" in refusal(EXPORT, *roots, ca_bundle="link.pem")
+
+    def test_a_workspace_that_is_itself_a_link_is_fine(self, roots: list[Path]) -> None:
+        link = roots[0].parent / "link"
+        link.symlink_to(roots[0])
+
+        assert plan(EXPORT, link, ca_bundle="ca.pem").jobs[0].api.authorities_pem
+
+    def test_links_in_a_circle_are_refused(self, roots: list[Path]) -> None:
+        (roots[0] / "a.pem").symlink_to(roots[0] / "b.pem")
+        (roots[0] / "b.pem").symlink_to(roots[0] / "a.pem")
+
+        assert "`ca-bundle`" in refusal(EXPORT, *roots, ca_bundle="a.pem")
+
+    @pytest.mark.parametrize("path", ["ca\x00.pem", "ca.pem\nother.pem"])
+    def test_control_characters_are_refused(self, roots: list[Path], path: str) -> None:
+        assert "holds a control character" in refusal(EXPORT, *roots, ca_bundle=path)
+
+
+class TestDelivery:
+    @pytest.fixture
+    def roots(self, tmp_path: Path) -> list[Path]:
+        """Give a workspace and a temporary folder."""
+        roots = [tmp_path / "workspace", tmp_path / "temporary"]
+        for folder in roots:
+            folder.mkdir()
+        return roots
+
+    def delivery(self, roots: list[Path], **changes: str) -> DeliverySettings:
+        settings = plan(EXPORT, *roots, **changes).jobs[0]
+        assert isinstance(settings, ExportSettings)
+        return settings.delivery
+
+    def test_the_inputs_tell_what_becomes_of_the_bundle(self, roots: list[Path]) -> None:
+        workspace, temporary = roots
+
+        found = self.delivery(
+            roots,
+            bundle_path=str(temporary / "bundle.tar.gz"),
+            site_path="out/site/",
+            values_file=" ./values.yaml\n",
+            export_version=" 2024-06-01 ",
+        )
+
+        assert found == DeliverySettings(
+            bundle=Place(path=temporary / "bundle.tar.gz", root=temporary, name=str(temporary / "bundle.tar.gz")),
+            site=Place(path=workspace / "out" / "site", root=workspace, name="out/site"),
+            values=Place(path=workspace / "values.yaml", root=workspace, name="values.yaml"),
+            version="2024-06-01",
+            scratch=temporary,
+        )
+
+    @pytest.mark.parametrize(("name", "kept"), [("bundle-path", "bundle"), ("site-path", "site"), ("values-file", "values")])
+    def test_each_of_them_goes_alone(self, roots: list[Path], name: str, kept: str) -> None:
+        found = self.delivery(roots, **{name: "out"})
+
+        places = {"bundle": found.bundle, "site": found.site, "values": found.values}
+        assert {key: place.name for key, place in places.items() if place is not None} == {kept: "out"}
+
+    def test_what_nobody_asked_to_keep_goes_into_the_temporary_folder(self, roots: list[Path]) -> None:
+        assert self.delivery(roots).scratch == roots[1]
+
+    def test_but_not_where_there_is_none(self, roots: list[Path]) -> None:
+        assert self.delivery(roots[:1]).scratch is None
+
+    @pytest.mark.parametrize("reason", ["missing", "read-only"])
+    def test_nor_where_it_cannot_be_written_to(self, roots: list[Path], reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        if reason == "missing":
+            roots[1].rmdir()
+        else:  # root, who runs the container, may write to every folder
+            monkeypatch.setattr("docs_platform_action.inputs.settings.is_usable", lambda folder: folder != roots[1])
+
+        assert self.delivery(roots).scratch is None
+
+    def test_a_version_of_more_than_one_line_is_refused(self, roots: list[Path]) -> None:
+        assert refusal(EXPORT, *roots, values_file="values.yaml", export_version="v1\nv2") == (
+            "Invalid input `export-version`: holds control characters or more than one line"
+        )
+
+    @pytest.mark.parametrize("name", ["bundle-path", "site-path", "values-file"])
+    def test_a_place_that_would_be_lost_with_the_container_is_refused(self, roots: list[Path], name: str) -> None:
+        assert refusal({**EXPORT, name: "/out"}, *roots) == (
+            f"Invalid input `{name}`: '/out' is outside the workspace, where the container cannot see it; use a path inside"
+        )
+
+    def test_all_mistakes_in_them_come_in_one_message(self, roots: list[Path]) -> None:
+        (roots[0] / "folder").mkdir()
+
+        said = refusal(
+            EXPORT,
+            *roots,
+            bundle_path="folder",
+            site_path="../site",
+            values_file="a\x00",
+            export_version="\x1b",
+            mask_bundle_url="perhaps",
+        )
+
+        assert said.splitlines() == [
+            "5 invalid inputs: `bundle-path`, `site-path`, `values-file`, `export-version`, `mask-bundle-url`",
+            "`bundle-path`: 'folder' is a folder; name the file to write.",
+            "`site-path`: '../site' is outside the workspace, where the container cannot see it; use a path inside.",
+            "`values-file`: holds a control character.",
+            "`export-version`: holds control characters or more than one line.",
+            "`mask-bundle-url`: write true or false, not 'perhaps'.",
+        ]
+
+    def test_places_in_each_others_way_are_refused(self, roots: list[Path]) -> None:
+        said = refusal(EXPORT, *roots, bundle_path="site/bundle", site_path="site", values_file="site/values.yaml")
+
+        assert said.splitlines() == [
+            "2 invalid inputs: `site-path`, `values-file`",
+            "`site-path`: 'site' and bundle-path, 'site/bundle', are in each other's way; keep them apart.",
+            "`values-file`: 'site/values.yaml' and site-path, 'site', are in each other's way; keep them apart.",
+        ]
+
+    def test_a_place_that_is_refused_is_in_nobodys_way(self, roots: list[Path]) -> None:
+        (roots[0] / "out").mkdir()
+
+        said = refusal(EXPORT, *roots, bundle_path="out", site_path="out")
+
+        assert said == "Invalid input `bundle-path`: 'out' is a folder; name the file to write"
+
+    def test_without_waiting_there_is_nothing_to_put_anywhere(self, roots: list[Path]) -> None:
+        warnings = plan(
+            EXPORT,
+            *roots,
+            wait="false",
+            bundle_path="bundle",
+            site_path="site",
+            min_pages="100",
+            values_file="values.yaml",
+            export_version="v1",
+        ).warnings
+
+        assert warnings == tuple(
+            f"Input `{name}` has no effect together with `wait: false`: set it where `job-id` attaches to the job."
+            for name in ("bundle-path", "site-path", "min-pages", "values-file")
+        )
+
+    def test_a_version_goes_into_the_values_file_alone(self, roots: list[Path]) -> None:
+        assert plan(EXPORT, *roots, site_path="site", export_version="v1").warnings == (
+            "Input `export-version` has no effect without `values-file`, which it goes into.",
+        )
+
+    def test_what_has_an_effect_is_not_warned_of(self, roots: list[Path]) -> None:
+        inputs = {"bundle_path": "bundle", "site_path": "site", "values_file": "values.yaml", "export_version": "v1"}
+
+        assert plan(EXPORT, *roots, mask_bundle_url="true", **inputs).warnings == ()
+
+
+class TestPlacesOfSeveral:
+    @pytest.fixture
+    def roots(self, tmp_path: Path) -> list[Path]:
+        made = [tmp_path / "workspace", tmp_path / "temporary"]
+        for root in made:
+            root.mkdir()
+        return made
+
+    def test_each_domain_takes_the_place_of_its_name(self, roots: list[Path]) -> None:
+        jobs = plan(
+            EXPORT,
+            *roots,
+            domain="a.example.com\nb.example.com",
+            bundle_path="bundles/{domain}.tar.gz",
+            site_path="sites/{domain}/{domain}",
+            values_file="{domain}.yaml",
+        ).jobs
+
+        assert [
+            [place.name for place in (job.delivery.bundle, job.delivery.site, job.delivery.values) if place is not None]
+            for job in jobs
+            if isinstance(job, ExportSettings)
+        ] == [
+            ["bundles/a.example.com.tar.gz", "sites/a.example.com/a.example.com", "a.example.com.yaml"],
+            ["bundles/b.example.com.tar.gz", "sites/b.example.com/b.example.com", "b.example.com.yaml"],
+        ]
+
+    def test_so_does_a_single_one(self, roots: list[Path]) -> None:
+        (job,) = plan(EXPORT, *roots, site_path="sites/{domain}").jobs
+
+        assert isinstance(job, ExportSettings)
+        assert job.delivery.site is not None
+        assert job.delivery.site.name == "sites/docs.example.com"
+
+    @pytest.mark.parametrize("name", ["bundle_path", "site_path", "values_file"])
+    def test_without_it_they_would_all_have_the_same(self, roots: list[Path], name: str) -> None:
+        said = refusal(EXPORT, *roots, domain="a.example.com\nb.example.com", **{name: "out"})
+
+        assert said.endswith("needs {domain} in it, so that each domain gets a place of its own, such as out/{domain}")
+
+    def test_a_job_without_a_domain_has_no_name_to_take_its_place(self, roots: list[Path]) -> None:
+        said = refusal(EXPORT, *roots, domain="", job_id="se_1", site_path="sites/{domain}")
+
+        assert "holds {domain}, but there is no domain" in said
+
+    def test_a_wrong_domain_is_told_alone_where_the_place_depends_on_it(self, roots: list[Path]) -> None:
+        said = refusal(EXPORT, *roots, domain="https://a.example.com\nb.example.com", site_path="../{domain}", values_file="../x")
+
+        assert [line.split(":")[0] for line in said.splitlines()[1:]] == ["`domain`", "`values-file`"]
+
+    def test_a_wrong_domain_hides_no_mistake_that_does_not_depend_on_it(self, roots: list[Path]) -> None:
+        said = refusal(EXPORT, *roots, domain="a.example.com\nb..x", job_id="se_1", site_path="out", values_file="{domain}")
+
+        assert [line.split(":")[0] for line in said.splitlines()[1:]] == ["`domain`", "`domain`", "`site-path`"]
+        assert "names 2 domains, but job-id one job" in said
+        assert "`site-path`: needs {domain} in it" in said
+
+    def test_a_place_that_is_taken_is_told_for_a_few_of_them(self, roots: list[Path]) -> None:
+        domains = [f"{letter}.example.com" for letter in "abcde"]
+        for domain in domains:
+            (roots[0] / domain).write_text("")
+
+        said = refusal(EXPORT, *roots, domain="\n".join(domains), site_path="{domain}")
+
+        assert said.count("is a file; name a folder") == 3
+        assert said.endswith("; and so for 2 more of the domains")
+
+    def test_a_few_are_told_without_more(self, roots: list[Path]) -> None:
+        (roots[0] / "a.example.com").write_text("")
+
+        said = refusal(EXPORT, *roots, domain="a.example.com\nb.example.com", site_path="{domain}")
+
+        assert said == "Invalid input `site-path`: 'a.example.com' is a file; name a folder that is missing or empty"
+
+    def test_those_of_two_domains_must_not_be_in_each_others_way(self, roots: list[Path]) -> None:
+        said = refusal(EXPORT, *roots, domain="a\nb\na.b", site_path="{domain}", values_file="b/x{domain}")
+
+        assert said.startswith("Invalid input `values-file`: 'b/x")
+        assert "' and site-path, 'b', are in each other's way; keep them apart" in said

@@ -1,0 +1,175 @@
+"""Agent mode: wait for the job, hand over its pull request."""
+
+from typing import Any, cast
+
+import pytest
+
+from docs_platform_action.api.admin_api import AdminApi
+from docs_platform_action.clock import DeadlinePassed
+from docs_platform_action.errors import ActionError, JobFailed, NoPullRequest, NotFound, TimedOut, Unavailable
+from docs_platform_action.inputs.settings import AgentSettings, ApiSettings, WaitSettings
+from docs_platform_action.job import Job
+from docs_platform_action.jobs.agent import KNOWN_STATUSES, wait_for_agent
+from docs_platform_action.models import AgentJob
+from tests.unit.fakes import BASE_URL, HOST, FakeClock, Log, words
+
+LINK = "https://git.example.com/docs/pull/7"
+ACTIVE = AgentJob(status="active")
+
+
+class FakeApi:
+    """Gives these readings, the last of them for ever, and writes down what happens in its order."""
+
+    host = HOST
+
+    def __init__(self, *readings: AgentJob | Exception) -> None:
+        self.readings = list(readings)
+        self.events: list[str] = []
+
+    def read_agent_job(self, project_id: str, job_id: str, *, deadline: float) -> AgentJob:
+        del deadline
+        self.events.append(f"read {project_id} {job_id}")
+        reading = self.readings.pop(0) if len(self.readings) > 1 else self.readings[0]
+        if isinstance(reading, Exception):
+            raise reading
+        return reading
+
+
+class Run:
+    """One wait with a fake API, in virtual time."""
+
+    def __init__(self, *readings: AgentJob | Exception, require_pr: bool = False) -> None:
+        self.api = FakeApi(*readings)
+        self.clock = FakeClock()
+        self.settings = AgentSettings(
+            api=ApiSettings(base_url=BASE_URL, admin_key="k", outage_tolerance_seconds=300),
+            waiting=WaitSettings(timeout_seconds=600, shortest_pause_seconds=1, longest_pause_seconds=1),
+            project_id="prj_1",
+            job_id="aj_1",
+            require_pr=require_pr,
+        )
+        self.record = Job(mode="agent", project_id="prj_1", job_id="aj_1")
+        self.log = Log(self.record, self.clock, *KNOWN_STATUSES)
+        self.warnings: list[list[str]] = []
+
+    def __call__(self) -> None:
+        wait_for_agent(
+            self.settings,
+            api=cast(AdminApi, self.api),
+            clock=self.clock,
+            record=self.record,
+            log=self.log,
+            on_job_known=lambda job_id: self.api.events.append(f"told {job_id}"),
+            warn=self.warnings.append,
+        )
+
+    def failure(self) -> ActionError:
+        with pytest.raises(ActionError) as caught:
+            self()
+        return caught.value
+
+
+def ended(status: str, **known: Any) -> AgentJob:
+    return AgentJob(status=status, **known)
+
+
+def test_the_job_is_told_before_it_is_first_read() -> None:
+    run = Run(ACTIVE, ended("completed"))
+
+    run()
+
+    assert run.api.events == ["told aj_1", "read prj_1 aj_1", "read prj_1 aj_1"]
+
+
+def test_a_completed_job_hands_over_its_pull_request() -> None:
+    run = Run(ACTIVE, ended("completed", pr_link=LINK))
+
+    run()
+
+    assert run.record.pr_link == LINK
+    assert words(run.log.lines) == [
+        "Agent job aj_1 of project prj_1",
+        "active 0:00",
+        "completed 0:01",
+        f"Pull request: {LINK}",
+    ]
+    assert run.warnings == []
+
+
+def test_a_completed_job_without_one_is_a_success_that_says_so() -> None:
+    run = Run(ended("completed"))
+
+    run()
+
+    assert run.record.pr_link is None
+    assert run.log.lines[-1] == "  No pull request."
+
+
+def test_an_archived_job_is_a_success_with_a_warning() -> None:
+    run = Run(ended("archived", pr_link=LINK))
+
+    run()
+
+    assert run.record.pr_link == LINK
+    assert [warning[0] for warning in run.warnings] == ["Agent job aj_1 of project prj_1 was archived"]
+
+
+@pytest.mark.parametrize("status", ["completed", "archived"])
+def test_a_missing_pull_request_is_a_failure_where_one_is_required(status: str) -> None:
+    run = Run(ended(status), require_pr=True)
+
+    error = run.failure()
+
+    assert isinstance(error, NoPullRequest)
+    assert "could not open a pull request, or was put aside" in error.because
+    assert "`require-pr`" in error.way_out
+
+
+@pytest.mark.parametrize("status", ["completed", "archived"])
+def test_a_required_pull_request_that_is_there_is_a_success(status: str) -> None:
+    run = Run(ended(status, pr_link=LINK), require_pr=True)
+
+    run()
+
+    assert run.record.pr_link == LINK
+
+
+def test_a_failed_job_is_a_failure_and_its_pull_request_does_not_count() -> None:
+    run = Run(ended("failed", pr_link=LINK))
+
+    assert isinstance(run.failure(), JobFailed)
+    assert run.record.pr_link is None
+    assert run.record.status == "failed"
+
+
+def test_a_pull_request_of_a_job_that_goes_on_does_not_count() -> None:
+    run = Run(ended("active", pr_link=LINK))
+
+    error = run.failure()
+
+    assert isinstance(error, TimedOut)
+    assert error.facts == ("It was last seen as 'active'.",)
+    assert run.record.pr_link is None
+
+
+def test_an_outage_that_lasts_to_the_end_of_the_wait_is_told() -> None:
+    run = Run(ACTIVE, DeadlinePassed(Unavailable(f"the API at {HOST} stayed unavailable", cause="The moon.")))
+
+    error = run.failure()
+
+    assert isinstance(error, TimedOut)
+    assert error.facts == ("It was last seen as 'active'.", f"At the end the API at {HOST} stayed unavailable.")
+    assert error.because == "The moon."
+
+
+def test_an_outage_before_the_end_is_what_it_is() -> None:
+    run = Run(ACTIVE, Unavailable(f"the API at {HOST} stayed unavailable"))
+
+    assert isinstance(run.failure(), Unavailable)
+
+
+def test_a_job_that_is_not_known_is_a_failure_at_once() -> None:
+    run = Run(NotFound("the platform does not know it (404)"))
+
+    assert isinstance(run.failure(), NotFound)
+    assert len(run.api.events) == 2

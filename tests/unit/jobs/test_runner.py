@@ -1,0 +1,233 @@
+"""Jobs run side by side: as many as are wanted, the first one first, each to its own end."""
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from docs_platform_action.errors import ActionError, Cancelled, Forbidden, InternalError, JobFailed, NotFound, Unauthorized
+from docs_platform_action.job import RUN, Job, Phase
+from docs_platform_action.jobs.runner import SideBySide, Work
+from tests.unit.fakes import FakeClock
+
+SECONDS = 30.0
+"""How long a thread waits for another before the test has failed."""
+
+
+@dataclass
+class Watcher:
+    """Writes down what it hears."""
+
+    heard: list[str] = field(default_factory=list)
+
+    def at_work(self, record: Job) -> None:
+        self.heard.append(f"{record.domain} begins")
+
+    def ended(self, record: Job) -> None:
+        assert record.ended is not None
+        self.heard.append(f"{record.domain} ends")
+
+
+class Jobs:
+    """Jobs a, b, c … that do what they are told to, side by side."""
+
+    def __init__(self, *what: Callable[[Job, Callable[[], None]], None], at_once: int = 10) -> None:
+        self.clock = FakeClock()
+        self.watcher = Watcher()
+        self.records = [Job(mode="export", domain=letter) for letter, _ in zip("abcdefghijklm", what, strict=False)]
+        self.side_by_side = SideBySide(
+            [
+                Work(record=record, carry_out=lambda known, record=record, do=do: do(record, known))  # type: ignore[misc]  # bound
+                for record, do in zip(self.records, what, strict=True)
+            ],
+            at_once=at_once,
+            clock=self.clock,
+            watcher=self.watcher,
+            failure_of=lambda error: InternalError(f"fault: {error}"),
+        )
+
+    def run(self) -> Sequence[str | None]:
+        """Run them; give what each failed with."""
+        self.side_by_side.run()
+        return [record.failure.failure_reason if record.failure is not None else None for record in self.records]
+
+
+def well(record: Job, on_job_known: Callable[[], None]) -> None:
+    record.job_id = f"se_{record.domain}"
+    on_job_known()
+
+
+def fails_with(error: Exception, *, job_id: str | None = None) -> Callable[[Job, Callable[[], None]], None]:
+    def fail(record: Job, on_job_known: Callable[[], None]) -> None:
+        if job_id is not None:
+            record.job_id = job_id
+            on_job_known()
+        raise error
+
+    return fail
+
+
+class TestOne:
+    def test_it_is_done_by_whoever_asks(self) -> None:
+        threads: list[threading.Thread] = []
+
+        assert Jobs(lambda *_: threads.append(threading.current_thread())).run() == [None]
+        assert threads == [threading.current_thread()]
+
+    def test_its_time_and_its_last_phase_are_ended(self) -> None:
+        def take_a_while(record: Job, _: Callable[[], None]) -> None:
+            record.enter(RUN, jobs.clock.monotonic())
+            jobs.clock.pass_(7)
+
+        jobs = Jobs(take_a_while)
+        jobs.run()
+
+        (record,) = jobs.records
+        assert record.duration_seconds(jobs.clock.monotonic() + 99) == 7
+        assert record.phases == [Phase(name=RUN, began=5000.0, ended=5007.0)]
+
+    def test_what_it_failed_with_is_in_its_record(self) -> None:
+        assert Jobs(fails_with(JobFailed("the export failed"), job_id="se_1")).run() == ["job-failed"]
+
+    def test_a_fault_of_the_actions_own_is_made_a_failure(self) -> None:
+        jobs = Jobs(fails_with(ZeroDivisionError("by nought")))
+
+        assert jobs.run() == ["internal-error"]
+        assert str(jobs.records[0].failure) == "fault: by nought"
+
+    def test_a_cancel_goes_on_to_whoever_reports_it(self) -> None:
+        jobs = Jobs(fails_with(Cancelled("cancelled")))
+
+        with pytest.raises(Cancelled):
+            jobs.run()
+        assert (jobs.records[0].failure, jobs.records[0].ended) == (None, None)
+
+
+class TestSeveral:
+    def test_each_comes_to_an_end_of_its_own(self) -> None:
+        jobs = Jobs(
+            well, fails_with(NotFound("unknown")), fails_with(KeyError("x")), well, fails_with(JobFailed("f"), job_id="s")
+        )
+
+        assert jobs.run() == [None, "not-found", "internal-error", None, "job-failed"]
+        assert sorted(jobs.watcher.heard) == sorted(f"{letter} {what}" for letter in "abcde" for what in ("begins", "ends"))
+
+    @pytest.mark.parametrize(("at_once", "together"), [(1, 1), (3, 3), (10, 6), (100, 6)])
+    def test_as_many_as_are_wanted_are_at_work_at_the_same_time(self, at_once: int, together: int) -> None:
+        at_work, most, lock, full = 0, 0, threading.Lock(), threading.Barrier(together)
+
+        def work(record: Job, on_job_known: Callable[[], None]) -> None:
+            nonlocal at_work, most
+            well(record, on_job_known)
+            with lock:
+                at_work += 1
+                most = max(most, at_work)
+            full.wait(SECONDS)  # nobody goes on before as many are there; six is a multiple of each
+            with lock:
+                at_work -= 1
+
+        assert Jobs(*[work] * 6, at_once=at_once).run() == [None] * 6
+        assert most == together
+
+    def test_the_next_begins_when_one_has_ended(self) -> None:
+        jobs = Jobs(*[well] * 5, at_once=1)
+        jobs.run()
+
+        assert jobs.watcher.heard == [f"{letter} {what}" for letter in "abcde" for what in ("begins", "ends")]
+
+    def test_a_cancel_ends_all_and_begins_none(self) -> None:
+        begun = threading.Barrier(3)
+
+        def is_cancelled(record: Job, on_job_known: Callable[[], None]) -> None:
+            well(record, on_job_known)
+            begun.wait(SECONDS)
+            raise Cancelled("cancelled")
+
+        jobs = Jobs(*[is_cancelled] * 7, at_once=3)
+
+        with pytest.raises(Cancelled):
+            jobs.run()
+        assert [record.failure for record in jobs.records] == [None] * 7
+        assert jobs.watcher.heard == ["a begins", *sorted(jobs.watcher.heard[1:])]
+        assert len(jobs.watcher.heard) == 3
+
+    def test_those_that_clear_up_after_a_cancel_are_waited_for(self) -> None:
+        at_work, cleared = threading.Barrier(2), []
+
+        def first(record: Job, on_job_known: Callable[[], None]) -> None:
+            well(record, on_job_known)
+            at_work.wait(SECONDS)
+            raise Cancelled("cancelled")
+
+        def slow_to_leave(record: Job, _: Callable[[], None]) -> None:
+            at_work.wait(SECONDS)
+            threading.Event().wait(0.05)
+            cleared.append(record.domain)
+            raise Cancelled("cancelled")
+
+        with pytest.raises(Cancelled):
+            Jobs(first, slow_to_leave).run()
+        assert cleared == ["b"]
+
+    def test_a_machine_that_allows_no_more_threads_does_with_those_there_are(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(_: threading.Thread) -> None:
+            raise RuntimeError("can't start new thread")
+
+        monkeypatch.setattr(threading.Thread, "start", refuse)
+
+        assert Jobs(*[well] * 5).run() == [None] * 5
+
+
+class TestFirst:
+    def test_no_other_begins_before_its_job_is_known(self) -> None:
+        others = threading.Event()
+        seen: list[bool] = []
+
+        def first(record: Job, on_job_known: Callable[[], None]) -> None:
+            seen.append(others.wait(0.05))
+            well(record, on_job_known)
+            seen.append(others.wait(SECONDS))
+
+        def other(record: Job, on_job_known: Callable[[], None]) -> None:
+            others.set()
+            well(record, on_job_known)
+
+        Jobs(first, other, other).run()
+
+        assert seen == [False, True]
+
+    @pytest.mark.parametrize("error", [NotFound("unknown"), JobFailed("f"), KeyError("x")])
+    def test_another_failure_of_it_holds_nobody_back(self, error: Exception) -> None:
+        assert Jobs(fails_with(error), well, well).run()[1:] == [None, None]
+
+    @pytest.mark.parametrize("kind", [Unauthorized, Forbidden])
+    def test_where_the_key_is_refused_the_others_fail_with_the_same_and_ask_nothing(self, kind: type[ActionError]) -> None:
+        asked: list[str | None] = []
+
+        def ask(record: Job, _: Callable[[], None]) -> None:
+            asked.append(record.domain)
+            raise kind("refused (4xx)", facts=("The API said so.",), cause="Why.", remedy="What to do.", request_id="r-1")
+
+        jobs = Jobs(*[ask] * 4)
+
+        assert jobs.run() == [kind.failure_reason] * 4
+        assert asked == ["a"]
+        failure = jobs.records[3].failure
+        assert failure is not None
+        assert (failure.happened, failure.because, failure.way_out, failure.request_id) == (
+            "refused (4xx)",
+            "Why.",
+            "What to do.",
+            "r-1",
+        )
+        assert failure.facts == ("The API said so.", "It was not started: this was the answer for a, the first.")
+        assert [record.duration_seconds(1e9) for record in jobs.records[1:]] == [0, 0, 0]
+        assert jobs.watcher.heard == ["a begins", "a ends", "b ends", "c ends", "d ends"]
+
+    @pytest.mark.parametrize("kind", [Unauthorized, Forbidden])
+    def test_a_refusal_after_the_start_is_its_own(self, kind: type[ActionError]) -> None:
+        assert Jobs(fails_with(kind("refused"), job_id="se_1"), well).run() == [kind.failure_reason, None]
+
+    def test_a_refusal_of_another_is_its_own(self) -> None:
+        assert Jobs(well, fails_with(Forbidden("refused")), well).run() == [None, "forbidden", None]

@@ -1,0 +1,166 @@
+"""The next reading of a job comes soon where its end may be near, and late where it is not."""
+
+from collections.abc import Callable, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from docs_platform_action.jobs.polling import Reading
+from docs_platform_action.jobs.schedule import following_progress
+from docs_platform_action.models import AgentJob, ExportJob
+
+
+def pauses_after(
+    *readings: tuple[float, float | None] | tuple[float, float | None, str],
+    shortest: float = 1.0,
+    longest: float = 30.0,
+    just_started: bool = False,
+) -> list[float]:
+    """Give the first pause, and those after readings of seconds, percents and a status."""
+    schedule = following_progress(shortest_seconds=shortest, longest_seconds=longest, has_just_started=just_started)()
+    told = [next(schedule)]
+    for elapsed, percent, *status in readings:
+        job = ExportJob(status=status[0] if status else "running", progress=percent)
+        told.append(schedule.send(Reading(job=job, elapsed_seconds=elapsed, last=False)))
+    return told
+
+
+def last(pauses: Sequence[float]) -> float:
+    return pauses[-1]
+
+
+class TestTheFirstReading:
+    def test_a_job_of_unknown_age_is_read_at_once(self) -> None:
+        assert pauses_after() == [0]
+
+    @pytest.mark.parametrize(
+        ("shortest", "longest", "first"),
+        [(1, 30, 3), (0.1, 30, pytest.approx(0.3)), (2, 30, 3), (3600, 3600, 3), (0.5, 0.7, 0.7)],
+    )
+    def test_a_job_that_has_just_started_is_given_a_moment(self, shortest: float, longest: float, first: float) -> None:
+        assert pauses_after(shortest=shortest, longest=longest, just_started=True) == [first]
+
+
+class TestWithoutProgress:
+    def test_a_young_job_is_read_seldom(self) -> None:
+        assert pauses_after((3, None), (39.9, None), (40, None), just_started=True) == [3, 7.5, 7.5, 4.75]
+
+    def test_below_a_second_a_job_is_young_for_as_much_shorter(self) -> None:
+        pauses = pauses_after((0.3, None), (3.99, None), (4, None), shortest=0.1, just_started=True)
+
+        assert pauses == [pytest.approx(pause) for pause in (0.3, 0.75, 0.75, 0.475)]
+
+    def test_above_a_second_it_is_young_for_as_long(self) -> None:
+        assert pauses_after((3, None), (39.9, None), (40, None), shortest=2, just_started=True) == [3, 7.5, 7.5, 4.75]
+
+    def test_one_of_unknown_age_is_not_taken_for_young(self) -> None:
+        assert last(pauses_after((0, None))) == 4.75
+
+    def test_after_twenty_minutes_pauses_grow_up_to_the_longest(self) -> None:
+        assert pauses_after((0, None), (1000, None), (2000, None), (9000, None))[1:] == [4.75, 4.75, 8, 30]
+
+    def test_a_new_status_makes_them_short_again(self) -> None:
+        assert pauses_after((0, None), (2000, None), (2010, None, "packing"), (4010, None, "packing"))[2:] == [8, 4.75, 8]
+
+    def test_an_agent_job_tells_none(self) -> None:
+        schedule = following_progress(shortest_seconds=1, longest_seconds=30, has_just_started=False)()
+        next(schedule)
+
+        assert schedule.send(Reading(job=AgentJob(status="active"), elapsed_seconds=0, last=False)) == 4.75
+
+    def test_what_a_queued_job_tells_is_none(self) -> None:
+        assert last(pauses_after((0, 0.0, "queued"))) == 4.75
+
+    @pytest.mark.parametrize(("shortest", "pause"), [(0.1, 0.475), (2, 4.75), (10, 10)])
+    def test_pauses_below_a_second_are_in_proportion_and_no_longer_ones_are(self, shortest: float, pause: float) -> None:
+        assert last(pauses_after((0, None), shortest=shortest)) == pytest.approx(pause)
+
+
+class TestWithProgress:
+    def test_a_good_part_of_the_rest_is_waited(self) -> None:
+        assert last(pauses_after((0, 0), (20, 50))) == 8  # bound by how long the pace was seen
+        assert last(pauses_after((0, 0), (20, 80))) == pytest.approx(3)
+
+    def test_no_pause_is_longer_than_the_longest(self) -> None:
+        assert last(pauses_after((0, 0), (1000, 10))) == 30
+
+    def test_the_end_that_is_near_is_met_in_two_readings(self) -> None:
+        assert last(pauses_after((0, 0), (97, 97))) == pytest.approx(2)
+
+    def test_the_end_that_is_next_is_met_just_behind_it(self) -> None:
+        assert last(pauses_after((0, 0), (98.5, 98.5))) == pytest.approx(1.6)
+
+    def test_an_end_below_the_shortest_pause_is_met_after_it(self) -> None:
+        assert last(pauses_after((0, 0), (99.5, 99.5))) == 1
+
+    def test_before_the_first_movement_the_job_is_looked_at_for_half_as_long_again(self) -> None:
+        assert pauses_after((0, 0), (3, 0), (8, 0), (60, 0))[1:] == [1, 1.5, 4, 4.75]
+
+    def test_a_job_that_should_have_ended_is_read_soon_and_then_less(self) -> None:
+        assert pauses_after((0, 0), (90, 90), (101, 90), (150, 90))[3:] == [pytest.approx(2.75), 4.75]
+
+    def test_one_that_stands_at_a_hundred_as_well(self) -> None:
+        assert pauses_after((0, 0), (100, 100), (101, 100), (108, 100), (200, 100))[2:] == [1, 1, 2, 4.75]
+
+    def test_one_that_stands_still_is_read_as_if_it_told_nothing(self) -> None:
+        assert last(pauses_after((0, 0), (10, 10), (20, 20), (80, 20))) == 4.75
+
+    def test_one_that_goes_on_is_trusted_again(self) -> None:
+        assert last(pauses_after((0, 0), (10, 10), (80, 10), (100, 20))) == pytest.approx(8)
+
+
+class TestUnsteadyProgress:
+    @staticmethod
+    def readings(percent_at: Callable[[int], float | None]) -> int:
+        """Count the readings in 50 minutes of a job that tells this at the n-th."""
+        schedule = following_progress(shortest_seconds=1, longest_seconds=30, has_just_started=True)()
+        elapsed, count = next(schedule), 0
+        while elapsed < 3000:
+            job = ExportJob(status="running", progress=percent_at(count))
+            elapsed += schedule.send(Reading(job=job, elapsed_seconds=elapsed, last=False))
+            count += 1
+        return count
+
+    def test_progress_that_creeps_towards_its_end_is_read_less_and_less(self) -> None:
+        schedule = following_progress(shortest_seconds=1, longest_seconds=30, has_just_started=True)()
+        elapsed, count = next(schedule), 0
+        while elapsed < 3000:
+            job = ExportJob(status="running", progress=100 - 100 / (1 + elapsed))
+            elapsed += schedule.send(Reading(job=job, elapsed_seconds=elapsed, last=False))
+            count += 1
+
+        assert count <= 1.15 * self.readings(lambda _: None)
+
+    @pytest.mark.parametrize(
+        "percent_at",
+        [
+            lambda count: (50.0, 44.0)[count % 2],
+            lambda count: (50.0, 10.0)[count % 2],
+            lambda count: 99.0 - 5.1 * (count % 19),
+            lambda count: 20.0 * (count % 5),
+            lambda count: (90.0, 10.0, 10.0, 10.0)[count % 4],
+        ],
+        ids=["a little", "much", "falling", "phases", "up and down"],
+    )
+    def test_it_is_read_hardly_more_often_than_none(self, percent_at: Callable[[int], float]) -> None:
+        assert self.readings(percent_at) <= 1.15 * self.readings(lambda _: None)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.001, 1e5), st.none() | st.floats(0, 100), st.sampled_from(["queued", "running"])), min_size=1),
+    st.floats(0.001, 100),
+    st.floats(0, 100),
+    st.booleans(),
+)
+def test_pauses_stay_within_the_bounds_whatever_is_read(
+    readings: list[tuple[float, float | None, str]], shortest: float, more: float, just_started: bool
+) -> None:
+    elapsed, told = 0.0, list[tuple[float, float | None, str]]()
+    for pause, percent, status in readings:
+        elapsed += pause
+        told.append((elapsed, percent, status))
+
+    _, *pauses = pauses_after(*told, shortest=shortest, longest=shortest + more, just_started=just_started)
+
+    assert all(shortest <= pause <= shortest + more for pause in pauses)

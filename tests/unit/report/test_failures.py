@@ -1,0 +1,175 @@
+"""The facts of a failure, one a line."""
+
+import io
+
+import pytest
+
+from docs_platform_action.errors import (
+    ActionError,
+    BadResponse,
+    Cancelled,
+    Forbidden,
+    InternalError,
+    InvalidInput,
+    JobFailed,
+    NotFound,
+    Rejected,
+    TimedOut,
+    Unauthorized,
+    Unavailable,
+)
+from docs_platform_action.job import Job
+from docs_platform_action.models import AgentJob
+from docs_platform_action.report.console import Console
+from docs_platform_action.report.failures import MOST_FAILURES, annotate_failures, failure_lines, failures_shown, reasons_counted
+
+
+def record(**changes: object) -> Job:
+    known = {"mode": "export", "domain": "docs.example.com", "job_id": "se_1", "status": "running", "started": True}
+    return Job(**{**known, **changes})  # type: ignore[arg-type]
+
+
+def test_it_tells_what_happened_why_what_to_do_and_how_to_find_it_again() -> None:
+    error = Unauthorized("the platform refused the admin key (401)", facts=('The API said: "no".',), request_id="7f3a91c2")
+
+    assert failure_lines(record(), error) == [
+        "Export of docs.example.com: the platform refused the admin key (401)",
+        'The API said: "no".',
+        Unauthorized.cause,
+        Unauthorized.remedy,
+        "Job se_1 goes on at the platform; nothing is lost. Collect it in a later run with `job-id: se_1`.",
+        "Request id 7f3a91c2.",
+    ]
+
+
+def test_what_is_not_known_leaves_no_line() -> None:
+    assert failure_lines(record(), JobFailed("it broke")) == ["Export of docs.example.com: it broke"]
+
+
+def test_a_mistake_in_the_inputs_names_no_job() -> None:
+    error = InvalidInput("2 invalid inputs: `a`, `b`", facts=("`a`: no.", "`b`: no."))
+
+    assert failure_lines(Job(mode="export"), error) == [
+        "2 invalid inputs: `a`, `b`",
+        "`a`: no.",
+        "`b`: no.",
+        InvalidInput.remedy,
+    ]
+
+
+@pytest.mark.parametrize("error", [TimedOut("slow"), Cancelled("cancelled"), Unauthorized("no"), Rejected("no")])
+def test_a_job_that_goes_on_can_be_collected(error: ActionError) -> None:
+    assert "`job-id: se_1`" in "\n".join(failure_lines(record(), error))
+
+
+@pytest.mark.parametrize("error", [JobFailed("it broke"), NotFound("gone")])
+def test_one_that_does_not_can_not(error: ActionError) -> None:
+    assert "`job-id: se_1`" not in "\n".join(failure_lines(record(), error))
+
+
+def test_a_job_that_this_run_never_saw_is_not_promised() -> None:
+    lines = failure_lines(record(started=False, status=None), Unauthorized("no"))
+
+    assert not any("goes on" in line for line in lines)
+
+
+def test_one_that_the_platform_does_not_know_any_more_makes_no_link() -> None:
+    lines = failure_lines(record(status="completed"), NotFound("the platform does not know the job se_1 (404)"))
+
+    assert not any("makes its bundle link" in line for line in lines)
+
+
+@pytest.mark.parametrize("error", [Cancelled("cancelled"), Rejected("no"), InternalError("it broke")])
+def test_an_agent_job_that_has_ended_does_not_go_on(error: ActionError) -> None:
+    ended = record(mode="agent", project_id="p", status="completed", agent_job=AgentJob(status="completed"))
+
+    lines = failure_lines(ended, error)
+
+    assert "`job-id" not in "\n".join(lines)
+
+
+def test_without_a_job_there_is_nothing_to_collect() -> None:
+    assert not any("goes on" in line for line in failure_lines(record(job_id=None), TimedOut("slow")))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Cancelled("cancelled"),
+        Rejected("no"),
+        BadResponse("no link"),
+        Unavailable("down"),
+        Forbidden("no"),
+        InternalError("it broke"),
+    ],
+)
+@pytest.mark.parametrize("started", [True, False])
+def test_a_completed_export_needs_its_link_alone(error: ActionError, started: bool) -> None:
+    lines = failure_lines(record(status="completed", started=started), error)
+
+    assert "Job se_1 is completed; a run with `job-id: se_1` makes its bundle link without exporting again." in lines
+
+
+def failed(*errors: ActionError | None) -> list[Job]:
+    return [record(domain=f"d{number}.example", failure=error) for number, error in enumerate(errors)]
+
+
+def titles(records: list[Job]) -> list[str]:
+    return [lines[0] for lines in failures_shown(records)]
+
+
+class TestManyFailures:
+    def test_each_has_its_annotation(self) -> None:
+        stream = io.StringIO()
+        records = failed(Rejected("no"), None, TimedOut("slow"))
+
+        annotate_failures(Console(stream, in_workflow=True, debugging=False), records)
+
+        first, second = stream.getvalue().splitlines()
+        assert first.startswith("::error title=Export of d0.example%3A no::Export of d0.example: no%0A")
+        assert second.startswith("::error title=Export of d2.example%3A slow::")
+
+    def test_none_is_none(self) -> None:
+        assert failures_shown(failed(None, None)) == []
+
+    def test_nine_need_no_more(self) -> None:
+        assert len(failures_shown(failed(*[Rejected("no")] * MOST_FAILURES))) == 9
+
+    def test_the_rest_is_counted_by_reason(self) -> None:
+        records = failed(*[Rejected("no")] * 10, *[Unauthorized("no")] * 12, *[TimedOut("slow")] * 8)
+
+        shown = failures_shown(records)
+
+        assert len(shown) == 10
+        assert shown[-1] == [
+            "21 more exports failed",
+            "12 unauthorized, 8 timeout, 1 rejected.",
+            "The job summary and the output `results` hold each of them.",
+        ]
+
+    def test_those_that_really_failed_come_first_in_their_order(self) -> None:
+        records = failed(Cancelled("cancelled"), Rejected("no"), Cancelled("cancelled"), TimedOut("slow"))
+
+        assert titles(records) == [
+            "Export of d1.example: no",
+            "Export of d3.example: slow",
+            "Export of d0.example: cancelled",
+            "Export of d2.example: cancelled",
+        ]
+
+    @pytest.mark.parametrize(
+        ("rest", "title"),
+        [
+            ([Rejected("no")], "1 more export failed"),
+            ([Cancelled("cancelled")], "1 more export was cancelled"),
+            ([Cancelled("cancelled")] * 2, "2 more exports were cancelled"),
+            ([Rejected("no"), Cancelled("cancelled")], "2 more exports failed or were cancelled"),
+            ([Rejected("no")] * 991, "991 more exports failed"),
+        ],
+    )
+    def test_its_title_is_enough_by_itself(self, rest: list[ActionError], title: str) -> None:
+        assert titles(failed(*[Rejected("no")] * MOST_FAILURES, *rest))[-1] == title
+
+    def test_reasons_are_counted(self) -> None:
+        assert reasons_counted([]) == ""
+        assert reasons_counted([TimedOut("a"), Rejected("b"), Rejected("c")]) == "2 rejected, 1 timeout"

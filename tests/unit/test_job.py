@@ -1,0 +1,218 @@
+"""What is known of a job becomes a sentence and a row of `results`."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from docs_platform_action.bundle.download import Downloaded
+from docs_platform_action.errors import Cancelled, DownloadFailed, InvalidBundle, InvalidInput, JobFailed, Unauthorized
+from docs_platform_action.job import QUEUE, RESULT_KEYS, RUN, Job, Phase, as_result
+from docs_platform_action.models import AgentJob, Bundle, ExportJob
+
+URL = "https://storage.example.com/bundle.tar.gz?X-Signature=abc"
+
+
+def exported(**changes: object) -> Job:
+    known = {
+        "mode": "export",
+        "domain": "docs.example.com",
+        "job_id": "se_1",
+        "status": "completed",
+        "page_count": 412,
+        "bundle": Bundle(url=URL, expires_at="2026-05-04T15:04:00Z"),
+        "began": 100.0,
+    }
+    return Job(**{**known, **changes})  # type: ignore[arg-type]
+
+
+class TestSubject:
+    @pytest.mark.parametrize(
+        ("record", "subject"),
+        [
+            (Job(mode="export", domain="docs.example.com", job_id="se_1"), "Export of docs.example.com"),
+            (Job(mode="export", job_id="se_1"), "Export job se_1"),
+            (Job(mode="export"), "Static export"),
+            (Job(mode=None), "Static export"),
+            (Job(mode="agent", project_id="prj_1", job_id="aj_1"), "Agent job aj_1 of project prj_1"),
+            (Job(mode="agent"), "Agent job"),
+        ],
+    )
+    def test_it_names_what_is_known(self, record: Job, subject: str) -> None:
+        assert record.subject == subject
+
+    def test_a_headline_joins_it_with_what_happened(self) -> None:
+        assert exported().headline(JobFailed("it broke")) == "Export of docs.example.com: it broke"
+
+    def test_a_mistake_in_the_inputs_is_about_no_job(self) -> None:
+        assert exported().headline(InvalidInput("Invalid input `wait`: no")) == "Invalid input `wait`: no"
+
+
+class TestReadings:
+    def test_pages_that_a_later_reading_leaves_out_stay_known(self) -> None:
+        record = Job(mode="export")
+
+        record.note_export(ExportJob(status="running", progress=99.0, page_count=400))
+        record.note_export(ExportJob(status="completed"))
+
+        assert (record.status, record.progress, record.page_count) == ("completed", None, 400)
+
+    @pytest.mark.parametrize(("status", "link"), [("completed", "x"), ("archived", "x"), ("active", None), ("failed", None)])
+    def test_a_pull_request_counts_when_the_job_ended_well(self, status: str, link: str | None) -> None:
+        record = Job(mode="agent")
+
+        record.note_agent_job(AgentJob(status=status, pr_link="x"))
+
+        assert record.pr_link == link
+
+    @pytest.mark.parametrize("in_doubt", [True, False])
+    def test_a_start_is_in_doubt_until_it_is_known_to_have_been_one(self, in_doubt: bool) -> None:
+        record = Job(mode="export")
+
+        record.doubt_start(in_doubt)
+
+        assert record.start_in_doubt is in_doubt
+
+    def test_a_phase_ends_where_the_next_begins_and_is_not_entered_twice(self) -> None:
+        record = Job(mode="export")
+
+        record.enter(QUEUE, 1.0)
+        record.enter(QUEUE, 2.0)
+        record.enter(RUN, 3.0)
+        record.leave(5.0)
+        record.leave(6.0)
+
+        assert record.phases == [Phase(name=QUEUE, began=1.0, ended=3.0), Phase(name=RUN, began=3.0, ended=5.0)]
+
+    @pytest.mark.parametrize(
+        ("record", "verdict"),
+        [
+            (Job(mode="export"), "not started"),
+            (Job(mode="export", failure=Cancelled("cancelled")), "not started"),
+            (Job(mode="export", failure=Unauthorized("refused")), "not started"),
+            (Job(mode=None, failure=InvalidInput("Invalid input")), "failed"),
+            (Job(mode="export", began=1.0, failure=Unauthorized("refused")), "failed"),
+            (Job(mode="export", began=1.0, failure=Cancelled("cancelled")), "cancelled"),
+            (Job(mode="export", job_id="se_1", started=True), "started"),
+            (Job(mode="export", job_id="se_1"), "done"),
+            (Job(mode="export", began=1.0, ended=2.0), "done"),
+            (Job(mode="agent"), "done"),
+        ],
+    )
+    def test_it_is_judged_in_a_word(self, record: Job, verdict: str) -> None:
+        assert record.verdict == verdict
+
+    def test_a_message_holds_what_is_known_beside_the_headline(self) -> None:
+        record = Job(mode="export", domain="docs.example.com")
+
+        assert record.message(Unauthorized("refused")) == "Export of docs.example.com: refused"
+        assert record.message(Unauthorized("refused", facts=("It said no.", "Twice."))) == (
+            "Export of docs.example.com: refused. It said no. Twice."
+        )
+
+    def test_one_that_nobody_took_on_has_taken_no_time(self) -> None:
+        assert Job(mode="export", ended=5.0).duration_seconds(9.0) == 0
+
+    def test_time_is_counted_until_the_end_once_there_is_one(self) -> None:
+        record = exported()
+
+        assert record.duration_seconds(130.0) == 30
+        record.ended = 150.0
+        assert record.duration_seconds(1000.0) == 50
+
+
+class TestResult:
+    def test_every_key_is_there_in_order_and_unknown_is_none(self) -> None:
+        row = as_result(Job(mode=None, began=0.0), 7.9)
+
+        assert tuple(row) == RESULT_KEYS
+        assert {key: value for key, value in row.items() if value is not None} == {"durationSeconds": 7}
+
+    def test_a_finished_export_is_told_in_full(self) -> None:
+        row = as_result(exported(), 353.0)
+
+        assert {key: value for key, value in row.items() if value is not None} == {
+            "mode": "export",
+            "domain": "docs.example.com",
+            "jobId": "se_1",
+            "status": "completed",
+            "bundleUrl": URL,
+            "expiresAt": "2026-05-04T15:04:00Z",
+            "pageCount": 412,
+            "durationSeconds": 253,
+        }
+
+    def test_a_finished_agent_job_is_told_in_full(self) -> None:
+        record = Job(mode="agent", project_id="prj_1", job_id="aj_1")
+        record.note_agent_job(
+            AgentJob(
+                status="archived", pr_link="p", repository="r", ref="main", model="m", created_at="then", archived_at="later"
+            )
+        )
+
+        row = as_result(record, 0.0)
+
+        assert {key: value for key, value in row.items() if value is not None} == {
+            "mode": "agent",
+            "projectId": "prj_1",
+            "jobId": "aj_1",
+            "status": "archived",
+            "prLink": "p",
+            "repository": "r",
+            "ref": "main",
+            "model": "m",
+            "createdAt": "then",
+            "archivedAt": "later",
+            "durationSeconds": 0,
+        }
+
+    def test_no_text_has_a_second_line(self) -> None:
+        record = Job(mode="export", domain="docs.example.com", began=0.0, status="a\nb")
+        record.failure = JobFailed("it failed", facts=('The API said: "one\n::add-mask::two\x1b[0m"',))
+
+        row = as_result(record, 7.9)
+
+        assert (row["status"], row["message"]) == (
+            "a b",
+            'Export of docs.example.com: it failed. The API said: "one ::add-mask::two [0m"',
+        )
+
+    def test_a_failure_has_its_word_and_message_and_no_link(self) -> None:
+        row = as_result(exported(failure=JobFailed("it broke")), 100.0)
+
+        assert (row["failureReason"], row["message"]) == ("job-failed", "Export of docs.example.com: it broke")
+        assert (row["bundleUrl"], row["expiresAt"]) == (None, None)
+
+    DELIVERED: Mapping[str, object] = {
+        "downloaded": Downloaded(size=40_000_000, sha256="9b1c" * 16),
+        "bundle_path": "out/bundle.tar.gz",
+        "site_path": "out/site",
+        "site_files": 1904,
+        "values_file": "values.yaml",
+    }
+
+    def test_what_was_delivered_is_told_with_where_it_is(self) -> None:
+        row = as_result(exported(**self.DELIVERED), 100.0)
+
+        assert {key: row[key] for key in row if key.startswith(("bundleP", "bundleS", "site", "values"))} == {
+            "bundlePath": "out/bundle.tar.gz",
+            "bundleSize": 40_000_000,
+            "bundleSha256": "9b1c" * 16,
+            "sitePath": "out/site",
+            "valuesFile": "values.yaml",
+        }
+
+    def test_an_archive_of_no_bytes_has_a_size(self) -> None:
+        assert as_result(exported(downloaded=Downloaded(size=0, sha256="e3b0")), 100.0)["bundleSize"] == 0
+
+    def test_a_failure_keeps_what_was_delivered_before_it(self) -> None:
+        archive = {name: self.DELIVERED[name] for name in ("downloaded", "bundle_path")}
+
+        row = as_result(exported(**archive, failure=InvalidBundle("it is damaged")), 100.0)
+
+        assert (row["bundlePath"], row["bundleSize"], row["sitePath"]) == ("out/bundle.tar.gz", 40_000_000, None)
+        assert (row["failureReason"], row["bundleUrl"]) == ("invalid-bundle", None)
+
+    def test_a_download_that_failed_left_nothing(self) -> None:
+        row = as_result(exported(failure=DownloadFailed("it broke off")), 100.0)
+
+        assert [row[key] for key in ("bundlePath", "bundleSize", "bundleSha256", "sitePath", "valuesFile")] == [None] * 5

@@ -1,0 +1,326 @@
+"""The API's JSON becomes readings, whatever it is made of."""
+
+from datetime import UTC, datetime, timedelta, timezone
+from urllib.parse import urlsplit
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from docs_platform_action.models import (
+    LONGEST_TEXT,
+    UNUSABLE,
+    AgentJob,
+    ExportJob,
+    is_bundle_url,
+    is_loopback,
+    is_web_address,
+    read_agent_job,
+    read_bundle,
+    read_error,
+    read_export_job,
+    read_started_export,
+    reports_missing_endpoint,
+)
+from tests.unit.fakes import AGENT_JOB
+
+URL = "https://storage.example.com/se_1/bundle.tar.gz?X-Signature=abc"
+
+scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
+anything = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=6)
+
+
+def bodies(*names: str) -> st.SearchStrategy[dict[str, object]]:
+    """Objects in which each of these names may be missing or hold anything."""
+    return st.fixed_dictionaries({}, optional=dict.fromkeys(names, anything))
+
+
+class TestStartedExport:
+    def test_the_job_is_read_with_its_status(self) -> None:
+        started = read_started_export({"jobId": "se_1", "status": "queued", "createdAt": "x"})
+
+        assert (started.job_id, started.status) == ("se_1", "queued")
+
+    @pytest.mark.parametrize("job_id", [" a b ", "a/b", "..", "ü", "0"])
+    def test_any_text_without_control_characters_names_a_job(self, job_id: str) -> None:
+        assert read_started_export({"jobId": job_id}).job_id == job_id
+
+    @pytest.mark.parametrize("body", [{}, *({"jobId": bad} for bad in (None, "", 7, True, [], {}, "a\nb", "\x00", "\ud800"))])
+    def test_an_answer_that_names_none_cannot_be_used(self, body: dict[str, object]) -> None:
+        with pytest.raises(ValueError, match="names no job"):
+            read_started_export(body)
+
+
+class TestExportJob:
+    def test_all_that_is_told_is_read(self) -> None:
+        job = read_export_job({"status": "running", "progress": 57.5, "pageCount": 231, "error": "slow"})
+
+        assert job == ExportJob(status="running", progress=57.5, page_count=231, error="slow")
+
+    def test_what_a_failed_job_says_is_found_in_an_object_too(self) -> None:
+        job = read_export_job({"status": "failed", "error": {"message": "page /a does not render", "code": 7}})
+
+        assert job.error == "page /a does not render"
+
+    def test_a_text_of_a_failed_job_is_cut(self) -> None:
+        job = read_export_job({"status": "failed", "error": {"message": "a" * 100_000}})
+
+        assert job.error == "a" * LONGEST_TEXT
+
+    def test_a_status_is_enough(self) -> None:
+        assert read_export_job({"status": " queued\n"}) == ExportJob(status="queued")
+
+    def test_a_text_without_end_is_cut(self) -> None:
+        assert read_export_job({"status": "a" * 100_000}).status == "a" * LONGEST_TEXT
+
+    @pytest.mark.parametrize("body", [{}, *({"status": bad} for bad in (None, "", " ", 7, ["running"]))])
+    def test_without_a_status_it_cannot_be_used(self, body: dict[str, object]) -> None:
+        with pytest.raises(ValueError, match="no `status`"):
+            read_export_job(body)
+
+    @pytest.mark.parametrize("progress", ["57", -1, 100.5, True, float("nan"), float("inf"), 10**400, [], None])
+    def test_progress_that_is_no_percentage_is_unknown(self, progress: object) -> None:
+        assert read_export_job({"status": "running", "progress": progress}).progress is None
+
+    @pytest.mark.parametrize(("pages", "count"), [(0, 0), (12.0, 12), (2**53 - 1, 2**53 - 1)])
+    def test_a_page_count_is_a_whole_number(self, pages: object, count: int) -> None:
+        assert read_export_job({"status": "running", "pageCount": pages}).page_count == count
+
+    @pytest.mark.parametrize("pages", ["12", -1, 1.5, True, float("nan"), float("inf"), 2**53, 10**400, {}, None])
+    def test_a_page_count_that_counts_nothing_is_unknown(self, pages: object) -> None:
+        assert read_export_job({"status": "running", "pageCount": pages}).page_count is None
+
+    @pytest.mark.parametrize(
+        ("status", "ended"), [("completed", True), ("failed", True), ("queued", False), ("paused", False), ("Completed", False)]
+    )
+    def test_a_job_ends_in_two_states_alone(self, status: str, ended: bool) -> None:
+        assert read_export_job({"status": status}).ended is ended
+
+
+class TestBundle:
+    def test_the_link_is_read_with_the_time_that_it_works_until(self) -> None:
+        bundle = read_bundle({"bundleUrl": URL, "expiresAt": "2026-05-04T15:04:00Z"})
+
+        assert (bundle.url, bundle.expires_at) == (URL, "2026-05-04T15:04:00Z")
+        assert bundle.expires == datetime(2026, 5, 4, 15, 4, tzinfo=UTC)
+
+    @pytest.mark.parametrize(
+        ("raw", "text", "moment"),
+        [
+            ("2026-05-04T17:04:00+02:00", "2026-05-04T17:04:00+02:00", datetime(2026, 5, 4, 15, 4, tzinfo=UTC)),
+            ("2026-05-04 15:04:00", "2026-05-04 15:04:00", datetime(2026, 5, 4, 15, 4, tzinfo=UTC)),
+            (1777907040, "1777907040", datetime(2026, 5, 4, 15, 4, tzinfo=UTC)),
+            (1777907040000, "1777907040000", datetime(2026, 5, 4, 15, 4, tzinfo=UTC)),
+            ("in an hour", "in an hour", None),
+            ("9999-12-31T23:59:59-14:00", "9999-12-31T23:59:59-14:00", None),
+            (10**30, str(10**30), None),
+            (" ", None, None),
+            (None, None, None),
+            (True, None, None),
+            ({}, None, None),
+            (float("nan"), None, None),
+            (float("inf"), None, None),
+        ],
+    )
+    def test_an_expiry_is_kept_as_it_was_written_and_understood_where_possible(
+        self, raw: object, text: str | None, moment: datetime | None
+    ) -> None:
+        bundle = read_bundle({"bundleUrl": URL, "expiresAt": raw})
+
+        assert (bundle.expires_at, bundle.expires) == (text, moment)
+
+    @pytest.mark.parametrize(
+        "url",
+        [
+            None,
+            "",
+            7,
+            "storage.example.com/x",
+            "/x",
+            "//storage.example.com/x",
+            "http://storage.example.com/x",
+            "ftp://storage.example.com/x",
+            "https://",
+            "https:///x",
+            "https://storage.example.com/a b",
+            "https://storage.example.com/a\nb",
+            " https://storage.example.com/x",
+            "https://storage.example.com/\x7f",
+            "https://storage.example.com/\u2028",
+            "https://storage.example.com:port/x",
+            "https://storage.example.com:0/x",
+            "https://evil.example.com\\.storage.example.com/x",
+            "https://evil.example.com\\@storage.example.com/x",
+            "https://storage.example.com%2eevil.example.com/x",
+            "https://storage.example.com|evil.example.com/x",
+            "https://[::1/x",
+            "javascript:alert(1)",
+        ],
+    )
+    def test_without_a_usable_link_it_cannot_be_used(self, url: object) -> None:
+        with pytest.raises(ValueError, match="`bundleUrl` is missing, or no absolute https address"):
+            read_bundle({"bundleUrl": url})
+
+    @pytest.mark.parametrize("url", ["http://localhost:9000/x", "http://127.0.0.1/x", "http://[::1]/x", "HTTPS://storage/x"])
+    def test_http_is_fine_on_this_machine(self, url: str) -> None:
+        assert read_bundle({"bundleUrl": url}).url == url
+
+
+class TestAgentJob:
+    BODY = AGENT_JOB
+
+    def test_all_that_is_told_is_read(self) -> None:
+        assert read_agent_job(self.BODY) == AgentJob(
+            status="completed",
+            pr_link="https://git.example.com/docs/pull/7",
+            repository="https://git.example.com/docs.git",
+            ref="main",
+            model="m-1",
+            created_at="2026-05-04T12:00:00Z",
+            archived_at=None,
+        )
+
+    @pytest.mark.parametrize("source", [None, "x", [], {"repository": 7, "ref": None}])
+    def test_a_source_of_another_type_is_unknown(self, source: object) -> None:
+        job = read_agent_job({"status": "active", "source": source})
+
+        assert (job.repository, job.ref) == (None, None)
+
+    @pytest.mark.parametrize("link", [None, "", "javascript:alert(1)", "git.example.com/1", "https://a b", 7])
+    def test_a_pull_request_that_is_no_web_address_is_treated_as_absent(self, link: object) -> None:
+        assert read_agent_job({**self.BODY, "prLink": link}).pr_link is None
+
+    def test_one_over_http_is_fine(self) -> None:
+        assert read_agent_job({**self.BODY, "prLink": "http://git.internal/1"}).pr_link == "http://git.internal/1"
+
+    @pytest.mark.parametrize(
+        ("status", "ended"), [("completed", True), ("archived", True), ("failed", True), ("active", False), ("waiting", False)]
+    )
+    def test_a_job_ends_in_three_states_alone(self, status: str, ended: bool) -> None:
+        assert read_agent_job({"status": status}).ended is ended
+
+
+class TestError:
+    @pytest.mark.parametrize(
+        ("body", "text"),
+        [
+            ({"error": "job not found"}, "job not found"),
+            ({"error": {"message": "no such job", "code": 4}}, "no such job"),
+            ({"message": "Forbidden"}, "Forbidden"),
+            ({"detail": "nope"}, "nope"),
+            ({"error": "", "message": "second"}, "second"),
+            ({"error": ["x"]}, None),
+            ({}, None),
+            ([], None),
+            ("text", None),
+            (None, None),
+        ],
+    )
+    def test_the_text_is_found_where_apis_and_gateways_put_it(self, body: object, text: str | None) -> None:
+        assert read_error(body) == text
+
+
+class TestMissingEndpoint:
+    @pytest.mark.parametrize(
+        "body",
+        [
+            *(None, "404 page not found", [], {}, {"error": ""}, {"status": 404, "title": "Not Found"}),
+            {"error": "no such endpoint"},
+            {"error": "Unknown path"},
+            {"error": "Path not found: /api/v1/static-export/jobs"},
+            {"message": "no Route matched with those values"},
+            {"message": "Route POST:/v1.0/static-export/jobs not found", "error": "Not Found", "statusCode": 404},
+            {"message": "The route v1/static-export/jobs could not be found."},
+            {"statusCode": 404, "message": "Cannot POST /v1/static-export/jobs", "error": "Not Found"},
+            {"timestamp": "2026-05-04T12:00:00Z", "status": 404, "error": "Not Found", "path": "/v1/static-export/jobs"},
+            {"detail": "Not Found"},
+            {"message": "Not Found"},
+            {"error": {"code": 404, "message": "The requested URL was not found on this server."}},
+            {"detail": "Method Not Allowed"},
+        ],
+    )
+    def test_a_server_without_the_endpoint_is_recognized(self, body: object) -> None:
+        assert reports_missing_endpoint(body)
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            {"error": "not found"},
+            {"error": "Not Found", "requestId": "r-1"},
+            {"error": "domain not found"},
+            {"error": "Site URL docs.example.com not found"},
+            {"error": "No page tree was published for docs.example.com"},
+            {"error": "Check the dashboard's domains page: domain not found"},
+            {"error": "Unknown URL"},
+            {"error": "there is no deployment at route.example.com"},
+            {"error": "endpoint.example.com is not found"},
+            {"error": "unknown domain docs-page.example.com"},
+            {"message": "Domain docs.example.com not found"},
+            {"error": {"message": "no such deployment"}},
+        ],
+    )
+    def test_the_api_that_does_not_know_a_name_is_not_taken_for_one(self, body: object) -> None:
+        assert not reports_missing_endpoint(body)
+
+
+class TestAnyJson:
+    @given(bodies("status", "progress", "pageCount"))
+    def test_an_export_job_holds_only_what_can_be_shown(self, body: dict[str, object]) -> None:
+        job = read_export_job({"status": "running", **{name: value for name, value in body.items() if name != "status"}})
+
+        assert job.progress is None or 0 <= job.progress <= 100
+        assert job.page_count is None or 0 <= job.page_count < 2**53
+
+    @given(st.one_of(anything, st.integers(), st.floats(), st.datetimes().map(str)))
+    def test_an_expiry_is_a_moment_in_utc_or_none(self, raw: object) -> None:
+        bundle = read_bundle({"bundleUrl": URL, "expiresAt": raw})
+
+        assert bundle.expires is None or bundle.expires.utcoffset() == timedelta(0)
+        assert bundle.expires_at != ""
+
+    @given(st.integers(0, 4_000_000_000))
+    def test_an_expiry_in_another_zone_means_the_same_moment(self, seconds: int) -> None:
+        moment = datetime.fromtimestamp(seconds, timezone(timedelta(hours=5, minutes=30)))
+
+        bundle = read_bundle({"bundleUrl": URL, "expiresAt": moment.isoformat()})
+
+        assert bundle.expires == moment
+
+    @given(st.one_of(anything, bodies("error", "message", "detail", "path")))
+    def test_any_body_either_reports_a_missing_endpoint_or_holds_a_text(self, body: object) -> None:
+        assert reports_missing_endpoint(body) or read_error(body)
+
+    @given(anything)
+    def test_an_error_text_is_a_text_or_none(self, body: object) -> None:
+        text = read_error(body)
+
+        assert text is None or text.strip() == text != ""
+
+    @given(st.one_of(st.text(), st.text("htps:/@.a[]?#% \\", max_size=20).map("https://{}".format)))
+    def test_an_address_that_is_taken_has_a_host_and_nothing_to_break_a_line(self, url: str) -> None:
+        if not is_web_address(url):
+            return
+
+        assert urlsplit(url).hostname
+        assert not UNUSABLE.search(url)
+        assert not any(character.isspace() for character in url)
+        assert is_bundle_url(url) or url.lower().startswith("http:")
+
+
+@pytest.mark.parametrize(
+    ("host", "here"),
+    [
+        ("localhost", True),
+        ("LOCALHOST", True),
+        ("127.0.0.1", True),
+        ("127.8.9.1", True),
+        ("::1", True),
+        ("0.0.0.0", False),
+        ("localhost.example.com", False),
+        ("127.0.0.1.example.com", False),
+        ("10.0.0.1", False),
+        ("", False),
+    ],
+)
+def test_loopback_hosts_are_told_from_others(host: str, here: bool) -> None:
+    assert is_loopback(host) is here

@@ -1,0 +1,348 @@
+"""A signal ends the work at once, whatever it is blocked in."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Generator
+from typing import Any
+
+import pytest
+
+from docs_platform_action.signals import PATIENCE_SECONDS, SIGNALS, Interruptions
+
+
+@pytest.fixture
+def interruptions() -> Generator[Interruptions]:
+    before = [signal.getsignal(number) for number in SIGNALS]
+    yield Interruptions()
+    for number, handler in zip(SIGNALS, before, strict=True):
+        signal.signal(number, handler)
+
+
+def receive(number: signal.Signals) -> None:
+    """Have the process receive a signal, as a container does; the kernel hands it to the main thread."""
+    os.kill(os.getpid(), number)
+
+
+def nothing() -> None:
+    pass
+
+
+def run(interruptions: Interruptions, work: Callable[[], None], **changes: Any) -> signal.Signals | None:
+    parts: dict[str, Any] = {
+        "on_idle": nothing,
+        "idle_seconds": 5.0,
+        "stop": nothing,
+        "abort": nothing,
+        "grace_seconds": lambda: 0.0,
+        **changes,
+    }
+    return interruptions.run(work, **parts)
+
+
+def test_work_that_ends_is_no_interruption(interruptions: Interruptions) -> None:
+    done: list[str] = []
+
+    assert run(interruptions, lambda: done.append("work")) is None
+    assert done == ["work"]
+
+
+def test_what_the_work_raises_is_raised(interruptions: Interruptions) -> None:
+    def work() -> None:
+        raise LookupError("lost")
+
+    with pytest.raises(LookupError, match="lost"):
+        run(interruptions, work)
+
+
+def test_idle_time_is_told_while_the_work_goes_on(interruptions: Interruptions) -> None:
+    idle = threading.Event()
+
+    run(interruptions, lambda: assert_soon(idle), on_idle=idle.set, idle_seconds=0.001)
+
+    assert idle.is_set()
+
+
+def test_a_signal_ends_a_run_whose_idle_time_cannot_be_told(interruptions: Interruptions) -> None:
+    told, stopped = threading.Event(), threading.Event()
+
+    def on_idle() -> None:
+        receive(signal.SIGINT)
+        assert_soon(told)  # until then it is blocked, as by a log that nobody reads
+
+    received = run(
+        interruptions,
+        lambda: assert_soon(stopped),
+        on_idle=on_idle,
+        idle_seconds=0.001,
+        stop=stopped.set,
+        grace_seconds=lambda: 5.0,
+    )
+    told.set()
+
+    assert received is signal.SIGINT
+
+
+def test_idle_time_that_cannot_be_told_is_not_told_again_meanwhile(interruptions: Interruptions) -> None:
+    began, told = threading.Event(), threading.Event()
+    calls: list[int] = []
+
+    def on_idle() -> None:
+        calls.append(1)
+        began.set()
+        assert_soon(told)
+
+    def work() -> None:
+        assert_soon(began)
+        time.sleep(0.02)
+
+    run(interruptions, work, on_idle=on_idle, idle_seconds=0.001)
+    told.set()
+
+    assert calls == [1]
+
+
+def test_what_is_told_of_idle_time_is_told_before_the_end(interruptions: Interruptions) -> None:
+    began, told = threading.Event(), threading.Event()
+
+    def on_idle() -> None:
+        began.set()
+        time.sleep(0.05)
+        told.set()
+
+    run(interruptions, lambda: assert_soon(began), on_idle=on_idle, idle_seconds=0.001)
+
+    assert told.is_set()
+
+
+def test_what_goes_wrong_in_idle_time_is_raised(interruptions: Interruptions) -> None:
+    ended = threading.Event()
+
+    def on_idle() -> None:
+        raise LookupError("lost")
+
+    with pytest.raises(LookupError, match="lost"):
+        run(interruptions, lambda: assert_soon(ended), on_idle=on_idle, idle_seconds=0.001)
+    ended.set()
+
+
+def assert_soon(event: threading.Event) -> None:
+    assert event.wait(5)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_stops_the_work_and_is_given(interruptions: Interruptions, number: signal.Signals) -> None:
+    stopped = threading.Event()
+
+    def work() -> None:
+        receive(number)
+        assert_soon(stopped)
+
+    assert run(interruptions, work, stop=stopped.set, grace_seconds=lambda: 5.0) is number
+
+
+def test_work_that_ends_in_its_grace_is_not_aborted(interruptions: Interruptions) -> None:
+    stopped, aborted = threading.Event(), threading.Event()
+
+    def work() -> None:
+        receive(signal.SIGINT)
+        assert_soon(stopped)
+
+    run(interruptions, work, stop=stopped.set, abort=aborted.set, grace_seconds=lambda: 5.0)
+
+    assert not aborted.is_set()
+
+
+def test_work_that_does_not_stop_is_aborted(interruptions: Interruptions) -> None:
+    aborted = threading.Event()
+
+    def work() -> None:
+        receive(signal.SIGTERM)
+        assert_soon(aborted)
+
+    assert run(interruptions, work, abort=aborted.set) is signal.SIGTERM
+    assert aborted.is_set()
+
+
+def test_work_that_is_deaf_to_everything_is_left_behind(interruptions: Interruptions, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("docs_platform_action.signals.LEAVING_SECONDS", 0.01)
+    released = threading.Event()
+
+    def work() -> None:
+        receive(signal.SIGTERM)
+        released.wait(5)
+
+    assert run(interruptions, work) is signal.SIGTERM
+    released.set()
+
+
+def test_work_that_has_something_to_clean_away_gets_its_time(
+    interruptions: Interruptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("docs_platform_action.signals.LEAVING_SECONDS", 0.0)
+    aborted = threading.Event()
+    cleaned: list[str] = []
+
+    def work() -> None:
+        receive(signal.SIGTERM)
+        assert_soon(aborted)
+        time.sleep(0.02)
+        cleaned.append("parts")
+
+    run(interruptions, work, abort=aborted.set, leaving_seconds=lambda: 5.0)
+
+    assert cleaned == ["parts"]
+
+
+def test_how_long_that_is_is_asked_when_it_was_aborted(interruptions: Interruptions) -> None:
+    asked: list[str] = []
+
+    def work() -> None:
+        receive(signal.SIGTERM)
+        threading.Event().wait(0.05)
+
+    def leaving_seconds() -> float:
+        asked.append("how long")
+        return 0.0
+
+    run(interruptions, work, abort=lambda: asked.append("abort"), leaving_seconds=leaving_seconds)
+
+    assert asked == ["abort", "how long"]
+
+
+def test_it_is_not_asked_of_work_that_ended_in_its_grace(interruptions: Interruptions) -> None:
+    stopped = threading.Event()
+
+    def work() -> None:
+        receive(signal.SIGTERM)
+        assert_soon(stopped)
+
+    def leaving_seconds() -> float:
+        pytest.fail("the work has left already")
+
+    run(interruptions, work, stop=stopped.set, grace_seconds=lambda: 5.0, leaving_seconds=leaving_seconds)
+
+
+def test_a_second_signal_changes_nothing(interruptions: Interruptions) -> None:
+    stopped = threading.Event()
+
+    def work() -> None:
+        receive(signal.SIGINT)
+        assert_soon(stopped)
+
+    def stop() -> None:
+        receive(signal.SIGTERM)
+        stopped.set()
+
+    assert run(interruptions, work, stop=stop, grace_seconds=lambda: 5.0) is signal.SIGINT
+
+
+def test_signals_without_end_do_not_put_the_abort_off(interruptions: Interruptions) -> None:
+    aborted = threading.Event()
+    sent: list[None] = []
+
+    def work() -> None:
+        while not aborted.is_set() and len(sent) < 200:
+            receive(signal.SIGINT)
+            sent.append(None)
+            aborted.wait(0.002)
+
+    run(interruptions, work, abort=aborted.set, grace_seconds=lambda: 0.02)
+
+    assert len(sent) < 200
+
+
+def test_what_the_work_raises_after_a_signal_is_not_told(interruptions: Interruptions) -> None:
+    stopped = threading.Event()
+
+    def work() -> None:
+        receive(signal.SIGINT)
+        assert_soon(stopped)
+        raise LookupError("lost")
+
+    assert run(interruptions, work, stop=stopped.set, grace_seconds=lambda: 5.0) is signal.SIGINT
+
+
+def test_a_signal_before_the_work_keeps_it_from_beginning(interruptions: Interruptions) -> None:
+    done: list[str] = []
+    receive(signal.SIGTERM)
+
+    assert run(interruptions, lambda: done.append("work")) is signal.SIGTERM
+    assert done == []
+
+
+class Left(BaseException):
+    """Stands in for the end of the process."""
+
+
+@pytest.fixture
+def exits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    codes: list[int] = []
+
+    def leave(code: int) -> None:
+        codes.append(code)
+        raise Left
+
+    monkeypatch.setattr("docs_platform_action.signals.os._exit", leave)
+    return codes
+
+
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Set the time that signals come at."""
+
+    def set_time(seconds: float) -> None:
+        monkeypatch.setattr("docs_platform_action.signals.time.monotonic", lambda: 5000.0 + seconds)
+
+    return set_time
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_long_after_the_first_ends_a_run_that_is_blocked(
+    interruptions: Interruptions, exits: list[int], now: Callable[[float], None], number: signal.Signals, code: int
+) -> None:
+    now(0)
+    receive(signal.SIGINT)
+    now(PATIENCE_SECONDS + 0.001)
+
+    with pytest.raises(Left):
+        receive(number)
+
+    assert exits == [code]
+    del interruptions
+
+
+def test_one_soon_after_it_does_not(interruptions: Interruptions, exits: list[int], now: Callable[[float], None]) -> None:
+    for seconds in (0, 0.5, PATIENCE_SECONDS):
+        now(seconds)
+        receive(signal.SIGINT)
+
+    assert exits == []
+    assert run(interruptions, nothing) is signal.SIGINT
+
+
+def test_patience_counts_from_the_first_signal(
+    interruptions: Interruptions, exits: list[int], now: Callable[[float], None]
+) -> None:
+    now(0)
+    receive(signal.SIGINT)
+    now(PATIENCE_SECONDS - 0.5)
+    receive(signal.SIGINT)
+    now(PATIENCE_SECONDS + 0.5)
+
+    with pytest.raises(Left):
+        receive(signal.SIGTERM)
+
+    assert exits == [143]
+    del interruptions
+
+
+def test_once_all_is_told_signals_are_ignored(interruptions: Interruptions, exits: list[int]) -> None:
+    interruptions.ignore()
+
+    for number in SIGNALS:
+        receive(number)
+
+    assert exits == []
+    assert run(interruptions, nothing) is None

@@ -1,0 +1,313 @@
+"""Foreign text is made harmless, and numbers carry their units."""
+
+import re
+import unicodedata
+from datetime import UTC, datetime, timedelta
+from urllib.parse import unquote
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from docs_platform_action.text import (
+    LONGEST_FOREIGN_TEXT,
+    clean,
+    files,
+    host_of,
+    link_target,
+    markdown,
+    minutes,
+    moment,
+    pause,
+    roughly,
+    trying_again,
+    without_query,
+    works_until,
+)
+from tests.page.gfm import page_of
+
+NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
+
+nasty = st.one_of(
+    st.text(),
+    st.text("#[]:\r\n\u2028\u200b\x1b \\ab", max_size=12),
+    st.lists(
+        st.sampled_from(
+            ["::", ":", "##[", "#", "[", "error", "set-env", "]", "\r", "\n", "\x85", "\u2028", "\u200b", "\u202e", " "]
+        ),
+        max_size=10,
+    ).map("".join),
+)
+
+
+def runner_commands(log: str) -> list[str]:
+    """Find the commands that the runner would read in a log.
+
+    Source: actions/runner, ActionCommand.cs: `::name …::` at the start of a line, behind white space too; `##[name …]` anywhere.
+    """
+    lines = re.split(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]", log)
+    return [line for line in lines if re.match(r"\s*::.*?::", line) or "##[" in line]
+
+
+class TestClean:
+    @pytest.mark.parametrize(
+        ("text", "cleaned"),
+        [
+            ("plain text, ünïcödé 🙂", "plain text, ünïcödé 🙂"),
+            ("two\nlines", "two lines"),
+            ("::error::boo", ": :error: :boo"),
+            (":::x", ": : :x"),
+            (":\ufe0f:error:\u034f:x", ": :error: :x"),
+            ("#\u3164#\U000e0100[error]x", "# #[error]x"),
+            ("a\u115f\u1160\u17b4\u17b5\u180b\u180f\ufe00\uffa0\U000e01efb", "ab"),
+            ("##[error]boo", "# #[error]boo"),
+            ("###[x", "## #[x"),
+            ("#\u200b#[x", "# #[x"),
+            (":\u200b:x", ": :x"),
+            ("\x1b[31mred", "[31mred"),
+            ("\u202egnp.exe", "gnp.exe"),
+            ("a\x00b", "ab"),
+            ("lone \ud800", "lone \N{REPLACEMENT CHARACTER}"),
+            ("trailing \n", "trailing"),
+            ("#1 and #[x] and a:b", "#1 and #[x] and a:b"),
+        ],
+    )
+    def test_it_shows_the_text_without_its_teeth(self, text: str, cleaned: str) -> None:
+        assert clean(text) == cleaned
+
+    def test_a_long_text_is_cut_and_shows_that_it_is(self) -> None:
+        cleaned = clean("x" * (LONGEST_FOREIGN_TEXT + 1))
+
+        assert cleaned == "x" * LONGEST_FOREIGN_TEXT + "…"
+
+    @given(nasty)
+    @example("##\n[error]")
+    @example("#\n#[error]")
+    def test_no_command_can_begin(self, text: str) -> None:
+        assert runner_commands(clean(text)) == []
+        assert runner_commands(f"  The API said: {clean(text)}") == []
+
+    @given(nasty)
+    def test_it_is_one_visible_line(self, text: str) -> None:
+        cleaned = clean(text)
+
+        assert len(cleaned.splitlines()) <= 1
+        assert not {unicodedata.category(character) for character in cleaned} & {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+
+    @given(nasty)
+    def test_cleaning_again_changes_nothing(self, text: str) -> None:
+        assert clean(clean(text)) == clean(text)
+
+    def test_the_rule_finds_what_it_looks_for(self) -> None:
+        assert runner_commands("a\n  ::error::x\rb ##[warning]y") == ["  ::error::x", "b ##[warning]y"]
+
+
+GITHUB = MarkdownIt("gfm-like", {"linkify": False, "html": True})
+"""GitHub's Markdown but for its bare links, which `AUTOLINK` looks for."""
+
+AUTOLINK = re.compile(r"(?i)(?<![a-z])(https?|ftp)://|(?<!\w)www\.")
+
+
+def shown(tokens: list[Token]) -> str:
+    """Give the text of inline Markdown that holds nothing else, but for being strong as a whole, and empty comments."""
+    tokens = [token for token in tokens if (token.type, token.content) != ("html_inline", "<!-- -->")]
+    kinds = [token.type for token in tokens if token.content or token.nesting]
+    if kinds[:1] == ["strong_open"] and kinds[-1] == "strong_close":
+        kinds = kinds[1:-1]
+    assert {*kinds} <= {"text", "text_special"}
+    return "".join(token.content for token in tokens)
+
+
+def spaced(text: str) -> str:
+    """Close up white space, as a browser does."""
+    return " ".join(text.split())
+
+
+MARKUP = [
+    *(
+        "**",
+        "_",
+        "`",
+        "~~",
+        "---",
+        "===",
+        "```",
+        "|",
+        "\\\\",
+        "-",
+        "1.",
+        "#",
+        ">",
+        "+",
+        "*",
+        "[ ]",
+        "[x](http://a)",
+        "![x](y)",
+        "<b>",
+    ),
+    *(
+        "<http://a>",
+        "&amp;",
+        "&#42;",
+        ":tada:",
+        "$x$",
+        "[^1]",
+        "https://a.example",
+        "http://",
+        "www.a.example",
+        "mailto:a",
+        "a@b.example",
+    ),
+]
+
+marked = st.one_of(
+    nasty,
+    st.text("*_`~[]()<>!|\\#+-=.>&;:/ab1 \t\n", max_size=16),
+    st.lists(
+        st.sampled_from(MARKUP),
+        max_size=6,
+    ).map(" ".join),
+)
+
+
+class TestMarkdown:
+    @given(st.text(st.sampled_from("ab1.+-_@: /"), max_size=20))
+    @example("mail@evil.example")
+    @example("a_@b.c x+@y.z a@-b.c mailto:x@y.zz xmpp:a@b.c/d")
+    def test_an_address_of_mail_is_no_link(self, text: str) -> None:
+        page = page_of(f"| x |\n| - |\n| {markdown(text)} |\n")
+
+        assert page.all("a") == []
+        assert spaced(page.tables()[0][1][0]) == spaced(clean(text))
+
+    @given(marked)
+    def test_a_line_shows_the_text_literally(self, text: str) -> None:
+        blocks = GITHUB.parse(f"- {markdown(text)}")
+
+        inline = [block for block in blocks if block.type == "inline"]
+        assert [block.type for block in blocks if block.type != "inline"] == (
+            ["bullet_list_open", "list_item_open", "paragraph_open", "paragraph_close", "list_item_close", "bullet_list_close"]
+            if inline
+            else ["bullet_list_open", "list_item_open", "list_item_close", "bullet_list_close"]
+        )
+        assert spaced("".join(shown(block.children or []) for block in inline)) == spaced(clean(text))
+
+    @given(marked)
+    def test_a_cell_shows_the_text_literally(self, text: str) -> None:
+        blocks = GITHUB.parse(f"| | |\n| --- | --- |\n| Job | {markdown(text)} |\n| Status | x |\n")
+
+        cells = [shown(block.children or []) for block in blocks if block.type == "inline"]
+        assert [spaced(cell) for cell in cells] == ["", "", "Job", spaced(clean(text)), "Status", "x"]
+
+    @given(marked)
+    def test_a_heading_and_a_title_show_it_literally(self, text: str) -> None:
+        heading, title = GITHUB.parse(f"### {markdown(text)}: done"), GITHUB.parse(f"**Title {markdown(text)}.**")
+
+        assert spaced(shown(heading[1].children or [])) == spaced(f"{clean(text)}: done")
+        assert spaced(shown(title[1].children or [])) == spaced(f"Title {clean(text)}.")
+
+    @given(marked)
+    def test_no_bare_link_begins(self, text: str) -> None:
+        assert not AUTOLINK.search(markdown(text).replace("\\\\", ""))
+
+
+class TestLinks:
+    @pytest.mark.parametrize(
+        "url",
+        [
+            "https://git.example.com/docs/pull/7",
+            "https://git.example.com/a(b)c?x=1&y=[2]#z",
+            "https://git.example.com/a>b<c`d|e\\f\"g'h",
+            "https://git.example.com/?a=1&copy;=2&amp;b",
+            "https://git.example.com/ü/🙂",
+        ],
+    )
+    def test_a_target_leads_where_the_address_does(self, url: str) -> None:
+        (table,) = [
+            block
+            for block in GITHUB.parse(f"| a |\n| --- |\n| [x](<{link_target(url)}>) |\n")
+            if block.type == "inline" and block.content != "a"
+        ]
+
+        link = (table.children or [])[0]
+        assert link.type == "link_open"
+        assert unquote(str(link.attrs["href"])) == unquote(url)
+
+    @pytest.mark.parametrize(
+        ("url", "open_part"),
+        [
+            ("https://storage.example.com/a/b.tar.gz?X-Signature=abc", "storage.example.com/a/b.tar.gz"),
+            ("https://user:pa55word@storage.example.com:8443/a#b", "storage.example.com:8443/a"),
+            ("https://storage.example.com", "storage.example.com"),
+        ],
+    )
+    def test_a_link_is_shown_without_what_opens_it(self, url: str, open_part: str) -> None:
+        assert without_query(url) == open_part
+
+    def test_a_host_is_shown_alone(self) -> None:
+        assert host_of("https://user:pa55word@storage.example.com:8443/a") == "storage.example.com"
+        assert host_of("nothing") == ""
+
+
+class TestNumbers:
+    @pytest.mark.parametrize(
+        ("seconds", "text"),
+        [(0, "0:00"), (31, "0:31"), (144.9, "2:24"), (3599, "59:59"), (3600, "1:00:00"), (90061, "25:01:01"), (-5, "0:00")],
+    )
+    def test_times_are_minutes_and_seconds(self, seconds: float, text: str) -> None:
+        assert minutes(seconds) == text
+
+    @pytest.mark.parametrize(
+        ("seconds", "text"),
+        [
+            (-9, "0 s"),
+            (0.4, "0 s"),
+            (89, "89 s"),
+            (90, "2 min"),
+            (3540, "59 min"),
+            (5400, "2 h"),
+            (86400, "24 h"),
+            (172800, "2 days"),
+        ],
+    )
+    def test_time_spans_are_one_number_with_its_unit(self, seconds: float, text: str) -> None:
+        assert roughly(seconds) == text
+
+    @pytest.mark.parametrize(
+        ("seconds", "text"),
+        [(0.04, "0 s"), (0.25, "0.2 s"), (4, "4 s"), (4.5, "4.5 s"), (9.99, "10 s"), (10, "10 s"), (30, "30 s")],
+    )
+    def test_pauses_have_a_decimal_while_they_are_short(self, seconds: float, text: str) -> None:
+        assert pause(seconds) == text
+
+    @pytest.mark.parametrize(("count", "text"), [(0, "0 files"), (1, "1 file"), (2, "2 files"), (1904, "1,904 files")])
+    def test_files_are_counted(self, count: int, text: str) -> None:
+        assert files(count) == text
+
+    @pytest.mark.parametrize(
+        ("seconds", "text"),
+        [
+            (3600, "works until 13:00 UTC (60 min)"),
+            (1, "works until 12:00 UTC (1 s)"),
+            (0, "expired at 12:00 UTC by this runner's clock"),
+            (-86400, "expired at 2026-05-03 12:00 UTC by this runner's clock"),
+        ],
+    )
+    def test_a_link_works_until_a_moment_or_has_expired(self, seconds: float, text: str) -> None:
+        assert works_until(NOON + timedelta(seconds=seconds), NOON) == text
+
+    def test_moments_are_in_utc_and_say_so(self) -> None:
+        assert moment(NOON.replace(hour=15, minute=4), NOON) == "15:04 UTC"
+        assert moment(NOON + timedelta(days=1), NOON) == "2026-05-05 12:00 UTC"
+
+
+class TestTryingAgain:
+    def test_it_tells_for_how_long_and_when_next(self) -> None:
+        assert trying_again("It broke", 299.6, 4) == "It broke. Trying again for up to 5:00, next in 4 s."
+
+    def test_without_an_end_others_make_room(self) -> None:
+        assert (
+            trying_again("It is full", float("inf"), 0.01) == "It is full. Trying again while others are under way, next at once."
+        )
