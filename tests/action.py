@@ -15,7 +15,7 @@ from unittest import mock
 from admin_api_simulator import Simulator
 from admin_api_simulator.runner import StartedAction, start_action
 from docs_platform_action.clock import SystemClock
-from docs_platform_action.inputs.settings import read_key
+from docs_platform_action.inputs.reader import read_key
 from tests.ended import ENTRYPOINT, Ended, ended
 from tests.engine import remember_output
 from tests.inside import other_constants, run_inside

@@ -20,7 +20,7 @@ import coverage
 from admin_api_simulator.runner import ActionRun, left_in, parse_outputs, read_text, runner_environment, with_defaults
 from docs_platform_action.clock import SystemClock
 from docs_platform_action.errors import Cancelled
-from docs_platform_action.inputs.settings import read_key
+from docs_platform_action.inputs.reader import read_key
 from docs_platform_action.main import run
 from docs_platform_action.signals import Interruptions
 from tests.ended import ENTRYPOINT, Ended, ended

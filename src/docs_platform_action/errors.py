@@ -4,6 +4,7 @@ The words are written for someone whose deploy just broke. Text that came from o
 shows them (`report`) cleans it.
 """
 
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
 DENIED_BY: Final = "SELinux on the runner, or user namespaces (rootless Docker, `userns-remap`)"
@@ -16,6 +17,14 @@ DENIED_REMEDY: Final = (
     "With SELinux, label the runner's work folder for containers (`chcon -R -t container_file_t`). "
     "With user namespaces, let the user that the container's root is mapped to write to that folder."
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advice:
+    """What is likely behind a temporary failure that lasts, and what to do about it."""
+
+    cause: str
+    remedy: str
 
 
 class ActionError(Exception):

@@ -4,11 +4,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from .errors import ActionError, Cancelled, InvalidInput
-from .inputs.settings import AGENT
-from .models import UNUSABLE, AgentJob, Bundle, ExportJob
+from .models import AGENT, UNUSABLE, AgentJob, Bundle, ExportJob
 
 if TYPE_CHECKING:
-    from .bundle.download import Downloaded
+    from .models import Downloaded
 
 DONE: Final = "done"
 STARTED: Final = "started"

@@ -22,29 +22,18 @@ from requests.utils import get_environ_proxies
 from . import __version__
 from .api.admin_api import AdminApi
 from .api.calls import Transport
-from .bundle.staging import Litter
+from .cleanups import Litter
 from .clock import SystemClock
 from .errors import ActionError, Cancelled, InternalError
 from .http.circuit_breaker import REQUESTS_A_SECOND, Health
 from .http.client import Exchanger
 from .http.connection import Exchanges, GuardedAdapter, trusting
-from .inputs.settings import (
-    AGENT,
-    EXPORT,
-    AgentSettings,
-    DeliverySettings,
-    ExportSettings,
-    Plan,
-    read_key,
-    read_mode,
-    read_names,
-    read_plan,
-    unknown_inputs,
-)
+from .inputs.reader import read_key, read_mode, read_names, read_plan, unknown_inputs
+from .inputs.settings import AgentSettings, DeliverySettings, ExportSettings, Plan
 from .job import Job, as_result
 from .jobs import agent, export
 from .jobs.runner import SideBySide, Watcher, Work
-from .models import Bundle, is_loopback
+from .models import AGENT, EXPORT, Bundle, is_loopback
 from .redaction import SHORTEST_TO_RECOGNISE, Redactor
 from .report.console import Console
 from .report.job_log import JobLog

@@ -13,6 +13,10 @@ from ipaddress import ip_address
 from typing import ClassVar, Final
 from urllib.parse import urlsplit
 
+EXPORT: Final = "export"
+AGENT: Final = "agent"
+MODES: Final = (EXPORT, AGENT)
+
 UNUSABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 """Control characters, and lone surrogates, which cannot be sent: no identifier or address holds one."""
 
@@ -82,6 +86,18 @@ class Bundle:
     expires_at: str | None = None
     expires: datetime | None = None
     size: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Downloaded:
+    """A bundle that is there whole: its bytes, and their SHA-256 in hexadecimal.
+
+    `as_stored` is false when something between the storage's disk and this runner is known to have changed its compression.
+    """
+
+    size: int
+    sha256: str
+    as_stored: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

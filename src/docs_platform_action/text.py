@@ -1,4 +1,4 @@
-"""Words and numbers for people: durations, dates, links without their secrets, and foreign text made harmless."""
+"""Text for people: durations, dates, sizes, links without their secrets, and foreign text made harmless."""
 
 import math
 import re
@@ -122,3 +122,14 @@ def works_until(expires: datetime, now: datetime) -> str:
 def moment(when: datetime, now: datetime) -> str:
     """Write a time of day in UTC, with the date unless it is today."""
     return f"{when:%H:%M} UTC" if when.date() == now.date() else f"{when:%Y-%m-%d %H:%M} UTC"
+
+
+def size(count: float) -> str:
+    """Write a number of bytes with a binary unit and one decimal."""
+    if count < 1024:
+        return f"{count:.0f} byte{'' if count == 1 else 's'}"
+    for unit in ("KiB", "MiB", "GiB"):
+        count /= 1024
+        if count < 1023.95:
+            return f"{count:.1f} {unit}"
+    return f"{count / 1024:.1f} TiB"

@@ -10,7 +10,8 @@ from hypothesis import example
 from hypothesis import strategies as st
 
 from docs_platform_action.errors import InvalidInput
-from docs_platform_action.inputs.settings import LONGEST_DURATION_SECONDS, read_plan
+from docs_platform_action.inputs.reader import read_plan
+from docs_platform_action.inputs.validators import LONGEST_DURATION_SECONDS
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, edited, edits
 from tests.keys import ADMIN_KEY

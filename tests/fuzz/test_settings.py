@@ -20,7 +20,9 @@ from hypothesis import strategies as st
 from docs_platform_action.errors import InvalidInput
 from docs_platform_action.http.client import Bounds, Exchanger
 from docs_platform_action.http.connection import Exchanges
-from docs_platform_action.inputs.settings import INPUTS, LONGEST_DURATION_SECONDS, AgentSettings, ExportSettings, Plan, read_plan
+from docs_platform_action.inputs.reader import read_plan
+from docs_platform_action.inputs.settings import INPUTS, AgentSettings, ExportSettings, Plan
+from docs_platform_action.inputs.validators import LONGEST_DURATION_SECONDS
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_bytes, mutated_text
 from tests.unit.fakes import FakeAdapter

@@ -19,8 +19,8 @@ import yaml
 
 from admin_api_simulator import Fault, Simulator
 from docs_platform_action.bundle.deliver import Handover
-from docs_platform_action.bundle.staging import Litter
 from docs_platform_action.bundle.storage import Storage
+from docs_platform_action.cleanups import Litter
 from docs_platform_action.clock import SystemClock
 from docs_platform_action.errors import InvalidBundle
 from docs_platform_action.http.connection import Exchanges, GuardedAdapter, trusting

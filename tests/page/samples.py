@@ -2,10 +2,9 @@
 
 from datetime import timedelta
 
-from docs_platform_action.bundle.download import Downloaded
 from docs_platform_action.errors import ActionError, Cancelled, JobFailed, Unauthorized, Unavailable
 from docs_platform_action.job import BUNDLE, DOWNLOAD, QUEUE, RUN, UNPACK, Job, Phase
-from docs_platform_action.models import Bundle, ExportJob
+from docs_platform_action.models import Bundle, Downloaded, ExportJob
 from tests.unit.fakes import NOON
 
 URL = "https://storage.example.com/se_1/bundle.tar.gz?X-Signature=abc"

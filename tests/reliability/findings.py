@@ -76,11 +76,11 @@ FINDINGS: Final = (
     ),
     Finding(
         what="A key that was pasted into `domain` with a blank or something invisible inside was shown whole in the refusal.",
-        test="tests/unit/inputs/test_settings.py::TestRefusals::test_nor_is_one_that_was_pasted_with_something_inside",
+        test="tests/unit/inputs/test_reader.py::TestRefusals::test_nor_is_one_that_was_pasted_with_something_inside",
     ),
     Finding(
         what="A `ca-bundle` of beginnings without an end took the square of its length in time: hours for 8 MiB.",
-        test="tests/unit/inputs/test_settings.py::TestCaBundle::test_one_of_beginnings_alone_is_refused_at_once",
+        test="tests/unit/inputs/test_reader.py::TestCaBundle::test_one_of_beginnings_alone_is_refused_at_once",
     ),
     Finding(
         what="A link with a backslash or the like in its host: the log named one host, and the request went to another.",

@@ -11,7 +11,7 @@ from docs_platform_action.archive import limits, names
 from docs_platform_action.bundle import staging, storage
 from docs_platform_action.errors import FAILURE_REASONS
 from docs_platform_action.http import circuit_breaker, client
-from docs_platform_action.inputs import settings
+from docs_platform_action.inputs import validators
 from docs_platform_action.inputs.settings import INPUTS
 from docs_platform_action.job import RESULT_KEYS
 from docs_platform_action.report import failures, job_log, outputs
@@ -164,7 +164,7 @@ def _steps(value: Any) -> list[dict[str, Any]]:
         (job_log.STANDSTILL_SECONDS == 600, "when progress has stood still for ten minutes"),
         (outputs.MOST_BYTES_OF_A_JOB == 2**20, "GitHub lets a job hand on 1 MB, counted as two bytes a character"),
         (failures.MOST_FAILURES == 9, "from the tenth on one counts the rest"),
-        (settings.MOST_PARALLEL == 100, "at the same time, 1 to 100."),
+        (validators.MOST_PARALLEL == 100, "at the same time, 1 to 100."),
     ],
 )
 def test_the_numbers_that_the_readme_tells_are_those_of_the_code(bound: bool, told: str) -> None:

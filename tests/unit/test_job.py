@@ -4,10 +4,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from docs_platform_action.bundle.download import Downloaded
 from docs_platform_action.errors import Cancelled, DownloadFailed, InvalidBundle, InvalidInput, JobFailed, Unauthorized
 from docs_platform_action.job import QUEUE, RESULT_KEYS, RUN, Job, Phase, as_result
-from docs_platform_action.models import AgentJob, Bundle, ExportJob
+from docs_platform_action.models import AgentJob, Bundle, Downloaded, ExportJob
 
 URL = "https://storage.example.com/bundle.tar.gz?X-Signature=abc"
 

@@ -19,11 +19,11 @@ import pytest
 import requests
 
 from docs_platform_action import main
-from docs_platform_action.bundle.staging import Owner
 from docs_platform_action.clock import SystemClock
 from docs_platform_action.errors import Cancelled
 from docs_platform_action.http.connection import GuardedRequest
 from docs_platform_action.job import RESULT_KEYS
+from docs_platform_action.ownership import Owner
 from docs_platform_action.signals import LEAVING_SECONDS, Interruptions
 from tests.archives import SEVEN_ZIP, SMALL_SITE, tar
 from tests.keys import ADMIN_KEY

@@ -2,7 +2,7 @@
 
 import pytest
 
-from docs_platform_action.sizes import size
+from docs_platform_action.text import size
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from ..clock import Clock, DeadlinePassed
 from ..errors import (
     ActionError,
+    Advice,
     BadResponse,
     Forbidden,
     NotFound,
@@ -25,7 +26,6 @@ from ..http.retry import (
     PROXY,
     SHORTEST_TRY_SECONDS,
     TEMPORARY_STATUSES,
-    Advice,
     Outage,
     TemporaryError,
     full_jitter,

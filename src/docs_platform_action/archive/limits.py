@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import InvalidBundle
-from ..sizes import size
+from ..text import size
 
 MOST_ENTRIES: Final = 250_000
 """Entries, and folders that only entries' names imply. Large documentation sites have some 50,000 pages."""

@@ -5,13 +5,11 @@ import re
 import unicodedata
 from typing import Final
 
+from ..ownership import LONGEST_PART_BYTES
 from .entries import EntryType, shown, unsafe
 
 LONGEST_NAME_BYTES: Final = 1024
 """The longest key that S3 takes (source: Amazon S3 User Guide, "Naming Amazon S3 objects"); Linux would take 4095."""
-
-LONGEST_PART_BYTES: Final = 255
-"""Linux's `NAME_MAX`, for a file or folder in its folder."""
 
 _DIGEST_BYTES: Final = 16
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")

@@ -14,13 +14,13 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Final
 
-from ..bundle.staging import FILE_MODE, FOLDER_MODE, Owner, set_mode
 from ..errors import InvalidBundle
+from ..ownership import FILE_MODE, FOLDER_MODE, LONGEST_PART_BYTES, Owner, set_mode
 from .codecs import CHUNK_BYTES, ReadAt, read_at
 from .entries import LONGEST_TARGET_BYTES, Entry, EntryType, shown, target_too_long, unsafe
 from .formats import archive_entries
 from .limits import Limits, Meter, Space, space_at
-from .names import LONGEST_PART_BYTES, Register, path_of, text_of
+from .names import Register, path_of, text_of
 from .prefetch import ahead
 from .symlinks import MOST_LINKS, Links, leads_nowhere, leads_outside
 

@@ -11,17 +11,19 @@ from ..archive.formats import START_BYTES
 from ..archive.limits import space_at
 from ..archive.tar import begins_tar
 from ..archive.unpack import Unpacked, unpack
+from ..cleanups import Litter
 from ..clock import Clock
 from ..errors import DENIED_CAUSE, DENIED_REMEDY, ActionError, DownloadFailed, InternalError, TooFewPages
 from ..inputs.paths import Place
 from ..inputs.settings import DeliverySettings
 from ..job import DOWNLOAD, UNPACK, Job
-from ..models import Bundle
+from ..models import Bundle, Downloaded
+from ..ownership import Owner, owner_of
 from ..report.deliverylog import DeliveryLog
-from ..sizes import size
-from .download import Download, Downloaded
+from ..text import size
+from .download import Download
 from .overlap import Followed, Follower
-from .staging import Litter, Owner, Staged, owner_of, staged_file, staged_folder
+from .staging import Staged, staged_file, staged_folder
 from .storage import Storage
 
 _OwnerAt = Callable[[Place], Owner | None]

@@ -11,25 +11,16 @@ from urllib.parse import urlsplit
 
 import backoff
 
-from .. import sizes
 from ..archive.codecs import GZIP, decompressed
 from ..archive.formats import START_BYTES, is_archive, looks
 from ..archive.tar import begins_tar
 from ..clock import Clock
-from ..errors import DownloadFailed, InvalidBundle
+from ..errors import Advice, DownloadFailed, InvalidBundle
 from ..http import retry
 from ..http.faults import NetworkError
-from ..http.retry import (
-    PROXY,
-    TEMPORARY_STATUSES,
-    Advice,
-    Outage,
-    TemporaryError,
-    keep_trying,
-    read_retry_after,
-    seconds,
-)
-from ..models import Bundle
+from ..http.retry import PROXY, TEMPORARY_STATUSES, Outage, TemporaryError, keep_trying, read_retry_after, seconds
+from ..models import Bundle, Downloaded
+from ..text import size
 from .storage import Answer, Storage
 
 GOOD_BYTES: Final = 64 * 1024
@@ -71,18 +62,6 @@ _CHANGED: Final = Advice(
     cause="The bundle was packed anew while it was fetched, or something between the storage and this runner alters it.",
     remedy="Run the workflow again. If it fails the same way, report it to the platform.",
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Downloaded:
-    """A bundle that is there whole: its bytes, and their SHA-256 in hexadecimal.
-
-    `as_stored` is false when something between the storage's disk and this runner is known to have changed its compression.
-    """
-
-    size: int
-    sha256: str
-    as_stored: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -380,8 +359,8 @@ class Download:
         self._received, self._size, self._source = 0, None, None
 
     def _so_far(self) -> str:
-        of_all = f" of {sizes.size(self._size)}" if self._size is not None else ""
-        return f", after {sizes.size(self._received)}{of_all}" if self._received else ""
+        of_all = f" of {size(self._size)}" if self._size is not None else ""
+        return f", after {size(self._received)}{of_all}" if self._received else ""
 
     def _given_up(self, error: TemporaryError) -> DownloadFailed:
         return DownloadFailed(

@@ -17,8 +17,9 @@ from typing import Final, Self
 from ..archive.formats import START_BYTES, is_read_in_order
 from ..archive.limits import Space
 from ..archive.unpack import Unpacked, unpack
+from ..ownership import Owner
 from .download import Listener
-from .staging import Owner, Staged
+from .staging import Staged
 
 FROM_BYTES: Final = 4 * 1024**2
 """How much of a bundle has to be there first. A smaller one is there at once."""

@@ -10,8 +10,8 @@ import requests
 from requests.utils import select_proxy
 from urllib3.exceptions import HTTPError, NameResolutionError
 
+from ..errors import Advice
 from .connection import Guard
-from .retry import Advice
 
 FAULTS = (requests.RequestException, HTTPError, http.client.HTTPException, OSError, ValueError)
 """What a requests adapter raises; `ValueError` is what urllib3 and http.client let through of a malformed status line, header or

@@ -8,6 +8,7 @@ from email.utils import parsedate_to_datetime
 from typing import Final, Protocol, TypeVar
 
 from ..clock import Clock, slept_on
+from ..errors import Advice
 
 T = TypeVar("T")
 
@@ -21,14 +22,6 @@ LAST_TRY_SECONDS: Final = 10.0
 
 TEMPORARY_STATUSES: Final = frozenset({408, 425, 429, *range(500, 600)})
 """Statuses that say of themselves that they may pass (RFC 9110, section 15; RFC 8470 for 425)."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Advice:
-    """What is likely behind a temporary failure that lasts, and what to do about it."""
-
-    cause: str
-    remedy: str
 
 
 PROXY: Final = Advice(

@@ -10,9 +10,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from ..archive.names import LONGEST_PART_BYTES
 from ..errors import DENIED_BY
 from ..models import UNUSABLE
+from ..ownership import LONGEST_PART_BYTES
 
 LEAST_FREE_BYTES: Final = 1024 * 1024
 """A disk with less room than this is as good as full."""

@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from typing import Final
 
-from ..bundle.download import Downloaded
 from ..clock import Clock
-from ..sizes import size
-from ..text import files, minutes, pause, trying_again, without_query
+from ..models import Downloaded
+from ..text import files, minutes, pause, size, trying_again, without_query
 from .job_log import JobLog
 
 LINE_SECONDS: Final = 10.0

@@ -4,10 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from ..errors import ActionError, Cancelled, InvalidInput, TimedOut, Unavailable
-from ..inputs.settings import AGENT
 from ..job import FAILED, NOT_STARTED, STARTED, Job
-from ..sizes import size
-from ..text import files, host_of, link_target, minutes, sentence
+from ..models import AGENT
+from ..text import files, host_of, link_target, minutes, sentence, size
 from .failures import failure_lines, how_to_collect
 from .view import View, link_of, seconds_at
 

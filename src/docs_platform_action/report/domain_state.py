@@ -8,8 +8,7 @@ from typing import Final
 from ..errors import Cancelled
 from ..job import CANCELLED, DONE, FAILED, NOT_STARTED, STARTED, VERDICTS, Job
 from ..models import ExportJob
-from ..sizes import size
-from ..text import minutes, moment, pages, works_until
+from ..text import minutes, moment, pages, size, works_until
 from .failures import failure_lines
 from .job_log import JobLog
 

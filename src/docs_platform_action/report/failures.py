@@ -5,9 +5,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from ..errors import ActionError, Cancelled, InvalidInput, NotFound
-from ..inputs.settings import EXPORT
 from ..job import Job
-from ..models import ExportJob
+from ..models import EXPORT, ExportJob
 from .console import Console
 
 MOST_FAILURES: Final = 9

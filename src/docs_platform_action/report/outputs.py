@@ -9,7 +9,7 @@ from actions_toolkit.file_command import prepare_key_value_message
 
 from ..errors import DENIED_CAUSE, DENIED_REMEDY, InternalError
 from ..models import UNUSABLE
-from ..sizes import size
+from ..text import size
 from .console import Console
 
 MOST_BYTES_OF_A_JOB: Final = 1024 * 1024

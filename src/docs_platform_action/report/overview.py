@@ -8,8 +8,7 @@ from typing import Final
 from ..errors import ActionError, Cancelled, TimedOut
 from ..job import DONE, FAILED, NOT_STARTED, Job
 from ..models import ExportJob
-from ..sizes import size
-from ..text import minutes, sentence
+from ..text import minutes, sentence, size
 from .failures import how_to_collect_in_short
 from .view import LONGEST_NAME, LONGEST_WORD, View, name_of, seconds_at, size_of
 

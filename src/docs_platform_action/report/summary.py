@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import DENIED_CAUSE, Cancelled
-from ..inputs.settings import AGENT
 from ..job import CANCELLED, DONE, FAILED, NOT_STARTED, VERDICTS, Job
-from ..sizes import size
-from ..text import minutes, pages, sentence
+from ..models import AGENT
+from ..text import minutes, pages, sentence, size
 from .console import Console
 from .details import details_of, failed_alike, folded, told_for_all
 from .overview import columns_for, head_of, row_of

@@ -28,8 +28,8 @@ from docs_platform_action.archive import unpack as unpacking
 from docs_platform_action.archive.codecs import CHUNK_BYTES, blocks
 from docs_platform_action.archive.limits import Limits, Meter, Space, space_at
 from docs_platform_action.archive.unpack import Unpacked, unpack
-from docs_platform_action.bundle.staging import Owner
 from docs_platform_action.errors import Cancelled, InvalidBundle
+from docs_platform_action.ownership import Owner
 from tests.archives import (
     EMPTY_END,
     FILE,

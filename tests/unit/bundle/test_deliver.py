@@ -16,9 +16,8 @@ import yaml
 
 from docs_platform_action.bundle import deliver, helm_values, overlap
 from docs_platform_action.bundle.deliver import Handover
-from docs_platform_action.bundle.download import Downloaded
-from docs_platform_action.bundle.staging import Litter, Owner
 from docs_platform_action.bundle.storage import Answer, Storage
+from docs_platform_action.cleanups import Litter
 from docs_platform_action.errors import (
     DENIED_CAUSE,
     DENIED_REMEDY,
@@ -33,7 +32,8 @@ from docs_platform_action.http.connection import Exchanges
 from docs_platform_action.inputs.paths import Place
 from docs_platform_action.inputs.settings import DeliverySettings
 from docs_platform_action.job import Job
-from docs_platform_action.models import Bundle
+from docs_platform_action.models import Bundle, Downloaded
+from docs_platform_action.ownership import Owner
 from docs_platform_action.report.deliverylog import DeliveryLog
 from tests.archives import HOSTILE, SEVEN_ZIP, SMALL_SITE, tar
 from tests.unit.fakes import NOON, FakeAdapter, FakeClock, Log

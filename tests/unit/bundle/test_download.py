@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docs_platform_action.bundle.download import LARGEST_BYTES, Download, Downloaded
+from docs_platform_action.bundle.download import LARGEST_BYTES, Download
 from docs_platform_action.bundle.storage import Answer, Storage
 from docs_platform_action.errors import ActionError, DownloadFailed, Rejected
 from docs_platform_action.http.faults import NetworkError
-from docs_platform_action.models import Bundle
+from docs_platform_action.models import Bundle, Downloaded
 from tests.archives import KINDS, SMALL_SITE
 from tests.unit.fakes import FakeClock
 

@@ -12,7 +12,8 @@ import pytest
 from docs_platform_action.archive.limits import MOST_RESERVED_BYTES, Space
 from docs_platform_action.bundle import overlap
 from docs_platform_action.bundle.overlap import FROM_BYTES, Followed, Follower
-from docs_platform_action.bundle.staging import Litter, Staged, staged_folder
+from docs_platform_action.bundle.staging import Staged, staged_folder
+from docs_platform_action.cleanups import Litter
 from docs_platform_action.errors import Cancelled
 from tests.archives import HOSTILE, KINDS, SMALL_SITE, Site, tar
 

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from docs_platform_action.archive.names import LONGEST_PART_BYTES
-from docs_platform_action.bundle.staging import Litter, Owner, Staged, owner_of, set_mode, staged_file, staged_folder
+from docs_platform_action.bundle.staging import Staged, staged_file, staged_folder
+from docs_platform_action.cleanups import Litter
+from docs_platform_action.ownership import LONGEST_PART_BYTES, Owner, owner_of, set_mode
 
 Stage = Callable[[Path, Owner | None, Litter], AbstractContextManager[Staged]]
 OWNER = (1001, 127)

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docs_platform_action.errors import ActionError, Cancelled, Forbidden
+from docs_platform_action.errors import ActionError, Advice, Cancelled, Forbidden
 from docs_platform_action.http.circuit_breaker import LOOK_SECONDS, REQUESTS_A_SECOND, SPREAD_SECONDS, Health
-from docs_platform_action.http.retry import LONGEST_PAUSE_SECONDS, Advice, TemporaryError
+from docs_platform_action.http.retry import LONGEST_PAUSE_SECONDS, TemporaryError
 from tests.unit.fakes import FakeClock
 from tests.unit.virtual_time import StuckError, VirtualClock
 

@@ -14,7 +14,7 @@ import trustme
 
 from docs_platform_action.errors import Cancelled
 from docs_platform_action.http.connection import MOST_CONNECTIONS, Exchanges, Guard, GuardedAdapter, trusting
-from docs_platform_action.inputs.settings import MOST_PARALLEL
+from docs_platform_action.inputs.validators import MOST_PARALLEL
 
 
 def test_an_expired_guard_shuts_down_what_it_holds() -> None:

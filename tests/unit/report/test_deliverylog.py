@@ -2,8 +2,8 @@
 
 import pytest
 
-from docs_platform_action.bundle.download import Downloaded
 from docs_platform_action.job import Job
+from docs_platform_action.models import Downloaded
 from docs_platform_action.report.deliverylog import LINE_SECONDS, WORTH_TELLING_SECONDS, DeliveryLog
 from tests.unit.fakes import FakeClock, Log, words
 

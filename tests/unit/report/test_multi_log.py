@@ -7,10 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from docs_platform_action.bundle.download import Downloaded
 from docs_platform_action.errors import ActionError, Cancelled, Rejected, TimedOut, Unauthorized
 from docs_platform_action.job import Job
-from docs_platform_action.models import Bundle, ExportJob
+from docs_platform_action.models import Bundle, Downloaded, ExportJob
 from docs_platform_action.report.console import MOST_WARNINGS, Console
 from docs_platform_action.report.deliverylog import DeliveryLog
 from docs_platform_action.report.job_log import STANDSTILL_SECONDS

@@ -14,19 +14,9 @@ from hypothesis import strategies as st
 
 from docs_platform_action.errors import InvalidInput
 from docs_platform_action.inputs.paths import Place
-from docs_platform_action.inputs.settings import (
-    INPUTS,
-    LARGEST_CA_BUNDLE_BYTES,
-    LONGEST_DURATION_SECONDS,
-    AgentSettings,
-    DeliverySettings,
-    ExportSettings,
-    Plan,
-    read_key,
-    read_mode,
-    read_plan,
-    unknown_inputs,
-)
+from docs_platform_action.inputs.reader import read_key, read_mode, read_plan, unknown_inputs
+from docs_platform_action.inputs.settings import INPUTS, AgentSettings, DeliverySettings, ExportSettings, Plan
+from docs_platform_action.inputs.validators import LARGEST_CA_BUNDLE_BYTES, LONGEST_DURATION_SECONDS
 from tests.keys import ADMIN_KEY
 
 WORKSPACE = Path("/github/workspace")
@@ -794,7 +784,7 @@ class TestCaBundle:
     def test_one_without_an_end_is_not_read_to_it(
         self, tmp_path: Path, authority_pem: bytes, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("docs_platform_action.inputs.settings.LARGEST_CA_BUNDLE_BYTES", 100)
+        monkeypatch.setattr("docs_platform_action.inputs.validators.LARGEST_CA_BUNDLE_BYTES", 100)
         (tmp_path / "ca.pem").write_bytes(b"#" * 100 + authority_pem)
 
         assert "holds no PEM certificates" in refusal(EXPORT, tmp_path, ca_bundle="ca.pem")
@@ -911,7 +901,7 @@ class TestDelivery:
         if reason == "missing":
             roots[1].rmdir()
         else:  # root, who runs the container, may write to every folder
-            monkeypatch.setattr("docs_platform_action.inputs.settings.is_usable", lambda folder: folder != roots[1])
+            monkeypatch.setattr("docs_platform_action.inputs.reader.is_usable", lambda folder: folder != roots[1])
 
         assert self.delivery(roots).scratch is None
 
