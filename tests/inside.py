@@ -19,7 +19,6 @@ import coverage
 
 from admin_api_simulator.runner import ActionRun, left_in, parse_outputs, read_text, runner_environment, with_defaults
 from docs_platform_action.clock import SystemClock
-from docs_platform_action.errors import Cancelled
 from docs_platform_action.inputs.reader import read_key
 from docs_platform_action.main import run
 from docs_platform_action.signals import Interruptions
@@ -48,8 +47,7 @@ class QuickClock(SystemClock):
         return self._began_at + timedelta(seconds=self.elapsed)
 
     def sleep(self, seconds: float) -> None:
-        if self._cancelled.is_set():
-            raise Cancelled("cancelled")
+        self.cancellation.check()
         self._skipped += max(seconds, 0.0)
 
 

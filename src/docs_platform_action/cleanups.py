@@ -45,7 +45,7 @@ class Ways:
                 folder.rmdir()
 
 
-class Litter:
+class Cleanups:
     """What is to be removed once nobody is left to do so, and the `ways` to results. Safe to use from several threads."""
 
     def __init__(self) -> None:

@@ -35,28 +35,43 @@ class Clock(Protocol):
         ...
 
 
-class SystemClock:
-    """The machine's own time. `cancel` wakes every sleeper, in whichever thread."""
+class Cancellation:
+    """Whether the run is cancelled. Safe to use from several threads."""
 
     def __init__(self) -> None:
         self._cancelled = threading.Event()
+
+    def cancel(self) -> None:
+        """Cancel the run, once and for all."""
+        self._cancelled.set()
+
+    def check(self) -> None:
+        """Raise `Cancelled` once the run is cancelled."""
+        self.wait(0.0)
+
+    def wait(self, seconds: float) -> None:
+        """Wait this long. Raises `Cancelled` as soon as the run is cancelled."""
+        if self._cancelled.wait(max(seconds, 0.0)):
+            raise Cancelled("cancelled")
+
+
+class SystemClock:
+    """The machine's own time. Its `cancellation` ends every sleep, in whichever thread."""
+
+    def __init__(self) -> None:
+        self.cancellation = Cancellation()
 
     def monotonic(self) -> float:
         """Seconds on a clock that never runs backwards."""
         return time.monotonic()
 
     def now(self) -> datetime:
-        """Tell the time of day, aware, in UTC."""
+        """Return the time of day, aware, in UTC."""
         return datetime.now(UTC)
 
     def sleep(self, seconds: float) -> None:
         """Pause. Raises `Cancelled` once the run is cancelled."""
-        if self._cancelled.wait(max(seconds, 0.0)):
-            raise Cancelled("cancelled")
-
-    def cancel(self) -> None:
-        """End every sleep that is under way or still to come."""
-        self._cancelled.set()
+        self.cancellation.wait(seconds)
 
 
 def slept_on(clock: Clock, schedule: Callable[[], Generator[float, T, None]]) -> Callable[[], Generator[float, Any, None]]:

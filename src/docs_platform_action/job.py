@@ -39,9 +39,9 @@ class Phase:
 class Job:
     """One job of the run. What is `None` is not known, yet or at all.
 
-    `start_in_doubt` holds while a start request is under way, and after one whose answer got lost; `started` tells that this run
-    started the job. `bundle_path`, `site_path` and `values_file` are what later steps find them by. `began` and `ended` are on
-    the clock's `monotonic`; without the former nobody has taken the job on yet.
+    `start_in_doubt` is true while a start request is under way, and after one whose response got lost. `bundle_path`, `site_path`
+    and `values_file` are what later steps find them by. `started_at`, for a job that this run started, `began` and `ended` are
+    on the clock's `monotonic`; without `began` nobody has taken the job on yet.
     """
 
     mode: str | None
@@ -60,7 +60,7 @@ class Job:
     agent_job: AgentJob | None = None
     failure: ActionError | None = None
     start_in_doubt: bool = False
-    started: bool = False
+    started_at: float | None = None
     began: float | None = None
     ended: float | None = None
     phases: list[Phase] = field(default_factory=list)
@@ -75,6 +75,11 @@ class Job:
         """Take note that the phase that goes on, if any, has come to its end."""
         if self.phases and self.phases[-1].ended is None:
             self.phases[-1] = replace(self.phases[-1], ended=now)
+
+    @property
+    def started(self) -> bool:
+        """Whether this run started the job."""
+        return self.started_at is not None
 
     @property
     def subject(self) -> str:

@@ -22,7 +22,7 @@ from requests.utils import get_environ_proxies
 from . import __version__
 from .api.admin_api import AdminApi
 from .api.calls import Transport
-from .cleanups import Litter
+from .cleanups import Cleanups
 from .clock import SystemClock
 from .errors import ActionError, Cancelled, InternalError
 from .http.circuit_breaker import REQUESTS_A_SECOND, Health
@@ -133,7 +133,7 @@ class _Run:
         names = read_names(environ)
         console.always_show(names)
         self._redactor = Redactor([read_key(environ)], shortest=SHORTEST_TO_RECOGNISE, names=names)
-        self._litter = Litter()
+        self._cleanups = Cleanups()
         self._outputs = Outputs(_named_file(environ, "GITHUB_OUTPUT"), console)
         self._began = self._clock.monotonic()
         self._records = [Job(mode=read_mode(environ), began=self._began)]
@@ -166,7 +166,7 @@ class _Run:
 
         def stop() -> None:
             self._unfinished = [record for record in self._records if record.ended is None]
-            self._clock.cancel()
+            self._clock.cancellation.cancel()
             parts.exchanges.stop()
 
         with parts.exchanges.kept_watched():
@@ -177,9 +177,9 @@ class _Run:
                 stop=stop,
                 abort=parts.exchanges.abort,
                 grace_seconds=lambda: START_GRACE_SECONDS if any(record.start_in_doubt for record in self._records) else 0.0,
-                leaving_seconds=lambda: CLEANING_SECONDS if self._litter else LEAVING_SECONDS,
+                leaving_seconds=lambda: CLEANING_SECONDS if self._cleanups else LEAVING_SECONDS,
             )
-        self._litter.clear()
+        self._cleanups.clear()
         return received
 
     def _plan(self) -> Plan:
@@ -255,7 +255,7 @@ class _Run:
                 outage_tolerance_seconds=tolerance,
                 record=record,
                 log=DeliveryLog(log, clock),
-                litter=self._litter,
+                cleanups=self._cleanups,
                 warn=log.warning,
             ).carry_out(bundle)
 

@@ -17,6 +17,10 @@ EXPORT: Final = "export"
 AGENT: Final = "agent"
 MODES: Final = (EXPORT, AGENT)
 
+API: Final = "API"
+STORAGE: Final = "storage"
+"""The servers that a run talks to."""
+
 UNUSABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 """Control characters, and lone surrogates, which cannot be sent: no identifier or address holds one."""
 

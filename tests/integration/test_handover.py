@@ -20,7 +20,7 @@ import yaml
 from admin_api_simulator import Fault, Simulator
 from docs_platform_action.bundle.deliver import Handover
 from docs_platform_action.bundle.storage import Storage
-from docs_platform_action.cleanups import Litter
+from docs_platform_action.cleanups import Cleanups
 from docs_platform_action.clock import SystemClock
 from docs_platform_action.errors import InvalidBundle
 from docs_platform_action.http.connection import Exchanges, GuardedAdapter, trusting
@@ -298,7 +298,7 @@ def handover_to(platform: Simulator, workspace: Path) -> Handover:
         outage_tolerance_seconds=1,
         record=record,
         log=DeliveryLog(JobLog(console, clock, record, known_statuses=()), clock),
-        litter=Litter(),
+        cleanups=Cleanups(),
         warn=console.warning,
     )
 

@@ -33,7 +33,7 @@ def good(domain: str | None = "docs.example.com", *, began: float = NOW - 253, r
         "page_count": 1412,
         "bundle": LINK,
         "downloaded": Downloaded(size=40_000_000, sha256="9b1c" * 16),
-        "started": True,
+        "started_at": 0.0,
         "began": began,
         "ended": way[-1].ended,
         "phases": way,
@@ -57,7 +57,7 @@ def failed(domain: str = "api.example.com", *, failure: ActionError | None = Non
         "status": ExportJob.FAILED,
         "page_count": 7,
         "failure": error,
-        "started": True,
+        "started_at": 0.0,
         "began": NOW - 172,
         "ended": NOW - 120,
         "phases": phases(NOW - 172, **{QUEUE: 12.0, RUN: 40.0}),
@@ -78,7 +78,7 @@ def refused(count: int) -> list[Job]:
     def refusal(*more: str) -> Unauthorized:
         return Unauthorized("the platform refused the admin key (401)", facts=(said, *more), request_id="7f3a")
 
-    nothing: dict[str, object] = {"job_id": None, "status": None, "page_count": None, "started": False, "phases": []}
+    nothing: dict[str, object] = {"job_id": None, "status": None, "page_count": None, "started_at": None, "phases": []}
     first = failed("d0.example.com", failure=refusal(), ended=NOW - 171, **nothing)
     others = [
         failed(f"d{number}.example.com", failure=refusal("It was not started."), began=None, **nothing)

@@ -11,7 +11,8 @@ import requests
 from requests.adapters import BaseAdapter
 from urllib3 import HTTPResponse
 
-from docs_platform_action.clock import Clock
+from docs_platform_action.clock import Cancellation, Clock
+from docs_platform_action.events import Events
 from docs_platform_action.http.client import Answer, Bounds, Exchanger
 from docs_platform_action.http.connection import Exchanges
 from docs_platform_action.http.faults import NetworkError, UntrustedError
@@ -44,6 +45,7 @@ class FakeClock:
         self._seconds = 0.0
         self.pauses: list[float] = []
         self.on_sleep: Callable[[], None] = lambda: None
+        self.cancellation = Cancellation()
 
     @property
     def elapsed(self) -> float:
@@ -174,6 +176,32 @@ class Ears:
     def exchanged(self, method: str, path: str, *, outcome: str, milliseconds: float, request_id: str | None) -> None:
         assert milliseconds >= 0
         self.exchanges.append((method, path, outcome, request_id))
+
+
+class RecordedEvents(Events):
+    """Remembers every event: its name, its job, and its other arguments in order."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[Any, ...]] = []
+
+    def of(self, *names: str) -> list[tuple[Any, ...]]:
+        """Return what events of these names were announced with, but for the job."""
+        return [event[2:] for event in self.seen if event[0] in names]
+
+    @property
+    def names(self) -> list[str]:
+        return [event[0] for event in self.seen]
+
+
+def _recorded(name: str) -> Callable[..., None]:
+    def record(self: RecordedEvents, job: Job, *args: object, **options: object) -> None:
+        self.seen.append((name, job, *args, *options.values()))
+
+    return record
+
+
+for _name in [name for name in vars(Events) if not name.startswith("_")]:
+    setattr(RecordedEvents, _name, _recorded(_name))
 
 
 class Log(JobLog):

@@ -38,14 +38,14 @@ class TestSystemClock:
         sleeper = threading.Thread(target=sleep)
         sleeper.start()
 
-        clock.cancel()
+        clock.cancellation.cancel()
         sleeper.join(5)
 
         assert woken
 
     def test_nobody_sleeps_after_a_cancel(self) -> None:
         clock = SystemClock()
-        clock.cancel()
+        clock.cancellation.cancel()
 
         with pytest.raises(Cancelled):
             clock.sleep(0)
@@ -83,7 +83,7 @@ class TestSleptOn:
 
     def test_a_cancel_in_a_pause_ends_the_tries(self) -> None:
         clock = SystemClock()
-        clock.cancel()
+        clock.cancellation.cancel()
 
         def schedule() -> Generator[float, int, None]:
             while True:

@@ -91,7 +91,7 @@ class TestReadings:
             (Job(mode=None, failure=InvalidInput("Invalid input")), "failed"),
             (Job(mode="export", began=1.0, failure=Unauthorized("refused")), "failed"),
             (Job(mode="export", began=1.0, failure=Cancelled("cancelled")), "cancelled"),
-            (Job(mode="export", job_id="se_1", started=True), "started"),
+            (Job(mode="export", job_id="se_1", started_at=0.0), "started"),
             (Job(mode="export", job_id="se_1"), "done"),
             (Job(mode="export", began=1.0, ended=2.0), "done"),
             (Job(mode="agent"), "done"),

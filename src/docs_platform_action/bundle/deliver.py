@@ -11,7 +11,7 @@ from ..archive.formats import START_BYTES
 from ..archive.limits import space_at
 from ..archive.tar import begins_tar
 from ..archive.unpack import Unpacked, unpack
-from ..cleanups import Litter
+from ..cleanups import Cleanups
 from ..clock import Clock
 from ..errors import DENIED_CAUSE, DENIED_REMEDY, ActionError, DownloadFailed, InternalError, TooFewPages
 from ..inputs.paths import Place
@@ -44,7 +44,7 @@ class _NoRoomError(DownloadFailed):
 class Handover:
     """The parts that a bundle is handed over with.
 
-    `renew` makes a fresh link; `litter` knows what is to be removed when the run is left behind; `warn` shows a warning of
+    `renew` makes a fresh link; `cleanups` knows what is to be removed when the run is left behind; `warn` shows a warning of
     several lines.
     """
 
@@ -55,7 +55,7 @@ class Handover:
     outage_tolerance_seconds: float
     record: Job
     log: DeliveryLog
-    litter: Litter
+    cleanups: Cleanups
     warn: Callable[[list[str]], None]
 
     def carry_out(self, bundle: Bundle) -> None:
@@ -101,7 +101,7 @@ class Handover:
             if place is None:
                 staged, follower, downloaded = self._fetch_to_scratch(bundle, stack, owner_at)
             else:
-                staged = stack.enter_context(staged_file(place.path, owner_at(place), self.litter))
+                staged = stack.enter_context(staged_file(place.path, owner_at(place), self.cleanups))
                 staged, follower, downloaded = self._fetch_to(staged, bundle, stack, owner_at)
                 if self.settings.min_pages is None:
                     self._check()
@@ -120,7 +120,7 @@ class Handover:
         if scratch is not None:
             try:
                 with contextlib.ExitStack() as attempt:
-                    staged = attempt.enter_context(staged_file(scratch / "bundle", None, self.litter))
+                    staged = attempt.enter_context(staged_file(scratch / "bundle", None, self.cleanups))
                     fetched = self._fetch_to(staged, bundle, attempt, owner_at)
                     stack.push(attempt.pop_all())
                     return fetched
@@ -130,7 +130,7 @@ class Handover:
                     raise
                 self.log.moved_to_workspace()
         # the folders that lead there may stay, with the site in them
-        staged = stack.enter_context(staged_file(site.path.parent / "bundle", owner_at(site), self.litter))
+        staged = stack.enter_context(staged_file(site.path.parent / "bundle", owner_at(site), self.cleanups))
         return self._fetch_to(staged, bundle, stack, owner_at)
 
     def _fetch_to(self, staged: Staged, bundle: Bundle, stack: contextlib.ExitStack, owner_at: _OwnerAt) -> _Fetched:
@@ -160,7 +160,7 @@ class Handover:
         return stack.enter_context(
             Follower(
                 archive,
-                stage=lambda: staged_folder(site.path, owner_at(site), self.litter),
+                stage=lambda: staged_folder(site.path, owner_at(site), self.cleanups),
                 space=lambda: space_at(_that_is_there(site.path.parent)),
                 owner=lambda: owner_at(site),
                 check=self._check,
@@ -242,7 +242,7 @@ class Handover:
 
     def _unpack(self, fetched: Staged, site: Place, stack: contextlib.ExitStack, owner_at: _OwnerAt) -> tuple[Staged, Unpacked]:
         owner = owner_at(site)
-        staged = stack.enter_context(staged_folder(site.path, owner, self.litter))
+        staged = stack.enter_context(staged_folder(site.path, owner, self.cleanups))
         unpacked = unpack(fetched.path, staged.path, check=self._check, on_progress=self.log.unpacked_so_far, owner=owner)
         return staged, unpacked
 
@@ -261,7 +261,7 @@ class Handover:
         text = values_text(bundle_url=bundle.url, version=self.settings.version, comment=comment)
         with (
             _writing(lambda error: _cannot_put(f"the Helm values file cannot be written to {place.name}", error)),
-            staged_file(place.path, owner_at(place), self.litter) as staged,
+            staged_file(place.path, owner_at(place), self.cleanups) as staged,
         ):
             staged.path.write_text(text, encoding="utf-8", newline="\n")
             self._check()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from ..cleanups import Litter
+from ..cleanups import Cleanups
 from ..ownership import FILE_MODE, FOLDER_MODE, LONGEST_PART_BYTES, Owner, set_mode
 
 ABANDONED_SECONDS: Final = 24 * 3600.0
@@ -36,17 +36,17 @@ class Staged:
 
 
 @contextlib.contextmanager
-def staged_file(goal: Path, owner: Owner | None, litter: Litter) -> Iterator[Staged]:
+def staged_file(goal: Path, owner: Owner | None, cleanups: Cleanups) -> Iterator[Staged]:
     """Make room for a file beside its goal, which it replaces; what is not published is removed. Raises `OSError`."""
 
     def publish() -> None:
         set_mode(part, FILE_MODE)
         part.replace(goal)
 
-    with _folder_for(goal, owner, litter):
+    with _folder_for(goal, owner, cleanups):
         part = _beside(goal)
         staged = Staged(part, goal, publish)
-        with _removed_unless_published(staged, lambda: part.unlink(missing_ok=True), litter):
+        with _removed_unless_published(staged, lambda: part.unlink(missing_ok=True), cleanups):
             os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             if owner is not None:
                 owner.take(part)
@@ -55,7 +55,7 @@ def staged_file(goal: Path, owner: Owner | None, litter: Litter) -> Iterator[Sta
 
 
 @contextlib.contextmanager
-def staged_folder(goal: Path, owner: Owner | None, litter: Litter) -> Iterator[Staged]:
+def staged_folder(goal: Path, owner: Owner | None, cleanups: Cleanups) -> Iterator[Staged]:
     """Make an empty folder beside its goal, which is missing or empty; what is not published is removed.
 
     Whoever fills it gives what is in it to the owner. Raises `OSError`.
@@ -65,10 +65,10 @@ def staged_folder(goal: Path, owner: Owner | None, litter: Litter) -> Iterator[S
         set_mode(part, FOLDER_MODE)
         part.rename(goal)  # takes the place of an empty folder too (source: rename(2))
 
-    with _folder_for(goal, owner, litter):
+    with _folder_for(goal, owner, cleanups):
         part = _beside(goal)
         staged = Staged(part, goal, publish)
-        with _removed_unless_published(staged, lambda: _remove_tree(part), litter):
+        with _removed_unless_published(staged, lambda: _remove_tree(part), cleanups):
             part.mkdir(0o700)
             if owner is not None:
                 owner.take(part)
@@ -77,8 +77,8 @@ def staged_folder(goal: Path, owner: Owner | None, litter: Litter) -> Iterator[S
 
 
 @contextlib.contextmanager
-def _removed_unless_published(staged: Staged, remove: Callable[[], None], litter: Litter) -> Iterator[None]:
-    with litter.holding(remove):
+def _removed_unless_published(staged: Staged, remove: Callable[[], None], cleanups: Cleanups) -> Iterator[None]:
+    with cleanups.holding(remove):
         try:
             yield
         except BaseException:
@@ -116,21 +116,21 @@ def _remove_abandoned(part: Path) -> None:
 
 
 @contextlib.contextmanager
-def _folder_for(goal: Path, owner: Owner | None, litter: Litter) -> Iterator[None]:
+def _folder_for(goal: Path, owner: Owner | None, cleanups: Cleanups) -> Iterator[None]:
     """Make the folders that lead to a goal; the last that needs one removes it if it stays empty."""
     needed: list[Path] = []
 
     def leave() -> None:
-        with litter.ways:
+        with cleanups.ways:
             while needed:
-                litter.ways.leave(needed.pop(0))
+                cleanups.ways.leave(needed.pop(0))
 
-    with litter.holding(leave):
+    with cleanups.holding(leave):
         try:
-            with litter.ways:
-                for folder in litter.ways.missing(goal.parent):
+            with cleanups.ways:
+                for folder in cleanups.ways.missing(goal.parent):
                     needed.insert(0, folder)
-                    if litter.ways.enter(folder):
+                    if cleanups.ways.enter(folder):
                         set_mode(folder, FOLDER_MODE)
                         if owner is not None:
                             owner.take(folder)

@@ -43,8 +43,8 @@ def export_site(
     started_at = None
     log.title(f"Static export of {settings.domain}" if settings.domain else "Static export")
     if settings.job_id is None:
-        job_id = _start(settings, api, record, waits_for_room)
-        started_at = clock.monotonic()
+        job_id = _start(settings, api, record, waits_for_room, clock)
+        started_at = record.started_at
         on_job_known(job_id)
         log.note(f"Job {job_id} started. To attach to it later: job-id: {job_id}")
         if not settings.wait:
@@ -78,12 +78,12 @@ def export_site(
     deliver(bundle, make_link, delivery)
 
 
-def _start(settings: ExportSettings, api: AdminApi, record: Job, waits_for_room: Callable[[], bool]) -> str:
+def _start(settings: ExportSettings, api: AdminApi, record: Job, waits_for_room: Callable[[], bool], clock: Clock) -> str:
     assert settings.domain is not None  # noqa: S101  # settings hold a domain or a job; this tells the type checker
     started = api.start_export(
         settings.domain, settings.start_options, on_doubt=record.doubt_start, waits_for_room=waits_for_room
     )
-    record.job_id, record.status, record.started = started.job_id, started.status, True
+    record.job_id, record.status, record.started_at = started.job_id, started.status, clock.monotonic()
     return started.job_id
 
 

@@ -17,7 +17,7 @@ import yaml
 from docs_platform_action.bundle import deliver, helm_values, overlap
 from docs_platform_action.bundle.deliver import Handover
 from docs_platform_action.bundle.storage import Answer, Storage
-from docs_platform_action.cleanups import Litter
+from docs_platform_action.cleanups import Cleanups
 from docs_platform_action.errors import (
     DENIED_CAUSE,
     DENIED_REMEDY,
@@ -87,7 +87,7 @@ class Delivery:
         self.clock = FakeClock()
         self.record = Job(mode="export", domain="docs.example.com", job_id="se_1", status="completed", bundle=BUNDLE)
         self.log = Log(self.record, self.clock, "completed")
-        self.litter = Litter()
+        self.cleanups = Cleanups()
         self.warnings: list[list[str]] = []
 
     @property
@@ -113,14 +113,14 @@ class Delivery:
             outage_tolerance_seconds=300,
             record=self.record,
             log=DeliveryLog(self.log, self.clock),
-            litter=self.litter,
+            cleanups=self.cleanups,
             warn=self.warnings.append,
         ).carry_out(bundle)
 
     def failure(self, settings: DeliverySettings, bundle: Bundle = BUNDLE) -> ActionError:
         with pytest.raises(ActionError) as caught:
             self(settings, bundle)
-        assert not self.litter
+        assert not self.cleanups
         return caught.value
 
     def _renew(self) -> Bundle:
@@ -320,7 +320,7 @@ class TestSiteBehindTheDownload:
         assert delivery.files == ["out", "out/bundle.tar", "out/site", *(f"out/site/{name}" for name in SITE)]
         assert (delivery.record.site_path, delivery.record.site_files) == ("out/site", 3)
         assert [told.split(" ")[0] for told in delivery.told] == ["Downloaded", "Unpacked"]
-        assert not delivery.litter
+        assert not delivery.cleanups
 
     @pytest.mark.parametrize("name", ["tar with an absolute name", "gzip with a wrong checksum"])
     def test_what_is_wrong_with_it_is_told_after_the_download(self, delivery: Delivery, name: str) -> None:
@@ -470,12 +470,12 @@ class TestTogether:
 
     def test_while_there_may_be_parts_to_clean_away_that_is_known(self, delivery: Delivery) -> None:
         seen: list[bool] = []
-        delivery.shelf.before = delivery.clock.on_sleep = lambda: seen.append(bool(delivery.litter))
+        delivery.shelf.before = delivery.clock.on_sleep = lambda: seen.append(bool(delivery.cleanups))
 
         delivery(delivery.everything())
 
         assert {*seen} == {True}
-        assert not delivery.litter
+        assert not delivery.cleanups
 
 
 class TestDiskFaults:

@@ -13,7 +13,7 @@ from docs_platform_action.archive.limits import MOST_RESERVED_BYTES, Space
 from docs_platform_action.bundle import overlap
 from docs_platform_action.bundle.overlap import FROM_BYTES, Followed, Follower
 from docs_platform_action.bundle.staging import Staged, staged_folder
-from docs_platform_action.cleanups import Litter
+from docs_platform_action.cleanups import Cleanups
 from docs_platform_action.errors import Cancelled
 from tests.archives import HOSTILE, KINDS, SMALL_SITE, Site, tar
 
@@ -28,7 +28,7 @@ class Download:
     def __init__(self, folder: Path) -> None:
         self.archive, self.site = folder / "bundle", folder / "site"
         self.archive.touch()
-        self.litter = Litter()
+        self.cleanups = Cleanups()
         self.free = PLENTY
         self.fails: OSError | None = None
         self.received = 0
@@ -44,7 +44,7 @@ class Download:
 
     def stage(self) -> contextlib.AbstractContextManager[Staged]:
         self.staged += 1
-        return staged_folder(self.site, None, self.litter)
+        return staged_folder(self.site, None, self.cleanups)
 
     def receive(self, piece: bytes, size: int | None) -> None:
         with self.archive.open("ab") as file:
@@ -77,7 +77,7 @@ def download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Downlo
     download = Download(tmp_path)
     yield download
     assert download.parts == []
-    assert not download.litter
+    assert not download.cleanups
     assert {"follower", "reader"}.isdisjoint(thread.name for thread in threading.enumerate())
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from docs_platform_action.bundle.staging import Staged, staged_file, staged_folder
-from docs_platform_action.cleanups import Litter
+from docs_platform_action.cleanups import Cleanups
 from docs_platform_action.ownership import LONGEST_PART_BYTES, Owner, owner_of, set_mode
 
-Stage = Callable[[Path, Owner | None, Litter], AbstractContextManager[Staged]]
+Stage = Callable[[Path, Owner | None, Cleanups], AbstractContextManager[Staged]]
 OWNER = (1001, 127)
 
 
@@ -43,7 +43,7 @@ class TestParts:
     def test_nothing_has_the_final_name_before_it_is_published(self, stage: Stage, tmp_path: Path) -> None:
         goal = tmp_path / "result"
 
-        with stage(goal, None, Litter()) as staged:
+        with stage(goal, None, Cleanups()) as staged:
             fill(staged)
             part = staged.path
             assert not goal.exists()
@@ -56,23 +56,23 @@ class TestParts:
         assert tree(tmp_path) in (["result"], ["result", "result/index.html"])
 
     def test_a_part_is_hidden_and_tells_what_it_is_of(self, stage: Stage, tmp_path: Path) -> None:
-        with stage(tmp_path / "result", None, Litter()) as staged:
+        with stage(tmp_path / "result", None, Cleanups()) as staged:
             assert staged.path.name.startswith(".result.")
             assert staged.path.suffix == ".part"
 
     def test_nobody_else_looks_into_a_part(self, stage: Stage, tmp_path: Path) -> None:
-        with stage(tmp_path / "result", None, Litter()) as staged:
+        with stage(tmp_path / "result", None, Cleanups()) as staged:
             assert mode(staged.path) & 0o077 == 0
 
     def test_what_is_not_published_is_gone(self, stage: Stage, tmp_path: Path) -> None:
-        with stage(tmp_path / "result", None, Litter()) as staged:
+        with stage(tmp_path / "result", None, Cleanups()) as staged:
             fill(staged)
 
         assert tree(tmp_path) == []
 
     def test_so_is_what_failed(self, stage: Stage, tmp_path: Path) -> None:
         def fail() -> None:
-            with stage(tmp_path / "result", None, Litter()) as staged:
+            with stage(tmp_path / "result", None, Cleanups()) as staged:
                 fill(staged)
                 raise LookupError
 
@@ -83,7 +83,7 @@ class TestParts:
 
     def test_what_fails_after_it_was_published_stays(self, stage: Stage, tmp_path: Path) -> None:
         def fail() -> None:
-            with stage(tmp_path / "result", None, Litter()) as staged:
+            with stage(tmp_path / "result", None, Cleanups()) as staged:
                 staged.publish()
                 raise LookupError
 
@@ -93,7 +93,7 @@ class TestParts:
         assert tree(tmp_path) == ["result"]
 
     def test_two_of_the_same_goal_do_not_meet(self, stage: Stage, tmp_path: Path) -> None:
-        with stage(tmp_path / "result", None, Litter()) as one, stage(tmp_path / "result", None, Litter()) as other:
+        with stage(tmp_path / "result", None, Cleanups()) as one, stage(tmp_path / "result", None, Cleanups()) as other:
             assert one.path != other.path
 
     @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ class TestParts:
     def test_a_name_that_is_as_long_as_can_be_is_cut_between_two_characters(
         self, stage: Stage, tmp_path: Path, name: str
     ) -> None:
-        with stage(tmp_path / name, None, Litter()) as staged:
+        with stage(tmp_path / name, None, Cleanups()) as staged:
             part = staged.path.name
             staged.publish()
 
@@ -133,7 +133,7 @@ class TestPartsThatAreLeft:
     def test_one_that_nothing_was_written_to_for_a_day_is_removed(self, stage: Stage, tmp_path: Path, folder: bool) -> None:
         left = self.leave(tmp_path / self.LEFT, folder=folder)
 
-        with stage(tmp_path / "result", None, Litter()) as staged:
+        with stage(tmp_path / "result", None, Cleanups()) as staged:
             assert not left.exists()
             staged.publish()
 
@@ -146,13 +146,13 @@ class TestPartsThatAreLeft:
         long_ago = kept.stat().st_mtime - self.LONG_AGO
         os.utime(tmp_path / self.LEFT, (long_ago, long_ago), follow_symlinks=False)
 
-        with stage(tmp_path / "result", None, Litter()):
+        with stage(tmp_path / "result", None, Cleanups()):
             assert tree(tmp_path)[1:] == ["kept"]
 
     def test_one_that_may_still_be_written_to_stays(self, stage: Stage, tmp_path: Path) -> None:
         left = self.leave(tmp_path / self.LEFT, folder=False, seconds_ago=86400 - 600)
 
-        with stage(tmp_path / "result", None, Litter()):
+        with stage(tmp_path / "result", None, Cleanups()):
             assert left.exists()
 
     @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ class TestPartsThatAreLeft:
     def test_one_of_another_name_stays(self, stage: Stage, tmp_path: Path, name: str) -> None:
         other = self.leave(tmp_path / name, folder=False)
 
-        with stage(tmp_path / "result", None, Litter()):
+        with stage(tmp_path / "result", None, Cleanups()):
             assert other.exists()
 
     def test_one_that_cannot_be_removed_stops_nothing(
@@ -180,7 +180,7 @@ class TestPartsThatAreLeft:
 
         self.leave(tmp_path / self.LEFT, folder=True)
         monkeypatch.setattr("docs_platform_action.bundle.staging.shutil.rmtree", refuse)
-        with stage(tmp_path / "result", None, Litter()) as staged:
+        with stage(tmp_path / "result", None, Cleanups()) as staged:
             staged.publish()
 
         assert {"result", self.LEFT} <= {*tree(tmp_path)}
@@ -188,7 +188,7 @@ class TestPartsThatAreLeft:
 
 class TestFoldersOnTheWay:
     def test_they_are_made(self, stage: Stage, tmp_path: Path) -> None:
-        with stage(tmp_path / "a" / "b" / "result", None, Litter()) as staged:
+        with stage(tmp_path / "a" / "b" / "result", None, Cleanups()) as staged:
             staged.publish()
 
         assert tree(tmp_path) == ["a", "a/b", "a/b/result"]
@@ -196,13 +196,13 @@ class TestFoldersOnTheWay:
     def test_those_that_stay_empty_are_removed_again(self, stage: Stage, tmp_path: Path) -> None:
         (tmp_path / "a").mkdir()
 
-        with stage(tmp_path / "a" / "b" / "c" / "result", None, Litter()):
+        with stage(tmp_path / "a" / "b" / "c" / "result", None, Cleanups()):
             assert tree(tmp_path)[:3] == ["a", "a/b", "a/b/c"]
 
         assert tree(tmp_path) == ["a"]
 
     def test_those_that_hold_something_by_then_are_not(self, stage: Stage, tmp_path: Path) -> None:
-        with stage(tmp_path / "a" / "b" / "result", None, Litter()):
+        with stage(tmp_path / "a" / "b" / "result", None, Cleanups()):
             (tmp_path / "a" / "other").touch()
 
         assert tree(tmp_path) == ["a", "a/other"]
@@ -219,7 +219,7 @@ class TestFoldersOnTheWay:
 
         monkeypatch.setattr(Path, "mkdir", mkdir)
 
-        with pytest.raises(OSError, match="No space left"), stage(tmp_path / "a" / "b" / "result", None, Litter()):
+        with pytest.raises(OSError, match="No space left"), stage(tmp_path / "a" / "b" / "result", None, Cleanups()):
             pytest.fail("there is no folder to work in")
 
         assert tree(tmp_path) == []
@@ -235,13 +235,13 @@ def _strict_umask() -> Generator[None]:
 @pytest.mark.usefixtures("_strict_umask")
 class TestModes:
     def test_a_file_can_be_read_by_all_whatever_the_umask_says(self, tmp_path: Path) -> None:
-        with staged_file(tmp_path / "a" / "b" / "result", None, Litter()) as staged:
+        with staged_file(tmp_path / "a" / "b" / "result", None, Cleanups()) as staged:
             staged.publish()
 
         assert [mode(tmp_path / made) for made in tree(tmp_path)] == [0o755, 0o755, 0o644]
 
     def test_so_can_a_folder(self, tmp_path: Path) -> None:
-        with staged_folder(tmp_path / "a" / "b" / "result", None, Litter()) as staged:
+        with staged_folder(tmp_path / "a" / "b" / "result", None, Cleanups()) as staged:
             staged.publish()
 
         assert [mode(tmp_path / made) for made in tree(tmp_path)] == [0o755, 0o755, 0o755]
@@ -252,7 +252,7 @@ class TestPublishing:
         goal = tmp_path / "result"
         goal.write_text("old")
 
-        with staged_file(goal, None, Litter()) as staged:
+        with staged_file(goal, None, Cleanups()) as staged:
             fill(staged)
             assert goal.read_text() == "old"
             staged.publish()
@@ -263,7 +263,7 @@ class TestPublishing:
         goal = tmp_path / "result"
         goal.write_text("old")
 
-        with staged_file(goal, None, Litter()) as staged:
+        with staged_file(goal, None, Cleanups()) as staged:
             fill(staged)
 
         assert (tree(tmp_path), goal.read_text()) == (["result"], "old")
@@ -272,7 +272,7 @@ class TestPublishing:
         goal = tmp_path / "result"
         goal.mkdir(0o700)
 
-        with staged_folder(goal, None, Litter()) as staged:
+        with staged_folder(goal, None, Cleanups()) as staged:
             fill(staged)
             staged.publish()
 
@@ -282,7 +282,7 @@ class TestPublishing:
     def test_an_empty_folder_stays_when_nothing_takes_its_place(self, tmp_path: Path) -> None:
         (tmp_path / "result").mkdir()
 
-        with staged_folder(tmp_path / "result", None, Litter()) as staged:
+        with staged_folder(tmp_path / "result", None, Cleanups()) as staged:
             fill(staged)
 
         assert tree(tmp_path) == ["result"]
@@ -291,7 +291,7 @@ class TestPublishing:
         goal = tmp_path / "result"
 
         def publish() -> None:
-            with staged_folder(goal, None, Litter()) as staged:
+            with staged_folder(goal, None, Cleanups()) as staged:
                 fill(staged)
                 goal.mkdir()
                 (goal / "other").write_text("mine")
@@ -310,7 +310,7 @@ class TestPublishing:
         goal, stage = tmp_path / "result", staged_file if made is Path.mkdir else staged_folder
 
         def publish() -> None:
-            with stage(goal, None, Litter()) as staged:
+            with stage(goal, None, Cleanups()) as staged:
                 made(goal)
                 staged.publish()
 
@@ -347,21 +347,21 @@ class TestOwner:
     def test_a_file_and_the_folders_made_for_it_are_given_away(self, file_system: FileSystem, tmp_path: Path) -> None:
         (tmp_path / "a").mkdir()
 
-        with staged_file(tmp_path / "a" / "b" / "c" / "result", Owner(*OWNER), Litter()) as staged:
+        with staged_file(tmp_path / "a" / "b" / "c" / "result", Owner(*OWNER), Cleanups()) as staged:
             part = staged.path
             staged.publish()
 
         assert file_system.given == [f"{tmp_path}/a/b", f"{tmp_path}/a/b/c", str(part)]
 
     def test_so_is_a_folder(self, file_system: FileSystem, tmp_path: Path) -> None:
-        with staged_folder(tmp_path / "result", Owner(*OWNER), Litter()) as staged:
+        with staged_folder(tmp_path / "result", Owner(*OWNER), Cleanups()) as staged:
             part = staged.path
             staged.publish()
 
         assert file_system.given == [str(part)]
 
     def test_it_is_given_away_before_it_gets_its_name(self, file_system: FileSystem, tmp_path: Path) -> None:
-        with staged_file(tmp_path / "result", Owner(*OWNER), Litter()) as staged:
+        with staged_file(tmp_path / "result", Owner(*OWNER), Cleanups()) as staged:
             staged.publish()
 
         assert file_system.given != []
@@ -374,7 +374,7 @@ class TestOwner:
         owner = Owner(*OWNER)
         file_system.error = refusal
 
-        with stage(tmp_path / "a" / "result", owner, Litter()) as staged:
+        with stage(tmp_path / "a" / "result", owner, Cleanups()) as staged:
             fill(staged)
             staged.publish()
 
@@ -384,7 +384,7 @@ class TestOwner:
     def test_one_that_does_is_not(self, file_system: FileSystem, stage: Stage, tmp_path: Path) -> None:
         owner = Owner(*OWNER)
 
-        with stage(tmp_path / "result", owner, Litter()) as staged:
+        with stage(tmp_path / "result", owner, Cleanups()) as staged:
             staged.publish()
 
         assert (owner.refused, len(file_system.given)) == (None, 1)
@@ -393,7 +393,7 @@ class TestOwner:
         owner = Owner(*OWNER)
 
         def publish() -> None:
-            with stage(tmp_path / "a" / "result", owner, Litter()) as staged:
+            with stage(tmp_path / "a" / "result", owner, Cleanups()) as staged:
                 staged.publish()
 
         file_system.error = errno.EIO
@@ -444,7 +444,7 @@ def test_a_part_that_cannot_be_made_leaves_no_folder_behind(
     goal = tmp_path / "a" / "result"
     monkeypatch.setattr("docs_platform_action.bundle.staging._beside", lambda _: tmp_path / "a")  # there already
 
-    with pytest.raises(FileExistsError), stage(goal, None, Litter()):
+    with pytest.raises(FileExistsError), stage(goal, None, Cleanups()):
         pytest.fail("there is no part to work on")
 
     assert tree(tmp_path) == []
@@ -475,70 +475,70 @@ def refusing(number: int) -> Callable[..., None]:
 
 class TestLitter:
     def test_there_is_some_for_as_long_as_something_is_made(self, stage: Stage, tmp_path: Path) -> None:
-        litter = Litter()
+        cleanups = Cleanups()
 
-        with stage(tmp_path / "a" / "result", None, litter):
-            assert litter
+        with stage(tmp_path / "a" / "result", None, cleanups):
+            assert cleanups
 
-        assert not litter
+        assert not cleanups
 
     def test_what_is_left_behind_can_be_cleared_by_another(self, stage: Stage, tmp_path: Path) -> None:
-        litter = Litter()
+        cleanups = Cleanups()
 
-        with stage(tmp_path / "a" / "b" / "result", None, litter) as staged:
-            litter.clear()
+        with stage(tmp_path / "a" / "b" / "result", None, cleanups) as staged:
+            cleanups.clear()
             assert (staged.path.exists(), tree(tmp_path)) == (False, [])
 
         assert tree(tmp_path) == []
 
     def test_what_cannot_be_removed_keeps_nothing_else(self) -> None:
-        litter, removed = Litter(), list[str]()
+        cleanups, removed = Cleanups(), list[str]()
 
-        with litter.holding(lambda: removed.append("first")), litter.holding(refusing(errno.EIO)):
-            litter.clear()
+        with cleanups.holding(lambda: removed.append("first")), cleanups.holding(refusing(errno.EIO)):
+            cleanups.clear()
 
         assert removed == ["first"]
 
 
 class TestFoldersThatAreShared:
     def test_one_that_fails_leaves_the_way_to_another(self, tmp_path: Path) -> None:
-        litter = Litter()
+        cleanups = Cleanups()
 
-        with staged_folder(tmp_path / "a" / "other", None, litter) as other:
-            with pytest.raises(LookupError), staged_file(tmp_path / "a" / "b" / "one", None, litter):
+        with staged_folder(tmp_path / "a" / "other", None, cleanups) as other:
+            with pytest.raises(LookupError), staged_file(tmp_path / "a" / "b" / "one", None, cleanups):
                 raise LookupError
             assert other.path.is_dir()
             other.publish()
         assert [*tmp_path.rglob("*")] == [tmp_path / "a", tmp_path / "a" / "other"]
 
     def test_the_last_one_removes_what_stays_empty_whoever_made_it(self, tmp_path: Path) -> None:
-        litter = Litter()
+        cleanups = Cleanups()
         first = contextlib.ExitStack()
-        first.enter_context(staged_file(tmp_path / "a" / "one", None, litter))
+        first.enter_context(staged_file(tmp_path / "a" / "one", None, cleanups))
 
-        with staged_file(tmp_path / "a" / "other", None, litter):
+        with staged_file(tmp_path / "a" / "other", None, cleanups):
             first.close()
             assert (tmp_path / "a").is_dir()
 
         assert [*tmp_path.iterdir()] == []
 
     def test_a_folder_that_somebody_keeps_is_not_made_again(self, tmp_path: Path) -> None:
-        litter = Litter()
-        with staged_file(tmp_path / "a" / "one", None, litter) as one:
+        cleanups = Cleanups()
+        with staged_file(tmp_path / "a" / "one", None, cleanups) as one:
             one.publish()
 
-        with staged_file(tmp_path / "a" / "other", None, litter):
+        with staged_file(tmp_path / "a" / "other", None, cleanups):
             pass
 
         assert [*tmp_path.rglob("*")] == [tmp_path / "a", tmp_path / "a" / "one"]
 
     def test_side_by_side_nobody_loses_its_way(self, tmp_path: Path) -> None:
-        litter, lost = Litter(), list[OSError]()
+        cleanups, lost = Cleanups(), list[OSError]()
 
         def make(number: int) -> None:
             for _ in range(200):
                 try:
-                    with staged_folder(tmp_path / "sites" / str(number), None, litter):
+                    with staged_folder(tmp_path / "sites" / str(number), None, cleanups):
                         pass
                 except OSError as error:
                     lost.append(error)

@@ -66,7 +66,7 @@ class TestStillGoing:
 @pytest.mark.parametrize(("status", "first_after"), [("completed", 0), ("failed", 0), ("queued", 3), (None, 3)])
 def test_a_job_that_ended_as_it_started_is_read_at_once(status: str | None, first_after: float) -> None:
     clock = FakeClock()
-    record = Job(mode="export", domain="docs.example.com", job_id="se_1", status=status, started=True)
+    record = Job(mode="export", domain="docs.example.com", job_id="se_1", status=status, started_at=0.0)
     settings = WaitSettings(timeout_seconds=60, shortest_pause_seconds=1, longest_pause_seconds=30)
 
     wait_within_timeout(lambda _: ExportJob(status="completed"), settings, clock=clock, record=record, on_reading=lambda _: None)

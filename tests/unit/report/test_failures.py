@@ -25,7 +25,7 @@ from docs_platform_action.report.failures import MOST_FAILURES, annotate_failure
 
 
 def record(**changes: object) -> Job:
-    known = {"mode": "export", "domain": "docs.example.com", "job_id": "se_1", "status": "running", "started": True}
+    known = {"mode": "export", "domain": "docs.example.com", "job_id": "se_1", "status": "running", "started_at": 0.0}
     return Job(**{**known, **changes})  # type: ignore[arg-type]
 
 
@@ -68,7 +68,7 @@ def test_one_that_does_not_can_not(error: ActionError) -> None:
 
 
 def test_a_job_that_this_run_never_saw_is_not_promised() -> None:
-    lines = failure_lines(record(started=False, status=None), Unauthorized("no"))
+    lines = failure_lines(record(started_at=None, status=None), Unauthorized("no"))
 
     assert not any("goes on" in line for line in lines)
 
@@ -105,7 +105,7 @@ def test_without_a_job_there_is_nothing_to_collect() -> None:
 )
 @pytest.mark.parametrize("started", [True, False])
 def test_a_completed_export_needs_its_link_alone(error: ActionError, started: bool) -> None:
-    lines = failure_lines(record(status="completed", started=started), error)
+    lines = failure_lines(record(status="completed", started_at=0.0 if started else None), error)
 
     assert "Job se_1 is completed; a run with `job-id: se_1` makes its bundle link without exporting again." in lines
 

@@ -59,7 +59,7 @@ class Run:
 
     def start(self, number: int, job_id: str = "se_1", status: str | None = None) -> None:
         record = self.records[number]
-        record.job_id, record.status, record.started = job_id, status, True
+        record.job_id, record.status, record.started_at = job_id, status, 0.0
         self.board.job_known(record)
 
     def read(self, number: int, status: str, progress: float | None = None, pages: int | None = None) -> None:

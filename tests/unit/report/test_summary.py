@@ -193,7 +193,7 @@ class TestFailure:
     def test_it_comes_first_and_tells_the_same_facts_as_the_annotation(self) -> None:
         failure = Unauthorized("the platform refused the admin key (401)", facts=("The API said no.",), request_id="7f3a")
 
-        told = page(exported(status=None, page_count=None, failure=failure, started=False))
+        told = page(exported(status=None, page_count=None, failure=failure, started_at=None))
 
         assert told == (
             "### Export of docs.example.com: failed\n"
@@ -217,7 +217,7 @@ class TestFailure:
     def test_one_without_a_word_more_has_no_list(self) -> None:
         bare = Unauthorized("no", cause="", remedy="")
 
-        told = parsed(exported(failure=bare, status=None, started=False))
+        told = parsed(exported(failure=bare, status=None, started_at=None))
 
         assert [element.text for element in told.all("strong")] == ["Export of docs.example.com: no"]
         assert told.all("li") == []
@@ -455,7 +455,7 @@ class TestWhatHappened:
         assert told == "`cancelled`: Look in the dashboard."
 
     def test_of_a_cancel_of_which_nothing_is_known_it_is_the_reason(self) -> None:
-        assert cell(cancelled(status=None, started=False)) == "`cancelled`"
+        assert cell(cancelled(status=None, started_at=None)) == "`cancelled`"
 
     def test_a_long_quotation_is_cut_between_words_and_closed(self) -> None:
         error = Rejected("no", facts=(f'The API at platform.example.com said: "{"word " * 99}"',), remedy="Mend it.")
