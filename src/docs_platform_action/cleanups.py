@@ -1,55 +1,64 @@
-"""What to remove when the run is left behind, and the folders that lead to results."""
+"""Clean-up of unfinished results when a run is cut short, and the folders that are made to hold results."""
 
 import contextlib
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from .ownership import FOLDER_MODE, Owner, set_mode
 
-class Ways:
-    """The folders that were made to lead to results, each with how many still need it; a `with` keeps other threads out.
 
-    Several results may be made side by side in one folder, which must not be removed from under another.
+class ResultFolders:
+    """Folders made for results, each with the number of results that use it. Safe to use from several threads.
+
+    Jobs that run side by side may share a folder, so only the last one to release it removes it.
     """
 
     def __init__(self) -> None:
-        self._needed: dict[Path, int] = {}
+        self._uses: Counter[Path] = Counter()
         self._lock = threading.Lock()
 
-    def __enter__(self) -> None:
-        self._lock.acquire()
+    def acquire(self, folder: Path, owner: Owner | None, acquired: list[Path]) -> None:
+        """Make a folder and its missing parents, and append each to `acquired`, also when a later one cannot be made.
 
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
+        Raises `OSError`.
+        """
+        with self._lock:
+            for path in self._missing(folder):
+                acquired.append(path)
+                self._uses[path] += 1
+                path.mkdir(exist_ok=True)
+                if self._uses[path] == 1:
+                    set_mode(path, FOLDER_MODE)
+                    if owner is not None:
+                        owner.take(path)
 
-    def missing(self, folder: Path) -> list[Path]:
-        """Tell which folders are to be made or were, from the uppermost to this one."""
-        found: list[Path] = []
-        while folder in self._needed or not folder.exists():
-            found.insert(0, folder)
+    def release(self, acquired: list[Path]) -> None:
+        """Empty `acquired`, and remove the folders in it that are empty and that no other result uses."""
+        with self._lock:
+            while acquired:
+                path = acquired.pop()
+                self._uses[path] -= 1
+                if not self._uses[path]:
+                    del self._uses[path]
+                    with contextlib.suppress(OSError):  # it is not empty, or was never made
+                        path.rmdir()
+
+    def _missing(self, folder: Path) -> list[Path]:
+        """Return the folders to make or to share, parents first."""
+        missing: list[Path] = []
+        while folder in self._uses or not folder.exists():
+            missing.insert(0, folder)
             folder = folder.parent
-        return found
-
-    def enter(self, folder: Path) -> bool:
-        """Count one more that needs a folder, and make it for the first, which is told so. Raises `OSError`."""
-        self._needed[folder] = self._needed.get(folder, 0) + 1
-        folder.mkdir(exist_ok=True)
-        return self._needed[folder] == 1
-
-    def leave(self, folder: Path) -> None:
-        """Count one less, and remove the folder after the last."""
-        self._needed[folder] -= 1
-        if self._needed[folder] == 0:
-            del self._needed[folder]
-            with contextlib.suppress(OSError):  # it holds something by now, or was never made
-                folder.rmdir()
+        return missing
 
 
 class Cleanups:
-    """What is to be removed once nobody is left to do so, and the `ways` to results. Safe to use from several threads."""
+    """The removals of everything unfinished; true while there are any. Safe to use from several threads."""
 
     def __init__(self) -> None:
-        self.ways = Ways()
+        self.folders = ResultFolders()
         self._removals: dict[object, Callable[[], None]] = {}
         self._lock = threading.Lock()
 
@@ -58,7 +67,7 @@ class Cleanups:
 
     @contextlib.contextmanager
     def holding(self, remove: Callable[[], None]) -> Iterator[None]:
-        """Remember how to remove something for as long as its maker is at work on it."""
+        """Register a removal for the duration of the context."""
         key = object()
         with self._lock:
             self._removals[key] = remove
@@ -69,9 +78,12 @@ class Cleanups:
                 self._removals.pop(key, None)
 
     def clear(self) -> None:
-        """Remove all, the latest first: its makers were left behind, in a look-up of a name that cannot be cut short, say."""
+        """Run the registered removals, the latest first.
+
+        For a run that ends while a thread is still at work, because it hangs in something that cannot be interrupted.
+        """
         with self._lock:
             removals = [*reversed(self._removals.values())]
         for remove in removals:
-            with contextlib.suppress(OSError):  # its maker came in time after all
+            with contextlib.suppress(OSError):  # the thread may have removed it meanwhile
                 remove()

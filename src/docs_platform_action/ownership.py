@@ -1,4 +1,4 @@
-"""Who owns what the action writes, its modes, and the longest name of a file."""
+"""The owner and the modes of what the action writes, and the longest file name."""
 
 import errno
 import os
@@ -7,22 +7,22 @@ from typing import Final
 
 FILE_MODE: Final = 0o644
 FOLDER_MODE: Final = 0o755
-"""Whatever an archive or the umask says: later steps, which need not run as root, read, change and delete what is there."""
+"""Modes of everything that is written, whatever an archive or the umask says: later steps may not run as root."""
 
 LONGEST_PART_BYTES: Final = 255
-"""Linux's `NAME_MAX`, for a file or folder in its folder."""
+"""Linux's `NAME_MAX`: the longest name of a file or folder."""
 
 _NOT_ALLOWED: Final = frozenset({errno.EPERM, errno.EACCES, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP})
-"""What a file system answers that lets nobody give files away, such as a network share or one of mapped users."""
+"""Errors of file systems that do not support chown or chmod, such as network shares."""
 
 
 class Owner:
-    """Whom files are given to.
+    """The user and group that files are given to.
 
-    A container's files are root's on the runner, where later steps could neither change nor delete them (source: GitHub's
-    documentation of container actions; actions/runner starts the container without `--user`). Each is given away when it is made,
-    so that the owner can delete even what a killed container leaves. `refused` is what the file system said where it did not
-    allow that; the files are then left as they are.
+    A container's files belong to root on the runner, where later steps could neither change nor delete them (source: GitHub's
+    documentation of container actions; actions/runner starts the container without `--user`). Each file is given away when it is
+    created, so that the owner can delete it even after the container was killed. `refused` is the file system's error where it
+    does not allow that; the files then stay as they are.
     """
 
     def __init__(self, uid: int, gid: int) -> None:
@@ -31,9 +31,9 @@ class Owner:
         self.refused: str | None = None
 
     def take(self, path: bytes | Path, *, dir_fd: int | None = None) -> None:
-        """Make this the owner of a file, a folder or a link, below an open folder if there is one.
+        """Change the owner of a file, folder or link; a relative path is below the open folder `dir_fd`.
 
-        Raises `OSError` that is no refusal.
+        Raises `OSError`, unless it is a refusal.
         """
         try:
             os.chown(path, self._uid, self._gid, dir_fd=dir_fd, follow_symlinks=False)
@@ -44,13 +44,13 @@ class Owner:
 
 
 def owner_of(root: Path) -> Owner | None:
-    """Tell whom files below a folder are to be given to; `None` where whoever runs this cannot give files away, or need not."""
+    """Return the owner for files below a folder; `None` if this process is not root or the folder belongs to root."""
     found = root.stat()
     return Owner(found.st_uid, found.st_gid) if os.geteuid() == 0 and found.st_uid != 0 else None
 
 
 def set_mode(path: bytes | Path | int, mode: int, *, dir_fd: int | None = None) -> None:
-    """Set the mode of a file or folder, but on a share that has modes of its own. Raises `OSError`."""
+    """Set the mode of a file or folder, unless the file system does not allow that. Raises `OSError`."""
     try:
         os.chmod(path, mode, dir_fd=dir_fd)
     except OSError as error:

@@ -234,7 +234,7 @@ class Handover:
     def _publish_archive(self, fetched: Staged) -> None:
         """Save the archive at `bundle-path` where that had to wait for the pages to be counted."""
         place = self.settings.bundle
-        if place is not None and not fetched.published:
+        if place is not None and not fetched.is_published:
             with _writing(_cannot_save):
                 fetched.publish()
             self.record.bundle_path = place.name

@@ -1,4 +1,4 @@
-"""Where a result is made before it gets its name: beside it, so that it comes there whole, in one step, or not at all."""
+"""Staging: a result is made under a temporary name beside its target, and gets its own name in one step once it is complete."""
 
 import contextlib
 import os
@@ -6,7 +6,8 @@ import re
 import secrets
 import shutil
 import stat
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -14,126 +15,141 @@ from ..cleanups import Cleanups
 from ..ownership import FILE_MODE, FOLDER_MODE, LONGEST_PART_BYTES, Owner, set_mode
 
 ABANDONED_SECONDS: Final = 24 * 3600.0
-"""A part that nothing was written to for so long has no maker any more: its process was killed, or the machine died."""
+"""Age at which an unfinished part is taken to be left over from a process that was killed."""
 
 _ENDING: Final = re.compile(r"\.[0-9a-f]{16}\.part\Z")
 
 
-class Staged:
-    """Something that is being made at `path`, which is its goal once it is published."""
+class Staged(ABC):
+    """A result in the making. `path` is where it is: a temporary name until it is published, then the target."""
 
-    def __init__(self, path: Path, goal: Path, publish: Callable[[], None]) -> None:
-        self.path = path
-        self._goal = goal
-        self._publish = publish
-        self.published = False
+    def __init__(self, target: Path) -> None:
+        self._target = target
+        self._part = _part_beside(target)
+        self.is_published = False
+
+    @property
+    def path(self) -> Path:
+        """Where the result is."""
+        return self._target if self.is_published else self._part
 
     def publish(self) -> None:
-        """Give it its mode and its name, in one step for whoever looks on. Raises `OSError`."""
-        self._publish()
-        self.path = self._goal
-        self.published = True
+        """Set the mode and rename to the target. Raises `OSError`."""
+        self._rename()
+        self.is_published = True
+
+    @abstractmethod
+    def create(self) -> None:
+        """Create an empty part that only this process may read. Raises `OSError`."""
+
+    @abstractmethod
+    def remove(self) -> None:
+        """Remove the part, if there is one. Raises `OSError`."""
+
+    @abstractmethod
+    def _rename(self) -> None: ...
 
 
-@contextlib.contextmanager
-def staged_file(goal: Path, owner: Owner | None, cleanups: Cleanups) -> Iterator[Staged]:
-    """Make room for a file beside its goal, which it replaces; what is not published is removed. Raises `OSError`."""
+class StagedFile(Staged):
+    """A file, which replaces the one at its target."""
 
-    def publish() -> None:
-        set_mode(part, FILE_MODE)
-        part.replace(goal)
+    def create(self) -> None:
+        """Create an empty file. Raises `OSError`."""
+        os.close(os.open(self._part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
-    with _folder_for(goal, owner, cleanups):
-        part = _beside(goal)
-        staged = Staged(part, goal, publish)
-        with _removed_unless_published(staged, lambda: part.unlink(missing_ok=True), cleanups):
-            os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            if owner is not None:
-                owner.take(part)
-            _remove_abandoned(part)
-            yield staged
+    def remove(self) -> None:
+        """Remove the part, if there is one. Raises `OSError`."""
+        self._part.unlink(missing_ok=True)
+
+    def _rename(self) -> None:
+        set_mode(self._part, FILE_MODE)
+        self._part.replace(self._target)
 
 
-@contextlib.contextmanager
-def staged_folder(goal: Path, owner: Owner | None, cleanups: Cleanups) -> Iterator[Staged]:
-    """Make an empty folder beside its goal, which is missing or empty; what is not published is removed.
+class StagedFolder(Staged):
+    """A folder, whose target is missing or an empty folder."""
 
-    Whoever fills it gives what is in it to the owner. Raises `OSError`.
+    def create(self) -> None:
+        """Create an empty folder. Raises `OSError`."""
+        self._part.mkdir(0o700)
+
+    def remove(self) -> None:
+        """Remove the part and everything in it, if there is one. Raises `OSError`."""
+        if self._part.exists():
+            shutil.rmtree(self._part)
+
+    def _rename(self) -> None:
+        set_mode(self._part, FOLDER_MODE)
+        self._part.rename(self._target)  # also replaces an empty folder (source: rename(2))
+
+
+def staged_file(target: Path, owner: Owner | None, cleanups: Cleanups) -> contextlib.AbstractContextManager[Staged]:
+    """Return a context with an empty file beside the target, which is removed at the end unless it is published.
+
+    Raises `OSError`.
     """
+    return _stage(StagedFile(target), target.parent, owner, cleanups)
 
-    def publish() -> None:
-        set_mode(part, FOLDER_MODE)
-        part.rename(goal)  # takes the place of an empty folder too (source: rename(2))
 
-    with _folder_for(goal, owner, cleanups):
-        part = _beside(goal)
-        staged = Staged(part, goal, publish)
-        with _removed_unless_published(staged, lambda: _remove_tree(part), cleanups):
-            part.mkdir(0o700)
-            if owner is not None:
-                owner.take(part)
-            _remove_abandoned(part)
-            yield staged
+def staged_folder(target: Path, owner: Owner | None, cleanups: Cleanups) -> contextlib.AbstractContextManager[Staged]:
+    """Return a context with an empty folder beside the target, which is removed at the end unless it is published.
+
+    The caller gives what it puts into the folder to the owner. Raises `OSError`.
+    """
+    return _stage(StagedFolder(target), target.parent, owner, cleanups)
 
 
 @contextlib.contextmanager
-def _removed_unless_published(staged: Staged, remove: Callable[[], None], cleanups: Cleanups) -> Iterator[None]:
-    with cleanups.holding(remove):
+def _stage(staged: Staged, folder: Path, owner: Owner | None, cleanups: Cleanups) -> Iterator[Staged]:
+    with _folder_for_result(folder, owner, cleanups), _removed_unless_published(staged, cleanups):
+        staged.create()
+        if owner is not None:
+            owner.take(staged.path)
+        _remove_abandoned(staged.path)
+        yield staged
+
+
+@contextlib.contextmanager
+def _folder_for_result(folder: Path, owner: Owner | None, cleanups: Cleanups) -> Iterator[None]:
+    """Make the folder and its parents; at the end remove those that are empty and not shared."""
+    acquired: list[Path] = []
+    with cleanups.holding(lambda: cleanups.folders.release(acquired)):
+        try:
+            cleanups.folders.acquire(folder, owner, acquired)
+            yield
+        finally:
+            cleanups.folders.release(acquired)
+
+
+@contextlib.contextmanager
+def _removed_unless_published(staged: Staged, cleanups: Cleanups) -> Iterator[None]:
+    with cleanups.holding(staged.remove):
         try:
             yield
         except BaseException:
-            if not staged.published:
-                with contextlib.suppress(OSError):  # the first error is the one to tell
-                    remove()
+            if not staged.is_published:
+                with contextlib.suppress(OSError):  # the first error is the one to report
+                    staged.remove()
             raise
-        if not staged.published:
-            remove()
+        if not staged.is_published:
+            staged.remove()
 
 
-def _remove_tree(folder: Path) -> None:
-    if folder.exists():
-        shutil.rmtree(folder)
-
-
-def _beside(goal: Path) -> Path:
-    """Think of a name for a part that nobody has: hidden, so that no glob of a later step takes it for the result."""
+def _part_beside(target: Path) -> Path:
+    """Return a new, hidden name beside the target; hidden, so that no glob of a later step matches it."""
     ending = f".{secrets.token_hex(8)}.part"
-    name = goal.name.encode()[: LONGEST_PART_BYTES - 1 - len(ending)].decode(errors="ignore")
-    return goal.with_name(f".{name}{ending}")
+    name = target.name.encode()[: LONGEST_PART_BYTES - 1 - len(ending)].decode(errors="ignore")
+    return target.with_name(f".{name}{ending}")
 
 
 def _remove_abandoned(part: Path) -> None:
-    """Remove older parts of the same goal, which killed processes left: a workspace that is kept would fill up with them.
+    """Remove old parts of the same target, which killed processes left; they would fill up a workspace that is kept.
 
-    The new part tells what time it is to the file system, whose clock need not be this machine's.
+    The new part's time is the reference, because the file system's clock may differ from this machine's.
     """
-    alike = re.compile(re.escape(_ENDING.sub("", part.name)) + _ENDING.pattern)
-    with contextlib.suppress(OSError):  # it costs room, which a download looks for by itself, but no result
-        since = part.stat().st_mtime - ABANDONED_SECONDS
+    same_target = re.compile(re.escape(_ENDING.sub("", part.name)) + _ENDING.pattern)
+    with contextlib.suppress(OSError):  # leftovers cost disk space, which is checked before the download
+        oldest = part.stat().st_mtime - ABANDONED_SECONDS
         for other in part.parent.iterdir():
-            if alike.fullmatch(other.name) and (found := other.lstat()).st_mtime < since:
+            if same_target.fullmatch(other.name) and (found := other.lstat()).st_mtime < oldest:
                 shutil.rmtree(other) if stat.S_ISDIR(found.st_mode) else other.unlink()
-
-
-@contextlib.contextmanager
-def _folder_for(goal: Path, owner: Owner | None, cleanups: Cleanups) -> Iterator[None]:
-    """Make the folders that lead to a goal; the last that needs one removes it if it stays empty."""
-    needed: list[Path] = []
-
-    def leave() -> None:
-        with cleanups.ways:
-            while needed:
-                cleanups.ways.leave(needed.pop(0))
-
-    with cleanups.holding(leave):
-        try:
-            with cleanups.ways:
-                for folder in cleanups.ways.missing(goal.parent):
-                    needed.insert(0, folder)
-                    if cleanups.ways.enter(folder):
-                        set_mode(folder, FOLDER_MODE)
-                        if owner is not None:
-                            owner.take(folder)
-            yield
-        finally:
-            leave()

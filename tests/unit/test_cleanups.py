@@ -1,0 +1,24 @@
+"""What a run left unfinished is removed when it is cut short."""
+
+import errno
+
+from docs_platform_action.cleanups import Cleanups
+from tests.unit.test_ownership import refusing
+
+
+class TestCleanups:
+    def test_the_latest_is_removed_first(self) -> None:
+        cleanups, removed = Cleanups(), list[str]()
+
+        with cleanups.holding(lambda: removed.append("first")), cleanups.holding(lambda: removed.append("second")):
+            cleanups.clear()
+
+        assert removed == ["second", "first"]
+
+    def test_what_cannot_be_removed_keeps_nothing_else(self) -> None:
+        cleanups, removed = Cleanups(), list[str]()
+
+        with cleanups.holding(lambda: removed.append("first")), cleanups.holding(refusing(errno.EIO)):
+            cleanups.clear()
+
+        assert removed == ["first"]

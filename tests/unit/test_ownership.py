@@ -1,0 +1,121 @@
+"""Files belong to whom the workspace belongs to, as far as the file system allows it."""
+
+import errno
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from docs_platform_action.ownership import Owner, owner_of, set_mode
+
+OWNER = (1001, 127)
+
+
+class FileSystem:
+    """Takes note of who is given what, or refuses it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.given: list[str] = []
+        self.error: int | None = None
+        monkeypatch.setattr(os, "chown", self._chown)
+
+    def _chown(self, path: str | Path, uid: int, gid: int, *, dir_fd: int | None = None, follow_symlinks: bool = True) -> None:
+        assert (uid, gid) == OWNER
+        assert not follow_symlinks
+        assert dir_fd is None
+        assert os.path.lexists(path)
+        if self.error is not None:
+            raise OSError(self.error, os.strerror(self.error))
+        self.given.append(str(path))
+
+
+@pytest.fixture
+def file_system(monkeypatch: pytest.MonkeyPatch) -> FileSystem:
+    return FileSystem(monkeypatch)
+
+
+class TestOwner:
+    def test_a_file_is_given_away(self, file_system: FileSystem, tmp_path: Path) -> None:
+        owner = Owner(*OWNER)
+
+        owner.take(tmp_path)
+
+        assert (file_system.given, owner.refused) == ([str(tmp_path)], None)
+
+    @pytest.mark.parametrize("refusal", [errno.EPERM, errno.EACCES, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP])
+    def test_a_file_system_that_gives_nothing_away_is_remembered(
+        self, file_system: FileSystem, tmp_path: Path, refusal: int
+    ) -> None:
+        owner = Owner(*OWNER)
+        file_system.error = refusal
+
+        owner.take(tmp_path)
+
+        assert owner.refused == os.strerror(refusal)
+
+    def test_one_that_is_broken_is_a_failure(self, file_system: FileSystem, tmp_path: Path) -> None:
+        owner = Owner(*OWNER)
+        file_system.error = errno.EIO
+
+        with pytest.raises(OSError, match="Input/output error"):
+            owner.take(tmp_path)
+
+        assert owner.refused is None
+
+
+class Root(type(Path())):  # type: ignore[misc]
+    """A folder that belongs to another user than to the one that it does."""
+
+    uid = 0
+
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
+        found = [*super().stat(follow_symlinks=follow_symlinks)]
+        return os.stat_result((*found[:4], self.uid, 127, *found[6:]))
+
+
+class TestOwnerOf:
+    def owner(self, folder: Path, monkeypatch: pytest.MonkeyPatch, *, runs_as: int, belongs_to: int) -> Owner | None:
+        monkeypatch.setattr(os, "geteuid", lambda: runs_as)
+        root = Root(folder)
+        root.uid = belongs_to
+        return owner_of(root)
+
+    def test_root_gives_to_whom_the_folder_belongs_to(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file_system: FileSystem
+    ) -> None:
+        owner = self.owner(tmp_path, monkeypatch, runs_as=0, belongs_to=1001)
+
+        assert owner is not None
+        owner.take(tmp_path)
+        assert file_system.given == [str(tmp_path)]
+
+    @pytest.mark.parametrize(("runs_as", "belongs_to"), [(0, 0), (1001, 1001), (1001, 0), (1001, 1002)])
+    def test_nobody_else_can_or_needs_to(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs_as: int, belongs_to: int
+    ) -> None:
+        assert self.owner(tmp_path, monkeypatch, runs_as=runs_as, belongs_to=belongs_to) is None
+
+
+def refusing(number: int) -> Callable[..., None]:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    return refuse
+
+
+class TestSettingAMode:
+    def test_a_share_that_has_its_own_keeps_them(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(os, "chmod", refusing(errno.EPERM))
+
+        set_mode(tmp_path, 0o700)
+
+        monkeypatch.undo()
+        assert stat.S_IMODE(tmp_path.stat().st_mode) != 0
+
+    def test_a_disk_that_is_broken_is_a_failure(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(os, "chmod", refusing(errno.EIO))
+
+        with pytest.raises(OSError, match="Input/output error"):
+            set_mode(tmp_path, 0o700)
