@@ -356,7 +356,7 @@ def respelled(plan: Plan, inputs: Mapping[str, str]) -> dict[str, str]:
     again |= {
         "domain": "\r\n".join(domain or "" for domain in domains),
         "wait": str(first.wait).upper(),
-        "mask-bundle-url": str(first.mask_bundle_url).lower(),
+        "mask-bundle-url": str(first.delivery.mask_bundle_url).lower(),
         "start-options": json.dumps(first.start_options) if first.start_options else "",
         "max-parallel": f"{plan.max_parallel:03}",
         "min-pages": "" if first.delivery.min_pages is None else f"{first.delivery.min_pages:04}",

@@ -146,7 +146,6 @@ def _read_export(
         job_id=reader.get("job-id", validators.identifier),
         wait=reader.get("wait", validators.boolean) is not False,
         start_options=reader.get("start-options", validators.start_options) or {},
-        mask_bundle_url=reader.get("mask-bundle-url", validators.boolean) is True,
     )
     max_parallel = reader.get("max-parallel", validators.max_parallel) or 1
     deliveries = _read_deliveries(reader, roots, domains, several=named > 1)
@@ -193,11 +192,20 @@ def _read_deliveries(
         reader.problem(name, problem)
     version, min_pages = reader.get("export-version", validators.identifier), reader.get("min-pages", validators.min_pages)
     scratch = next((root for root in roots[1:] if is_usable(root)), None)
+    mask_bundle_url = reader.get("mask-bundle-url", validators.boolean) is True
 
     def delivery_of(number: int) -> DeliverySettings:
         bundle, site, values = (given[number] if given is not None else None for given in found.values())
         apart = None if scratch is None or _within(scratch, site) else scratch
-        return DeliverySettings(bundle=bundle, site=site, values=values, version=version, min_pages=min_pages, scratch=apart)
+        return DeliverySettings(
+            bundle=bundle,
+            site=site,
+            values=values,
+            version=version,
+            min_pages=min_pages,
+            scratch=apart,
+            mask_bundle_url=mask_bundle_url,
+        )
 
     return [delivery_of(number) for number in range(len(domains))]
 

@@ -66,9 +66,10 @@ class WaitSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class DeliverySettings:
-    """What is to become of a finished bundle. `scratch` is a folder for what nobody asked to keep.
+    """What to do with a finished bundle.
 
-    `min_pages` is the least number of pages that is published.
+    `min_pages` is the minimum number of pages to publish. `scratch` is a folder for an archive that is not kept.
+    `mask_bundle_url` masks the link in the logs of the whole workflow job.
     """
 
     bundle: Place | None = None
@@ -77,6 +78,7 @@ class DeliverySettings:
     version: str | None = None
     min_pages: int | None = None
     scratch: Path | None = None
+    mask_bundle_url: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +92,6 @@ class ExportSettings:
     wait: bool
     start_options: Mapping[str, object]
     delivery: DeliverySettings = field(default_factory=DeliverySettings)
-    mask_bundle_url: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

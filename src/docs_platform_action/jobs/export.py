@@ -58,7 +58,7 @@ def export_site(
     def make_link() -> Bundle:
         bundle = api.make_bundle(job_id, started_at=started_at)
         keep_out(bundle)
-        if settings.mask_bundle_url:
+        if settings.delivery.mask_bundle_url:
             mask(bundle.url)
         record.bundle = bundle
         return bundle
@@ -73,7 +73,7 @@ def export_site(
             raise
         raise (_without_bundle if record.status == ExportJob.COMPLETED else _lost)(record, error) from error
     log.bundle_ready(bundle)
-    if settings.mask_bundle_url:
+    if settings.delivery.mask_bundle_url:
         log.link_masked()
     deliver(bundle, make_link, delivery)
 

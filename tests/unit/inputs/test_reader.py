@@ -74,7 +74,6 @@ class TestDefaults:
         assert settings.wait is True
         assert settings.start_options == {}
         assert settings.delivery == DeliverySettings()
-        assert settings.mask_bundle_url is False
 
     def test_an_agent_job_needs_an_address_a_key_a_project_and_a_job(self) -> None:
         settings = agent()
@@ -303,7 +302,7 @@ class TestBooleans:
     )
     def test_yaml_1_2_spellings_are_read(self, text: str, value: bool) -> None:
         assert export(wait=text).wait is value
-        assert export(mask_bundle_url=text).mask_bundle_url is value
+        assert export(mask_bundle_url=text).delivery.mask_bundle_url is value
         assert agent(require_pr=text).require_pr is value
 
     @given(st.one_of(st.sampled_from(["yes", "no", "on", "off", "1", "0", "tRue", "y", "null"]), st.text(min_size=1)))

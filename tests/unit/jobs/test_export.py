@@ -382,7 +382,7 @@ class TestDelivering:
         assert not any("masked" in told for told in (*run.api.events, *run.log.lines))
 
     def test_a_link_to_be_masked_is_so_before_the_log_tells_once_what_that_means(self) -> None:
-        run = Run(FakeApi(COMPLETED), mask_bundle_url=True)
+        run = Run(FakeApi(COMPLETED), delivery=DeliverySettings(mask_bundle_url=True))
 
         run()
         run.renew()
