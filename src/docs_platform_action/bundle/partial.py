@@ -1,0 +1,121 @@
+"""The part of a bundle that is downloaded so far, and the range request that asks for the rest."""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import BinaryIO
+from urllib.parse import urlsplit
+
+from ..text import size as format_size
+from .storage import Answer
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContentRange:
+    """The bytes from `begin` up to, but not including, `end`, and the size of the whole bundle if the storage reports it."""
+
+    begin: int
+    end: int
+    size: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Source:
+    """Where the bytes came from: the link and, behind redirects, the address, both without query, and the ETag there."""
+
+    link: str
+    address: str
+    validator: str
+
+
+class PartialBundle:
+    """The downloaded bytes in `file`. `size` is the size of the whole bundle, once the storage has reported it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._hash = hashlib.sha256()
+        self._source: _Source | None = None
+        self.received = 0
+        self.size: int | None = None
+
+    @property
+    def sha256(self) -> str:
+        """The SHA-256 of the downloaded bytes, in hexadecimal."""
+        return self._hash.hexdigest()
+
+    @property
+    def so_far(self) -> str:
+        """How much is downloaded, to be appended to an error; empty for nothing."""
+        of_all = f" of {format_size(self.size)}" if self.size is not None else ""
+        return f", after {format_size(self.received)}{of_all}" if self.received else ""
+
+    def write(self, piece: bytes) -> None:
+        """Append to the file. Raises `OSError`."""
+        self._file.write(piece)
+        self._hash.update(piece)
+        self.received += len(piece)
+
+    def reset(self) -> None:
+        """Discard what is downloaded. Raises `OSError`."""
+        self._file.seek(0)
+        self._file.truncate()
+        self._hash = hashlib.sha256()
+        self._source = None
+        self.received, self.size = 0, None
+
+    def set_source(self, link: str, answer: Answer) -> None:
+        """Record where the bytes come from, if the response can be resumed."""
+        # what is compressed on the fly may be resumed as something else
+        if answer.validator is not None and not (answer.is_encoded and answer.length is None):
+            self._source = _Source(link=address_of(link), address=answer.address, validator=answer.validator)
+
+    def has_etag(self, etag: str | None) -> bool:
+        """Return whether the downloaded bytes are of the object with this ETag."""
+        return self._source is not None and etag == self._source.validator
+
+    def range_headers(self, link: str) -> dict[str, str]:
+        """Return the headers that ask for the rest; none where it has to be downloaded as a whole.
+
+        An ETag is only valid for the address that it came from (RFC 9110, section 8.8.3).
+        """
+        if not self.received or self._source is None or self._source.link != address_of(link):
+            return {}
+        return {"Range": f"bytes={self.received}-", "If-Range": self._source.validator}
+
+    def next_range(self, answer: Answer) -> ContentRange | None:
+        """Return the range of a 206 response; `None` unless it continues the downloaded bytes."""
+        found = read_content_range(answer)
+        continues = (
+            found is not None
+            and self._source is not None
+            and self._may_have_etag(answer.etag)
+            and answer.address == self._source.address
+            and found.begin == self.received
+            and (found.size == self.size or None in {found.size, self.size})
+        )
+        return found if continues else None
+
+    def is_whole(self, answer: Answer) -> bool:
+        """Return whether a 416 response says that there is nothing after the downloaded bytes (RFC 9110, section 15.5.17)."""
+        is_at_end = re.fullmatch(rf"bytes \*/{self.received}", answer.headers.get("Content-Range", ""))
+        return is_at_end is not None and self._may_have_etag(answer.etag)
+
+    def _may_have_etag(self, etag: str | None) -> bool:
+        """Return whether the downloaded bytes may be of the object with this ETag, which a response may leave out."""
+        return self._source is not None and etag in {None, self._source.validator}
+
+
+def read_content_range(answer: Answer) -> ContentRange | None:
+    """Read a `Content-Range` (RFC 9110, section 14.4); `None` if it is malformed or contradicts the response's length."""
+    found = re.fullmatch(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)", answer.headers.get("Content-Range", ""))
+    if found is None:
+        return None
+    begin, end, size = int(found[1]), int(found[2]) + 1, None if found[3] == "*" else int(found[3])
+    if not begin < end or (size is not None and end > size) or answer.length not in {None, end - begin}:
+        return None
+    return ContentRange(begin=begin, end=end, size=size)
+
+
+def address_of(link: str) -> str:
+    """Return a link without its query, which holds its signature."""
+    return urlsplit(link)._replace(query="", fragment="").geturl()

@@ -1,0 +1,104 @@
+"""Responses that do not hold the bundle as it is stored: other content, and changed compression.
+
+Servers change the compression both ways. `Accept-Encoding: identity` keeps them from compressing on the fly, but some then
+decompress what is stored as gzip (source: Google Cloud Storage, "Transcoding of gzip-compressed files"; nginx, `gunzip`). Where
+that may have happened, the bundle is requested again with gzip accepted. If the response is then compressed on the fly, which
+shows in a missing length, it is requested once more as before.
+"""
+
+import contextlib
+from typing import Final
+
+from ..archive.codecs import GZIP, decompressed
+from ..archive.formats import START_BYTES, is_archive, looks
+from ..archive.tar import begins_tar
+from ..errors import Advice, InvalidBundle
+from ..http.retry import TemporaryError
+from ..models import Bundle
+from .partial import address_of
+from .storage import Answer
+
+MOST_START_BYTES: Final = 64 * 1024
+"""Maximum compressed bytes to read for the first `START_BYTES` inside."""
+
+_GZIP_TYPES: Final = ("application/gzip", "application/x-gzip")
+
+_INTERCEPTED: Final = Advice(
+    cause="Something else than the storage answers: a login page, or a gateway before it.",
+    remedy="See what the link leads to from this runner's network, and let the runner reach the storage itself.",
+)
+
+
+class Transcoding:
+    """What a download knows about changes of the compression.
+
+    `accepts_gzip` is what the next request for the whole bundle says. `is_transcoded` is true when the last such response was not
+    what is stored; it then has at least `least_bytes`.
+    """
+
+    def __init__(self) -> None:
+        self.accepts_gzip = False
+        self.is_transcoded = False
+        self.least_bytes = 0
+        self._tried_gzip = False
+
+    def must_request_again(self, answer: Answer, start: bytes, bundle: Bundle) -> bool:
+        """Return whether to request the bundle again with a changed `accepts_gzip`, to get the bytes as they are stored."""
+        was_decompressed = _was_decompressed(answer, start, bundle.url)
+        may_be_decompressed = was_decompressed or (
+            begins_tar(start[:START_BYTES]) and answer.length is None and not answer.is_encoded
+        )
+        if may_be_decompressed and not self._tried_gzip:
+            self.accepts_gzip = self._tried_gzip = True
+            return True
+        if self.accepts_gzip and answer.is_encoded and answer.length is None and not answer.is_stored_as_gzip:
+            self.accepts_gzip = False
+            return True
+        is_whole = answer.length is not None and answer.length == bundle.size
+        is_compressed = answer.is_encoded and not is_whole and not answer.is_stored_as_gzip
+        self.least_bytes = (bundle.size or 0) if was_decompressed else 0  # a tar is not smaller than its gzip
+        is_proven = was_decompressed and answer.is_stored_as_gzip
+        self.is_transcoded = is_proven or (bundle.size is not None and (was_decompressed or is_compressed))
+        return False
+
+
+def read_archive_start(answer: Answer) -> bytes:
+    """Read the first bytes of a response. Raises `TemporaryError` unless they are an archive's, whatever the headers say.
+
+    Web pages may come compressed too, so of a response with a `Content-Encoding` the decompressed bytes are checked as well.
+    """
+    start = b""
+    while len(start) < START_BYTES and (piece := next(answer.pieces, b"")):
+        start += piece
+    inside = start
+    if answer.is_encoded and start.startswith(GZIP.magic):
+        while len(inside := _decompressed_start(start)) < START_BYTES and len(start) < MOST_START_BYTES:
+            if not (piece := next(answer.pieces, b"")):
+                break
+            start += piece
+    if is_archive(start) and is_archive(inside):
+        return start
+    kind = answer.headers.get("Content-Type")
+    called = f" (Content-Type {kind})" if kind else ""
+    raise TemporaryError(f"What the storage sent in place of the bundle {looks(inside)}{called}", advice=_INTERCEPTED)
+
+
+def _decompressed_start(start: bytes) -> bytes:
+    """Return the first decompressed bytes of the beginning of gzip data; fewer if that is damaged or too short."""
+    inside = b""
+    with contextlib.suppress(InvalidBundle):
+        for chunk in decompressed(GZIP, iter([start])):
+            inside += chunk
+            if len(inside) >= START_BYTES:
+                break
+    return inside
+
+
+def _was_decompressed(answer: Answer, start: bytes, link: str) -> bool:
+    """Return whether the headers or the names say that the response was stored as gzip, and it is not gzip any more."""
+    if answer.is_encoded:
+        return False
+    kind = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    names = (address_of(link), answer.address)
+    is_named_gzip = kind in _GZIP_TYPES or any(name.lower().endswith((".gz", ".tgz")) for name in names)
+    return answer.is_stored_as_gzip or (is_named_gzip and begins_tar(start[:START_BYTES]))
