@@ -5,7 +5,6 @@ import errno
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ..archive.formats import START_BYTES
 from ..archive.limits import space_at
@@ -20,7 +19,7 @@ from ..job import DOWNLOAD, UNPACK, Job
 from ..models import Bundle, Downloaded
 from ..ownership import Owner, owner_of
 from ..report.deliverylog import DeliveryLog
-from ..text import size
+from .disk_space import DiskSpace, DiskTooSmall, existing_folder
 from .download import Download
 from .overlap import Followed, Follower
 from .staging import Staged, staged_file, staged_folder
@@ -30,14 +29,6 @@ _OwnerAt = Callable[[Place], Owner | None]
 _Fetched = tuple[Staged, Follower | None, Downloaded]
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-
-
-class _NoRoomError(DownloadFailed):
-    """The bundle does not fit on the disk of `folder`."""
-
-    def __init__(self, folder: Path, happened: str, **details: Any) -> None:
-        super().__init__(happened, **details)
-        self.folder = folder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,9 +115,9 @@ class Handover:
                     fetched = self._fetch_to(staged, bundle, attempt, owner_at)
                     stack.push(attempt.pop_all())
                     return fetched
-            except (_NoRoomError, OSError) as error:
-                is_full = error.folder == scratch if isinstance(error, _NoRoomError) else error.errno in _FULL
-                if not is_full or scratch.stat().st_dev == _that_is_there(site.path.parent).stat().st_dev:
+            except (DiskTooSmall, OSError) as error:
+                is_full = error.folder == scratch if isinstance(error, DiskTooSmall) else error.errno in _FULL
+                if not is_full or scratch.stat().st_dev == existing_folder(site.path.parent).stat().st_dev:
                     raise
                 self.log.moved_to_workspace()
         # the folders that lead there may stay, with the site in them
@@ -161,7 +152,7 @@ class Handover:
             Follower(
                 archive,
                 stage=lambda: staged_folder(site.path, owner_at(site), self.cleanups),
-                space=lambda: space_at(_that_is_there(site.path.parent)),
+                space=lambda: space_at(existing_folder(site.path.parent)),
                 owner=lambda: owner_at(site),
                 check=self._check,
             )
@@ -170,6 +161,8 @@ class Handover:
     def _download(self, bundle: Bundle, path: Path, follower: Follower | None) -> Downloaded:
         self.record.enter(DOWNLOAD, self.clock.monotonic())
         self.log.downloading()
+        site = self.settings.site
+        space = DiskSpace(archive_folder=path.parent, site_folder=site.path.parent if site is not None else None)
         with path.open("r+b") as file:
             download = Download(
                 bundle,
@@ -179,32 +172,9 @@ class Handover:
                 clock=self.clock,
                 outage_tolerance_seconds=self.outage_tolerance_seconds,
                 listener=self.log if follower is None else Followed(self.log, follower),
-                check_room=lambda needed: self._check_room(needed, path),
+                disk_space=space,
             )
             return download.run()
-
-    def _check_room(self, needed: int, archive: Path) -> None:
-        """See that there is room for an archive of so many bytes, and for a site that is unpacked at least as large.
-
-        Unpacking leaves a part of its disk free.
-        """
-        folders = [archive.parent]
-        if self.settings.site is not None:
-            folders.append(_that_is_there(self.settings.site.path.parent))
-        for device in dict.fromkeys(folder.stat().st_dev for folder in folders):
-            there = [folder for folder in folders if folder.stat().st_dev == device]
-            space = space_at(there[0])
-            reserved = space.reserved_bytes if folders[1:] and folders[1] in there else 0
-            if needed * len(there) > space.free_bytes - reserved:
-                unpacked = ", and unpacked as much again at least" if len(there) > 1 else ""
-                left = f", and the action leaves {size(reserved)} free" if reserved else ""
-                raise _NoRoomError(
-                    there[0],
-                    "the bundle does not fit on the runner's disk",
-                    facts=(f"It has {size(needed)}{unpacked}; {size(space.free_bytes)} are free{left}.",),
-                    cause="The runner's disk is too small, or full of other things.",
-                    remedy="Free space in a step before, or use a runner with a larger disk.",
-                )
 
     def _open(self, fetched: Staged, site: Place, follower: Follower, owner_at: _OwnerAt) -> None:
         self.record.enter(UNPACK, self.clock.monotonic())
@@ -268,12 +238,6 @@ class Handover:
             staged.publish()
         record.values_file = place.name
         self.log.wrote_values(place.name)
-
-
-def _that_is_there(folder: Path) -> Path:
-    while not folder.exists():
-        folder = folder.parent
-    return folder
 
 
 @contextlib.contextmanager

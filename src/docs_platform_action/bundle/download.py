@@ -12,6 +12,7 @@ from ..http import retry
 from ..http.faults import NetworkError
 from ..http.retry import PROXY, TEMPORARY_STATUSES, Outage, TemporaryError, keep_trying, read_retry_after, seconds
 from ..models import Bundle, Downloaded
+from .disk_space import DiskSpace
 from .partial import PartialBundle, address_of
 from .storage import Answer, Storage
 from .transcoding import Transcoding, read_archive_start
@@ -71,8 +72,8 @@ class Listener(retry.Listener, Protocol):
 class Download:
     """One bundle on its way into a file.
 
-    `renew` makes a fresh link through the API. `outage_tolerance_seconds` is how long temporary errors may last. `check_room`
-    gets the bundle's size in bytes as soon as that is known, and raises an error if there is no room for it.
+    `renew` makes a fresh link through the API. `outage_tolerance_seconds` is how long temporary errors may last. `disk_space`
+    is checked as soon as the bundle's size is known.
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class Download:
         clock: Clock,
         outage_tolerance_seconds: float,
         listener: Listener,
-        check_room: Callable[[int], None],
+        disk_space: DiskSpace,
         jitter: Callable[[float], float] = backoff.full_jitter,
     ) -> None:
         self._bundle = bundle
@@ -94,7 +95,7 @@ class Download:
         self._clock = clock
         self._outage = Outage(clock=clock, tolerance_seconds=outage_tolerance_seconds)
         self._listener = listener
-        self._check_room = check_room
+        self._disk_space = disk_space
         self._jitter = jitter
         self._partial = PartialBundle(file)
         self._transcoding = Transcoding()
@@ -111,7 +112,7 @@ class Download:
         Raises `DownloadFailed`, `Cancelled`, what `renew` raises, and `OSError` if the file cannot be written.
         """
         if self._bundle.size is not None:
-            self._check_room(self._bundle.size)
+            self._disk_space.check(self._bundle.size)
         try:
             keep_trying(self._attempt, self._outage, listener=self._listener, jitter=self._jitter)
         except TemporaryError as error:
@@ -184,7 +185,7 @@ class Download:
         """Write the pieces of a response to the file; return `False` if its `size` is not what the API reported."""
         if size is not None:
             if self._partial.size is None and self._promised is None:
-                self._check_room(size)
+                self._disk_space.check(size)
             self._partial.size = size
         if not self._has_promised_size(answer):
             return False

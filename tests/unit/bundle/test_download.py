@@ -6,12 +6,14 @@ import hashlib
 import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from docs_platform_action.bundle.disk_space import DiskSpace
 from docs_platform_action.bundle.download import LARGEST_BYTES, Download
 from docs_platform_action.bundle.storage import Answer, Storage
 from docs_platform_action.errors import ActionError, DownloadFailed, Rejected
@@ -129,6 +131,20 @@ class Ears:
         self.heard.append(f"started over: {why}")
 
 
+class Disk(DiskSpace):
+    """Remembers for how many bytes there had to be space; with an `error` there is none."""
+
+    def __init__(self, error: DownloadFailed | None = None) -> None:
+        super().__init__(archive_folder=Path(), site_folder=None)
+        self.checked: list[int] = []
+        self.error = error
+
+    def check(self, size: int) -> None:
+        self.checked.append(size)
+        if self.error is not None:
+            raise self.error
+
+
 class Fetch:
     """One download into memory."""
 
@@ -137,7 +153,7 @@ class Fetch:
         self.storage = FakeStorage(self.clock, *turns)
         self.file = io.BytesIO()
         self.ears = Ears()
-        self.rooms: list[int] = []
+        self.disk = Disk()
         self._download = Download(
             Bundle(url=LINK.format(number=1), size=size),
             self.file,
@@ -147,7 +163,7 @@ class Fetch:
                 "clock": self.clock,
                 "outage_tolerance_seconds": tolerance,
                 "listener": self.ears,
-                "check_room": self.rooms.append,
+                "disk_space": self.disk,
                 "jitter": lambda ceiling: ceiling / 2,
                 **options,
             },
@@ -252,20 +268,18 @@ class TestRoom:
 
         fetch()
 
-        assert fetch.rooms == [len(FIRST)]
+        assert fetch.disk.checked == [len(FIRST)]
 
     def test_or_else_the_storage(self) -> None:
         fetch = Fetch(Turn(cut_after=100_000))
 
         fetch()
 
-        assert fetch.rooms == [len(FIRST)]
+        assert fetch.disk.checked == [len(FIRST)]
 
     def test_no_room_is_asked_nothing(self) -> None:
-        def refuse(_size: int) -> None:
-            raise DownloadFailed("no room")
-
-        fetch = Fetch(size=len(FIRST), check_room=refuse)
+        fetch = Fetch(size=len(FIRST))
+        fetch.disk.error = DownloadFailed("no room")
 
         assert fetch.failure().happened == "no room"
         assert fetch.storage.asked == []
