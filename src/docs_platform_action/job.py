@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from .errors import ActionError, Cancelled, InvalidInput
 from .models import AGENT, UNUSABLE, AgentJob, Bundle, ExportJob
+from .text import minutes
 
 if TYPE_CHECKING:
     from .models import Downloaded
@@ -143,71 +144,47 @@ class Job:
             return 0.0
         return (self.ended if self.ended is not None else now) - self.began
 
+    def cancelled(self, signal_name: str, now: float) -> Cancelled:
+        """Return the failure of a job that a signal ended."""
+        may_have_started = self.job_id is None and self.start_in_doubt
+        after = f"after {minutes(self.duration_seconds(now))}" if self.began is not None else "before it was begun"
+        return Cancelled(
+            f"cancelled {after}",
+            facts=("A start request was under way; look in the dashboard whether the export runs.",) if may_have_started else (),
+            cause=f"{signal_name} came: {Cancelled.cause[0].lower()}{Cancelled.cause[1:]}",
+        )
 
-def as_result(record: Job, now: float) -> dict[str, object]:
-    """Make the row of `results`: every key is there, in the interface's order; `None` is what is unknown."""
-    agent_job = record.agent_job
-    bundle = record.bundle if record.failure is None else None
-    known: dict[str, object] = {
-        "mode": record.mode,
-        "domain": record.domain,
-        "projectId": record.project_id,
-        "jobId": record.job_id,
-        "status": record.status,
-        "bundleUrl": bundle.url if bundle else None,
-        "expiresAt": bundle.expires_at if bundle else None,
-        "pageCount": record.page_count,
-        "bundlePath": record.bundle_path,
-        "bundleSize": record.downloaded.size if record.downloaded else None,
-        "bundleSha256": record.downloaded.sha256 if record.downloaded else None,
-        "sitePath": record.site_path,
-        "valuesFile": record.values_file,
-        "prLink": record.pr_link,
-        "durationSeconds": int(record.duration_seconds(now)),
-    }
-    if agent_job is not None:
-        known |= {
-            "repository": agent_job.repository,
-            "ref": agent_job.ref,
-            "model": agent_job.model,
-            "createdAt": agent_job.created_at,
-            "archivedAt": agent_job.archived_at,
+    def result(self, now: float) -> dict[str, object]:
+        """Return the job's object in `results`: every key, in the interface's order. Unknown values are `None`."""
+        failure, downloaded, agent_job = self.failure, self.downloaded, self.agent_job
+        bundle = self.bundle if failure is None else None
+        known: dict[str, object] = {
+            "mode": self.mode,
+            "domain": self.domain,
+            "projectId": self.project_id,
+            "jobId": self.job_id,
+            "status": self.status,
+            "bundleUrl": bundle.url if bundle else None,
+            "expiresAt": bundle.expires_at if bundle else None,
+            "pageCount": self.page_count,
+            "bundlePath": self.bundle_path,
+            "bundleSize": downloaded.size if downloaded else None,
+            "bundleSha256": downloaded.sha256 if downloaded else None,
+            "sitePath": self.site_path,
+            "valuesFile": self.values_file,
+            "prLink": self.pr_link,
+            "repository": agent_job.repository if agent_job else None,
+            "ref": agent_job.ref if agent_job else None,
+            "model": agent_job.model if agent_job else None,
+            "createdAt": agent_job.created_at if agent_job else None,
+            "archivedAt": agent_job.archived_at if agent_job else None,
+            "durationSeconds": int(self.duration_seconds(now)),
+            "failureReason": failure.failure_reason if failure else None,
+            "message": self.message(failure) if failure else None,
         }
-    if record.failure is not None:
-        known |= {
-            "failureReason": record.failure.failure_reason,
-            "message": record.message(record.failure),
-        }
-    return {key: _on_one_line(known.get(key)) for key in RESULT_KEYS}
+        return {name: _on_one_line(value) for name, value in known.items()}
 
 
 def _on_one_line(value: object) -> object:
-    """Leave no line's end in a text from outside: a workflow that prints it could print a command to the runner with it."""
+    """Replace line breaks in a text from outside: a workflow that prints it could print a command to the runner with it."""
     return UNUSABLE.sub(" ", value) if isinstance(value, str) else value
-
-
-RESULT_KEYS: Final = (
-    "mode",
-    "domain",
-    "projectId",
-    "jobId",
-    "status",
-    "bundleUrl",
-    "expiresAt",
-    "pageCount",
-    "bundlePath",
-    "bundleSize",
-    "bundleSha256",
-    "sitePath",
-    "valuesFile",
-    "prLink",
-    "repository",
-    "ref",
-    "model",
-    "createdAt",
-    "archivedAt",
-    "durationSeconds",
-    "failureReason",
-    "message",
-)
-"""The keys of an object in `results`."""

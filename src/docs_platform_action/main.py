@@ -5,11 +5,9 @@ own, which asks the platform no sooner than it has imported what stands up here.
 """
 
 import io
-import json
 import os
 import signal
 import sys
-import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -19,27 +17,25 @@ from urllib.parse import urlsplit
 
 from requests.utils import get_environ_proxies
 
-from . import __version__
 from .api.admin_api import AdminApi
 from .api.calls import Transport
 from .cleanups import Cleanups
 from .clock import SystemClock
-from .errors import ActionError, Cancelled, InternalError
+from .errors import ActionError, InternalError
 from .http.circuit_breaker import REQUESTS_A_SECOND, Health
 from .http.client import Exchanger
 from .http.connection import Exchanges, GuardedAdapter, trusting
 from .inputs.reader import read_key, read_mode, read_names, read_plan, unknown_inputs
 from .inputs.settings import AgentSettings, DeliverySettings, ExportSettings, Plan
-from .job import Job, as_result
+from .job import Job
 from .jobs import agent, export
 from .jobs.runner import SideBySide, Watcher, Work
 from .models import AGENT, EXPORT, Bundle, is_loopback
 from .redaction import SHORTEST_TO_RECOGNISE, Redactor
 from .report.console import Console
 from .report.job_log import JobLog
-from .report.outputs import Outputs, too_large_for_a_job
+from .report.outputs import Outputs
 from .signals import LEAVING_SECONDS, Interruptions
-from .text import minutes
 
 if TYPE_CHECKING:
     from .bundle.storage import Storage
@@ -134,7 +130,7 @@ class _Run:
         console.always_show(names)
         self._redactor = Redactor([read_key(environ)], shortest=SHORTEST_TO_RECOGNISE, names=names)
         self._cleanups = Cleanups()
-        self._outputs = Outputs(_named_file(environ, "GITHUB_OUTPUT"), console)
+        self._outputs = Outputs(_named_file(environ, "GITHUB_OUTPUT"), console, self._redactor)
         self._began = self._clock.monotonic()
         self._records = [Job(mode=read_mode(environ), began=self._began)]
         self._unfinished: list[Job] | None = None
@@ -263,8 +259,8 @@ class _Run:
             console.keep_link_out(bundle.url, names=[record.job_id, bundle.expires_at])
 
         def carry_out(on_job_known: Callable[[], None]) -> None:
-            def tell_job(job_id: str) -> None:
-                self._tell_job(record, job_id)
+            def tell_job(_job_id: str) -> None:
+                self._tell_job(record)
                 on_job_known()
 
             if isinstance(job, ExportSettings):
@@ -285,11 +281,11 @@ class _Run:
 
         return Work(record=record, carry_out=carry_out)
 
-    def _tell_job(self, record: Job, job_id: str) -> None:
+    def _tell_job(self, record: Job) -> None:
         if self._board is not None:
             self._board.job_known(record)
         else:
-            self._outputs.write("jobId", job_id)
+            self._outputs.job_known(record)
 
     def _fail_all(self, error: ActionError) -> None:
         """Take note of what ended the run before its jobs, or with them."""
@@ -300,95 +296,35 @@ class _Run:
         """Take note of a cancel where a job had not come to its end when the signal came."""
         now = self._clock.monotonic()
         for record in self._records if self._unfinished is None else self._unfinished:
-            record.failure = _cancelled(record, received, now)
+            record.failure = record.cancelled(received.name, now)
             record.ended = now
             record.leave(now)
             self._cancelled.append(record)
 
     def _internal(self, error: Exception) -> InternalError:
-        frames = traceback.extract_tb(error.__traceback__)
-        where = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else "unknown"
-        trace = self._console.hide("".join(traceback.format_exception(error)))  # while a key that is wrapped is in one piece
-        for line in trace.splitlines():
-            self._console.debug(line)
-        return InternalError(
-            "the action itself failed",
-            facts=(f"{type(error).__name__} at {where}, docs-platform-action {__version__}, Python {sys.version.split()[0]}.",),
-        )
+        from .report.failures import internal_error
+
+        return internal_error(error, self._console)
 
     def _report(self, exit_code: int) -> int:
-        console, now = self._console, self._clock.monotonic()
+        now = self._clock.monotonic()
         # first: a cancelled container has seconds until it is killed, and a log that nobody reads blocks whoever writes to it
-        results = self._write_outputs(now)
-        self._outputs.close()
-        from .report.failures import annotate_failures
-        from .report.summary import room_left, summary_of, write_summary
+        results = self._outputs.write_all(self._records, now=now, duration_seconds=now - self._began)
+        from .report.final_report import write_final_report
 
         if self._board is not None:
             for record in self._cancelled:
                 self._board.ended(record)
             self._board.close()
-        if (warning := too_large_for_a_job(results)) is not None:
-            console.warning(warning)
-        annotate_failures(console, self._records)
-        file = _named_file(self._environ, "GITHUB_STEP_SUMMARY")
-        page = summary_of(
+        write_final_report(
             self._records,
-            safe=console.safe,
+            self._console,
+            self._clock,
+            results=results,
             duration_seconds=now - self._began,
-            now=self._clock.now(),
-            monotonic=now,
-            room_bytes=room_left(file),
+            summary_file=_named_file(self._environ, "GITHUB_STEP_SUMMARY"),
         )
-        write_summary(page, file, console)
         return exit_code or (1 if any(record.failure is not None for record in self._records) else 0)
-
-    def _write_outputs(self, now: float) -> str:
-        """Write every output that there is room for: one that does not fit fails the run, but keeps no other out.
-
-        Returns `results`.
-        """
-        if len(self._records) == 1:
-            self._write_outputs_of(self._records[0])
-        self._write_output("durationSeconds", int(now - self._began))
-        results = json.dumps([self._without_secrets(as_result(record, now)) for record in self._records], separators=(",", ":"))
-        self._write_output("results", results)
-        failure = next((record.failure for record in self._records if record.failure is not None), None)
-        self._write_output("failureReason", failure.failure_reason if failure is not None else None)
-        return results
-
-    def _without_secrets(self, row: Mapping[str, object]) -> dict[str, object]:
-        """Hide the key in a row of `results`, and the secrets of links in its message.
-
-        A message may quote what has not been searched yet, such as names in an archive.
-        """
-        hidden = {name: self._redactor.hide(value) if isinstance(value, str) else value for name, value in row.items()}
-        message = hidden["message"]
-        return {**hidden, "message": self._console.hide_links(message) if isinstance(message, str) else message}
-
-    def _write_outputs_of(self, record: Job) -> None:
-        """Write the outputs that belong to one job."""
-        write = self._write_output
-        write("jobId", record.job_id)
-        write("status", record.status)
-        write("pageCount", record.page_count)
-        if record.bundle is not None and record.failure is None:
-            write("bundleUrl", record.bundle.url)
-        if record.bundle is not None and record.failure is None:  # still: not without the link
-            write("expiresAt", record.bundle.expires_at)
-        write("bundlePath", record.bundle_path)
-        write("bundleSize", record.downloaded.size if record.downloaded is not None else None)
-        write("bundleSha256", record.downloaded.sha256 if record.downloaded is not None else None)
-        write("sitePath", record.site_path)
-        write("valuesFile", record.values_file)
-        write("prLink", record.pr_link)
-
-    def _write_output(self, name: str, value: object) -> None:
-        try:
-            self._outputs.write(name, value)
-        except InternalError as error:
-            # what no later step can read has not been done, for whichever job
-            self._records[0].failure = self._records[0].failure or error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -404,16 +340,6 @@ def _record_of(job: ExportSettings | AgentSettings) -> Job:
     if isinstance(job, ExportSettings):
         return Job(mode=EXPORT, domain=job.domain, job_id=job.job_id)
     return Job(mode=AGENT, project_id=job.project_id, job_id=job.job_id)
-
-
-def _cancelled(record: Job, received: signal.Signals, now: float) -> Cancelled:
-    started = record.job_id is None and record.start_in_doubt
-    after = f"after {minutes(record.duration_seconds(now))}" if record.began is not None else "before it was begun"
-    return Cancelled(
-        f"cancelled {after}",
-        facts=("A start request was under way; look in the dashboard whether the export runs.",) if started else (),
-        cause=f"{received.name} came: {Cancelled.cause[0].lower()}{Cancelled.cause[1:]}",
-    )
 
 
 def _proxies_for(url: str) -> dict[str, str]:

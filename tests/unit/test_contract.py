@@ -13,13 +13,13 @@ from docs_platform_action.errors import FAILURE_REASONS
 from docs_platform_action.http import circuit_breaker, client
 from docs_platform_action.inputs import validators
 from docs_platform_action.inputs.settings import INPUTS
-from docs_platform_action.job import RESULT_KEYS
+from docs_platform_action.job import Job
 from docs_platform_action.report import failures, job_log, outputs
 
 ROOT = Path(__file__).parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 README = (ROOT / "README.md").read_text("utf-8")
-MAIN = (ROOT / "src" / "docs_platform_action" / "main.py").read_text("utf-8")
+RESULT_KEYS = tuple(Job(mode=None).result(0.0))
 
 
 def rows(heading: str) -> dict[str, list[str]]:
@@ -74,12 +74,14 @@ class TestInputs:
 
 class TestOutputs:
     def test_those_of_action_yml_are_what_a_run_can_write(self) -> None:
-        written = {*re.findall(r'write(?:_output)?\(\s*"(\w+)"', MAIN)}
+        code = Path(outputs.__file__).read_text("utf-8")
+        written = {*outputs.OUTPUTS_OF_ONE_JOB, *re.findall(r'_write_or_fail\(first, "(\w+)"', code)}
 
         assert written == {*ACTION["outputs"]}
 
     def test_those_that_belong_to_one_job_are_in_results_too(self) -> None:
         assert {*ACTION["outputs"]} - {"results"} <= {*RESULT_KEYS}
+        assert {*outputs.OUTPUTS_OF_ONE_JOB} <= {*RESULT_KEYS}
 
     def test_the_readme_lists_the_same_in_the_same_order(self) -> None:
         assert [*rows("Outputs")] == [*ACTION["outputs"]]

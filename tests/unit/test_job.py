@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from docs_platform_action.errors import Cancelled, DownloadFailed, InvalidBundle, InvalidInput, JobFailed, Unauthorized
-from docs_platform_action.job import QUEUE, RESULT_KEYS, RUN, Job, Phase, as_result
+from docs_platform_action.job import QUEUE, RUN, Job, Phase
 from docs_platform_action.models import AgentJob, Bundle, Downloaded, ExportJob
 
 URL = "https://storage.example.com/bundle.tar.gz?X-Signature=abc"
@@ -119,15 +119,31 @@ class TestReadings:
         assert record.duration_seconds(1000.0) == 50
 
 
-class TestResult:
-    def test_every_key_is_there_in_order_and_unknown_is_none(self) -> None:
-        row = as_result(Job(mode=None, began=0.0), 7.9)
+class TestCancelled:
+    def test_it_says_after_what_time_and_by_which_signal(self) -> None:
+        error = exported().cancelled("SIGTERM", 131.0)
 
-        assert tuple(row) == RESULT_KEYS
+        assert (error.happened, error.facts) == ("cancelled after 0:31", ())
+        assert error.because.startswith("SIGTERM came: the workflow run was cancelled")
+
+    def test_one_whose_turn_had_not_come_was_not_begun(self) -> None:
+        assert Job(mode="export").cancelled("SIGINT", 131.0).happened == "cancelled before it was begun"
+
+    @pytest.mark.parametrize(("job_id", "count"), [(None, 1), ("se_1", 0)])
+    def test_a_start_request_that_was_under_way_is_a_fact(self, job_id: str | None, count: int) -> None:
+        job = exported(job_id=job_id, start_in_doubt=True)
+
+        assert len(job.cancelled("SIGINT", 131.0).facts) == count
+
+
+class TestResult:
+    def test_what_is_unknown_is_none(self) -> None:
+        row = Job(mode=None, began=0.0).result(7.9)
+
         assert {key: value for key, value in row.items() if value is not None} == {"durationSeconds": 7}
 
     def test_a_finished_export_is_told_in_full(self) -> None:
-        row = as_result(exported(), 353.0)
+        row = exported().result(353.0)
 
         assert {key: value for key, value in row.items() if value is not None} == {
             "mode": "export",
@@ -148,7 +164,7 @@ class TestResult:
             )
         )
 
-        row = as_result(record, 0.0)
+        row = record.result(0.0)
 
         assert {key: value for key, value in row.items() if value is not None} == {
             "mode": "agent",
@@ -168,7 +184,7 @@ class TestResult:
         record = Job(mode="export", domain="docs.example.com", began=0.0, status="a\nb")
         record.failure = JobFailed("it failed", facts=('The API said: "one\n::add-mask::two\x1b[0m"',))
 
-        row = as_result(record, 7.9)
+        row = record.result(7.9)
 
         assert (row["status"], row["message"]) == (
             "a b",
@@ -176,7 +192,7 @@ class TestResult:
         )
 
     def test_a_failure_has_its_word_and_message_and_no_link(self) -> None:
-        row = as_result(exported(failure=JobFailed("it broke")), 100.0)
+        row = exported(failure=JobFailed("it broke")).result(100.0)
 
         assert (row["failureReason"], row["message"]) == ("job-failed", "Export of docs.example.com: it broke")
         assert (row["bundleUrl"], row["expiresAt"]) == (None, None)
@@ -190,7 +206,7 @@ class TestResult:
     }
 
     def test_what_was_delivered_is_told_with_where_it_is(self) -> None:
-        row = as_result(exported(**self.DELIVERED), 100.0)
+        row = exported(**self.DELIVERED).result(100.0)
 
         assert {key: row[key] for key in row if key.startswith(("bundleP", "bundleS", "site", "values"))} == {
             "bundlePath": "out/bundle.tar.gz",
@@ -201,17 +217,17 @@ class TestResult:
         }
 
     def test_an_archive_of_no_bytes_has_a_size(self) -> None:
-        assert as_result(exported(downloaded=Downloaded(size=0, sha256="e3b0")), 100.0)["bundleSize"] == 0
+        assert exported(downloaded=Downloaded(size=0, sha256="e3b0")).result(100.0)["bundleSize"] == 0
 
     def test_a_failure_keeps_what_was_delivered_before_it(self) -> None:
         archive = {name: self.DELIVERED[name] for name in ("downloaded", "bundle_path")}
 
-        row = as_result(exported(**archive, failure=InvalidBundle("it is damaged")), 100.0)
+        row = exported(**archive, failure=InvalidBundle("it is damaged")).result(100.0)
 
         assert (row["bundlePath"], row["bundleSize"], row["sitePath"]) == ("out/bundle.tar.gz", 40_000_000, None)
         assert (row["failureReason"], row["bundleUrl"]) == ("invalid-bundle", None)
 
     def test_a_download_that_failed_left_nothing(self) -> None:
-        row = as_result(exported(failure=DownloadFailed("it broke off")), 100.0)
+        row = exported(failure=DownloadFailed("it broke off")).result(100.0)
 
         assert [row[key] for key in ("bundlePath", "bundleSize", "bundleSha256", "sitePath", "valuesFile")] == [None] * 5

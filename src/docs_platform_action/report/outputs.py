@@ -1,38 +1,98 @@
 """Step outputs: what later steps and jobs read."""
 
 import contextlib
+import json
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from actions_toolkit.file_command import prepare_key_value_message
 
 from ..errors import DENIED_CAUSE, DENIED_REMEDY, InternalError
+from ..events import Events
+from ..job import Job
 from ..models import UNUSABLE
+from ..redaction import Redactor
 from ..text import size
 from .console import Console
 
 MOST_BYTES_OF_A_JOB: Final = 1024 * 1024
 """What all outputs of a job may have together, in UTF-16 (source: GitHub's documentation of job outputs)."""
 
+OUTPUTS_OF_ONE_JOB: Final = (
+    "jobId",
+    "status",
+    "pageCount",
+    "bundleUrl",
+    "expiresAt",
+    "bundlePath",
+    "bundleSize",
+    "bundleSha256",
+    "sitePath",
+    "valuesFile",
+    "prLink",
+)
+"""The keys of a job's result that are also outputs of the step, where the run has one job."""
 
-class Outputs:
-    """Hands outputs to the runner through the file that `GITHUB_OUTPUT` names, or prints them where there is none.
 
-    Each is written as soon as it is known: the runner reads the file after a cancel too. Once closed it takes no more.
+class Outputs(Events):
+    """Writes outputs to the file that `GITHUB_OUTPUT` names, or prints them where there is none.
+
+    The runner reads the file after a cancel too. As a listener it is for a run with one job: it writes `jobId` early.
     """
 
-    def __init__(self, file: Path | None, console: Console) -> None:
+    def __init__(self, file: Path | None, console: Console, redactor: Redactor) -> None:
+        """Create outputs whose `results` the redactor keeps the key out of."""
+        super().__init__()
         self._file = file
         self._console = console
+        self._redactor = redactor
         self._lock = threading.Lock()
         self._written: dict[str, str] = {}
         self._closed = False
 
     def check(self) -> None:
-        """See that outputs can be written, before anything is done that they would have to tell. Raises `InternalError`."""
+        """Raise `InternalError` if outputs cannot be written."""
         if self._file is not None:
             self._append(self._file, b"")
+
+    def job_known(self, job: Job) -> None:
+        """Write `jobId`. Raises `InternalError` when the file cannot be written."""
+        self.write("jobId", job.job_id)
+
+    def write_all(self, jobs: Sequence[Job], *, now: float, duration_seconds: float) -> str:
+        """Write every output, accept no more, and return `results`.
+
+        An output that cannot be written fails the first job; the others are still written.
+        """
+        first = jobs[0]
+        if len(jobs) == 1:
+            for name in OUTPUTS_OF_ONE_JOB:
+                # the result is built for each: a job that failed since has no link, so `expiresAt` does not follow
+                self._write_or_fail(first, name, first.result(now)[name])
+        self._write_or_fail(first, "durationSeconds", int(duration_seconds))
+        results = json.dumps([self._without_secrets(job.result(now)) for job in jobs], separators=(",", ":"))
+        self._write_or_fail(first, "results", results)
+        failure = next((job.failure for job in jobs if job.failure is not None), None)
+        self._write_or_fail(first, "failureReason", failure.failure_reason if failure is not None else None)
+        self.close()
+        return results
+
+    def _write_or_fail(self, job: Job, name: str, value: object) -> None:
+        try:
+            self.write(name, value)
+        except InternalError as error:
+            job.failure = job.failure or error  # later steps cannot read what was not written
+
+    def _without_secrets(self, result: dict[str, object]) -> dict[str, object]:
+        """Hide the key in a job's result, and the secrets of links in its message.
+
+        A message may quote what has not been searched yet, such as names in an archive.
+        """
+        hidden = {name: self._redactor.hide(value) if isinstance(value, str) else value for name, value in result.items()}
+        message = hidden["message"]
+        return {**hidden, "message": self._console.hide_links(message) if isinstance(message, str) else message}
 
     def write(self, name: str, value: object) -> None:
         """Write an output, unless it is `None` or has that value already.
@@ -73,13 +133,13 @@ class Outputs:
             ) from error
 
     def close(self) -> None:
-        """Take no more: what comes later, from a thread that was left behind, is too late."""
+        """Ignore further outputs: a thread that a cancel left behind may still write some."""
         with self._lock:
             self._closed = True
 
 
 def too_large_for_a_job(results: str) -> list[str] | None:
-    """Make the warning that `results` are more than a job can hand to another, if they are."""
+    """Return a warning if `results` is more than one job can pass to another."""
     count = len(results.encode("utf-16-le"))
     if count <= MOST_BYTES_OF_A_JOB:
         return None

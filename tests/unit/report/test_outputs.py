@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import json
 import os
 import re
 import resource
@@ -12,14 +13,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docs_platform_action.errors import DENIED_CAUSE, DENIED_REMEDY, InternalError
+from docs_platform_action.errors import DENIED_CAUSE, DENIED_REMEDY, InternalError, JobFailed, Rejected
+from docs_platform_action.job import Job
+from docs_platform_action.models import AgentJob, Bundle, Downloaded
+from docs_platform_action.redaction import Redactor
 from docs_platform_action.report.outputs import MOST_BYTES_OF_A_JOB, Outputs, too_large_for_a_job
+from tests.keys import ADMIN_KEY
 from tests.unit.report.test_console import Log
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "output"
+
+
+def outputs_in(file: Path | None, log: Log | None = None) -> Outputs:
+    return Outputs(file, (log or Log()).console, Redactor([ADMIN_KEY]))
 
 
 @contextlib.contextmanager
@@ -49,7 +58,7 @@ def read_outputs(text: str) -> list[tuple[str, str]]:
 
 class TestFile:
     def test_values_read_back_as_they_were_written(self, file: Path) -> None:
-        outputs = Outputs(file, Log().console)
+        outputs = outputs_in(file)
 
         outputs.write("jobId", "se_1")
         outputs.write("pageCount", 412)
@@ -59,19 +68,19 @@ class TestFile:
     def test_it_is_the_file_that_was_handed_in(self, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("GITHUB_OUTPUT", raising=False)
 
-        Outputs(file, Log().console).write("jobId", "se_1")
+        outputs_in(file).write("jobId", "se_1")
 
         assert read_outputs(file.read_text()) == [("jobId", "se_1")]
 
     def test_what_the_file_holds_already_stays(self, file: Path) -> None:
         file.write_text("a=b\n")
 
-        Outputs(file, Log().console).write("jobId", "se_1")
+        outputs_in(file).write("jobId", "se_1")
 
         assert file.read_text().startswith("a=b\njobId<<")
 
     def test_each_is_there_as_soon_as_it_is_written(self, file: Path) -> None:
-        outputs = Outputs(file, Log().console)
+        outputs = outputs_in(file)
 
         outputs.write("jobId", "se_1")
         early = file.read_text()
@@ -80,17 +89,17 @@ class TestFile:
         assert read_outputs(early) == [("jobId", "se_1")]
 
     def test_what_is_unknown_is_not_written(self, file: Path) -> None:
-        Outputs(file, Log().console).write("prLink", None)
+        outputs_in(file).write("prLink", None)
 
         assert not file.exists()
 
     def test_zero_is_known(self, file: Path) -> None:
-        Outputs(file, Log().console).write("pageCount", 0)
+        outputs_in(file).write("pageCount", 0)
 
         assert read_outputs(file.read_text()) == [("pageCount", "0")]
 
     def test_the_same_value_is_written_once(self, file: Path) -> None:
-        outputs = Outputs(file, Log().console)
+        outputs = outputs_in(file)
 
         outputs.write("jobId", "se_1")
         outputs.write("jobId", "se_1")
@@ -98,7 +107,7 @@ class TestFile:
         assert len(read_outputs(file.read_text())) == 1
 
     def test_another_value_is_written_too(self, file: Path) -> None:
-        outputs = Outputs(file, Log().console)
+        outputs = outputs_in(file)
 
         outputs.write("status", "queued")
         outputs.write("status", "completed")
@@ -106,7 +115,7 @@ class TestFile:
         assert read_outputs(file.read_text()) == [("status", "queued"), ("status", "completed")]
 
     def test_once_closed_it_takes_no_more(self, file: Path) -> None:
-        outputs = Outputs(file, Log().console)
+        outputs = outputs_in(file)
         outputs.write("jobId", "se_1")
 
         outputs.close()
@@ -117,7 +126,7 @@ class TestFile:
     def test_nothing_goes_to_the_log(self, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
         log = Log()
 
-        Outputs(file, log.console).write("jobId", "se_1")
+        outputs_in(file, log).write("jobId", "se_1")
 
         assert (log.text, capsys.readouterr().out) == ("", "")
 
@@ -125,7 +134,7 @@ class TestFile:
     def test_any_value_is_one_line_that_reads_back(self, tmp_path_factory: pytest.TempPathFactory, value: str) -> None:
         file = tmp_path_factory.getbasetemp() / "any-output"
         file.unlink(missing_ok=True)
-        outputs = Outputs(file, Log().console)
+        outputs = outputs_in(file)
 
         outputs.write("status", value)
         outputs.write("next", "x")
@@ -140,7 +149,7 @@ class TestFile:
     @pytest.mark.parametrize("kind", ["folder", "no folder"])
     def test_one_that_cannot_be_written_is_a_failure(self, tmp_path: Path, kind: str) -> None:
         file = tmp_path if kind == "folder" else tmp_path / "missing" / "output"
-        outputs = Outputs(file, Log().console)
+        outputs = outputs_in(file)
 
         with pytest.raises(InternalError) as caught:
             outputs.write("jobId", "se_1")
@@ -156,14 +165,14 @@ class TestFile:
         monkeypatch.setattr(Path, "open", denied)
 
         with pytest.raises(InternalError) as caught:
-            Outputs(file, Log().console).check()
+            outputs_in(file).check()
 
         assert caught.value.facts == ("The file that GITHUB_OUTPUT names: Permission denied.",)
         assert (caught.value.because, caught.value.way_out) == (DENIED_CAUSE, DENIED_REMEDY)
 
     def test_a_record_that_does_not_fit_leaves_no_half_of_it(self, file: Path) -> None:
         file.write_text("a=b\n")
-        outputs = Outputs(file, Log().console)
+        outputs = outputs_in(file)
 
         with files_of_at_most(20), pytest.raises(InternalError) as caught:
             outputs.write("jobId", "se_1")
@@ -175,12 +184,12 @@ class TestFile:
         file.write_text("a=b\n")
 
         with files_of_at_most(4), pytest.raises(InternalError):
-            Outputs(file, Log().console).write("jobId", "se_1")
+            outputs_in(file).write("jobId", "se_1")
 
         assert file.read_text() == "a=b\n"
 
     def test_what_could_not_be_written_is_written_once_it_can(self, file: Path) -> None:
-        outputs = Outputs(file, Log().console)
+        outputs = outputs_in(file)
         with files_of_at_most(10), pytest.raises(InternalError):
             outputs.write("jobId", "se_1")
 
@@ -193,7 +202,7 @@ class TestCheck:
     def test_a_file_that_can_be_written_is_left_as_it_is(self, file: Path) -> None:
         file.write_text("a=b\n")
 
-        Outputs(file, Log().console).check()
+        outputs_in(file).check()
 
         assert file.read_text() == "a=b\n"
 
@@ -202,15 +211,15 @@ class TestCheck:
         file = tmp_path if kind == "folder" else tmp_path / "missing" / "output"
 
         with pytest.raises(InternalError, match="output file cannot be written"):
-            Outputs(file, Log().console).check()
+            outputs_in(file).check()
 
     def test_without_a_file_there_is_nothing_to_check(self) -> None:
-        Outputs(None, Log().console).check()
+        outputs_in(None).check()
 
 
 def test_a_pipe_will_do_for_a_file() -> None:
     reading, writing = os.pipe()
-    outputs = Outputs(Path(f"/dev/fd/{writing}"), Log().console)
+    outputs = outputs_in(Path(f"/dev/fd/{writing}"))
 
     outputs.check()
     outputs.write("jobId", "se_1")
@@ -223,12 +232,84 @@ def test_a_pipe_will_do_for_a_file() -> None:
 class TestNoFile:
     def test_outputs_are_printed(self) -> None:
         log = Log(in_workflow=False)
-        outputs = Outputs(None, log.console)
+        outputs = outputs_in(None, log)
 
         outputs.write("jobId", "se_1")
         outputs.write("prLink", None)
 
         assert log.text == "jobId=se_1\n"
+
+
+class TestAll:
+    def written(self, file: Path, *jobs: Job) -> list[tuple[str, str]]:
+        outputs_in(file).write_all(jobs, now=60.0, duration_seconds=61.9)
+        return read_outputs(file.read_text())
+
+    def test_a_good_job_has_each_of_its_outputs_in_order(self, file: Path) -> None:
+        job = Job(
+            mode="export",
+            job_id="se_1",
+            status="completed",
+            page_count=412,
+            bundle=Bundle(url="https://s.example.com/b?X-Signature=abc", expires_at="soon"),
+            downloaded=Downloaded(size=3, sha256="ab"),
+            bundle_path="bundle",
+            site_path="site",
+            values_file="values.yaml",
+            agent_job=AgentJob(status="completed", pr_link="https://git.example.com/1"),
+        )
+
+        written = self.written(file, job)
+
+        assert written[:-1] == [
+            ("jobId", "se_1"),
+            ("status", "completed"),
+            ("pageCount", "412"),
+            ("bundleUrl", "https://s.example.com/b?X-Signature=abc"),
+            ("expiresAt", "soon"),
+            ("bundlePath", "bundle"),
+            ("bundleSize", "3"),
+            ("bundleSha256", "ab"),
+            ("sitePath", "site"),
+            ("valuesFile", "values.yaml"),
+            ("prLink", "https://git.example.com/1"),
+            ("durationSeconds", "61"),
+        ]
+        name, results = written[-1]
+        assert (name, json.loads(results)) == ("results", [job.result(60.0)])
+
+    def test_of_several_jobs_results_alone_has_them_and_the_first_that_failed_is_the_reason(self, file: Path) -> None:
+        jobs = [Job(mode="export", job_id="se_1"), Job(mode="export", failure=JobFailed("no")), Job(mode="export")]
+        jobs[2].failure = Rejected("no")
+
+        written = self.written(file, *jobs)
+
+        assert [name for name, _ in written] == ["durationSeconds", "results", "failureReason"]
+        assert written[-1] == ("failureReason", "job-failed")
+
+    def test_nothing_in_results_has_the_key_and_no_message_a_links_secret(self, file: Path) -> None:
+        log = Log()
+        log.console.keep_link_out("https://s.example.com/b?X-Signature=0123456789abcdef")
+        job = Job(mode="export", status=f"at {ADMIN_KEY}", failure=JobFailed("no", facts=("see 0123456789abcdef",)))
+
+        results = outputs_in(file, log).write_all([job, Job(mode="export")], now=0.0, duration_seconds=0.0)
+
+        row, _ = json.loads(results)
+        assert (row["status"], row["message"]) == ("at ***", "Static export: no. see …")
+
+    def test_no_more_are_written_afterwards(self, file: Path) -> None:
+        outputs = outputs_in(file)
+        outputs.write_all([Job(mode="export")], now=0.0, duration_seconds=0.0)
+
+        outputs.job_known(Job(mode="export", job_id="se_1"))
+
+        assert "jobId" not in dict(read_outputs(file.read_text()))
+
+
+def test_a_job_is_written_once_it_is_known(file: Path) -> None:
+    outputs_in(file).job_known(Job(mode="export", job_id="se_1"))
+
+    assert read_outputs(file.read_text()) == [("jobId", "se_1")]
 
 
 class TestTooLargeForAJob:

@@ -1,0 +1,29 @@
+"""What people see when a run has ended, after its outputs: warnings, one annotation a failure, the job summary."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..clock import Clock
+from ..job import Job
+from .console import Console
+from .failures import annotate_failures
+from .outputs import too_large_for_a_job
+from .summary import room_left, summary_of, write_summary
+
+
+def write_final_report(
+    jobs: Sequence[Job], console: Console, clock: Clock, *, results: str, duration_seconds: float, summary_file: Path | None
+) -> None:
+    """Warn of an output `results` that is too large, annotate each failure, and write the job summary."""
+    if (warning := too_large_for_a_job(results)) is not None:
+        console.warning(warning)
+    annotate_failures(console, jobs)
+    page = summary_of(
+        jobs,
+        safe=console.safe,
+        duration_seconds=duration_seconds,
+        now=clock.now(),
+        monotonic=clock.monotonic(),
+        room_bytes=room_left(summary_file),
+    )
+    write_summary(page, summary_file, console)
