@@ -90,6 +90,11 @@ def pause(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds >= 9.95 else f"{seconds:.1f}".removesuffix(".0") + " s"
 
 
+def seconds(lasted: float) -> str:
+    """Return a duration in whole seconds, or in milliseconds below one."""
+    return f"{lasted:.0f} s" if lasted >= 1 else f"{lasted * 1000:.0f} ms"
+
+
 def trying_again(what: str, budget_seconds: float, pause_seconds: float) -> str:
     """Tell of temporary trouble, and what happens next; without an end to it, others make room for this."""
     soon = f"in {pause(pause_seconds)}" if pause_seconds >= 0.05 else "at once"
@@ -97,19 +102,14 @@ def trying_again(what: str, budget_seconds: float, pause_seconds: float) -> str:
     return f"{what}. Trying again {how_long}, next {soon}."
 
 
-def pages(count: int) -> str:
-    """Count pages."""
-    return f"{count:,} page{'' if count == 1 else 's'}"
+def pluralize(count: int, noun: str) -> str:
+    """Return a count with its noun, such as `1,904 files`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def sentence(text: str) -> str:
     """Give a text the full stop that it lacks where another sentence follows; a quotation may end with its own."""
     return text if text.endswith((".", "…", "!", "?", '."', '!"', '?"')) else f"{text}."
-
-
-def files(count: int) -> str:
-    """Count files."""
-    return f"{count:,} file{'' if count == 1 else 's'}"
 
 
 def works_until(expires: datetime, now: datetime) -> str:

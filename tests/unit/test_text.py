@@ -14,14 +14,16 @@ from markdown_it.token import Token
 from docs_platform_action.text import (
     LONGEST_FOREIGN_TEXT,
     clean,
-    files,
     host_of,
     link_target,
     markdown,
     minutes,
     moment,
     pause,
+    pluralize,
     roughly,
+    seconds,
+    size,
     trying_again,
     without_query,
     works_until,
@@ -282,9 +284,34 @@ class TestNumbers:
     def test_pauses_have_a_decimal_while_they_are_short(self, seconds: float, text: str) -> None:
         assert pause(seconds) == text
 
+    @pytest.mark.parametrize(("lasted", "text"), [(0.0, "0 ms"), (0.25, "250 ms"), (1.0, "1 s"), (4.4, "4 s"), (300.0, "300 s")])
+    def test_what_lasted_less_than_a_second_is_told_in_milliseconds(self, lasted: float, text: str) -> None:
+        assert seconds(lasted) == text
+
     @pytest.mark.parametrize(("count", "text"), [(0, "0 files"), (1, "1 file"), (2, "2 files"), (1904, "1,904 files")])
-    def test_files_are_counted(self, count: int, text: str) -> None:
-        assert files(count) == text
+    def test_counts_carry_their_noun(self, count: int, text: str) -> None:
+        assert pluralize(count, "file") == text
+
+    @pytest.mark.parametrize(
+        ("count", "text"),
+        [
+            (0, "0 bytes"),
+            (1, "1 byte"),
+            (1023, "1023 bytes"),
+            (0.4, "0 bytes"),
+            (1024, "1.0 KiB"),
+            (1536, "1.5 KiB"),
+            (1023.94 * 1024, "1023.9 KiB"),
+            (1023.96 * 1024, "1.0 MiB"),
+            (38.2 * 1024**2, "38.2 MiB"),
+            (1024**3 - 1, "1.0 GiB"),
+            (50 * 1024**3, "50.0 GiB"),
+            (1024**4, "1.0 TiB"),
+            (5000 * 1024**4, "5000.0 TiB"),
+        ],
+    )
+    def test_sizes_are_binary_with_one_decimal(self, count: float, text: str) -> None:
+        assert size(count) == text
 
     @pytest.mark.parametrize(
         ("seconds", "text"),

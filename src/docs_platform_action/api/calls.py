@@ -31,9 +31,9 @@ from ..http.retry import (
     full_jitter,
     keep_trying,
     read_retry_after,
-    seconds,
 )
 from ..models import reports_missing_endpoint
+from ..text import seconds
 
 T = TypeVar("T")
 

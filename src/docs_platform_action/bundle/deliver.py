@@ -19,6 +19,7 @@ from ..job import DOWNLOAD, UNPACK, Job
 from ..models import Bundle, Downloaded
 from ..ownership import Owner, owner_of
 from ..report.deliverylog import DeliveryLog
+from ..text import pluralize
 from .disk_space import DiskSpace, DiskTooSmall, existing_folder
 from .download import Download
 from .overlap import Followed, Follower
@@ -195,7 +196,7 @@ class Handover:
     def _check_pages(self, unpacked: Unpacked) -> None:
         """Raise `TooFewPages` where `min-pages` is still to be checked, because the API reported no page count."""
         if self.settings.min_pages is not None and unpacked.html_files < self.settings.min_pages:
-            html_files = f"{unpacked.html_files:,} `.html` file{'' if unpacked.html_files == 1 else 's'}"
+            html_files = pluralize(unpacked.html_files, "`.html` file")
             raise TooFewPages(
                 f"its bundle has {html_files}, fewer than the {self.settings.min_pages:,} pages that `min-pages` asks for",
                 facts=("The API reported no usable `pageCount`, so the `.html` files in the bundle were counted.",),

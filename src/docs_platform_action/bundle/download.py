@@ -10,8 +10,9 @@ from ..clock import Clock
 from ..errors import Advice, DownloadFailed
 from ..http import retry
 from ..http.faults import NetworkError
-from ..http.retry import PROXY, TEMPORARY_STATUSES, Outage, TemporaryError, keep_trying, read_retry_after, seconds
+from ..http.retry import PROXY, TEMPORARY_STATUSES, Outage, TemporaryError, keep_trying, read_retry_after
 from ..models import Bundle, Downloaded
+from ..text import seconds
 from .disk_space import DiskSpace
 from .partial import PartialBundle, address_of
 from .storage import Answer, Storage

@@ -267,8 +267,3 @@ def http_date(value: str) -> datetime | None:
     except (ValueError, OverflowError):
         return None
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-
-
-def seconds(lasted: float) -> str:
-    """Write how long an outage lasted."""
-    return f"{lasted:.0f} s" if lasted >= 1 else f"{lasted * 1000:.0f} ms"

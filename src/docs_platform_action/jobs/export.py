@@ -11,7 +11,7 @@ from ..inputs.settings import DeliverySettings, ExportSettings
 from ..job import BUNDLE, QUEUE, RUN, Job
 from ..models import Bundle, ExportJob
 from ..report.job_log import JobLog
-from ..text import pages
+from ..text import pluralize
 
 if TYPE_CHECKING:
     from .polling import Reading
@@ -148,7 +148,9 @@ def _check_pages(job: ExportJob, delivery: DeliverySettings, *, seen: int | None
             )
         return delivery
     if job.page_count < delivery.min_pages:
-        raise TooFewPages(f"it has {pages(job.page_count)}, fewer than the {delivery.min_pages:,} that `min-pages` asks for")
+        raise TooFewPages(
+            f"it has {pluralize(job.page_count, 'page')}, fewer than the {delivery.min_pages:,} that `min-pages` asks for"
+        )
     return replace(delivery, min_pages=None)
 
 

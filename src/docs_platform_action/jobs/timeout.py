@@ -7,7 +7,7 @@ from ..errors import TimedOut, Unavailable
 from ..inputs.settings import WaitSettings
 from ..job import Job
 from ..models import ExportJob
-from ..text import minutes, pages
+from ..text import minutes, pluralize
 from .polling import J, Reading, Schedule, wait_for_end
 from .schedule import following_progress
 
@@ -45,7 +45,7 @@ def still_going(record: Job, timeout_seconds: float, outage: Unavailable | None)
         progress = f"at {int(record.progress)} %"
         # any other status may be why the job never came to its end
         state = progress if record.status == ExportJob.RUNNING else f"{state}, {progress}"
-    counted = f", {pages(record.page_count)}" if record.page_count is not None else ""
+    counted = f", {pluralize(record.page_count, 'page')}" if record.page_count is not None else ""
     seen = f"It was last seen {state}{counted}." if record.status else "No reading of it succeeded."
     trouble = (f"At the end {outage.happened}.", *outage.facts) if outage is not None else ()
     longer = "Give it longer with `timeout`, or collect it in a later run."

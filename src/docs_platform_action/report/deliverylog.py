@@ -5,7 +5,7 @@ from typing import Final
 
 from ..clock import Clock
 from ..models import Downloaded
-from ..text import files, minutes, pause, size, trying_again, without_query
+from ..text import minutes, pause, pluralize, size, trying_again, without_query
 from .job_log import JobLog
 
 LINE_SECONDS: Final = 10.0
@@ -100,7 +100,7 @@ class DeliveryLog:
 
     def unpacked(self, count: int, name: str) -> None:
         """Tell that the site is there."""
-        self._log.note(f"Unpacked {files(count)} to {name}/")
+        self._log.note(f"Unpacked {pluralize(count, 'file')} to {name}/")
 
     def wrote_values(self, name: str) -> None:
         """Tell that the Helm values file is there."""
@@ -120,4 +120,4 @@ class DeliveryLog:
 
     def _unpacking_line(self) -> str:
         elapsed = minutes(self._clock.monotonic() - self._began)
-        return f"unpacking {files(self._files):>18}, {size(self._unpacked)} {elapsed:>9}"
+        return f"unpacking {pluralize(self._files, 'file'):>18}, {size(self._unpacked)} {elapsed:>9}"

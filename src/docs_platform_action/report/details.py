@@ -6,7 +6,7 @@ from typing import Final
 from ..errors import ActionError, Cancelled, InvalidInput, TimedOut, Unavailable
 from ..job import FAILED, NOT_STARTED, STARTED, Job
 from ..models import AGENT
-from ..text import files, host_of, link_target, minutes, sentence, size
+from ..text import host_of, link_target, minutes, pluralize, sentence, size
 from .failures import failure_lines, how_to_collect
 from .view import View, link_of, seconds_at
 
@@ -108,7 +108,7 @@ def _delivered(record: Job, view: View) -> Sequence[tuple[str, str]]:
     return [
         ("Bundle", f"{size(downloaded.size)}, SHA-256 `{downloaded.sha256}`" if downloaded is not None else ""),
         ("Saved as", view.show(record.bundle_path)),
-        ("Site", f"{files(count)} in {view.show(record.site_path)}" if count is not None else ""),
+        ("Site", f"{pluralize(count, 'file')} in {view.show(record.site_path)}" if count is not None else ""),
         ("Helm values", view.show(record.values_file)),
     ]
 

@@ -8,7 +8,7 @@ from typing import Final
 from ..errors import Cancelled
 from ..job import CANCELLED, DONE, FAILED, NOT_STARTED, STARTED, VERDICTS, Job
 from ..models import ExportJob
-from ..text import minutes, moment, pages, size, works_until
+from ..text import minutes, moment, pluralize, size, works_until
 from .failures import failure_lines
 from .job_log import JobLog
 
@@ -55,7 +55,7 @@ def what_became(record: Job, now: datetime) -> str:
         filter(
             None,
             [
-                pages(record.page_count) if record.page_count is not None else "",
+                pluralize(record.page_count, "page") if record.page_count is not None else "",
                 size(record.downloaded.size) if record.downloaded is not None else "",
                 _link(bundle.expires, now) if bundle is not None and bundle.expires is not None else "",
             ],
@@ -102,7 +102,7 @@ def never_begun(rows: Iterable[Row]) -> list[str]:
         failure = alike[0].record.failure
         happened = "the run was cancelled" if isinstance(failure, Cancelled) else failure.happened if failure is not None else ""
         why = f": {happened}" if happened else ""
-        subject = "1 domain was" if len(alike) == 1 else f"{len(alike):,} domains were"
+        subject = f"{pluralize(len(alike), 'domain')} {'was' if len(alike) == 1 else 'were'}"
         lines.append(f"{subject} not started ({names(alike)}){why}")
     return lines
 

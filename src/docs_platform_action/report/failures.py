@@ -11,6 +11,7 @@ from .. import __version__
 from ..errors import ActionError, Cancelled, InternalError, InvalidInput, NotFound
 from ..job import Job
 from ..models import EXPORT, ExportJob
+from ..text import pluralize
 from .console import Console
 
 MOST_FAILURES: Final = 9
@@ -48,7 +49,7 @@ def failures_shown(records: Iterable[Job]) -> list[list[str]]:
 def _counted(errors: Sequence[ActionError]) -> list[str]:
     kinds = {isinstance(error, Cancelled) for error in errors}
     ended = "were cancelled" if kinds == {True} else "failed" if kinds == {False} else "failed or were cancelled"
-    subject = "1 more export" if len(errors) == 1 else f"{len(errors):,} more exports"
+    subject = pluralize(len(errors), "more export")
     return [
         f"{subject} {ended.replace('were', 'was') if len(errors) == 1 else ended}",
         f"{reasons_counted(errors)}.",

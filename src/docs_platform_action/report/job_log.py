@@ -9,7 +9,7 @@ from ..clock import Clock
 from ..job import Job
 from ..jobs.progress import Progress
 from ..models import Bundle, ExportJob
-from ..text import about, minutes, moment, pages, trying_again, without_query, works_until
+from ..text import about, minutes, moment, pluralize, trying_again, without_query, works_until
 
 STANDSTILL_SECONDS: Final = 600.0
 """How long progress may stand still before people are warned that it does."""
@@ -162,7 +162,7 @@ class JobLog:
     def _state_line(self) -> str:
         record, percent, now = self._record, self._percent(), self._clock.monotonic()
         shown_percent = "" if percent is None else f"{percent} %"
-        counted = "" if record.page_count is None else pages(record.page_count)
+        counted = "" if record.page_count is None else pluralize(record.page_count, "page")
         elapsed = minutes(now - self._waiting_since)
         rest = self._progress.rest_seconds(now) if self._stands_still_for(now) < STANDSTILL_SECONDS else None
         left = "" if rest is None else f"    about {about(rest)} left"
@@ -182,7 +182,7 @@ class JobLog:
         today = self._clock.now()
         percent = self._percent()
         known = [f"{percent} %"] if percent is not None else []
-        known += [pages(record.page_count)] if record.page_count is not None else []
+        known += [pluralize(record.page_count, "page")] if record.page_count is not None else []
         state = ", ".join(known) or f"'{record.status}'"
         self.warning(
             [

@@ -11,7 +11,7 @@ from typing import Final
 from ..errors import DENIED_CAUSE, Cancelled
 from ..job import CANCELLED, DONE, FAILED, NOT_STARTED, VERDICTS, Job
 from ..models import AGENT
-from ..text import minutes, pages, sentence, size
+from ..text import minutes, pluralize, sentence, size
 from .console import Console
 from .details import details_of, failed_alike, folded, told_for_all
 from .overview import columns_for, head_of, row_of
@@ -208,7 +208,7 @@ class _Jobs:
     def _totals(self) -> str:
         counts = [record.page_count for record in self._done if record.page_count is not None]
         sizes = [count for count in map(size_of, self._done) if count is not None]
-        told = [*([pages(sum(counts))] if counts else []), *([f"{size(sum(sizes))} of bundles"] if sizes else [])]
+        told = [*([pluralize(sum(counts), "page")] if counts else []), *([f"{size(sum(sizes))} of bundles"] if sizes else [])]
         took = f"The step took {minutes(self._duration_seconds)} and ended at {minute(self._view.now)}."
         return f"{took} In all {' and '.join(told)}." if told else took
 
