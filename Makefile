@@ -51,7 +51,7 @@ test-on-image-python: $(INSTALLED)  ## unit, integration and fuzz tests on the i
 		echo "No second Python: this one is of the image's version, or the container tests run these tests in the image."; \
 	fi
 
-reliability: $(INSTALLED)  ## try what the action survives, and rewrite docs/reliability.md from what was counted
+reliability: $(INSTALLED)  ## try what the action survives, and rewrite docs/evidence/reliability.md from what was counted
 	@$(BIN)/python -m tests.reliability.page
 
 soak: $(INSTALLED)  ## long waits and kills, many times as many as `make test` has; SOAK_RUNS and KILL_MOMENTS say how many
@@ -65,7 +65,7 @@ fuzz: $(INSTALLED)  ## try random inputs, answers and archives; takes an hour, o
 
 FUZZ_EXAMPLES ?= 20000
 
-bench: $(DRAWING)  ## measure, and rewrite docs/performance.md; takes a quarter of an hour, and wants an engine, curl and unzip
+bench: $(DRAWING)  ## measure, and rewrite docs/evidence/performance.md; takes a quarter of an hour, and wants an engine, curl and unzip
 	@$(BIN)/python bench/page.py
 
 lint: $(INSTALLED)  ## style, types, Dockerfile, action and workflows

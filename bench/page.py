@@ -1,4 +1,4 @@
-"""Runs every measurement, and rewrites docs/performance.md from what they write: `python bench/page.py`.
+"""Runs every measurement, and rewrites docs/evidence/performance.md from what they write: `python bench/page.py`.
 
 Each is a program of its own that writes one section. One that ends with 3 has missed a goal: its section says so, and stands on
 the page all the same. Any other end leaves the page as it was. Ends with 3, too, when a goal was missed.
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 HERE: Final = Path(__file__).parent
-PAGE: Final = HERE.parent / "docs" / "performance.md"
+PAGE: Final = HERE.parent / "docs" / "evidence" / "performance.md"
 PLOT: Final = PAGE.with_name("schedules.svg")
 
 MEASUREMENTS: Final = (
@@ -28,10 +28,10 @@ INTRODUCTION: Final = """\
 # Performance
 
 What the action costs its users and the platform. `make bench` measured all of this in one go and wrote this page; each section is
-one program in [bench](../bench/README.md), which runs alone too. Seconds depend on the machine, so figures are counts, or ratios
-within one run; where a goal is in milliseconds or bytes, so is its figure, with a ratio beside it. What does not depend on the
-machine is held by every `make test`: requests and delay in virtual time, what is imported before the first request, what a step
-of many domains asks for and, where there is a container engine, the size of the image.
+one program in [bench](../../bench/README.md), which runs alone too. Seconds depend on the machine, so figures are counts, or
+ratios within one run; where a goal is in milliseconds or bytes, so is its figure, with a ratio beside it. What does not depend on
+the machine is held by every `make test`: requests and delay in virtual time, what is imported before the first request, what a
+step of many domains asks for and, where there is a container engine, the size of the image.
 """
 
 

@@ -2,7 +2,7 @@
 
 In virtual time: a job is a number of seconds and what it tells on the way, and a request takes no time. The action's own wait
 (`wait_for_end` with its schedule and the default settings) reads the jobs; so do the schedules that are in use elsewhere. The
-`JOBS` durations are drawn from `SEED`. `--plot FILE` draws the picture in docs/.
+`JOBS` durations are drawn from `SEED`. `--plot FILE` draws the picture in docs/evidence/.
 
 Ends with 3 when a goal is missed.
 """

@@ -1,4 +1,4 @@
-"""The page of evidence, docs/reliability.md: what was tried, how each of it ended, and what it brought to light."""
+"""The page of evidence, docs/evidence/reliability.md: what was tried, how each of it ended, and what it brought to light."""
 
 import itertools
 import sys
@@ -18,7 +18,7 @@ from tests.reliability.test_injection import EXAMPLES as TEXTS
 from tests.reliability.test_injection import FIELDS
 from tests.reliability.world import Operation
 
-FILE: Final = Path(__file__).parents[2] / "docs" / "reliability.md"
+FILE: Final = Path(__file__).parents[2] / "docs" / "evidence" / "reliability.md"
 
 _OPENING: Final = """\
 # What it survives

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 def test_it_says_what_this_run_counted(matrix: Ran) -> None:
     written = page(Evidence(matrix=matrix, soak=soaked(), killed=killed_runs()))
 
-    assert FILE.read_text(encoding="utf-8") == written, "docs/reliability.md is not what was counted: run `make reliability`"
+    assert FILE.read_text(encoding="utf-8") == written, f"{FILE.name} is not what was counted: run `make reliability`"
 
 
 @pytest.mark.parametrize("finding", FINDINGS, ids=lambda finding: finding.what[:60])

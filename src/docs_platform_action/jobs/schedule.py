@@ -1,7 +1,8 @@
 """When to read a job again: as seldom as the platform deserves, and soon after the end.
 
 A job that tells its progress is read after a good part of the rest that its pace promises, so the readings close in on the end.
-One that tells nothing, or stands still, is read at pauses that hardly depend on its age. docs/performance.md has the figures.
+One that tells nothing, or stands still, is read at pauses that hardly depend on its age.
+The figures are in docs/evidence/performance.md.
 """
 
 import math
