@@ -612,7 +612,7 @@ class TestLies:
     )
     def test_one_that_goes_on_for_ever_brings_nothing(self, action: Action, platform: Simulator, answer: bytes) -> None:
         action.set_constants(
-            bundle__storage__SLOW_SECONDS=0.3, bundle__storage__HEAD_SECONDS=0.3, http__retry__SHORTEST_TRY_SECONDS=0.3
+            bundle__storage__SLOW_SECONDS=0.3, bundle__storage__HEAD_SECONDS=0.3, http__retry__SHORTEST_ATTEMPT_SECONDS=0.3
         )
 
         def drip(connection: socket.socket) -> None:

@@ -18,20 +18,20 @@ from ..errors import (
     Unauthorized,
     Unavailable,
 )
-from ..http import retry
 from ..http.circuit_breaker import Health
 from ..http.client import Answer, Bounds, Exchanger
 from ..http.faults import SOCKS, NetworkError, SocksProxyError, UntrustedError
 from ..http.retry import (
     PROXY,
-    SHORTEST_TRY_SECONDS,
+    SHORTEST_ATTEMPT_SECONDS,
     TEMPORARY_STATUSES,
-    Outage,
+    RetryState,
     TemporaryError,
     full_jitter,
-    keep_trying,
     read_retry_after,
+    retry,
 )
+from ..http.retry import Listener as RetryListener
 from ..models import reports_missing_endpoint
 from ..text import seconds
 
@@ -64,7 +64,7 @@ class Call(Generic[T]):
     bounds: Bounds = field(default_factory=Bounds)
 
 
-class Listener(retry.Listener, Protocol):
+class Listener(RetryListener, Protocol):
     """Who wants to know how the talk with the API goes."""
 
     def exchanged(self, method: str, path: str, *, outcome: str, milliseconds: float, request_id: str | None) -> None:
@@ -108,31 +108,30 @@ class Transport:
         answer stands for, `Unavailable` when temporary failures last, `DeadlinePassed` when they last to the deadline,
         `StartUnconfirmed` when a call that must not be repeated may have been processed, and `Cancelled`.
         """
-        outage = Outage(clock=self._clock, tolerance_seconds=self._tolerance, deadline=deadline, common=self._health)
+        state = RetryState(clock=self._clock, tolerance_seconds=self._tolerance, deadline=deadline, breaker=self._health)
 
         def attempt() -> T:
-            with self._health.request(outage.left_seconds):
-                return self._try_once(call, outage)
+            try:
+                with self._health.request(state.remaining_seconds):
+                    return self._try_once(call, state)
+            except TemporaryError as error:
+                if error.maybe_processed and not call.repeatable:
+                    raise self._unconfirmed(error) from error
+                raise
 
         try:
-            return keep_trying(
-                attempt,
-                outage,
-                listener=self._listener,
-                jitter=self._jitter,
-                gives_up=lambda error: error.sent and not call.repeatable,
-            )
+            return retry(attempt, state, listener=self._listener, jitter=self._jitter)
         except TemporaryError as error:
-            raise self._given_up(call, error, outage) from error
+            raise self._unavailable(error, state) from error
 
-    def _try_once(self, call: Call[T], outage: Outage) -> T:
-        bounds = call.bounds.within(outage.begin_try())
+    def _try_once(self, call: Call[T], state: RetryState) -> T:
+        bounds = call.bounds.within(state.begin_attempt())
         answer: Answer | None = None
         try:
             answer = self._take_answer(call, bounds)
             result = self._judge(call, answer)
         except TemporaryError as error:
-            call.on_doubt(error.sent and not call.repeatable)
+            call.on_doubt(error.maybe_processed and not call.repeatable)
             raise
         except UntrustedError as error:
             raise self._untrusted(error) from error
@@ -158,10 +157,10 @@ class Transport:
                     raise
             # nobody's trouble: the server had put the connection away
             left = bounds.total_seconds - (self._clock.monotonic() - began)
-            return self._exchange(call, bounds.within(max(SHORTEST_TRY_SECONDS, left)), fresh=True)
+            return self._exchange(call, bounds.within(max(SHORTEST_ATTEMPT_SECONDS, left)), fresh=True)
         except NetworkError as error:
             advice = PROXY if error.proxied else _NETWORK if error.sent else _UNREACHED
-            raise TemporaryError(error.what, sent=error.sent, advice=advice) from error
+            raise TemporaryError(error.what, maybe_processed=error.sent, advice=advice) from error
 
     def _exchange(self, call: Call[T], bounds: Bounds, *, fresh: bool) -> Answer:
         began = self._clock.monotonic()
@@ -196,12 +195,12 @@ class Transport:
         retry_after = read_retry_after(answer.headers, self._clock.now())
         raise TemporaryError(
             f"The API answered {_phrase(answer.status)}",
-            sent=not (answer.status == 429 or (answer.status == 503 and retry_after is not None)),
+            maybe_processed=not (answer.status == 429 or (answer.status == 503 and retry_after is not None)),
             advice={404: _UNSETTLED, 409: _UNREADY, 429: _TOO_MANY}.get(answer.status, _NETWORK),
             retry_after_seconds=retry_after,
-            worth_seconds=worth_seconds if 400 <= answer.status < 500 else float("inf"),
-            no_room=answer.status == 429 and call.waits_for_room(),
-            of_one_job=400 <= answer.status < 500 and answer.status not in TEMPORARY_STATUSES,
+            retry_for_seconds=worth_seconds if 400 <= answer.status < 500 else float("inf"),
+            at_capacity=answer.status == 429 and call.waits_for_room(),
+            not_ready=400 <= answer.status < 500 and answer.status not in TEMPORARY_STATUSES,
             said=answer.said,
             request_id=answer.request_id,
         )
@@ -224,7 +223,7 @@ class Transport:
                 facts=(f"{what}.", *doubt),
                 request_id=answer.request_id,
             )
-        raise TemporaryError(what, sent=True, advice=_FOREIGN, request_id=answer.request_id)
+        raise TemporaryError(what, advice=_FOREIGN, request_id=answer.request_id)
 
     def _refused(self, call: Call[T], answer: Answer) -> ActionError:
         no_endpoint = answer.status in {404, 405} and not self._has_succeeded and reports_missing_endpoint(answer.body)
@@ -280,22 +279,28 @@ class Transport:
             remedy=advice.remedy,
         )
 
-    def _given_up(self, call: Call[T], error: TemporaryError, outage: Outage) -> ActionError | DeadlinePassed:
-        said = self._quote(error.said)
-        if error.sent and not call.repeatable:
-            return StartUnconfirmed(
-                "it is unknown whether the platform started it", facts=(f"{error.what}.", *said), request_id=error.request_id
-            )
-        alone = not error.of_one_job and outage.began is not None and self._health.has_answered_since(outage.began)
+    def _unconfirmed(self, error: TemporaryError) -> StartUnconfirmed:
+        return StartUnconfirmed(
+            "it is unknown whether the platform started it",
+            facts=(f"{error.what}.", *self._quote(error.said)),
+            request_id=error.request_id,
+        )
+
+    def _unavailable(self, error: TemporaryError, state: RetryState) -> Unavailable | DeadlinePassed:
+        failing_since = state.failing_since
+        alone = not error.not_ready and failing_since is not None and self._health.has_answered_since(failing_since)
         advice = _ALONE if alone else error.advice
         unavailable = Unavailable(
             f"the API at {self.host} {'kept failing for this job alone' if alone else 'stayed unavailable'}",
-            facts=(f"No good answer came for {seconds(outage.lasted_seconds())}. The last try: {error.what}.", *said),
+            facts=(
+                f"No good answer came for {seconds(state.outage_seconds())}. The last try: {error.what}.",
+                *self._quote(error.said),
+            ),
             cause=advice.cause,
             remedy=advice.remedy,
             request_id=error.request_id,
         )
-        if outage.deadline is not None and self._clock.monotonic() >= outage.deadline:
+        if state.deadline is not None and self._clock.monotonic() >= state.deadline:
             return DeadlinePassed(unavailable)
         return unavailable
 

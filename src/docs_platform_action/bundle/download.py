@@ -8,9 +8,9 @@ import backoff
 
 from ..clock import Clock
 from ..errors import Advice, DownloadFailed
-from ..http import retry
 from ..http.faults import NetworkError
-from ..http.retry import PROXY, TEMPORARY_STATUSES, Outage, TemporaryError, keep_trying, read_retry_after
+from ..http.retry import PROXY, TEMPORARY_STATUSES, RetryState, TemporaryError, read_retry_after, retry
+from ..http.retry import Listener as RetryListener
 from ..models import Bundle, Downloaded
 from ..text import seconds
 from .disk_space import DiskSpace
@@ -50,7 +50,7 @@ _CHANGED: Final = Advice(
 )
 
 
-class Listener(retry.Listener, Protocol):
+class Listener(RetryListener, Protocol):
     """Who wants to know how a download goes."""
 
     def answered(self, address: str, status: int, asked: str | None, request_id: str | None) -> None:
@@ -94,7 +94,7 @@ class Download:
         self._storage = storage
         self._renew_link = renew
         self._clock = clock
-        self._outage = Outage(clock=clock, tolerance_seconds=outage_tolerance_seconds)
+        self._retry_state = RetryState(clock=clock, tolerance_seconds=outage_tolerance_seconds)
         self._listener = listener
         self._disk_space = disk_space
         self._jitter = jitter
@@ -115,7 +115,7 @@ class Download:
         if self._bundle.size is not None:
             self._disk_space.check(self._bundle.size)
         try:
-            keep_trying(self._attempt, self._outage, listener=self._listener, jitter=self._jitter)
+            retry(self._attempt, self._retry_state, listener=self._listener, jitter=self._jitter)
         except TemporaryError as error:
             raise self._given_up(error) from error
         received = self._partial.received
@@ -128,7 +128,7 @@ class Download:
         return None if self._transcoding.is_transcoded else self._bundle.size
 
     def _attempt(self) -> None:
-        within_seconds = self._outage.begin_try()
+        within_seconds = self._retry_state.begin_attempt()
         try:
             is_taken = False
             while not is_taken:
@@ -202,7 +202,7 @@ class Download:
         self._refusals = 0
         if self._partial.received >= self._good_bytes:
             self._good_bytes = self._partial.received + GOOD_BYTES
-            self._outage.end(self._listener)
+            self._retry_state.end(self._listener)
         self._listener.progressed(self._partial.received, self._partial.size)
 
     def _has_promised_size(self, answer: Answer) -> bool:
@@ -226,7 +226,7 @@ class Download:
 
     def _refused(self, answer: Answer, *, resuming: bool) -> bool:
         """Request a fresh link: without a pause for the first refusal, later with one, which `TemporaryError` asks for."""
-        self._outage.begin()
+        self._retry_state.begin_outage()
         self._refusals += 1
         self._needs_link = True
         said = answer.said()
@@ -275,7 +275,7 @@ class Download:
     def _given_up(self, error: TemporaryError) -> DownloadFailed:
         return DownloadFailed(
             "the bundle could not be fetched whole",
-            facts=(f"Nothing good came for {seconds(self._outage.lasted_seconds())}. The last try: {error.what}.",),
+            facts=(f"Nothing good came for {seconds(self._retry_state.outage_seconds())}. The last try: {error.what}.",),
             cause=error.advice.cause,
             remedy=error.advice.remedy,
             request_id=error.request_id,

@@ -89,9 +89,9 @@ class Health:
             self._wait(turn, left_seconds)
             yield
         except TemporaryError as error:
-            if error.of_one_job:
+            if error.not_ready:
                 self._answered(turn)
-            elif error.no_room:
+            elif error.at_capacity:
                 self._answered(turn)
                 self._ask_for_pause(error.retry_after_seconds or NO_ROOM_SECONDS)
             else:
@@ -167,7 +167,7 @@ class Health:
             self._ask_for_pause(error.retry_after_seconds)
         with self._lock:
             now = self._clock.monotonic()
-            if error.retry_after_seconds is None and error.sent and turn.begun < self._newest_answered:
+            if error.retry_after_seconds is None and error.maybe_processed and turn.begun < self._newest_answered:
                 return  # old news: the API has answered since what was sent later
             if self._troubled_since is None:
                 self._troubled_since = now

@@ -1,27 +1,27 @@
-"""Trying again: for as long as it may take, with growing pauses, told once; and what is likely behind what does not pass."""
+"""Retries: attempts with growing pauses, for as long as an outage may last."""
 
 import re
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final, Protocol, TypeVar
 
-from ..clock import Clock, slept_on
+from ..clock import Clock
 from ..errors import Advice
 
 T = TypeVar("T")
 
 LONGEST_PAUSE_SECONDS: Final = 30.0
 
-SHORTEST_TRY_SECONDS: Final = 2.0
-"""What a try may take at least, however little time is left."""
+SHORTEST_ATTEMPT_SECONDS: Final = 2.0
+"""Minimum time for an attempt, even if less time remains."""
 
-LAST_TRY_SECONDS: Final = 10.0
-"""What the one try may take that starts when the time is up."""
+LAST_ATTEMPT_SECONDS: Final = 10.0
+"""Time for the one attempt that begins when no time remains."""
 
 TEMPORARY_STATUSES: Final = frozenset({408, 425, 429, *range(500, 600)})
-"""Statuses that say of themselves that they may pass (RFC 9110, section 15; RFC 8470 for 425)."""
+"""Statuses that are temporary by definition (RFC 9110, section 15; RFC 8470 for 425)."""
 
 
 PROXY: Final = Advice(
@@ -31,11 +31,11 @@ PROXY: Final = Advice(
 
 
 class TemporaryError(Exception):
-    """A try failed in a way that may pass.
+    """An attempt failed in a way that another attempt may not.
 
-    `sent` tells whether the server may have acted on it, `worth_seconds` for how long yet it is worth trying again, `of_one_job`
-    whether the server is well and it is one job that is not ready, `no_room` whether it is well and takes this once other jobs
-    have made room for it.
+    `maybe_processed` says whether the server may have processed the request, and `retry_for_seconds` how long a status is retried
+    that is normally final. Two errors come from a healthy server: `not_ready`, because one job is not ready, and `at_capacity`,
+    because other jobs of the run have to end first.
     """
 
     def __init__(
@@ -43,22 +43,22 @@ class TemporaryError(Exception):
         what: str,
         *,
         advice: Advice,
-        sent: bool = True,
+        maybe_processed: bool = True,
         retry_after_seconds: float | None = None,
-        worth_seconds: float = float("inf"),
-        of_one_job: bool = False,
-        no_room: bool = False,
+        retry_for_seconds: float = float("inf"),
+        not_ready: bool = False,
+        at_capacity: bool = False,
         said: str | None = None,
         request_id: str | None = None,
     ) -> None:
         super().__init__(what)
         self.what = what
-        self.sent = sent
         self.advice = advice
+        self.maybe_processed = maybe_processed
         self.retry_after_seconds = retry_after_seconds
-        self.worth_seconds = worth_seconds
-        self.of_one_job = of_one_job
-        self.no_room = no_room
+        self.retry_for_seconds = retry_for_seconds
+        self.not_ready = not_ready
+        self.at_capacity = at_capacity
         self.said = said
         self.request_id = request_id
 
@@ -97,161 +97,127 @@ class Common(Protocol):
 
 
 @dataclass(kw_only=True)
-class Outage:
-    """The stretch of a piece of work in which nothing good came.
+class RetryState:
+    """The attempts of one operation, and the outage that they are in.
 
-    `began` is when the first try failed, and `last_good` when that try began; the former is what `outage-tolerance` counts from,
-    the latter what people are told. `last_try` holds for the one try that begins when the time is up. Where others talk to the
-    same server, `common` is what they know together: while nobody gets anything good, the outage is as old as that.
+    An outage lasts from the first failed attempt to the next success. The tolerance counts from `failing_since`, when that
+    attempt failed; reports count from `last_success_at`: the last success, or the beginning of the first attempt. With a
+    `breaker`, other jobs send requests to the same server, and the outage is at least as old as the breaker's.
     """
 
     clock: Clock
     tolerance_seconds: float
     deadline: float | None = None
-    common: Common | None = None
-    last_good: float | None = None
-    began: float | None = None
-    told: bool = False
-    last_try: bool = False
+    breaker: Common | None = None
+    last_success_at: float | None = None
+    failing_since: float | None = None
+    announced: bool = False
+    is_last_attempt: bool = False
 
-    def begin_try(self) -> float:
-        """Take note that a try begins; tell how many seconds it may take."""
-        if self.last_good is None:
-            self.last_good = self.clock.monotonic()
-        left = self.left_seconds()
-        self.last_try = left <= 0
-        return LAST_TRY_SECONDS if self.last_try else max(SHORTEST_TRY_SECONDS, left)
+    def begin_attempt(self) -> float:
+        """Begin an attempt. Return how many seconds it may take."""
+        if self.last_success_at is None:
+            self.last_success_at = self.clock.monotonic()
+        remaining = self.remaining_seconds()
+        self.is_last_attempt = remaining <= 0
+        return LAST_ATTEMPT_SECONDS if self.is_last_attempt else max(SHORTEST_ATTEMPT_SECONDS, remaining)
 
-    def begin(self) -> bool:
-        """Take note that a try failed; tell whether it is the first one of an outage."""
-        first = self.began is None
-        if first:
-            self.began = self.clock.monotonic()
-        return first
+    def begin_outage(self) -> bool:
+        """Record a failed attempt. Return whether an outage begins with it."""
+        begins = self.failing_since is None
+        if begins:
+            self.failing_since = self.clock.monotonic()
+        return begins
 
-    def put_off(self) -> None:
-        """Count the tolerance from now: what failed is no outage."""
-        self.began, self.last_try = self.clock.monotonic(), False
+    def restart_tolerance(self) -> None:
+        """Count the tolerance from now."""
+        self.failing_since, self.is_last_attempt = self.clock.monotonic(), False
 
     def end(self, listener: Listener) -> None:
-        """Take note that something good came, and say so if the outage was told."""
-        if self.began is not None and self.told:
-            listener.recovered(self.clock.monotonic() - self.began)
-        self.last_good, self.began, self.told, self.last_try = self.clock.monotonic(), None, False, False
+        """Record a success, and announce the end of an outage that was announced."""
+        if self.failing_since is not None and self.announced:
+            listener.recovered(self.clock.monotonic() - self.failing_since)
+        self.last_success_at = self.clock.monotonic()
+        self.failing_since, self.announced, self.is_last_attempt = None, False, False
 
-    def left_seconds(self) -> float:
-        """Tell how long tries may go on from now."""
+    def remaining_seconds(self) -> float:
+        """Return how long attempts may continue, infinite without a deadline or an outage."""
         ends = [self.deadline] if self.deadline is not None else []
-        ends += [began + self.tolerance_seconds for began in (self.began, self._troubled_since()) if began is not None]
+        ends += [
+            since + self.tolerance_seconds for since in (self.failing_since, self._breaker_failing_since()) if since is not None
+        ]
         return min(ends) - self.clock.monotonic() if ends else float("inf")
 
-    def lasted_seconds(self) -> float:
-        """Tell how long it has been going on."""
-        since = [moment for moment in (self.last_good, self._troubled_since()) if moment is not None]
+    def outage_seconds(self) -> float:
+        """Return how long there has been no success."""
+        since = [moment for moment in (self.last_success_at, self._breaker_failing_since()) if moment is not None]
         return self.clock.monotonic() - min(since) if since else 0.0
 
-    def pause_seconds(self, pause: Callable[[float], float], ceiling_seconds: float) -> float:
-        """Choose the pause after a failed try, with what draws one below a ceiling, and have the others make one too."""
-        if self.common is None:
-            return pause(ceiling_seconds)
-        seconds = pause(max(ceiling_seconds, self.common.ceiling_seconds))
-        self.common.hold(seconds)
-        return seconds
+    def pause_seconds(self, ceiling_seconds: float, jitter: Callable[[float], float]) -> float:
+        """Return the pause after a failed attempt. With a breaker, all other requests pause too."""
+        if self.breaker is None:
+            return jitter(ceiling_seconds)
+        pause = jitter(max(ceiling_seconds, self.breaker.ceiling_seconds))
+        self.breaker.hold(pause)
+        return pause
 
-    def _troubled_since(self) -> float | None:
-        return self.common.troubled_since if self.common is not None else None
+    def _breaker_failing_since(self) -> float | None:
+        return self.breaker.troubled_since if self.breaker is not None else None
 
 
 def full_jitter(ceiling_seconds: float) -> float:
-    """Draw a pause of any length up to a ceiling."""
+    """Draw a pause between zero and a ceiling."""
     import backoff
 
     return float(backoff.full_jitter(ceiling_seconds))
 
 
-def keep_trying(
+def retry(
     attempt: Callable[[], T],
-    outage: Outage,
+    state: RetryState,
     *,
     listener: Listener,
     jitter: Callable[[float], float] = full_jitter,
-    gives_up: Callable[[TemporaryError], bool] = lambda _error: False,
 ) -> T:
-    """Repeat `attempt` while it raises `TemporaryError`, with pauses that grow as the outage lasts, and give its result.
+    """Return the result of `attempt`, which is repeated while it raises `TemporaryError`, with pauses that grow.
 
-    Raises the last `TemporaryError` when the time is up or `gives_up` says so, `Cancelled`, and whatever else `attempt` raises.
+    Raises the last `TemporaryError` when no time remains, `Cancelled`, and any other error of `attempt`.
     """
-    try:
-        result = attempt()
-    except TemporaryError as error:
-        failed = error
-    else:
-        outage.end(listener)
-        return result
-    return _try_again(failed, attempt, outage, listener, jitter, gives_up)
-
-
-def _try_again(
-    failed: TemporaryError,
-    attempt: Callable[[], T],
-    outage: Outage,
-    listener: Listener,
-    jitter: Callable[[float], float],
-    gives_up: Callable[[TemporaryError], bool],
-) -> T:
-    """Go on after a first try that failed so."""
-    import backoff  # brings asyncio, for which no first request is to wait
-
-    first = [failed]
-
-    @backoff.on_exception(
-        slept_on(outage.clock, lambda: _pauses(outage, listener, jitter)),
-        TemporaryError,
-        giveup=lambda error: isinstance(error, TemporaryError) and gives_up(error),
-        jitter=None,
-        logger=None,
-    )
-    def trying() -> T:
-        if first:
-            raise first.pop()
-        return attempt()
-
-    result: T = trying()
-    outage.end(listener)
-    return result
-
-
-def _pauses(outage: Outage, listener: Listener, jitter: Callable[[float], float]) -> Generator[float, TemporaryError, None]:
-    ceilings = _growing()
-    error = yield 0.0
+    ceilings: Iterator[float] | None = None
     while True:
-        if outage.begin():
-            ceilings = _growing()
-        if error.no_room:
-            outage.put_off()
-        left = min(outage.left_seconds(), error.worth_seconds)
-        if outage.last_try:
-            return
-        drawn = outage.pause_seconds(jitter, next(ceilings))
-        pause = min(max(drawn, error.retry_after_seconds or 0.0), max(left, 0.0))
-        if not outage.told and left > 0:
-            outage.told = True
-            listener.trouble(error.what, budget_seconds=float("inf") if error.no_room else left, pause_seconds=pause)
-        error = yield pause
+        try:
+            result = attempt()
+        except TemporaryError as error:
+            if state.begin_outage() or ceilings is None:
+                ceilings = _growing_ceilings()
+            if error.at_capacity:
+                state.restart_tolerance()  # it is no outage
+            if state.is_last_attempt:
+                raise
+            remaining = min(state.remaining_seconds(), error.retry_for_seconds)
+            pause = max(state.pause_seconds(next(ceilings), jitter), error.retry_after_seconds or 0.0)
+            pause = min(pause, max(remaining, 0.0))
+            if not state.announced and remaining > 0:
+                state.announced = True
+                listener.trouble(error.what, budget_seconds=float("inf") if error.at_capacity else remaining, pause_seconds=pause)
+        else:
+            state.end(listener)
+            return result
+        state.clock.sleep(pause)
 
 
-def _growing() -> Generator[float, None, None]:
-    import backoff
+def _growing_ceilings() -> Iterator[float]:
+    import backoff  # imports asyncio, which takes 28 ms: not before the first request
 
-    ceilings: Generator[float, None, None] = backoff.expo(base=2, factor=1, max_value=LONGEST_PAUSE_SECONDS)
-    next(ceilings)
+    ceilings: Iterator[float] = backoff.expo(base=2, factor=1, max_value=LONGEST_PAUSE_SECONDS)
+    next(ceilings)  # primes the generator
     return ceilings
 
 
 def read_retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Read a `Retry-After`, in whole seconds or as a date (RFC 9110, section 10.2.3); `None` when there is no sensible one.
+    """Return the seconds of a `Retry-After` header, a number or a date (RFC 9110, section 10.2.3); `None` without a valid one.
 
-    A date is measured against the answer's own `Date`, so that this machine's clock does not matter.
+    A date is compared with the response's `Date`, so that this machine's clock does not matter.
     """
     value = headers.get("Retry-After", "").strip()
     if re.fullmatch(r"[0-9]{1,9}", value):
@@ -261,7 +227,7 @@ def read_retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
 
 
 def http_date(value: str) -> datetime | None:
-    """Read a date of a header; `None` when it is none."""
+    """Return a header's date, `None` if it is not a date."""
     try:
         moment = parsedate_to_datetime(value)
     except (ValueError, OverflowError):

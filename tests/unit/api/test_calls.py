@@ -29,7 +29,7 @@ from docs_platform_action.errors import (
 from docs_platform_action.http.circuit_breaker import Health
 from docs_platform_action.http.client import Answer, Bounds
 from docs_platform_action.http.faults import NetworkError, UntrustedError
-from docs_platform_action.http.retry import LAST_TRY_SECONDS, LONGEST_PAUSE_SECONDS, SHORTEST_TRY_SECONDS
+from docs_platform_action.http.retry import LAST_ATTEMPT_SECONDS, LONGEST_PAUSE_SECONDS, SHORTEST_ATTEMPT_SECONDS
 from tests.unit.fakes import HOST, NOON, Ears, FakeClock, FakeExchanger, Step, answer
 from tests.unit.virtual_time import Reply, VirtualClock, VirtualPlatform
 
@@ -509,14 +509,14 @@ class TestDeadline:
         talk.outage(deadline=40)
 
         assert talk.times == [0, 39, 40]
-        assert [sent.bounds.total_seconds for sent in talk.exchanger.sent] == [40, SHORTEST_TRY_SECONDS, LAST_TRY_SECONDS]
+        assert [sent.bounds.total_seconds for sent in talk.exchanger.sent] == [40, SHORTEST_ATTEMPT_SECONDS, LAST_ATTEMPT_SECONDS]
 
     def test_the_end_of_the_tolerance_bounds_it_too(self) -> None:
         talk = Talk(answer(502), tolerance=40, jitter=lambda _: 39)
 
         talk.failure()
 
-        assert [sent.bounds.total_seconds for sent in talk.exchanger.sent] == [60, SHORTEST_TRY_SECONDS, LAST_TRY_SECONDS]
+        assert [sent.bounds.total_seconds for sent in talk.exchanger.sent] == [60, SHORTEST_ATTEMPT_SECONDS, LAST_ATTEMPT_SECONDS]
 
     def test_without_a_deadline_the_calls_own_bounds_hold(self) -> None:
         talk = Talk(GOOD)
@@ -698,7 +698,7 @@ class TestKeptConnections:
 
         talk.read()
 
-        assert [sent.bounds.total_seconds for sent in talk.exchanger.sent] == [60, SHORTEST_TRY_SECONDS]
+        assert [sent.bounds.total_seconds for sent in talk.exchanger.sent] == [60, SHORTEST_ATTEMPT_SECONDS]
 
     def test_a_cancel_in_between_ends_it(self) -> None:
         talk = Talk(STALE, Cancelled("cancelled"))

@@ -22,13 +22,13 @@ FOREVER = float("inf")
 AFTER_A_LOOK = LOOK_SECONDS + 1e-5
 
 
-def bad(*, retry_after: float | None = None, sent: bool = True, of_one_job: bool = False) -> TemporaryError:
+def bad(*, retry_after: float | None = None, maybe_processed: bool = True, not_ready: bool = False) -> TemporaryError:
     return TemporaryError(
         "it is down",
         advice=Advice(cause="", remedy=""),
-        sent=sent,
+        maybe_processed=maybe_processed,
         retry_after_seconds=retry_after,
-        of_one_job=of_one_job,
+        not_ready=not_ready,
     )
 
 
@@ -138,7 +138,7 @@ class TestOneJob:
         health = Health(clock)
 
         for _ in range(3):
-            fail(health, bad(of_one_job=True))
+            fail(health, bad(not_ready=True))
             health.hold(20)
 
         assert clock.pauses == []
@@ -310,7 +310,7 @@ class TestOutage:
     def test_so_does_the_answer_that_one_job_is_not_ready(self) -> None:
         health = troubled(FakeClock())
 
-        fail(health, bad(of_one_job=True))
+        fail(health, bad(not_ready=True))
 
         assert health.troubled_since is None
 
@@ -340,7 +340,7 @@ class TestOutage:
             fail(health, bad())
         health.hold(30)
         before = clock.elapsed
-        fail(health, bad(of_one_job=True), left=0)
+        fail(health, bad(not_ready=True), left=0)
 
         fail(health, bad())
         health.hold(0.5)
@@ -390,7 +390,9 @@ class TestOldNews:
 
         assert crowd.health.troubled_since is None
 
-    @pytest.mark.parametrize("turned_away", [bad(sent=False), bad(retry_after=1), bad(sent=False, retry_after=1)])
+    @pytest.mark.parametrize(
+        "turned_away", [bad(maybe_processed=False), bad(retry_after=1), bad(maybe_processed=False, retry_after=1)]
+    )
     def test_but_being_turned_away_is_news_for_all(self, turned_away: TemporaryError) -> None:
         crowd = Crowd()
 
@@ -557,7 +559,7 @@ class TestRetryAfter:
 
         begun = crowd.run(
             crowd.asks("x", fails=bad(retry_after=40)),
-            crowd.asks("y", takes=1, fails=bad(of_one_job=True)),
+            crowd.asks("y", takes=1, fails=bad(not_ready=True)),
             crowd.asks("a", at=2),
         )
 
@@ -645,7 +647,7 @@ TRIES = st.lists(
     st.builds(
         Try,
         takes=st.sampled_from([0.0, 0.01, 0.3, 2.0, 25.0]),
-        fails=st.sampled_from([None, bad, bad, partial(bad, sent=False), partial(bad, of_one_job=True)])
+        fails=st.sampled_from([None, bad, bad, partial(bad, maybe_processed=False), partial(bad, not_ready=True)])
         | st.floats(0, 90).map(lambda seconds: partial(bad, retry_after=seconds)),
         rests=st.sampled_from([0.0, 0.4, 5.0]),
     ),
@@ -710,7 +712,7 @@ class TestAnyCrowd:
         error = one.fails() if one.fails is not None else bad() if bad_news else None
         if error is not None and error.retry_after_seconds is not None:
             asked_until[0] = max(asked_until[0], clock.elapsed + error.retry_after_seconds)
-        elif (error is None or error.of_one_job) and asked_before == asked_until[0] and overdue:
+        elif (error is None or error.not_ready) and asked_before == asked_until[0] and overdue:
             asked_until[0] = 0.0  # it was sent after the API had asked for a pause, and answered
         if error is not None:
             raise error

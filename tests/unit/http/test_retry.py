@@ -6,7 +6,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from docs_platform_action.http.retry import LAST_TRY_SECONDS, PROXY, Outage, TemporaryError, keep_trying, read_retry_after
+from docs_platform_action.http.retry import LAST_ATTEMPT_SECONDS, PROXY, RetryState, TemporaryError, read_retry_after, retry
 from tests.unit.fakes import NOON, Ears, FakeClock
 
 
@@ -44,26 +44,26 @@ class Others:
 class Alone:
     """A piece of work that fails until it has been tried so often; pauses are half as long as they may get."""
 
-    def __init__(self, *, succeeds_at: int = 10**6, tolerance: float = 20.0, common: Others | None = None) -> None:
+    def __init__(self, *, succeeds_at: int = 10**6, tolerance: float = 20.0, breaker: Others | None = None) -> None:
         self.clock = FakeClock()
         self.ears = Ears()
-        self.outage = Outage(clock=self.clock, tolerance_seconds=tolerance, common=common)
+        self.state = RetryState(clock=self.clock, tolerance_seconds=tolerance, breaker=breaker)
         self.times: list[float] = []
         self.bounds: list[float] = []
         self._succeeds_at = succeeds_at
 
     def attempt(self) -> str:
         self.times.append(self.clock.elapsed)
-        self.bounds.append(self.outage.begin_try())
+        self.bounds.append(self.state.begin_attempt())
         if len(self.times) < self._succeeds_at:
             raise TemporaryError("it is down", advice=PROXY)
         return "good"
 
     def carry_out(self) -> str:
-        return keep_trying(self.attempt, self.outage, listener=self.ears, jitter=lambda ceiling: ceiling / 2)
+        return retry(self.attempt, self.state, listener=self.ears, jitter=lambda ceiling: ceiling / 2)
 
 
-class TestKeepTrying:
+class TestRetry:
     def test_pauses_grow_until_it_succeeds(self) -> None:
         work = Alone(succeeds_at=5)
 
@@ -78,21 +78,21 @@ class TestKeepTrying:
             work.carry_out()
 
         assert work.times == [0, 0.5, 1.5, 3.5, 5]
-        assert work.bounds[-1] == LAST_TRY_SECONDS
-        assert work.outage.lasted_seconds() == 5
+        assert work.bounds[-1] == LAST_ATTEMPT_SECONDS
+        assert work.state.outage_seconds() == 5
 
 
 class TestWithOthers:
     def test_they_are_told_of_each_pause(self) -> None:
         others = Others()
 
-        Alone(succeeds_at=4, common=others).carry_out()
+        Alone(succeeds_at=4, breaker=others).carry_out()
 
         assert others.held == [0.5, 1, 2]
 
     def test_what_they_have_seen_makes_the_pauses_longer(self) -> None:
         others = Others(ceiling_seconds=3)
-        work = Alone(succeeds_at=5, common=others)
+        work = Alone(succeeds_at=5, breaker=others)
 
         work.carry_out()
 
@@ -100,7 +100,7 @@ class TestWithOthers:
 
     def test_an_outage_is_as_old_as_they_know(self) -> None:
         others = Others()
-        work = Alone(tolerance=20, common=others)
+        work = Alone(tolerance=20, breaker=others)
         others.troubled_since = work.clock.monotonic() - 15
 
         with pytest.raises(TemporaryError):
@@ -108,20 +108,20 @@ class TestWithOthers:
 
         assert work.times[-1] == 5
         assert work.ears.troubles == [("it is down", 5, 0.5)]
-        assert work.outage.lasted_seconds() == 20
+        assert work.state.outage_seconds() == 20
 
     def test_one_that_came_to_its_end_before_leaves_one_try(self) -> None:
         others = Others()
-        work = Alone(tolerance=20, common=others)
+        work = Alone(tolerance=20, breaker=others)
         others.troubled_since = work.clock.monotonic() - 500
 
         with pytest.raises(TemporaryError):
             work.carry_out()
 
-        assert (work.times, work.bounds, work.ears.troubles, others.held) == ([0], [LAST_TRY_SECONDS], [], [])
+        assert (work.times, work.bounds, work.ears.troubles, others.held) == ([0], [LAST_ATTEMPT_SECONDS], [], [])
 
     def test_its_own_is_no_younger_for_what_they_know(self) -> None:
-        work = Alone(tolerance=20, common=Others())
+        work = Alone(tolerance=20, breaker=Others())
 
         with pytest.raises(TemporaryError):
             work.carry_out()
@@ -129,4 +129,4 @@ class TestWithOthers:
         assert work.times[-1] == 20
 
     def test_before_the_first_try_nothing_has_lasted(self) -> None:
-        assert Alone(common=Others()).outage.lasted_seconds() == 0
+        assert Alone(breaker=Others()).state.outage_seconds() == 0
