@@ -17,8 +17,9 @@ import pytest
 
 from admin_api_simulator.tls import make_certificates
 from docs_platform_action.http.client import Bounds, Exchanger
-from docs_platform_action.http.connection import MOST_INTERIM_ANSWERS, GuardedAdapter, trusting
+from docs_platform_action.http.connection import GuardedAdapter, trusting
 from docs_platform_action.http.faults import NetworkError
+from docs_platform_action.http.response import MOST_INTERIM_RESPONSES
 from tests.action import Action
 from tests.integration.parts import exchanger_to
 from tests.integration.raw import Handler, RawServer, read_request
@@ -34,7 +35,7 @@ INTERIM = {
     "103": EARLY_HINTS,
     "several": PROCESSING + CONTINUE + EARLY_HINTS + PROCESSING,
     "bare line feeds": b"HTTP/1.1 103 Early Hints\nLink: </a>\n\n",
-    "as many as there may be": PROCESSING * MOST_INTERIM_ANSWERS,
+    "as many as there may be": PROCESSING * MOST_INTERIM_RESPONSES,
 }
 
 
@@ -130,8 +131,8 @@ BROKE_OFF = "broke off before the answer was whole"
 @pytest.mark.parametrize(
     ("interim", "told"),
     [
-        (PROCESSING * (MOST_INTERIM_ANSWERS + 1) + sized({}), NO_HTTP),
-        (CONTINUE * (MOST_INTERIM_ANSWERS + 1) + sized({}), NO_HTTP),
+        (PROCESSING * (MOST_INTERIM_RESPONSES + 1) + sized({}), NO_HTTP),
+        (CONTINUE * (MOST_INTERIM_RESPONSES + 1) + sized({}), NO_HTTP),
         (EARLY_HINTS + b"SSH-2.0-server\r\n", NO_HTTP),
         (EARLY_HINTS, BROKE_OFF),
         (b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n", BROKE_OFF),

@@ -16,7 +16,7 @@ from admin_api_simulator.runner import runner_environment
 from docs_platform_action import redaction, text
 from docs_platform_action.archive import codecs, limits, symlinks
 from docs_platform_action.bundle import download, staging, storage
-from docs_platform_action.http import circuit_breaker, client, connection
+from docs_platform_action.http import circuit_breaker, client, connection, response
 from docs_platform_action.main import run
 from docs_platform_action.report import console, signed_links
 from tests.inside import QuickClock, Uninterrupted
@@ -197,7 +197,7 @@ def test_the_variables_that_a_run_reads_are_those_that_the_page_names(tmp_path: 
         (client.LARGEST_ANSWER_BYTES == 2**20, "has bounds, 60 s and 1 MiB,"),
         (client.Bounds().total_seconds == 60, "has bounds, 60 s and 1 MiB,"),
         (client.LARGEST_ANSWER_BYTES == 2**20, "It is ended at 1 MiB, counted unpacked."),
-        (connection.MOST_INTERIM_ANSWERS == 100, "After 100 of them it is a fault."),
+        (response.MOST_INTERIM_RESPONSES == 100, "After 100 of them it is a fault."),
         (connection.trusting(None).minimum_version.name == "TLSv1_2", "TLS 1.2 is the least."),
         (circuit_breaker.REQUESTS_A_SECOND == 10, "At most 10 requests a second"),
         (storage.MOST_REDIRECTS == 5, "at most 5 redirects"),

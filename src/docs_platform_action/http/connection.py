@@ -6,11 +6,8 @@ TLS handshake, the headers or the body.
 """
 
 import contextlib
-import http.client
-import io
 import math
 import os
-import re
 import selectors
 import socket
 import ssl
@@ -31,11 +28,7 @@ from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConn
 from urllib3.util.connection import allowed_gai_family
 
 from ..errors import Cancelled
-
-MOST_INTERIM_ANSWERS: Final = 100
-LONGEST_LINE_BYTES: Final = 64 * 1024
-LARGEST_HEAD_BYTES: Final = 64 * 1024
-"""Of an answer, interim ones included. requests reads its cookies in the square of that, and no bound on time ends it."""
+from .response import FinalResponse
 
 NEXT_ADDRESS_SECONDS: Final = 0.25
 """How long an address is tried alone before the next one is tried beside it (RFC 8305, section 8)."""
@@ -270,107 +263,6 @@ class _CurrentRequest(threading.local):
             del self.target, self.guard
 
 
-class _Lines(io.BufferedReader):
-    """Knows whether the last line that was asked for was the end of the stream, and bounds all lines of the head together."""
-
-    ended = False
-    room_bytes: float = LARGEST_HEAD_BYTES
-
-    def readline(self, size: int | None = -1, /) -> bytes:
-        line = super().readline(size)
-        self.ended = not line
-        if line and not line.endswith(b"\n") and (size is None or size < 0 or len(line) < size):
-            raise http.client.IncompleteRead(line)  # also of a chunk's size, which would read as a smaller one
-        self.room_bytes -= len(line)
-        if self.room_bytes < 0:
-            raise http.client.HTTPException("the head is too large")
-        return line
-
-
-_FRAMING: Final = re.compile(r"^(transfer-encoding|content-length)[ \t]*:", re.IGNORECASE | re.MULTILINE)
-_FOLD: Final = re.compile(r"[ \t]*\r?\n[ \t]+")
-_LENGTH: Final = re.compile(r"[0-9]{1,18}")
-_WITHOUT_BODY: Final = frozenset({http.HTTPStatus.NO_CONTENT, http.HTTPStatus.NOT_MODIFIED})
-
-
-class _FinalResponse(http.client.HTTPResponse):
-    """A final answer with a whole head.
-
-    http.client takes the end of the stream for the blank line after the headers, and so half an answer for a whole one without
-    a body. And it takes any interim answer but 100 for the final one, which then waits on the connection for the next request,
-    and skips 100s without an end; a client is to skip them all (RFC 9110, section 15.2).
-
-    http.client and urllib3 also read header values differently: to the first, `chunked` with a blank behind it is not chunked. So
-    the headers are cleaned before either acts on them, and an answer whose end they do not state clearly is refused.
-    """
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._lines = self.fp = _Lines(self.fp.detach())
-
-    def begin(self) -> None:
-        super().begin()
-        self._lines.room_bytes = float("inf")  # from here on lines are parts of the body
-        if self._lines.ended:
-            raise http.client.IncompleteRead(b"")
-        _clean(self.headers)
-        if self.status < 200:  # 101: what follows on this connection is no HTTP
-            self.will_close = True
-        elif self.status not in _WITHOUT_BODY:
-            self.length = _settle_length(self.headers)
-            self.chunked = "Transfer-Encoding" in self.headers
-            self.chunk_left = None
-
-    def _read_status(self) -> tuple[str, int, str]:
-        for _ in range(MOST_INTERIM_ANSWERS + 1):
-            version, status, reason = super()._read_status()  # type: ignore[misc]  # there, but not in the type stubs
-            if status == http.HTTPStatus.SWITCHING_PROTOCOLS or not 100 <= status < 200:
-                return version, status, reason
-            while self._lines.readline(LONGEST_LINE_BYTES) not in (b"\r\n", b"\n", b""):
-                pass
-        raise http.client.BadStatusLine("too many interim answers")
-
-
-def _clean(headers: http.client.HTTPMessage) -> None:
-    """Remove blanks around values and replace folded lines by spaces (RFC 9110, section 5.5; RFC 9112, section 5.2).
-
-    Raises `http.client.HTTPException` when what says how long the body is stands behind a line that is not a header: the parser
-    gives up at such a line.
-    """
-    if _FRAMING.search(str(headers.get_payload())):
-        raise http.client.HTTPException("the headers cannot be read")
-    fields = [(name, _FOLD.sub(" ", value).strip(" \t")) for name, value in headers.items()]
-    for name, _ in fields:
-        del headers[name]
-    for name, value in fields:
-        headers[name] = value
-
-
-def _settle_length(headers: http.client.HTTPMessage) -> int | None:
-    """Reduce the headers to one statement of where the body ends, and return its `Content-Length` (RFC 9112, section 6.3).
-
-    Without one, the body ends with the last chunk if there is a `Transfer-Encoding`, and with the connection otherwise. Repeated
-    values count once: no sender may apply `chunked` twice (section 6.1). Raises `http.client.HTTPException` when the statement
-    can be understood in more than one way.
-    """
-    codings = {coding.lower() for coding in _list(headers, "Transfer-Encoding")} - {"identity"}
-    lengths = {*_list(headers, "Content-Length")}
-    del headers["Transfer-Encoding"], headers["Content-Length"]
-    if codings == {"chunked"}:
-        headers["Transfer-Encoding"] = "chunked"
-        return None
-    if codings or len(lengths) > 1 or not all(map(_LENGTH.fullmatch, lengths)):
-        raise http.client.HTTPException("the end of the body is not clear")
-    if not lengths:
-        return None
-    headers["Content-Length"] = lengths.pop()
-    return int(headers["Content-Length"])
-
-
-def _list(headers: http.client.HTTPMessage, name: str) -> list[str]:
-    return [item.strip(" \t") for value in headers.get_all(name, []) for item in value.split(",")]
-
-
 def open_socket(
     host: str, port: int, timeout: float, options: Iterable[tuple[int, int, int | bytes]], guard: Guard
 ) -> socket.socket:
@@ -478,7 +370,7 @@ def _guarded_pools(current: _CurrentRequest) -> dict[str, type[HTTPConnectionPoo
 
 def _guarded_connections(current: _CurrentRequest) -> tuple[type[HTTPConnection], type[HTTPSConnection]]:
     class GuardedConnection(HTTPConnection):
-        response_class = _FinalResponse
+        response_class = FinalResponse
 
         def _new_conn(self) -> socket.socket:
             timeout = cast("float", self.timeout)  # every exchange has one

@@ -9,8 +9,9 @@ import pytest
 
 from docs_platform_action.errors import Cancelled
 from docs_platform_action.http.client import Answer, Bounds, Exchanger
-from docs_platform_action.http.connection import MOST_INTERIM_ANSWERS, Exchanges, Guard, GuardedAdapter, trusting
+from docs_platform_action.http.connection import Exchanges, Guard, GuardedAdapter, trusting
 from docs_platform_action.http.faults import NetworkError
+from docs_platform_action.http.response import MOST_INTERIM_RESPONSES
 
 EARLY_HINTS = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n"
 PROCESSING = b"HTTP/1.1 102 Processing\r\n\r\n"
@@ -114,11 +115,11 @@ class TestInterimAnswers:
 
     @pytest.mark.parametrize("interim", [EARLY_HINTS, CONTINUE], ids=["103", "100"])
     def test_as_many_as_can_be_are_skipped(self, talk: Talks, interim: bytes) -> None:
-        assert talk([interim * MOST_INTERIM_ANSWERS + good("queued")])().status == 200
+        assert talk([interim * MOST_INTERIM_RESPONSES + good("queued")])().status == 200
 
     @pytest.mark.parametrize("interim", [EARLY_HINTS, CONTINUE], ids=["103", "100"])
     def test_more_are_no_http(self, talk: Talks, interim: bytes) -> None:
-        fault = talk([interim * (MOST_INTERIM_ANSWERS + 1) + good("queued")]).failure()
+        fault = talk([interim * (MOST_INTERIM_RESPONSES + 1) + good("queued")]).failure()
 
         assert fault.what == "What 127.0.0.1:1 answered is no HTTP that can be read"
         assert fault.sent

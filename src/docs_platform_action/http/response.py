@@ -1,0 +1,120 @@
+"""Reads a response from a connection: only a final one with complete headers, and one clear statement of where its body ends.
+
+`http.client` and urllib3 accept more than that, and do not always agree on what they accept.
+"""
+
+import http.client
+import io
+import re
+from typing import Any, Final
+
+MOST_INTERIM_RESPONSES: Final = 100
+LONGEST_LINE_BYTES: Final = 64 * 1024
+LARGEST_HEAD_BYTES: Final = 64 * 1024
+"""The size limit for the status line and headers of a response, interim responses included.
+
+The time that requests needs to read cookies grows with the square of their size, and no timeout ends it.
+"""
+
+_FRAMING: Final = re.compile(r"^(transfer-encoding|content-length)[ \t]*:", re.IGNORECASE | re.MULTILINE)
+_FOLD: Final = re.compile(r"[ \t]*\r?\n[ \t]+")
+_LENGTH: Final = re.compile(r"[0-9]{1,18}")
+_WITHOUT_BODY: Final = frozenset({http.HTTPStatus.NO_CONTENT, http.HTTPStatus.NOT_MODIFIED})
+
+
+class FinalResponse(http.client.HTTPResponse):
+    """A final response with complete headers.
+
+    `http.client` differs in three ways. It takes the end of the stream for the blank line after the headers, so that a truncated
+    response looks complete and without a body. It takes any interim response but 100 for the final one, which then stays on the
+    connection as the response to the next request; a client must skip them all (RFC 9110, section 15.2). And it skips any number
+    of 100s.
+
+    `http.client` and urllib3 also read header values differently: to the first, `chunked` with a trailing space is not chunked.
+    So the headers are cleaned before either of them uses the values, and a response that does not say clearly where it ends is
+    refused.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._lines = self.fp = _Lines(self.fp.detach())
+
+    def begin(self) -> None:
+        """Read the status line and the headers. Raises `http.client.HTTPException`."""
+        super().begin()
+        self._lines.remaining_bytes = float("inf")  # from here on, lines are part of the body
+        if self._lines.ended:
+            raise http.client.IncompleteRead(b"")
+        _clean(self.headers)
+        if self.status < 200:  # 101: what follows on this connection is not HTTP
+            self.will_close = True
+        elif self.status not in _WITHOUT_BODY:
+            self.length = _settle_length(self.headers)
+            self.chunked = "Transfer-Encoding" in self.headers
+            self.chunk_left = None
+
+    def _read_status(self) -> tuple[str, int, str]:
+        for _ in range(MOST_INTERIM_RESPONSES + 1):
+            version, status, reason = super()._read_status()  # type: ignore[misc]  # missing in the type stubs
+            if status == http.HTTPStatus.SWITCHING_PROTOCOLS or not 100 <= status < 200:
+                return version, status, reason
+            while self._lines.readline(LONGEST_LINE_BYTES) not in (b"\r\n", b"\n", b""):
+                pass
+        raise http.client.BadStatusLine("too many interim responses")
+
+
+class _Lines(io.BufferedReader):
+    """Limits the total size of all lines of the head. `ended` says whether the last read was the end of the stream."""
+
+    ended = False
+    remaining_bytes: float = LARGEST_HEAD_BYTES
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        line = super().readline(size)
+        self.ended = not line
+        if line and not line.endswith(b"\n") and (size is None or size < 0 or len(line) < size):
+            raise http.client.IncompleteRead(line)  # a truncated chunk size, too, would be read as a smaller one
+        self.remaining_bytes -= len(line)
+        if self.remaining_bytes < 0:
+            raise http.client.HTTPException("the head is too large")
+        return line
+
+
+def _clean(headers: http.client.HTTPMessage) -> None:
+    """Strip values and replace folded lines by spaces (RFC 9110, section 5.5; RFC 9112, section 5.2).
+
+    Raises `http.client.HTTPException` if the headers that give the body's length follow a line that is not a header: the parser
+    stops at such a line.
+    """
+    if _FRAMING.search(str(headers.get_payload())):
+        raise http.client.HTTPException("the headers cannot be read")
+    fields = [(name, _FOLD.sub(" ", value).strip(" \t")) for name, value in headers.items()]
+    for name, _ in fields:
+        del headers[name]
+    for name, value in fields:
+        headers[name] = value
+
+
+def _settle_length(headers: http.client.HTTPMessage) -> int | None:
+    """Reduce the headers to one statement of where the body ends, and return its `Content-Length` (RFC 9112, section 6.3).
+
+    Without one, the body ends with the last chunk if there is a `Transfer-Encoding`, and with the connection otherwise. Repeated
+    values count once: no sender may apply `chunked` twice (section 6.1). Raises `http.client.HTTPException` if the statement
+    is ambiguous.
+    """
+    codings = {coding.lower() for coding in _list(headers, "Transfer-Encoding")} - {"identity"}
+    lengths = {*_list(headers, "Content-Length")}
+    del headers["Transfer-Encoding"], headers["Content-Length"]
+    if codings == {"chunked"}:
+        headers["Transfer-Encoding"] = "chunked"
+        return None
+    if codings or len(lengths) > 1 or not all(map(_LENGTH.fullmatch, lengths)):
+        raise http.client.HTTPException("the end of the body is not clear")
+    if not lengths:
+        return None
+    headers["Content-Length"] = lengths.pop()
+    return int(headers["Content-Length"])
+
+
+def _list(headers: http.client.HTTPMessage, name: str) -> list[str]:
+    return [item.strip(" \t") for value in headers.get_all(name, []) for item in value.split(",")]
