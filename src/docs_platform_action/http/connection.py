@@ -15,6 +15,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Final, cast
@@ -193,25 +194,74 @@ class GuardedRequest(requests.PreparedRequest):
         return f"/{str(self.url).split('/', 3)[3]}"
 
 
+_current: ContextVar[GuardedRequest] = ContextVar("_current")
+"""The request of the exchange under way: urllib3 hands none of its own parameters down to the connection."""
+
+
+class _Connection(HTTPConnection):
+    response_class = FinalResponse
+
+    def _new_conn(self) -> socket.socket:
+        timeout = cast("float", self.timeout)  # every exchange has one
+        try:
+            return open_socket(self._dns_host, self.port, timeout, self.socket_options or (), _current.get().guard)
+        except socket.gaierror as error:
+            raise NameResolutionError(self.host, self, error) from error
+        except TimeoutError as error:
+            raise ConnectTimeoutError(self, "timed out") from error
+        except OSError as error:
+            raise NewConnectionError(self, "failed") from error
+
+    def connect(self) -> None:
+        super().connect()
+        _current.get().guard.connect()
+
+    def request(self, method: str, url: str, *args: Any, **kwargs: Any) -> None:  # noqa: ARG002  # urllib3's encoding of `url`
+        guard = _current.get().guard
+        if self.sock is not None:  # kept alive from an earlier exchange, or just made
+            guard.adopt(self.sock)
+            if not guard.connected:
+                guard.reused = True
+                guard.connect()
+        super().request(method, _current.get().target, *args, **kwargs)
+
+
+class _TLSConnection(_Connection, HTTPSConnection):
+    pass
+
+
+class _Pool(HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+    def _get_conn(self, timeout: float | None = None) -> Any:
+        connection = super()._get_conn(timeout)
+        if _current.get().guard.fresh:
+            connection.close()  # it connects again when it is used
+        return connection
+
+
+class _TLSPool(_Pool, HTTPSConnectionPool):
+    ConnectionCls = _TLSConnection
+
+
 class GuardedAdapter(HTTPAdapter):
     """Sends `GuardedRequest`s over https that trusts `ssl_context`, or over http. Safe to use from several threads."""
 
     def __init__(self, ssl_context: ssl.SSLContext) -> None:
         self._ssl_context = ssl_context
-        self._current = _CurrentRequest()
         super().__init__(pool_maxsize=MOST_CONNECTIONS)
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         """Make the pools of direct connections; requests calls this."""
         super().init_poolmanager(*args, **kwargs, ssl_context=self._ssl_context)
-        self._guard_pools(self.poolmanager)
+        _guard_pools(self.poolmanager)
 
     def proxy_manager_for(self, proxy: str, **kwargs: Any) -> ProxyManager:
         """Make the pools of connections through a proxy; requests calls this."""
         manager: ProxyManager = super().proxy_manager_for(
             proxy, **kwargs, ssl_context=self._ssl_context, proxy_ssl_context=self._ssl_context
         )
-        self._guard_pools(manager)
+        _guard_pools(manager)
         return manager
 
     def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:  # noqa: ARG002  # as requests calls it
@@ -219,14 +269,18 @@ class GuardedAdapter(HTTPAdapter):
         conn.cert_reqs = "CERT_REQUIRED"
 
     def send(self, request: requests.PreparedRequest, *args: Any, **kwargs: Any) -> requests.Response:
-        """Send a request under its guard. Raises `TypeError` for one that has none."""
+        """Send a request under its guard. Raises `TypeError` for a request that has none."""
         if not isinstance(request, GuardedRequest):
             raise TypeError("this adapter sends guarded requests alone")
-        with self._current.set(request):
+        token = _current.set(request)
+        try:
             return super().send(request, *args, **kwargs)
+        finally:
+            _current.reset(token)
 
-    def _guard_pools(self, manager: PoolManager) -> None:
-        manager.pool_classes_by_scheme = _guarded_pools(self._current)
+
+def _guard_pools(manager: PoolManager) -> None:
+    manager.pool_classes_by_scheme = {"http": _Pool, "https": _TLSPool}
 
 
 def trusting(certificates_pem: str | None) -> ssl.SSLContext:
@@ -246,21 +300,6 @@ def trusting(certificates_pem: str | None) -> ssl.SSLContext:
     if certificates_pem is not None:
         context.load_verify_locations(cadata=certificates_pem)
     return context
-
-
-class _CurrentRequest(threading.local):
-    """The request of the exchange that this thread has under way, and its guard."""
-
-    target: str
-    guard: Guard
-
-    @contextlib.contextmanager
-    def set(self, request: GuardedRequest) -> Iterator[None]:
-        self.target, self.guard = request.target, request.guard
-        try:
-            yield
-        finally:
-            del self.target, self.guard
 
 
 def open_socket(
@@ -348,54 +387,3 @@ def _drop(sock: socket.socket) -> None:
     with contextlib.suppress(OSError):
         sock.shutdown(socket.SHUT_RDWR)  # its guard holds a duplicate, so that to close it alone would leave it open
     sock.close()
-
-
-def _guarded_pools(current: _CurrentRequest) -> dict[str, type[HTTPConnectionPool]]:
-    plain, secured = _guarded_connections(current)
-
-    class Pool(HTTPConnectionPool):
-        ConnectionCls = plain
-
-        def _get_conn(self, timeout: float | None = None) -> Any:
-            connection = super()._get_conn(timeout)
-            if current.guard.fresh:
-                connection.close()  # it connects anew when it is used
-            return connection
-
-    class TLSPool(Pool, HTTPSConnectionPool):
-        ConnectionCls = secured
-
-    return {"http": Pool, "https": TLSPool}
-
-
-def _guarded_connections(current: _CurrentRequest) -> tuple[type[HTTPConnection], type[HTTPSConnection]]:
-    class GuardedConnection(HTTPConnection):
-        response_class = FinalResponse
-
-        def _new_conn(self) -> socket.socket:
-            timeout = cast("float", self.timeout)  # every exchange has one
-            try:
-                return open_socket(self._dns_host, self.port, timeout, self.socket_options or (), current.guard)
-            except socket.gaierror as error:
-                raise NameResolutionError(self.host, self, error) from error
-            except TimeoutError as error:
-                raise ConnectTimeoutError(self, "timed out") from error
-            except OSError as error:
-                raise NewConnectionError(self, "failed") from error
-
-        def connect(self) -> None:
-            super().connect()
-            current.guard.connect()
-
-        def request(self, method: str, url: str, *args: Any, **kwargs: Any) -> None:  # noqa: ARG002  # urllib3's encoding of `url`
-            if self.sock is not None:  # kept alive from an earlier exchange, or just made
-                current.guard.adopt(self.sock)
-                if not current.guard.connected:
-                    current.guard.reused = True
-                    current.guard.connect()
-            super().request(method, current.target, *args, **kwargs)
-
-    class GuardedTLSConnection(GuardedConnection, HTTPSConnection):
-        pass
-
-    return GuardedConnection, GuardedTLSConnection
