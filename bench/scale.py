@@ -32,7 +32,7 @@ from typing import Any, Final
 
 from admin_api_simulator import Simulator
 from admin_api_simulator.runner import StartedAction, start_action
-from docs_platform_action.http.circuit_breaker import REQUESTS_A_SECOND
+from docs_platform_action.http.rate_limit import REQUESTS_A_SECOND
 
 STEPS: Final = ((1, 10), (10, 10), (100, 10), (100, 100), (1000, 10), (1000, 100))
 """Domains, and how many of them at the same time."""

@@ -22,9 +22,10 @@ from .api.calls import Transport
 from .cleanups import Cleanups
 from .clock import SystemClock
 from .errors import ActionError, InternalError
-from .http.circuit_breaker import REQUESTS_A_SECOND, Health
+from .http.circuit_breaker import CircuitBreaker
 from .http.client import Exchanger
 from .http.connection import Exchanges, GuardedAdapter, trusting
+from .http.rate_limit import REQUESTS_A_SECOND, RateLimiter
 from .inputs.reader import read_key, read_mode, read_names, read_plan, unknown_inputs
 from .inputs.settings import AgentSettings, DeliverySettings, ExportSettings, Plan
 from .job import Job
@@ -198,7 +199,7 @@ class _Run:
                 exchanges=exchanges,
                 names=read_names(self._environ),
             ),
-            health=Health(clock, most_a_second=REQUESTS_A_SECOND),
+            breaker=CircuitBreaker(clock, RateLimiter(requests_a_second=REQUESTS_A_SECOND)),
             storage=partial(self._storage, GuardedAdapter(trust), exchanges),
         )
         logs = [self._log_of(record) for record in self._records]
@@ -235,7 +236,7 @@ class _Run:
     def _work_on(self, job: ExportSettings | AgentSettings, record: Job, log: JobLog, shared: "_Shared") -> Work:
         console, clock, tolerance = self._console, self._clock, job.api.outage_tolerance_seconds
         transport = Transport(
-            exchanger=shared.exchanger, health=shared.health, clock=clock, outage_tolerance_seconds=tolerance, listener=log
+            exchanger=shared.exchanger, breaker=shared.breaker, clock=clock, outage_tolerance_seconds=tolerance, listener=log
         )
         api = AdminApi(transport, clock)
 
@@ -332,7 +333,7 @@ class _Shared:
     """What all jobs of a run have in common."""
 
     exchanger: Exchanger
-    health: Health
+    breaker: CircuitBreaker
     storage: "Callable[[], Storage]"
 
 

@@ -22,9 +22,10 @@ from docs_platform_action.errors import (
     Unauthorized,
     Unavailable,
 )
-from docs_platform_action.http.circuit_breaker import Health
+from docs_platform_action.http.circuit_breaker import CircuitBreaker
 from docs_platform_action.http.client import Exchanger
 from docs_platform_action.http.connection import Exchanges
+from docs_platform_action.http.rate_limit import RateLimiter
 from docs_platform_action.http.retry import read_retry_after
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_text
@@ -149,7 +150,7 @@ def test_no_server_keeps_it_waiting_for_longer_than_it_may(
     clock = FakeClock()
     transport = Transport(
         exchanger=Exchanger(adapter=Answering(script), base_url=BASE_URL, key=ADMIN_KEY, proxies={}, exchanges=Exchanges()),
-        health=Health(clock),
+        breaker=CircuitBreaker(clock, RateLimiter()),
         clock=clock,
         outage_tolerance_seconds=tolerance,
         listener=Ears(),

@@ -7,9 +7,10 @@ import backoff
 from docs_platform_action.api.admin_api import AdminApi
 from docs_platform_action.api.calls import Transport
 from docs_platform_action.clock import SystemClock
-from docs_platform_action.http.circuit_breaker import Health
+from docs_platform_action.http.circuit_breaker import CircuitBreaker
 from docs_platform_action.http.client import Exchanger
 from docs_platform_action.http.connection import Exchanges, GuardedAdapter, trusting
+from docs_platform_action.http.rate_limit import RateLimiter
 from tests.keys import ADMIN_KEY
 
 
@@ -48,7 +49,7 @@ def transport_to(
     """Make the transport of a run against a base URL."""
     return Transport(
         exchanger=exchanger_to(base_url),
-        health=Health(SystemClock()),
+        breaker=CircuitBreaker(SystemClock(), RateLimiter()),
         clock=SystemClock(),
         outage_tolerance_seconds=outage_tolerance_seconds,
         listener=NoListener(),

@@ -12,7 +12,7 @@ import pytest
 from admin_api_simulator import Simulator
 from admin_api_simulator.contract import check_requests
 from admin_api_simulator.faults import Fault
-from docs_platform_action.http.circuit_breaker import REQUESTS_A_SECOND
+from docs_platform_action.http.rate_limit import REQUESTS_A_SECOND
 from docs_platform_action.job import Job
 from tests.action import Action
 from tests.archives import SEVEN_ZIP

@@ -4,7 +4,7 @@ import functools
 
 import pytest
 
-from docs_platform_action.http.circuit_breaker import REQUESTS_A_SECOND
+from docs_platform_action.http.rate_limit import REQUESTS_A_SECOND
 from tests.inside import unmeasured
 from tests.many_exports import Cost, Export, carry_out, names_of
 

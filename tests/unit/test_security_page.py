@@ -16,7 +16,7 @@ from admin_api_simulator.runner import runner_environment
 from docs_platform_action import redaction, text
 from docs_platform_action.archive import codecs, limits, symlinks
 from docs_platform_action.bundle import download, staging, storage
-from docs_platform_action.http import circuit_breaker, client, connection, response
+from docs_platform_action.http import client, connection, rate_limit, response
 from docs_platform_action.main import run
 from docs_platform_action.report import console, signed_links
 from tests.inside import QuickClock, Uninterrupted
@@ -199,7 +199,7 @@ def test_the_variables_that_a_run_reads_are_those_that_the_page_names(tmp_path: 
         (client.LARGEST_ANSWER_BYTES == 2**20, "It is ended at 1 MiB, counted unpacked."),
         (response.MOST_INTERIM_RESPONSES == 100, "After 100 of them it is a fault."),
         (connection.trusting(None).minimum_version.name == "TLSv1_2", "TLS 1.2 is the least."),
-        (circuit_breaker.REQUESTS_A_SECOND == 10, "At most 10 requests a second"),
+        (rate_limit.REQUESTS_A_SECOND == 10, "At most 10 requests a second"),
         (storage.MOST_REDIRECTS == 5, "at most 5 redirects"),
         (storage.IDLE_SECONDS == 30, "brings nothing for 30 s"),
         ((storage.SLOWEST_BYTES_A_SECOND, storage.SLOW_SECONDS) == (1024, 60), "less than 1 KiB a second over 60 s"),

@@ -18,7 +18,7 @@ from ..errors import (
     Unauthorized,
     Unavailable,
 )
-from ..http.circuit_breaker import Health
+from ..http.circuit_breaker import CircuitBreaker
 from ..http.client import Answer, Bounds, Exchanger
 from ..http.faults import SOCKS, NetworkError, SocksProxyError, UntrustedError
 from ..http.retry import (
@@ -75,21 +75,21 @@ class Listener(RetryListener, Protocol):
 class Transport:
     """Carries out calls, through temporary failures for as long as `outage-tolerance` allows.
 
-    Those of several jobs have a transport each, and in common what speaks to the API and what they know of its `health`.
+    Those of several jobs have a transport each, and in common what speaks to the API, and its circuit breaker.
     """
 
     def __init__(
         self,
         *,
         exchanger: Exchanger,
-        health: Health,
+        breaker: CircuitBreaker,
         clock: Clock,
         outage_tolerance_seconds: float,
         listener: Listener,
         jitter: Callable[[float], float] = full_jitter,
     ) -> None:
         self._exchanger = exchanger
-        self._health = health
+        self._breaker = breaker
         self._clock = clock
         self._tolerance = outage_tolerance_seconds
         self._listener = listener
@@ -108,11 +108,11 @@ class Transport:
         answer stands for, `Unavailable` when temporary failures last, `DeadlinePassed` when they last to the deadline,
         `StartUnconfirmed` when a call that must not be repeated may have been processed, and `Cancelled`.
         """
-        state = RetryState(clock=self._clock, tolerance_seconds=self._tolerance, deadline=deadline, breaker=self._health)
+        state = RetryState(clock=self._clock, tolerance_seconds=self._tolerance, deadline=deadline, breaker=self._breaker)
 
         def attempt() -> T:
             try:
-                with self._health.request(state.remaining_seconds):
+                with self._breaker.request(state):
                     return self._try_once(call, state)
             except TemporaryError as error:
                 if error.maybe_processed and not call.repeatable:
@@ -288,7 +288,7 @@ class Transport:
 
     def _unavailable(self, error: TemporaryError, state: RetryState) -> Unavailable | DeadlinePassed:
         failing_since = state.failing_since
-        alone = not error.not_ready and failing_since is not None and self._health.has_answered_since(failing_since)
+        alone = not error.not_ready and failing_since is not None and self._breaker.has_answered_since(failing_since)
         advice = _ALONE if alone else error.advice
         unavailable = Unavailable(
             f"the API at {self.host} {'kept failing for this job alone' if alone else 'stayed unavailable'}",

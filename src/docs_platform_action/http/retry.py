@@ -5,10 +5,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from ..clock import Clock
 from ..errors import Advice
+
+if TYPE_CHECKING:
+    from .circuit_breaker import CircuitBreaker
 
 T = TypeVar("T")
 
@@ -78,24 +81,6 @@ class Listener(Protocol):
         ...
 
 
-class Common(Protocol):
-    """What all who talk to one server know of its health together."""
-
-    @property
-    def troubled_since(self) -> float | None:
-        """When the first of the errors came that are the latest news for all; `None` in good times."""
-        ...
-
-    @property
-    def ceiling_seconds(self) -> float:
-        """What the pause may be that the latest failures of all are worth."""
-        ...
-
-    def hold(self, pause_seconds: float) -> None:
-        """Have the others wait as well while one makes a pause."""
-        ...
-
-
 @dataclass(kw_only=True)
 class RetryState:
     """The attempts of one operation, and the outage that they are in.
@@ -108,7 +93,7 @@ class RetryState:
     clock: Clock
     tolerance_seconds: float
     deadline: float | None = None
-    breaker: Common | None = None
+    breaker: "CircuitBreaker | None" = None
     last_success_at: float | None = None
     failing_since: float | None = None
     announced: bool = False
@@ -158,11 +143,11 @@ class RetryState:
         if self.breaker is None:
             return jitter(ceiling_seconds)
         pause = jitter(max(ceiling_seconds, self.breaker.ceiling_seconds))
-        self.breaker.hold(pause)
+        self.breaker.hold_open(pause)
         return pause
 
     def _breaker_failing_since(self) -> float | None:
-        return self.breaker.troubled_since if self.breaker is not None else None
+        return self.breaker.failing_since if self.breaker is not None else None
 
 
 def full_jitter(ceiling_seconds: float) -> float:

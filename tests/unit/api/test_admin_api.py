@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from docs_platform_action.api.admin_api import BUNDLING_SECONDS, SETTLING_SECONDS, AdminApi
 from docs_platform_action.api.calls import Transport
 from docs_platform_action.errors import ActionError, BadResponse, NotFound, Rejected, StartUnconfirmed, Unavailable
-from docs_platform_action.http.circuit_breaker import Health
+from docs_platform_action.http.circuit_breaker import CircuitBreaker
 from docs_platform_action.http.client import Exchanger
+from docs_platform_action.http.rate_limit import RateLimiter
 from docs_platform_action.models import StartedExport, is_job_id
 from tests.unit.fakes import HOST, Ears, FakeClock, FakeExchanger, Step, answer
 
@@ -33,7 +34,7 @@ class Platform:
     def _transport(self, exchanger: Exchanger) -> Transport:
         return Transport(
             exchanger=exchanger,
-            health=Health(self.clock),
+            breaker=CircuitBreaker(self.clock, RateLimiter()),
             clock=self.clock,
             outage_tolerance_seconds=300,
             listener=self.ears,

@@ -26,9 +26,10 @@ from docs_platform_action.errors import (
     Unauthorized,
     Unavailable,
 )
-from docs_platform_action.http.circuit_breaker import Health
+from docs_platform_action.http.circuit_breaker import CircuitBreaker
 from docs_platform_action.http.client import Answer, Bounds
 from docs_platform_action.http.faults import NetworkError, UntrustedError
+from docs_platform_action.http.rate_limit import RateLimiter
 from docs_platform_action.http.retry import LAST_ATTEMPT_SECONDS, LONGEST_PAUSE_SECONDS, SHORTEST_ATTEMPT_SECONDS
 from tests.unit.fakes import HOST, NOON, Ears, FakeClock, FakeExchanger, Step, answer
 from tests.unit.virtual_time import Reply, VirtualClock, VirtualPlatform
@@ -65,7 +66,7 @@ class Talk:
         self.exchanger = FakeExchanger(self.clock, *script, seconds=seconds)
         self.transport = Transport(
             exchanger=self.exchanger,
-            health=Health(self.clock),
+            breaker=CircuitBreaker(self.clock, RateLimiter()),
             clock=self.clock,
             outage_tolerance_seconds=tolerance,
             listener=self.ears,
@@ -787,12 +788,12 @@ class TestAnyOutage:
 
 
 class Crowd:
-    """Jobs with a transport each, in threads of their own, that speak to one platform and share one picture of its health."""
+    """Jobs with a transport each, in threads of their own, that speak to one platform and share one circuit breaker."""
 
     def __init__(self, reply: Callable[[str, str, float], Reply], *, tolerance: float = 300.0) -> None:
         self.clock = VirtualClock()
         self.platform = VirtualPlatform(self.clock, reply)
-        self.health = Health(self.clock, spread_seconds=0.0)
+        self.breaker = CircuitBreaker(self.clock, RateLimiter(spread_seconds=0.0))
         self.ears: dict[str, Ears] = {}
         self.ended: dict[str, tuple[float, Exception | None]] = {}
         self._tolerance = tolerance
@@ -804,7 +805,7 @@ class Crowd:
         ears = self.ears[name] = Ears()
         transport = Transport(
             exchanger=self.platform,
-            health=self.health,
+            breaker=self.breaker,
             clock=self.clock,
             outage_tolerance_seconds=self._tolerance,
             listener=ears,
@@ -968,7 +969,7 @@ class TestManyJobs:
 
         assert crowd.begun("unready")[:3] == pytest.approx([0, 7.1, 14.2])
         assert [crowd.ended[f"good {number}"] for number in range(3)] == [(49.6, None)] * 3
-        assert crowd.health.troubled_since is None
+        assert crowd.breaker.failing_since is None
 
     def test_a_deadline_holds_while_others_try(self) -> None:
         crowd = Crowd(lambda _method, path, _at: (25, RESET) if path.endswith("first") else (0.1, answer(502)))

@@ -13,13 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docs_platform_action.errors import ActionError, Advice, Cancelled, Forbidden
-from docs_platform_action.http.circuit_breaker import LOOK_SECONDS, REQUESTS_A_SECOND, SPREAD_SECONDS, Health
+from docs_platform_action.http.circuit_breaker import RECHECK_SECONDS, CircuitBreaker
+from docs_platform_action.http.rate_limit import REQUESTS_A_SECOND, RateLimiter
 from docs_platform_action.http.retry import LONGEST_PAUSE_SECONDS, TemporaryError
 from tests.unit.fakes import FakeClock
 from tests.unit.virtual_time import StuckError, VirtualClock
 
 FOREVER = float("inf")
-AFTER_A_LOOK = LOOK_SECONDS + 1e-5
+AFTER_A_LOOK = RECHECK_SECONDS + 1e-5
 
 
 def bad(*, retry_after: float | None = None, maybe_processed: bool = True, not_ready: bool = False) -> TemporaryError:
@@ -32,12 +33,19 @@ def bad(*, retry_after: float | None = None, maybe_processed: bool = True, not_r
     )
 
 
+@dataclass
+class Left:
+    """Stands for a retry state that has so much time left."""
+
+    remaining_seconds: Callable[[], float]
+
+
 class Crowd:
-    """Jobs that share one picture of the API's health, each in a thread of its own, and what they did when."""
+    """Jobs that share one breaker, each in a thread of its own, and what they did when."""
 
     def __init__(self, *, seed: int | None = None) -> None:
         self.clock = VirtualClock(seed=seed)
-        self.health = Health(self.clock, spread_seconds=0.0)
+        self.breaker = CircuitBreaker(self.clock, RateLimiter(spread_seconds=0.0))
         self.begun: list[tuple[str, float]] = []
 
     def ask(
@@ -54,7 +62,7 @@ class Crowd:
         self.clock.sleep(at - self.clock.elapsed)
         until = self.clock.elapsed + left
         try:
-            with self.health.request(lambda: until - self.clock.elapsed):
+            with self.breaker.request(Left(lambda: until - self.clock.elapsed)):
                 self.begun.append((name, round(self.clock.elapsed, 3)))
                 self.clock.sleep(takes)
                 if fails is not None:
@@ -62,7 +70,7 @@ class Crowd:
         except (TemporaryError, ActionError, LookupError) as error:
             assert error is fails  # noqa: PT017  # a test tells which one comes
             if pause is not None:
-                self.health.hold(pause)
+                self.breaker.hold_open(pause)
                 self.clock.sleep(pause)
 
     def asks(self, name: str, **how: object) -> Callable[[], None]:
@@ -77,100 +85,74 @@ class Crowd:
         return [name for name, _ in self.run(*jobs)]
 
 
-def troubled(clock: FakeClock, *, pause: float | None = 1.0) -> Health:
-    """Make a health that one request has just failed for."""
-    health = Health(clock)
-    fail(health, bad())
+def troubled(clock: FakeClock, *, pause: float | None = 1.0) -> CircuitBreaker:
+    """Make a breaker for which one request has just failed."""
+    breaker = CircuitBreaker(clock, RateLimiter())
+    fail(breaker, bad())
     if pause is not None:
-        health.hold(pause)
-    return health
+        breaker.hold_open(pause)
+    return breaker
 
 
-def fail(health: Health, error: BaseException, left: float = FOREVER) -> None:
-    with pytest.raises(type(error)), health.request(lambda: left):
+def fail(breaker: CircuitBreaker, error: BaseException, left: float = FOREVER) -> None:
+    with pytest.raises(type(error)), breaker.request(Left(lambda: left)):
         raise error
 
 
-def succeed(health: Health, left: float = FOREVER) -> None:
-    with health.request(lambda: left):
+def succeed(breaker: CircuitBreaker, left: float = FOREVER) -> None:
+    with breaker.request(Left(lambda: left)):
         pass
 
 
 class TestOneJob:
     def test_its_requests_wait_for_nothing(self) -> None:
         clock = FakeClock()
-        health = Health(clock)
+        breaker = CircuitBreaker(clock, RateLimiter())
 
         for _ in range(REQUESTS_A_SECOND):
-            succeed(health)
+            succeed(breaker)
 
         assert clock.pauses == []
-        assert health.troubled_since is None
+        assert breaker.failing_since is None
 
     @given(st.lists(st.floats(0.11, 1), min_size=1, max_size=12), st.floats(0, 3000))
     def test_in_an_outage_it_makes_its_own_pauses_and_no_others(self, draws: list[float], since: float) -> None:
         clock = FakeClock()
         clock.pass_(since)
-        health = Health(clock)
+        breaker = CircuitBreaker(clock, RateLimiter())
 
         for draw in draws:
-            fail(health, bad())
-            pause = draw * health.ceiling_seconds
-            health.hold(pause)
+            fail(breaker, bad())
+            pause = draw * breaker.ceiling_seconds
+            breaker.hold_open(pause)
             clock.sleep(pause)
-        succeed(health)
+        succeed(breaker)
 
         assert len(clock.pauses) == len(draws)
 
     def test_nor_after_a_pause_that_the_api_asked_for(self) -> None:
         clock = FakeClock()
-        health = Health(clock)
-        fail(health, bad(retry_after=40))
-        health.hold(0.5)
+        breaker = CircuitBreaker(clock, RateLimiter())
+        fail(breaker, bad(retry_after=40))
+        breaker.hold_open(0.5)
         clock.sleep(40)
 
-        succeed(health)
+        succeed(breaker)
 
         assert clock.pauses == [40]
 
     def test_nor_while_what_it_wants_is_not_ready(self) -> None:
         clock = FakeClock()
-        health = Health(clock)
+        breaker = CircuitBreaker(clock, RateLimiter())
 
         for _ in range(3):
-            fail(health, bad(not_ready=True))
-            health.hold(20)
+            fail(breaker, bad(not_ready=True))
+            breaker.hold_open(20)
 
         assert clock.pauses == []
 
 
-class TestBound:
-    def test_no_more_than_so_many_begin_in_a_second_in_the_order_in_which_they_came(self) -> None:
-        crowd = Crowd()
-        names = [f"{number:02}" for number in range(25)]
-
-        assert crowd.run(*(crowd.asks(name) for name in names)) == [(name, int(name) // 10) for name in names]
-
-    def test_they_keep_so_much_apart_that_no_more_arrive_in_one_either(self) -> None:
-        clock = VirtualClock()
-        health, begun = Health(clock), []
-
-        def ask() -> None:
-            with health.request(lambda: FOREVER):
-                begun.append(clock.elapsed)
-
-        clock.run(*[ask] * (REQUESTS_A_SECOND + 1))
-
-        assert begun == pytest.approx([*[0.0] * REQUESTS_A_SECOND, 1 + SPREAD_SECONDS])
-
-    def test_it_counts_from_when_each_began(self) -> None:
-        crowd = Crowd()
-        jobs = [crowd.asks(f"{number}", at=0.1 * number) for number in range(10)]
-
-        begun = crowd.run(*jobs, crowd.asks("one more", at=0.95), crowd.asks("another", at=0.95))
-
-        assert begun[10:] == [("one more", 1.0), ("another", 1.1)]
-
+class TestQueue:
     def test_a_place_in_the_row_is_kept_while_all_are_held_up(self) -> None:
         crowd = Crowd()
         first = [crowd.asks(f"{number:02}", fails=bad() if number == 0 else None, takes=0.5, pause=1) for number in range(10)]
@@ -191,7 +173,7 @@ class TestBound:
                 return 0.5
 
             crowd.clock.sleep(0)
-            with pytest.raises(LookupError), crowd.health.request(left):
+            with pytest.raises(LookupError), crowd.breaker.request(Left(left)):
                 pytest.fail("it was let through")
 
         ten = [crowd.asks(f"{number}") for number in range(10)]
@@ -201,23 +183,23 @@ class TestBound:
 class TestOutage:
     def test_it_begins_with_the_first_error_and_ends_with_the_first_answer(self) -> None:
         clock = FakeClock()
-        health = Health(clock)
+        breaker = CircuitBreaker(clock, RateLimiter())
 
-        fail(health, bad())
+        fail(breaker, bad())
         began = clock.monotonic()
         clock.sleep(2)
-        fail(health, bad())
-        assert health.troubled_since == began
+        fail(breaker, bad())
+        assert breaker.failing_since == began
 
         clock.sleep(3)
-        succeed(health)
-        assert health.troubled_since is None
+        succeed(breaker)
+        assert breaker.failing_since is None
 
     def test_the_pause_of_one_that_failed_is_one_for_all(self) -> None:
         clock = FakeClock()
-        health = troubled(clock, pause=0.5)
+        breaker = troubled(clock, pause=0.5)
 
-        succeed(health)
+        succeed(breaker)
 
         assert clock.elapsed == pytest.approx(0.5, abs=1e-5)
 
@@ -233,55 +215,55 @@ class TestOutage:
 
     def test_the_pauses_double_with_each_try_up_to_a_bound(self) -> None:
         clock = FakeClock()
-        health = Health(clock)
+        breaker = CircuitBreaker(clock, RateLimiter())
         ceilings = []
 
         for _ in range(8):
-            fail(health, bad())
-            ceilings.append(health.ceiling_seconds)
+            fail(breaker, bad())
+            ceilings.append(breaker.ceiling_seconds)
 
         assert ceilings == [1, 2, 4, 8, 16, 30, 30, 30]
 
     def test_a_thousand_failures_are_no_more(self) -> None:
         clock = FakeClock()
-        health = Health(clock)
+        breaker = CircuitBreaker(clock, RateLimiter())
 
         for _ in range(1200):
-            fail(health, bad())
+            fail(breaker, bad())
 
-        assert health.ceiling_seconds == LONGEST_PAUSE_SECONDS
+        assert breaker.ceiling_seconds == LONGEST_PAUSE_SECONDS
 
     def test_those_that_were_under_way_when_it_began_count_as_one(self) -> None:
         crowd = Crowd()
 
         crowd.run(*(crowd.asks("x", fails=bad(), takes=0.1 + number / 100, pause=0.5) for number in range(10)))
 
-        assert crowd.health.ceiling_seconds == 1
+        assert crowd.breaker.ceiling_seconds == 1
 
     def test_so_do_those_whose_time_is_up(self) -> None:
         clock = FakeClock()
-        health = troubled(clock)
+        breaker = troubled(clock)
 
         for _ in range(5):
-            fail(health, bad(), left=0)
+            fail(breaker, bad(), left=0)
 
-        assert health.ceiling_seconds == 1
+        assert breaker.ceiling_seconds == 1
 
     def test_a_pause_is_made_also_when_the_one_that_failed_gives_up(self) -> None:
         clock = FakeClock()
-        health = troubled(clock, pause=None)
+        breaker = troubled(clock, pause=None)
 
-        fail(health, bad())
-        succeed(health)
+        fail(breaker, bad())
+        succeed(breaker)
 
         # what it is worth, as nothing was drawn; others begin before a pause can be drawn otherwise
         assert clock.elapsed == pytest.approx(1 + 2, abs=1e-4)
 
     def test_no_job_holds_the_others_up_for_longer_than_the_news_of_all_are_worth(self) -> None:
         clock = FakeClock()
-        health = troubled(clock, pause=30)
+        breaker = troubled(clock, pause=30)
 
-        succeed(health)
+        succeed(breaker)
 
         assert clock.elapsed == pytest.approx(1, abs=1e-4)
 
@@ -301,18 +283,18 @@ class TestOutage:
         assert crowd.names(failing, crowd.asks("a", at=0.5), crowd.asks("b", at=1.5))[:4] == ["x", "a", "x", "b"]
 
     def test_a_refusal_ends_it(self) -> None:
-        health = troubled(FakeClock())
+        breaker = troubled(FakeClock())
 
-        fail(health, Forbidden("no"))
+        fail(breaker, Forbidden("no"))
 
-        assert health.troubled_since is None
+        assert breaker.failing_since is None
 
     def test_so_does_the_answer_that_one_job_is_not_ready(self) -> None:
-        health = troubled(FakeClock())
+        breaker = troubled(FakeClock())
 
-        fail(health, bad(not_ready=True))
+        fail(breaker, bad(not_ready=True))
 
-        assert health.troubled_since is None
+        assert breaker.failing_since is None
 
     def test_when_it_is_over_no_pause_is_left(self) -> None:
         crowd = Crowd()
@@ -324,40 +306,40 @@ class TestOutage:
 
     def test_a_pause_that_is_drawn_when_it_is_over_holds_up_nobody(self) -> None:
         clock = FakeClock()
-        health = troubled(clock)
-        succeed(health)
+        breaker = troubled(clock)
+        succeed(breaker)
         before = clock.elapsed
 
-        health.hold(30)
-        succeed(health)
+        breaker.hold_open(30)
+        succeed(breaker)
 
         assert clock.elapsed == before
 
     def test_nor_does_one_that_was_drawn_in_an_outage_before(self) -> None:
         clock = FakeClock()
-        health = Health(clock)
+        breaker = CircuitBreaker(clock, RateLimiter())
         for _ in range(6):
-            fail(health, bad())
-        health.hold(30)
+            fail(breaker, bad())
+        breaker.hold_open(30)
         before = clock.elapsed
-        fail(health, bad(not_ready=True), left=0)
+        fail(breaker, bad(not_ready=True), left=0)
 
-        fail(health, bad())
-        health.hold(0.5)
-        succeed(health)
+        fail(breaker, bad())
+        breaker.hold_open(0.5)
+        succeed(breaker)
 
         assert clock.elapsed - before == pytest.approx(0.5, abs=1e-4)
 
     def test_when_it_is_over_what_was_seen_in_it_is_worth_nothing_more(self) -> None:
         clock = FakeClock()
-        health = Health(clock)
-        before = health.ceiling_seconds
+        breaker = CircuitBreaker(clock, RateLimiter())
+        before = breaker.ceiling_seconds
         for _ in range(4):
-            fail(health, bad())
+            fail(breaker, bad())
 
-        succeed(health)
+        succeed(breaker)
 
-        assert before == health.ceiling_seconds == 1
+        assert before == breaker.ceiling_seconds == 1
 
     @pytest.mark.parametrize("jobs", [1, 10, 40])
     def test_it_costs_the_api_as_much_of_many_jobs_as_of_one(self, jobs: int) -> None:
@@ -381,14 +363,14 @@ class TestOldNews:
         begun = crowd.run(crowd.asks("x", fails=bad(), takes=60, pause=1), crowd.asks("a", at=1), crowd.asks("b", at=60.1))
 
         assert begun[2] == ("b", 60.1)
-        assert crowd.health.troubled_since is None
+        assert crowd.breaker.failing_since is None
 
     def test_also_when_the_answer_to_an_earlier_one_came_last(self) -> None:
         crowd = Crowd()
 
         crowd.run(crowd.asks("a", takes=5), crowd.asks("x", at=1, fails=bad(), takes=8), crowd.asks("b", at=2))
 
-        assert crowd.health.troubled_since is None
+        assert crowd.breaker.failing_since is None
 
     @pytest.mark.parametrize(
         "turned_away", [bad(maybe_processed=False), bad(retry_after=1), bad(maybe_processed=False, retry_after=1)]
@@ -398,14 +380,14 @@ class TestOldNews:
 
         crowd.run(crowd.asks("x", fails=turned_away, takes=6, pause=1), crowd.asks("a", at=1))
 
-        assert crowd.health.troubled_since is not None
+        assert crowd.breaker.failing_since is not None
 
     def test_an_answer_to_what_was_sent_before_it_began_ends_it_all_the_same(self) -> None:
         crowd = Crowd()
 
         crowd.run(crowd.asks("a", takes=2), crowd.asks("x", at=1, fails=bad(), pause=0))
 
-        assert crowd.health.troubled_since is None
+        assert crowd.breaker.failing_since is None
 
 
 class TestTryForAll:
@@ -445,17 +427,17 @@ class TestTryForAll:
 
     def test_one_that_is_cancelled_in_the_row_is_followed_by_another(self) -> None:
         clock = FakeClock()
-        health = troubled(clock)
+        breaker = troubled(clock)
 
         def cancel() -> None:
             raise Cancelled("cancelled")
 
         clock.on_sleep = cancel
         with pytest.raises(Cancelled):
-            succeed(health)
+            succeed(breaker)
         clock.on_sleep = lambda: None
 
-        succeed(health)
+        succeed(breaker)
 
         assert clock.elapsed == pytest.approx(1, abs=1e-4)
 
@@ -464,10 +446,10 @@ class TestTimeIsUp:
     @pytest.mark.parametrize("left", [0, -0.001, -500])
     def test_one_is_held_up_by_no_outage(self, left: float) -> None:
         clock = FakeClock()
-        health = troubled(clock)
+        breaker = troubled(clock)
 
-        fail(health, bad(retry_after=600), left=left)
-        succeed(health, left=left)
+        fail(breaker, bad(retry_after=600), left=left)
+        succeed(breaker, left=left)
 
         assert clock.pauses == []
 
@@ -507,7 +489,7 @@ class TestTimeIsUp:
 
         def over_soon() -> None:
             crowd.clock.sleep(0)
-            with crowd.health.request(lambda: 0.0 if crowd.clock.elapsed < 0.5 else FOREVER):
+            with crowd.breaker.request(Left(lambda: 0.0 if crowd.clock.elapsed < 0.5 else FOREVER)):
                 crowd.begun.append(("a", crowd.clock.elapsed))
 
         assert dict(crowd.run(*ten, over_soon))["a"] == pytest.approx(5.1, abs=1e-5)
@@ -621,7 +603,7 @@ class TestCancel:
 
         def waits(number: int) -> None:
             crowd.clock.sleep(number / 100)
-            with pytest.raises(Cancelled), crowd.health.request(lambda: FOREVER):
+            with pytest.raises(Cancelled), crowd.breaker.request(Left(lambda: FOREVER)):
                 crowd.clock.sleep(3600)
             ended.append(crowd.clock.elapsed)
 
@@ -672,15 +654,15 @@ class TestAnyCrowd:
         self, jobs: list[tuple[list[Try], float]], seed: int, all_fail: bool
     ) -> None:
         clock = VirtualClock(seed=seed)
-        health = Health(clock)
+        breaker = CircuitBreaker(clock, RateLimiter())
         sent: list[Sent] = []
         asked_until = [0.0]
         ended: list[int] = []
 
         def job(tries: list[Try], seconds: float) -> None:
             for one in tries:
-                with contextlib.suppress(TemporaryError), health.request(lambda: seconds - clock.elapsed):
-                    self._exchange(clock, health, sent, asked_until, one, overdue=clock.elapsed >= seconds, bad_news=all_fail)
+                with contextlib.suppress(TemporaryError), breaker.request(Left(lambda: seconds - clock.elapsed)):
+                    self._exchange(clock, breaker, sent, asked_until, one, overdue=clock.elapsed >= seconds, bad_news=all_fail)
                 clock.sleep(one.rests)
             ended.append(1)
 
@@ -695,7 +677,7 @@ class TestAnyCrowd:
     def _exchange(
         self,
         clock: VirtualClock,
-        health: Health,
+        breaker: CircuitBreaker,
         sent: list[Sent],
         asked_until: list[float],
         one: Try,
@@ -704,7 +686,7 @@ class TestAnyCrowd:
         bad_news: bool,
     ) -> None:
         assert overdue or clock.elapsed >= asked_until[0] - 1e-5
-        this = Sent(began=clock.elapsed, overdue=overdue, in_trouble=health.troubled_since is not None)
+        this = Sent(began=clock.elapsed, overdue=overdue, in_trouble=breaker.failing_since is not None)
         sent.append(this)
         asked_before = asked_until[0]
         clock.sleep(one.takes)
@@ -737,13 +719,13 @@ class TestThreads:
     def test_one_at_a_time_tries_for_all(self) -> None:
         """What virtual time does not show, as there no thread is interrupted."""
         under_way = threading.Lock()
-        health = Health(HastyClock(stands_still=under_way.locked), most_a_second=10**3)
-        fail(health, bad())
+        breaker = CircuitBreaker(HastyClock(stands_still=under_way.locked), RateLimiter(requests_a_second=10**3))
+        fail(breaker, bad())
         alone: list[bool] = []
 
         def job() -> None:
             for _ in range(5):
-                with contextlib.suppress(TemporaryError), health.request(lambda: FOREVER):
+                with contextlib.suppress(TemporaryError), breaker.request(Left(lambda: FOREVER)):
                     alone.append(under_way.acquire(blocking=False))
                     time.sleep(0)
                     if alone[-1]:

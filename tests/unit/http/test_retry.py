@@ -33,11 +33,11 @@ class TestRetryAfter:
 class Others:
     """What all others know of a server, and the pauses that they were told of."""
 
-    troubled_since: float | None = None
+    failing_since: float | None = None
     ceiling_seconds: float = 1.0
     held: list[float] = field(default_factory=list)
 
-    def hold(self, pause_seconds: float) -> None:
+    def hold_open(self, pause_seconds: float) -> None:
         self.held.append(pause_seconds)
 
 
@@ -101,7 +101,7 @@ class TestWithOthers:
     def test_an_outage_is_as_old_as_they_know(self) -> None:
         others = Others()
         work = Alone(tolerance=20, breaker=others)
-        others.troubled_since = work.clock.monotonic() - 15
+        others.failing_since = work.clock.monotonic() - 15
 
         with pytest.raises(TemporaryError):
             work.carry_out()
@@ -113,7 +113,7 @@ class TestWithOthers:
     def test_one_that_came_to_its_end_before_leaves_one_try(self) -> None:
         others = Others()
         work = Alone(tolerance=20, breaker=others)
-        others.troubled_since = work.clock.monotonic() - 500
+        others.failing_since = work.clock.monotonic() - 500
 
         with pytest.raises(TemporaryError):
             work.carry_out()

@@ -1,0 +1,111 @@
+"""No more than so many requests begin in a second, in the order of the queue."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from docs_platform_action.http.rate_limit import REQUESTS_A_SECOND, SPREAD_SECONDS, QueuedRequest, RateLimiter
+
+
+class Requests:
+    """Requests that come at given moments; each begins as soon as the limiter lets it."""
+
+    def __init__(self, limiter: RateLimiter | None = None) -> None:
+        self.limiter = limiter or RateLimiter(spread_seconds=0.0)
+        self._coming: list[tuple[float, str, bool]] = []
+        self._waiting: dict[QueuedRequest, str] = {}
+
+    def add(self, *names: str, at: float = 0.0, is_overdue: bool = False) -> None:
+        self._coming += [(at, name, is_overdue) for name in names]
+
+    def run(self) -> list[tuple[str, float]]:
+        """Let all requests begin; return their names, and when each began."""
+        begun = []
+        now = 0.0
+        coming = sorted(self._coming, key=lambda request: request[0])
+        while coming or self._waiting:
+            while coming and coming[0][0] <= now:
+                _, name, is_overdue = coming.pop(0)
+                request = QueuedRequest(is_overdue=is_overdue)
+                self._waiting[request] = name
+                self.limiter.enqueue(request)
+            due = {request: now + self.limiter.delay_seconds(request, now) for request in self._waiting}
+            request = min(due, key=lambda one: due[one], default=None)
+            if request is not None and due[request] <= now:
+                self.limiter.begin(request, now)
+                begun.append((self._waiting.pop(request), round(now, 6)))
+            else:
+                now = min([*due.values(), *(at for at, *_ in coming[:1])])
+        return begun
+
+
+def numbers(count: int) -> list[str]:
+    return [f"{number:02}" for number in range(count)]
+
+
+def test_no_more_than_so_many_begin_in_a_second_in_the_order_in_which_they_came() -> None:
+    requests = Requests()
+    requests.add(*numbers(25))
+
+    assert requests.run() == [(name, int(name) // 10) for name in numbers(25)]
+
+
+def test_they_keep_so_much_apart_that_no_more_arrive_in_a_second_either() -> None:
+    requests = Requests(RateLimiter())
+    requests.add(*numbers(REQUESTS_A_SECOND + 1))
+
+    assert [at for _, at in requests.run()] == pytest.approx([*[0.0] * REQUESTS_A_SECOND, 1 + SPREAD_SECONDS])
+
+
+def test_a_second_counts_from_when_each_request_began() -> None:
+    requests = Requests()
+    for number in range(10):
+        requests.add(f"{number}", at=0.1 * number)
+    requests.add("one more", "another", at=0.95)
+
+    assert requests.run()[10:] == [("one more", 1.0), ("another", 1.1)]
+
+
+def test_overdue_requests_come_first() -> None:
+    requests = Requests()
+    requests.add(*numbers(25))
+    requests.add(*(f"late {name}" for name in numbers(12)), at=0.5, is_overdue=True)
+
+    begun = dict(requests.run())
+
+    assert [begun[f"late {name}"] for name in numbers(12)] == [*[1] * 10, 2, 2]
+    assert [begun[name] for name in numbers(25)] == [*[0] * 10, *[2] * 8, *[3] * 7]
+
+
+def test_a_request_that_leaves_the_queue_is_not_counted() -> None:
+    limiter = RateLimiter(requests_a_second=1, spread_seconds=0.0)
+    first, leaving, last = QueuedRequest(), QueuedRequest(), QueuedRequest()
+    for request in (first, leaving, last):
+        limiter.enqueue(request)
+    limiter.begin(first, now=0.0)
+    assert limiter.delay_seconds(last, now=0.0) == 2
+
+    limiter.leave(leaving)
+
+    assert limiter.delay_seconds(last, now=0.0) == 1
+
+
+def test_the_oldest_is_the_one_that_came_first_also_beside_an_overdue_one() -> None:
+    limiter = RateLimiter()
+    first, overdue = QueuedRequest(), QueuedRequest(is_overdue=True)
+    limiter.enqueue(first)
+    limiter.enqueue(overdue)
+
+    assert (limiter.is_oldest(first), limiter.is_oldest(overdue)) == (True, False)
+
+
+@given(st.lists(st.tuples(st.floats(0, 5), st.booleans()), min_size=1, max_size=60))
+def test_whenever_they_come_no_second_has_more(coming: list[tuple[float, bool]]) -> None:
+    requests = Requests()
+    for at, is_overdue in coming:
+        requests.add("x", at=at, is_overdue=is_overdue)
+
+    begun = [at for _, at in requests.run()]
+
+    assert len(begun) == len(coming)
+    assert all(later >= first + 1 - 1e-5 for first, later in zip(begun, begun[REQUESTS_A_SECOND:], strict=False))
