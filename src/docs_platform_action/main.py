@@ -238,7 +238,7 @@ class _Run:
         transport = Transport(
             exchanger=shared.exchanger, breaker=shared.breaker, clock=clock, outage_tolerance_seconds=tolerance, listener=log
         )
-        api = AdminApi(transport, clock)
+        api = AdminApi(transport)
 
         def deliver(bundle: Bundle, renew: Callable[[], Bundle], delivery: DeliverySettings) -> None:
             from .bundle.deliver import Handover

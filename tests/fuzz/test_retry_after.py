@@ -156,7 +156,7 @@ def test_no_server_keeps_it_waiting_for_longer_than_it_may(
         listener=Ears(),
         jitter=lambda ceiling: ceiling * part,
     )
-    api, deadline = AdminApi(transport, clock), clock.monotonic() + time_left
+    api, deadline = AdminApi(transport), clock.monotonic() + time_left
     deeds = {
         "start": lambda: api.start_export("d.example.com", {}, on_doubt=lambda _: None, waits_for_room=lambda: False),
         "read": lambda: api.read_export("se_1", deadline=deadline, started_at=clock.monotonic()),

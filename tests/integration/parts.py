@@ -59,4 +59,4 @@ def transport_to(
 
 def api_of(base_url: str, *, outage_tolerance_seconds: float, jitter: Callable[[float], float] = backoff.full_jitter) -> AdminApi:
     """Make the API as a run sees it."""
-    return AdminApi(transport_to(base_url, outage_tolerance_seconds=outage_tolerance_seconds, jitter=jitter), SystemClock())
+    return AdminApi(transport_to(base_url, outage_tolerance_seconds=outage_tolerance_seconds, jitter=jitter))

@@ -3,11 +3,11 @@
 Source: the API's description, version 2.0.0 (`docs/admin-api.openapi.yaml`).
 """
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Final
 from urllib.parse import quote
 
-from ..clock import Clock
 from ..http.client import Bounds
 from ..models import (
     AgentJob,
@@ -31,9 +31,8 @@ BUNDLING_SECONDS: Final = 300.0
 class AdminApi:
     """The API of one platform, spoken with one key. Every method raises the `ActionError` that the answer stands for."""
 
-    def __init__(self, transport: Transport, clock: Clock) -> None:
+    def __init__(self, transport: Transport) -> None:
         self._transport = transport
-        self._clock = clock
 
     @property
     def host(self) -> str:
@@ -76,7 +75,7 @@ class AdminApi:
                 about=f"the job {job_id}",
                 named_by="`job-id`",
                 read=read_export_job,
-                worth_waiting=lambda status: self._settling_seconds(status, started_at),
+                temporary_until=_settling(started_at),
             ),
             deadline=deadline,
         )
@@ -91,7 +90,7 @@ class AdminApi:
                 named_by="`job-id`",
                 read=read_bundle,
                 contract_is_final=True,
-                worth_waiting=lambda status: float("inf") if status == 409 else self._settling_seconds(status, started_at),
+                temporary_until={409: math.inf, **_settling(started_at)},
                 bounds=Bounds(idle_seconds=BUNDLING_SECONDS, total_seconds=BUNDLING_SECONDS),
             )
         )
@@ -109,11 +108,10 @@ class AdminApi:
             deadline=deadline,
         )
 
-    def _settling_seconds(self, status: int, started_at: float | None) -> float:
-        """Return for how many more seconds a 404 to a job that this run started is temporary."""
-        if status != 404 or started_at is None:
-            return 0.0
-        return started_at + SETTLING_SECONDS - self._clock.monotonic()
+
+def _settling(started_at: float | None) -> dict[int, float]:
+    """Return until when a 404 is temporary, for a job that this run started."""
+    return {404: started_at + SETTLING_SECONDS} if started_at is not None else {}
 
 
 def _segment(identifier: str) -> str:

@@ -1,6 +1,7 @@
 """One operation of the API made well: repeated where that is safe, for as long as it may take, its failures told apart."""
 
 import http
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Generic, Protocol, TypeVar
@@ -42,11 +43,11 @@ T = TypeVar("T")
 class Call(Generic[T]):
     """One operation of the API.
 
-    `path` is sent byte for byte; `about` names what a 404 does not find, `named_by` the inputs that name it. `read` makes the
-    answer's JSON object into what the caller wants, and raises `ValueError` when it breaks the contract; `contract_is_final` says
-    that such an answer is the last word, where it would otherwise be taken for a gateway's and tried again. `worth_waiting` tells
-    for how many seconds more a status is temporary that is not so by itself. A call that is not `repeatable` is never sent again
-    once the platform may have seen it; `on_doubt` hears whether that is in doubt. `waits_for_room` tells, when the platform
+    `path` is sent byte for byte. `about` says what a 404 does not find, and `named_by` which inputs name it. `read` makes the
+    result from the response's JSON object, and raises `ValueError` if the object breaks the contract. Such a response may come
+    from a gateway and is retried, unless `contract_is_final`. `temporary_until` maps statuses that are normally final to the
+    moment on the clock's `monotonic` until which they are retried. A call that is not `repeatable` is never sent again once the
+    platform may have processed it; `on_doubt` hears whether that is in doubt. `waits_for_room` tells, when the platform
     answers 429, whether other jobs of this run are under way that make room when they end; while they are, that is no outage.
     """
 
@@ -58,7 +59,7 @@ class Call(Generic[T]):
     body: Mapping[str, object] | None = None
     repeatable: bool = True
     contract_is_final: bool = False
-    worth_waiting: Callable[[int], float] = field(default=lambda _status: 0.0)
+    temporary_until: Mapping[int, float] = field(default_factory=dict)
     on_doubt: Callable[[bool], None] = field(default=lambda _in_doubt: None)
     waits_for_room: Callable[[], bool] = field(default=lambda: False)
     bounds: Bounds = field(default_factory=Bounds)
@@ -188,19 +189,22 @@ class Transport:
             return self._read(call, answer)
         if 300 <= answer.status < 400:
             raise self._redirected(answer)
-        worth_seconds = float("inf") if answer.status in TEMPORARY_STATUSES else call.worth_waiting(answer.status)
-        if 400 <= answer.status < 500 and worth_seconds <= 0:
-            raise self._refused(call, answer)
-        # here too: 1xx that http.client took for an answer, and what no standard knows
+        retry_for_seconds = math.inf
+        normally_final = 400 <= answer.status < 500 and answer.status not in TEMPORARY_STATUSES
+        if normally_final:
+            retry_for_seconds = call.temporary_until.get(answer.status, -math.inf) - self._clock.monotonic()
+            if retry_for_seconds <= 0:
+                raise self._refused(call, answer)
+        # besides 5xx: a 1xx that http.client takes for a response, and statuses that no standard knows
         retry_after = read_retry_after(answer.headers, self._clock.now())
         raise TemporaryError(
             f"The API answered {_phrase(answer.status)}",
             maybe_processed=not (answer.status == 429 or (answer.status == 503 and retry_after is not None)),
             advice={404: _UNSETTLED, 409: _UNREADY, 429: _TOO_MANY}.get(answer.status, _NETWORK),
             retry_after_seconds=retry_after,
-            retry_for_seconds=worth_seconds if 400 <= answer.status < 500 else float("inf"),
+            retry_for_seconds=retry_for_seconds,
             at_capacity=answer.status == 429 and call.waits_for_room(),
-            not_ready=400 <= answer.status < 500 and answer.status not in TEMPORARY_STATUSES,
+            not_ready=normally_final,
             said=answer.said,
             request_id=answer.request_id,
         )

@@ -28,7 +28,7 @@ class Platform:
         self.clock = FakeClock()
         self.exchanger: FakeExchanger = FakeExchanger(self.clock, *script)
         self.ears = Ears()
-        self.api = AdminApi(self._transport(self.exchanger), self.clock)
+        self.api = AdminApi(self._transport(self.exchanger))
         self.doubts: list[bool] = []
 
     def _transport(self, exchanger: Exchanger) -> Transport:

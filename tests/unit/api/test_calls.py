@@ -1,6 +1,7 @@
 """A call is repeated where that is safe and as long as it may take, and its failures are told apart."""
 
 import http.client
+import math
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from email.utils import format_datetime
@@ -310,7 +311,7 @@ class TestTemporaryFailures:
     def test_cause_and_way_out_fit_the_kind_of_trouble(self, bad: Step, cause: str, way_out: str) -> None:
         talk = Talk(bad, tolerance=100)
 
-        error = talk.failure(lambda: talk.read(worth_waiting=lambda status: float("inf") if status in {404, 409} else 0.0))
+        error = talk.failure(lambda: talk.read(temporary_until={404: math.inf, 409: math.inf}))
 
         assert isinstance(error, Unavailable)
         assert cause in error.because
@@ -384,7 +385,7 @@ class TestTemporaryFailures:
     def test_further_statuses_are_temporary_while_the_call_says_so(self) -> None:
         talk = Talk(answer(404))
 
-        error = talk.failure(lambda: talk.read(worth_waiting=lambda status: 5 - talk.clock.elapsed if status == 404 else 0.0))
+        error = talk.failure(lambda: talk.read(temporary_until={404: talk.clock.monotonic() + 5}))
 
         assert isinstance(error, NotFound)
         assert talk.times == [0, 1, 3, 5]
@@ -393,7 +394,7 @@ class TestTemporaryFailures:
     def test_neither_a_long_pause_nor_a_server_goes_beyond_what_such_a_status_is_worth(self) -> None:
         talk = Talk(answer(404, headers={"Retry-After": "600"}), jitter=lambda _: 100)
 
-        talk.failure(lambda: talk.read(worth_waiting=lambda _: 30 - talk.clock.elapsed))
+        talk.failure(lambda: talk.read(temporary_until={404: talk.clock.monotonic() + 30}))
 
         assert talk.times == [0, 30]
         assert talk.ears.troubles == [("The API answered 404 (not found)", 30, 30)]
@@ -963,7 +964,7 @@ class TestManyJobs:
     @pytest.mark.parametrize("status", [404, 409])
     def test_a_job_that_is_not_ready_is_no_outage(self, status: int) -> None:
         crowd = Crowd(all_but("unready", answer(status, headers={"Retry-After": "7"})))
-        unready = crowd.job("unready", worth_waiting=lambda _: 20 - crowd.clock.elapsed)
+        unready = crowd.job("unready", temporary_until={status: crowd.clock.monotonic() + 20})
 
         crowd.clock.run(unready, *(crowd.job(f"good {number}", reads=100, rest=0.4) for number in range(3)))
 
