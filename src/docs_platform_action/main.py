@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from requests.utils import get_environ_proxies
 
 from .api.admin_api import AdminApi
-from .api.calls import Transport
+from .api.calls import Caller
 from .cleanups import Cleanups
 from .clock import SystemClock
 from .errors import ActionError, InternalError
@@ -235,10 +235,10 @@ class _Run:
 
     def _work_on(self, job: ExportSettings | AgentSettings, record: Job, log: JobLog, shared: "_Shared") -> Work:
         console, clock, tolerance = self._console, self._clock, job.api.outage_tolerance_seconds
-        transport = Transport(
+        caller = Caller(
             exchanger=shared.exchanger, breaker=shared.breaker, clock=clock, outage_tolerance_seconds=tolerance, listener=log
         )
-        api = AdminApi(transport)
+        api = AdminApi(caller)
 
         def deliver(bundle: Bundle, renew: Callable[[], Bundle], delivery: DeliverySettings) -> None:
             from .bundle.deliver import Handover

@@ -11,7 +11,7 @@ from hypothesis import example
 from hypothesis import strategies as st
 
 from docs_platform_action.api.admin_api import AdminApi
-from docs_platform_action.api.calls import Transport
+from docs_platform_action.api.calls import Caller
 from docs_platform_action.clock import DeadlinePassed
 from docs_platform_action.errors import (
     BadResponse,
@@ -148,7 +148,7 @@ def test_no_server_keeps_it_waiting_for_longer_than_it_may(
     script: list[tuple[int, bytes, Mapping[str, str]]], operation: str, tolerance: float, time_left: float, part: float
 ) -> None:
     clock = FakeClock()
-    transport = Transport(
+    caller = Caller(
         exchanger=Exchanger(adapter=Answering(script), base_url=BASE_URL, key=ADMIN_KEY, proxies={}, exchanges=Exchanges()),
         breaker=CircuitBreaker(clock, RateLimiter()),
         clock=clock,
@@ -156,7 +156,7 @@ def test_no_server_keeps_it_waiting_for_longer_than_it_may(
         listener=Ears(),
         jitter=lambda ceiling: ceiling * part,
     )
-    api, deadline = AdminApi(transport), clock.monotonic() + time_left
+    api, deadline = AdminApi(caller), clock.monotonic() + time_left
     deeds = {
         "start": lambda: api.start_export("d.example.com", {}, on_doubt=lambda _: None, waits_for_room=lambda: False),
         "read": lambda: api.read_export("se_1", deadline=deadline, started_at=clock.monotonic()),

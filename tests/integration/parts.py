@@ -5,7 +5,7 @@ from collections.abc import Callable
 import backoff
 
 from docs_platform_action.api.admin_api import AdminApi
-from docs_platform_action.api.calls import Transport
+from docs_platform_action.api.calls import Caller
 from docs_platform_action.clock import SystemClock
 from docs_platform_action.http.circuit_breaker import CircuitBreaker
 from docs_platform_action.http.client import Exchanger
@@ -43,11 +43,11 @@ def at_once(_: float) -> float:
     return 0.0
 
 
-def transport_to(
+def caller_to(
     base_url: str, *, outage_tolerance_seconds: float = 0.4, jitter: Callable[[float], float] = backoff.full_jitter
-) -> Transport:
-    """Make the transport of a run against a base URL."""
-    return Transport(
+) -> Caller:
+    """Make the caller of a run against a base URL."""
+    return Caller(
         exchanger=exchanger_to(base_url),
         breaker=CircuitBreaker(SystemClock(), RateLimiter()),
         clock=SystemClock(),
@@ -59,4 +59,4 @@ def transport_to(
 
 def api_of(base_url: str, *, outage_tolerance_seconds: float, jitter: Callable[[float], float] = backoff.full_jitter) -> AdminApi:
     """Make the API as a run sees it."""
-    return AdminApi(transport_to(base_url, outage_tolerance_seconds=outage_tolerance_seconds, jitter=jitter))
+    return AdminApi(caller_to(base_url, outage_tolerance_seconds=outage_tolerance_seconds, jitter=jitter))

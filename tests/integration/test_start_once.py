@@ -14,7 +14,7 @@ from docs_platform_action.errors import StartUnconfirmed
 from docs_platform_action.http.client import Bounds
 from docs_platform_action.models import read_started_export
 from tests.action import Action
-from tests.integration.parts import transport_to
+from tests.integration.parts import caller_to
 from tests.integration.raw import RawServer, read_request
 
 LOST = {
@@ -144,7 +144,7 @@ def test_a_start_whose_answer_drips_past_its_bound_is_not_sent_again() -> None:
         bounds=Bounds(total_seconds=0.2),
     )
     with RawServer(drip) as server, pytest.raises(StartUnconfirmed) as caught:
-        transport_to(server.base_url).send(start)
+        caller_to(server.base_url).send(start)
 
     assert len(started) == 1
     assert "The API's answer took longer than" in caught.value.facts[0]

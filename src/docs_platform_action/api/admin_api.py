@@ -19,7 +19,7 @@ from ..models import (
     read_export_job,
     read_started_export,
 )
-from .calls import Call, Transport
+from .calls import Call, Caller
 
 SETTLING_SECONDS: Final = 30.0
 """How long after its start a job may still be unknown to the servers that are asked for it."""
@@ -31,13 +31,13 @@ BUNDLING_SECONDS: Final = 300.0
 class AdminApi:
     """The API of one platform, spoken with one key. Every method raises the `ActionError` that the answer stands for."""
 
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
 
     @property
     def host(self) -> str:
         """The API's host, with its port."""
-        return self._transport.host
+        return self._caller.host
 
     def start_export(
         self,
@@ -52,7 +52,7 @@ class AdminApi:
         `on_doubt` hears whether the platform may have started one that nobody knows the job of; `waits_for_room` tells whether
         exports of this run are under way, at whose end there is room for another.
         """
-        return self._transport.send(
+        return self._caller.send(
             Call(
                 method="POST",
                 path="/v1/static-export/jobs",
@@ -68,7 +68,7 @@ class AdminApi:
 
     def read_export(self, job_id: str, *, deadline: float, started_at: float | None = None) -> ExportJob:
         """Read an export job's status. `started_at` is when this run started it, if it did; both on the clock."""
-        return self._transport.send(
+        return self._caller.send(
             Call(
                 method="GET",
                 path=f"/v1/static-export/jobs/{_segment(job_id)}",
@@ -82,7 +82,7 @@ class AdminApi:
 
     def make_bundle(self, job_id: str, *, started_at: float | None = None) -> Bundle:
         """Pack a completed export, or make a fresh link to what is packed. `started_at` is as for `read_export`."""
-        return self._transport.send(
+        return self._caller.send(
             Call(
                 method="POST",
                 path=f"/v1/static-export/jobs/{_segment(job_id)}/bundle",
@@ -97,7 +97,7 @@ class AdminApi:
 
     def read_agent_job(self, project_id: str, job_id: str, *, deadline: float) -> AgentJob:
         """Read an agent's job."""
-        return self._transport.send(
+        return self._caller.send(
             Call(
                 method="GET",
                 path=f"/v2/agent/{_segment(project_id)}/job/{_segment(job_id)}",

@@ -1,4 +1,4 @@
-"""One operation of the API made well: repeated where that is safe, for as long as it may take, its failures told apart."""
+"""Calls to the API: which status means what, and which calls are retried."""
 
 import http
 import math
@@ -73,11 +73,8 @@ class Listener(RetryListener, Protocol):
         ...
 
 
-class Transport:
-    """Carries out calls, through temporary failures for as long as `outage-tolerance` allows.
-
-    Those of several jobs have a transport each, and in common what speaks to the API, and its circuit breaker.
-    """
+class Caller:
+    """Makes calls to the API, and retries them for as long as `outage-tolerance` allows."""
 
     def __init__(
         self,
@@ -103,18 +100,18 @@ class Transport:
         return self._exchanger.host
 
     def send(self, call: Call[T], *, deadline: float | None = None) -> T:
-        """Carry out a call.
+        """Make a call and return its result.
 
-        `deadline` is on the clock's `monotonic`; when it is reached, one last try decides. Raises the `ActionError` that the
-        answer stands for, `Unavailable` when temporary failures last, `DeadlinePassed` when they last to the deadline,
-        `StartUnconfirmed` when a call that must not be repeated may have been processed, and `Cancelled`.
+        One last attempt follows when `deadline` is reached, on the clock's `monotonic`. Raises the `ActionError` for the
+        response, `Unavailable` if temporary errors last too long, `DeadlinePassed` if they last until the deadline,
+        `StartUnconfirmed` if a call that must not be repeated may have been processed, and `Cancelled`.
         """
         state = RetryState(clock=self._clock, tolerance_seconds=self._tolerance, deadline=deadline, breaker=self._breaker)
 
         def attempt() -> T:
             try:
                 with self._breaker.request(state):
-                    return self._try_once(call, state)
+                    return self._attempt(call, state)
             except TemporaryError as error:
                 if error.maybe_processed and not call.repeatable:
                     raise self._unconfirmed(error) from error
@@ -125,7 +122,7 @@ class Transport:
         except TemporaryError as error:
             raise self._unavailable(error, state) from error
 
-    def _try_once(self, call: Call[T], state: RetryState) -> T:
+    def _attempt(self, call: Call[T], state: RetryState) -> T:
         bounds = call.bounds.within(state.begin_attempt())
         answer: Answer | None = None
         try:

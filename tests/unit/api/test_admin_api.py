@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docs_platform_action.api.admin_api import BUNDLING_SECONDS, SETTLING_SECONDS, AdminApi
-from docs_platform_action.api.calls import Transport
+from docs_platform_action.api.calls import Caller
 from docs_platform_action.errors import ActionError, BadResponse, NotFound, Rejected, StartUnconfirmed, Unavailable
 from docs_platform_action.http.circuit_breaker import CircuitBreaker
 from docs_platform_action.http.client import Exchanger
@@ -28,11 +28,11 @@ class Platform:
         self.clock = FakeClock()
         self.exchanger: FakeExchanger = FakeExchanger(self.clock, *script)
         self.ears = Ears()
-        self.api = AdminApi(self._transport(self.exchanger))
+        self.api = AdminApi(self._caller(self.exchanger))
         self.doubts: list[bool] = []
 
-    def _transport(self, exchanger: Exchanger) -> Transport:
-        return Transport(
+    def _caller(self, exchanger: Exchanger) -> Caller:
+        return Caller(
             exchanger=exchanger,
             breaker=CircuitBreaker(self.clock, RateLimiter()),
             clock=self.clock,

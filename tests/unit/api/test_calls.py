@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from docs_platform_action.api.calls import (
     Call,
-    Transport,
+    Caller,
 )
 from docs_platform_action.clock import DeadlinePassed
 from docs_platform_action.errors import (
@@ -53,7 +53,7 @@ def call(**changes: Any) -> Call[str]:
 
 
 class Talk:
-    """A transport with a scripted other side; pauses are as long as they may get, unless `jitter` says otherwise."""
+    """A caller with a scripted other side; pauses are as long as they may get, unless `jitter` says otherwise."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Talk:
         self.clock = FakeClock()
         self.ears = Ears()
         self.exchanger = FakeExchanger(self.clock, *script, seconds=seconds)
-        self.transport = Transport(
+        self.caller = Caller(
             exchanger=self.exchanger,
             breaker=CircuitBreaker(self.clock, RateLimiter()),
             clock=self.clock,
@@ -81,7 +81,7 @@ class Talk:
     def read(self, *, deadline: float | None = None, **changes: Any) -> str:
         """Carry out a call; the deadline is in seconds from now."""
         at = None if deadline is None else self.clock.monotonic() + deadline
-        return self.transport.send(call(**changes), deadline=at)
+        return self.caller.send(call(**changes), deadline=at)
 
     def start(self, **changes: Any) -> str:
         return self.read(method="POST", path="/v1/static-export/jobs", body={"domain": "d"}, repeatable=False, **changes)
@@ -789,7 +789,7 @@ class TestAnyOutage:
 
 
 class Crowd:
-    """Jobs with a transport each, in threads of their own, that speak to one platform and share one circuit breaker."""
+    """Jobs with a caller each, in threads of their own, that speak to one platform and share one circuit breaker."""
 
     def __init__(self, reply: Callable[[str, str, float], Reply], *, tolerance: float = 300.0) -> None:
         self.clock = VirtualClock()
@@ -804,7 +804,7 @@ class Crowd:
     ) -> Callable[[], None]:
         """Make a job that reads so often, with rests in between; its deadline is in seconds from its beginning."""
         ears = self.ears[name] = Ears()
-        transport = Transport(
+        caller = Caller(
             exchanger=self.platform,
             breaker=self.breaker,
             clock=self.clock,
@@ -821,7 +821,7 @@ class Crowd:
                 for number in range(reads):
                     if number > 0:
                         self.clock.sleep(rest)
-                    transport.send(call(path=f"/v1/{name}", **changes), deadline=until)
+                    caller.send(call(path=f"/v1/{name}", **changes), deadline=until)
             except (ActionError, DeadlinePassed) as caught:
                 error = caught
             self.ended[name] = (round(self.clock.elapsed, 3), error)
