@@ -249,6 +249,7 @@ class _Run:
                 storage=shared.storage(),
                 renew=renew,
                 clock=clock,
+                cancellation=clock.cancellation,
                 outage_tolerance_seconds=tolerance,
                 record=record,
                 log=DeliveryLog(log, clock),

@@ -7,7 +7,9 @@ from typing import Final
 
 from hypothesis import strategies as st
 
+from docs_platform_action.archive.reading import open_archive
 from docs_platform_action.archive.unpack import unpack
+from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import InvalidBundle
 from tests.archives import KINDS, Site
 from tests.fuzz import fuzz
@@ -28,7 +30,8 @@ def test_links_are_followed_as_linux_does(links: dict[str, str], kind: str) -> N
         (root / "site").mkdir()
         (root / "bundle").write_bytes(KINDS[kind](Site(files=dict.fromkeys(FILES, b"page"), folders=FOLDERS, links=links)))
         try:
-            unpack(root / "bundle", root / "site", check=lambda: None, on_progress=lambda *_: None)
+            with open_archive(root / "bundle", Cancellation()) as archive:
+                unpack(archive, root / "site", on_progress=lambda *_: None)
         except InvalidBundle as error:
             refusal = error.facts[0]
         else:

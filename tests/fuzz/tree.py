@@ -6,7 +6,10 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from docs_platform_action.archive.unpack import Limits, unpack
+from docs_platform_action.archive.limits import Limits
+from docs_platform_action.archive.reading import open_archive
+from docs_platform_action.archive.unpack import unpack
+from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import InvalidBundle
 
 Tree = dict[str, bytes | str | None]
@@ -27,15 +30,21 @@ ESCAPED: Final = "fuzz-escaped"
 """What hostile names call the file that they lead to, wherever it is."""
 
 
+class BoundedCancellation(Cancellation):
+    """Fails the test when it is asked too often."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._checks = 0
+
+    def check(self) -> None:
+        self._checks += 1
+        assert self._checks < MOST_CHECKS
+        super().check()
+
+
 def unpacked(archive: bytes, *, limits: Limits = LIMITS) -> Tree:
     """Unpack an archive, see that all promises are kept, and give what came of it. Raises `InvalidBundle`, and nothing else."""
-    checks = 0
-
-    def check() -> None:
-        nonlocal checks
-        checks += 1
-        assert checks < MOST_CHECKS
-
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary)
         folder = root / "beside" / "site"
@@ -44,7 +53,8 @@ def unpacked(archive: bytes, *, limits: Limits = LIMITS) -> Tree:
         (root / "beside" / "kept").write_text("kept")
         before = _surroundings(root)
         try:
-            done = unpack(root / "bundle", folder, check=check, on_progress=lambda *_: None, limits=limits)
+            with open_archive(root / "bundle", BoundedCancellation()) as file:
+                done = unpack(file, folder, on_progress=lambda *_: None, limits=limits)
         except InvalidBundle:
             assert _links_and_bytes(folder, limits)[0] == 0
             raise

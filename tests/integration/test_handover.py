@@ -295,6 +295,7 @@ def handover_to(platform: Simulator, workspace: Path) -> Handover:
         ),
         renew=lambda: api_of(platform.base_url, outage_tolerance_seconds=1).make_bundle("export-finished"),
         clock=clock,
+        cancellation=clock.cancellation,
         outage_tolerance_seconds=1,
         record=record,
         log=DeliveryLog(JobLog(console, clock, record, known_statuses=()), clock),

@@ -1,33 +1,23 @@
-"""Reading archives forward, and decompressing them, in pieces of a bounded size."""
+"""Decompression in chunks of a bounded size."""
 
 import bz2
 import lzma
-import os
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 from .entries import damaged, unsafe
-
-CHUNK_BYTES: Final = 64 * 1024
-"""The most that is held of any content at a time."""
-
-COMPRESSED_CHUNK_BYTES: Final = 64 * 1024
-"""The same of compressed data. Small, for each gzip member in it costs a copy of what is left of it."""
+from .reading import CHUNK_BYTES
 
 LZMA_MEMORY_BYTES: Final = 80 * 1024 * 1024
 """What decompressing xz may take. `xz -9`, its strongest setting, needs 65 MiB (source: xz(1))."""
-
 
 MOST_STREAMS: Final = 1_000_000
 """Maximum compressed streams in a row. bgzip starts one for each 64 KiB: 330,000 for 20 GiB.
 
 An empty stream takes 10 µs of processor time, and millions of them compress to almost nothing in another gzip layer.
 """
-
-ReadAt = Callable[[int, int, int], bytes]
-"""As `read_at`."""
 
 
 class Decompressor(Protocol):
@@ -84,24 +74,6 @@ _REFUSALS = (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError, MemoryEr
 """What the decompressors raise when they dislike what they are fed; an `OSError` is bz2's."""
 
 
-def read_at(descriptor: int, length: int, at: int) -> bytes:
-    """Read between one and `length` bytes of a file, and none only at its end."""
-    return os.pread(descriptor, length, at)
-
-
-def blocks(
-    descriptor: int, start: int, end: int, *, check: Callable[[], None], size: int = CHUNK_BYTES, read: ReadAt = read_at
-) -> Iterator[bytes]:
-    """Read a part of a file in blocks; they end early when the file does."""
-    while start < end:
-        check()
-        block = read(descriptor, min(size, end - start), start)
-        if not block:
-            return
-        start += len(block)
-        yield block
-
-
 def decompressed(codec: Codec, compressed: Iterator[bytes]) -> Iterator[bytes]:
     """Decompress into chunks of at most `CHUNK_BYTES`.
 
@@ -143,39 +115,3 @@ def _what_follows(codec: Codec, data: bytes, compressed: Iterator[bytes]) -> byt
             raise damaged(f"Something follows the {codec.name} data that does not belong to it.")
         data = next(compressed, b"")
     return b""
-
-
-class Stream:
-    """Chunks, read forward by the byte."""
-
-    def __init__(self, chunks: Iterator[bytes]) -> None:
-        self._chunks = chunks
-        self._chunk = b""
-        self._at = 0
-
-    def some(self, most: int) -> bytes:
-        """Give between one and `most` bytes, and none only at the end."""
-        if self._at == len(self._chunk):
-            self._chunk, self._at = next(self._chunks, b""), 0
-        piece = self._chunk[self._at : self._at + most]
-        self._at += len(piece)
-        return piece
-
-    def read(self, size: int) -> bytes:
-        """Give so many bytes in one piece, fewer only at the end. The caller sees to it that they are not too many."""
-        piece = self.some(size)
-        if len(piece) == size:
-            return piece
-        gathered = bytearray(piece)
-        while more := self.some(size - len(gathered)):
-            gathered += more
-        return bytes(gathered)
-
-    def pieces(self, size: int) -> Iterator[bytes]:
-        """Give so many bytes in pieces; raises `InvalidBundle` when the end comes before."""
-        while size:
-            piece = self.some(size)
-            if not piece:
-                raise damaged("The archive ends in the middle of a file: a part of it is missing.")
-            size -= len(piece)
-            yield piece

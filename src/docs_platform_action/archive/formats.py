@@ -1,16 +1,17 @@
 """An archive's kind, told by its content and never by its name, and the entries in it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Generator, Iterator
 from itertools import chain
-from os import pread
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Final
 
+from ..clock import Cancellation
 from ..errors import InvalidBundle
-from .codecs import BZIP2, COMPRESSED_CHUNK_BYTES, GZIP, XZ, Codec, ReadAt, Stream, blocks, decompressed, read_at
+from .codecs import BZIP2, GZIP, XZ, Codec, decompressed
 from .entries import Entry
 from .limits import Meter
+from .reading import CHUNK_BYTES, COMPRESSED_CHUNK_BYTES, ArchiveFile, Stream
 from .tar import BLOCK_BYTES, begins_tar, is_header, tar_entries
 from .zip import BEGINNINGS, zip_entries
 
@@ -59,37 +60,33 @@ def is_archive(start: bytes) -> bool:
 
 
 def is_read_in_order(start: bytes) -> bool:
-    """Tell whether a file that begins so is an archive without a directory at its end, which a zip archive has."""
+    """Return whether a file with this beginning is an archive without a directory at its end, such as zip archives have."""
     return is_archive(start) and not start.startswith(BEGINNINGS)
 
 
-def archive_entries(
-    descriptor: int, size: int, *, check: Callable[[], None], meter: Meter, scratch: Path, read: ReadAt = read_at
-) -> Iterator[Entry]:
-    """Give the entries of an archive in a file of so many bytes, whatever its kind.
+def archive_entries(archive: ArchiveFile, meter: Meter, *, scratch: Path) -> Generator[Entry]:
+    """Return the entries of an archive, whatever its kind. Close the generator in the end: it may hold an open file.
 
     One gzip layer around a zip or a compressed tar is unpacked too: a storage adds it to objects that it keeps with
-    `Content-Encoding: gzip`. `check` is called for each chunk of data, and what it raises ends the work, as does what `meter`
-    raises. A zip archive in gzip data goes into an unnamed file in the folder `scratch` first. `read` reads from an archive whose
-    kind is read in order. Raises `InvalidBundle` for a file of no kind that can be read, and for all that is wrong with an
-    archive, and `OSError`.
+    `Content-Encoding: gzip`. A zip archive in gzip data is first written to an unnamed file in the folder `scratch`. Raises
+    `InvalidBundle` for everything that is wrong with the archive, also beyond the bounds of `meter`, `Cancelled`, and `OSError`.
     """
-    start = pread(descriptor, BLOCK_BYTES, 0)
+    start = archive.read(BLOCK_BYTES, 0)
     if begins_tar(start):
-        return tar_entries(Stream(blocks(descriptor, 0, size, check=check, read=read)))
+        return tar_entries(Stream(archive.blocks(0, archive.size, CHUNK_BYTES)))
     if start.startswith(BEGINNINGS):
-        return zip_entries(descriptor, size, check=check, announce=meter.announce_entries)
+        return zip_entries(archive, meter)
     codec = _codec(start)
     if codec is None:
         raise _unknown("It", start)
-    data = blocks(descriptor, 0, size, check=check, size=COMPRESSED_CHUNK_BYTES, read=read)
+    compressed = archive.blocks(0, archive.size, COMPRESSED_CHUNK_BYTES)
     what = f"the {codec.name} data"
-    start, data = _peeked(_bounded(decompressed(codec, data), check, meter))
+    start, data = _peeked(_bounded(decompressed(codec, compressed), archive.cancellation, meter))
     if codec is GZIP and start.startswith(BEGINNINGS) and not begins_tar(start):
-        return _zip_entries_of_stream(data, scratch, check=check, meter=meter)
+        return _zip_entries_of_stream(data, archive.cancellation, meter, scratch)
     if codec is GZIP and (codec := _codec(start)) and not begins_tar(start):
         what = f"the {codec.name} data inside {what}"
-        start, data = _peeked(_bounded(decompressed(codec, data), check, meter))
+        start, data = _peeked(_bounded(decompressed(codec, data), archive.cancellation, meter))
     if not begins_tar(start):
         raise _unknown(f"What {what} holds", start)
     return tar_entries(Stream(data))
@@ -99,10 +96,10 @@ def _codec(start: bytes) -> Codec | None:
     return next((codec for codec in _CODECS if start.startswith(codec.magic)), None)
 
 
-def _bounded(chunks: Iterator[bytes], check: Callable[[], None], meter: Meter) -> Iterator[bytes]:
+def _bounded(chunks: Iterator[bytes], cancellation: Cancellation, meter: Meter) -> Iterator[bytes]:
     count = 0
     for chunk in chunks:
-        check()
+        cancellation.check()
         count += len(chunk)
         meter.hold_stream(count)
         yield chunk
@@ -116,13 +113,13 @@ def _peeked(chunks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
     return start[:BLOCK_BYTES], chain([start], chunks)
 
 
-def _zip_entries_of_stream(chunks: Iterator[bytes], scratch: Path, *, check: Callable[[], None], meter: Meter) -> Iterator[Entry]:
+def _zip_entries_of_stream(chunks: Iterator[bytes], cancellation: Cancellation, meter: Meter, scratch: Path) -> Generator[Entry]:
     with TemporaryFile(dir=scratch) as file:
         for chunk in chunks:
             meter.count_scratch(len(chunk))
             file.write(chunk)
         file.flush()
-        yield from zip_entries(file.fileno(), file.tell(), check=check, announce=meter.announce_entries)
+        yield from zip_entries(ArchiveFile(file.fileno(), file.tell(), cancellation), meter)
 
 
 def _unknown(what: str, start: bytes) -> InvalidBundle:

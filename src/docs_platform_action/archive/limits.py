@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -82,6 +81,17 @@ def space_at(place: Path | int) -> Space:
     )
 
 
+class Disk:
+    """The file system of a path or an open file, which others write to as well."""
+
+    def __init__(self, place: Path | int) -> None:
+        self._place = place
+
+    def space(self) -> Space:
+        """Return the current space. Raises `OSError`."""
+        return space_at(self._place)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Limits:
     """The bounds of one archive, whatever the disk."""
@@ -91,15 +101,12 @@ class Limits:
 
 
 class Meter:
-    """Counts what comes out of an archive; each method raises `InvalidBundle` beyond the bound.
+    """Counts what an archive unpacks to on a disk. Each method raises `InvalidBundle` beyond the bound."""
 
-    `space` returns the space on the disk that is written to.
-    """
-
-    def __init__(self, limits: Limits, *, space: Callable[[], Space]) -> None:
+    def __init__(self, limits: Limits, disk: Disk) -> None:
         self.unpacked_bytes = 0
         self._limits = limits
-        self._space = space
+        self._disk = disk
         self._entries = 0
         self._budget_bytes = 0  # what may be written, and made, before the next look at the disk
         self._budget_inodes = 0
@@ -150,7 +157,7 @@ class Meter:
     def _hold_space(self, count: int, *, inodes: int = 0, next_file: str = "") -> None:
         if count <= self._budget_bytes and inodes <= self._budget_inodes:
             return
-        space = self._space()
+        space = self._disk.space()
         unpacked = f"Unpacking stopped after {size(self.unpacked_bytes)}{next_file}."
         if count > space.usable_bytes:
             raise _too_large_for_disk(

@@ -1,56 +1,56 @@
-"""Reads an archive in a thread of its own, ahead of whoever takes its entries: while one is written the next is decompressed.
+"""Reads entries in a thread of their own, ahead of the thread that writes them.
 
-Decompressing and writing both leave the interpreter to other threads, so on two cores they take the time of the longer one. What
-comes out, and in which order, is the same as without the thread, failures included.
+Decompressing and writing both release the interpreter lock, so on two cores they take the time of the longer one. Entries come in
+the same order as without the thread, and failures in the same place.
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from queue import SimpleQueue
 from typing import Final, cast
 
-from .codecs import CHUNK_BYTES
 from .entries import Entry, EntryType
+from .reading import CHUNK_BYTES
 
 MOST_BATCHES: Final = 4
-"""Batches that wait to be taken. A disk's pauses are longer, but memory is needed by each of many sites side by side."""
+"""Maximum batches in the queue. A disk can pause for longer than they last, but many sites side by side share the memory."""
 
 BATCH_BYTES: Final = 2 * CHUNK_BYTES
-"""Content from which on a batch is handed over; up to one chunk more is in it."""
+"""A batch with this much content is full. Its last chunk may go beyond."""
 
 BATCH_ITEMS: Final = 64
-"""Entries, chunks and looks-up from which on it is, however short they are."""
+"""A batch with this many entries and chunks is full, however short they are."""
 
 
 @dataclass(frozen=True)
 class _Ended:
-    """Behind the last entry: what the reading failed with, if it did."""
+    """The end of the entries, with what the reading failed with, if it did."""
 
     failure: BaseException | None
 
 
-_Item = Entry | bytes | _Ended | None
-"""An entry, a chunk of its content, of which an empty one is the end, or the end of all; `None` is a look at `check`."""
+_Item = Entry | bytes | _Ended
+"""An entry, a chunk of its content (an empty one ends the content), or the end of everything."""
 
 
 @contextmanager
-def ahead(read: Callable[[Callable[[], None]], Iterator[Entry]], *, check: Callable[[], None]) -> Iterator[Iterator[Entry]]:
-    """Give the entries that `read` gives, read in a thread of its own, which ends with this context.
+def prefetch(entries: Iterator[Entry]) -> Iterator[Iterator[Entry]]:
+    """Iterate over the entries in a thread of its own, which ends with this context, and return them.
 
-    `read` gets what it is to call for each chunk of data; then `check` is called by whoever takes the entries, in their place
-    among them. What `read` raises is raised there too. A file's content is read to its end before the next entry is asked for.
+    What the iteration raises is raised to the thread that takes the entries. A file's content is to be read to its end before the
+    next entry is asked for.
     """
     pipe = _Pipe()
-    reader = threading.Thread(target=pipe.fill, args=(read,), daemon=True, name="reader")
+    reader = threading.Thread(target=pipe.fill, args=(entries,), daemon=True, name="reader")
     try:
         reader.start()
-    except RuntimeError:  # there is no further thread: it goes without
-        yield read(check)
+    except RuntimeError:  # the system is at its limit of threads: go without
+        yield entries
         return
     try:
-        yield pipe.entries(check)
+        yield pipe.entries()
     finally:
         pipe.stop()
         reader.join()  # before the archive is closed, which it reads from
@@ -61,7 +61,7 @@ class _Stopped(Exception):
 
 
 class _Pipe:
-    """What was read and not taken yet, in batches, because each hand-over costs as much as a small file."""
+    """A queue between the two threads. It holds batches, because handing over one item costs as much as a small file."""
 
     def __init__(self) -> None:
         self._batches: SimpleQueue[list[_Item]] = SimpleQueue()
@@ -70,15 +70,15 @@ class _Pipe:
         self._bytes = 0
         self._stopped = False
 
-    def fill(self, read: Callable[[Callable[[], None]], Iterator[Entry]]) -> None:
-        """Put in all that is read, and how that ended."""
+    def fill(self, entries: Iterator[Entry]) -> None:
+        """Put in all entries, and how their reading ended."""
         with suppress(_Stopped):
-            self._put(_Ended(self._fill(read)))
+            self._put(_Ended(self._fill(entries)))
             self._hand_over()
 
-    def entries(self, check: Callable[[], None]) -> Iterator[Entry]:
-        """Take them out."""
-        items = self._taken(check)
+    def entries(self) -> Iterator[Entry]:
+        """Take the entries out. Raises what their reading failed with."""
+        items = self._taken()
         for item in items:
             entry = cast(Entry, item)
             if entry.type is EntryType.FILE:
@@ -86,13 +86,13 @@ class _Pipe:
             yield entry
 
     def stop(self) -> None:
-        """Have `fill` end soon, wherever it is."""
+        """End `fill` when it next hands over a batch."""
         self._stopped = True
         self._room.release()
 
-    def _fill(self, read: Callable[[Callable[[], None]], Iterator[Entry]]) -> BaseException | None:
+    def _fill(self, entries: Iterator[Entry]) -> BaseException | None:
         try:
-            for entry in read(lambda: self._put(None)):
+            for entry in entries:
                 self._put_entry(entry)
         except _Stopped:
             raise
@@ -121,16 +121,13 @@ class _Pipe:
         self._batches.put(self._batch)
         self._batch, self._bytes = [], 0
 
-    def _taken(self, check: Callable[[], None]) -> Iterator[Entry | bytes]:
+    def _taken(self) -> Iterator[Entry | bytes]:
         while True:
             batch = self._batches.get()
             self._room.release()
             for item in batch:
-                if item is None:
-                    check()
-                elif isinstance(item, _Ended):
+                if isinstance(item, _Ended):
                     if item.failure is not None:
                         raise item.failure
                     return
-                else:
-                    yield item
+                yield item

@@ -1,11 +1,13 @@
 """The symbolic links of an archive: followed by names alone, before any of them is on the disk."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
+from ..clock import Cancellation
 from ..errors import InvalidBundle
 from .entries import EntryType, shown, unsafe
+from .names import Register
 
 MOST_LINKS: Final = 10_000
 """Symbolic links, which wait in memory until everything else is there."""
@@ -23,14 +25,12 @@ MOST_FOLDERS_IN_A_ROW: Final = 100
 
 
 class Links:
-    """Symbolic links by their path, each with its target; `type_at` tells what else is at a path."""
+    """Symbolic links: the target of each by its path, in a tree whose paths are in the register."""
 
-    def __init__(
-        self, targets: Mapping[str, str], *, type_at: Callable[[str], EntryType | None], check: Callable[[], None]
-    ) -> None:
+    def __init__(self, targets: Mapping[str, str], register: Register, cancellation: Cancellation) -> None:
         self._targets = targets
-        self._type_at = type_at
-        self._check = check
+        self._register = register
+        self._cancellation = cancellation
         self._steps = 0
         self._ends: dict[str, tuple[str, int]] = {}
         self._followed: dict[str, None] = {}
@@ -39,9 +39,9 @@ class Links:
         self._entered: dict[str, None] = {}
 
     def verify(self) -> None:
-        """See that each leads to something in the tree, and that nobody who follows them walks in circles, or for ages.
+        """Verify that each link leads to something in the tree, and that following the links ends soon.
 
-        Raises `InvalidBundle`, and what `check` raises.
+        Raises `InvalidBundle` and `Cancelled`.
         """
         ends = {link: self._end_of(link)[0] for link in self._targets}
         self._to_folders = sorted(link for link, end in ends.items() if self._is_folder(end))
@@ -68,7 +68,7 @@ class Links:
                 if at in self._targets:
                     at, more = self._end_of(at)
                     crossed += more
-        if crossed > MOST_IN_A_ROW or (at and self._type_at(at) is None):
+        if crossed > MOST_IN_A_ROW or (at and self._register.type_at(at) is None):
             raise leads_nowhere(link)
         del self._followed[link]
         self._ends[link] = (at, crossed)
@@ -99,14 +99,14 @@ class Links:
         return seen
 
     def _is_folder(self, path: str) -> bool:
-        return not path or self._type_at(path) is EntryType.FOLDER
+        return not path or self._register.type_at(path) is EntryType.FOLDER
 
     def _step(self) -> None:
         self._steps += 1
         if self._steps > MOST_STEPS:
             raise unsafe("Its symbolic links are so many and so long that to follow them takes too much time.")
         if self._steps % 1000 == 0:
-            self._check()
+            self._cancellation.check()
 
 
 def leads_outside(link: str) -> InvalidBundle:

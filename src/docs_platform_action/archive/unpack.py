@@ -1,37 +1,25 @@
-"""Opens a bundle safely: whatever the archive holds, it becomes a tree of plain files in one folder, or nothing.
+"""Unpacks an archive safely: it becomes a tree of plain files in one folder, or is refused.
 
-Nothing is left to the archive but names, contents and what is a folder or a link. Owners, modes, times and further attributes
-are not taken over.
+Only names, contents, and what is a folder or a link come from the archive. Its owners, modes, times and further attributes are
+ignored.
 """
 
-import errno
 import os
-import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
 from typing import Final
 
 from ..errors import InvalidBundle
-from ..ownership import FILE_MODE, FOLDER_MODE, LONGEST_PART_BYTES, Owner, set_mode
-from .codecs import CHUNK_BYTES, ReadAt, read_at
-from .entries import LONGEST_TARGET_BYTES, Entry, EntryType, shown, target_too_long, unsafe
+from ..ownership import Owner
 from .formats import archive_entries
-from .limits import Limits, Meter, Space, space_at
-from .names import Register, path_of, text_of
-from .prefetch import ahead
-from .symlinks import MOST_LINKS, Links, leads_nowhere, leads_outside
+from .limits import Disk, Limits, Meter
+from .prefetch import prefetch
+from .reading import ArchiveFile
+from .tree import Tree
 
-__all__ = ["Limits", "Unpacked", "unpack"]
-
-_CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 _DEFAULT_LIMITS: Final = Limits()
-
-_NAME_REFUSED: Final = frozenset({errno.EEXIST, errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG})
-"""How a file system says that a name is none for it: the same as another's, not in its characters, too long for it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,44 +32,26 @@ class Unpacked:
 
 
 def unpack(
-    archive: Path,
+    archive: ArchiveFile,
     folder: Path,
     *,
-    check: Callable[[], None],
     on_progress: Callable[[int, int], None],
     owner: Owner | None = None,
     limits: Limits = _DEFAULT_LIMITS,
-    space: Callable[[], Space] | None = None,
-    read: ReadAt = read_at,
-    size: int | None = None,
+    disk: Disk | None = None,
 ) -> Unpacked:
     """Unpack an archive into an empty folder that nobody else uses.
 
-    `check` is called for every entry and every chunk of data, and ends the work by what it raises; `on_progress` gets the files
-    and bytes so far after every entry. All that is made is given to `owner`, if there is one. `space` returns the space on the
-    folder's disk, by default what the system reports. Of an archive that is still being written `size` is what it will have, and
-    `read` waits for what is still to come. Raises `InvalidBundle` for everything that is wrong with the archive, also when it
-    would leave too little of the disk free, and OSError when it cannot be read or its content not be written. Then what is in
-    the folder is to be removed by the caller.
+    `on_progress` gets the files and bytes so far after every entry. Everything that is made is given to `owner`. `disk` is the
+    folder's own by default. Raises `InvalidBundle` for everything that is wrong with the archive, also when it would leave too
+    little of the disk free, `Cancelled`, and `OSError`. After a failure the caller removes what is in the folder.
     """
-    with archive.open("rb", buffering=0) as file, _opened(folder) as root:
-        size = os.fstat(file.fileno()).st_size if size is None else size
-        meter = Meter(limits, space=space or (lambda: space_at(root)))
-        tree = _Tree(folder, root=root, meter=meter, check=check, owner=owner)
-
-        def entries_of(check: Callable[[], None]) -> Iterator[Entry]:
-            return archive_entries(
-                file.fileno(),
-                size,
-                check=check,
-                meter=meter,
-                scratch=folder,
-                read=read,
-            )
-
-        with ahead(entries_of, check=check) as entries:
-            for entry in entries:
-                check()
+    with _opened(folder) as root:
+        meter = Meter(limits, disk or Disk(root))
+        tree = Tree(root, meter, archive.cancellation, owner)
+        with closing(archive_entries(archive, meter, scratch=folder)) as entries, prefetch(entries) as prefetched:
+            for entry in prefetched:
+                archive.cancellation.check()
                 tree.add(entry)
                 on_progress(tree.files, meter.unpacked_bytes)
         if not tree.files:
@@ -98,159 +68,3 @@ def _opened(folder: Path) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
-
-
-class _Tree:
-    """The tree on disk. Paths are bytes below the folder's descriptor: no locale changes them, no long way there adds to them."""
-
-    def __init__(self, folder: Path, *, root: int, meter: Meter, check: Callable[[], None], owner: Owner | None) -> None:
-        self.files = 0
-        self.html_files = 0
-        self._folder = folder
-        self._root = root
-        self._meter = meter
-        self._check = check
-        self._owner = owner
-        self._register = Register()
-        self._parent = ""  # the folder that was needed last: an archive's order is mostly that of a walk
-        self._links: dict[str, str] = {}
-
-    def add(self, entry: Entry) -> None:
-        """Add an entry by the rules for its type. Symbolic links wait, so that nothing can be written through one."""
-        self._meter.count_entry()
-        is_root = entry.type is EntryType.FOLDER and not entry.name.strip(b"/")  # as Python's tarfile names it for some
-        path = "" if is_root else path_of(entry.name)
-        if not path:
-            if entry.type is not EntryType.FOLDER:
-                raise unsafe(f"Entry {shown(entry.name)} is {entry.type.value} where the folder itself must be.")
-            return
-        self._add_parents(path)
-        if entry.type is EntryType.FOLDER:
-            self._add_folder(path)
-        elif entry.type is EntryType.SYMBOLIC_LINK:
-            self._add_link(path, entry.target)
-        elif (target := self._target_of(entry)) is not None:
-            self._add_link(path, target.encode())
-        else:
-            self._add_file(path, entry)
-
-    def link(self) -> None:
-        """Make the symbolic links, all of which lead to something in the tree."""
-        Links(self._links, type_at=self._register.type_at, check=self._check).verify()
-        for path, target in self._links.items():
-            self._check()
-            self._meter.take_space_of_entry()  # again: those that were counted before are not on the disk yet
-            try:
-                os.symlink(target.encode(), path.encode(), dir_fd=self._root)
-            except OSError as error:
-                _explain(error, path)
-                raise
-            self._give(path)
-
-    def _add_parents(self, path: str) -> None:
-        parent = path.rpartition("/")[0]
-        if parent == self._parent:
-            return
-        if self._register.type_at(parent) is EntryType.FOLDER:
-            self._parent = parent
-            return
-        for folder in _folders_above(path):
-            if self._add_folder(folder):
-                self._meter.count_entry()
-        self._parent = parent
-
-    def _add_folder(self, path: str) -> bool:
-        """Make a folder unless it is there; give whether it was not."""
-        if not self._register.take(path, EntryType.FOLDER):
-            return False
-        try:
-            os.mkdir(path.encode(), FOLDER_MODE, dir_fd=self._root)
-        except OSError as error:
-            _explain(error, path)
-            raise
-        set_mode(path.encode(), FOLDER_MODE, dir_fd=self._root)  # before it is given away, which may end the right to do so
-        self._give(path)
-        return True
-
-    def _add_file(self, path: str, entry: Entry) -> None:
-        """Write a file, or a copy of the one that a hard link leads to, so that to change the one never changes the other.
-
-        Its time of modification is now: an archive's may be one fixed date for all builds, and then `aws s3 sync`, rsync and
-        nginx's ETag take a changed file of the same size for the old one.
-        """
-        if entry.mode & (stat.S_ISUID | stat.S_ISGID | stat.S_ISVTX):
-            raise unsafe(f"Entry {shown(entry.name)} has the setuid, setgid or sticky bit set (mode {entry.mode & 0o7777:04o}).")
-        self._meter.announce_bytes(entry.size)
-        content = self._content_of(entry) if entry.type is EntryType.HARD_LINK else entry.content
-        self._register.take(path, EntryType.FILE)
-        try:
-            descriptor = os.open(path.encode(), _CREATE, FILE_MODE, dir_fd=self._root)
-        except OSError as error:
-            _explain(error, path)
-            raise
-        try:
-            set_mode(descriptor, FILE_MODE)
-            self._give(path)
-            for chunk in content:
-                self._check()
-                self._meter.count_bytes(len(chunk))
-                rest = memoryview(chunk)
-                while rest:
-                    rest = rest[os.write(descriptor, rest) :]
-        finally:
-            os.close(descriptor)
-        self.files += 1
-        self.html_files += path.lower().endswith(".html")
-
-    def _give(self, path: str) -> None:
-        if self._owner is not None:
-            self._owner.take(path.encode(), dir_fd=self._root)
-
-    def _target_of(self, entry: Entry) -> str | None:
-        """Return the target of the symbolic link that a hard link leads to, if it leads to one.
-
-        The hard link becomes another symbolic link with the same text as its target, as GNU tar unpacks it.
-        """
-        return self._links.get(path_of(entry.target)) if entry.type is EntryType.HARD_LINK else None
-
-    def _content_of(self, link: Entry) -> Iterator[bytes]:
-        """Read what a hard link leads to."""
-        path = path_of(link.target)
-        if self._register.type_at(path) is not EntryType.FILE:
-            raise unsafe(f"Entry {shown(link.name)} is a hard link to {shown(link.target)}, which is no file before it.")
-        return self._read(path)
-
-    def _read(self, path: str) -> Iterator[bytes]:
-        descriptor = os.open(path.encode(), _READ, dir_fd=self._root)
-        try:
-            while chunk := os.read(descriptor, CHUNK_BYTES):
-                yield chunk
-        finally:
-            os.close(descriptor)
-
-    def _add_link(self, path: str, target: bytes) -> None:
-        if len(target) > LONGEST_TARGET_BYTES:
-            raise target_too_long(path.encode())
-        depth = path.count("/")
-        text = text_of(target, f"The target of symbolic link {shown(path.encode())}")
-        for part in text.split("/"):
-            depth += -1 if part == ".." else part not in {"", "."}
-            if depth < 0:
-                raise leads_outside(path)
-            if len(part.encode()) > LONGEST_PART_BYTES:
-                raise leads_nowhere(path)
-        self._register.take(path, EntryType.SYMBOLIC_LINK)
-        if len(self._links) >= MOST_LINKS:
-            raise unsafe(f"It holds more than {MOST_LINKS:,} symbolic links.")
-        self._links[path] = text
-
-
-def _folders_above(path: str) -> Iterator[str]:
-    """Give the folders that a path leads through, from the top."""
-    return accumulate(path.split("/")[:-1], "{}/{}".format)
-
-
-def _explain(error: OSError, path: str) -> None:
-    """Raise `InvalidBundle` when an error is about a name; do nothing when it is about the disk."""
-    if error.errno in _NAME_REFUSED:
-        raise unsafe(f"Entry {shown(path.encode())} has a name that the runner's disk refuses ({error.strerror}).") from error

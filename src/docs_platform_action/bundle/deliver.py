@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..archive.formats import START_BYTES
-from ..archive.limits import space_at
+from ..archive.reading import open_archive
 from ..archive.tar import begins_tar
 from ..archive.unpack import Unpacked, unpack
 from ..cleanups import Cleanups
-from ..clock import Clock
+from ..clock import Cancellation, Clock
 from ..errors import DENIED_CAUSE, DENIED_REMEDY, ActionError, DownloadFailed, InternalError, TooFewPages
 from ..inputs.paths import Place
 from ..inputs.settings import DeliverySettings
@@ -22,12 +22,12 @@ from ..report.deliverylog import DeliveryLog
 from ..text import pluralize
 from .disk_space import DiskSpace, DiskTooSmall, existing_folder
 from .download import Download
-from .overlap import Followed, Follower
+from .overlap import Followed, Overlap
 from .staging import Staged, staged_file, staged_folder
 from .storage import Storage
 
 _OwnerAt = Callable[[Place], Owner | None]
-_Fetched = tuple[Staged, Follower | None, Downloaded]
+_Fetched = tuple[Staged, Overlap | None, Downloaded]
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
@@ -44,6 +44,7 @@ class Handover:
     storage: Storage
     renew: Callable[[], Bundle]
     clock: Clock
+    cancellation: Cancellation
     outage_tolerance_seconds: float
     record: Job
     log: DeliveryLog
@@ -63,17 +64,13 @@ class Handover:
         try:
             with contextlib.ExitStack() as stack:
                 if self.settings.bundle is not None or self.settings.site is not None:
-                    fetched, follower = self._fetch(bundle, stack, owner_at)
-                    if self.settings.site is not None and follower is not None:
-                        self._open(fetched, self.settings.site, follower, owner_at)
+                    fetched, overlap = self._fetch(bundle, stack, owner_at)
+                    if self.settings.site is not None and overlap is not None:
+                        self._open(fetched, self.settings.site, overlap, owner_at)
             if self.settings.values is not None:
                 self._write_values(self.settings.values, owner_at)
         finally:
             self._tell_refusal(owners.values())
-
-    def _check(self) -> None:
-        """Raise `Cancelled` once the run is cancelled; what comes after that is to leave no trace."""
-        self.clock.sleep(0.0)
 
     def _tell_refusal(self, owners: Iterable[Owner | None]) -> None:
         refused = next((owner.refused for owner in owners if owner is not None and owner.refused), None)
@@ -86,23 +83,23 @@ class Handover:
                 ]
             )
 
-    def _fetch(self, bundle: Bundle, stack: contextlib.ExitStack, owner_at: _OwnerAt) -> tuple[Staged, Follower | None]:
+    def _fetch(self, bundle: Bundle, stack: contextlib.ExitStack, owner_at: _OwnerAt) -> tuple[Staged, Overlap | None]:
         """Download the archive; with `min-pages` still to check it stays staged until the pages are counted."""
         place = self.settings.bundle
         with _writing(_cannot_save):
             if place is None:
-                staged, follower, downloaded = self._fetch_to_scratch(bundle, stack, owner_at)
+                staged, overlap, downloaded = self._fetch_to_scratch(bundle, stack, owner_at)
             else:
                 staged = stack.enter_context(staged_file(place.path, owner_at(place), self.cleanups))
-                staged, follower, downloaded = self._fetch_to(staged, bundle, stack, owner_at)
+                staged, overlap, downloaded = self._fetch_to(staged, bundle, stack, owner_at)
                 if self.settings.min_pages is None:
-                    self._check()
+                    self.cancellation.check()
                     staged.publish()
                     self.record.bundle_path = place.name
             self.record.downloaded = downloaded
             self.log.downloaded(downloaded, self.record.bundle_path)
             self._warn_of_form(downloaded, staged)
-        return staged, follower
+        return staged, overlap
 
     def _fetch_to_scratch(self, bundle: Bundle, stack: contextlib.ExitStack, owner_at: _OwnerAt) -> _Fetched:
         """Fetch an archive that is not kept: to the runner's temporary folder, or beside the site where it does not fit there."""
@@ -126,8 +123,8 @@ class Handover:
         return self._fetch_to(staged, bundle, stack, owner_at)
 
     def _fetch_to(self, staged: Staged, bundle: Bundle, stack: contextlib.ExitStack, owner_at: _OwnerAt) -> _Fetched:
-        follower = self._follower(staged.path, stack, owner_at)
-        return staged, follower, self._download(bundle, staged.path, follower)
+        overlap = self._overlap(staged.path, stack, owner_at)
+        return staged, overlap, self._download(bundle, staged.path, overlap)
 
     def _warn_of_form(self, downloaded: Downloaded, staged: Staged) -> None:
         """Warn when the archive is not what its name says, or not what the storage keeps."""
@@ -144,22 +141,15 @@ class Handover:
         if lines:
             self.warn(lines)
 
-    def _follower(self, archive: Path, stack: contextlib.ExitStack, owner_at: _OwnerAt) -> Follower | None:
+    def _overlap(self, archive: Path, stack: contextlib.ExitStack, owner_at: _OwnerAt) -> Overlap | None:
         """Have the site, if one is wanted, unpacked behind the download, as far as that goes."""
         site = self.settings.site
         if site is None:
             return None
-        return stack.enter_context(
-            Follower(
-                archive,
-                stage=lambda: staged_folder(site.path, owner_at(site), self.cleanups),
-                space=lambda: space_at(existing_folder(site.path.parent)),
-                owner=lambda: owner_at(site),
-                check=self._check,
-            )
-        )
+        overlap = Overlap(archive, site, owner_at(site), self.cleanups, self.cancellation)
+        return stack.enter_context(overlap)
 
-    def _download(self, bundle: Bundle, path: Path, follower: Follower | None) -> Downloaded:
+    def _download(self, bundle: Bundle, path: Path, overlap: Overlap | None) -> Downloaded:
         self.record.enter(DOWNLOAD, self.clock.monotonic())
         self.log.downloading()
         site = self.settings.site
@@ -172,22 +162,22 @@ class Handover:
                 renew=self.renew,
                 clock=self.clock,
                 outage_tolerance_seconds=self.outage_tolerance_seconds,
-                listener=self.log if follower is None else Followed(self.log, follower),
+                listener=self.log if overlap is None else Followed(self.log, overlap),
                 disk_space=space,
             )
             return download.run()
 
-    def _open(self, fetched: Staged, site: Place, follower: Follower, owner_at: _OwnerAt) -> None:
+    def _open(self, fetched: Staged, site: Place, overlap: Overlap, owner_at: _OwnerAt) -> None:
         self.record.enter(UNPACK, self.clock.monotonic())
         self.log.unpacking()
         with (
             _writing(lambda error: _cannot_put(f"the site cannot be written to {site.name}", error)),
             contextlib.ExitStack() as stack,
         ):
-            found = follower.result(self.log.unpacked_so_far)
+            found = overlap.result(self.log.unpacked_so_far)
             staged, unpacked = self._unpack(fetched, site, stack, owner_at) if found is None else found
             self._check_pages(unpacked)
-            self._check()
+            self.cancellation.check()
             self._publish_archive(fetched)
             staged.publish()
         self.record.site_path, self.record.site_files = site.name, unpacked.files
@@ -214,7 +204,8 @@ class Handover:
     def _unpack(self, fetched: Staged, site: Place, stack: contextlib.ExitStack, owner_at: _OwnerAt) -> tuple[Staged, Unpacked]:
         owner = owner_at(site)
         staged = stack.enter_context(staged_folder(site.path, owner, self.cleanups))
-        unpacked = unpack(fetched.path, staged.path, check=self._check, on_progress=self.log.unpacked_so_far, owner=owner)
+        with open_archive(fetched.path, self.cancellation) as archive:
+            unpacked = unpack(archive, staged.path, on_progress=self.log.unpacked_so_far, owner=owner)
         return staged, unpacked
 
     def _write_values(self, place: Place, owner_at: _OwnerAt) -> None:
@@ -235,7 +226,7 @@ class Handover:
             staged_file(place.path, owner_at(place), self.cleanups) as staged,
         ):
             staged.path.write_text(text, encoding="utf-8", newline="\n")
-            self._check()
+            self.cancellation.check()
             staged.publish()
         record.values_file = place.name
         self.log.wrote_values(place.name)

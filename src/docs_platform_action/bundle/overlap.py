@@ -1,215 +1,219 @@
-"""Unpacks a bundle while it is still on its way, as far as all goes well: else it is as if nobody had tried.
+"""Unpacks a bundle while it is still being downloaded.
 
-Nothing is decided here. A bundle that is whole and was unpacked whole is taken as it is; after any trouble, of the download or of
-the archive, what is there is removed, and the whole file is unpacked as it would have been. So each failure is told by what tells
-it without this, in the same words.
+This only saves time, and decides nothing. After any trouble, of the download or of the archive, what is there is removed, and the
+caller unpacks the whole file. So every failure is reported by the code that reports it without the overlap, in the same words.
 """
 
-import os
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
 from ..archive.formats import START_BYTES, is_read_in_order
-from ..archive.limits import Space
+from ..archive.limits import Disk, Space
+from ..archive.reading import ArchiveFile
 from ..archive.unpack import Unpacked, unpack
+from ..cleanups import Cleanups
+from ..clock import Cancellation
+from ..inputs.paths import Place
 from ..ownership import Owner
+from .disk_space import existing_folder
 from .download import Listener
-from .staging import Staged
+from .staging import Staged, staged_folder
 
 FROM_BYTES: Final = 4 * 1024**2
-"""How much of a bundle has to be there first. A smaller one is there at once."""
+"""How much of a bundle has to be there before unpacking begins. The download of a smaller one takes no time to speak of."""
 
-LOOK_SECONDS: Final = 0.05
-"""How long a wait for the unpacking to end goes on between two looks at a cancel."""
-
-
-class _GivenUp(Exception):
-    """The bundle is not what was begun with, or nobody needs it unpacked any more."""
+CANCEL_CHECK_SECONDS: Final = 0.05
+"""How often the wait for the unpacking to end checks for a cancel, and announces its progress."""
 
 
-class _Growing:
-    """A file that another thread writes to the end of: who reads waits for what is still to come."""
+class _LinkedCancellation(Cancellation):
+    """Is cancelled on its own, or with the run."""
 
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
+    def __init__(self, run: Cancellation) -> None:
+        super().__init__()
+        self._run = run
+
+    def check(self) -> None:
+        super().check()
+        self._run.check()
+
+
+class GrowingFile(ArchiveFile):
+    """An archive that a download still writes to. `size` is its final size; a read waits for bytes that are still to come."""
+
+    def __init__(self, descriptor: int, size: int, run: Cancellation) -> None:
+        super().__init__(descriptor, size, _LinkedCancellation(run))
         self.received = 0
-        self._whole = False
-        self._stopped = False
+        self._is_complete = False
+        self._changed = threading.Condition()
+
+    def read(self, length: int, at: int) -> bytes:
+        """Return between one and `length` bytes from this offset; none at the end of the complete file."""
+        with self._changed:
+            while not (block := super().read(length, at)) and not self._is_complete:
+                self._changed.wait()
+        return block
 
     def grow(self, received: int) -> None:
-        """Take note that so many bytes are there."""
+        """Wake up reads, as this many bytes are received. The last of them may still be in a buffer."""
         with self._changed:
             self.received = received
             self._changed.notify_all()
 
-    def finish(self) -> None:
-        """Take note that nothing more is to come."""
+    def complete(self) -> None:
+        """Let reads end where the file ends: nothing more will be received."""
         with self._changed:
-            self._whole = True
+            self._is_complete = True
             self._changed.notify_all()
 
     def stop(self) -> None:
-        """End each read that waits, and all that are still to come, with `_GivenUp`."""
+        """End all work on this archive, also reads that wait, as a cancel of the run does."""
+        self.cancellation.cancel()
         with self._changed:
-            self._stopped = True
             self._changed.notify_all()
 
-    def check(self) -> None:
-        """Raise `_GivenUp` once this is stopped."""
-        if self._stopped:
-            raise _GivenUp
 
-    def read(self, descriptor: int, length: int, at: int) -> bytes:
-        """Read between one and `length` bytes, and none only at the end of the whole file."""
-        while True:
-            received, whole = self.received, self._whole  # as they were before the look into the file
-            self.check()
-            if (block := os.pread(descriptor, length, at)) or whole:
-                return block
-            with self._changed:
-                self._changed.wait_for(lambda: self._stopped or self._whole or self.received != received)  # noqa: B023  # ends here
+class _DiskWithArchive(Disk):
+    """A disk as it will be once the whole archive is on it. Where the archive is on another disk, this is too cautious."""
+
+    def __init__(self, folder: Path, archive: GrowingFile) -> None:
+        super().__init__(folder)
+        self._archive = archive
+
+    def space(self) -> Space:
+        space = super().space()
+        return replace(space, free_bytes=space.free_bytes - (self._archive.size - self._archive.received))
 
 
-class Follower:
-    """Unpacks what is there of a bundle, behind the download that writes it to `archive`.
+class _Unpacking(threading.Thread):
+    """The thread that unpacks an archive into a staged folder. `unpacked` stays `None` if it fails."""
 
-    `stage` makes the folder for the site, which is removed unless it is published in this context. `space` returns what its
-    disk has, `owner` whom files are given to, and `check` ends the work by what it raises.
+    def __init__(self, archive: GrowingFile, staged: Staged, disk: Disk, owner: Owner | None) -> None:
+        super().__init__(daemon=True, name="overlap")
+        self.archive = archive
+        self.staged = staged
+        self.disk = disk
+        self.unpacked: Unpacked | None = None
+        self.progress = (0, 0)
+        self._owner = owner
+
+    def run(self) -> None:
+        with suppress(Exception):  # the caller meets it again in the whole file
+            self.unpacked = unpack(
+                self.archive, self.staged.path, on_progress=self._on_progress, owner=self._owner, disk=self.disk
+            )
+
+    def stop(self) -> None:
+        """End the thread, and wait for that."""
+        self.archive.stop()
+        self.join()
+
+    def _on_progress(self, files: int, size: int) -> None:
+        self.progress = (files, size)
+
+
+class Overlap:
+    """Unpacks a bundle in a thread of its own, behind the download that writes it to `archive`.
+
+    The staged folder is removed on exit unless it is published.
     """
 
-    def __init__(
-        self,
-        archive: Path,
-        *,
-        stage: Callable[[], AbstractContextManager[Staged]],
-        space: Callable[[], Space],
-        owner: Callable[[], Owner | None],
-        check: Callable[[], None],
-    ) -> None:
+    def __init__(self, archive: Path, site: Place, owner: Owner | None, cleanups: Cleanups, cancellation: Cancellation) -> None:
         self._archive = archive
-        self._stage = stage
-        self._space = space
+        self._site = site
         self._owner = owner
-        self._check_run = check
-        self._growing = _Growing()
+        self._cleanups = cleanups
+        self._cancellation = cancellation
         self._stack = ExitStack()
-        self._began = False
-        self._size = 0
-        self._thread: threading.Thread | None = None
-        self._staged: Staged | None = None
-        self._unpacked: Unpacked | None = None
-        self._so_far = (0, 0)
+        self._may_begin = True
+        self._unpacking: _Unpacking | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        self._stop()
+        if self._unpacking is not None:
+            self._unpacking.stop()
         self._stack.__exit__(kind, error, traceback)
 
     def progressed(self, received: int, size: int | None) -> None:
-        """Hear that so many bytes are there, and of how many. Begins when that is worth it; once, whatever becomes of it."""
+        """Follow the download. Begin once when enough is there, and give up when the rest of the archive needs the room."""
         try:
-            if not self._began and size is not None and received >= FROM_BYTES:
-                self._began = True
+            if self._may_begin and size is not None and received >= FROM_BYTES:
                 self._begin(received, size)
-            elif self._staged is not None and self._space().free_bytes < self._size - received:
-                self.give_up()  # others fill the disk too, and the archive comes first
-        except (OSError, RuntimeError):  # the latter is no further thread; whoever unpacks the whole file meets it again
+            elif self._unpacking is not None:
+                self._unpacking.archive.grow(received)
+                if self._unpacking.disk.space().free_bytes < 0:  # others fill the disk too
+                    self.give_up()
+        except (OSError, RuntimeError):  # RuntimeError is the limit of threads; the caller meets the others again
             self.give_up()
-        self._growing.grow(received)
 
     def give_up(self) -> None:
-        """Remove what is there: the bundle is another than it was, or something is wrong with it."""
-        self._began = True
-        self._stop()
-        self._staged = self._unpacked = None  # also what was unpacked to its end by then
-        with suppress(OSError):  # it costs room on the disk, but no result
+        """Remove what is there, and begin no more."""
+        self._may_begin = False
+        if self._unpacking is not None:
+            self._unpacking.stop()
+            self._unpacking = None
+        with suppress(OSError):  # what stays costs room on the disk, but no result
             self._stack.close()
 
     def result(self, on_progress: Callable[[int, int], None]) -> tuple[Staged, Unpacked] | None:
-        """Wait until the bundle, which is there whole by now, is unpacked; give the folder, or `None` where that did not go well.
+        """Wait until the bundle, which is downloaded by now, is unpacked. Return `None` if that was not begun, or failed.
 
-        `on_progress` gets the files and bytes so far meanwhile.
+        `on_progress` gets the files and bytes so far. Raises `Cancelled`.
         """
-        if self._thread is None:
+        unpacking = self._unpacking
+        if unpacking is None:
             return None
-        self._growing.finish()
-        while self._thread.is_alive():
-            self._thread.join(LOOK_SECONDS)
-            self._check_run()
-            on_progress(*self._so_far)
-        if self._staged is None or self._unpacked is None or self._growing.received != self._size:
+        unpacking.archive.complete()
+        is_running = True
+        while is_running:
+            unpacking.join(CANCEL_CHECK_SECONDS)
+            is_running = unpacking.is_alive()
+            self._cancellation.check()
+            on_progress(*unpacking.progress)
+        if unpacking.unpacked is None or unpacking.archive.received != unpacking.archive.size:
             self.give_up()
             return None
-        return self._staged, self._unpacked
+        return unpacking.staged, unpacking.unpacked
 
     def _begin(self, received: int, size: int) -> None:
-        with self._archive.open("rb", buffering=0) as file:
-            start = file.read(START_BYTES)
-        self._growing.grow(received)
-        self._size = size
-        if self._space_beside_archive().usable_bytes < size or not is_read_in_order(start):
+        self._may_begin = False
+        file = self._stack.enter_context(self._archive.open("rb", buffering=0))
+        archive = GrowingFile(file.fileno(), size, self._cancellation)
+        archive.grow(received)
+        disk = _DiskWithArchive(existing_folder(self._site.path.parent), archive)
+        if disk.space().usable_bytes < size or not is_read_in_order(file.read(START_BYTES)):
+            self.give_up()
             return
-        staged = self._staged = self._stack.enter_context(self._stage())
-        owner = self._owner()
-        thread = threading.Thread(target=self._unpack, args=(staged.path, owner), daemon=True, name="follower")
-        thread.start()
-        self._thread = thread
-
-    def _space_beside_archive(self) -> Space:
-        """Look at the disk as it will be once the whole archive is on it; it may be on another disk, which does no harm."""
-        space = self._space()
-        return replace(space, free_bytes=space.free_bytes - (self._size - self._growing.received))
-
-    def _unpack(self, folder: Path, owner: Owner | None) -> None:
-        with suppress(Exception):  # whatever it is: whoever unpacks the whole file meets it again, and tells it
-            self._unpacked = unpack(
-                self._archive,
-                folder,
-                check=self._check,
-                on_progress=self._note,
-                owner=owner,
-                space=self._space_beside_archive,
-                read=self._growing.read,
-                size=self._size,
-            )
-
-    def _check(self) -> None:
-        self._growing.check()
-        self._check_run()
-
-    def _note(self, files: int, size: int) -> None:
-        self._so_far = (files, size)
-
-    def _stop(self) -> None:
-        self._growing.stop()
-        if self._thread is not None:
-            self._thread.join()
+        staged = self._stack.enter_context(staged_folder(self._site.path, self._owner, self._cleanups))
+        unpacking = _Unpacking(archive, staged, disk, self._owner)
+        unpacking.start()
+        self._unpacking = unpacking
 
 
 class Followed:
-    """Tells a listener how a download goes, and has a follower keep up with it."""
+    """Passes on how a download goes to a listener, and to an overlap that keeps up with it."""
 
-    def __init__(self, listener: Listener, follower: Follower) -> None:
+    def __init__(self, listener: Listener, overlap: Overlap) -> None:
         self._listener = listener
-        self._follower = follower
+        self._overlap = overlap
         self.answered = listener.answered
         self.link_died = listener.link_died
         self.trouble = listener.trouble
         self.recovered = listener.recovered
 
     def progressed(self, received: int, size: int | None) -> None:
-        """Hear how many bytes are there."""
+        """Pass on how many bytes are there."""
         self._listener.progressed(received, size)
-        self._follower.progressed(received, size)
+        self._overlap.progressed(received, size)
 
     def started_over(self, why: str) -> None:
-        """Hear that what was there is of no use."""
-        self._follower.give_up()
+        """Pass on that the download starts at the first byte again."""
+        self._overlap.give_up()
         self._listener.started_over(why)

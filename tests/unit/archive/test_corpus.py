@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from docs_platform_action.archive.reading import open_archive
 from docs_platform_action.archive.unpack import Unpacked, unpack
+from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import InvalidBundle
 from tests.corpus.make import ARCHIVES, manifest
 from tests.corpus.recipes import RECIPES, VERSIONS
@@ -15,7 +17,8 @@ REFUSED = [name for name, recipe in RECIPES.items() if recipe.refused is not Non
 
 
 def unpack_into(folder: Path, name: str) -> Unpacked:
-    return unpack(ARCHIVES / name, folder, check=lambda: None, on_progress=lambda *_: None)
+    with open_archive(ARCHIVES / name, Cancellation()) as archive:
+        return unpack(archive, folder, on_progress=lambda *_: None)
 
 
 @pytest.mark.parametrize("name", READ)

@@ -1,16 +1,14 @@
 """An archive is read in a thread of its own, and comes out as without one."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
-from docs_platform_action.archive.codecs import CHUNK_BYTES
 from docs_platform_action.archive.entries import Entry, EntryType
-from docs_platform_action.archive.prefetch import BATCH_BYTES, BATCH_ITEMS, MOST_BATCHES, ahead
+from docs_platform_action.archive.prefetch import BATCH_BYTES, BATCH_ITEMS, MOST_BATCHES, prefetch
+from docs_platform_action.archive.reading import CHUNK_BYTES
 from docs_platform_action.errors import Cancelled, InvalidBundle
-
-Look = Callable[[], None]
 
 MOST_BYTES = (MOST_BATCHES + 1) * (BATCH_BYTES + CHUNK_BYTES)
 """What waits to be taken, and what is being put together."""
@@ -22,9 +20,6 @@ def file(name: bytes, *chunks: bytes) -> Entry:
 
 def taken(entries: Iterator[Entry]) -> list[tuple[bytes, list[bytes]]]:
     return [(entry.name, list(entry.content)) for entry in entries]
-
-
-def nothing() -> None: ...
 
 
 class Endless:
@@ -40,7 +35,7 @@ class Endless:
             self._one_more()
             yield bytes(CHUNK_BYTES)
 
-    def entries(self, _look: Look) -> Iterator[Entry]:
+    def entries(self) -> Iterator[Entry]:
         while True:
             self._one_more()
             yield Entry(name=b"folder", type=EntryType.FOLDER, mode=0)
@@ -58,7 +53,7 @@ class TestWhatIsReadAhead:
         files = [file(b"empty"), file(b"a", b"1", b"23"), file(b"large", *[bytes(CHUNK_BYTES)] * 40)]
         many = [file(b"%d" % number, b"x") for number in range(5 * BATCH_ITEMS)]
 
-        with ahead(lambda _look: iter([folder, link, *files, *many]), check=nothing) as entries:
+        with prefetch(iter([folder, link, *files, *many])) as entries:
             found = [(entry, list(entry.content)) for entry in entries]
 
         assert found[0][0].type is EntryType.FOLDER
@@ -70,11 +65,11 @@ class TestWhatIsReadAhead:
     def test_is_read_by_another_thread_which_ends_with_it(self) -> None:
         readers: list[threading.Thread] = []
 
-        def read(_look: Look) -> Iterator[Entry]:
+        def read() -> Iterator[Entry]:
             readers.append(threading.current_thread())
             yield file(b"a", b"1")
 
-        with ahead(read, check=nothing) as entries:
+        with prefetch(read()) as entries:
             assert taken(entries) == [(b"a", [b"1"])]
 
         assert readers[0] is not threading.current_thread()
@@ -87,13 +82,13 @@ class TestWhatIsReadAhead:
 
         folder = Entry(name=b"folder", type=EntryType.FOLDER, mode=0, content=unread())
 
-        with ahead(lambda _look: iter([folder]), check=nothing) as entries:
+        with prefetch(iter([folder])) as entries:
             assert taken(entries) == [(b"folder", [])]
 
 
 class TestAFailure:
     def test_comes_behind_what_was_read_before_it(self) -> None:
-        def read(_look: Look) -> Iterator[Entry]:
+        def read() -> Iterator[Entry]:
             yield file(b"a", b"1")
             yield Entry(name=b"b", type=EntryType.FILE, mode=0, content=broken())
 
@@ -102,7 +97,7 @@ class TestAFailure:
             raise InvalidBundle("broken")
 
         found: list[tuple[bytes, bytes]] = []
-        with ahead(read, check=nothing) as entries:
+        with prefetch(read()) as entries:
             for entry in entries:
                 content = iter(entry.content)
                 found.append((entry.name, next(content)))
@@ -116,7 +111,7 @@ class TestAFailure:
         endless = Endless(0)
 
         def refuse() -> None:
-            with ahead(endless.entries, check=nothing) as entries:
+            with prefetch(endless.entries()) as entries:
                 next(entries)
                 raise InvalidBundle("refused")
 
@@ -126,57 +121,27 @@ class TestAFailure:
         assert endless.count <= (MOST_BATCHES + 3) * BATCH_ITEMS
         assert "reader" not in {thread.name for thread in threading.enumerate()}
 
-    def test_is_no_other_when_nobody_takes_it(self) -> None:
-        """The reading is stopped in a look, within what may raise anything."""
-        waiting = threading.Event()
-
-        def read(look: Look) -> Iterator[Entry]:
-            for _ in range(BATCH_ITEMS * (MOST_BATCHES + 1) - 1):
-                look()
-            waiting.set()
-            look()
-            raise AssertionError
+    @pytest.mark.parametrize("failure", [Cancelled("cancelled"), InvalidBundle("broken"), KeyboardInterrupt()])
+    def test_of_the_reading_is_raised_to_whoever_takes_entries(self, failure: BaseException) -> None:
+        def read() -> Iterator[Entry]:
+            raise failure
             yield
 
-        with ahead(read, check=nothing):
-            assert waiting.wait(60)
-
-
-class TestAnAsk:
-    def test_for_a_look_is_made_in_its_place_by_whoever_takes_entries(self) -> None:
-        threads: list[threading.Thread] = []
-        found: list[str] = []
-
-        def read(look: Look) -> Iterator[Entry]:
-            look()
-            yield file(b"a", b"1")
-            look()
-            look()
-            yield file(b"b")
-
-        def check() -> None:
-            threads.append(threading.current_thread())
-            found.append("look")
-
-        with ahead(read, check=check) as entries:
-            for entry in entries:
-                found.append(entry.name.decode())
-                found += [chunk.decode() for chunk in entry.content]
-
-        assert found == ["look", "a", "1", "look", "look", "b"]
-        assert {*threads} == {threading.current_thread()}
-
-    def test_that_raises_ends_all(self) -> None:
-        def read(look: Look) -> Iterator[Entry]:
-            while True:  # as a stream does that holds nothing
-                look()
-            yield
-
-        def check() -> None:
-            raise Cancelled("cancelled")
-
-        with pytest.raises(Cancelled), ahead(read, check=check) as entries:
+        with pytest.raises(type(failure)) as raised, prefetch(read()) as entries:
             next(entries)
+
+        assert raised.value is failure
+
+    def test_that_nobody_takes_is_no_failure(self) -> None:
+        raised = threading.Event()
+
+        def read() -> Iterator[Entry]:
+            raised.set()
+            raise InvalidBundle("broken")
+            yield
+
+        with prefetch(read()):
+            assert raised.wait(60)
 
 
 class TestWhatWaits:
@@ -184,13 +149,13 @@ class TestWhatWaits:
         endless = Endless(MOST_BYTES // CHUNK_BYTES)
         one = Entry(name=b"a", type=EntryType.FILE, mode=0, content=endless.chunks())
 
-        with ahead(lambda _look: iter([one]), check=nothing):
+        with prefetch(iter([one])):
             assert not endless.beyond.wait(0.02)
 
     def test_is_bounded_in_entries(self) -> None:
         endless = Endless((MOST_BATCHES + 1) * BATCH_ITEMS)
 
-        with ahead(endless.entries, check=nothing):
+        with prefetch(endless.entries()):
             assert not endless.beyond.wait(0.02)
 
     def test_takes_less_than_a_mebibyte(self) -> None:

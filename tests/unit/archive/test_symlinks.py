@@ -5,17 +5,21 @@ from collections.abc import Mapping
 import pytest
 
 from docs_platform_action.archive.entries import EntryType
+from docs_platform_action.archive.names import Register
 from docs_platform_action.archive.symlinks import MOST_IN_A_ROW, MOST_LINKS, Links
+from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import Cancelled, InvalidBundle
 
 FOLDERS = ["a", "a/b", "a/b/c", "d"]
 FILES = ["index.html", "a/page", "a/b/page", "d/page"]
 
 
-def verify(targets: Mapping[str, str]) -> None:
-    types = dict.fromkeys(FOLDERS, EntryType.FOLDER) | dict.fromkeys(FILES, EntryType.FILE)
-    types |= dict.fromkeys(targets, EntryType.SYMBOLIC_LINK)
-    Links(targets, type_at=types.get, check=lambda: None).verify()
+def verify(targets: Mapping[str, str], cancellation: Cancellation | None = None) -> None:
+    register = Register()
+    for paths, type_ in ((FOLDERS, EntryType.FOLDER), (FILES, EntryType.FILE), (targets, EntryType.SYMBOLIC_LINK)):
+        for path in paths:
+            register.take(path, type_)
+    Links(targets, register, cancellation or Cancellation()).verify()
 
 
 @pytest.mark.parametrize(
@@ -57,11 +61,8 @@ def test_others_are_refused(targets: dict[str, str], says: str) -> None:
 
 
 def test_a_cancel_ends_the_work() -> None:
-    def cancel() -> None:
-        raise Cancelled("cancelled")
-
-    targets = {f"l{number}": "a/../" * 100 + "a" for number in range(100)}
-    types = {"a": EntryType.FOLDER}
+    cancellation = Cancellation()
+    cancellation.cancel()
 
     with pytest.raises(Cancelled):
-        Links(targets, type_at=types.get, check=cancel).verify()
+        verify({f"l{number}": "a/../" * 100 + "a" for number in range(100)}, cancellation)

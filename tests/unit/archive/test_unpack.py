@@ -12,6 +12,7 @@ import struct
 import sys
 import tarfile
 import tempfile
+import threading
 import time
 import tracemalloc
 import zipfile
@@ -23,11 +24,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from docs_platform_action.archive import codecs
-from docs_platform_action.archive import unpack as unpacking
-from docs_platform_action.archive.codecs import CHUNK_BYTES, blocks
-from docs_platform_action.archive.limits import Limits, Meter, Space, space_at
+from docs_platform_action.archive import codecs, formats
+from docs_platform_action.archive import tree as trees
+from docs_platform_action.archive.limits import Disk, Limits, Meter, Space, space_at
+from docs_platform_action.archive.reading import CHUNK_BYTES, ArchiveFile, open_archive
 from docs_platform_action.archive.unpack import Unpacked, unpack
+from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import Cancelled, InvalidBundle
 from docs_platform_action.ownership import Owner
 from tests.archives import (
@@ -74,7 +76,6 @@ class Place:
         self.folder.mkdir(parents=True)
         (root / "outside").write_text("precious")
         (root / "beside" / "outside").write_text("precious too")
-        self.checks = 0
         self.progress: list[tuple[int, int]] = []
         self.before = self.outside()
 
@@ -86,23 +87,23 @@ class Place:
         archive: bytes,
         *,
         limits: Limits | None = None,
-        space: Callable[[], Space] | None = None,
-        check: Callable[[], None] = lambda: None,
+        disk: Disk | None = None,
+        cancellation: Cancellation | None = None,
     ) -> Unpacked:
         path = self.root.parent / f"{self.root.name}.bundle"
         path.write_bytes(archive)
-        return unpack(
-            path,
-            self.folder,
-            check=check,
-            on_progress=lambda *sofar: self.progress.append(sofar),
-            limits=limits or Limits(),
-            space=space,
-        )
+        with open_archive(path, cancellation or Cancellation()) as file:
+            return unpack(
+                file,
+                self.folder,
+                on_progress=lambda *sofar: self.progress.append(sofar),
+                limits=limits or Limits(),
+                disk=disk,
+            )
 
-    def refusal(self, archive: bytes, *, limits: Limits | None = None, space: Callable[[], Space] | None = None) -> InvalidBundle:
+    def refusal(self, archive: bytes, *, limits: Limits | None = None, disk: Disk | None = None) -> InvalidBundle:
         with pytest.raises(InvalidBundle) as caught:
-            self.unpack(archive, limits=limits, space=space)
+            self.unpack(archive, limits=limits, disk=disk)
         return caught.value
 
     def tree(self) -> dict[str, bytes | str | None]:
@@ -225,30 +226,54 @@ class TestWhatComesOut:
         monkeypatch.setattr(os, call, refusing)
 
 
+class CountedCancellation(Cancellation):
+    """Counts how often it is asked, and is cancelled as it is asked for the `last` time."""
+
+    def __init__(self, last: int = sys.maxsize) -> None:
+        super().__init__()
+        self.checks = 0
+        self._last = last
+        self._lock = threading.Lock()
+
+    def check(self) -> None:
+        with self._lock:
+            self.checks += 1
+            if self.checks == self._last:
+                self.cancel()
+        super().check()
+
+
 class TestCancelling:
     @pytest.mark.parametrize("pack", KINDS.values(), ids=KINDS)
     def test_ends_the_work_wherever_it_is(self, tmp_path: Path, pack: Callable[[Site], bytes]) -> None:
         archive = pack(Site(files={"small": b"x", "large": os.urandom(3 * CHUNK_BYTES)}, links={"link": "small"}))
-        checks: list[int] = []
-        Place(tmp_path / "whole").unpack(archive, check=lambda: checks.append(1))
+        counted = CountedCancellation()
+        Place(tmp_path / "whole").unpack(archive, cancellation=counted)
 
-        def cancel() -> None:
-            checks.append(1)
-            if len(checks) == number:
-                raise Cancelled("was cancelled")
-
-        for number in range(1, len(checks) + 1):
-            checks = []
+        for number in range(1, counted.checks + 1):
             with pytest.raises(Cancelled):
-                Place(tmp_path / str(number)).unpack(archive, check=cancel)
+                Place(tmp_path / str(number)).unpack(archive, cancellation=CountedCancellation(number))
 
     def test_is_asked_for_within_a_stream_that_holds_nothing(self, place: Place) -> None:
         archive = gzip.compress(FILE + EMPTY_END + bytes(20 * CHUNK_BYTES))
-        checks: list[int] = []
+        cancellation = CountedCancellation()
 
-        place.unpack(archive, check=lambda: checks.append(1))
+        place.unpack(archive, cancellation=cancellation)
 
-        assert len(checks) > 20
+        assert cancellation.checks > 20
+
+    def test_is_asked_for_by_each_thread(self, place: Place) -> None:
+        """Which reads entries, and which writes them: either may be at work on one for long."""
+        threads: Counter[str] = Counter()
+
+        class Noting(Cancellation):
+            def check(self) -> None:
+                threads[threading.current_thread().name] += 1
+
+        place.unpack(KINDS["tar.gz"](Site(files={"a": os.urandom(10 * CHUNK_BYTES)})), cancellation=Noting())
+
+        assert threads["reader"] >= 10
+        assert threads[threading.current_thread().name] >= 10
 
 
 class TestRefusals:
@@ -381,7 +406,7 @@ class TestTar:
         assert place.tree().keys() == {"index.html"}
 
     def test_with_more_symbolic_links_than_are_kept_is_refused(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(unpacking, "MOST_LINKS", 1)
+        monkeypatch.setattr(trees, "MOST_LINKS", 1)
 
         refusal = place.refusal(tar_of(*(entry(name, type_=b"2", target=b"index.html") for name in (b"a", b"b"))))
 
@@ -524,8 +549,7 @@ class TestStreams:
     def test_may_begin_at_the_last_byte_of_what_is_read_at_once(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
         archive = FILE + EMPTY_END
         whole = b"".join(gzip.compress(archive[at : at + 100]) for at in range(0, len(archive), 100))
-        pread = os.pread
-        monkeypatch.setattr(os, "pread", lambda descriptor, length, at: pread(descriptor, min(length, 1), at))
+        monkeypatch.setattr(formats, "COMPRESSED_CHUNK_BYTES", 1)
 
         place.unpack(whole)
 
@@ -554,7 +578,7 @@ class TestStreams:
             file.write(b"12345")
             file.flush()
 
-            assert list(blocks(file.fileno(), 1, 10, check=lambda: None, size=3)) == [b"234", b"5"]
+            assert list(ArchiveFile(file.fileno(), 10, Cancellation()).blocks(1, 10, 3)) == [b"234", b"5"]
 
 
 class TestBounds:
@@ -628,14 +652,16 @@ class TestBounds:
         )
 
 
-class Disk:
+class FakeDisk(Disk):
     """A disk with so many bytes free at first, on which only the site takes more."""
 
     def __init__(self, place: Place, *, total: int, free: int, inodes: int = 0, free_inodes: int = 0) -> None:
+        super().__init__(place.folder)
         self.place = place
         self.total, self.free = total, free
         self.inodes, self.free_inodes = inodes, free_inodes
         self.looks = 0
+        self.before: Callable[[], None] = lambda: None
 
     @property
     def used(self) -> int:
@@ -658,6 +684,7 @@ class Disk:
 
     def space(self) -> Space:
         self.looks += 1
+        self.before()
         return Space(
             total_bytes=self.total,
             free_bytes=self.free - self.used,
@@ -672,9 +699,9 @@ class TestDisk:
     @pytest.mark.parametrize("kind", KINDS)
     def test_stops_a_bomb_while_the_reserve_is_free(self, place: Place, kind: str) -> None:
         archive = KINDS[kind](Site(files={f"{number}": bytes(300_000) for number in range(20)}))
-        disk = Disk(place, total=10_000_000, free=4_000_000)
+        disk = FakeDisk(place, total=10_000_000, free=4_000_000)
 
-        refusal = place.refusal(archive, space=disk.space)
+        refusal = place.refusal(archive, disk=disk)
 
         assert 2_500_000 < disk.used <= 3_000_000
         assert refusal.happened == "the bundle is too large for the runner's disk"
@@ -685,14 +712,14 @@ class TestDisk:
     @pytest.mark.parametrize("kind", KINDS)
     def test_takes_what_fits_beside_the_reserve(self, place: Place, kind: str) -> None:
         archive = KINDS[kind](Site(files={f"{number}": bytes(300_000) for number in range(20)}))
-        disk = Disk(place, total=10_000_000, free=7_500_000)
+        disk = FakeDisk(place, total=10_000_000, free=7_500_000)
 
-        assert place.unpack(archive, space=disk.space).size == 6_000_000
+        assert place.unpack(archive, disk=disk).size == 6_000_000
 
     def test_stops_before_a_file_that_only_announces_to_be_too_large(self, place: Place) -> None:
-        disk = Disk(place, total=100 * 2**30, free=3 * 2**30)
+        disk = FakeDisk(place, total=100 * 2**30, free=3 * 2**30)
 
-        refusal = place.refusal(tar_of(pax(size=b"%d" % (5 * 2**30)), header(b"a")), space=disk.space)
+        refusal = place.refusal(tar_of(pax(size=b"%d" % (5 * 2**30)), header(b"a")), disk=disk)
 
         assert place.tree().keys() == {"index.html"}
         assert refusal.facts == (
@@ -703,16 +730,16 @@ class TestDisk:
     @pytest.mark.parametrize("type_", [b"0", b"5", b"2"], ids=["files", "folders", "links"])
     def test_counts_a_block_for_each_entry_however_little_is_in_it(self, place: Place, type_: bytes) -> None:
         entries = [entry(b"%d" % number, type_=type_, target=b"index.html" * (type_ == b"2")) for number in range(100)]
-        disk = Disk(place, total=2_000_000, free=400_000)
+        disk = FakeDisk(place, total=2_000_000, free=400_000)
 
-        assert "too large for the runner's disk" in told(place.refusal(tar_of(*entries), space=disk.space))
+        assert "too large for the runner's disk" in told(place.refusal(tar_of(*entries), disk=disk))
         assert disk.used <= 200_000
 
     def test_has_enough_inodes_left_too(self, place: Place) -> None:
         entries = [entry(b"a/%d" % number) for number in range(100)]
-        disk = Disk(place, total=10**12, free=10**12, inodes=65_536, free_inodes=6_600)
+        disk = FakeDisk(place, total=10**12, free=10**12, inodes=65_536, free_inodes=6_600)
 
-        refusal = place.refusal(tar_of(*entries), space=disk.space)
+        refusal = place.refusal(tar_of(*entries), disk=disk)
 
         assert disk.made == 6_600 - 6_553
         assert refusal.facts == (
@@ -721,14 +748,15 @@ class TestDisk:
         )
 
     def test_is_looked_at_again_as_others_fill_it_too(self, place: Place) -> None:
-        disk = Disk(place, total=10**12, free=10**12)
+        disk = FakeDisk(place, total=10**12, free=10**12)
         filling = iter([10**12, 10**12, 0])
 
-        def space() -> Space:
+        def fill() -> None:
             disk.free = next(filling)
-            return disk.space()
 
-        refusal = place.refusal(KINDS["tar.gz"](Site(files={"a": bytes(40 * 2**20), "b": b""})), space=space)
+        disk.before = fill
+
+        refusal = place.refusal(KINDS["tar.gz"](Site(files={"a": bytes(40 * 2**20), "b": b""})), disk=disk)
 
         assert "too large for the runner's disk" in told(refusal)
         assert disk.used <= 33 * 2**20
@@ -737,10 +765,12 @@ class TestDisk:
         free = 150 * 2**20
         written = 0
 
-        def space() -> Space:
-            return Space(total_bytes=200 * 2**20, free_bytes=free - written, total_inodes=1000, free_inodes=1000)
+        class SharedDisk(Disk):
+            def space(self) -> Space:
+                return Space(total_bytes=200 * 2**20, free_bytes=free - written, total_inodes=1000, free_inodes=1000)
 
-        meters = [Meter(Limits(), space=space) for _ in range(10)]
+        disk = SharedDisk(-1)
+        meters = [Meter(Limits(), disk) for _ in range(10)]
         while meters:
             for meter in [*meters]:
                 try:
@@ -750,25 +780,22 @@ class TestDisk:
                 else:
                     written += 64 * 1024
 
-        assert free - written >= 0.9 * space().reserved_bytes
+        assert free - written >= 0.9 * disk.space().reserved_bytes
 
     def test_is_looked_at_seldom_while_there_is_plenty(self, place: Place) -> None:
-        disk = Disk(place, total=10**12, free=10**12)
+        disk = FakeDisk(place, total=10**12, free=10**12)
 
-        place.unpack(KINDS["tar.gz"](Site(files={f"{number}": b"page" for number in range(1000)})), space=disk.space)
+        place.unpack(KINDS["tar.gz"](Site(files={f"{number}": b"page" for number in range(1000)})), disk=disk)
 
         assert disk.looks == 1
 
     def test_holds_a_zip_archive_that_comes_out_of_gzip_as_well(self, place: Place) -> None:
         archive = gzip.compress(zip_of(Zipped(content=bytes(2_000_000), method=0)))
         seen: list[int] = []
-        disk = Disk(place, total=10_000_000, free=2_900_000)
+        disk = FakeDisk(place, total=10_000_000, free=2_900_000)
+        disk.before = lambda: seen.append(disk.unnamed)
 
-        def space() -> Space:
-            seen.append(disk.unnamed)
-            return disk.space()
-
-        refusal = place.refusal(archive, space=space)
+        refusal = place.refusal(archive, disk=disk)
 
         assert 1_800_000 < max(seen) <= 1_900_000
         assert refusal.facts[0] == "Unpacking stopped after 0 bytes."
@@ -856,10 +883,9 @@ class TestCost:
         calls: Counter[str] = Counter()
         for name in self.CALLS:
             monkeypatch.setattr(os, name, self._counted(name, getattr(os, name), calls))
-        for module in ("formats", "zip"):
-            monkeypatch.setattr(f"docs_platform_action.archive.{module}.pread", os.pread)
 
-        unpack(archive, place.folder, check=lambda: None, on_progress=lambda *_: None, owner=Owner(os.geteuid(), os.getegid()))
+        with open_archive(archive, Cancellation()) as file:
+            unpack(file, place.folder, on_progress=lambda *_: None, owner=Owner(os.geteuid(), os.getegid()))
 
         folders, itself = 3, 1
         assert calls == {

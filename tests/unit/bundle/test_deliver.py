@@ -18,6 +18,7 @@ from docs_platform_action.bundle import deliver, helm_values, overlap
 from docs_platform_action.bundle.deliver import Handover
 from docs_platform_action.bundle.storage import Answer, Storage
 from docs_platform_action.cleanups import Cleanups
+from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import (
     DENIED_CAUSE,
     DENIED_REMEDY,
@@ -76,6 +77,17 @@ class Shelf(Storage):
         self.after()
 
 
+class SleeplessCancellation(Cancellation):
+    """Does what the clock does on a sleep whenever it is asked."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    def check(self) -> None:
+        self._clock.on_sleep()
+
+
 class Delivery:
     """A workspace, the runner's temporary folder, and a bundle on its way there."""
 
@@ -110,6 +122,7 @@ class Delivery:
             storage=self.shelf,
             renew=self._renew,
             clock=self.clock,
+            cancellation=SleeplessCancellation(self.clock),
             outage_tolerance_seconds=300,
             record=self.record,
             log=DeliveryLog(self.log, self.clock),

@@ -1,7 +1,7 @@
 """A bundle is unpacked behind its download, or it is as if nobody had tried."""
 
-import contextlib
 import errno
+import os
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,12 +9,16 @@ from typing import Any
 
 import pytest
 
+from docs_platform_action.archive import limits
 from docs_platform_action.archive.limits import MOST_RESERVED_BYTES, Space
+from docs_platform_action.archive.unpack import Unpacked, unpack
 from docs_platform_action.bundle import overlap
-from docs_platform_action.bundle.overlap import FROM_BYTES, Followed, Follower
-from docs_platform_action.bundle.staging import Staged, staged_folder
+from docs_platform_action.bundle.overlap import FROM_BYTES, Followed, GrowingFile, Overlap
+from docs_platform_action.bundle.staging import staged_folder
 from docs_platform_action.cleanups import Cleanups
+from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import Cancelled
+from docs_platform_action.inputs.paths import Place
 from tests.archives import HOSTILE, KINDS, SMALL_SITE, Site, tar
 
 ARCHIVE = KINDS["tar.gz"](SMALL_SITE)
@@ -23,34 +27,41 @@ IN_ORDER = [kind for kind in KINDS if not kind.startswith("zip")]
 
 
 class Download:
-    """A bundle that comes bit by bit, and a follower behind it."""
+    """A bundle that comes bit by bit, and its overlap with the unpacking."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.archive, self.site = folder / "bundle", folder / "site"
         self.archive.touch()
         self.cleanups = Cleanups()
+        self.cancellation = Cancellation()
         self.free = PLENTY
         self.fails: OSError | None = None
         self.received = 0
         self.staged = 0
-        self.check: Callable[[], None] = lambda: None
         self.so_far: list[tuple[int, int]] = []
-        self.follower = Follower(self.archive, stage=self.stage, space=self.space, owner=lambda: None, check=lambda: self.check())
+        monkeypatch.setattr(limits, "space_at", self.space)
+        monkeypatch.setattr(overlap, "staged_folder", self.stage)
+        self.overlap = self.overlap_to(self.site)
 
-    def space(self) -> Space:
+    def overlap_to(self, site: Path) -> Overlap:
+        place = Place(path=site, root=self.site.parent, name="site")
+        return Overlap(self.archive, place, None, self.cleanups, self.cancellation)
+
+    def space(self, place: Path) -> Space:
+        assert place.exists()
         if self.fails is not None:
             raise self.fails
         return Space(total_bytes=100 * MOST_RESERVED_BYTES, free_bytes=self.free)
 
-    def stage(self) -> contextlib.AbstractContextManager[Staged]:
+    def stage(self, *given: Any) -> Any:
         self.staged += 1
-        return staged_folder(self.site, None, self.cleanups)
+        return staged_folder(*given)
 
     def receive(self, piece: bytes, size: int | None) -> None:
         with self.archive.open("ab") as file:
             file.write(piece)
         self.received += len(piece)
-        self.follower.progressed(self.received, size)
+        self.overlap.progressed(self.received, size)
 
     def receive_all(self, archive: bytes = ARCHIVE, *, pieces: int = 7) -> None:
         length = len(archive) // pieces + 1
@@ -59,7 +70,7 @@ class Download:
 
     def publish(self) -> int | None:
         """Publish the site, as far as there is one; give the number of files in it."""
-        found = self.follower.result(lambda *so_far: self.so_far.append(so_far))
+        found = self.overlap.result(lambda *so_far: self.so_far.append(so_far))
         if found is None:
             return None
         staged, unpacked = found
@@ -74,17 +85,17 @@ class Download:
 @pytest.fixture
 def download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Download]:
     monkeypatch.setattr(overlap, "FROM_BYTES", 100)
-    download = Download(tmp_path)
+    download = Download(tmp_path, monkeypatch)
     yield download
     assert download.parts == []
     assert not download.cleanups
-    assert {"follower", "reader"}.isdisjoint(thread.name for thread in threading.enumerate())
+    assert {"overlap", "reader"}.isdisjoint(thread.name for thread in threading.enumerate())
 
 
-class TestAFollower:
+class TestAnOverlap:
     @pytest.mark.parametrize("kind", IN_ORDER)
     def test_unpacks_what_comes_bit_by_bit(self, download: Download, kind: str) -> None:
-        with download.follower:
+        with download.overlap:
             download.receive_all(KINDS[kind](SMALL_SITE))
 
             assert download.publish() == 3
@@ -92,27 +103,35 @@ class TestAFollower:
         assert (download.site / "index.html").read_bytes() == SMALL_SITE.files["index.html"]
         assert download.so_far[-1] == (3, 613)
 
-    def test_is_at_work_before_the_bundle_is_there(self, download: Download) -> None:
+    def test_is_at_work_before_the_bundle_is_there(self, download: Download, monkeypatch: pytest.MonkeyPatch) -> None:
         archive = tar(Site(files={"index.html": b"<h1>Docs</h1>", "large": bytes(1024**2)}))
         there = threading.Event()
-        download.check = lambda: there.set() if any(part.joinpath("index.html").exists() for part in download.parts) else None
 
-        with download.follower:
+        def unpack_and_note(*given: Any, on_progress: Callable[[int, int], None], **named: Any) -> Unpacked:
+            def note(files: int, size: int) -> None:
+                there.set()
+                on_progress(files, size)
+
+            return unpack(*given, on_progress=note, **named)
+
+        monkeypatch.setattr(overlap, "unpack", unpack_and_note)
+
+        with download.overlap:
             download.receive(archive[:-1024], len(archive))
             assert there.wait(60)
             download.receive(archive[-1024:], len(archive))
             assert download.publish() == 2
 
     def test_leaves_nothing_unless_the_site_is_published(self, download: Download) -> None:
-        with download.follower:
+        with download.overlap:
             download.receive_all()
-            assert download.follower.result(lambda *_: None) is not None
+            assert download.overlap.result(lambda *_: None) is not None
 
         assert not download.site.exists()
 
     def test_leaves_nothing_of_a_download_that_fails(self, download: Download) -> None:
         def fail() -> None:
-            with download.follower:
+            with download.overlap:
                 download.receive(ARCHIVE[:-1], len(ARCHIVE))
                 raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -121,23 +140,77 @@ class TestAFollower:
 
         assert not download.site.exists()
 
-    def test_hears_a_cancel(self, download: Download) -> None:
-        def cancel() -> None:
-            raise Cancelled("cancelled")
-
-        with download.follower:
-            download.receive(ARCHIVE[:-1], len(ARCHIVE))
-            download.check = cancel
-            download.receive(ARCHIVE[-1:], len(ARCHIVE))
+    @pytest.mark.parametrize("missing", [0, 1])
+    def test_ends_with_a_cancel_of_the_run(self, download: Download, missing: int) -> None:
+        with download.overlap:
+            download.receive(ARCHIVE[: len(ARCHIVE) - missing], len(ARCHIVE))
+            download.cancellation.cancel()
             with pytest.raises(Cancelled):
                 download.publish()
+
+
+class TestAGrowingFile:
+    """Reads in a thread of their own; `asked` is set when one has looked into the file."""
+
+    @pytest.fixture
+    def asked(self, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+        asked, pread = threading.Event(), os.pread
+
+        def noting(*given: int) -> bytes:
+            block = pread(*given)
+            asked.set()
+            return block
+
+        monkeypatch.setattr(os, "pread", noting)
+        return asked
+
+    @pytest.mark.parametrize(
+        ("happens", "read"),
+        [
+            (lambda path, file: (path.write_bytes(b"12345"), file.grow(5)), b"45"),
+            (lambda path, file: (file.grow(4), path.write_bytes(b"1234"), file.complete()), b"4"),
+            (lambda _, file: file.complete(), b""),
+            (lambda _, file: file.stop(), Cancelled),
+        ],
+        ids=["more comes", "more comes out of a buffer", "nothing more comes", "nobody needs it"],
+    )
+    def test_has_a_read_wait_until(
+        self, tmp_path: Path, asked: threading.Event, happens: Callable[[Path, GrowingFile], None], read: bytes | type[Exception]
+    ) -> None:
+        path = tmp_path / "bundle"
+        path.write_bytes(b"123")
+        found: list[bytes | type[BaseException]] = []
+
+        def wait(file: GrowingFile) -> None:
+            try:
+                found.append(file.read(10, 3))
+            except Cancelled as error:
+                found.append(type(error))
+
+        with path.open("rb") as opened:
+            file = GrowingFile(opened.fileno(), 5, Cancellation())
+            waiting = threading.Thread(target=wait, args=(file,))
+            waiting.start()
+            assert asked.wait(60)
+            assert found == []
+            happens(path, file)
+            waiting.join(60)
+
+        assert found == [read]
+
+    def test_returns_what_is_there_at_once(self, tmp_path: Path) -> None:
+        path = tmp_path / "bundle"
+        path.write_bytes(b"123")
+
+        with path.open("rb") as opened:
+            assert GrowingFile(opened.fileno(), 5, Cancellation()).read(10, 1) == b"23"
 
 
 class TestItDoesNotBegin:
     def test_for_what_is_there_at_once(self, download: Download, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(overlap, "FROM_BYTES", len(ARCHIVE) + 1)
 
-        with download.follower:
+        with download.overlap:
             download.receive_all()
             assert download.publish() is None
 
@@ -145,7 +218,7 @@ class TestItDoesNotBegin:
         assert FROM_BYTES == 4 * 1024**2
 
     def test_without_a_size_to_judge_it_by(self, download: Download) -> None:
-        with download.follower:
+        with download.overlap:
             download.receive(ARCHIVE, None)
             assert download.publish() is None
 
@@ -153,7 +226,7 @@ class TestItDoesNotBegin:
 
     @pytest.mark.parametrize("archive", [KINDS["zip"](SMALL_SITE), b"<html>" + bytes(1000)], ids=["zip", "no archive"])
     def test_for_what_is_not_read_in_order(self, download: Download, archive: bytes) -> None:
-        with download.follower:
+        with download.overlap:
             download.receive_all(archive)
             assert download.publish() is None
 
@@ -162,7 +235,7 @@ class TestItDoesNotBegin:
     def test_where_there_is_not_plenty_of_room(self, download: Download) -> None:
         download.free = MOST_RESERVED_BYTES + len(ARCHIVE)
 
-        with download.follower:
+        with download.overlap:
             download.receive(ARCHIVE[:200], len(ARCHIVE))
             download.receive(ARCHIVE[200:], len(ARCHIVE))
             assert download.publish() is None
@@ -171,9 +244,9 @@ class TestItDoesNotBegin:
 
     def test_where_the_folder_cannot_be_made(self, download: Download) -> None:
         download.site.parent.joinpath("file").touch()
-        download.site = download.site.parent / "file" / "site"
+        download.overlap = download.overlap_to(download.site.parent / "file" / "site")
 
-        with download.follower:
+        with download.overlap:
             download.receive_all()
             assert download.publish() is None
 
@@ -183,16 +256,16 @@ class TestItDoesNotBegin:
 class TestItGivesUp:
     @pytest.mark.parametrize("name", HOSTILE)
     def test_what_cannot_be_opened_and_says_nothing(self, download: Download, name: str) -> None:
-        with download.follower:
+        with download.overlap:
             download.receive_all(HOSTILE[name][0])
             assert download.publish() is None
 
         assert not download.site.exists()
 
     def test_when_the_download_starts_over(self, download: Download) -> None:
-        with download.follower:
+        with download.overlap:
             download.receive(ARCHIVE[:-1], len(ARCHIVE))
-            download.follower.give_up()
+            download.overlap.give_up()
             assert download.parts == []
             download.receive_all()
             assert download.publish() is None
@@ -202,7 +275,7 @@ class TestItGivesUp:
     def test_when_the_bundle_is_shorter_in_the_end(self, download: Download) -> None:
         archive = tar(SMALL_SITE)
 
-        with download.follower:
+        with download.overlap:
             download.receive(archive, len(archive) + 1)
             assert download.publish() is None
 
@@ -210,13 +283,13 @@ class TestItGivesUp:
         archive = KINDS["tar.gz"](Site(files={"zeros": bytes(1_000_000)}))
         download.free = MOST_RESERVED_BYTES + 10 * len(archive)
 
-        with download.follower:
+        with download.overlap:
             download.receive_all(archive)
             assert download.publish() is None
 
 
 class TestWhoListens:
-    def test_hears_all_and_the_follower_what_concerns_it(self) -> None:
+    def test_hears_all_and_the_overlap_what_concerns_it(self) -> None:
         heard: list[tuple[object, ...]] = []
 
         class Everything:
@@ -227,8 +300,8 @@ class TestWhoListens:
                 return lambda *told, **named: heard.append((self._who, name, *told, *named.values()))
 
         listener: Any = Everything("log")
-        follower: Any = Everything("follower")
-        followed = Followed(listener, follower)
+        behind: Any = Everything("overlap")
+        followed = Followed(listener, behind)
 
         followed.answered("address", 200, None, "id")
         followed.progressed(1, 2)
@@ -240,51 +313,49 @@ class TestWhoListens:
         assert heard == [
             ("log", "answered", "address", 200, None, "id"),
             ("log", "progressed", 1, 2),
-            ("follower", "progressed", 1, 2),
+            ("overlap", "progressed", 1, 2),
             ("log", "trouble", "cut off", 3.0, 1.0),
             ("log", "recovered", 2.0),
             ("log", "link_died", "it expired"),
-            ("follower", "give_up"),
+            ("overlap", "give_up"),
             ("log", "started_over", "it is another"),
         ]
 
 
-class NoThread(threading.Thread):
-    """What a system that is at its limit of threads makes of one."""
-
-    def start(self) -> None:
-        raise RuntimeError("can't start new thread")
-
-
 class TestTroubleOnTheWay:
     def test_what_was_unpacked_to_its_end_is_given_up_with_its_download(self, download: Download) -> None:
-        with download.follower:
+        with download.overlap:
             download.receive_all()
-            next(thread for thread in threading.enumerate() if thread.name == "follower").join()
-            download.follower.give_up()
+            for thread in threading.enumerate():
+                if thread.name == "overlap":
+                    thread.join()
+            download.overlap.give_up()
             download.archive.write_bytes(b"")
             download.received = 0
             download.receive_all()
 
             assert download.publish() is None
 
-    @pytest.mark.parametrize("name", ["follower", "reader"])
+    @pytest.mark.parametrize("name", ["overlap", "reader"])
     def test_where_no_thread_can_be_started_nothing_fails(
         self, download: Download, monkeypatch: pytest.MonkeyPatch, name: str
     ) -> None:
-        def make(**given: Any) -> threading.Thread:
-            return (NoThread if given["name"] == name else threads)(**given)
+        start = threading.Thread.start
 
-        threads = threading.Thread
-        monkeypatch.setattr(threading, "Thread", make)
+        def start_unless_at_the_limit(thread: threading.Thread) -> None:
+            if thread.name == name:
+                raise RuntimeError("can't start new thread")
+            start(thread)
 
-        with download.follower:
+        monkeypatch.setattr(threading.Thread, "start", start_unless_at_the_limit)
+
+        with download.overlap:
             download.receive_all()
 
             assert download.publish() == (3 if name == "reader" else None)
 
     def test_room_that_goes_is_left_to_the_archive(self, download: Download) -> None:
-        with download.follower:
+        with download.overlap:
             download.receive(ARCHIVE[:-50], len(ARCHIVE))
             assert download.parts
 
@@ -300,7 +371,7 @@ class TestTroubleOnTheWay:
             assert download.publish() is None
 
     def test_room_that_cannot_be_told_is_none(self, download: Download) -> None:
-        with download.follower:
+        with download.overlap:
             download.receive(ARCHIVE[:-50], len(ARCHIVE))
             download.fails = OSError(errno.ENOENT, "gone")
             download.receive(ARCHIVE[-50:], len(ARCHIVE))
