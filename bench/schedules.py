@@ -1,7 +1,7 @@
 """How soon a job's end is seen, and for how many requests, by the action's schedule and by others: `python bench/schedules.py`.
 
 In virtual time: a job is a number of seconds and what it tells on the way, and a request takes no time. The action's own wait
-(`wait_for_end` with its schedule and the default settings) reads the jobs; so do the schedules that are in use elsewhere. The
+(`poll` with its schedule and the default settings) reads the jobs; so do the schedules that are in use elsewhere. The
 `JOBS` durations are drawn from `SEED`. `--plot FILE` draws the picture in docs/evidence/.
 
 Ends with 3 when a goal is missed.
@@ -19,11 +19,15 @@ from itertools import accumulate, repeat
 from pathlib import Path
 from statistics import NormalDist
 from textwrap import fill
-from typing import Final
+from types import SimpleNamespace
+from typing import Final, cast
 
-from docs_platform_action.jobs.polling import Schedule, wait_for_end
-from docs_platform_action.jobs.schedule import following_progress
-from docs_platform_action.models import ExportJob
+from docs_platform_action.context import Context
+from docs_platform_action.events import Events
+from docs_platform_action.inputs.settings import WaitSettings
+from docs_platform_action.job import Job
+from docs_platform_action.jobs.polling import poll
+from docs_platform_action.models import EXPORT, ExportJob
 
 SEED: Final = 20261121
 JOBS: Final = 4000
@@ -163,22 +167,36 @@ def even_durations(jobs: int) -> list[float]:
 
 def read_by_the_action(seconds: float, shape: Shape, *, attached: bool = False) -> list[float]:
     """Wait for a job as the action does by default; give the seconds from its start to each reading, the last after its end."""
-    clock, read_at = VirtualClock(), list[float]()
-
-    def read(_: float) -> ExportJob:
-        read_at.append(clock.seconds)
-        if clock.seconds >= seconds:
-            return ExportJob(status=ExportJob.COMPLETED)
-        percent = shape(clock.seconds / seconds)
-        return ExportJob(
-            status=ExportJob.QUEUED if percent is None and shape is not silent else ExportJob.RUNNING, progress=percent
-        )
-
-    schedule: Schedule[ExportJob] = following_progress(
-        shortest_seconds=SHORTEST_PAUSE_SECONDS, longest_seconds=LONGEST_PAUSE_SECONDS, has_just_started=not attached
+    platform = _Platform(seconds, shape)
+    job = Job(mode=EXPORT, job_id="se_1", started_at=None if attached else platform.clock.monotonic())
+    settings = WaitSettings(
+        timeout_seconds=TIMEOUT_SECONDS,
+        shortest_pause_seconds=SHORTEST_PAUSE_SECONDS,
+        longest_pause_seconds=LONGEST_PAUSE_SECONDS,
     )
-    wait_for_end(read, schedule=schedule, timeout_seconds=TIMEOUT_SECONDS, clock=clock, on_reading=lambda _: None)
-    return read_at
+    poll(job, settings, platform.context)
+    return platform.read_at
+
+
+class _Platform:
+    """Stands in for the API: one job, and when it was read."""
+
+    def __init__(self, seconds: float, shape: Shape) -> None:
+        self.clock = VirtualClock()
+        self.read_at: list[float] = []
+        self._seconds = seconds
+        self._shape = shape
+        self.context = cast(Context, SimpleNamespace(clock=self.clock, api=self, events=Events()))
+
+    def read_export(self, _job: Job, *, deadline: float) -> ExportJob:  # noqa: ARG002  # as the action calls it
+        """Read the job."""
+        now = self.clock.seconds
+        self.read_at.append(now)
+        if now >= self._seconds:
+            return ExportJob(status=ExportJob.COMPLETED)
+        percent = self._shape(now / self._seconds)
+        is_queued = percent is None and self._shape is not silent
+        return ExportJob(status=ExportJob.QUEUED if is_queued else ExportJob.RUNNING, progress=percent)
 
 
 def read_by(pauses: Pauses, seconds: float) -> list[float]:

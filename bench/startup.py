@@ -198,7 +198,7 @@ def first_request(image: str, server: FirstBytes, authority: trustme.CA | None) 
 
 def look_inside(action: str) -> dict[str, Any]:
     """Measure in one container of the action's image what `starts_inside.py` does."""
-    ours = "import gc; gc.disable(); import docs_platform_action.interruption, docs_platform_action.main"
+    ours = "import gc; gc.disable(); import docs_platform_action.signals, docs_platform_action.main"
     asked = {
         "programs": {"bare": ["-I", "-u", "-c", ONE_REQUEST.read_text()], "action": ["-I", "-u", "/opt/action/entrypoint.py"]},
         "starts": STARTS,

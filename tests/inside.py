@@ -6,13 +6,11 @@ What only a process of its own shows (signals, exit codes, the interpreter's own
 import contextlib
 import importlib
 import io
-import signal
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import coverage
@@ -21,7 +19,7 @@ from admin_api_simulator.runner import ActionRun, left_in, parse_outputs, read_t
 from docs_platform_action.clock import SystemClock
 from docs_platform_action.inputs.reader import read_key
 from docs_platform_action.main import run
-from docs_platform_action.signals import Interruptions
+from docs_platform_action.signals import Interruptions, Work
 from tests.ended import ENTRYPOINT, Ended, ended
 
 
@@ -57,9 +55,8 @@ class Uninterrupted(Interruptions):
     def __init__(self) -> None:
         """Leave the process's signal handlers alone."""
 
-    def run(self, work: Callable[[], None], **_parts: Any) -> signal.Signals | None:
-        work()
-        return None
+    def run(self, work: Work) -> None:
+        work.run()
 
 
 def run_inside(

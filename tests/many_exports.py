@@ -162,7 +162,7 @@ class Platform(BaseAdapter):
     def send(self, request: requests.PreparedRequest, **_options: Any) -> requests.Response:  # type: ignore[override]
         """Take a request, let time pass, and answer."""
         assert isinstance(request, GuardedRequest)
-        request.guard.connect()
+        request.mark_connected()
         self._note()
         self._clock.sleep(self._chance.uniform(*ANSWER_SECONDS))
         self.seconds = self._clock.elapsed

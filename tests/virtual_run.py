@@ -2,11 +2,10 @@
 
 import contextlib
 import random
-import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import Any, Protocol
+from typing import Protocol
 from unittest.mock import patch
 
 from requests.adapters import BaseAdapter
@@ -14,7 +13,7 @@ from requests.adapters import BaseAdapter
 from docs_platform_action import main
 from docs_platform_action.http import connection
 from docs_platform_action.jobs import runner
-from docs_platform_action.signals import Interruptions
+from docs_platform_action.signals import Interruptions, Work
 from tests.unit.virtual_time import VirtualClock
 
 
@@ -32,22 +31,21 @@ class Beside(Interruptions):
         self._clock = clock
         self._idle_seconds = idle_seconds
 
-    def run(self, work: Callable[[], None], *, on_idle: Callable[[], None], **_parts: Any) -> signal.Signals | None:
+    def run(self, work: Work) -> None:
         clock, over = self._clock, threading.Event()
 
         def main_thread() -> None:
             while not over.is_set():
                 clock.sleep(self._idle_seconds)
-                on_idle()
+                work.tick()
 
         def until_over() -> None:
             try:
-                work()
+                work.run()
             finally:
                 over.set()
 
         clock.run(until_over, main_thread)
-        return None
 
 
 @contextlib.contextmanager
@@ -63,7 +61,6 @@ def in_virtual_time(
     with (
         patch.object(main, "GuardedAdapter", lambda _context: platform),
         patch.object(main, "trusting", lambda _pem: None),  # reading all authorities takes longer than a run
-        patch("backoff._sync.time", SimpleNamespace(sleep=_no_real_pause)),
         patch.object(connection, "time", SimpleNamespace(monotonic=clock.monotonic)),
         patch.object(
             connection, "threading", SimpleNamespace(Lock=threading.Lock, Condition=threading.Condition, Thread=_NoThread)
@@ -81,8 +78,3 @@ class _NoThread(threading.Thread):
 
     def start(self) -> None:
         """End none."""
-
-
-def _no_real_pause(seconds: float) -> None:
-    """Stand in for `time.sleep`, with which backoff makes no pause: even that takes the machine a tenth of a millisecond."""
-    assert seconds == 0

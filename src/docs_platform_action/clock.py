@@ -2,13 +2,10 @@
 
 import threading
 import time
-from collections.abc import Callable, Generator
 from datetime import UTC, datetime
-from typing import Any, Protocol, TypeVar
+from typing import Protocol
 
 from .errors import Cancelled, Unavailable
-
-T = TypeVar("T")
 
 
 class DeadlinePassed(Exception):
@@ -73,26 +70,3 @@ class SystemClock:
     def sleep(self, seconds: float) -> None:
         """Pause. Raises `Cancelled` once the run is cancelled."""
         self.cancellation.wait(seconds)
-
-
-def slept_on(clock: Clock, schedule: Callable[[], Generator[float, T, None]]) -> Callable[[], Generator[float, Any, None]]:
-    """Turn a schedule of pauses into a wait generator for backoff whose pauses are slept on `clock`.
-
-    backoff itself sleeps with `time.sleep`, which no cancel cuts short and no test can skip. So the pause is made here, and
-    backoff is left none to make. Like any wait generator of backoff's, the schedule is primed with one `next`, then receives what
-    the last try gave (a value or an exception) and yields seconds; when it returns, backoff gives up.
-    """
-
-    def wait_generator() -> Generator[float, Any, None]:
-        pauses = schedule()
-        next(pauses)
-        outcome = yield 0.0
-        while True:
-            try:
-                seconds = pauses.send(outcome)
-            except StopIteration:
-                return
-            clock.sleep(seconds)
-            outcome = yield 0.0
-
-    return wait_generator

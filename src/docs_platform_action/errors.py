@@ -4,8 +4,13 @@ The words are written for someone whose deploy just broke. Text that came from o
 shows them (`report`) cleans it.
 """
 
+import sys
+import traceback
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar, Final
+
+from . import __version__
 
 DENIED_BY: Final = "SELinux on the runner, or user namespaces (rootless Docker, `userns-remap`)"
 """What denies the container's root a write: the runner mounts its folders without `:z`, so their SELinux labels stay (source:
@@ -198,6 +203,19 @@ class InternalError(ActionError):
         "enable-debug-logging), and attach that log to a bug report."
     )
     job_goes_on = True
+    bug: Exception | None = None
+
+
+def internal_error(error: Exception) -> InternalError:
+    """Return the failure that an unexpected error is reported as; the error stays in it as `bug`."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else "unknown"
+    failure = InternalError(
+        "the action itself failed",
+        facts=(f"{type(error).__name__} at {where}, docs-platform-action {__version__}, Python {sys.version.split()[0]}.",),
+    )
+    failure.bug = error
+    return failure
 
 
 FAILURE_REASONS: tuple[str, ...] = tuple(kind.failure_reason for kind in ActionError.__subclasses__())

@@ -4,11 +4,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from .errors import ActionError, Cancelled, InvalidInput
-from .models import AGENT, UNUSABLE, AgentJob, Bundle, ExportJob
+from .models import AGENT, UNUSABLE, AgentJob, Bundle, Downloaded, ExportJob
 from .text import minutes
 
 if TYPE_CHECKING:
-    from .models import Downloaded
+    from .http.request import Request
+    from .jobs.progress import SteadyEstimate
 
 DONE: Final = "done"
 STARTED: Final = "started"
@@ -40,9 +41,8 @@ class Phase:
 class Job:
     """One job of the run. What is `None` is not known, yet or at all.
 
-    `start_in_doubt` is true while a start request is under way, and after one whose response got lost. `bundle_path`, `site_path`
-    and `values_file` are what later steps find them by. `started_at`, for a job that this run started, `began` and `ended` are
-    on the clock's `monotonic`; without `began` nobody has taken the job on yet.
+    `bundle_path`, `site_path` and `values_file` are what later steps find them by. `started_at`, for a job that this run started,
+    `began` and `ended` are on the clock's `monotonic`; without `began` nobody has taken the job on yet.
     """
 
     mode: str | None
@@ -53,14 +53,17 @@ class Job:
     progress: float | None = None
     page_count: int | None = None
     bundle: Bundle | None = None
-    downloaded: "Downloaded | None" = None
+    downloaded: Downloaded | None = None
     bundle_path: str | None = None
     site_path: str | None = None
     site_files: int | None = None
     values_file: str | None = None
+    export_job: ExportJob | None = None
     agent_job: AgentJob | None = None
+    estimate: "SteadyEstimate | None" = None
+    read_at: float | None = None
     failure: ActionError | None = None
-    start_in_doubt: bool = False
+    start_request: "Request | None" = None
     started_at: float | None = None
     began: float | None = None
     ended: float | None = None
@@ -81,6 +84,11 @@ class Job:
     def started(self) -> bool:
         """Whether this run started the job."""
         return self.started_at is not None
+
+    @property
+    def api_responded(self) -> bool:
+        """Whether the API has accepted a request for this job."""
+        return self.started or self.status is not None
 
     @property
     def subject(self) -> str:
@@ -123,20 +131,35 @@ class Job:
         job = self.agent_job
         return job.pr_link if job is not None and job.status in {AgentJob.COMPLETED, AgentJob.ARCHIVED} else None
 
-    def doubt_start(self, in_doubt: bool) -> None:  # noqa: FBT001  # a callback with nothing else to say
-        """Take note whether the platform may have started a job that nobody knows yet."""
-        self.start_in_doubt = in_doubt
+    @property
+    def start_in_doubt(self) -> bool:
+        """Whether the platform may have started a job whose id is not known: the response is still to come, or was lost."""
+        return self.start_request is not None and self.start_request.maybe_processed
 
-    def note_export(self, job: ExportJob) -> None:
-        """Take over what a reading of the export job tells."""
-        self.status = job.status
-        self.progress = job.progress
-        self.page_count = self.page_count if job.page_count is None else job.page_count
+    def note_export_job(self, reading: ExportJob, now: float) -> None:
+        """Take over a reading of the export job, made at `now` on the clock's `monotonic`."""
+        self.export_job = reading
+        self.status = reading.status
+        self.progress = reading.progress
+        self.page_count = self.page_count if reading.page_count is None else reading.page_count
+        # the phase of the first reading goes back to the start, and one that nobody saw to the last time that it had not begun
+        since = self.read_at if self.read_at is not None and (reading.ended or not self.phases) else now
+        self.enter(QUEUE if reading.status == ExportJob.QUEUED else RUN, since)
+        self.read_at = now
 
-    def note_agent_job(self, job: AgentJob) -> None:
-        """Take over what a reading of the agent job tells."""
-        self.status = job.status
-        self.agent_job = job
+    def note_agent_job(self, reading: AgentJob) -> None:
+        """Take over a reading of the agent job."""
+        self.status = reading.status
+        self.agent_job = reading
+
+    def remaining_seconds(self, now: float) -> float | None:
+        """Estimate how long the job still takes; `None` when there is too little to go by."""
+        return self.estimate.remaining_seconds(now) if self.estimate is not None else None
+
+    @property
+    def still_since(self) -> float | None:
+        """When percentage and page count last moved, on the clock's `monotonic`, if a later reading showed them unmoved."""
+        return self.estimate.still_since if self.estimate is not None else None
 
     def duration_seconds(self, now: float) -> float:
         """Tell how long the step has been at this job."""
@@ -144,15 +167,17 @@ class Job:
             return 0.0
         return (self.ended if self.ended is not None else now) - self.began
 
-    def cancelled(self, signal_name: str, now: float) -> Cancelled:
-        """Return the failure of a job that a signal ended."""
+    def cancel(self, signal_name: str, now: float) -> None:
+        """End the job, because a signal came."""
         may_have_started = self.job_id is None and self.start_in_doubt
         after = f"after {minutes(self.duration_seconds(now))}" if self.began is not None else "before it was begun"
-        return Cancelled(
+        self.failure = Cancelled(
             f"cancelled {after}",
             facts=("A start request was under way; look in the dashboard whether the export runs.",) if may_have_started else (),
             cause=f"{signal_name} came: {Cancelled.cause[0].lower()}{Cancelled.cause[1:]}",
         )
+        self.ended = now
+        self.leave(now)
 
     def result(self, now: float) -> dict[str, object]:
         """Return the job's object in `results`: every key, in the interface's order. Unknown values are `None`."""

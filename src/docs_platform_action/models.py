@@ -59,6 +59,8 @@ class ExportJob:
     RUNNING: ClassVar[str] = "running"
     COMPLETED: ClassVar[str] = "completed"
     FAILED: ClassVar[str] = "failed"
+    KNOWN_STATUSES: ClassVar[tuple[str, ...]] = (QUEUED, RUNNING, COMPLETED, FAILED)
+    """What platforms of this kind are seen to report; any other is logged as unknown."""
 
     @property
     def ended(self) -> bool:
@@ -119,6 +121,7 @@ class AgentJob:
     COMPLETED: ClassVar[str] = "completed"
     ARCHIVED: ClassVar[str] = "archived"
     FAILED: ClassVar[str] = "failed"
+    KNOWN_STATUSES: ClassVar[tuple[str, ...]] = ("active", COMPLETED, ARCHIVED, FAILED)
 
     @property
     def ended(self) -> bool:

@@ -11,9 +11,8 @@ import queue
 import signal
 import threading
 import time
-from collections.abc import Callable
 from types import FrameType
-from typing import Final
+from typing import Final, Protocol
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
@@ -22,6 +21,28 @@ LEAVING_SECONDS: Final = 0.2
 
 PATIENCE_SECONDS: Final = 6.0
 """A signal that comes so long after the first finds a run that cannot end by itself, blocked by its log, say: it ends it."""
+
+
+class Work(Protocol):
+    """What is run until it ends or a signal comes. All durations are seconds."""
+
+    tick_seconds: float
+
+    def run(self) -> None:
+        """Do the work."""
+        ...
+
+    def tick(self) -> None:
+        """Show that the work goes on. Called every `tick_seconds`, in another thread."""
+        ...
+
+    def stop(self) -> float:
+        """Ask the work to end by itself; return how long it gets until `abort` is called."""
+        ...
+
+    def abort(self) -> float:
+        """End the work now; return how long it gets to do so before it is left behind."""
+        ...
 
 
 class Interruptions:
@@ -37,51 +58,38 @@ class Interruptions:
         for number in SIGNALS:
             signal.signal(number, self._receive)
 
-    def run(
-        self,
-        work: Callable[[], None],
-        *,
-        on_idle: Callable[[], None],
-        idle_seconds: float,
-        stop: Callable[[], None],
-        abort: Callable[[], None],
-        grace_seconds: Callable[[], float],
-        leaving_seconds: Callable[[], float] = lambda: LEAVING_SECONDS,
-    ) -> signal.Signals | None:
-        """Run `work` in a thread of its own until it ends or a signal comes; give the signal.
+    def run(self, work: Work) -> signal.Signals | None:
+        """Run `work` in a thread of its own until it ends or a signal comes; return the signal.
 
-        `on_idle` is called every `idle_seconds` in between, in another thread. On a signal, `stop` asks the work to end by
-        itself, and `abort` is called when `grace_seconds` have not been enough; if that does not end it within `leaving_seconds`,
-        the thread is left behind. What the work or `on_idle` raises is raised here.
+        On a signal, the work is asked to end by itself, and then told to. If that does not end it, its thread is left behind.
+        Raises what `work.run` or `work.tick` raises.
         """
         if not self._mail.empty() and isinstance(received := self._mail.get(), signal.Signals):
             return received
         threading.Thread(target=self._post, args=(work,), daemon=True, name="work").start()
-        letter = self._next_letter(on_idle, idle_seconds)
+        letter = self._next_letter(work)
         if not isinstance(letter, signal.Signals):
             if letter is not None:
                 raise letter
             return None
-        stop()
-        if not self._ends_within(grace_seconds()):
-            abort()
-            self._ends_within(leaving_seconds())
+        if not self._ends_within(work.stop()):
+            self._ends_within(work.abort())
         return letter
 
-    def _next_letter(self, on_idle: Callable[[], None], idle_seconds: float) -> signal.Signals | BaseException | None:
-        """Wait for a letter. Raises what `on_idle` raises, which is called in another thread meanwhile."""
+    def _next_letter(self, work: Work) -> signal.Signals | BaseException | None:
+        """Wait for a letter. Raises what `work.tick` raises, which is called in another thread meanwhile."""
         idle: threading.Thread | None = None
         failed: list[Exception] = []
 
         def tick() -> None:
             try:
-                on_idle()
+                work.tick()
             except Exception as error:  # noqa: BLE001  # handed to the main thread, which raises it
                 failed.append(error)
 
         while True:
             try:
-                letter = self._mail.get(timeout=idle_seconds)
+                letter = self._mail.get(timeout=work.tick_seconds)
             except queue.Empty:
                 if failed:
                     raise failed[0] from None
@@ -103,9 +111,9 @@ class Interruptions:
             return False
         return True
 
-    def _post(self, work: Callable[[], None]) -> None:
+    def _post(self, work: Work) -> None:
         try:
-            work()
+            work.run()
         except BaseException as error:  # noqa: BLE001  # handed to the main thread, which raises it
             self._mail.put(error)
         else:

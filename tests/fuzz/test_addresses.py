@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from docs_platform_action.bundle.storage import MOST_REDIRECTS, Storage
 from docs_platform_action.errors import DownloadFailed
-from docs_platform_action.http.connection import Exchanges
 from docs_platform_action.http.faults import NetworkError
-from docs_platform_action.models import is_bundle_url, is_loopback
+from docs_platform_action.job import Job
+from docs_platform_action.models import EXPORT, is_bundle_url, is_loopback
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_text
-from tests.unit.fakes import Redirecting
+from tests.unit.fakes import RecordedEvents, Redirecting, http_client
 
 SCHEMES: Final = (
     "https://",
@@ -95,12 +95,12 @@ addresses = st.one_of(
 
 def fetch(url: str, *locations: str) -> tuple[list[str], list[str]]:
     """Fetch a bundle; give the addresses that were meant, from the first on, and those that were asked."""
-    wire, meant = Redirecting(*map(as_read, locations)), [url]
-    storage = Storage(adapter=wire, proxies_for=lambda _: {}, on_redirect=meant.append, exchanges=Exchanges())
+    wire, events = Redirecting(*map(as_read, locations)), RecordedEvents()
+    storage = Storage(http_client(wire), Job(mode=EXPORT), events)
     with contextlib.suppress(DownloadFailed, NetworkError), storage.get(url, {}) as answer:
         assert b"".join(answer.pieces) == b"bundle"
     assert not any("authorization" in map(str.lower, request.headers) for request in wire.requests)
-    return meant, [str(request.url) for request in wire.requests]
+    return [url, *(redirect for (redirect,) in events.of("link_redirected"))], [str(request.url) for request in wire.requests]
 
 
 def as_read(header: str) -> str:

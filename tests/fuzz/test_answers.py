@@ -12,9 +12,10 @@ import pytest
 from hypothesis import example
 from hypothesis import strategies as st
 
-from docs_platform_action.http.client import LARGEST_ANSWER_BYTES, Answer, Bounds, Exchanger
-from docs_platform_action.http.connection import Exchanges
+from docs_platform_action.api.client import LARGEST_RESPONSE_BYTES, ApiClient, ApiResponse
+from docs_platform_action.http.client import Bounds
 from docs_platform_action.http.faults import NetworkError
+from docs_platform_action.http.request import Request
 from docs_platform_action.models import (
     LONGEST_TEXT,
     AgentJob,
@@ -30,7 +31,7 @@ from docs_platform_action.models import (
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, edited, edits, mutated_bytes, mutated_text
 from tests.keys import ADMIN_KEY
-from tests.unit.fakes import AGENT_JOB, BASE_URL, FakeAdapter
+from tests.unit.fakes import AGENT_JOB, BASE_URL, FakeAdapter, http_client
 
 Body = dict[str, Any]
 
@@ -133,10 +134,10 @@ CHECKS: Final[Mapping[type, Callable[[Any], None]]] = {
 }
 
 
-def exchange(content: bytes) -> Answer:
+def exchange(content: bytes) -> ApiResponse:
     """Take these bytes in as the body of an answer."""
-    exchanger = Exchanger(adapter=FakeAdapter(200, content), base_url=BASE_URL, key=ADMIN_KEY, proxies={}, exchanges=Exchanges())
-    return exchanger.exchange("GET", "/x", None, Bounds())
+    client = ApiClient(http_client(FakeAdapter(200, content)), base_url=BASE_URL, key=ADMIN_KEY)
+    return client.send(Request(method="GET", url="/x"), Bounds())
 
 
 @fuzz("answers as values", body=bodies)
@@ -222,8 +223,8 @@ contents = st.one_of(
 @example(b'{"status": "running", "pageCount": ' + b"9" * 1_000_000 + b"}")
 @example(b'{"status": "running", "progress": 1.' + b"9" * 1_000_000 + b"}")
 @example(b'{"status": "running", "progress": 1e' + b"9" * 1_000_000 + b"}")
-@example(b"9" * (LARGEST_ANSWER_BYTES - 1))
-@example(b"9" * (LARGEST_ANSWER_BYTES + 1))
+@example(b"9" * (LARGEST_RESPONSE_BYTES - 1))
+@example(b"9" * (LARGEST_RESPONSE_BYTES + 1))
 @example(b'{"status": "r\xff"}')
 @example(b'\xef\xbb\xbf{"status": "r"}')
 @example('{"status": "r"}'.encode("utf-16"))
@@ -231,7 +232,7 @@ contents = st.one_of(
 @example(f'{{"{ADMIN_KEY}": 1, "status": "{ADMIN_KEY}"}}'.encode())
 @example(b'{"status": "a", "status": ["b"]}')
 def test_any_bytes_are_json_without_the_key_or_nothing(content: bytes) -> None:
-    if len(content) > LARGEST_ANSWER_BYTES:
+    if len(content) > LARGEST_RESPONSE_BYTES:
         with pytest.raises(NetworkError, match="larger than 1024 KiB"):
             exchange(content)
         return

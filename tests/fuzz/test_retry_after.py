@@ -11,7 +11,7 @@ from hypothesis import example
 from hypothesis import strategies as st
 
 from docs_platform_action.api.admin_api import AdminApi
-from docs_platform_action.api.calls import Caller
+from docs_platform_action.api.client import ApiClient
 from docs_platform_action.clock import DeadlinePassed
 from docs_platform_action.errors import (
     BadResponse,
@@ -22,15 +22,16 @@ from docs_platform_action.errors import (
     Unauthorized,
     Unavailable,
 )
+from docs_platform_action.events import Events
 from docs_platform_action.http.circuit_breaker import CircuitBreaker
-from docs_platform_action.http.client import Exchanger
-from docs_platform_action.http.connection import Exchanges
 from docs_platform_action.http.rate_limit import RateLimiter
 from docs_platform_action.http.retry import read_retry_after
+from docs_platform_action.job import Job
+from docs_platform_action.models import EXPORT
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_text
 from tests.keys import ADMIN_KEY
-from tests.unit.fakes import BASE_URL, NOON, Ears, FakeAdapter, FakeClock
+from tests.unit.fakes import BASE_URL, NOON, FakeAdapter, FakeClock, http_client
 
 DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -148,20 +149,22 @@ def test_no_server_keeps_it_waiting_for_longer_than_it_may(
     script: list[tuple[int, bytes, Mapping[str, str]]], operation: str, tolerance: float, time_left: float, part: float
 ) -> None:
     clock = FakeClock()
-    caller = Caller(
-        exchanger=Exchanger(adapter=Answering(script), base_url=BASE_URL, key=ADMIN_KEY, proxies={}, exchanges=Exchanges()),
+    job = Job(mode=EXPORT, domain="d.example.com", project_id="p", job_id="se_1", started_at=clock.monotonic())
+    api = AdminApi(
+        client=ApiClient(http_client(Answering(script)), base_url=BASE_URL, key=ADMIN_KEY),
         breaker=CircuitBreaker(clock, RateLimiter()),
         clock=clock,
         outage_tolerance_seconds=tolerance,
-        listener=Ears(),
+        events=Events(),
+        jobs=[job],
         jitter=lambda ceiling: ceiling * part,
     )
-    api, deadline = AdminApi(caller), clock.monotonic() + time_left
+    deadline = clock.monotonic() + time_left
     deeds = {
-        "start": lambda: api.start_export("d.example.com", {}, on_doubt=lambda _: None, waits_for_room=lambda: False),
-        "read": lambda: api.read_export("se_1", deadline=deadline, started_at=clock.monotonic()),
-        "bundle": lambda: api.make_bundle("se_1"),
-        "agent": lambda: api.read_agent_job("p", "aj_1", deadline=deadline),
+        "start": lambda: api.start_export(job, {}),
+        "read": lambda: api.read_export(job, deadline=deadline),
+        "bundle": lambda: api.make_bundle(job),
+        "agent": lambda: api.read_agent_job(job, deadline=deadline),
     }
 
     with contextlib.suppress(

@@ -17,15 +17,17 @@ import trustme
 from hypothesis import assume, example
 from hypothesis import strategies as st
 
+from docs_platform_action.api.client import ApiClient
 from docs_platform_action.errors import InvalidInput
-from docs_platform_action.http.client import Bounds, Exchanger
-from docs_platform_action.http.connection import Exchanges
+from docs_platform_action.http.client import Bounds
+from docs_platform_action.http.connection import GuardedRequest
+from docs_platform_action.http.request import Request
 from docs_platform_action.inputs.reader import read_plan
 from docs_platform_action.inputs.settings import INPUTS, AgentSettings, ExportSettings, Plan
 from docs_platform_action.inputs.validators import LONGEST_DURATION_SECONDS
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_bytes, mutated_text
-from tests.unit.fakes import FakeAdapter
+from tests.unit.fakes import FakeAdapter, http_client
 
 KEY: Final = "K3Y-9Q27X1Z4W8V05J63"
 """Not like any word of a message, nor are its parts."""
@@ -279,11 +281,12 @@ def check_what_is_sent(settings: ExportSettings) -> None:
     """See that the start request goes out as it was asked for, to the address that was given, with the key that was given."""
     adapter = FakeAdapter()
     api = settings.api
-    exchanger = Exchanger(adapter=adapter, base_url=api.base_url, key=api.admin_key, proxies={}, exchanges=Exchanges())
-    exchanger.exchange("POST", "/v1/jobs", {**settings.start_options, "domain": "d"}, Bounds())
+    client = ApiClient(http_client(adapter), base_url=api.base_url, key=api.admin_key)
+    client.send(Request(method="POST", url="/v1/jobs", body={**settings.start_options, "domain": "d"}), Bounds())
     (request,) = adapter.requests
 
-    assert request.url == f"{api.base_url}/v1/jobs"
+    assert isinstance(request, GuardedRequest)
+    assert request.target == f"{urlsplit(api.base_url).path}/v1/jobs"
     assert request.headers["Authorization"] == f"Bearer {api.admin_key}"
     assert json.loads(request.body or b"") == {**settings.start_options, "domain": "d"}
     assert str(request.url).lower().startswith(str(prepared(api.base_url)).lower().rstrip("/"))

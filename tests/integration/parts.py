@@ -1,41 +1,39 @@
 """The action's own parts on real sockets, with bounds that a test can wait for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import backoff
 
 from docs_platform_action.api.admin_api import AdminApi
 from docs_platform_action.api.calls import Caller
+from docs_platform_action.api.client import ApiClient
 from docs_platform_action.clock import SystemClock
+from docs_platform_action.events import Events
 from docs_platform_action.http.circuit_breaker import CircuitBreaker
-from docs_platform_action.http.client import Exchanger
+from docs_platform_action.http.client import HttpClient
 from docs_platform_action.http.connection import Exchanges, GuardedAdapter, trusting
 from docs_platform_action.http.rate_limit import RateLimiter
+from docs_platform_action.job import Job
+from docs_platform_action.models import EXPORT
+from docs_platform_action.redaction import Redactor
 from tests.keys import ADMIN_KEY
 
 
-class NoListener:
-    """Hears everything, tells nothing."""
-
-    def trouble(self, what: str, *, budget_seconds: float, pause_seconds: float) -> None:
-        pass
-
-    def recovered(self, after_seconds: float) -> None:
-        pass
-
-    def exchanged(self, method: str, path: str, *, outcome: str, milliseconds: float, request_id: str | None) -> None:
-        pass
-
-
-def exchanger_to(base_url: str, *, adapter: GuardedAdapter | None = None, exchanges: Exchanges | None = None) -> Exchanger:
-    """Make the exchanger of a run against a base URL."""
-    return Exchanger(
+def client_of(
+    adapter: GuardedAdapter | None = None, *, exchanges: Exchanges | None = None, proxies: Mapping[str, str] | None = None
+) -> HttpClient:
+    """Make the HTTP client of a run."""
+    return HttpClient(
         adapter=adapter or GuardedAdapter(trusting(None)),
-        base_url=base_url,
-        key=ADMIN_KEY,
-        proxies={},
         exchanges=exchanges or Exchanges(),
+        proxies_for=lambda _url: proxies or {},
+        redactor=Redactor([ADMIN_KEY]),
     )
+
+
+def api_client_to(base_url: str, *, adapter: GuardedAdapter | None = None, exchanges: Exchanges | None = None) -> ApiClient:
+    """Make the API's client of a run against a base URL."""
+    return ApiClient(client_of(adapter, exchanges=exchanges), base_url=base_url, key=ADMIN_KEY)
 
 
 def at_once(_: float) -> float:
@@ -43,20 +41,32 @@ def at_once(_: float) -> float:
     return 0.0
 
 
-def caller_to(
-    base_url: str, *, outage_tolerance_seconds: float = 0.4, jitter: Callable[[float], float] = backoff.full_jitter
-) -> Caller:
-    """Make the caller of a run against a base URL."""
+def caller_to(base_url: str) -> Caller:
+    """Make what makes the calls of a run, against a base URL."""
+    clock = SystemClock()
     return Caller(
-        exchanger=exchanger_to(base_url),
-        breaker=CircuitBreaker(SystemClock(), RateLimiter()),
-        clock=SystemClock(),
-        outage_tolerance_seconds=outage_tolerance_seconds,
-        listener=NoListener(),
-        jitter=jitter,
+        client=api_client_to(base_url),
+        breaker=CircuitBreaker(clock, RateLimiter()),
+        clock=clock,
+        outage_tolerance_seconds=0.4,
+        events=Events(),
     )
 
 
 def api_of(base_url: str, *, outage_tolerance_seconds: float, jitter: Callable[[float], float] = backoff.full_jitter) -> AdminApi:
     """Make the API as a run sees it."""
-    return AdminApi(caller_to(base_url, outage_tolerance_seconds=outage_tolerance_seconds, jitter=jitter))
+    clock = SystemClock()
+    return AdminApi(
+        client=api_client_to(base_url),
+        breaker=CircuitBreaker(clock, RateLimiter()),
+        clock=clock,
+        outage_tolerance_seconds=outage_tolerance_seconds,
+        events=Events(),
+        jobs=[],
+        jitter=jitter,
+    )
+
+
+def finished_export() -> Job:
+    """Make a job that is completed at the simulator's platform."""
+    return Job(mode=EXPORT, job_id="export-finished")

@@ -15,8 +15,9 @@ from docs_platform_action.http import connection
 from docs_platform_action.http.client import Bounds
 from docs_platform_action.http.connection import Exchanges, Guard, open_socket
 from docs_platform_action.http.faults import NetworkError
+from docs_platform_action.http.request import Request
 from tests.inside import run_inside
-from tests.integration.parts import exchanger_to
+from tests.integration.parts import api_client_to
 from tests.integration.raw import RawServer, read_request
 from tests.keys import ADMIN_KEY
 
@@ -74,7 +75,7 @@ def answer(connection: socket.socket) -> None:
 def exchange(*, connect_seconds: float = 30.0, total_seconds: float = 60.0, exchanges: Exchanges | None = None) -> int:
     """Make an exchange with the host, and give its status."""
     bounds = Bounds(connect_seconds=connect_seconds, total_seconds=total_seconds)
-    return exchanger_to(f"http://{HOST}", exchanges=exchanges).exchange("GET", "/v1/job", None, bounds).status
+    return api_client_to(f"http://{HOST}", exchanges=exchanges).send(Request(method="GET", url="/v1/job"), bounds).status
 
 
 def failure(*, connect_seconds: float = 30.0, total_seconds: float = 60.0) -> NetworkError:

@@ -17,7 +17,8 @@ from docs_platform_action.errors import Cancelled
 from docs_platform_action.http.client import Bounds
 from docs_platform_action.http.connection import Exchanges, GuardedAdapter, trusting
 from docs_platform_action.http.faults import NetworkError
-from tests.integration.parts import exchanger_to
+from docs_platform_action.http.request import Request
+from tests.integration.parts import api_client_to
 from tests.integration.raw import RawServer, hold, read_request
 
 Handler = Callable[[socket.socket], None]
@@ -80,7 +81,7 @@ def failed_exchange(
     """Make an exchange that has to fail, and give its error."""
     bounds = Bounds(connect_seconds=10, idle_seconds=idle_seconds, total_seconds=total_seconds)
     with pytest.raises(NetworkError) as caught:
-        exchanger_to(base_url, adapter=adapter).exchange("GET", "/v1/job", None, bounds)
+        api_client_to(base_url, adapter=adapter).send(Request(method="GET", url="/v1/job"), bounds)
     return caught.value
 
 
@@ -140,7 +141,7 @@ def test_a_head_of_any_use_is_not_ended_by_its_size(adapter: GuardedAdapter) -> 
     headers = b"".join(b"X-Filler-%d: %b\r\n" % (number, b"x" * 600) for number in range(90))
     answer = OK + headers + b"Content-Length: 15\r\n\r\n" + b'{"jobId": "j7"}'
     with RawServer(sending(answer, b"", pause_seconds=1.0)) as server:
-        found = exchanger_to(server.base_url, adapter=adapter).exchange("GET", "/v1/job", None, Bounds())
+        found = api_client_to(server.base_url, adapter=adapter).send(Request(method="GET", url="/v1/job"), Bounds())
 
     assert found.body == {"jobId": "j7"}
 
@@ -187,11 +188,11 @@ def test_an_exchange_that_hangs_ends_when_it_is_aborted(adapter: GuardedAdapter,
 
     with RawServer(hold) as server:
         exchanges = Exchanges()
-        exchanger = exchanger_to(f"{scheme}://127.0.0.1:{server.port}", adapter=adapter, exchanges=exchanges)
+        client = api_client_to(f"{scheme}://127.0.0.1:{server.port}", adapter=adapter, exchanges=exchanges)
 
         def exchange() -> None:
             try:
-                exchanger.exchange("GET", "/v1/job", None, Bounds())
+                client.send(Request(method="GET", url="/v1/job"), Bounds())
             except Cancelled as error:
                 caught.append(error)
 
@@ -202,7 +203,7 @@ def test_an_exchange_that_hangs_ends_when_it_is_aborted(adapter: GuardedAdapter,
         exchanges.abort()
         thread.join()
         with pytest.raises(Cancelled):
-            exchanger.exchange("GET", "/v1/job", None, Bounds())
+            client.send(Request(method="GET", url="/v1/job"), Bounds())
 
     assert len(caught) == 1
 

@@ -16,12 +16,14 @@ from typing import Any
 import pytest
 
 from admin_api_simulator.tls import make_certificates
-from docs_platform_action.http.client import Bounds, Exchanger
+from docs_platform_action.api.client import ApiClient
+from docs_platform_action.http.client import Bounds
 from docs_platform_action.http.connection import GuardedAdapter, trusting
 from docs_platform_action.http.faults import NetworkError
+from docs_platform_action.http.request import Request
 from docs_platform_action.http.response import MOST_INTERIM_RESPONSES
 from tests.action import Action
-from tests.integration.parts import exchanger_to
+from tests.integration.parts import api_client_to
 from tests.integration.raw import Handler, RawServer, read_request
 
 EARLY_HINTS = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\nContent-Length: 7\r\n\r\n"
@@ -81,10 +83,10 @@ class Wire:
     client_context: ssl.SSLContext
 
     @contextlib.contextmanager
-    def exchanger(self, handle: Handler) -> Iterator[tuple[Exchanger, RawServer]]:
+    def client(self, handle: Handler) -> Iterator[tuple[ApiClient, RawServer]]:
         with RawServer(handle, tls=self.server_context) as server:
             adapter = GuardedAdapter(self.client_context)
-            yield exchanger_to(server.base_url, adapter=adapter), server
+            yield api_client_to(server.base_url, adapter=adapter), server
             adapter.close()
 
 
@@ -104,8 +106,8 @@ def wire(request: pytest.FixtureRequest) -> Iterator[Wire]:
 def test_each_request_on_a_kept_connection_gets_its_own_answer(wire: Wire, interim: str, framing: str) -> None:
     counting = Counting(lambda number: INTERIM[interim] + FRAMINGS[framing]({"number": number}))
 
-    with wire.exchanger(counting) as (exchanger, server):
-        answers = [exchanger.exchange("GET", "/v1/job", None, Bounds()) for _ in range(3)]
+    with wire.client(counting) as (client, server):
+        answers = [client.send(Request(method="GET", url="/v1/job"), Bounds()) for _ in range(3)]
 
     assert [(answer.status, answer.body) for answer in answers] == [(200, {"number": number}) for number in (1, 2, 3)]
     assert server.connections == 1
@@ -116,9 +118,9 @@ def test_a_connection_that_switched_to_another_protocol_is_not_used_again(wire: 
     # what comes after the 101 would be read as the answer to the next request
     counting = Counting(lambda number: SWITCHING + sized({"number": 7}) if number == 1 else sized({"number": number}))
 
-    with wire.exchanger(counting) as (exchanger, server):
-        first = exchanger.exchange("GET", "/v1/job", None, Bounds())
-        second = exchanger.exchange("GET", "/v1/job", None, Bounds(), fresh=fresh)
+    with wire.client(counting) as (client, server):
+        first = client.send(Request(method="GET", url="/v1/job"), Bounds())
+        second = client.send(Request(method="GET", url="/v1/job"), Bounds(), fresh=fresh)
 
     assert (first.status, first.body, second.status, second.body) == (101, None, 200, {"number": 2})
     assert server.connections == 2
@@ -147,8 +149,8 @@ def test_interim_answers_that_no_answer_follows_are_a_fault_that_may_pass(wire: 
         read_request(connection)
         connection.sendall(interim)
 
-    with wire.exchanger(answer_and_leave) as (exchanger, _), pytest.raises(NetworkError) as caught:
-        exchanger.exchange("GET", "/v1/job", None, Bounds())
+    with wire.client(answer_and_leave) as (client, _), pytest.raises(NetworkError) as caught:
+        client.send(Request(method="GET", url="/v1/job"), Bounds())
 
     assert caught.value.what.endswith(told)
     assert (caught.value.sent, caught.value.stale) == (True, False)
@@ -157,27 +159,27 @@ def test_interim_answers_that_no_answer_follows_are_a_fault_that_may_pass(wire: 
 def test_a_kept_connection_that_the_server_cuts_is_told_apart_from_a_new_one(wire: Wire) -> None:
     counting = Counting(lambda number: sized({}) if number == 1 else None)
 
-    with wire.exchanger(counting) as (exchanger, server):
-        exchanger.exchange("GET", "/v1/job", None, Bounds())
-        kept, new = [failed(exchanger) for _ in range(2)]
+    with wire.client(counting) as (client, server):
+        client.send(Request(method="GET", url="/v1/job"), Bounds())
+        kept, new = [failed(client) for _ in range(2)]
 
     assert (kept.stale, new.stale) == (True, False)
     assert (kept.sent, new.sent) == (True, True)
     assert server.connections == 2
 
 
-def failed(exchanger: Exchanger) -> NetworkError:
+def failed(client: ApiClient) -> NetworkError:
     with pytest.raises(NetworkError) as caught:
-        exchanger.exchange("GET", "/v1/job", None, Bounds())
+        client.send(Request(method="GET", url="/v1/job"), Bounds())
     return caught.value
 
 
 def test_a_fresh_exchange_leaves_a_kept_connection_alone(wire: Wire) -> None:
     counting = Counting(lambda number: sized({"number": number}))
 
-    with wire.exchanger(counting) as (exchanger, server):
+    with wire.client(counting) as (client, server):
         for fresh in (False, True, False, True):
-            exchanger.exchange("POST", "/v1/job", {}, Bounds(), fresh=fresh)
+            client.send(Request(method="POST", url="/v1/job", body={}), Bounds(), fresh=fresh)
 
     assert server.connections == 3
 
@@ -198,17 +200,17 @@ class Together:
             connection.sendall(sized({"path": path}))
 
 
-def exchange_all(exchanger: Exchanger, *paths: str, fresh: bool = False) -> None:
+def exchange_all(client: ApiClient, *paths: str, fresh: bool = False) -> None:
     """Make exchanges in a thread each, and see that each gets its own answer."""
     with ThreadPoolExecutor(len(paths)) as pool:
-        answers = list(pool.map(lambda path: exchanger.exchange("GET", path, None, Bounds(), fresh=fresh), paths))
+        answers = list(pool.map(lambda path: client.send(Request(method="GET", url=path), Bounds(), fresh=fresh), paths))
     assert [answer.body for answer in answers] == [{"path": path} for path in paths]
 
 
 def test_a_connection_that_one_thread_has_done_with_serves_another(wire: Wire) -> None:
-    with wire.exchanger(Together(1)) as (exchanger, server):
+    with wire.client(Together(1)) as (client, server):
         for number in range(5):
-            exchange_all(exchanger, f"/{number}")
+            exchange_all(client, f"/{number}")
 
     assert server.connections == 1
 
@@ -220,9 +222,9 @@ MANY = 100
 def test_as_many_as_may_be_are_under_way_at_the_same_time_and_keep_their_connections(
     wire: Wire, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    with wire.exchanger(Together(MANY)) as (exchanger, server):
+    with wire.client(Together(MANY)) as (client, server):
         for _ in range(3):
-            exchange_all(exchanger, *(f"/together/{number}" for number in range(MANY)))
+            exchange_all(client, *(f"/together/{number}" for number in range(MANY)))
 
     assert server.connections == MANY
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
@@ -232,10 +234,10 @@ def test_as_many_as_may_be_are_under_way_at_the_same_time_and_keep_their_connect
 def test_so_do_those_that_want_one_of_their_own(wire: Wire, caplog: pytest.LogCaptureFixture) -> None:
     paths = [f"/together/{number}" for number in range(20)]
 
-    with wire.exchanger(Together(20)) as (exchanger, server):
-        exchange_all(exchanger, *paths)
-        exchange_all(exchanger, *paths, fresh=True)
-        exchange_all(exchanger, *paths)
+    with wire.client(Together(20)) as (client, server):
+        exchange_all(client, *paths)
+        exchange_all(client, *paths, fresh=True)
+        exchange_all(client, *paths)
 
     assert server.connections == 40
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
@@ -244,15 +246,15 @@ def test_so_do_those_that_want_one_of_their_own(wire: Wire, caplog: pytest.LogCa
 def test_a_fresh_exchange_disturbs_none_that_is_under_way(wire: Wire) -> None:
     together = Together(4)
 
-    with wire.exchanger(together) as (exchanger, server), ThreadPoolExecutor(1) as pool:
-        exchange_all(exchanger, *(f"/together/{number}" for number in range(4)))
-        under_way = pool.submit(exchange_all, exchanger, *(f"/together/late-{number}" for number in range(3)))
+    with wire.client(together) as (client, server), ThreadPoolExecutor(1) as pool:
+        exchange_all(client, *(f"/together/{number}" for number in range(4)))
+        under_way = pool.submit(exchange_all, client, *(f"/together/late-{number}" for number in range(3)))
         while len(together.connections_of) < 7:
             time.sleep(0.001)
         for number in range(3):
-            exchange_all(exchanger, f"/alone-{number}", fresh=True)
+            exchange_all(client, f"/alone-{number}", fresh=True)
         assert not under_way.done()
-        exchange_all(exchanger, "/together/last")
+        exchange_all(client, "/together/last")
         under_way.result(20)
 
     used = [connection for path, (connection,) in together.connections_of.items() if "alone" in path]
@@ -265,10 +267,10 @@ def test_a_fresh_exchange_disturbs_none_that_is_under_way(wire: Wire) -> None:
 def test_a_fresh_exchange_leaves_those_that_are_kept_for_others(wire: Wire) -> None:
     paths = [f"/together/{number}" for number in range(5)]
 
-    with wire.exchanger(Together(5)) as (exchanger, server):
-        exchange_all(exchanger, *paths)
-        exchange_all(exchanger, "/alone", fresh=True)
-        exchange_all(exchanger, *paths)
+    with wire.client(Together(5)) as (client, server):
+        exchange_all(client, *paths)
+        exchange_all(client, "/alone", fresh=True)
+        exchange_all(client, *paths)
 
     assert server.connections == 6
 
@@ -363,9 +365,9 @@ def test_no_connection_reads_the_authorities_again(tmp_path: Path) -> None:
     context = Loading(ssl.PROTOCOL_TLS_CLIENT)
     context.load_verify_locations(cafile=certificates.ca_path)
     with RawServer(Counting(lambda number: sized(number)), tls=certificates.server_context) as server:
-        exchanger = exchanger_to(server.base_url, adapter=GuardedAdapter(context))
+        client = api_client_to(server.base_url, adapter=GuardedAdapter(context))
 
-        answers = [exchanger.exchange("GET", "/x", None, Bounds(), fresh=True).body for _ in range(3)]
+        answers = [client.send(Request(method="GET", url="/x"), Bounds(), fresh=True).body for _ in range(3)]
 
         assert server.connections == 3
     assert (answers, context.loads) == ([1, 2, 3], 1)
@@ -408,8 +410,8 @@ class TestFraming:
         ],
     )
     def test_a_clear_one_is_followed(self, wire: Wire, answer: bytes) -> None:
-        with wire.exchanger(playing_once(answer)) as (exchanger, _):
-            answered = exchanger.exchange("GET", "/v1/job", None, Bounds())
+        with wire.client(playing_once(answer)) as (client, _):
+            answered = client.send(Request(method="GET", url="/v1/job"), Bounds())
 
         assert (answered.status, answered.body) == (200, {"number": 7})
 
@@ -433,8 +435,8 @@ class TestFraming:
         ],
     )
     def test_an_unclear_one_is_refused(self, wire: Wire, answer: bytes) -> None:
-        with wire.exchanger(playing_once(answer)) as (exchanger, _), pytest.raises(NetworkError) as caught:
-            exchanger.exchange("GET", "/v1/job", None, Bounds())
+        with wire.client(playing_once(answer)) as (client, _), pytest.raises(NetworkError) as caught:
+            client.send(Request(method="GET", url="/v1/job"), Bounds())
 
         assert caught.value.what.endswith(NO_HTTP)
         assert caught.value.sent
@@ -444,9 +446,9 @@ class TestFraming:
         head = b"HTTP/1.1 " + status + b"\r\nContent-Length: 13\r\n\r\n"
         counting = Counting(lambda number: head if number == 1 else sized({"number": number}))
 
-        with wire.exchanger(counting) as (exchanger, server):
-            first = exchanger.exchange("GET", "/v1/job", None, Bounds())
-            second = exchanger.exchange("GET", "/v1/job", None, Bounds())
+        with wire.client(counting) as (client, server):
+            first = client.send(Request(method="GET", url="/v1/job"), Bounds())
+            second = client.send(Request(method="GET", url="/v1/job"), Bounds())
 
         assert (first.status, first.size, second.body) == (int(status[:3]), 0, {"number": 2})
         assert server.connections == 1
@@ -454,8 +456,8 @@ class TestFraming:
     def test_a_connection_whose_chunks_were_read_is_kept(self, wire: Wire) -> None:
         answer = OK + b"Transfer-Encoding: chunked \r\nContent-Length: 5\r\n\r\n" + CHUNKS
 
-        with wire.exchanger(Counting(lambda _: answer)) as (exchanger, server):
-            answers = [exchanger.exchange("GET", "/v1/job", None, Bounds()).body for _ in range(3)]
+        with wire.client(Counting(lambda _: answer)) as (client, server):
+            answers = [client.send(Request(method="GET", url="/v1/job"), Bounds()).body for _ in range(3)]
 
         assert (answers, server.connections) == ([{"number": 7}] * 3, 1)
 
@@ -463,8 +465,8 @@ class TestFraming:
 def test_blanks_around_values_and_folds_are_no_part_of_them(wire: Wire) -> None:
     answer = OK + b'ETag: \t"a" \t\r\nX-Request-Id: one\r\n  two\t\r\nLink: <a>\r\nLink: <b> \r\nContent-Length: 2\r\n\r\n{}'
 
-    with wire.exchanger(playing_once(answer)) as (exchanger, _):
-        answered = exchanger.exchange("GET", "/v1/job", None, Bounds())
+    with wire.client(playing_once(answer)) as (client, _):
+        answered = client.send(Request(method="GET", url="/v1/job"), Bounds())
 
     assert (answered.headers["ETag"], answered.headers["Link"]) == ('"a"', "<a>, <b>")
     assert answered.request_id == "one two"

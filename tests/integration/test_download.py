@@ -1173,7 +1173,7 @@ class TestDisk:
 def test_progress_tells_bytes_percent_and_rate(action: Action, make_platform: Callable[..., Simulator]) -> None:
     platform = make_platform()
     platform.script("download", Fault(drip_seconds=0.0005))
-    action.set_constants(report__deliverylog__LINE_SECONDS=0.2)
+    action.set_constants(report__job_log__LINE_SECONDS=0.2)
 
     ended = fetch(action, platform)
 

@@ -18,22 +18,19 @@ import pytest
 import yaml
 
 from admin_api_simulator import Fault, Simulator
-from docs_platform_action.bundle.deliver import Handover
-from docs_platform_action.bundle.storage import Storage
+from docs_platform_action.bundle.deliver import deliver
 from docs_platform_action.cleanups import Cleanups
 from docs_platform_action.clock import SystemClock
+from docs_platform_action.context import Context
 from docs_platform_action.errors import InvalidBundle
-from docs_platform_action.http.connection import Exchanges, GuardedAdapter, trusting
-from docs_platform_action.inputs.paths import Place
-from docs_platform_action.inputs.settings import DeliverySettings
+from docs_platform_action.events import Events
+from docs_platform_action.inputs.settings import DeliverySettings, Place
 from docs_platform_action.job import Job
-from docs_platform_action.report.console import Console
-from docs_platform_action.report.deliverylog import DeliveryLog
-from docs_platform_action.report.job_log import JobLog
+from docs_platform_action.models import EXPORT
 from tests.action import Action
 from tests.archives import HOSTILE, KINDS, NOT_ARCHIVES, SEVEN_ZIP, Site, crowded
 from tests.ended import Ended
-from tests.integration.parts import api_of
+from tests.integration.parts import api_of, client_of
 
 EVERYTHING = {
     "bundle_path": "dist/bundle.tar.gz",
@@ -263,9 +260,8 @@ class TestHostileArchives:
         (tmp_path / "mine").write_text("mine")
         before = tree(tmp_path)
 
-        handover = handover_to(platform, workspace)
         with pytest.raises(InvalidBundle) as caught:
-            handover.carry_out(handover.renew())
+            deliver_site(platform, workspace)
 
         assert word in f"{caught.value.happened} {caught.value.facts}"
         assert tree(tmp_path) == before
@@ -283,29 +279,21 @@ class TestHostileArchives:
         assert "Traceback" not in ended.stdout + ended.stderr
 
 
-def handover_to(platform: Simulator, workspace: Path) -> Handover:
-    clock = SystemClock()
-    record = Job(mode="export", job_id="export-finished")
-    console = Console(io.StringIO(), in_workflow=True, debugging=False)
-    site = Place(path=workspace / "public" / "site", root=workspace, name="public/site")
-    return Handover(
-        settings=DeliverySettings(site=site),
-        storage=Storage(
-            adapter=GuardedAdapter(trusting(None)), proxies_for=lambda _url: {}, on_redirect=no_redirect, exchanges=Exchanges()
-        ),
-        renew=lambda: api_of(platform.base_url, outage_tolerance_seconds=1).make_bundle("export-finished"),
+def deliver_site(platform: Simulator, workspace: Path) -> None:
+    clock, api = SystemClock(), api_of(platform.base_url, outage_tolerance_seconds=1)
+    context = Context(
         clock=clock,
         cancellation=clock.cancellation,
-        outage_tolerance_seconds=1,
-        record=record,
-        log=DeliveryLog(JobLog(console, clock, record, known_statuses=()), clock),
+        client=client_of(),
+        api=api,
+        events=Events(),
         cleanups=Cleanups(),
-        warn=console.warning,
+        outage_tolerance_seconds=1,
     )
-
-
-def no_redirect(url: str) -> None:
-    raise AssertionError(f"nobody redirects to {url}")
+    job = Job(mode=EXPORT, job_id="export-finished")
+    job.bundle = api.make_bundle(job)
+    site = Place(path=workspace / "public" / "site", root=workspace, name="public/site")
+    deliver(job, DeliverySettings(site=site), context)
 
 
 def test_an_archive_that_is_asked_for_stays_when_it_cannot_be_opened(action: Action, platform: Simulator) -> None:
@@ -392,7 +380,7 @@ class TestCancel:
     ) -> None:
         platform.put_bundle("export-finished", crowded(60_000))
         (action.workspace / "site").mkdir()
-        action.set_constants(report__deliverylog__LINE_SECONDS=0.0)
+        action.set_constants(report__job_log__LINE_SECONDS=0.0)
 
         with action.start(platform, job_id="export-finished", site_path="site") as running:
             running.wait_for("  unpacking ")
@@ -405,7 +393,7 @@ class TestCancel:
 
 def test_what_was_handed_over_before_a_cancel_is_told(action: Action, platform: Simulator) -> None:
     platform.put_bundle("export-finished", crowded(60_000))
-    action.set_constants(report__deliverylog__LINE_SECONDS=0.0)
+    action.set_constants(report__job_log__LINE_SECONDS=0.0)
 
     with action.start(platform, job_id="export-finished", **EVERYTHING) as running:
         running.wait_for("  unpacking ")

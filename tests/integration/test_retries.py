@@ -13,7 +13,7 @@ from admin_api_simulator import Fault, Simulator
 from admin_api_simulator.faults import Operation
 from docs_platform_action.errors import Unavailable
 from tests.action import Action
-from tests.integration.parts import api_of, at_once
+from tests.integration.parts import api_of, at_once, finished_export
 
 MIB = 1024 * 1024
 PASSING = {
@@ -77,7 +77,7 @@ def test_a_fault_that_passes_is_told_once_and_waited_through(
 def test_a_fault_that_passes_does_not_keep_a_job_from_being_read(platform: Simulator, fault: Fault) -> None:
     platform.script("read_export", fault)
 
-    job = api_of(platform.base_url, outage_tolerance_seconds=0.05).read_export("export-finished", deadline=math.inf)
+    job = api_of(platform.base_url, outage_tolerance_seconds=0.05).read_export(finished_export(), deadline=math.inf)
 
     assert (job.status, platform.count("read_export")) == ("completed", 2)
 
@@ -90,7 +90,7 @@ def test_a_fault_that_passes_does_not_keep_a_job_from_being_read(platform: Simul
 def test_a_fault_that_passes_does_not_keep_the_bundle_from_being_made(platform: Simulator, fault: Fault) -> None:
     platform.script("make_bundle", fault)
 
-    bundle = api_of(platform.base_url, outage_tolerance_seconds=0.05).make_bundle("export-finished")
+    bundle = api_of(platform.base_url, outage_tolerance_seconds=0.05).make_bundle(finished_export())
 
     assert bundle.url.startswith(platform.storage_url)
     assert platform.count("make_bundle") == 2
@@ -185,7 +185,7 @@ def test_the_last_try_is_the_only_one_that_begins_after_the_tolerance(platform: 
     api = api_of(platform.base_url, outage_tolerance_seconds=0.2, jitter=at_once)
 
     with pytest.raises(Unavailable) as caught:
-        api.make_bundle("export-finished")
+        api.make_bundle(finished_export())
 
     assert platform.count("make_bundle") == 3
     assert caught.value.facts[-1].endswith('said: "still down"')

@@ -12,7 +12,9 @@ from admin_api_simulator import Fault, Simulator
 from docs_platform_action.api.calls import Call
 from docs_platform_action.errors import StartUnconfirmed
 from docs_platform_action.http.client import Bounds
-from docs_platform_action.models import read_started_export
+from docs_platform_action.http.request import Request
+from docs_platform_action.job import Job
+from docs_platform_action.models import EXPORT, read_started_export
 from tests.action import Action
 from tests.integration.parts import caller_to
 from tests.integration.raw import RawServer, read_request
@@ -135,8 +137,8 @@ def test_a_start_whose_answer_drips_past_its_bound_is_not_sent_again() -> None:
             time.sleep(0.02)
 
     start = Call(
-        method="POST",
-        path="/v1/static-export/jobs",
+        job=Job(mode=EXPORT, domain="docs.example.com"),
+        request=Request(method="POST", url="/v1/static-export/jobs"),
         about="the domain docs.example.com",
         named_by="`domain`",
         read=read_started_export,

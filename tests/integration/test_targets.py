@@ -10,10 +10,12 @@ import trustme
 
 from admin_api_simulator import Simulator
 from docs_platform_action.bundle.storage import Storage
+from docs_platform_action.events import Events
 from docs_platform_action.http.client import Bounds
-from docs_platform_action.http.connection import Exchanges, GuardedAdapter, trusting
+from docs_platform_action.http.connection import GuardedAdapter, trusting
+from docs_platform_action.http.request import Request
 from tests.inside import run_inside
-from tests.integration.parts import exchanger_to
+from tests.integration.parts import api_client_to, client_of, finished_export
 from tests.integration.raw import RawServer, read_request, tunnel
 from tests.keys import ADMIN_KEY
 
@@ -65,12 +67,8 @@ class Recorder:
 
 def fetch(url: str, *, adapter: GuardedAdapter | None = None, proxy: str | None = None) -> None:
     """Fetch a link as a run does."""
-    storage = Storage(
-        adapter=adapter or GuardedAdapter(trusting(None)),
-        proxies_for=lambda _: {"https": proxy} if proxy else {},
-        on_redirect=lambda _: None,
-        exchanges=Exchanges(),
-    )
+    client = client_of(adapter, proxies={"https": proxy} if proxy else None)
+    storage = Storage(client, finished_export(), Events())
     with storage.get(url, {}) as answer:
         assert b"".join(answer.pieces) == b"{}"
 
@@ -129,7 +127,7 @@ def test_a_path_of_the_api_is_sent_as_it_is_built(prefix: str, path: str) -> Non
     recorder = Recorder()
 
     with RawServer(recorder) as server:
-        exchanger_to(f"{server.base_url}{prefix}").exchange("GET", path, None, Bounds())
+        api_client_to(f"{server.base_url}{prefix}").send(Request(method="GET", url=path), Bounds())
 
     assert recorder.targets == [f"{prefix}{path}".encode()]
 

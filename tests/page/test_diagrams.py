@@ -7,6 +7,7 @@ import pytest
 
 from docs_platform_action.job import QUEUE, RUN, Phase
 from docs_platform_action.report.summary import summary_of
+from docs_platform_action.report.view import View
 from docs_platform_action.text import clean
 from tests.page.diagrams import read_diagrams
 from tests.page.gfm import page_of
@@ -60,7 +61,7 @@ PAGES = {
 @pytest.fixture(scope="module")
 def texts() -> dict[str, str]:
     pages = {
-        name: page_of(summary_of(records, safe=clean, duration_seconds=1, now=NOON, monotonic=NOW))
+        name: page_of(summary_of(records, View(safe=clean, now=NOON, monotonic=NOW), duration_seconds=1))
         for name, records in PAGES.items()
     }
     return {name: page.diagrams()[0] for name, page in pages.items()}

@@ -14,15 +14,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import certifi
 import pytest
 import yaml
 
 from docs_platform_action import main
+from docs_platform_action.api.client import ApiClient, ApiResponse
 from docs_platform_action.bundle import download, storage
-from docs_platform_action.http.client import Answer, Bounds, Exchanger
+from docs_platform_action.http.client import Bounds
+from docs_platform_action.http.request import Request
 from tests.ended import Ended
 from tests.inside import QuickClock, run_inside, unmeasured
 from tests.leaks import leaked, leaked_in_part
@@ -160,7 +162,7 @@ def _hasty(world: World) -> Iterator[None]:
             patch.delenv(name.lower(), raising=False)
         patch.setattr(socket, "getaddrinfo", world.resolve)
         patch.setattr(certifi, "where", lambda: str(world.other_authorities))  # to read the public ones takes longest
-        patch.setattr(main, "Exchanger", _HastyExchanger)
+        patch.setattr(main, "ApiClient", _HastyApiClient)
         patch.setattr(storage, "CONNECT_SECONDS", CONNECT_SECONDS)
         for name in ("IDLE_SECONDS", "HEAD_SECONDS", "SLOW_SECONDS"):
             patch.setattr(storage, name, getattr(storage, name) / SCALE)
@@ -168,16 +170,16 @@ def _hasty(world: World) -> Iterator[None]:
         yield
 
 
-class _HastyExchanger(Exchanger):
+class _HastyApiClient(ApiClient):
     """Keeps the bounds of the action, `SCALE` times as short."""
 
-    def exchange(self, method: str, path: str, body: Any, bounds: Bounds, **options: Any) -> Answer:
+    def send(self, request: Request, bounds: Bounds, *, fresh: bool = False) -> ApiResponse:
         hasty = Bounds(
             connect_seconds=min(bounds.connect_seconds, CONNECT_SECONDS),
             idle_seconds=min(bounds.idle_seconds, 30.0) / SCALE,
             total_seconds=max(min(bounds.total_seconds, 60.0) / SCALE, CONNECT_SECONDS),
         )
-        return super().exchange(method, path, body, hasty, **options)
+        return super().send(request, hasty, fresh=fresh)
 
 
 def _run(cell: Cell, number: int, world: World) -> Outcome:

@@ -10,7 +10,6 @@ import io
 import json
 import os
 import re
-import signal
 import tempfile
 import threading
 import traceback
@@ -24,7 +23,7 @@ from typing import Any, Final
 from admin_api_simulator.runner import parse_outputs, runner_environment, with_defaults
 from docs_platform_action import main
 from docs_platform_action.clock import SystemClock
-from docs_platform_action.signals import Interruptions
+from docs_platform_action.signals import Interruptions, Work
 from tests.ended import ENTRYPOINT
 from tests.inside import unmeasured
 from tests.keys import ADMIN_KEY
@@ -85,10 +84,9 @@ class _Within(Interruptions):
         """Leave the process's signal handlers alone."""
         self._clock = clock
 
-    def run(self, work: Callable[[], None], *, on_idle: Callable[[], None], **_parts: Any) -> signal.Signals | None:
-        self._clock.on_idle = on_idle
-        work()
-        return None
+    def run(self, work: Work) -> None:
+        self._clock.on_idle = work.tick
+        work.run()
 
 
 @dataclass(kw_only=True)

@@ -105,7 +105,7 @@ class Wire(BaseAdapter):
             self._clock.sleep(connecting if kind == "unreachable" else self._chance.uniform(0.001, 0.5))
             seen(kind)
             raise _unsent(kind)
-        guard.connect()
+        request.mark_connected()
         takes = self._takes(kind, idle)
         left = guard.ends_at - self._clock.monotonic()
         if takes >= min(left, idle) or kind in LOST:

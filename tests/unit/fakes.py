@@ -1,24 +1,31 @@
-"""Stand-ins that are handed in: time that passes when it is slept through, a wire with scripted answers, ears that remember."""
+"""Stand-ins that are handed in: time that passes when it is slept through, a wire with scripted answers, recorded events."""
 
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import requests
 from requests.adapters import BaseAdapter
 from urllib3 import HTTPResponse
 
+from docs_platform_action.api.admin_api import AdminApi
+from docs_platform_action.api.client import ApiClient, ApiResponse
+from docs_platform_action.cleanups import Cleanups
 from docs_platform_action.clock import Cancellation, Clock
+from docs_platform_action.context import Context
 from docs_platform_action.events import Events
-from docs_platform_action.http.client import Answer, Bounds, Exchanger
+from docs_platform_action.http.client import Bounds, HttpClient
 from docs_platform_action.http.connection import Exchanges
 from docs_platform_action.http.faults import NetworkError, UntrustedError
+from docs_platform_action.http.request import Request
 from docs_platform_action.job import Job
+from docs_platform_action.redaction import SHORTEST_TO_RECOGNISE, Redactor
 from docs_platform_action.report.console import Console
 from docs_platform_action.report.job_log import JobLog
+from tests.keys import ADMIN_KEY
 
 HOST = "api.example.com"
 BASE_URL = f"https://{HOST}"
@@ -69,11 +76,27 @@ class FakeClock:
 
 def answer(
     status: int = 200, body: object = None, *, headers: Mapping[str, str] | None = None, request_id: str | None = None
-) -> Answer:
-    return Answer(status=status, headers=headers or {}, body=body, size=len(json.dumps(body)), request_id=request_id)
+) -> ApiResponse:
+    return ApiResponse(status=status, headers=headers or {}, body=body, size=len(json.dumps(body)), request_id=request_id)
 
 
-Step = Answer | Exception | Callable[[], Answer]
+def http_client(
+    adapter: BaseAdapter,
+    *,
+    exchanges: Exchanges | None = None,
+    proxies: Mapping[str, str] | None = None,
+    secrets: Sequence[str] = (ADMIN_KEY,),
+) -> HttpClient:
+    """Make a client on an adapter, as `main` does."""
+    return HttpClient(
+        adapter=adapter,
+        exchanges=exchanges or Exchanges(),
+        proxies_for=lambda _url: proxies or {},
+        redactor=Redactor(secrets, shortest=SHORTEST_TO_RECOGNISE),
+    )
+
+
+Step = ApiResponse | Exception | Callable[[], ApiResponse]
 
 
 @dataclass(frozen=True)
@@ -86,34 +109,25 @@ class Sent:
     at: float
 
 
-class FakeExchanger(Exchanger):
-    """Answers by a script, whose last step repeats; each exchange takes `seconds`."""
+class FakeApiClient(ApiClient):
+    """Responds by a script, whose last step repeats; each exchange takes `seconds`."""
 
     def __init__(self, clock: FakeClock, *script: Step, seconds: float = 0.0) -> None:
-        super().__init__(adapter=FakeAdapter(), base_url=BASE_URL, key="k", proxies={}, exchanges=Exchanges())
+        super().__init__(http_client(FakeAdapter()), base_url=BASE_URL, key="k")
         self._clock = clock
         self._script = list(script)
         self._takes = seconds
         self.sent: list[Sent] = []
 
-    def exchange(
-        self,
-        method: str,
-        path: str,
-        body: Mapping[str, object] | None,
-        bounds: Bounds,
-        *,
-        fresh: bool = False,
-        on_connected: Callable[[], None] = lambda: None,
-    ) -> Answer:
-        self.sent.append(Sent(method, path, body, bounds, fresh, self._clock.elapsed))
+    def send(self, request: Request, bounds: Bounds, *, fresh: bool = False) -> ApiResponse:
+        self.sent.append(Sent(request.method, request.url, request.body, bounds, fresh, self._clock.elapsed))
         self._clock.pass_(self._takes)
         step = self._script.pop(0) if len(self._script) > 1 else self._script[0]
         if not isinstance(step, UntrustedError) and not (isinstance(step, NetworkError) and not step.sent):
-            on_connected()
+            request.maybe_processed = True
         if isinstance(step, Exception):
             raise step
-        return step if isinstance(step, Answer) else step()
+        return step if isinstance(step, ApiResponse) else step()
 
 
 class FakeAdapter(BaseAdapter):
@@ -159,25 +173,6 @@ class Redirecting(FakeAdapter):
             self._status, self._headers = 302, {"Location": self._locations.pop(0)}
 
 
-@dataclass
-class Ears:
-    """Listens to a transport and remembers what it heard."""
-
-    troubles: list[tuple[str, float, float]] = field(default_factory=list)
-    recoveries: list[float] = field(default_factory=list)
-    exchanges: list[tuple[str, str, str, str | None]] = field(default_factory=list)
-
-    def trouble(self, what: str, *, budget_seconds: float, pause_seconds: float) -> None:
-        self.troubles.append((what, budget_seconds, pause_seconds))
-
-    def recovered(self, after_seconds: float) -> None:
-        self.recoveries.append(after_seconds)
-
-    def exchanged(self, method: str, path: str, *, outcome: str, milliseconds: float, request_id: str | None) -> None:
-        assert milliseconds >= 0
-        self.exchanges.append((method, path, outcome, request_id))
-
-
 class RecordedEvents(Events):
     """Remembers every event: its name, its job, and its other arguments in order."""
 
@@ -204,15 +199,25 @@ for _name in [name for name in vars(Events) if not name.startswith("_")]:
     setattr(RecordedEvents, _name, _recorded(_name))
 
 
+def context(clock: FakeClock, events: Events, *, api: object = None, client: object = None, tolerance: float = 300.0) -> Context:
+    """Make what the jobs of a run share of what a test needs."""
+    return Context(
+        clock=clock,
+        cancellation=clock.cancellation,
+        client=cast(HttpClient, client),
+        api=cast(AdminApi, api),
+        events=events,
+        cleanups=Cleanups(),
+        outage_tolerance_seconds=tolerance,
+    )
+
+
 class Log(JobLog):
     """A job's log whose lines can be read back."""
 
-    def __init__(
-        self, record: Job, clock: Clock, *known_statuses: str, in_workflow: bool = True, debugging: bool = False
-    ) -> None:
+    def __init__(self, job: Job, clock: Clock, *, in_workflow: bool = True, debugging: bool = False) -> None:
         self.stream = io.StringIO()
-        console = Console(self.stream, in_workflow=in_workflow, debugging=debugging)
-        super().__init__(console, clock, record, known_statuses=known_statuses)
+        super().__init__(Console(self.stream, in_workflow=in_workflow, debugging=debugging), clock, job)
 
     @property
     def lines(self) -> list[str]:

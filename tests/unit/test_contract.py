@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
+from docs_platform_action.api import client as api_client
 from docs_platform_action.archive import limits, names
 from docs_platform_action.bundle import staging, storage
 from docs_platform_action.errors import FAILURE_REASONS
-from docs_platform_action.http import client, rate_limit
+from docs_platform_action.http import rate_limit
 from docs_platform_action.inputs import validators
 from docs_platform_action.inputs.settings import INPUTS
 from docs_platform_action.job import Job
@@ -161,7 +162,7 @@ def _steps(value: Any) -> list[dict[str, Any]]:
         (limits.MOST_RESERVED_BYTES == 2**30, "less than 10 % of the disk or 1 GiB free, whichever is smaller"),
         (limits.MOST_RESERVED_INODES == 10_000, "less than 10 % of its inodes or 10,000"),
         ((staging.FILE_MODE, staging.FOLDER_MODE) == (0o644, 0o755), "Files are 0644 and folders 0755"),
-        (client.LARGEST_ANSWER_BYTES == 2**20, "bounded in size (1 MiB)"),
+        (api_client.LARGEST_RESPONSE_BYTES == 2**20, "bounded in size (1 MiB)"),
         (rate_limit.REQUESTS_A_SECOND == 10, "no more than 10 requests reach the API in any second"),
         (job_log.STANDSTILL_SECONDS == 600, "when progress has stood still for ten minutes"),
         (outputs.MOST_BYTES_OF_A_JOB == 2**20, "GitHub lets a job hand on 1 MB, counted as two bytes a character"),

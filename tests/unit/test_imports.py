@@ -12,22 +12,19 @@ ENTRYPOINT = str(Path(__file__).parents[2] / "entrypoint.py")
 
 LATE = {
     "asyncio": "comes with backoff",
-    "backoff": "tries again, and waits for the next reading",
-    "docs_platform_action.bundle.download": "fetches a bundle, which a job has when it ends",
-    "docs_platform_action.bundle.helm_values": "writes the values file",
-    "docs_platform_action.bundle.storage": "speaks to the storage of a bundle",
-    "docs_platform_action.archive.unpack": "opens a bundle",
-    "docs_platform_action.bundle.deliver": "hands a bundle over",
+    "backoff": "draws the pauses between attempts",
+    "docs_platform_action.archive": "opens a bundle, which a job has when it ends",
+    "docs_platform_action.bundle": "delivers it",
+    "docs_platform_action.jobs.polling": "waits for a job that was started",
+    "docs_platform_action.report.domain_state": "belongs to the log of several jobs",
+    "docs_platform_action.report.failures": "describes what failed",
+    "docs_platform_action.report.final_report": "writes the report",
     "docs_platform_action.report.multi_log": "shows several jobs",
-    "docs_platform_action.report.deliverylog": "tells of a bundle on its way",
-    "docs_platform_action.report.failures": "tells what failed",
     "docs_platform_action.report.signed_links": "reads the link of a bundle",
     "docs_platform_action.report.summary": "writes the summary",
-    "docs_platform_action.report.timeline": "draws in the summary",
-    "docs_platform_action.jobs.polling": "waits for a job that was started",
     "yaml": "writes the values file",
 }
-"""Modules, and what they do that no run does before its first request."""
+"""Modules that no run needs before its first request. Of the report only the console, the outputs and the log of one job are."""
 
 SCRIPT = """
 import json, os, runpy, socket, sys

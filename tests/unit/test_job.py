@@ -5,7 +5,8 @@ from collections.abc import Mapping
 import pytest
 
 from docs_platform_action.errors import Cancelled, DownloadFailed, InvalidBundle, InvalidInput, JobFailed, Unauthorized
-from docs_platform_action.job import QUEUE, RUN, Job, Phase
+from docs_platform_action.http.request import Request
+from docs_platform_action.job import BUNDLE, QUEUE, RUN, Job, Phase
 from docs_platform_action.models import AgentJob, Bundle, Downloaded, ExportJob
 
 URL = "https://storage.example.com/bundle.tar.gz?X-Signature=abc"
@@ -50,8 +51,8 @@ class TestReadings:
     def test_pages_that_a_later_reading_leaves_out_stay_known(self) -> None:
         record = Job(mode="export")
 
-        record.note_export(ExportJob(status="running", progress=99.0, page_count=400))
-        record.note_export(ExportJob(status="completed"))
+        record.note_export_job(ExportJob(status="running", progress=99.0, page_count=400), 101.0)
+        record.note_export_job(ExportJob(status="completed"), 102.0)
 
         assert (record.status, record.progress, record.page_count) == ("completed", None, 400)
 
@@ -64,12 +65,11 @@ class TestReadings:
         assert record.pr_link == link
 
     @pytest.mark.parametrize("in_doubt", [True, False])
-    def test_a_start_is_in_doubt_until_it_is_known_to_have_been_one(self, in_doubt: bool) -> None:
-        record = Job(mode="export")
+    def test_a_start_is_in_doubt_while_its_request_may_have_been_processed(self, in_doubt: bool) -> None:
+        job = Job(mode="export", start_request=Request(method="POST", url="/", maybe_processed=in_doubt))
 
-        record.doubt_start(in_doubt)
-
-        assert record.start_in_doubt is in_doubt
+        assert job.start_in_doubt is in_doubt
+        assert not Job(mode="export").start_in_doubt
 
     def test_a_phase_ends_where_the_next_begins_and_is_not_entered_twice(self) -> None:
         record = Job(mode="export")
@@ -119,21 +119,34 @@ class TestReadings:
         assert record.duration_seconds(1000.0) == 50
 
 
-class TestCancelled:
+class TestCancel:
     def test_it_says_after_what_time_and_by_which_signal(self) -> None:
-        error = exported().cancelled("SIGTERM", 131.0)
+        job = exported()
+        job.enter(BUNDLE, 120.0)
 
-        assert (error.happened, error.facts) == ("cancelled after 0:31", ())
-        assert error.because.startswith("SIGTERM came: the workflow run was cancelled")
+        job.cancel("SIGTERM", 131.0)
+
+        assert job.failure is not None
+        assert (job.failure.happened, job.failure.facts) == ("cancelled after 0:31", ())
+        assert job.failure.because.startswith("SIGTERM came: the workflow run was cancelled")
+        assert (job.ended, job.phases[-1].ended) == (131.0, 131.0)
 
     def test_one_whose_turn_had_not_come_was_not_begun(self) -> None:
-        assert Job(mode="export").cancelled("SIGINT", 131.0).happened == "cancelled before it was begun"
+        job = Job(mode="export")
+
+        job.cancel("SIGINT", 131.0)
+
+        assert job.failure is not None
+        assert job.failure.happened == "cancelled before it was begun"
 
     @pytest.mark.parametrize(("job_id", "count"), [(None, 1), ("se_1", 0)])
     def test_a_start_request_that_was_under_way_is_a_fact(self, job_id: str | None, count: int) -> None:
-        job = exported(job_id=job_id, start_in_doubt=True)
+        job = exported(job_id=job_id, start_request=Request(method="POST", url="/", maybe_processed=True))
 
-        assert len(job.cancelled("SIGINT", 131.0).facts) == count
+        job.cancel("SIGINT", 131.0)
+
+        assert job.failure is not None
+        assert len(job.failure.facts) == count
 
 
 class TestResult:

@@ -23,8 +23,9 @@ from docs_platform_action.clock import SystemClock
 from docs_platform_action.errors import Cancelled
 from docs_platform_action.http.connection import GuardedRequest
 from docs_platform_action.job import Job
+from docs_platform_action.jobs.runner import CLEANING_SECONDS, START_GRACE_SECONDS
 from docs_platform_action.ownership import Owner
-from docs_platform_action.signals import LEAVING_SECONDS, Interruptions
+from docs_platform_action.signals import LEAVING_SECONDS, Interruptions, Work
 from tests.archives import SEVEN_ZIP, SMALL_SITE, tar
 from tests.keys import ADMIN_KEY
 from tests.unit.fakes import BASE_URL, FakeAdapter
@@ -63,7 +64,7 @@ class Wire(FakeAdapter):
         self._error = answer if isinstance(answer, Exception) else None
         self._body = b"{}" if isinstance(answer, int | Exception) else answer if isinstance(answer, bytes) else as_json(answer)
         if isinstance(request, GuardedRequest) and not isinstance(answer, requests.ConnectionError):
-            request.guard.connect()
+            request.mark_connected()
         return super().send(request, **options)
 
 
@@ -73,23 +74,19 @@ class Quiet(Interruptions):
     def __init__(self, received: signal.Signals | None = None, *, in_work: bool = False) -> None:
         self._received = received
         self._in_work = in_work
-        self.grace: list[float] = []
-        self.leaving: Callable[[], float] = lambda: 0.0
-        self.stop: Callable[[], None] = lambda: None
+        self.work: Work
         self.ignored = False
 
     def ignore(self) -> None:
         self.ignored = True
 
-    def run(self, work: Callable[[], None], **parts: Any) -> signal.Signals | None:
-        self.grace.append(parts["grace_seconds"]())
-        self.leaving, self.stop = parts["leaving_seconds"], parts["stop"]
+    def run(self, work: Work) -> signal.Signals | None:
+        self.work = work
         if self._received is None:
-            work()
+            work.run()
         elif self._in_work:
             with contextlib.suppress(Cancelled):
-                work()
-            self.grace.append(parts["grace_seconds"]())
+                work.run()
         return self._received
 
 
@@ -411,7 +408,7 @@ class TestSeveral:
             nonlocal starts
             starts += request.method == "POST" and not request.path_url.endswith("/bundle")
             if starts == 2:
-                interruptions.stop()
+                interruptions.work.stop()
 
         ended = run(self.SEVERAL, interruptions=interruptions, before=cancel_at_the_second)
 
@@ -595,26 +592,27 @@ class TestCancel:
         ended = run(EXPORT, {"POST /v1/static-export/jobs": Cancelled("cancelled")}, interruptions=interruptions)
 
         assert "A start request was under way; look in the dashboard whether the export runs." in ended.errors[0]
-        assert interruptions.grace == [0.0, main.START_GRACE_SECONDS]
+        assert interruptions.work.stop() == START_GRACE_SECONDS
 
     def test_once_it_is_stopped_nothing_more_is_asked(self, run: Runner) -> None:
         interruptions = Quiet(signal.SIGTERM, in_work=True)
 
-        ended = run(EXPORT, interruptions=interruptions, before=lambda _request: interruptions.stop())
+        ended = run(EXPORT, interruptions=interruptions, before=lambda _request: interruptions.work.stop())
 
         assert ended.seen == ["POST /v1/static-export/jobs"]
         assert ended.outputs["jobId"] == "se_1"
 
-    def test_while_a_bundle_is_handed_over_there_is_time_to_clean_away(self, run: Runner) -> None:
-        interruptions, seen = Quiet(), []
+    @pytest.mark.parametrize(("asked", "seconds"), [("https://api.", LEAVING_SECONDS), ("https://storage.", CLEANING_SECONDS)])
+    def test_while_a_bundle_is_handed_over_there_is_time_to_clean_up(self, run: Runner, asked: str, seconds: float) -> None:
+        interruptions, given = Quiet(signal.SIGTERM, in_work=True), []
 
-        def look(request: requests.PreparedRequest) -> None:
-            seen.append((str(request.url).startswith("https://storage."), interruptions.leaving()))
+        def abort(request: requests.PreparedRequest) -> None:
+            if str(request.url).startswith(asked):
+                given.append(interruptions.work.abort())
 
-        run({**EXPORT, "bundle-path": "bundle"}, STORED, interruptions=interruptions, before=look)
+        run({**EXPORT, "bundle-path": "bundle"}, STORED, interruptions=interruptions, before=abort)
 
-        assert [*dict.fromkeys(seen)] == [(False, LEAVING_SECONDS), (True, main.CLEANING_SECONDS)]
-        assert interruptions.leaving() == LEAVING_SECONDS
+        assert given == [seconds]
 
     @pytest.mark.parametrize("pausing", [429, requests.ConnectionError(ConnectionRefusedError())], ids=["429", "never-sent"])
     def test_one_that_only_paused_between_tries_was_not_made(
@@ -631,7 +629,7 @@ class TestCancel:
         assert ended.exit_code == 143
         assert ended.seen == ["POST /v1/static-export/jobs"]
         assert "start request" not in ended.errors[0]
-        assert interruptions.grace == [0.0, 0.0]
+        assert interruptions.work.stop() == 0.0
 
     @pytest.mark.parametrize("answered", [502, {}], ids=["502", "no-job"])
     def test_one_whose_answer_tells_nothing_may_have_been_made(self, run: Runner, answered: object) -> None:
@@ -641,7 +639,7 @@ class TestCancel:
             EXPORT,
             {"POST /v1/static-export/jobs": answered},
             interruptions=interruptions,
-            before=lambda _request: interruptions.stop(),
+            before=lambda _request: interruptions.work.stop(),
         )
 
         assert (ended.exit_code, ended.outputs["failureReason"]) == (143, "cancelled")

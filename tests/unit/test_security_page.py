@@ -14,6 +14,7 @@ import yaml
 
 from admin_api_simulator.runner import runner_environment
 from docs_platform_action import redaction, text
+from docs_platform_action.api import client as api_client
 from docs_platform_action.archive import codecs, limits, symlinks
 from docs_platform_action.bundle import download, staging, storage
 from docs_platform_action.http import client, connection, rate_limit, response
@@ -194,9 +195,9 @@ def test_the_variables_that_a_run_reads_are_those_that_the_page_names(tmp_path: 
 @pytest.mark.parametrize(
     ("holds", "told"),
     [
-        (client.LARGEST_ANSWER_BYTES == 2**20, "has bounds, 60 s and 1 MiB,"),
+        (api_client.LARGEST_RESPONSE_BYTES == 2**20, "has bounds, 60 s and 1 MiB,"),
         (client.Bounds().total_seconds == 60, "has bounds, 60 s and 1 MiB,"),
-        (client.LARGEST_ANSWER_BYTES == 2**20, "It is ended at 1 MiB, counted unpacked."),
+        (api_client.LARGEST_RESPONSE_BYTES == 2**20, "It is ended at 1 MiB, counted unpacked."),
         (response.MOST_INTERIM_RESPONSES == 100, "After 100 of them it is a fault."),
         (connection.trusting(None).minimum_version.name == "TLSv1_2", "TLS 1.2 is the least."),
         (rate_limit.REQUESTS_A_SECOND == 10, "At most 10 requests a second"),

@@ -5,11 +5,12 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from docs_platform_action.signals import PATIENCE_SECONDS, SIGNALS, Interruptions
+from docs_platform_action.signals import LEAVING_SECONDS, PATIENCE_SECONDS, SIGNALS, Interruptions
 
 
 @pytest.fixture
@@ -29,16 +30,29 @@ def nothing() -> None:
     pass
 
 
-def run(interruptions: Interruptions, work: Callable[[], None], **changes: Any) -> signal.Signals | None:
-    parts: dict[str, Any] = {
-        "on_idle": nothing,
-        "idle_seconds": 5.0,
-        "stop": nothing,
-        "abort": nothing,
-        "grace_seconds": lambda: 0.0,
-        **changes,
-    }
-    return interruptions.run(work, **parts)
+@dataclass
+class FakeWork:
+    """Work that does what it is given to."""
+
+    run: Callable[[], None]
+    tick: Callable[[], None] = nothing
+    tick_seconds: float = 5.0
+    on_stop: Callable[[], None] = nothing
+    on_abort: Callable[[], None] = nothing
+    grace_seconds: float = 0.0
+    leaving_seconds: float = LEAVING_SECONDS
+
+    def stop(self) -> float:
+        self.on_stop()
+        return self.grace_seconds
+
+    def abort(self) -> float:
+        self.on_abort()
+        return self.leaving_seconds
+
+
+def run(interruptions: Interruptions, work: Callable[[], None], **parts: Any) -> signal.Signals | None:
+    return interruptions.run(FakeWork(work, **parts))
 
 
 def test_work_that_ends_is_no_interruption(interruptions: Interruptions) -> None:
@@ -59,7 +73,7 @@ def test_what_the_work_raises_is_raised(interruptions: Interruptions) -> None:
 def test_idle_time_is_told_while_the_work_goes_on(interruptions: Interruptions) -> None:
     idle = threading.Event()
 
-    run(interruptions, lambda: assert_soon(idle), on_idle=idle.set, idle_seconds=0.001)
+    run(interruptions, lambda: assert_soon(idle), tick=idle.set, tick_seconds=0.001)
 
     assert idle.is_set()
 
@@ -67,17 +81,17 @@ def test_idle_time_is_told_while_the_work_goes_on(interruptions: Interruptions) 
 def test_a_signal_ends_a_run_whose_idle_time_cannot_be_told(interruptions: Interruptions) -> None:
     told, stopped = threading.Event(), threading.Event()
 
-    def on_idle() -> None:
+    def tick() -> None:
         receive(signal.SIGINT)
         assert_soon(told)  # until then it is blocked, as by a log that nobody reads
 
     received = run(
         interruptions,
         lambda: assert_soon(stopped),
-        on_idle=on_idle,
-        idle_seconds=0.001,
-        stop=stopped.set,
-        grace_seconds=lambda: 5.0,
+        tick=tick,
+        tick_seconds=0.001,
+        on_stop=stopped.set,
+        grace_seconds=5.0,
     )
     told.set()
 
@@ -88,7 +102,7 @@ def test_idle_time_that_cannot_be_told_is_not_told_again_meanwhile(interruptions
     began, told = threading.Event(), threading.Event()
     calls: list[int] = []
 
-    def on_idle() -> None:
+    def tick() -> None:
         calls.append(1)
         began.set()
         assert_soon(told)
@@ -97,7 +111,7 @@ def test_idle_time_that_cannot_be_told_is_not_told_again_meanwhile(interruptions
         assert_soon(began)
         time.sleep(0.02)
 
-    run(interruptions, work, on_idle=on_idle, idle_seconds=0.001)
+    run(interruptions, work, tick=tick, tick_seconds=0.001)
     told.set()
 
     assert calls == [1]
@@ -106,12 +120,12 @@ def test_idle_time_that_cannot_be_told_is_not_told_again_meanwhile(interruptions
 def test_what_is_told_of_idle_time_is_told_before_the_end(interruptions: Interruptions) -> None:
     began, told = threading.Event(), threading.Event()
 
-    def on_idle() -> None:
+    def tick() -> None:
         began.set()
         time.sleep(0.05)
         told.set()
 
-    run(interruptions, lambda: assert_soon(began), on_idle=on_idle, idle_seconds=0.001)
+    run(interruptions, lambda: assert_soon(began), tick=tick, tick_seconds=0.001)
 
     assert told.is_set()
 
@@ -119,11 +133,11 @@ def test_what_is_told_of_idle_time_is_told_before_the_end(interruptions: Interru
 def test_what_goes_wrong_in_idle_time_is_raised(interruptions: Interruptions) -> None:
     ended = threading.Event()
 
-    def on_idle() -> None:
+    def tick() -> None:
         raise LookupError("lost")
 
     with pytest.raises(LookupError, match="lost"):
-        run(interruptions, lambda: assert_soon(ended), on_idle=on_idle, idle_seconds=0.001)
+        run(interruptions, lambda: assert_soon(ended), tick=tick, tick_seconds=0.001)
     ended.set()
 
 
@@ -139,7 +153,7 @@ def test_a_signal_stops_the_work_and_is_given(interruptions: Interruptions, numb
         receive(number)
         assert_soon(stopped)
 
-    assert run(interruptions, work, stop=stopped.set, grace_seconds=lambda: 5.0) is number
+    assert run(interruptions, work, on_stop=stopped.set, grace_seconds=5.0) is number
 
 
 def test_work_that_ends_in_its_grace_is_not_aborted(interruptions: Interruptions) -> None:
@@ -149,7 +163,7 @@ def test_work_that_ends_in_its_grace_is_not_aborted(interruptions: Interruptions
         receive(signal.SIGINT)
         assert_soon(stopped)
 
-    run(interruptions, work, stop=stopped.set, abort=aborted.set, grace_seconds=lambda: 5.0)
+    run(interruptions, work, on_stop=stopped.set, on_abort=aborted.set, grace_seconds=5.0)
 
     assert not aborted.is_set()
 
@@ -161,26 +175,22 @@ def test_work_that_does_not_stop_is_aborted(interruptions: Interruptions) -> Non
         receive(signal.SIGTERM)
         assert_soon(aborted)
 
-    assert run(interruptions, work, abort=aborted.set) is signal.SIGTERM
+    assert run(interruptions, work, on_abort=aborted.set) is signal.SIGTERM
     assert aborted.is_set()
 
 
-def test_work_that_is_deaf_to_everything_is_left_behind(interruptions: Interruptions, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("docs_platform_action.signals.LEAVING_SECONDS", 0.01)
+def test_work_that_is_deaf_to_everything_is_left_behind(interruptions: Interruptions) -> None:
     released = threading.Event()
 
     def work() -> None:
         receive(signal.SIGTERM)
         released.wait(5)
 
-    assert run(interruptions, work) is signal.SIGTERM
+    assert run(interruptions, work, leaving_seconds=0.01) is signal.SIGTERM
     released.set()
 
 
-def test_work_that_has_something_to_clean_away_gets_its_time(
-    interruptions: Interruptions, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("docs_platform_action.signals.LEAVING_SECONDS", 0.0)
+def test_work_that_has_something_to_clean_away_gets_its_time(interruptions: Interruptions) -> None:
     aborted = threading.Event()
     cleaned: list[str] = []
 
@@ -190,38 +200,9 @@ def test_work_that_has_something_to_clean_away_gets_its_time(
         time.sleep(0.02)
         cleaned.append("parts")
 
-    run(interruptions, work, abort=aborted.set, leaving_seconds=lambda: 5.0)
+    run(interruptions, work, on_abort=aborted.set, leaving_seconds=5.0)
 
     assert cleaned == ["parts"]
-
-
-def test_how_long_that_is_is_asked_when_it_was_aborted(interruptions: Interruptions) -> None:
-    asked: list[str] = []
-
-    def work() -> None:
-        receive(signal.SIGTERM)
-        threading.Event().wait(0.05)
-
-    def leaving_seconds() -> float:
-        asked.append("how long")
-        return 0.0
-
-    run(interruptions, work, abort=lambda: asked.append("abort"), leaving_seconds=leaving_seconds)
-
-    assert asked == ["abort", "how long"]
-
-
-def test_it_is_not_asked_of_work_that_ended_in_its_grace(interruptions: Interruptions) -> None:
-    stopped = threading.Event()
-
-    def work() -> None:
-        receive(signal.SIGTERM)
-        assert_soon(stopped)
-
-    def leaving_seconds() -> float:
-        pytest.fail("the work has left already")
-
-    run(interruptions, work, stop=stopped.set, grace_seconds=lambda: 5.0, leaving_seconds=leaving_seconds)
 
 
 def test_a_second_signal_changes_nothing(interruptions: Interruptions) -> None:
@@ -235,7 +216,7 @@ def test_a_second_signal_changes_nothing(interruptions: Interruptions) -> None:
         receive(signal.SIGTERM)
         stopped.set()
 
-    assert run(interruptions, work, stop=stop, grace_seconds=lambda: 5.0) is signal.SIGINT
+    assert run(interruptions, work, on_stop=stop, grace_seconds=5.0) is signal.SIGINT
 
 
 def test_signals_without_end_do_not_put_the_abort_off(interruptions: Interruptions) -> None:
@@ -248,7 +229,7 @@ def test_signals_without_end_do_not_put_the_abort_off(interruptions: Interruptio
             sent.append(None)
             aborted.wait(0.002)
 
-    run(interruptions, work, abort=aborted.set, grace_seconds=lambda: 0.02)
+    run(interruptions, work, on_abort=aborted.set, grace_seconds=0.02)
 
     assert len(sent) < 200
 
@@ -261,7 +242,7 @@ def test_what_the_work_raises_after_a_signal_is_not_told(interruptions: Interrup
         assert_soon(stopped)
         raise LookupError("lost")
 
-    assert run(interruptions, work, stop=stopped.set, grace_seconds=lambda: 5.0) is signal.SIGINT
+    assert run(interruptions, work, on_stop=stopped.set, grace_seconds=5.0) is signal.SIGINT
 
 
 def test_a_signal_before_the_work_keeps_it_from_beginning(interruptions: Interruptions) -> None:

@@ -6,16 +6,17 @@ import random
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 
+from docs_platform_action.api.client import ApiClient, ApiResponse
+from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import Cancelled
-from docs_platform_action.http.client import Answer, Bounds, Exchanger
-from docs_platform_action.http.connection import Exchanges
+from docs_platform_action.http.client import Bounds
 from docs_platform_action.http.faults import NetworkError
-from tests.unit.fakes import BASE_URL, NOON, FakeAdapter
+from docs_platform_action.http.request import Request
+from tests.unit.fakes import BASE_URL, NOON, FakeAdapter, http_client
 
 STUCK_SECONDS = 20.0
 """Of real time: a thread that runs for so long without a pause waits for something that does not come."""
@@ -60,6 +61,7 @@ class VirtualClock:
         self._all_ended = threading.Event()
         self._failures: list[BaseException] = []
         self._stuck: str | None = None
+        self.cancellation = Cancellation()
         self._cancelled = False
         self._queued = 0
         self.pauses = 0
@@ -203,53 +205,44 @@ class VirtualClock:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
-    """One as a platform saw it: when it began and ended on the clock, counted from its beginning, and what it got."""
+class Seen:
+    """A request as a platform saw it: when it began and ended on the clock, counted from its beginning, and what it got."""
 
     method: str
     path: str
     began: float
     ended: float
-    got: Answer | Exception
+    got: ApiResponse | Exception
 
 
-Reply = tuple[float, Answer | Exception]
+Reply = tuple[float, ApiResponse | Exception]
 """How many seconds an answer takes, and what it is."""
 
 
-class VirtualPlatform(Exchanger):
+class VirtualPlatform(ApiClient):
     """Answers what `reply` gives for a method, a path and the moment; whatever takes longer than the caller's bounds is cut."""
 
     def __init__(self, clock: VirtualClock, reply: Callable[[str, str, float], Reply]) -> None:
-        super().__init__(adapter=FakeAdapter(), base_url=BASE_URL, key="k", proxies={}, exchanges=Exchanges())
+        super().__init__(http_client(FakeAdapter()), base_url=BASE_URL, key="k")
         self._clock = clock
         self._reply = reply
         self.under_way = 0
-        self.requests: list[Request] = []
+        self.requests: list[Seen] = []
 
-    def exchange(
-        self,
-        method: str,
-        path: str,
-        body: Mapping[str, Any] | None,  # noqa: ARG002  # the platform does not care
-        bounds: Bounds,
-        *,
-        fresh: bool = False,  # noqa: ARG002  # the same
-        on_connected: Callable[[], None] = lambda: None,
-    ) -> Answer:
+    def send(self, request: Request, bounds: Bounds, *, fresh: bool = False) -> ApiResponse:  # noqa: ARG002  # all are fresh
         began = self._clock.elapsed
-        takes, got = self._reply(method, path, began)
+        takes, got = self._reply(request.method, request.url, began)
         longest = min(bounds.total_seconds, bounds.idle_seconds)
         if takes > longest:
             takes, got = longest, NetworkError(f"The API's answer took longer than {longest:.3g} s", sent=True)
-        on_connected()
+        request.maybe_processed = True
         self.under_way += 1
         try:
             self._clock.sleep(takes)
         finally:
             self.under_way -= 1
             ended = self._clock.elapsed
-            self.requests.append(Request(method=method, path=path, began=began, ended=ended, got=got))
+            self.requests.append(Seen(method=request.method, path=request.url, began=began, ended=ended, got=got))
         if isinstance(got, Exception):
             raise got
         return got

@@ -4,11 +4,15 @@ Source: the API's description, version 2.0.0 (`docs/admin-api.openapi.yaml`).
 """
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
+from ..clock import Clock
+from ..http.circuit_breaker import CircuitBreaker
 from ..http.client import Bounds
+from ..http.request import Request
+from ..http.retry import full_jitter
 from ..models import (
     AgentJob,
     Bundle,
@@ -20,6 +24,11 @@ from ..models import (
     read_started_export,
 )
 from .calls import Call, Caller
+from .client import ApiClient
+
+if TYPE_CHECKING:
+    from ..events import Events
+    from ..job import Job
 
 SETTLING_SECONDS: Final = 30.0
 """How long after its start a job may still be unknown to the servers that are asked for it."""
@@ -29,79 +38,91 @@ BUNDLING_SECONDS: Final = 300.0
 
 
 class AdminApi:
-    """The API of one platform, spoken with one key. Every method raises the `ActionError` that the answer stands for."""
+    """The API of one platform, called with one key for all `jobs` of a run.
 
-    def __init__(self, caller: Caller) -> None:
-        self._caller = caller
+    Every method raises the `ActionError` that the response stands for.
+    """
+
+    def __init__(
+        self,
+        *,
+        client: ApiClient,
+        breaker: CircuitBreaker,
+        clock: Clock,
+        outage_tolerance_seconds: float,
+        events: "Events",
+        jobs: "Sequence[Job]",
+        jitter: Callable[[float], float] = full_jitter,
+    ) -> None:
+        self._caller = Caller(
+            client=client,
+            breaker=breaker,
+            clock=clock,
+            outage_tolerance_seconds=outage_tolerance_seconds,
+            events=events,
+            jitter=jitter,
+        )
+        self._jobs = jobs
 
     @property
     def host(self) -> str:
         """The API's host, with its port."""
         return self._caller.host
 
-    def start_export(
-        self,
-        domain: str,
-        options: Mapping[str, object],
-        *,
-        on_doubt: Callable[[bool], None],
-        waits_for_room: Callable[[], bool],
-    ) -> StartedExport:
-        """Start a static export of a domain; never sent again once the platform may have seen it.
+    def start_export(self, job: "Job", options: Mapping[str, object]) -> StartedExport:
+        """Start a static export of a job's domain. The request is not repeated once the platform may have processed it.
 
-        `on_doubt` hears whether the platform may have started one that nobody knows the job of; `waits_for_room` tells whether
-        exports of this run are under way, at whose end there is room for another.
+        It becomes the job's `start_request`.
         """
+        job.start_request = Request(method="POST", url="/v1/static-export/jobs", body={**options, "domain": job.domain})
         return self._caller.send(
             Call(
-                method="POST",
-                path="/v1/static-export/jobs",
-                about=f"the domain {domain}",
+                job=job,
+                request=job.start_request,
+                about=f"the domain {job.domain}",
                 named_by="`domain`",
-                body={**options, "domain": domain},
                 read=read_started_export,
                 repeatable=False,
-                on_doubt=on_doubt,
-                waits_for_room=waits_for_room,
+                other_jobs=[other for other in self._jobs if other is not job],
             )
         )
 
-    def read_export(self, job_id: str, *, deadline: float, started_at: float | None = None) -> ExportJob:
-        """Read an export job's status. `started_at` is when this run started it, if it did; both on the clock."""
+    def read_export(self, job: "Job", *, deadline: float) -> ExportJob:
+        """Return the status of an export job. `deadline` is on the clock's `monotonic`."""
         return self._caller.send(
             Call(
-                method="GET",
-                path=f"/v1/static-export/jobs/{_segment(job_id)}",
-                about=f"the job {job_id}",
+                job=job,
+                request=Request(method="GET", url=f"/v1/static-export/jobs/{_segment(job.job_id)}"),
+                about=f"the job {job.job_id}",
                 named_by="`job-id`",
                 read=read_export_job,
-                temporary_until=_settling(started_at),
+                temporary_until=_settling(job),
             ),
             deadline=deadline,
         )
 
-    def make_bundle(self, job_id: str, *, started_at: float | None = None) -> Bundle:
-        """Pack a completed export, or make a fresh link to what is packed. `started_at` is as for `read_export`."""
+    def make_bundle(self, job: "Job") -> Bundle:
+        """Pack a completed export, or make a fresh link to its bundle."""
         return self._caller.send(
             Call(
-                method="POST",
-                path=f"/v1/static-export/jobs/{_segment(job_id)}/bundle",
-                about=f"the job {job_id}",
+                job=job,
+                request=Request(method="POST", url=f"/v1/static-export/jobs/{_segment(job.job_id)}/bundle"),
+                about=f"the job {job.job_id}",
                 named_by="`job-id`",
                 read=read_bundle,
                 contract_is_final=True,
-                temporary_until={409: math.inf, **_settling(started_at)},
+                temporary_until={409: math.inf, **_settling(job)},
                 bounds=Bounds(idle_seconds=BUNDLING_SECONDS, total_seconds=BUNDLING_SECONDS),
             )
         )
 
-    def read_agent_job(self, project_id: str, job_id: str, *, deadline: float) -> AgentJob:
-        """Read an agent's job."""
+    def read_agent_job(self, job: "Job", *, deadline: float) -> AgentJob:
+        """Return the status of an agent job. `deadline` is on the clock's `monotonic`."""
         return self._caller.send(
             Call(
-                method="GET",
-                path=f"/v2/agent/{_segment(project_id)}/job/{_segment(job_id)}",
-                about=f"the project {project_id}, or in it the job {job_id}",
+                job=job,
+                request=Request(method="GET", url=f"/v2/agent/{_segment(job.project_id)}/job/{_segment(job.job_id)}"),
+                about=f"the project {job.project_id}, or in it the job {job.job_id}",
                 named_by="`project-id`, `job-id`",
                 read=read_agent_job,
             ),
@@ -109,11 +130,12 @@ class AdminApi:
         )
 
 
-def _settling(started_at: float | None) -> dict[int, float]:
+def _settling(job: "Job") -> dict[int, float]:
     """Return until when a 404 is temporary, for a job that this run started."""
-    return {404: started_at + SETTLING_SECONDS} if started_at is not None else {}
+    return {404: job.started_at + SETTLING_SECONDS} if job.started_at is not None else {}
 
 
-def _segment(identifier: str) -> str:
+def _segment(identifier: str | None) -> str:
     """Percent-encode an identifier for a path, slashes too, and the dots of one that is all dots."""
+    assert identifier is not None  # noqa: S101  # only a job that is known is read; this tells the type checker
     return "".join("%2E" for _ in identifier) if identifier in {".", ".."} else quote(identifier, safe="")

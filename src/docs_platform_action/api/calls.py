@@ -2,9 +2,9 @@
 
 import http
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 from urllib.parse import urlsplit
 
 from ..clock import Clock, DeadlinePassed
@@ -20,8 +20,9 @@ from ..errors import (
     Unavailable,
 )
 from ..http.circuit_breaker import CircuitBreaker
-from ..http.client import Answer, Bounds, Exchanger
+from ..http.client import Bounds
 from ..http.faults import SOCKS, NetworkError, SocksProxyError, UntrustedError
+from ..http.request import Request
 from ..http.retry import (
     PROXY,
     SHORTEST_ATTEMPT_SECONDS,
@@ -32,9 +33,13 @@ from ..http.retry import (
     read_retry_after,
     retry,
 )
-from ..http.retry import Listener as RetryListener
-from ..models import reports_missing_endpoint
+from ..models import API, reports_missing_endpoint
 from ..text import seconds
+from .client import ApiClient, ApiResponse
+
+if TYPE_CHECKING:
+    from ..events import Events
+    from ..job import Job
 
 T = TypeVar("T")
 
@@ -43,34 +48,24 @@ T = TypeVar("T")
 class Call(Generic[T]):
     """One operation of the API.
 
-    `path` is sent byte for byte. `about` says what a 404 does not find, and `named_by` which inputs name it. `read` makes the
+    `about` says what a 404 does not find, and `named_by` which inputs name it. `read` makes the
     result from the response's JSON object, and raises `ValueError` if the object breaks the contract. Such a response may come
     from a gateway and is retried, unless `contract_is_final`. `temporary_until` maps statuses that are normally final to the
     moment on the clock's `monotonic` until which they are retried. A call that is not `repeatable` is never sent again once the
-    platform may have processed it; `on_doubt` hears whether that is in doubt. `waits_for_room` tells, when the platform
-    answers 429, whether other jobs of this run are under way that make room when they end; while they are, that is no outage.
+    platform may have processed it, which its `request` knows. While one of `other_jobs` is under way, a 429 is
+    not an outage: the platform takes the call once such a job has ended.
     """
 
-    method: str
-    path: str
+    job: "Job"
+    request: Request
     about: str
     named_by: str
     read: Callable[[Mapping[str, object]], T]
-    body: Mapping[str, object] | None = None
     repeatable: bool = True
     contract_is_final: bool = False
     temporary_until: Mapping[int, float] = field(default_factory=dict)
-    on_doubt: Callable[[bool], None] = field(default=lambda _in_doubt: None)
-    waits_for_room: Callable[[], bool] = field(default=lambda: False)
+    other_jobs: Sequence["Job"] = ()
     bounds: Bounds = field(default_factory=Bounds)
-
-
-class Listener(RetryListener, Protocol):
-    """Who wants to know how the talk with the API goes."""
-
-    def exchanged(self, method: str, path: str, *, outcome: str, milliseconds: float, request_id: str | None) -> None:
-        """Hear of the end of one request, in a status or in a fault."""
-        ...
 
 
 class Caller:
@@ -79,25 +74,24 @@ class Caller:
     def __init__(
         self,
         *,
-        exchanger: Exchanger,
+        client: ApiClient,
         breaker: CircuitBreaker,
         clock: Clock,
         outage_tolerance_seconds: float,
-        listener: Listener,
+        events: "Events",
         jitter: Callable[[float], float] = full_jitter,
     ) -> None:
-        self._exchanger = exchanger
+        self._client = client
         self._breaker = breaker
         self._clock = clock
         self._tolerance = outage_tolerance_seconds
-        self._listener = listener
+        self._events = events
         self._jitter = jitter
-        self._has_succeeded = False
 
     @property
     def host(self) -> str:
         """The API's host, with its port."""
-        return self._exchanger.host
+        return self._client.host
 
     def send(self, call: Call[T], *, deadline: float | None = None) -> T:
         """Make a call and return its result.
@@ -106,7 +100,9 @@ class Caller:
         response, `Unavailable` if temporary errors last too long, `DeadlinePassed` if they last until the deadline,
         `StartUnconfirmed` if a call that must not be repeated may have been processed, and `Cancelled`.
         """
-        state = RetryState(clock=self._clock, tolerance_seconds=self._tolerance, deadline=deadline, breaker=self._breaker)
+        state = RetryState(
+            clock=self._clock, tolerance_seconds=self._tolerance, server=API, deadline=deadline, breaker=self._breaker
+        )
 
         def attempt() -> T:
             try:
@@ -118,18 +114,18 @@ class Caller:
                 raise
 
         try:
-            return retry(attempt, state, listener=self._listener, jitter=self._jitter)
+            return retry(attempt, state, job=call.job, events=self._events, jitter=self._jitter)
         except TemporaryError as error:
             raise self._unavailable(error, state) from error
 
     def _attempt(self, call: Call[T], state: RetryState) -> T:
         bounds = call.bounds.within(state.begin_attempt())
-        answer: Answer | None = None
+        answer: ApiResponse | None = None
         try:
             answer = self._take_answer(call, bounds)
             result = self._judge(call, answer)
         except TemporaryError as error:
-            call.on_doubt(error.maybe_processed and not call.repeatable)
+            call.request.maybe_processed = error.maybe_processed
             raise
         except UntrustedError as error:
             raise self._untrusted(error) from error
@@ -139,13 +135,12 @@ class Caller:
         except ActionError:
             # a final answer but 2xx says that nothing was processed; after a cancel there is none
             if answer is not None and not 200 <= answer.status < 300:
-                call.on_doubt(False)  # noqa: FBT003  # a callback with one thing to say
+                call.request.maybe_processed = False
             raise
-        call.on_doubt(False)  # noqa: FBT003  # as above
-        self._has_succeeded = True
+        call.request.maybe_processed = False
         return result
 
-    def _take_answer(self, call: Call[T], bounds: Bounds) -> Answer:
+    def _take_answer(self, call: Call[T], bounds: Bounds) -> ApiResponse:
         began = self._clock.monotonic()
         try:
             try:
@@ -160,28 +155,27 @@ class Caller:
             advice = PROXY if error.proxied else _NETWORK if error.sent else _UNREACHED
             raise TemporaryError(error.what, maybe_processed=error.sent, advice=advice) from error
 
-    def _exchange(self, call: Call[T], bounds: Bounds, *, fresh: bool) -> Answer:
+    def _exchange(self, call: Call[T], bounds: Bounds, *, fresh: bool) -> ApiResponse:
         began = self._clock.monotonic()
         outcome, request_id = "ended without an answer", None
         try:
-            answer = self._exchanger.exchange(
-                call.method,
-                call.path,
-                call.body,
-                bounds,
-                fresh=fresh,
-                on_connected=lambda: call.on_doubt(not call.repeatable),
-            )
+            answer = self._client.send(call.request, bounds, fresh=fresh)
             outcome, request_id = str(answer.status), answer.request_id
         except NetworkError as error:
             outcome = error.what
             raise
         finally:
             milliseconds = (self._clock.monotonic() - began) * 1000
-            self._listener.exchanged(call.method, call.path, outcome=outcome, milliseconds=milliseconds, request_id=request_id)
+            self._events.request_ended(
+                call.job,
+                f"{call.request.method} {call.request.url}",
+                outcome=outcome,
+                milliseconds=milliseconds,
+                request_id=request_id,
+            )
         return answer
 
-    def _judge(self, call: Call[T], answer: Answer) -> T:
+    def _judge(self, call: Call[T], answer: ApiResponse) -> T:
         if 200 <= answer.status < 300:
             return self._read(call, answer)
         if 300 <= answer.status < 400:
@@ -200,13 +194,13 @@ class Caller:
             advice={404: _UNSETTLED, 409: _UNREADY, 429: _TOO_MANY}.get(answer.status, _NETWORK),
             retry_after_seconds=retry_after,
             retry_for_seconds=retry_for_seconds,
-            at_capacity=answer.status == 429 and call.waits_for_room(),
+            at_capacity=answer.status == 429 and any(job.is_under_way for job in call.other_jobs),
             not_ready=normally_final,
             said=answer.said,
             request_id=answer.request_id,
         )
 
-    def _read(self, call: Call[T], answer: Answer) -> T:
+    def _read(self, call: Call[T], answer: ApiResponse) -> T:
         is_api = isinstance(answer.body, dict)
         try:
             if isinstance(answer.body, dict):
@@ -220,14 +214,14 @@ class Caller:
                 () if call.repeatable else ("It may have started a job all the same: look in the dashboard before the next run.",)
             )
             raise BadResponse(
-                f"the API's answer to {call.method} {call.path} cannot be used",
+                f"the API's answer to {call.request.method} {call.request.url} cannot be used",
                 facts=(f"{what}.", *doubt),
                 request_id=answer.request_id,
             )
         raise TemporaryError(what, advice=_FOREIGN, request_id=answer.request_id)
 
-    def _refused(self, call: Call[T], answer: Answer) -> ActionError:
-        no_endpoint = answer.status in {404, 405} and not self._has_succeeded and reports_missing_endpoint(answer.body)
+    def _refused(self, call: Call[T], answer: ApiResponse) -> ActionError:
+        no_endpoint = answer.status in {404, 405} and not call.job.api_responded and reports_missing_endpoint(answer.body)
         if no_endpoint and not call.repeatable:
             return self._wrong_base_url(call, answer)
         kind, happened = {
@@ -239,20 +233,20 @@ class Caller:
         cause = _WRONG_BASE_URL if kind is NotFound and no_endpoint else None
         return kind(happened, facts=self._quote(answer.said), cause=cause, remedy=remedy, request_id=answer.request_id)
 
-    def _wrong_base_url(self, call: Call[T], answer: Answer) -> ActionError:
+    def _wrong_base_url(self, call: Call[T], answer: ApiResponse) -> ActionError:
         kind = NotFound if answer.status == 404 else Rejected
-        base_url = self._exchanger.base_url
+        base_url = self._client.base_url
         return kind(
             f"`base-url` is probably wrong: {base_url} has no static-export endpoint ({answer.status})",
             facts=self._quote(answer.said)
             or (f"The response is not the API's JSON ({_content_type(answer)}, {answer.size} bytes).",),
             cause="The address is mistyped, its path prefix is missing or wrong, or it is the dashboard's and not the API's.",
-            remedy=f"Look up the API's address in the platform's documentation: the request went to {base_url}{call.path}. "
-            f"If `base-url` is right, compare {call.named_by} with the dashboard.",
+            remedy=f"Look up the API's address in the platform's documentation: the request went to {base_url}{call.request.url}."
+            f" If `base-url` is right, compare {call.named_by} with the dashboard.",
             request_id=answer.request_id,
         )
 
-    def _redirected(self, answer: Answer) -> BadResponse:
+    def _redirected(self, answer: ApiResponse) -> BadResponse:
         location = answer.headers.get("Location", "")
         try:
             target = urlsplit(location)
@@ -345,7 +339,7 @@ _WRONG_BASE_URL: Final = (
 )
 
 
-def _content_type(answer: Answer) -> str:
+def _content_type(answer: ApiResponse) -> str:
     return answer.headers.get("Content-Type", "no content type").split(";")[0]
 
 

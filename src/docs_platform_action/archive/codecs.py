@@ -11,7 +11,7 @@ from .entries import damaged, unsafe
 from .reading import CHUNK_BYTES
 
 LZMA_MEMORY_BYTES: Final = 80 * 1024 * 1024
-"""What decompressing xz may take. `xz -9`, its strongest setting, needs 65 MiB (source: xz(1))."""
+"""Maximum memory for decompressing xz. `xz -9`, its strongest setting, needs 65 MiB (source: xz(1))."""
 
 MOST_STREAMS: Final = 1_000_000
 """Maximum compressed streams in a row. bgzip starts one for each 64 KiB: 330,000 for 20 GiB.
@@ -21,7 +21,7 @@ An empty stream takes 10 µs of processor time, and millions of them compress to
 
 
 class Decompressor(Protocol):
-    """As bz2 and lzma have it."""
+    """The interface of the decompressors of bz2 and lzma."""
 
     @property
     def eof(self) -> bool: ...  # noqa: D102  # as in the standard library
@@ -56,7 +56,7 @@ class _Inflater:
 
 @dataclass(frozen=True, kw_only=True)
 class Codec:
-    """A way of compressing; a stream that begins with its `magic` may follow one that has ended, if it has any."""
+    """A compression format. If it has a `magic`, another stream that begins with it may follow the first."""
 
     name: str
     magic: bytes
@@ -71,14 +71,14 @@ XZ: Final = Codec(
 DEFLATE: Final = Codec(name="deflate", magic=b"", make=lambda: _Inflater(-zlib.MAX_WBITS))
 
 _REFUSALS = (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError, MemoryError)
-"""What the decompressors raise when they dislike what they are fed; an `OSError` is bz2's."""
+"""What the decompressors raise for invalid data. `OSError` is from bz2."""
 
 
 def decompressed(codec: Codec, compressed: Iterator[bytes]) -> Iterator[bytes]:
     """Decompress into chunks of at most `CHUNK_BYTES`.
 
-    Several compressed streams in a row are one, as for gzip(1), and zeros may pad the end. Raises `InvalidBundle` for anything
-    else that follows, for a stream that ends early, for one that its checksum belies, and for more than `MOST_STREAMS`.
+    Several compressed streams in a row are read as one, as gzip(1) does, and zeros may pad the end. Raises `InvalidBundle` for
+    anything else behind a stream, for one that ends early or does not match its checksum, and for more than `MOST_STREAMS`.
     """
     data = next(compressed, b"")
     for _ in range(MOST_STREAMS):
@@ -105,7 +105,7 @@ def decompressed(codec: Codec, compressed: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _what_follows(codec: Codec, data: bytes, compressed: Iterator[bytes]) -> bytes:
-    """Give the beginning of the next compressed stream, or nothing at the end."""
+    """Return the beginning of the next compressed stream, or nothing at the end."""
     while len(data) < len(codec.magic) and (block := next(compressed, b"")):
         data += block
     if codec.magic and data.startswith(codec.magic):

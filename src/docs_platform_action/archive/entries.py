@@ -1,4 +1,4 @@
-"""What an archive holds, whatever its kind: entries one after another, and the words for what cannot be taken."""
+"""The entries of an archive of any kind, and the errors for those that are refused."""
 
 import enum
 from collections.abc import Iterable
@@ -8,10 +8,10 @@ from typing import Final
 from ..errors import InvalidBundle
 
 LONGEST_SHOWN: Final = 160
-"""Characters of a foreign name that a message shows; of a longer one it shows both ends."""
+"""Maximum characters of an archive's name in a message. Of a longer one, both ends are shown."""
 
 LONGEST_TARGET_BYTES: Final = 1024
-"""The most that a link may lead to, which is the longest name that an entry may have."""
+"""Maximum length of a link's target, which is that of an entry's name."""
 
 
 class EntryType(enum.Enum):
@@ -25,9 +25,9 @@ class EntryType(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Entry:
-    """One entry. `name` and a link's `target` are the archive's own bytes, which nobody has judged yet.
+    """One entry. `name` and a link's `target` are the bytes in the archive, and not validated yet.
 
-    `size` is what the archive announces, in bytes. `content` is read to its end before the next entry is asked for.
+    `size` is the size in bytes that the archive announces. `content` is to be read to its end before the next entry is read.
     """
 
     name: bytes
@@ -39,12 +39,12 @@ class Entry:
 
 
 def damaged(fact: str) -> InvalidBundle:
-    """Make the failure of an archive that is not whole or not well made."""
+    """Return the error for an archive that is incomplete or malformed."""
     return InvalidBundle("the bundle is damaged", facts=(fact,))
 
 
 def unsafe(fact: str) -> InvalidBundle:
-    """Make the failure of an archive that is whole but holds what must not be unpacked."""
+    """Return the error for an archive that holds something that must not be unpacked."""
     return InvalidBundle(
         "the bundle cannot be opened safely",
         facts=(fact,),
@@ -54,12 +54,12 @@ def unsafe(fact: str) -> InvalidBundle:
 
 
 def target_too_long(name: bytes) -> InvalidBundle:
-    """Make the failure of a link that no entry can be at the end of."""
+    """Return the error for a link to a name that is too long for an entry."""
     return unsafe(f"Entry {shown(name)} is a link to a name of more than {LONGEST_TARGET_BYTES:,} bytes.")
 
 
 def shown(name: bytes) -> str:
-    """Quote a name for a message: bytes that are no text as escapes, both ends of a long one."""
+    """Quote a name for a message. Bytes that are not UTF-8 are escaped, and a long name is shortened in the middle."""
     text = name[: 4 * LONGEST_SHOWN].decode("utf-8", "backslashreplace")
     if len(text) > LONGEST_SHOWN or len(name) > 4 * LONGEST_SHOWN:
         half = LONGEST_SHOWN // 2

@@ -1,4 +1,4 @@
-"""An archive's kind, told by its content and never by its name, and the entries in it."""
+"""Detection of an archive's kind, by its content and never by its name, and the entries in it."""
 
 from collections.abc import Generator, Iterator
 from itertools import chain
@@ -34,7 +34,7 @@ _ARCHIVE_LOOKS: Final = (
     (b"LZIP", "lzip data"),
     (b"\x04\x22\x4d\x18", "LZ4 data"),
 )
-"""How archives begin, also those that cannot be opened here; tar is recognized by its checksum."""
+"""How archives begin, also those that cannot be opened. A tar archive is recognized by its checksum."""
 
 _WEB_PAGE: Final = "a web page"
 _OTHER_LOOKS: Final = (
@@ -51,11 +51,11 @@ _OTHER_LOOKS: Final = (
 
 
 START_BYTES: Final = BLOCK_BYTES
-"""How much of a file's beginning tells what it is."""
+"""How many bytes of a file's beginning are needed to detect its kind."""
 
 
 def is_archive(start: bytes) -> bool:
-    """Return whether a file with these first `START_BYTES` is an archive of any kind, also one that cannot be opened here."""
+    """Return whether a file with these first `START_BYTES` is an archive of any kind, even one that cannot be opened."""
     return is_header(start[:BLOCK_BYTES]) or any(start.startswith(magic) for magic, _ in _ARCHIVE_LOOKS)
 
 
@@ -137,7 +137,7 @@ def _unknown(what: str, start: bytes) -> InvalidBundle:
 
 
 def looks(start: bytes) -> str:
-    """Say what a file with this beginning looks like, as the end of a sentence."""
+    """Return what a file with this beginning looks like, as the end of a sentence."""
     if not start:
         return "is empty"
     for magic, look in _ARCHIVE_LOOKS:

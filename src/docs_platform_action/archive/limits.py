@@ -1,4 +1,4 @@
-"""How much an archive may unpack to, checked while it is unpacked: what an archive announces may be a lie."""
+"""Limits on what an archive may unpack to, enforced while it is unpacked, because an archive can announce false sizes."""
 
 import os
 import sys
@@ -10,31 +10,31 @@ from ..errors import InvalidBundle
 from ..text import size
 
 MOST_ENTRIES: Final = 250_000
-"""Entries, and folders that only entries' names imply. Large documentation sites have some 50,000 pages."""
+"""Maximum entries, with the folders that only their names imply. Large documentation sites have some 50,000 pages."""
 
 MOST_BYTES: Final = 20 * 1024**3
-"""Bytes of all files. A hosted runner has 14 GiB to itself at least (source: GitHub docs, "GitHub-hosted runners reference")."""
+"""Maximum bytes of all files. A hosted runner has at least 14 GiB (source: GitHub docs, "GitHub-hosted runners reference")."""
 
 MOST_RESERVED_BYTES: Final = 1024**3
-"""The most that has to stay free on a disk; on one of less than 10 GiB it is a tenth of the disk."""
+"""Bytes of a disk that stay free; on a disk of less than 10 GiB, a tenth of it."""
 
 MOST_RESERVED_INODES: Final = 10_000
-"""The same for inodes, of which every file, folder and symbolic link takes one."""
+"""Inodes of a disk that stay free, with the same rule. Every file, folder and symbolic link takes one."""
 
 _ENTRY_BYTES: Final = 4096
-"""What an entry takes on the disk beside its content: a file's last block is rounded up, a folder has a block."""
+"""Disk space of an entry in addition to its content: the last block of a file is rounded up, a folder has a block."""
 
 _BYTES_BETWEEN_LOOKS: Final = 16 * 1024**2
-"""What is written at most before the disk is looked at again, as others write to it too."""
+"""Maximum bytes written before the disk is checked again, because others write to it too."""
 
 MOST_AT_ONCE: Final = 100
-"""Archives that are unpacked at the same time at most: the bound of `max-parallel`."""
+"""Maximum archives that are unpacked at the same time: the upper limit of `max-parallel`."""
 
 _HEADER_BYTES: Final = 4096
-"""What a tar archive takes for an entry beside its content, at most, in the mean: headers with long names and padding."""
+"""Maximum bytes of a tar archive, on average, for an entry's headers and padding."""
 
 _LAST_RECORD_BYTES: Final = 16 * 1024**2
-"""What a tar archive may be padded with at its end; GNU tar's usual record has 10 KiB."""
+"""Maximum padding at the end of a tar archive. The usual record of GNU tar has 10 KiB."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,29 +48,29 @@ class Space:
 
     @property
     def reserved_bytes(self) -> int:
-        """What has to stay free: 10 % of the disk or 1 GiB, the smaller."""
+        """The bytes that have to stay free: 10 % of the disk or 1 GiB, whichever is smaller."""
         return min(self.total_bytes // 10, MOST_RESERVED_BYTES)
 
     @property
     def reserved_inodes(self) -> int:
-        """How many inodes have to stay free."""
+        """The inodes that have to stay free."""
         return min(self.total_inodes // 10, MOST_RESERVED_INODES)
 
     @property
     def usable_bytes(self) -> int:
-        """How much may be written; negative if less is free than has to stay so."""
+        """The bytes that may be written. Negative if less is free than has to stay free."""
         return self.free_bytes - self.reserved_bytes
 
     @property
     def usable_inodes(self) -> int:
-        """How many files, folders and links may be made, likewise."""
+        """The files, folders and links that may be created. Can be negative as well."""
         return self.free_inodes - self.reserved_inodes
 
 
 def space_at(place: Path | int) -> Space:
-    """Look at the file system of a path or an open file. Raises `OSError`.
+    """Return the space on the file system of a path or an open file. Raises `OSError`.
 
-    Some network and FUSE file systems report no sizes, and Btrfs reports no inodes; what is not reported is no bound.
+    Some network and FUSE file systems report no sizes, and Btrfs reports no inodes. What is not reported is not limited.
     """
     found = os.statvfs(place)
     return Space(
@@ -94,14 +94,14 @@ class Disk:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """The bounds of one archive, whatever the disk."""
+    """The limits for one archive, whatever the disk."""
 
     entries: int = MOST_ENTRIES
     unpacked_bytes: int = MOST_BYTES
 
 
 class Meter:
-    """Counts what an archive unpacks to on a disk. Each method raises `InvalidBundle` beyond the bound."""
+    """Counts what an archive unpacks to on a disk. Each method raises `InvalidBundle` beyond the limits."""
 
     def __init__(self, limits: Limits, disk: Disk) -> None:
         self.unpacked_bytes = 0
@@ -113,23 +113,23 @@ class Meter:
         self._stream_bytes = limits.unpacked_bytes + limits.entries * _HEADER_BYTES + _LAST_RECORD_BYTES
 
     def announce_entries(self, count: int) -> None:
-        """Look at a number of entries that is only announced."""
+        """Check a number of entries that the archive announces."""
         if count > self._limits.entries:
             raise _too_large(f"It holds more than {self._limits.entries:,} files and folders.")
 
     def announce_bytes(self, count: int) -> None:
-        """Look at a file's size that is only announced."""
+        """Check a file size that the archive announces."""
         self._hold_bytes(self.unpacked_bytes + count)
         self._hold_space(count, next_file=f"; the next file is {size(count)}")
 
     def count_entry(self) -> None:
-        """Count an entry, or a folder that a name implies, before it is made."""
+        """Count an entry, or a folder that a name implies, before it is created."""
         self._entries += 1
         self.announce_entries(self._entries)
         self.take_space_of_entry()
 
     def take_space_of_entry(self) -> None:
-        """Look at what an entry takes on the disk beside its content, before it is made."""
+        """Count the disk space of an entry without its content, before it is created."""
         self._hold_space(_ENTRY_BYTES, inodes=1)
         self._budget_bytes -= _ENTRY_BYTES
         self._budget_inodes -= 1
@@ -146,7 +146,7 @@ class Meter:
         self._budget_bytes -= count
 
     def hold_stream(self, count: int) -> None:
-        """Bound how many bytes of one compressed stream were decompressed in search of entries, whatever they are."""
+        """Check how many bytes of one compressed stream were decompressed, whatever they are."""
         if count > self._stream_bytes:
             self._hold_bytes(count)
 

@@ -1,4 +1,4 @@
-"""The rules for the names in an archive, and the register of those that are taken."""
+"""Validation of the names in an archive, and the register of the paths that are taken."""
 
 import hashlib
 import re
@@ -17,7 +17,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def text_of(name: bytes, what: str) -> str:
-    """Decode a name; raises `InvalidBundle` for one that is no harmless text. `what` begins the message."""
+    """Decode a name. Raises `InvalidBundle`, with a message that begins with `what`, for one that is not safe."""
     try:
         text = name.decode()
     except UnicodeDecodeError:
@@ -34,9 +34,9 @@ def text_of(name: bytes, what: str) -> str:
 
 
 def path_of(name: bytes) -> str:
-    """Give an entry's path below the folder, without `.` and doubled slashes, empty for the folder itself.
+    """Return an entry's path below the folder, without `.` and doubled slashes, or empty for the folder itself.
 
-    Raises `InvalidBundle` for a name that leads elsewhere or that not every place a site is deployed to can hold.
+    Raises `InvalidBundle` for a name that leads elsewhere, or that some place that sites are deployed to cannot store.
     """
     what = f"Entry {shown(name)}"
     parts = [part for part in text_of(name, what).split("/") if part not in {"", "."}]
@@ -51,20 +51,19 @@ def path_of(name: bytes) -> str:
 
 
 class Register:
-    """The paths that are taken, and what is there.
+    """The paths that are taken, each with the type of its entry.
 
-    It keeps digests, some 250 bytes of memory a path whatever its length: an archive's names take 60 MiB when they are as many as
-    are allowed.
+    A path takes some 250 bytes of memory whatever its length, because only its digest is kept: 60 MiB for the maximum of entries.
     """
 
     def __init__(self) -> None:
         self._taken: dict[bytes, tuple[bytes, EntryType]] = {}
 
     def take(self, path: str, type_: EntryType) -> bool:
-        """Take a path; give whether it was free. A folder may be taken as one again.
+        """Take a path, and return whether it was free. A folder may be taken as a folder again.
 
-        Raises `InvalidBundle` for a path that is taken by something else, or by a name that some file systems hold for the same:
-        Windows' and macOS' fold upper and lower case, macOS' also Unicode's ways to compose a letter.
+        Raises `InvalidBundle` for a path that is taken by something else, or by a name that some file systems do not distinguish:
+        those of Windows and macOS ignore case, and that of macOS also how Unicode composes a letter.
         """
         folded = _folded(path)
         digest = _digest(folded)
@@ -84,7 +83,7 @@ class Register:
         return False
 
     def type_at(self, path: str) -> EntryType | None:
-        """Tell what is at a path under exactly this name, if anything is."""
+        """Return the type of the entry at exactly this path, if there is one."""
         exact, type_ = self._taken.get(_digest(_folded(path)), (None, None))
         return type_ if exact == _digest(path) else None
 

@@ -1,4 +1,4 @@
-"""The symbolic links of an archive: followed by names alone, before any of them is on the disk."""
+"""The symbolic links of an archive: verified by their names alone, before any of them is on the disk."""
 
 from bisect import bisect_left
 from collections.abc import Mapping
@@ -10,16 +10,16 @@ from .entries import EntryType, shown, unsafe
 from .names import Register
 
 MOST_LINKS: Final = 10_000
-"""Symbolic links, which wait in memory until everything else is there."""
+"""Maximum symbolic links. They are kept in memory until everything else is unpacked."""
 
 MOST_IN_A_ROW: Final = 40
-"""Links that lead from one to the next; Linux follows no more (source: path_resolution(7))."""
+"""Maximum links that lead from one to the next. Linux follows no more (source: path_resolution(7))."""
 
 MOST_STEPS: Final = 1_000_000
-"""Names to look at in all. A site's links have a few each; what takes more is made to keep its reader busy."""
+"""Maximum names to look up in all. The links of a site have a few each."""
 
 MOST_FOLDERS_SEEN: Final = 2 * MOST_LINKS
-"""Folders that whoever follows links walks through because of them. A few links can make that any number."""
+"""Maximum folders that a walk which follows links goes through because of them. A few links can make that any number."""
 
 MOST_FOLDERS_IN_A_ROW: Final = 100
 
@@ -48,7 +48,7 @@ class Links:
         self._walk("")
 
     def _end_of(self, link: str) -> tuple[str, int]:
-        """Follow a link to its end; give the path there, and how many links that took."""
+        """Return the path that a link leads to in the end, and how many links that takes."""
         if link in self._ends:
             return self._ends[link]
         if link in self._followed or len(self._followed) >= MOST_IN_A_ROW:
@@ -75,7 +75,7 @@ class Links:
         return at, crossed
 
     def _walk(self, folder: str) -> int:
-        """Count the folders that a walk through this one meets, links followed."""
+        """Return how many folders a walk through this one goes through if it follows links."""
         if folder in self._seen:
             return self._seen[folder]
         self._entered[folder] = None
@@ -110,12 +110,12 @@ class Links:
 
 
 def leads_outside(link: str) -> InvalidBundle:
-    """Make the failure of a link that leads out of the tree."""
+    """Return the error for a link that leads out of the tree."""
     return unsafe(f"Symbolic link {shown(link.encode())} leads outside of the folder.")
 
 
 def leads_nowhere(link: str) -> InvalidBundle:
-    """Make the failure of a link without an end."""
+    """Return the error for a link that leads to nothing, or in a circle."""
     return unsafe(f"Symbolic link {shown(link.encode())} leads to nothing, or in a circle.")
 
 

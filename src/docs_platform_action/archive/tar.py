@@ -17,7 +17,7 @@ from .reading import CHUNK_BYTES, Stream
 BLOCK_BYTES: Final = 512
 
 LONGEST_HEADER_BYTES: Final = 1024 * 1024
-"""The most that an extended header may hold; a name needs a thousandth of it."""
+"""Maximum size of an extended header. A name needs a thousandth of it."""
 
 _ZEROS: Final = bytes(BLOCK_BYTES)
 _TYPES: Final = {
@@ -43,7 +43,7 @@ _EXTENDING: Final = frozenset({*_GNU_LONG, b"x", b"X", b"g"})
 
 
 def is_header(block: bytes) -> bool:
-    """Tell whether a block carries its own checksum, as every tar header does."""
+    """Return whether a block holds its own checksum, as every tar header does."""
     if len(block) < BLOCK_BYTES:
         return False
     field = block[148:156]
@@ -57,7 +57,7 @@ def is_header(block: bytes) -> bool:
 
 
 def begins_tar(block: bytes) -> bool:
-    """Tell whether a stream that begins so is a tar archive, if only an empty one."""
+    """Return whether a stream that begins with this block is a tar archive, which may be empty."""
     return is_header(block) or block == _ZEROS
 
 
@@ -89,7 +89,7 @@ def tar_entries(stream: Stream) -> Generator[Entry]:
 
 
 def _extend(said: dict[bytes, bytes], type_flag: bytes, text: bytes) -> None:
-    """Take what a header of its own says about the entry that comes after it, by the keys of pax."""
+    """Add what an extending header says about the entry behind it, by the keys of pax."""
     if type_flag in _GNU_LONG:
         _say(said, _GNU_LONG[type_flag], text.rstrip(b"\0"))
         return

@@ -40,7 +40,7 @@ class Tree:
         self._links: dict[str, str] = {}
 
     def add(self, entry: Entry) -> None:
-        """Add an entry by the rules for its type. Symbolic links wait, so that nothing can be written through one."""
+        """Add an entry. Symbolic links are created by `link` in the end, so that nothing can be written through one."""
         self._meter.count_entry()
         is_root = entry.type is EntryType.FOLDER and not entry.name.strip(b"/")  # as Python's tarfile names it for some
         path = "" if is_root else path_of(entry.name)
@@ -59,7 +59,7 @@ class Tree:
             self._add_file(path, entry)
 
     def link(self) -> None:
-        """Make the symbolic links, all of which lead to something in the tree."""
+        """Create the symbolic links, once it is verified that all lead to something in the tree."""
         Links(self._links, self._register, self._cancellation).verify()
         for path, target in self._links.items():
             self._cancellation.check()
@@ -84,7 +84,7 @@ class Tree:
         self._parent = parent
 
     def _add_folder(self, path: str) -> bool:
-        """Make a folder unless it is there; give whether it was not."""
+        """Create a folder unless it exists, and return whether it was created."""
         if not self._register.take(path, EntryType.FOLDER):
             return False
         try:
@@ -138,7 +138,7 @@ class Tree:
         return self._links.get(path_of(entry.target)) if entry.type is EntryType.HARD_LINK else None
 
     def _content_of(self, link: Entry) -> Iterator[bytes]:
-        """Read what a hard link leads to."""
+        """Return the content of the file that a hard link leads to."""
         path = path_of(link.target)
         if self._register.type_at(path) is not EntryType.FILE:
             raise unsafe(f"Entry {shown(link.name)} is a hard link to {shown(link.target)}, which is no file before it.")
@@ -170,11 +170,11 @@ class Tree:
 
 
 def _folders_above(path: str) -> Iterator[str]:
-    """Give the folders that a path leads through, from the top."""
+    """Return the folders that a path leads through, from the top."""
     return accumulate(path.split("/")[:-1], "{}/{}".format)
 
 
 def _explain(error: OSError, path: str) -> None:
-    """Raise `InvalidBundle` when an error is about a name; do nothing when it is about the disk."""
+    """Raise `InvalidBundle` if the error is about a name, not about the disk."""
     if error.errno in _NAME_REFUSED:
         raise unsafe(f"Entry {shown(path.encode())} has a name that the runner's disk refuses ({error.strerror}).") from error

@@ -29,7 +29,7 @@ _RECORD: Final = struct.Struct("<4sxB2x2H4x3I3H4x2I")  # 4.3.12
 _LOCAL: Final = struct.Struct("<4s22x2H")  # 4.3.7
 _LONGEST_COMMENT_BYTES: Final = 0xFFFF
 _MOST_PADDING_BYTES: Final = 1024 * 1024
-"""Zeros behind the archive. bsdtar pads what it writes to a pipe, by default to multiples of 10 KiB (source: bsdtar(1), `-b`)."""
+"""Maximum zeros behind the archive. bsdtar pads a piped archive, by default to a multiple of 10 KiB (source: bsdtar(1), `-b`)."""
 
 _IN_ZIP64: Final = 0xFFFFFFFF
 _IN_ZIP64_SHORT: Final = 0xFFFF
@@ -50,7 +50,7 @@ _DOS_FOLDER: Final = 0x10
 
 @dataclass(frozen=True, kw_only=True)
 class _Directory:
-    """Where the list of entries stands in the file, and how many they are."""
+    """Where the list of entries is in the file, and how many entries it has."""
 
     start: int
     end: int
@@ -211,7 +211,7 @@ def _entry(record: _Record, compressed: Iterator[bytes]) -> Entry:
 
 
 def _verified(record: _Record, content: Iterator[bytes]) -> Iterator[bytes]:
-    """Hand a file's content on; raises `InvalidBundle` when it is not as long as announced or its checksum belies it."""
+    """Return the content. Raises `InvalidBundle` if it does not match its announced size or checksum."""
     left, checksum = record.size, 0
     for chunk in content:
         left -= len(chunk)

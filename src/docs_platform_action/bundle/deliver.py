@@ -1,262 +1,239 @@
-"""Hands a finished bundle over: fetched, unpacked, written as Helm values, whatever of it the inputs ask for."""
+"""Deliver a finished bundle: download the archive, unpack the site and write the Helm values, as far as the settings ask."""
 
 import contextlib
 import errno
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Final
 
 from ..archive.formats import START_BYTES
 from ..archive.reading import open_archive
 from ..archive.tar import begins_tar
 from ..archive.unpack import Unpacked, unpack
-from ..cleanups import Cleanups
-from ..clock import Cancellation, Clock
-from ..errors import DENIED_CAUSE, DENIED_REMEDY, ActionError, DownloadFailed, InternalError, TooFewPages
-from ..inputs.paths import Place
-from ..inputs.settings import DeliverySettings
+from ..context import Context
+from ..errors import DENIED_CAUSE, DENIED_REMEDY, ActionError, Advice, DownloadFailed, InternalError, TooFewPages
+from ..events import Events
+from ..inputs.settings import DeliverySettings, Place
 from ..job import DOWNLOAD, UNPACK, Job
 from ..models import Bundle, Downloaded
 from ..ownership import Owner, owner_of
-from ..report.deliverylog import DeliveryLog
 from ..text import pluralize
 from .disk_space import DiskSpace, DiskTooSmall, existing_folder
 from .download import Download
-from .overlap import Followed, Overlap
+from .overlap import Overlap
 from .staging import Staged, staged_file, staged_folder
-from .storage import Storage
 
-_OwnerAt = Callable[[Place], Owner | None]
-_Fetched = tuple[Staged, Overlap | None, Downloaded]
+_UNSAVED: Final = "the bundle cannot be saved"
+_DISK_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+def deliver(job: Job, settings: DeliverySettings, context: Context) -> None:
+    """Deliver the bundle of a job, which has a link to it.
+
+    Raises the `ActionError` that it failed with. What was delivered before that stays, and is in the job.
+    """
+    _Delivery(job, settings, context).run()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Handover:
-    """The parts that a bundle is handed over with.
+class _Fetched:
+    """A downloaded archive, and what unpacks the site meanwhile, if a site is wanted."""
 
-    `renew` makes a fresh link; `cleanups` knows what is to be removed when the run is left behind; `warn` shows a warning of
-    several lines.
-    """
+    archive: Staged
+    overlap: Overlap | None
+    downloaded: Downloaded
 
-    settings: DeliverySettings
-    storage: Storage
-    renew: Callable[[], Bundle]
-    clock: Clock
-    cancellation: Cancellation
-    outage_tolerance_seconds: float
-    record: Job
-    log: DeliveryLog
-    cleanups: Cleanups
-    warn: Callable[[list[str]], None]
 
-    def carry_out(self, bundle: Bundle) -> None:
-        """Do what the settings ask; what is there goes into the record at once.
+class _Delivery:
+    """The delivery of one bundle."""
 
-        Raises the `ActionError` that it failed with. What was handed over before stays.
-        """
-        owners: dict[Path, Owner | None] = {}
+    def __init__(self, job: Job, settings: DeliverySettings, context: Context) -> None:
+        self._job = job
+        self._settings = settings
+        self._context = context
+        self._events = context.events
+        self._owners: dict[Path, Owner | None] = {}
 
-        def owner_at(place: Place) -> Owner | None:
-            return owners.setdefault(place.root, owner_of(place.root))
-
+    def run(self) -> None:
+        """Deliver what the settings ask for."""
+        settings = self._settings
         try:
-            with contextlib.ExitStack() as stack:
-                if self.settings.bundle is not None or self.settings.site is not None:
-                    fetched, overlap = self._fetch(bundle, stack, owner_at)
-                    if self.settings.site is not None and overlap is not None:
-                        self._open(fetched, self.settings.site, overlap, owner_at)
-            if self.settings.values is not None:
-                self._write_values(self.settings.values, owner_at)
+            if settings.bundle is not None or settings.site is not None:
+                with ExitStack() as stack:
+                    fetched = self._deliver_archive(stack)
+                    if settings.site is not None and fetched.overlap is not None:
+                        self._deliver_site(fetched.archive, settings.site, fetched.overlap)
+            if settings.values is not None:
+                self._write_values(settings.values)
         finally:
-            self._tell_refusal(owners.values())
+            self._warn_of_refused_owner()
 
-    def _tell_refusal(self, owners: Iterable[Owner | None]) -> None:
-        refused = next((owner.refused for owner in owners if owner is not None and owner.refused), None)
+    def _owner(self, place: Place) -> Owner | None:
+        return self._owners.setdefault(place.root, owner_of(place.root))
+
+    def _warn_of_refused_owner(self) -> None:
+        refused = next((owner.refused for owner in self._owners.values() if owner is not None and owner.refused), None)
         if refused is not None:
-            self.warn(
+            self._events.warning(
+                self._job,
                 [
                     "What the action left in the workspace could not be given to the workspace's owner.",
                     f"The file system said: {refused}.",
                     "Later steps can read it, but may not be able to change or delete it.",
-                ]
+                ],
             )
 
-    def _fetch(self, bundle: Bundle, stack: contextlib.ExitStack, owner_at: _OwnerAt) -> tuple[Staged, Overlap | None]:
-        """Download the archive; with `min-pages` still to check it stays staged until the pages are counted."""
-        place = self.settings.bundle
-        with _writing(_cannot_save):
+    def _deliver_archive(self, stack: ExitStack) -> _Fetched:
+        """Download the archive. With `min_pages` it is not published before the pages are counted."""
+        place = self._settings.bundle
+        with _disk_errors_as(DownloadFailed, _UNSAVED):
             if place is None:
-                staged, overlap, downloaded = self._fetch_to_scratch(bundle, stack, owner_at)
+                fetched = self._download_to_scratch(stack)
             else:
-                staged = stack.enter_context(staged_file(place.path, owner_at(place), self.cleanups))
-                staged, overlap, downloaded = self._fetch_to(staged, bundle, stack, owner_at)
-                if self.settings.min_pages is None:
-                    self.cancellation.check()
-                    staged.publish()
-                    self.record.bundle_path = place.name
-            self.record.downloaded = downloaded
-            self.log.downloaded(downloaded, self.record.bundle_path)
-            self._warn_of_form(downloaded, staged)
-        return staged, overlap
+                fetched = self._download(staged_file(place.path, self._owner(place), self._context.cleanups), stack)
+                if self._settings.min_pages is None:
+                    self._context.cancellation.check()
+                    fetched.archive.publish()
+                    self._job.bundle_path = place.name
+            self._job.downloaded = fetched.downloaded
+            self._events.downloaded(self._job)
+            self._warn_of_changed_form(fetched)
+        return fetched
 
-    def _fetch_to_scratch(self, bundle: Bundle, stack: contextlib.ExitStack, owner_at: _OwnerAt) -> _Fetched:
-        """Fetch an archive that is not kept: to the runner's temporary folder, or beside the site where it does not fit there."""
-        site = self.settings.site
-        assert site is not None  # noqa: S101  # without one nothing is fetched but to be kept; this tells the type checker
-        scratch = self.settings.scratch
+    def _download_to_scratch(self, stack: ExitStack) -> _Fetched:
+        """Download an archive that is not kept: to the runner's temporary folder, or beside the site if it does not fit there."""
+        site, scratch, cleanups = self._settings.site, self._settings.scratch, self._context.cleanups
+        assert site is not None  # noqa: S101  # an archive that is not kept is for a site; this tells the type checker
         if scratch is not None:
             try:
-                with contextlib.ExitStack() as attempt:
-                    staged = attempt.enter_context(staged_file(scratch / "bundle", None, self.cleanups))
-                    fetched = self._fetch_to(staged, bundle, attempt, owner_at)
+                with ExitStack() as attempt:
+                    fetched = self._download(staged_file(scratch / "bundle", None, cleanups), attempt)
                     stack.push(attempt.pop_all())
                     return fetched
             except (DiskTooSmall, OSError) as error:
-                is_full = error.folder == scratch if isinstance(error, DiskTooSmall) else error.errno in _FULL
+                is_full = error.folder == scratch if isinstance(error, DiskTooSmall) else error.errno in _DISK_FULL
                 if not is_full or scratch.stat().st_dev == existing_folder(site.path.parent).stat().st_dev:
                     raise
-                self.log.moved_to_workspace()
-        # the folders that lead there may stay, with the site in them
-        staged = stack.enter_context(staged_file(site.path.parent / "bundle", owner_at(site), self.cleanups))
-        return self._fetch_to(staged, bundle, stack, owner_at)
+                self._events.download_moved(self._job)
+        # with an owner, because the folders that are made for the archive stay if the site is in them
+        return self._download(staged_file(site.path.parent / "bundle", self._owner(site), cleanups), stack)
 
-    def _fetch_to(self, staged: Staged, bundle: Bundle, stack: contextlib.ExitStack, owner_at: _OwnerAt) -> _Fetched:
-        overlap = self._overlap(staged.path, stack, owner_at)
-        return staged, overlap, self._download(bundle, staged.path, overlap)
+    def _download(self, staging: AbstractContextManager[Staged], stack: ExitStack) -> _Fetched:
+        site, context = self._settings.site, self._context
+        archive = stack.enter_context(staging)
+        overlap = None
+        if site is not None:
+            overlap = stack.enter_context(Overlap(archive.path, site, self._owner(site), context.cleanups, context.cancellation))
+            context = replace(context, events=Events(context.events, overlap))
+        space = DiskSpace(archive_folder=archive.path.parent, site_folder=site.path.parent if site is not None else None)
+        self._job.enter(DOWNLOAD, context.clock.monotonic())
+        self._events.downloading(self._job)
+        with archive.path.open("r+b") as file:
+            download = Download(self._job, file, context, disk_space=space, masked=self._settings.mask_bundle_url)
+            return _Fetched(archive=archive, overlap=overlap, downloaded=download.run())
 
-    def _warn_of_form(self, downloaded: Downloaded, staged: Staged) -> None:
-        """Warn when the archive is not what its name says, or not what the storage keeps."""
-        lines, kept = [], self.settings.bundle
-        if kept is not None and kept.name.lower().endswith((".gz", ".tgz")):
-            with staged.path.open("rb") as file:
+    def _warn_of_changed_form(self, fetched: _Fetched) -> None:
+        """Warn if the archive is not what its name says, or not what the storage keeps."""
+        lines, place = [], self._settings.bundle
+        if place is not None and place.name.lower().endswith((".gz", ".tgz")):
+            with fetched.archive.path.open("rb") as file:
                 if begins_tar(file.read(START_BYTES)):
-                    lines.append(f"{kept.name} is a tar archive without compression, although its name says gzip.")
-        if not downloaded.as_stored:
+                    lines.append(f"{place.name} is a tar archive without compression, although its name says gzip.")
+        if not fetched.downloaded.as_stored:
             lines += [
                 "The storage, or something between it and this runner, changed the compression of the bundle.",
                 "`bundleSize` and `bundleSha256` are those of the bytes that came, not of the bytes as they are stored.",
             ]
         if lines:
-            self.warn(lines)
+            self._events.warning(self._job, lines)
 
-    def _overlap(self, archive: Path, stack: contextlib.ExitStack, owner_at: _OwnerAt) -> Overlap | None:
-        """Have the site, if one is wanted, unpacked behind the download, as far as that goes."""
-        site = self.settings.site
-        if site is None:
-            return None
-        overlap = Overlap(archive, site, owner_at(site), self.cleanups, self.cancellation)
-        return stack.enter_context(overlap)
-
-    def _download(self, bundle: Bundle, path: Path, overlap: Overlap | None) -> Downloaded:
-        self.record.enter(DOWNLOAD, self.clock.monotonic())
-        self.log.downloading()
-        site = self.settings.site
-        space = DiskSpace(archive_folder=path.parent, site_folder=site.path.parent if site is not None else None)
-        with path.open("r+b") as file:
-            download = Download(
-                bundle,
-                file,
-                storage=self.storage,
-                renew=self.renew,
-                clock=self.clock,
-                outage_tolerance_seconds=self.outage_tolerance_seconds,
-                listener=self.log if overlap is None else Followed(self.log, overlap),
-                disk_space=space,
-            )
-            return download.run()
-
-    def _open(self, fetched: Staged, site: Place, overlap: Overlap, owner_at: _OwnerAt) -> None:
-        self.record.enter(UNPACK, self.clock.monotonic())
-        self.log.unpacking()
-        with (
-            _writing(lambda error: _cannot_put(f"the site cannot be written to {site.name}", error)),
-            contextlib.ExitStack() as stack,
-        ):
-            found = overlap.result(self.log.unpacked_so_far)
-            staged, unpacked = self._unpack(fetched, site, stack, owner_at) if found is None else found
+    def _deliver_site(self, archive: Staged, site: Place, overlap: Overlap) -> None:
+        self._job.enter(UNPACK, self._context.clock.monotonic())
+        self._events.unpacking(self._job)
+        with _disk_errors_as(InternalError, f"the site cannot be written to {site.name}"), ExitStack() as stack:
+            staged, unpacked = overlap.result(self._job, self._events) or self._unpack(archive, site, stack)
             self._check_pages(unpacked)
-            self.cancellation.check()
-            self._publish_archive(fetched)
+            self._context.cancellation.check()
+            self._publish_archive(archive)
             staged.publish()
-        self.record.site_path, self.record.site_files = site.name, unpacked.files
-        self.log.unpacked(unpacked.files, site.name)
+        self._job.site_path, self._job.site_files = site.name, unpacked.files
+        self._events.unpacked(self._job)
+
+    def _unpack(self, archive: Staged, site: Place, stack: ExitStack) -> tuple[Staged, Unpacked]:
+        owner = self._owner(site)
+        staged = stack.enter_context(staged_folder(site.path, owner, self._context.cleanups))
+        on_progress = partial(self._events.unpack_progressed, self._job)
+        with open_archive(archive.path, self._context.cancellation) as file:
+            unpacked = unpack(file, staged.path, on_progress=on_progress, owner=owner)
+        return staged, unpacked
 
     def _check_pages(self, unpacked: Unpacked) -> None:
-        """Raise `TooFewPages` where `min-pages` is still to be checked, because the API reported no page count."""
-        if self.settings.min_pages is not None and unpacked.html_files < self.settings.min_pages:
+        """Raise `TooFewPages` if there are fewer pages than `min_pages`, which is set if the API reported no page count."""
+        if self._settings.min_pages is not None and unpacked.html_files < self._settings.min_pages:
             html_files = pluralize(unpacked.html_files, "`.html` file")
             raise TooFewPages(
-                f"its bundle has {html_files}, fewer than the {self.settings.min_pages:,} pages that `min-pages` asks for",
+                f"its bundle has {html_files}, fewer than the {self._settings.min_pages:,} pages that `min-pages` asks for",
                 facts=("The API reported no usable `pageCount`, so the `.html` files in the bundle were counted.",),
             )
 
-    def _publish_archive(self, fetched: Staged) -> None:
-        """Save the archive at `bundle-path` where that had to wait for the pages to be counted."""
-        place = self.settings.bundle
-        if place is not None and not fetched.is_published:
-            with _writing(_cannot_save):
-                fetched.publish()
-            self.record.bundle_path = place.name
-            self.log.saved(place.name)
+    def _publish_archive(self, archive: Staged) -> None:
+        """Publish the archive if that had to wait until the pages were counted."""
+        place = self._settings.bundle
+        if place is not None and not archive.is_published:
+            with _disk_errors_as(DownloadFailed, _UNSAVED):
+                archive.publish()
+            self._job.bundle_path = place.name
+            self._events.archive_saved(self._job)
 
-    def _unpack(self, fetched: Staged, site: Place, stack: contextlib.ExitStack, owner_at: _OwnerAt) -> tuple[Staged, Unpacked]:
-        owner = owner_at(site)
-        staged = stack.enter_context(staged_folder(site.path, owner, self.cleanups))
-        with open_archive(fetched.path, self.cancellation) as archive:
-            unpacked = unpack(archive, staged.path, on_progress=self.log.unpacked_so_far, owner=owner)
-        return staged, unpacked
+    def _write_values(self, place: Place) -> None:
+        from .helm_values import values_text  # imports a YAML library, which few runs need
 
-    def _write_values(self, place: Place, owner_at: _OwnerAt) -> None:
-        from .helm_values import values_text  # few runs write values, and to load what writes them takes a while
-
-        record, bundle = self.record, self.record.bundle
+        job, bundle = self._job, self._job.bundle
         assert bundle is not None  # noqa: S101  # there is a link by now; this tells the type checker
-        of = f" of {record.domain}" if record.domain is not None else ""
-        until = f"{bundle.expires:%Y-%m-%d %H:%M:%S} UTC" if bundle.expires is not None else bundle.expires_at
-        works = f" The link works until {until}." if until is not None else ""
-        comment = (
-            f"Static export{of}, job {record.job_id}.{works}",
-            f"For a fresh link run the action with job-id: {record.job_id}",
-        )
-        text = values_text(bundle_url=bundle.url, version=self.settings.version, comment=comment)
+        text = values_text(bundle_url=bundle.url, version=self._settings.version, comment=_values_comment(job, bundle))
         with (
-            _writing(lambda error: _cannot_put(f"the Helm values file cannot be written to {place.name}", error)),
-            staged_file(place.path, owner_at(place), self.cleanups) as staged,
+            _disk_errors_as(InternalError, f"the Helm values file cannot be written to {place.name}"),
+            staged_file(place.path, self._owner(place), self._context.cleanups) as staged,
         ):
             staged.path.write_text(text, encoding="utf-8", newline="\n")
-            self.cancellation.check()
+            self._context.cancellation.check()
             staged.publish()
-        record.values_file = place.name
-        self.log.wrote_values(place.name)
+        job.values_file = place.name
+        self._events.values_written(job)
+
+
+def _values_comment(job: Job, bundle: Bundle) -> tuple[str, str]:
+    of = f" of {job.domain}" if job.domain is not None else ""
+    until = f"{bundle.expires:%Y-%m-%d %H:%M:%S} UTC" if bundle.expires is not None else bundle.expires_at
+    works = f" The link works until {until}." if until is not None else ""
+    return (
+        f"Static export{of}, job {job.job_id}.{works}",
+        f"For a fresh link run the action with job-id: {job.job_id}",
+    )
 
 
 @contextlib.contextmanager
-def _writing(failure: Callable[[OSError], ActionError]) -> Iterator[None]:
+def _disk_errors_as(failure: type[ActionError], happened: str) -> Iterator[None]:
+    """Raise an `OSError` as a failure that says what happened."""
     try:
         yield
     except OSError as error:
-        raise failure(error) from error
+        advice = _advice(error)
+        said = f"The system said: {error.strerror or type(error).__name__}."
+        raise failure(happened, facts=(said,), cause=advice.cause, remedy=advice.remedy) from error
 
 
-def _cannot_save(error: OSError) -> DownloadFailed:
-    cause, remedy = _why(error)
-    return DownloadFailed("the bundle cannot be saved", facts=(_said(error),), cause=cause, remedy=remedy)
-
-
-def _cannot_put(happened: str, error: OSError) -> InternalError:
-    cause, remedy = _why(error)
-    return InternalError(happened, facts=(_said(error),), cause=cause, remedy=remedy)
-
-
-def _said(error: OSError) -> str:
-    return f"The system said: {error.strerror or type(error).__name__}."
-
-
-def _why(error: OSError) -> tuple[str, str]:
-    if error.errno in {*_FULL, errno.EFBIG}:
-        return "The runner's disk is full.", "Free space in a step before, or use a runner with a larger disk."
+def _advice(error: OSError) -> Advice:
+    if error.errno in {*_DISK_FULL, errno.EFBIG}:
+        return Advice(
+            cause="The runner's disk is full.", remedy="Free space in a step before, or use a runner with a larger disk."
+        )
     if isinstance(error, PermissionError):
-        return DENIED_CAUSE, DENIED_REMEDY
-    return "The runner's disk does not work as it should, or another process is at work there.", "Fix the runner and run again."
+        return Advice(cause=DENIED_CAUSE, remedy=DENIED_REMEDY)
+    return Advice(
+        cause="The runner's disk does not work as it should, or another process is at work there.",
+        remedy="Fix the runner and run again.",
+    )

@@ -2,16 +2,14 @@
 
 import itertools
 from collections.abc import Callable, Iterator
-from typing import BinaryIO, Final, Protocol
+from typing import BinaryIO, Final
 
-import backoff
-
-from ..clock import Clock
+from ..context import Context
 from ..errors import Advice, DownloadFailed
 from ..http.faults import NetworkError
-from ..http.retry import PROXY, TEMPORARY_STATUSES, RetryState, TemporaryError, read_retry_after, retry
-from ..http.retry import Listener as RetryListener
-from ..models import Bundle, Downloaded
+from ..http.retry import PROXY, TEMPORARY_STATUSES, RetryState, TemporaryError, full_jitter, read_retry_after, retry
+from ..job import Job
+from ..models import STORAGE, Bundle, Downloaded
 from ..text import seconds
 from .disk_space import DiskSpace
 from .partial import PartialBundle, address_of
@@ -50,54 +48,30 @@ _CHANGED: Final = Advice(
 )
 
 
-class Listener(RetryListener, Protocol):
-    """Who wants to know how a download goes."""
-
-    def answered(self, address: str, status: int, asked: str | None, request_id: str | None) -> None:
-        """Hear that an answer begins: to which address, without the query, and which range was asked for."""
-        ...
-
-    def progressed(self, received: int, size: int | None) -> None:
-        """Hear how many bytes are there, and of how many where that is known."""
-        ...
-
-    def link_died(self, why: str) -> None:
-        """Hear that the link no longer works, and that a fresh one is made."""
-        ...
-
-    def started_over(self, why: str) -> None:
-        """Hear that what was there is of no use, and that the download starts at the first byte again."""
-        ...
-
-
 class Download:
-    """One bundle on its way into a file.
+    """The download of a job's bundle into a file.
 
-    `renew` makes a fresh link through the API. `outage_tolerance_seconds` is how long temporary errors may last. `disk_space`
-    is checked as soon as the bundle's size is known.
+    `disk_space` is checked as soon as the bundle's size is known. `masked` links are masked in the runner's log.
     """
 
     def __init__(
         self,
-        bundle: Bundle,
+        job: Job,
         file: BinaryIO,
+        context: Context,
         *,
-        storage: Storage,
-        renew: Callable[[], Bundle],
-        clock: Clock,
-        outage_tolerance_seconds: float,
-        listener: Listener,
         disk_space: DiskSpace,
-        jitter: Callable[[float], float] = backoff.full_jitter,
+        masked: bool = False,
+        jitter: Callable[[float], float] = full_jitter,
     ) -> None:
-        self._bundle = bundle
-        self._storage = storage
-        self._renew_link = renew
-        self._clock = clock
-        self._retry_state = RetryState(clock=clock, tolerance_seconds=outage_tolerance_seconds)
-        self._listener = listener
+        self._job = job
+        self._context = context
+        self._events = context.events
         self._disk_space = disk_space
+        self._masked = masked
         self._jitter = jitter
+        self._storage = Storage(context.client, job, context.events)
+        self._retries = RetryState(clock=context.clock, tolerance_seconds=context.outage_tolerance_seconds, server=STORAGE)
         self._partial = PartialBundle(file)
         self._transcoding = Transcoding()
         self._end: int | None = None  # of the response that is being taken
@@ -110,12 +84,12 @@ class Download:
     def run(self) -> Downloaded:
         """Download the bundle.
 
-        Raises `DownloadFailed`, `Cancelled`, what `renew` raises, and `OSError` if the file cannot be written.
+        Raises `DownloadFailed`, `Cancelled`, what making a fresh link raises, and `OSError` if the file cannot be written.
         """
         if self._bundle.size is not None:
             self._disk_space.check(self._bundle.size)
         try:
-            retry(self._attempt, self._retry_state, listener=self._listener, jitter=self._jitter)
+            retry(self._attempt, self._retries, job=self._job, events=self._events, jitter=self._jitter)
         except TemporaryError as error:
             raise self._given_up(error) from error
         received = self._partial.received
@@ -123,18 +97,23 @@ class Download:
         return Downloaded(size=received, sha256=self._partial.sha256, as_stored=as_stored)
 
     @property
+    def _bundle(self) -> Bundle:
+        """The freshest link."""
+        assert self._job.bundle is not None  # noqa: S101  # a job with a bundle to download has a link; for the type checker
+        return self._job.bundle
+
+    @property
     def _promised(self) -> int | None:
         """The size that the API reported; `None` for a bundle that is not downloaded as it is stored."""
         return None if self._transcoding.is_transcoded else self._bundle.size
 
     def _attempt(self) -> None:
-        within_seconds = self._retry_state.begin_attempt()
+        within_seconds = self._retries.begin_attempt()
         try:
             is_taken = False
             while not is_taken:
                 if self._needs_link:
-                    self._bundle = self._renew_link()
-                    self._needs_link = False
+                    self._renew_link()
                 is_taken = self._request(within_seconds)
         except NetworkError as error:
             advice = PROXY if error.proxied else _STORAGE if error.sent else _CUT_OFF
@@ -143,6 +122,11 @@ class Download:
             # a response without a length looks complete when its connection breaks
             raise TemporaryError(f"The storage ended the bundle too early{self._partial.so_far}", advice=_STORAGE)
 
+    def _renew_link(self) -> None:
+        self._job.bundle = self._context.api.make_bundle(self._job)
+        self._events.link_renewed(self._job, masked=self._masked)
+        self._needs_link = False
+
     def _request(self, within_seconds: float) -> bool:
         """Request what is missing, and return whether it was taken; if not, the next request follows without a pause."""
         headers = self._partial.range_headers(self._bundle.url)
@@ -150,7 +134,13 @@ class Download:
         if self._transcoding.accepts_gzip:
             headers["Accept-Encoding"] = "gzip"
         with self._storage.get(self._bundle.url, headers, within_seconds=within_seconds) as answer:
-            self._listener.answered(address_of(self._bundle.url), answer.status, headers.get("Range"), answer.request_id)
+            self._events.storage_responded(
+                self._job,
+                address_of(self._bundle.url),
+                status=answer.status,
+                requested=headers.get("Range"),
+                request_id=answer.request_id,
+            )
             if answer.status == 200:
                 return self._take_whole(answer)
             if answer.status == 206:
@@ -202,8 +192,8 @@ class Download:
         self._refusals = 0
         if self._partial.received >= self._good_bytes:
             self._good_bytes = self._partial.received + GOOD_BYTES
-            self._retry_state.end(self._listener)
-        self._listener.progressed(self._partial.received, self._partial.size)
+            self._retries.end(self._job, self._events)
+        self._events.download_progressed(self._job, self._partial.received, self._partial.size)
 
     def _has_promised_size(self, answer: Answer) -> bool:
         """Return whether the storage and the API report the same size, as far as they do.
@@ -221,18 +211,18 @@ class Download:
             raise DownloadFailed(what, facts=named, cause=_CHANGED.cause, remedy=_CHANGED.remedy)
         self._contradicted = self._needs_link = True
         self._start_over("its size is not what the API said")
-        self._listener.link_died(f"{what[0].upper()}{what[1:]}")
+        self._events.link_expired(self._job, f"{what[0].upper()}{what[1:]}")
         return False
 
     def _refused(self, answer: Answer, *, resuming: bool) -> bool:
         """Request a fresh link: without a pause for the first refusal, later with one, which `TemporaryError` asks for."""
-        self._retry_state.begin_outage()
+        self._retries.begin_outage()
         self._refusals += 1
         self._needs_link = True
         said = answer.said()
         what = f"The storage refused the link with {_status(answer.status, said)}"
         if self._refusals == 1:
-            self._listener.link_died(what)
+            self._events.link_expired(self._job, what)
             return False
         if resuming:
             self._start_over("the storage refuses to resume it")
@@ -263,19 +253,19 @@ class Download:
                     request_id=answer.request_id,
                 )
             self._start_over("the storage refuses to resume it")
-        pause = read_retry_after(answer.headers, self._clock.now())
+        pause = read_retry_after(answer.headers, self._context.clock.now())
         what = f"{what}{self._partial.so_far}"
         return TemporaryError(what, advice=_STORAGE, retry_after_seconds=pause, request_id=answer.request_id)
 
     def _start_over(self, why: str) -> None:
         if self._partial.received:
-            self._listener.started_over(why)
+            self._events.download_restarted(self._job, why)
         self._partial.reset()
 
     def _given_up(self, error: TemporaryError) -> DownloadFailed:
         return DownloadFailed(
             "the bundle could not be fetched whole",
-            facts=(f"Nothing good came for {seconds(self._retry_state.outage_seconds())}. The last try: {error.what}.",),
+            facts=(f"Nothing good came for {seconds(self._retries.outage_seconds())}. The last try: {error.what}.",),
             cause=error.advice.cause,
             remedy=error.advice.remedy,
             request_id=error.request_id,

@@ -5,7 +5,6 @@ caller unpacks the whole file. So every failure is reported by the code that rep
 """
 
 import threading
-from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -18,10 +17,11 @@ from ..archive.reading import ArchiveFile
 from ..archive.unpack import Unpacked, unpack
 from ..cleanups import Cleanups
 from ..clock import Cancellation
-from ..inputs.paths import Place
+from ..events import Events
+from ..inputs.settings import Place
+from ..job import Job
 from ..ownership import Owner
 from .disk_space import existing_folder
-from .download import Listener
 from .staging import Staged, staged_folder
 
 FROM_BYTES: Final = 4 * 1024**2
@@ -117,13 +117,14 @@ class _Unpacking(threading.Thread):
         self.progress = (files, size)
 
 
-class Overlap:
-    """Unpacks a bundle in a thread of its own, behind the download that writes it to `archive`.
+class Overlap(Events):
+    """Unpacks a bundle in a thread of its own, behind the download that writes it to `archive` and that this listens to.
 
     The staged folder is removed on exit unless it is published.
     """
 
     def __init__(self, archive: Path, site: Place, owner: Owner | None, cleanups: Cleanups, cancellation: Cancellation) -> None:
+        super().__init__()
         self._archive = archive
         self._site = site
         self._owner = owner
@@ -141,7 +142,7 @@ class Overlap:
             self._unpacking.stop()
         self._stack.__exit__(kind, error, traceback)
 
-    def progressed(self, received: int, size: int | None) -> None:
+    def download_progressed(self, _job: Job, received: int, size: int | None) -> None:
         """Follow the download. Begin once when enough is there, and give up when the rest of the archive needs the room."""
         try:
             if self._may_begin and size is not None and received >= FROM_BYTES:
@@ -149,23 +150,18 @@ class Overlap:
             elif self._unpacking is not None:
                 self._unpacking.archive.grow(received)
                 if self._unpacking.disk.space().free_bytes < 0:  # others fill the disk too
-                    self.give_up()
+                    self._give_up()
         except (OSError, RuntimeError):  # RuntimeError is the limit of threads; the caller meets the others again
-            self.give_up()
+            self._give_up()
 
-    def give_up(self) -> None:
-        """Remove what is there, and begin no more."""
-        self._may_begin = False
-        if self._unpacking is not None:
-            self._unpacking.stop()
-            self._unpacking = None
-        with suppress(OSError):  # what stays costs room on the disk, but no result
-            self._stack.close()
+    def download_restarted(self, _job: Job, _reason: str) -> None:
+        """Give up, as what was unpacked may be from another bundle."""
+        self._give_up()
 
-    def result(self, on_progress: Callable[[int, int], None]) -> tuple[Staged, Unpacked] | None:
-        """Wait until the bundle, which is downloaded by now, is unpacked. Return `None` if that was not begun, or failed.
+    def result(self, job: Job, events: Events) -> tuple[Staged, Unpacked] | None:
+        """Wait until the bundle, which is downloaded by now, is unpacked, and announce the progress.
 
-        `on_progress` gets the files and bytes so far. Raises `Cancelled`.
+        Return `None` if that was not begun, or failed. Raises `Cancelled`.
         """
         unpacking = self._unpacking
         if unpacking is None:
@@ -176,9 +172,9 @@ class Overlap:
             unpacking.join(CANCEL_CHECK_SECONDS)
             is_running = unpacking.is_alive()
             self._cancellation.check()
-            on_progress(*unpacking.progress)
+            events.unpack_progressed(job, *unpacking.progress)
         if unpacking.unpacked is None or unpacking.archive.received != unpacking.archive.size:
-            self.give_up()
+            self._give_up()
             return None
         return unpacking.staged, unpacking.unpacked
 
@@ -189,31 +185,18 @@ class Overlap:
         archive.grow(received)
         disk = _DiskWithArchive(existing_folder(self._site.path.parent), archive)
         if disk.space().usable_bytes < size or not is_read_in_order(file.read(START_BYTES)):
-            self.give_up()
+            self._give_up()
             return
         staged = self._stack.enter_context(staged_folder(self._site.path, self._owner, self._cleanups))
         unpacking = _Unpacking(archive, staged, disk, self._owner)
         unpacking.start()
         self._unpacking = unpacking
 
-
-class Followed:
-    """Passes on how a download goes to a listener, and to an overlap that keeps up with it."""
-
-    def __init__(self, listener: Listener, overlap: Overlap) -> None:
-        self._listener = listener
-        self._overlap = overlap
-        self.answered = listener.answered
-        self.link_died = listener.link_died
-        self.trouble = listener.trouble
-        self.recovered = listener.recovered
-
-    def progressed(self, received: int, size: int | None) -> None:
-        """Pass on how many bytes are there."""
-        self._listener.progressed(received, size)
-        self._overlap.progressed(received, size)
-
-    def started_over(self, why: str) -> None:
-        """Pass on that the download starts at the first byte again."""
-        self._overlap.give_up()
-        self._listener.started_over(why)
+    def _give_up(self) -> None:
+        """Remove what is there, and do not begin again."""
+        self._may_begin = False
+        if self._unpacking is not None:
+            self._unpacking.stop()
+            self._unpacking = None
+        with suppress(OSError):  # what stays costs room on the disk, but no result
+            self._stack.close()

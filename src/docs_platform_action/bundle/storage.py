@@ -1,26 +1,22 @@
-"""The object storage's side of a bundle link: one GET made well, and what its answer means.
+"""The object storage's side of the HTTP client: requests for bundle links, redirects, and what a response means.
 
-Nothing here knows the admin key; what a storage says is cleared of it all the same, before anything is made of it. Below
-requests' sessions, where this sends, nothing reads a `.netrc` or keeps a cookie either; a presigned link carries its own
-signature, and an `Authorization` beside it would be refused (source: AWS, Google and Azure documentation of signed URLs).
+No request here carries the admin key, which is hidden in responses all the same. A presigned link has its own signature, and
+storages refuse an `Authorization` header beside it (source: AWS, Google and Azure documentation of signed URLs).
 """
 
 import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import urljoin, urlsplit
 
-import requests
-from requests.adapters import BaseAdapter
-from requests.structures import CaseInsensitiveDict
-from requests.utils import select_proxy
-
-from .. import __version__
-from ..errors import Cancelled, DownloadFailed
-from ..http.connection import Exchanges, Guard, GuardedRequest
-from ..http.faults import FAULTS, SOCKS, NetworkError, SocksProxyError, UntrustedError, fault_of, refuse_socks, request_id_of
+from ..errors import DownloadFailed
+from ..events import Events
+from ..http.client import Bounds, HttpClient, Response
+from ..http.faults import SOCKS, NetworkError, ResponseTimeout, SocksProxyError, UntrustedError, request_id_of
+from ..http.request import Request
+from ..job import Job
 from ..models import UNUSABLE, is_bundle_url
 
 CONNECT_SECONDS: Final = 10.0
@@ -35,7 +31,6 @@ SLOWEST_BYTES_A_SECOND: Final = 1024
 """A connection that brings less than that over this time counts as cut too: no bundle would ever be there in time."""
 
 MOST_REDIRECTS: Final = 5
-PIECE_BYTES: Final = 256 * 1024
 LARGEST_ERROR_BYTES: Final = 16 * 1024
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
@@ -100,142 +95,78 @@ class Answer:
 
 
 class Storage:
-    """Gets what bundle links lead to.
+    """Requests the links to a job's bundle."""
 
-    `proxies_for` tells the proxies for an address, as requests would take them from the environment; `on_redirect` hears of every
-    address that the storage sends on to; `hide` takes the key out of a text; `exchanges` can end all at once. The adapter sends
-    `GuardedRequest`s.
-    """
-
-    def __init__(
-        self,
-        *,
-        adapter: BaseAdapter,
-        proxies_for: Callable[[str], Mapping[str, str]],
-        on_redirect: Callable[[str], None],
-        exchanges: Exchanges,
-        hide: Callable[[str], str] = str,
-    ) -> None:
-        self._adapter = adapter
-        self._hide = hide
-        self._proxies_for = proxies_for
-        self._on_redirect = on_redirect
-        self._exchanges = exchanges
+    def __init__(self, client: HttpClient, job: Job, events: Events) -> None:
+        self._client = client
+        self._job = job
+        self._events = events
 
     @contextlib.contextmanager
     def get(self, url: str, headers: Mapping[str, str], *, within_seconds: float = HEAD_SECONDS) -> Iterator[Answer]:
-        """Ask for what a link leads to, over redirects to https or to this machine, and give the answer.
+        """Request a link, follow redirects to https or to this machine, and yield the response.
 
-        It has to begin within so many seconds. Raises `NetworkError`, here and from the answer's `pieces`, `DownloadFailed` for
-        what asking again cannot mend, and `Cancelled`.
+        It has to begin within so many seconds. Raises `NetworkError`, here and from the response's `pieces`, `DownloadFailed` for
+        what a retry cannot change, and `Cancelled`.
         """
-        guard = Guard(fresh=True)  # it asks for the connection to be closed, which a server may do a moment later
-        with self._exchanges.watch(guard, min(within_seconds, HEAD_SECONDS)), contextlib.ExitStack() as exchange:
-            for _ in range(MOST_REDIRECTS + 1):
-                failure = _Failure(guard, self._exchanges, url, self._proxies_for(url), within_seconds)
-                response = exchange.enter_context(self._send(url, headers, guard, failure))
-                answered = CaseInsensitiveDict({name: self._hide(value) for name, value in response.headers.items()})
-                if response.status_code in _REDIRECTS:
-                    url = _redirected(url, answered.get("Location", ""), response.status_code)
-                    self._on_redirect(url)
-                    continue
-                if response.status_code in _GOOD:
-                    failure.in_body = True
-                    self._exchanges.extend(guard, SLOW_SECONDS)
-                yield Answer(
-                    status=response.status_code,
-                    headers=answered,
-                    address=f"{urlsplit(url).scheme}://{failure.host}{urlsplit(url).path}",
-                    pieces=self._pieces(response, guard, failure),
-                    hide=self._hide,
-                )
-                return
+        seconds = min(within_seconds, HEAD_SECONDS)
+        bounds = Bounds(connect_seconds=CONNECT_SECONDS, idle_seconds=IDLE_SECONDS, total_seconds=seconds)
+        # a new connection, and closed afterwards: there is little to save, and one that was kept may be dead
+        headers = {"Accept": "*/*", "Connection": "close", **headers}
+        for _ in range(MOST_REDIRECTS + 1):
+            host = urlsplit(url).netloc.rpartition("@")[2]
+            with (
+                _errors_of_storage(host, seconds),
+                self._client.send(Request(method="GET", url=url), bounds, headers=headers, fresh=True) as response,
+            ):
+                if response.status not in _REDIRECTS:
+                    is_bundle = response.status in _GOOD
+                    if is_bundle:
+                        response.extend(SLOW_SECONDS)
+                    yield Answer(
+                        status=response.status,
+                        headers=response.headers,
+                        address=f"{urlsplit(url).scheme}://{host}{urlsplit(url).path}",
+                        pieces=_bundle_pieces(response, host) if is_bundle else response.pieces(),
+                        hide=self._client.redactor.hide,
+                    )
+                    return
+                url = _redirected(url, response.headers.get("Location", ""), response.status)
+                bounds = replace(bounds, total_seconds=response.remaining_seconds)
+            self._events.link_redirected(self._job, url)
         raise DownloadFailed(
             f"the storage redirects more than {MOST_REDIRECTS} times",
             cause="The storage, or a gateway before it, sends the request in a circle.",
             remedy="Report it to the platform.",
         )
 
-    def _send(self, url: str, headers: Mapping[str, str], guard: Guard, failure: "_Failure") -> requests.Response:
-        try:
-            refuse_socks(url, failure.proxies)
-            return self._adapter.send(
-                _prepare(url, headers, guard),
-                stream=True,
-                timeout=(CONNECT_SECONDS, IDLE_SECONDS),
-                proxies=failure.proxies,
-            )
-        except FAULTS as error:
-            raise failure.of(error) from error
-        except SocksProxyError as error:
-            happened = f"the storage at {failure.host} cannot be reached through a SOCKS proxy"
-            raise DownloadFailed(happened, cause=SOCKS.cause, remedy=SOCKS.remedy) from error
 
-    def _pieces(self, response: requests.Response, guard: Guard, failure: "_Failure") -> Iterator[bytes]:
-        received = 0
-        while True:
-            try:
-                # as it comes, so that each wait is for one packet; never decoded, whatever `Content-Encoding` says of an archive
-                piece: bytes = response.raw.read1(PIECE_BYTES, decode_content=False)
-                if not piece and guard.expired:
-                    raise TimeoutError  # a body without a length seems whole when its connection is ended from here
-            except FAULTS as error:
-                raise failure.of(error) from error
-            if not piece:
-                return
+def _bundle_pieces(response: Response, host: str) -> Iterator[bytes]:
+    """Yield the body of a bundle, for as long as it arrives at `SLOWEST_BYTES_A_SECOND` or faster."""
+    received = 0
+    try:
+        for piece in response.pieces():
             received += len(piece)
-            if failure.in_body and received >= SLOWEST_BYTES_A_SECOND * SLOW_SECONDS:
+            if received >= SLOWEST_BYTES_A_SECOND * SLOW_SECONDS:
                 received = 0
-                self._exchanges.extend(guard, SLOW_SECONDS)
+                response.extend(SLOW_SECONDS)
             yield piece
+    except ResponseTimeout as error:
+        raise NetworkError(f"{host} sent almost nothing for {SLOW_SECONDS:.3g} s", sent=True) from error
 
 
-class _Failure:
-    """Tells what an exchange failed with. `in_body` is set when the body of a good answer begins: it has a bound of its own."""
-
-    def __init__(self, guard: Guard, exchanges: Exchanges, url: str, proxies: Mapping[str, str], seconds: float) -> None:
-        self._guard = guard
-        self._exchanges = exchanges
-        self._url = url
-        self._seconds = min(seconds, HEAD_SECONDS)
-        self.proxies = dict(proxies)
-        self.host = urlsplit(url).netloc.rpartition("@")[2]
-        self.in_body = False
-
-    def of(self, error: Exception) -> Exception:
-        if self._exchanges.cancelled:
-            return Cancelled("cancelled")
-        if self._guard.expired and self.in_body:
-            return NetworkError(f"{self.host} sent almost nothing for {SLOW_SECONDS:.3g} s", sent=True)
-        if self._guard.expired and not self._guard.tried:
-            return NetworkError(f"{self.host} took longer than {self._seconds:.3g} s to answer", sent=self._guard.connected)
-        through_proxy = select_proxy(self._url, self.proxies) is not None
-        found = fault_of(error, self._guard, host=self.host, through_proxy=through_proxy)
-        return _untrusted(self.host, found) if isinstance(found, UntrustedError) else found
-
-
-def _prepare(url: str, headers: Mapping[str, str], guard: Guard) -> GuardedRequest:
-    """Make the request. The user name in a link is left out, because requests would make an `Authorization` of it.
-
-    The target is the link's own (see `GuardedRequest`). Only what HTTP cannot carry is encoded.
-    """
-    parts = urlsplit(url)
-    host, target = parts.netloc.rpartition("@")[2], url[len(f"{parts.scheme}://{parts.netloc}") :].partition("#")[0]
-    request = GuardedRequest(guard)
-    request.prepare(
-        method="GET",
-        url=f"{parts.scheme}://{host}/",
-        headers={
-            "Accept": "*/*",
-            "Accept-Encoding": "identity",  # nothing that is compressed on the fly: it has no length and cannot be resumed
-            "Connection": "close",  # there is little to save, and a connection that was kept may be dead
-            "User-Agent": f"docs-platform-action/{__version__}",
-            **headers,
-        },
-    )
-    target = quote(target, safe="".join(map(chr, range(0x21, 0x7F))))
-    request.url = f"{str(request.url).removesuffix('/')}/{target.removeprefix('/')}"
-    return request
+@contextlib.contextmanager
+def _errors_of_storage(host: str, seconds: float) -> Iterator[None]:
+    """Word the client's errors for the storage. `seconds` is the limit on the whole request, redirects included."""
+    try:
+        yield
+    except ResponseTimeout as error:
+        raise NetworkError(f"{host} took longer than {seconds:.3g} s to answer", sent=error.sent) from error
+    except UntrustedError as error:
+        raise _untrusted(host, error) from error
+    except SocksProxyError as error:
+        happened = f"the storage at {host} cannot be reached through a SOCKS proxy"
+        raise DownloadFailed(happened, cause=SOCKS.cause, remedy=SOCKS.remedy) from error
 
 
 def _redirected(url: str, location: str, status: int) -> str:

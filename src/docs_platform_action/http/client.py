@@ -1,10 +1,14 @@
-"""One request and its answer: sent byte for byte, bounded in size and time, and read as JSON."""
+"""The HTTP client: sends one request, with limits on its time, and hides the key in what comes back.
 
-import json
-from collections.abc import Callable, Iterable, Mapping
+It uses the adapter that requests has below its sessions. Nothing there follows a redirect, reads a `.netrc`, keeps a cookie or
+reads the environment.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
-from urllib.parse import urlsplit
+from typing import Final
+from urllib.parse import quote, urlsplit
 
 import requests
 from requests.adapters import BaseAdapter
@@ -13,24 +17,26 @@ from requests.utils import select_proxy
 
 from .. import __version__
 from ..errors import Cancelled
-from ..models import read_error
-from ..redaction import SHORTEST_TO_RECOGNISE, Redactor
+from ..redaction import Redactor
 from .connection import Exchanges, Guard, GuardedRequest
-from .faults import FAULTS, NetworkError, fault_of, refuse_socks, request_id_of
+from .faults import FAULTS, NetworkError, ResponseTimeout, UntrustedError, fault_of, refuse_socks, request_id_of
+from .request import Request
 
-LARGEST_ANSWER_BYTES: Final = 1024 * 1024
+PIECE_BYTES: Final = 256 * 1024
+
+_PRINTABLE_ASCII: Final = "".join(map(chr, range(0x21, 0x7F)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """How long an exchange may take, in seconds: to connect, between two bytes of the answer, and all in all."""
+    """How long an exchange may take, in seconds: to connect, between two bytes of the response, and in total."""
 
     connect_seconds: float = 10.0
     idle_seconds: float = 30.0
     total_seconds: float = 60.0
 
     def within(self, total_seconds: float) -> "Bounds":
-        """Make the bounds no longer than this."""
+        """Return these bounds, with none of them longer than `total_seconds`."""
         return Bounds(
             connect_seconds=min(self.connect_seconds, total_seconds),
             idle_seconds=min(self.idle_seconds, total_seconds),
@@ -38,157 +44,159 @@ class Bounds:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Answer:
-    """What the API answered. `body` is the JSON's value, or `None` where there is no JSON; `size` is in bytes."""
+class HttpClient:
+    """Sends requests, to the API and to the storage. Safe to use from several threads.
 
-    status: int
-    headers: Mapping[str, str]
-    body: object
-    size: int
-    request_id: str | None
-
-    @property
-    def said(self) -> str | None:
-        """The text of an error answer."""
-        return read_error(self.body)
-
-
-class Exchanger:
-    """Sends requests to one base URL with one key.
-
-    The adapter is requests' own seam below its sessions: nothing there follows a redirect, reads a `.netrc`, keeps a cookie or
-    looks at the environment. `proxies` are those that requests would take from the environment; `exchanges` can end all at once.
-    `names` are texts that are not hidden in answers, though they may be part of the key.
+    `proxies_for` returns the proxies for a URL, as requests would read them from the environment. `redactor` hides the key.
     """
 
     def __init__(
         self,
         *,
         adapter: BaseAdapter,
-        base_url: str,
-        key: str,
-        proxies: Mapping[str, str],
         exchanges: Exchanges,
-        names: Iterable[str] = (),
+        proxies_for: Callable[[str], Mapping[str, str]],
+        redactor: Redactor,
     ) -> None:
         self._adapter = adapter
-        self._base_url = base_url
-        self._key = key
-        self._redactor = Redactor([key], shortest=SHORTEST_TO_RECOGNISE, names=names)
-        self._proxies = dict(proxies)
-        self._exchanges = exchanges
+        self.exchanges = exchanges
+        self._proxies_for = proxies_for
+        self.redactor = redactor
 
-    @property
-    def base_url(self) -> str:
-        """The API's address as `base-url` gives it; it holds no credentials."""
-        return self._base_url
-
-    @property
-    def host(self) -> str:
-        """The API's host, with its port."""
-        return urlsplit(self._base_url).netloc
-
-    def exchange(
+    @contextlib.contextmanager
+    def send(
         self,
-        method: str,
-        path: str,
-        body: Mapping[str, object] | None,
+        request: Request,
         bounds: Bounds,
         *,
+        base_url: str = "",
+        headers: Mapping[str, str],
         fresh: bool = False,
-        on_connected: Callable[[], None] = lambda: None,
-    ) -> Answer:
-        """Send one request and take its answer in. `path` follows the base URL as it is; `fresh` asks for a new connection.
+    ) -> Iterator["Response"]:
+        """Send a request, and yield the response as soon as its headers are there. `fresh` asks for a new connection.
 
-        `on_connected` hears that there is a connection: from then on the server may see the request. Raises `NetworkError`,
-        `UntrustedError`, `SocksProxyError`, and `Cancelled` once the exchanges are stopped or aborted.
+        Raises `NetworkError`, `UntrustedError`, `SocksProxyError`, and `Cancelled` once the exchanges are stopped or aborted.
         """
-        refuse_socks(self._base_url, self._proxies)
-        guard = Guard(on_connected, fresh=fresh)
-        with self._exchanges.watch(guard, bounds.total_seconds):
-            try:
-                response = self._adapter.send(
-                    self._prepare(method, path, body, guard),
+        url = base_url + request.url
+        proxies = dict(self._proxies_for(url))
+        exchange = _Exchange(self.exchanges, Guard(fresh=fresh), url, proxies, bounds)
+        with self.exchanges.watch(exchange.guard, bounds.total_seconds):
+            refuse_socks(url, proxies)
+            with exchange.faults_explained():
+                received = self._adapter.send(
+                    _prepare(request, url, headers, exchange.guard),
                     stream=True,
                     timeout=(bounds.connect_seconds, bounds.idle_seconds),
-                    proxies=self._proxies,
+                    proxies=proxies,
                 )
-                with response:
-                    content = _read_bounded(response)
-                content_json = self._read_json(content)
-                if guard.expired and content_json is None:
-                    raise TimeoutError  # a body without a length seems whole when the guard ends its connection
-            except FAULTS as error:
-                raise self._fault(error, guard, bounds) from error
-        headers: CaseInsensitiveDict[str] = CaseInsensitiveDict(
-            {name: self._scrub(value) for name, value in response.headers.items()}
-        )
-        return Answer(
-            status=response.status_code,
-            headers=headers,
-            body=content_json,
-            size=len(content),
-            request_id=request_id_of(headers),
+            with received:
+                yield Response(received, exchange, self.redactor)
+
+
+class Response:
+    """A response whose body is still to be read. The key is hidden in `headers`, but not in the body."""
+
+    def __init__(self, received: requests.Response, exchange: "_Exchange", redactor: Redactor) -> None:
+        self._received = received
+        self._exchange = exchange
+        self.status = received.status_code
+        self.headers: Mapping[str, str] = CaseInsensitiveDict(
+            {name: redactor.hide(value) for name, value in received.headers.items()}
         )
 
-    def _prepare(self, method: str, path: str, body: Mapping[str, object] | None, guard: Guard) -> GuardedRequest:
-        request = GuardedRequest(guard)
-        request.prepare(
-            method=method,
-            url=self._base_url,
-            headers={
-                "Authorization": f"Bearer {self._key}",
-                "Accept": "application/json",
-                "Accept-Encoding": "identity",
-                "User-Agent": f"docs-platform-action/{__version__}",
-            },
-            json=body,
-        )
-        # set here, because `prepare` would decode what is percent-encoded, and with it the dots of an id such as `..`
-        request.url = self._base_url + path
-        return request
+    @property
+    def request_id(self) -> str | None:
+        """The server's own name for the request."""
+        return request_id_of(self.headers)
 
-    def _fault(self, error: Exception, guard: Guard, bounds: Bounds) -> Exception:
+    @property
+    def remaining_seconds(self) -> float:
+        """How much of the exchange's total time is left."""
+        return self._exchange.guard.remaining_seconds
+
+    def extend(self, seconds: float) -> None:
+        """End the exchange this many seconds from now, and not when its total time is up."""
+        self._exchange.extend(seconds)
+
+    def read(self, most_bytes: int) -> bytes:
+        """Return the decoded body, or its beginning as soon as that has `most_bytes`. Raises `NetworkError` and `Cancelled`."""
+        content = bytearray()
+        with self._exchange.faults_explained():
+            for chunk in self._received.iter_content(64 * 1024):
+                content += chunk
+                if len(content) >= most_bytes:
+                    break
+        return bytes(content)
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the body as it arrives, never decoded. Raises `NetworkError` and `Cancelled`."""
+        while True:
+            with self._exchange.faults_explained():
+                piece: bytes = self._received.raw.read1(PIECE_BYTES, decode_content=False)
+            if not piece:
+                self.check_complete()
+                return
+            yield piece
+
+    def check_complete(self) -> None:
+        """Raise `ResponseTimeout` or `Cancelled` if the exchange was ended: a body without a length looks complete then."""
+        with self._exchange.faults_explained():
+            if self._exchange.guard.expired:
+                raise TimeoutError
+
+
+class _Exchange:
+    """An exchange under way: its guard, and what an error in it means."""
+
+    def __init__(self, exchanges: Exchanges, guard: Guard, url: str, proxies: Mapping[str, str], bounds: Bounds) -> None:
+        self._exchanges = exchanges
+        self._url = url
+        self._proxies = proxies
+        self._bounds = bounds
+        self.guard = guard
+
+    def extend(self, seconds: float) -> None:
+        self._exchanges.extend(self.guard, seconds)
+
+    @contextlib.contextmanager
+    def faults_explained(self) -> Iterator[None]:
+        """Raise what an error of the adapter means in place of the error."""
+        try:
+            yield
+        except FAULTS as error:
+            raise self._meaning(error) from error
+
+    def _meaning(self, error: Exception) -> Cancelled | NetworkError | UntrustedError:
         if self._exchanges.cancelled:
             return Cancelled("cancelled")
-        if isinstance(error, _AnswerTooLargeError):
-            return NetworkError(f"The API's answer is larger than {LARGEST_ANSWER_BYTES // 1024} KiB", sent=True)
-        if guard.expired and not guard.tried:
-            return NetworkError(f"The API's answer took longer than {bounds.total_seconds:.3g} s", sent=guard.connected)
-        through_proxy = select_proxy(self._base_url, self._proxies) is not None
-        return fault_of(error, guard, host=self.host, through_proxy=through_proxy)
-
-    def _read_json(self, content: bytes) -> object:
-        try:
-            return self._scrub(json.loads(content.decode("utf-8-sig", "surrogateescape"), parse_int=_whole_number))
-        except (ValueError, RecursionError):
-            return None
-
-    def _scrub(self, value: Any) -> Any:
-        """Hide the key wherever a server echoes it."""
-        if isinstance(value, str):
-            return self._redactor.hide(value)
-        if isinstance(value, list):
-            return [self._scrub(item) for item in value]
-        if isinstance(value, dict):
-            return {self._scrub(name): self._scrub(item) for name, item in value.items()}
-        return value
+        host = urlsplit(self._url).netloc.rpartition("@")[2]
+        if self.guard.expired and not self.guard.tried:
+            return ResponseTimeout(
+                f"{host} took longer than {self._bounds.total_seconds:.3g} s to answer", sent=self.guard.connected
+            )
+        return fault_of(error, self.guard, host=host, through_proxy=select_proxy(self._url, self._proxies) is not None)
 
 
-class _AnswerTooLargeError(OSError):
-    """The answer is larger than anything that the API sends."""
+def _prepare(request: Request, url: str, headers: Mapping[str, str], guard: Guard) -> GuardedRequest:
+    """Make a request ready to be sent.
 
-
-def _read_bounded(response: requests.Response) -> bytes:
-    content = bytearray()
-    for chunk in response.iter_content(64 * 1024):
-        content += chunk
-        if len(content) > LARGEST_ANSWER_BYTES:
-            raise _AnswerTooLargeError
-    return bytes(content)
-
-
-def _whole_number(digits: str) -> int | float:
-    """Read a JSON integer; one of so many digits that Python refuses it counts nothing, and is as good as infinite."""
-    return int(digits) if len(digits) <= 400 else float("inf")
+    The target is sent byte for byte as `url` has it (see `GuardedRequest`); only what HTTP cannot carry is percent-encoded. User
+    names are left out, because requests would turn them into an `Authorization` header.
+    """
+    parts = urlsplit(url)
+    host, target = parts.netloc.rpartition("@")[2], url[len(f"{parts.scheme}://{parts.netloc}") :].partition("#")[0]
+    prepared = GuardedRequest(request, guard)
+    prepared.prepare(
+        method=request.method,
+        url=f"{parts.scheme}://{host}/",
+        headers={
+            "Accept-Encoding": "identity",  # a body that is compressed on the fly has no length and cannot be resumed
+            "User-Agent": f"docs-platform-action/{__version__}",
+            **headers,
+        },
+        json=request.body,
+    )
+    # set here, because `prepare` would decode what is percent-encoded, and with it the dots of an id such as `..`
+    target = quote(target, safe=_PRINTABLE_ASCII)
+    prepared.url = f"{str(prepared.url).removesuffix('/')}/{target.removeprefix('/')}"
+    return prepared

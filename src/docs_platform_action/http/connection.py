@@ -14,7 +14,7 @@ import ssl
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -29,6 +29,7 @@ from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConn
 from urllib3.util.connection import allowed_gai_family
 
 from ..errors import Cancelled
+from .request import Request
 from .response import FinalResponse
 
 NEXT_ADDRESS_SECONDS: Final = 0.25
@@ -39,16 +40,15 @@ MOST_CONNECTIONS: Final = 128
 
 
 class Guard:
-    """Watches over one exchange.
+    """Can end one exchange, and holds what is known about its connection.
 
-    `connected` tells whether there is a connection, TLS included: without one, the server saw no request. `fresh` asks for one of
-    its own, `reused` tells whether it is left from an earlier exchange, `expired` whether the guard itself ended this one.
-    `ends_at` is when the exchange is ended, on `time.monotonic`. `tried` has what each of the host's addresses failed with, if no
-    connection could be made.
+    `connected` says whether there is a connection, TLS included: without one, the server did not see the request. `fresh` asks
+    for a new connection, `reused` says that it is left from an earlier exchange, `expired` that the guard ended this one.
+    `ends_at` is when the exchange is ended, on `time.monotonic`. If no connection could be made, `tried` has the error of each of
+    the host's addresses.
     """
 
-    def __init__(self, on_connected: Callable[[], None] = lambda: None, *, fresh: bool = False) -> None:
-        self._on_connected = on_connected
+    def __init__(self, *, fresh: bool = False) -> None:
         self.fresh = fresh
         self.connected = False
         self.reused = False
@@ -58,10 +58,10 @@ class Guard:
         self._sockets: list[socket.socket] = []
         self._lock = threading.Lock()
 
-    def connect(self) -> None:
-        """Take note that there is a connection now, and say so: from here on the server may see the request."""
-        self.connected = True
-        self._on_connected()
+    @property
+    def remaining_seconds(self) -> float:
+        """How long until the exchange is ended."""
+        return 0.0 if self.expired else max(self.ends_at - time.monotonic(), 0.0)
 
     def adopt(self, sock: socket.socket) -> None:
         """Hold on to a socket of this exchange."""
@@ -180,18 +180,24 @@ class Exchanges:
 class GuardedRequest(requests.PreparedRequest):
     """A request that is ready to be sent, with the guard of its exchange.
 
-    Its `target` is sent byte for byte: urllib3 would encode it anew, which breaks signed links. So `url` is absolute, has a path,
-    and is ASCII without white space.
+    Its `target` is sent byte for byte: urllib3 would encode it again, which breaks signed links. So `url` must be absolute, with
+    a path, and ASCII without white space.
     """
 
-    def __init__(self, guard: Guard) -> None:
+    def __init__(self, request: Request, guard: Guard) -> None:
         super().__init__()
+        self._request = request
         self.guard = guard
 
     @property
     def target(self) -> str:
         """The request target (RFC 9112, section 3.2.1): what follows the host in `url`."""
         return f"/{str(self.url).split('/', 3)[3]}"
+
+    def mark_connected(self) -> None:
+        """Record that there is a connection: from now on the server may receive the request, and process it."""
+        self.guard.connected = True
+        self._request.maybe_processed = True
 
 
 _current: ContextVar[GuardedRequest] = ContextVar("_current")
@@ -214,16 +220,16 @@ class _Connection(HTTPConnection):
 
     def connect(self) -> None:
         super().connect()
-        _current.get().guard.connect()
+        _current.get().mark_connected()
 
     def request(self, method: str, url: str, *args: Any, **kwargs: Any) -> None:  # noqa: ARG002  # urllib3's encoding of `url`
-        guard = _current.get().guard
+        request = _current.get()
         if self.sock is not None:  # kept alive from an earlier exchange, or just made
-            guard.adopt(self.sock)
-            if not guard.connected:
-                guard.reused = True
-                guard.connect()
-        super().request(method, _current.get().target, *args, **kwargs)
+            request.guard.adopt(self.sock)
+            if not request.guard.connected:
+                request.guard.reused = True
+                request.mark_connected()
+        super().request(method, request.target, *args, **kwargs)
 
 
 class _TLSConnection(_Connection, HTTPSConnection):

@@ -50,6 +50,10 @@ class NetworkError(Exception):
         self.proxied = proxied
 
 
+class ResponseTimeout(NetworkError):
+    """The exchange was ended because its total time was up."""
+
+
 class UntrustedError(Exception):
     """The certificate of the server, or of the proxy if `proxied`, is not trusted.
 

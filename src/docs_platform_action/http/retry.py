@@ -1,16 +1,19 @@
 """Retries: attempts with growing pauses, for as long as an outage may last."""
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from ..clock import Clock
 from ..errors import Advice
 
 if TYPE_CHECKING:
+    from ..events import Events
+    from ..job import Job
     from .circuit_breaker import CircuitBreaker
 
 T = TypeVar("T")
@@ -48,7 +51,7 @@ class TemporaryError(Exception):
         advice: Advice,
         maybe_processed: bool = True,
         retry_after_seconds: float | None = None,
-        retry_for_seconds: float = float("inf"),
+        retry_for_seconds: float = math.inf,
         not_ready: bool = False,
         at_capacity: bool = False,
         said: str | None = None,
@@ -66,38 +69,25 @@ class TemporaryError(Exception):
         self.request_id = request_id
 
 
-class Listener(Protocol):
-    """Who wants to know how the tries go."""
-
-    def trouble(self, what: str, *, budget_seconds: float, pause_seconds: float) -> None:
-        """Hear of the first failed try of an outage: how long tries may go on, and when the next one comes.
-
-        There is no end to those that wait for room that other jobs make.
-        """
-        ...
-
-    def recovered(self, after_seconds: float) -> None:
-        """Hear that an outage which was told is over."""
-        ...
-
-
 @dataclass(kw_only=True)
 class RetryState:
     """The attempts of one operation, and the outage that they are in.
 
     An outage lasts from the first failed attempt to the next success. The tolerance counts from `failing_since`, when that
     attempt failed; reports count from `last_success_at`: the last success, or the beginning of the first attempt. With a
-    `breaker`, other jobs send requests to the same server, and the outage is at least as old as the breaker's.
+    `breaker`, other jobs send requests to the same server, and the outage is at least as old as the breaker's. `server` is
+    `API` or `STORAGE`.
     """
 
     clock: Clock
     tolerance_seconds: float
+    server: str
     deadline: float | None = None
     breaker: "CircuitBreaker | None" = None
-    last_success_at: float | None = None
-    failing_since: float | None = None
-    announced: bool = False
-    is_last_attempt: bool = False
+    last_success_at: float | None = field(default=None, init=False)
+    failing_since: float | None = field(default=None, init=False)
+    announced: bool = field(default=False, init=False)
+    is_last_attempt: bool = field(default=False, init=False)
 
     def begin_attempt(self) -> float:
         """Begin an attempt. Return how many seconds it may take."""
@@ -118,10 +108,10 @@ class RetryState:
         """Count the tolerance from now."""
         self.failing_since, self.is_last_attempt = self.clock.monotonic(), False
 
-    def end(self, listener: Listener) -> None:
+    def end(self, job: "Job", events: "Events") -> None:
         """Record a success, and announce the end of an outage that was announced."""
         if self.failing_since is not None and self.announced:
-            listener.recovered(self.clock.monotonic() - self.failing_since)
+            events.recovered(job, self.server, after_seconds=self.clock.monotonic() - self.failing_since)
         self.last_success_at = self.clock.monotonic()
         self.failing_since, self.announced, self.is_last_attempt = None, False, False
 
@@ -131,7 +121,7 @@ class RetryState:
         ends += [
             since + self.tolerance_seconds for since in (self.failing_since, self._breaker_failing_since()) if since is not None
         ]
-        return min(ends) - self.clock.monotonic() if ends else float("inf")
+        return min(ends) - self.clock.monotonic() if ends else math.inf
 
     def outage_seconds(self) -> float:
         """Return how long there has been no success."""
@@ -161,7 +151,8 @@ def retry(
     attempt: Callable[[], T],
     state: RetryState,
     *,
-    listener: Listener,
+    job: "Job",
+    events: "Events",
     jitter: Callable[[float], float] = full_jitter,
 ) -> T:
     """Return the result of `attempt`, which is repeated while it raises `TemporaryError`, with pauses that grow.
@@ -176,7 +167,7 @@ def retry(
             if state.begin_outage() or ceilings is None:
                 ceilings = _growing_ceilings()
             if error.at_capacity:
-                state.restart_tolerance()  # it is no outage
+                state.restart_tolerance()  # not an outage
             if state.is_last_attempt:
                 raise
             remaining = min(state.remaining_seconds(), error.retry_for_seconds)
@@ -184,9 +175,10 @@ def retry(
             pause = min(pause, max(remaining, 0.0))
             if not state.announced and remaining > 0:
                 state.announced = True
-                listener.trouble(error.what, budget_seconds=float("inf") if error.at_capacity else remaining, pause_seconds=pause)
+                budget = math.inf if error.at_capacity else remaining
+                events.retrying(job, state.server, error.what, budget_seconds=budget, pause_seconds=pause)
         else:
-            state.end(listener)
+            state.end(job, events)
             return result
         state.clock.sleep(pause)
 

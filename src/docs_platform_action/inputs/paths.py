@@ -5,7 +5,6 @@ import os
 import stat
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -13,6 +12,7 @@ from typing import Final
 from ..errors import DENIED_BY
 from ..models import UNUSABLE
 from ..ownership import LONGEST_PART_BYTES
+from .settings import Place
 
 LEAST_FREE_BYTES: Final = 1024 * 1024
 """A disk with less room than this is as good as full."""
@@ -22,19 +22,6 @@ PLACEHOLDER: Final = "{domain}"
 
 MOST_PROBLEMS: Final = 3
 """How many of the domains an input is told to be wrong for."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Place:
-    """Where something is to be put: `path` in the container, below `root`, which outlives it.
-
-    `name` is what later steps find it by: relative to the workspace, or for the runner's temporary folder the container's own
-    path, because nothing tells a container where that folder is on the runner.
-    """
-
-    path: Path
-    root: Path
-    name: str
 
 
 def shown(value: str) -> str:

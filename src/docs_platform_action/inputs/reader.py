@@ -9,17 +9,8 @@ from ..errors import DENIED_BY, DENIED_REMEDY, InvalidInput
 from ..models import EXPORT, MODES
 from ..redaction import SHORTEST_TO_RECOGNISE, Redactor
 from . import validators
-from .paths import (
-    PLACEHOLDER,
-    Place,
-    is_usable,
-    overlaps,
-    read_each,
-    read_file_place,
-    read_folder_place,
-    read_path,
-)
-from .settings import INPUTS, AgentSettings, ApiSettings, DeliverySettings, ExportSettings, Plan, WaitSettings
+from .paths import PLACEHOLDER, is_usable, overlaps, read_each, read_file_place, read_folder_place, read_path
+from .settings import INPUTS, AgentSettings, ApiSettings, DeliverySettings, ExportSettings, Place, Plan, WaitSettings
 from .validators import MOST_MISTAKES
 
 T = TypeVar("T")

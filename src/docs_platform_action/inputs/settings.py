@@ -6,9 +6,6 @@ from pathlib import Path
 from typing import Final
 
 from ..models import AGENT, EXPORT, MODES
-from .paths import (
-    Place,
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +40,19 @@ INPUTS: Final = (
     Input(name="require-pr", default="false", modes=(AGENT,)),
     Input(name="ca-bundle"),
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where something is to be put: `path` in the container, below `root`, which outlives it.
+
+    `name` is what later steps find it by: relative to the workspace, or for the runner's temporary folder the container's own
+    path, because nothing tells a container where that folder is on the runner.
+    """
+
+    path: Path
+    root: Path
+    name: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,86 +1,80 @@
-"""Waiting for a job: its readings on a schedule, the deadline, the last read."""
+"""Polls a job until it has ended, or its `timeout` has passed."""
 
-from collections.abc import Callable, Generator
-from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
-
-import backoff
-
-from ..clock import Clock, DeadlinePassed, slept_on
-
-
-class Pollable(Protocol):
-    """A job as far as waiting cares."""
-
-    @property
-    def status(self) -> str:
-        """What the API calls its state."""
-        ...
-
-    @property
-    def ended(self) -> bool:
-        """Whether it has come to its end."""
-        ...
-
-    @property
-    def percent_done(self) -> float | None:
-        """How far it has come, 0 to 100, if it tells."""
-        ...
+from ..clock import DeadlinePassed
+from ..context import Context
+from ..errors import TimedOut, Unavailable
+from ..inputs.settings import WaitSettings
+from ..job import Job
+from ..models import AGENT, AgentJob, ExportJob
+from ..text import minutes, pluralize
+from .progress import Progress
+from .schedule import Schedule
 
 
-J = TypeVar("J", bound=Pollable)
+def poll(job: Job, settings: WaitSettings, context: Context) -> None:
+    """Read a job until it has ended; each reading is in the job. The last reading is made when the time is up.
 
-
-@dataclass(frozen=True, kw_only=True)
-class Reading(Generic[J]):
-    """A job as it was read, so many seconds after the wait began. No reading comes after the `last`."""
-
-    job: J
-    elapsed_seconds: float
-    last: bool
-
-
-Schedule = Callable[[], Generator[float, Reading[J], None]]
-"""Makes a generator: its first `next` gives the seconds to the first reading; then it gets each, and yields those to the next."""
-
-
-def wait_for_end(
-    read: Callable[[float], J],
-    *,
-    schedule: Schedule[J],
-    timeout_seconds: float,
-    clock: Clock,
-    on_reading: Callable[[Reading[J]], None],
-) -> J:
-    """Read a job until it has ended, and give its last reading.
-
-    `read` gets the deadline on the clock's `monotonic`; `on_reading` sees every reading. When the time is up, one last read
-    decides. Raises `DeadlinePassed`, whatever `read` raises, and `Cancelled` when the clock does.
+    Raises `TimedOut`, `Cancelled`, and what a reading fails with.
     """
+    clock = context.clock
     began = clock.monotonic()
-    deadline = began + timeout_seconds
-    scheduled = schedule()
-
-    def pauses() -> Generator[float, Reading[J], None]:
-        reading = yield 0.0
-        while True:
-            reading = yield min(scheduled.send(reading), deadline - clock.monotonic())
-
-    @backoff.on_predicate(
-        slept_on(clock, pauses),
-        predicate=lambda reading: not (reading.job.ended or reading.last),
-        jitter=None,
-        logger=None,
+    deadline = began + settings.timeout_seconds
+    has_just_started = job.started and job.status not in {ExportJob.COMPLETED, ExportJob.FAILED}
+    schedule = Schedule(
+        began=began,
+        shortest_seconds=settings.shortest_pause_seconds,
+        longest_seconds=settings.longest_pause_seconds,
+        has_just_started=has_just_started,
     )
-    def take_reading() -> Reading[J]:
-        last = clock.monotonic() >= deadline
-        job = read(deadline)
-        reading = Reading(job=job, elapsed_seconds=clock.monotonic() - began, last=last)
-        on_reading(reading)
-        return reading
+    progress = Progress(began=began if has_just_started else None, finest_seconds=settings.shortest_pause_seconds)
+    job.estimate = progress.steady
+    job.read_at = began
+    context.events.polling(job)
+    pause = schedule.first_pause_seconds
+    while True:
+        clock.sleep(min(pause, deadline - clock.monotonic()))
+        is_last = clock.monotonic() >= deadline
+        try:
+            reading = _read(job, deadline, context)
+        except DeadlinePassed as error:
+            raise timed_out(job, settings.timeout_seconds, error.outage) from error
+        now = clock.monotonic()
+        is_queued = job.status == ExportJob.QUEUED
+        progress.see(now, job.progress, job.page_count, queued=is_queued, ended=reading.ended)
+        context.events.status_read(job)
+        if reading.ended:
+            return
+        if is_last:
+            raise timed_out(job, settings.timeout_seconds, None)
+        shows_progress = reading.percent_done is not None and progress.eager.is_to_be_trusted
+        pause = schedule.pause_after(now, reading.status, progress.eager if shows_progress else None)
 
-    clock.sleep(min(next(scheduled), timeout_seconds))
-    reading: Reading[J] = take_reading()
-    if not reading.job.ended:
-        raise DeadlinePassed
-    return reading.job
+
+def _read(job: Job, deadline: float, context: Context) -> ExportJob | AgentJob:
+    if job.mode == AGENT:
+        agent_job = context.api.read_agent_job(job, deadline=deadline)
+        job.note_agent_job(agent_job)
+        return agent_job
+    export_job = context.api.read_export(job, deadline=deadline)
+    job.note_export_job(export_job, context.clock.monotonic())
+    return export_job
+
+
+def timed_out(job: Job, timeout_seconds: float, outage: Unavailable | None) -> TimedOut:
+    """Return the error for a job that has not ended in time; `outage` is what kept it from being read at the end, if anything."""
+    state = f"as '{job.status}'"
+    if job.progress is not None:
+        progress = f"at {int(job.progress)} %"
+        # any other status may be why the job never came to its end
+        state = progress if job.status == ExportJob.RUNNING else f"{state}, {progress}"
+    counted = f", {pluralize(job.page_count, 'page')}" if job.page_count is not None else ""
+    seen = f"It was last seen {state}{counted}." if job.status else "No reading of it succeeded."
+    trouble = (f"At the end {outage.happened}.", *outage.facts) if outage is not None else ()
+    longer = "Give it longer with `timeout`, or collect it in a later run."
+    return TimedOut(
+        f"{'still going on' if job.status else 'its state could not be read'} after {minutes(timeout_seconds)}",
+        facts=(seen, *trouble),
+        cause="The job takes longer than `timeout` allows." if outage is None else outage.because,
+        remedy=longer if outage is None or job.status else f"{outage.way_out} If it was only slow, raise `timeout`.",
+        request_id=None if outage is None else outage.request_id,
+    )

@@ -1,9 +1,31 @@
-"""How a job's progress goes: how long the rest of it may take, and since when it has stood still. Numbers alone, no text.
+"""How fast a job progresses: an eager estimate, which the next reading is planned by, and a steady one, which people see.
 
-This is what people are told; `pace` has the estimate that the next reading is planned by.
+The eager one is there from the first movement on, and rather too short than too long. The steady one waits for enough movement.
 """
 
-from typing import Final
+import threading
+from typing import Final, NamedTuple
+
+NOISE_POINTS: Final = 5.0
+"""Progress that falls by no more is unsteady, and counts as standing; more, and the job has begun anew."""
+
+FALLS: Final = 3
+"""Readings in a row that must show the fall: one alone may come from a copy of the platform that lags behind."""
+
+MOST_FALLS: Final = 10
+"""A job that begins anew more often than this has no pace to go by."""
+
+RECENT_SHARE: Final = 1 / 4
+LEAST_RECENT_POINTS: Final = 3.0
+"""The recent pace is that of a quarter as many points as are left, but of three at least: of whole percents, the first and the
+last may be cut."""
+
+GRAIN_POINTS: Final = 2.0
+"""Steps that lie closer are taken together, so that some fifty are kept at most, however often a job is read."""
+
+STILL: Final = 2.0
+"""How many times the longest step so far makes a standstill."""
+
 
 LEAST_POINTS: Final = 5.0
 LEAST_SECONDS: Final = 5.0
@@ -15,11 +37,101 @@ LONGEST_REST_SECONDS: Final = 24 * 3600.0
 
 
 class Progress:
-    """Follows one job from reading to reading. All times are seconds on one clock that never runs backwards.
+    """A job's progress, from reading to reading. All times are seconds on one clock that never runs backwards.
+
+    `began` is when the job certainly had made no progress, if anybody knows; `finest_seconds` is the shortest time between two
+    readings.
+    """
+
+    def __init__(self, *, began: float | None, finest_seconds: float) -> None:
+        self.eager = EagerEstimate(began=began, finest_seconds=finest_seconds)
+        self.steady = SteadyEstimate()
+
+    def see(self, at: float, percent: float | None, page_count: int | None, *, queued: bool, ended: bool) -> None:
+        """Take a reading into account: 0 to 100 % and pages, or `None` for what it did not report."""
+        self.eager.see(at, None if queued else percent)  # what a job in the queue reports is not its own progress
+        self.steady.see(at, percent, page_count, queued=queued, ended=ended)
+
+
+class Step(NamedTuple):
+    """A reading that showed progress: when, in seconds, and 0 to 100."""
+
+    at: float
+    percent: float
+
+
+class EagerEstimate:
+    """The estimate that the next reading is planned by.
+
+    A pace holds from the last reading without progress on. A standstill begins a new one, and so does progress
+    that stays behind where it was.
+    """
+
+    def __init__(self, *, began: float | None, finest_seconds: float) -> None:
+        self._last_at = began
+        self._longest_step = finest_seconds
+        self._steps: list[Step] = []
+        self._falls = self._fallen = 0
+
+    def see(self, at: float, percent: float | None) -> None:
+        """Take a reading into account: 0 to 100 %, or `None` if it did not report any."""
+        before, self._last_at = self._last_at, at
+        if percent is None:
+            return
+        step = Step(at, percent)
+        if not self._steps:
+            self._steps = [step] if before is None or percent <= 0 else [Step(before, 0.0), step]
+            return
+        last = self._steps[-1]
+        self._falls = self._falls + 1 if percent < last.percent - NOISE_POINTS else 0
+        if self._falls:
+            if self._falls == FALLS:
+                self._steps, self._falls, self._fallen = [step], 0, self._fallen + 1
+        elif percent > last.percent:
+            if before is not None and self.stands_still(before):
+                self._steps = [Step(before, last.percent)]
+            self._longest_step = max(self._longest_step, at - last.at)
+            if len(self._steps) > 2 and last.percent - self._steps[-2].percent < GRAIN_POINTS:
+                self._steps.pop()
+            self._steps.append(step)
+
+    @property
+    def is_to_be_trusted(self) -> bool:
+        """Whether the job has not begun anew too often."""
+        return self._fallen <= MOST_FALLS
+
+    def seen_for(self, now: float) -> float:
+        """Return for how many seconds the pace has been followed."""
+        return now - self._steps[0].at if self._steps else 0.0
+
+    def still_for(self, now: float) -> float:
+        """Return how many seconds ago progress was last seen to move."""
+        return now - self._steps[-1].at if self._steps else 0.0
+
+    def stands_still(self, now: float) -> bool:
+        """Whether progress has not moved for much longer than it ever took to."""
+        return self.still_for(now) > STILL * self._longest_step
+
+    def remaining_seconds(self, now: float) -> float | None:
+        """Estimate the remaining time from the faster of the average and the recent pace; `None` before the job has moved.
+
+        It is negative when the job should have ended.
+        """
+        if len(self._steps) < 2:
+            return None
+        last, left = self._steps[-1], 100 - self._steps[-1].percent
+        nearer = last.percent - max(left * RECENT_SHARE, LEAST_RECENT_POINTS)
+        recent = next((step for step in reversed(self._steps) if step.percent <= nearer), self._steps[0])
+        a_point = min((last.at - since.at) / (last.percent - since.percent) for since in (self._steps[0], recent))
+        return left * a_point - self.still_for(now)
+
+
+class SteadyEstimate:
+    """The estimate that people see. Safe to use from several threads.
 
     The pace is measured from an anchor. That is the last reading before progress appeared, which counts as 0 %, when this run saw
     the job in the queue or without progress; otherwise it is the first reading with progress. Progress that runs backwards, or a
-    job that is queued again, sets a new one. Not safe to use from several threads by itself.
+    job that is queued again, sets a new one.
     """
 
     def __init__(self) -> None:
@@ -29,6 +141,7 @@ class Progress:
         self._moved_at: float | None = None
         self._standing = False
         self._going_on = False
+        self._lock = threading.Lock()
 
     @property
     def still_since(self) -> float | None:
@@ -37,10 +150,15 @@ class Progress:
         `None` while nobody knows of a standstill: neither was ever reported, the job is queued or has ended, or no reading came
         since they moved.
         """
-        return self._moved_at if self._standing else None
+        with self._lock:
+            return self._moved_at if self._standing else None
 
     def see(self, at: float, percent: float | None, page_count: int | None, *, queued: bool = False, ended: bool = False) -> None:
-        """Take note of a reading: 0 to 100 % and pages, or `None` for what it did not tell."""
+        """Take a reading into account: 0 to 100 % and pages, or `None` for what it did not report."""
+        with self._lock:
+            self._see(at, percent, page_count, queued=queued, ended=ended)
+
+    def _see(self, at: float, percent: float | None, page_count: int | None, *, queued: bool, ended: bool) -> None:
         if queued:
             self._percent = self._page_count = self._moved_at = None
         before = (self._percent, self._page_count)
@@ -53,18 +171,20 @@ class Progress:
         self._standing = not (moved or ended)
         self._going_on = percent is not None and not ended
 
-    def rest_seconds(self, now: float) -> float | None:
-        """Estimate how long the job still takes, at the pace since the anchor; `None` when there is no telling.
+    def remaining_seconds(self, now: float) -> float | None:
+        """Estimate the remaining time from the pace since the anchor; `None` without enough movement.
 
         As long as no reading shows movement, the pace falls and the estimate grows.
         """
-        if self._anchor is None or self._percent is None or not self._going_on:
+        with self._lock:
+            anchor, percent, is_going_on = self._anchor, self._percent, self._going_on
+        if anchor is None or percent is None or not is_going_on:
             return None
-        since, percent = self._anchor
-        points, seconds = self._percent - percent, now - since
-        if points < LEAST_POINTS or seconds < LEAST_SECONDS or self._percent >= 100:
+        since, at_first = anchor
+        points, seconds = percent - at_first, now - since
+        if points < LEAST_POINTS or seconds < LEAST_SECONDS or percent >= 100:
             return None
-        rest = (100 - self._percent) * seconds / points
+        rest = (100 - percent) * seconds / points
         return rest if rest <= LONGEST_REST_SECONDS else None
 
     def _move_anchor(self, at: float, percent: float | None) -> None:

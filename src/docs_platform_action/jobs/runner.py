@@ -1,77 +1,97 @@
-"""Runs a step's jobs: as many at the same time as are wanted, each its whole way, none stopped by another's failure."""
+"""Runs the jobs of a step side by side, each to its end, whatever becomes of the others."""
 
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Final
 
-from ..clock import Clock
-from ..errors import ActionError, Cancelled, Forbidden, Unauthorized
+from ..context import Context
+from ..errors import ActionError, Cancelled, Forbidden, Unauthorized, internal_error
+from ..events import Events
+from ..inputs.settings import AgentSettings, ExportSettings
 from ..job import Job
+from ..models import AGENT, EXPORT
+from ..signals import LEAVING_SECONDS
+from .agent import wait_for_agent
+from .export import export_site
+
+Settings = ExportSettings | AgentSettings
+
+HEARTBEAT_SECONDS: Final = 55.0
+"""A sign of life at least every minute, with a margin for the second in which it is looked for."""
+
+CLEANING_SECONDS: Final = 5.0
+"""How long a cancelled delivery gets to remove its parts: the runner sends its last signal 7.5 s after the first, and kills 2.5 s
+later (source: actions/runner, ProcessInvoker)."""
+
+START_GRACE_SECONDS: Final = 0.5
+"""How long a cancel waits for the response to a start request, without which nobody knows the job."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Work:
-    """One job to be done. `carry_out` gets what to call once the platform's job is known, and raises what it failed with."""
-
-    record: Job
-    carry_out: Callable[[Callable[[], None]], None]
-
-
-class Watcher(Protocol):
-    """Who wants to know how the jobs go."""
-
-    def at_work(self, record: Job) -> None:
-        """Hear that a job is taken on."""
-        ...
-
-    def ended(self, record: Job) -> None:
-        """Hear that a job has come to its end, well or with the failure in its record, or that it will not be begun."""
-        ...
-
-
-class SideBySide:
-    """Several jobs, `at_once` of them at the same time.
+class Runner(Events):
+    """Runs jobs with their settings, at most `max_parallel` of them at the same time. It is the work that signals interrupt.
 
     The first one is alone until its job is known or it has failed: where the platform refuses the key, it is asked once, and
-    not again for each job. `failure_of` makes a failure of a fault of the action's own.
+    not again for each job. So the runner has to listen to the events of `context`. `unfinished` are the jobs that had not ended
+    when a signal came.
     """
 
     def __init__(
         self,
-        works: Sequence[Work],
+        jobs: Sequence[tuple[Job, Settings]],
+        context: Context,
         *,
-        at_once: int,
-        clock: Clock,
-        watcher: Watcher,
-        failure_of: Callable[[Exception], ActionError],
+        max_parallel: int,
+        heartbeat_seconds: float = HEARTBEAT_SECONDS,
     ) -> None:
-        self._first, *others = works
-        self._waiting = deque(others)
-        self._at_once = at_once
-        self._clock = clock
-        self._watcher = watcher
-        self._failure_of = failure_of
+        self.tick_seconds = min(1.0, heartbeat_seconds / 2)
+        self.unfinished = [job for job, _ in jobs]
+        self._jobs = [job for job, _ in jobs]
+        self._context = context
+        self._heartbeat_seconds = heartbeat_seconds
+        self._first, self._first_settings = jobs[0]
+        self._queue = deque(jobs[1:])
+        self._max_parallel = max_parallel
         self._helpers: list[threading.Thread] = []
         self._lock = threading.Lock()
 
     def run(self) -> None:
-        """Do all jobs; what becomes of each is in its record. Raises `Cancelled` when they were cut short."""
+        """Run all jobs; what becomes of each is in the job. Raises `Cancelled` when they were cut short."""
         try:
-            self._do(self._first, on_job_known=self._get_help)
-            refusal = self._first.record.failure
-            if isinstance(refusal, Unauthorized | Forbidden) and self._first.record.job_id is None:
+            self._run_job(self._first, self._first_settings)
+            refusal = self._first.failure
+            if isinstance(refusal, Unauthorized | Forbidden) and self._first.job_id is None:
                 self._refuse_others(refusal)
-            self._get_help()
+            self._start_helpers()
             self._work_off()
         finally:
-            for helper in self._helpers:  # also when it is cut short: they may have something to clear away
+            for helper in self._helpers:  # also when it is cut short: they may have something to clean up
                 helper.join()
 
-    def _get_help(self) -> None:
+    def tick(self) -> None:
+        """Have the log show that the run goes on, if nothing else did for a while."""
+        self._context.events.heartbeat(self._heartbeat_seconds)
+
+    def stop(self) -> float:
+        """Ask the jobs to end by themselves; return how long they get, in seconds."""
+        self.unfinished = [job for job in self._jobs if job.ended is None]  # now: one that ends in its grace was cancelled too
+        self._context.cancellation.cancel()
+        self._context.client.exchanges.stop()
+        return START_GRACE_SECONDS if any(job.start_in_doubt for job in self._jobs) else 0.0
+
+    def abort(self) -> float:
+        """End every exchange; return how long the jobs get to clean up, in seconds."""
+        self._context.client.exchanges.abort()
+        return CLEANING_SECONDS if self._context.cleanups else LEAVING_SECONDS
+
+    def job_known(self, job: Job) -> None:
+        """Start the other jobs once the first one is known."""
+        if job is self._first:
+            self._start_helpers()
+
+    def _start_helpers(self) -> None:
         with self._lock:
-            while len(self._helpers) < min(self._at_once - 1, len(self._waiting)):
+            while len(self._helpers) < min(self._max_parallel - 1, len(self._queue)):
                 helper = threading.Thread(target=self._help, daemon=True, name=f"work {len(self._helpers) + 2}")
                 try:
                     helper.start()
@@ -87,39 +107,50 @@ class SideBySide:
 
     def _work_off(self) -> None:
         while (work := self._next()) is not None:
-            self._do(work, on_job_known=lambda: None)
+            self._run_job(*work)
 
-    def _next(self) -> Work | None:
+    def _next(self) -> tuple[Job, Settings] | None:
         with self._lock:
-            return self._waiting.popleft() if self._waiting else None
-
-    def _do(self, work: Work, *, on_job_known: Callable[[], None]) -> None:
-        record = work.record
-        record.began = self._clock.monotonic()
-        self._watcher.at_work(record)
-        try:
-            work.carry_out(on_job_known)
-        except Cancelled:
-            raise
-        except ActionError as error:
-            record.failure = error
-        except Exception as error:  # noqa: BLE001  # the last resort: it becomes one `internal-error`, and stops no other job
-            record.failure = self._failure_of(error)
-        self._end(record)
+            return self._queue.popleft() if self._queue else None
 
     def _refuse_others(self, refusal: ActionError) -> None:
-        """Fail the jobs that were not begun with the platform's answer to the first."""
+        """Fail the jobs that were not begun with the platform's response to the first."""
         while (work := self._next()) is not None:
-            work.record.failure = type(refusal)(
+            job, _ = work
+            job.failure = type(refusal)(
                 refusal.happened,
-                facts=(*refusal.facts, f"It was not started: this was the answer for {self._first.record.domain}, the first."),
+                facts=(*refusal.facts, f"It was not started: this was the answer for {self._first.domain}, the first."),
                 cause=refusal.because,
                 remedy=refusal.way_out,
                 request_id=refusal.request_id,
             )
-            self._end(work.record)
+            self._end(job)
 
-    def _end(self, record: Job) -> None:
-        record.ended = self._clock.monotonic()
-        record.leave(record.ended)
-        self._watcher.ended(record)
+    def _run_job(self, job: Job, settings: Settings) -> None:
+        context = self._context
+        job.began = context.clock.monotonic()
+        context.events.job_begun(job)
+        try:
+            if isinstance(settings, ExportSettings):
+                export_site(job, settings, context)
+            else:
+                wait_for_agent(job, settings, context)
+        except Cancelled:
+            raise
+        except ActionError as error:
+            job.failure = error
+        except Exception as error:  # noqa: BLE001  # the last resort: it becomes one `internal-error`, and stops no other job
+            job.failure = internal_error(error)
+        self._end(job)
+
+    def _end(self, job: Job) -> None:
+        job.ended = self._context.clock.monotonic()
+        job.leave(job.ended)
+        self._context.events.job_ended(job)
+
+
+def job_of(settings: Settings) -> Job:
+    """Return a job as far as its settings know it."""
+    if isinstance(settings, ExportSettings):
+        return Job(mode=EXPORT, domain=settings.domain, job_id=settings.job_id)
+    return Job(mode=AGENT, project_id=settings.project_id, job_id=settings.job_id)

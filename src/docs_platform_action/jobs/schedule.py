@@ -6,11 +6,9 @@ The figures are in docs/evidence/performance.md.
 """
 
 import math
-from collections.abc import Generator
 from typing import Final
 
-from .pace import Pace
-from .polling import J, Reading, Schedule
+from .progress import EagerEstimate
 
 FIRST_SECONDS: Final = 3.0
 """When a job that this run has started is read first. Its start has told that it is queued, and few jobs end sooner."""
@@ -40,41 +38,48 @@ OVERDUE_SHARE: Final = 1 / 4
 """The share of its standstill after which a job is read again that should have ended, or moved."""
 
 
-def following_progress(*, shortest_seconds: float, longest_seconds: float, has_just_started: bool) -> Schedule[J]:
-    """Follow a job's progress, with pauses within bounds, in seconds.
+class Schedule:
+    """Plans the readings of one job, with pauses within bounds. All durations are seconds.
 
     `has_just_started` is for a job whose age is known, because this run started it: the wait begins with a pause, a short one
     whatever `shortest_seconds` is. Any other may have ended long ago, and is read at once. Below a second, `shortest_seconds`
-    scales all times that are given here in seconds: the pauses, and how long a job counts as young.
+    scales all times that are given here in seconds: the pauses, and how long a job counts as young. `began` is when the wait
+    began, on the clock that `pause_after` is asked with.
     """
-    scale = min(shortest_seconds, 1.0)
 
-    def pauses() -> Generator[float, Reading[J], None]:
-        pace = Pace(began=0.0 if has_just_started else None, finest_seconds=shortest_seconds)
-        reading = yield min(FIRST_SECONDS * scale, longest_seconds) if has_just_started else 0.0
-        status, since, due = reading.job.status, 0.0, math.inf
-        while True:
-            now = reading.elapsed_seconds
-            if reading.job.status != status:
-                status, since = reading.job.status, now
-            pace.see(now, reading.job.percent_done)
-            early = has_just_started and now < EARLY_UNTIL_SECONDS * scale
-            blind = max((EARLY_SECONDS if early else STEADY_SECONDS) * scale, (now - since) * LATE_SHARE)
-            tells = reading.job.percent_done is not None and pace.is_to_be_trusted
-            pause = _towards_the_end(pace, now, blind, shortest_seconds) if tells else blind
-            rest = pace.rest_seconds(now) if tells else None
-            if rest is None or rest > CLOSING * shortest_seconds:
-                due = math.inf
-            else:  # progress that creeps promises its end anew at each reading
-                due = min(due, now + CLOSING * shortest_seconds)
-                pause = max(pause, min((now - due) * OVERDUE_SHARE, blind))
-            reading = yield min(max(pause, shortest_seconds), longest_seconds)
+    def __init__(self, *, began: float, shortest_seconds: float, longest_seconds: float, has_just_started: bool) -> None:
+        self._began = began
+        self._shortest_seconds = shortest_seconds
+        self._longest_seconds = longest_seconds
+        self._has_just_started = has_just_started
+        self._scale = min(shortest_seconds, 1.0)
+        self._status: str | None = None
+        self._status_since = began
+        self._due = math.inf
 
-    return pauses
+    @property
+    def first_pause_seconds(self) -> float:
+        """The pause before the first reading."""
+        return min(FIRST_SECONDS * self._scale, self._longest_seconds) if self._has_just_started else 0.0
+
+    def pause_after(self, now: float, status: str, estimate: EagerEstimate | None) -> float:
+        """Return the pause after a reading at `now`; `estimate` is `None` for a reading without progress to go by."""
+        if status != self._status:
+            self._status, self._status_since = status, self._began if self._status is None else now
+        is_early = self._has_just_started and now - self._began < EARLY_UNTIL_SECONDS * self._scale
+        blind = max((EARLY_SECONDS if is_early else STEADY_SECONDS) * self._scale, (now - self._status_since) * LATE_SHARE)
+        pause = blind if estimate is None else _towards_the_end(estimate, now, blind, self._shortest_seconds)
+        rest = None if estimate is None else estimate.remaining_seconds(now)
+        if rest is None or rest > CLOSING * self._shortest_seconds:
+            self._due = math.inf
+        else:  # progress that creeps promises its end anew at each reading
+            self._due = min(self._due, now + CLOSING * self._shortest_seconds)
+            pause = max(pause, min((now - self._due) * OVERDUE_SHARE, blind))
+        return min(max(pause, self._shortest_seconds), self._longest_seconds)
 
 
-def _towards_the_end(pace: Pace, now: float, blind_seconds: float, shortest_seconds: float) -> float:
-    rest = pace.rest_seconds(now)
+def _towards_the_end(pace: EagerEstimate, now: float, blind_seconds: float, shortest_seconds: float) -> float:
+    rest = pace.remaining_seconds(now)
     if rest is None:
         return min(pace.seen_for(now) * FIRST_TRUST, blind_seconds)
     if rest <= 0 or pace.stands_still(now):

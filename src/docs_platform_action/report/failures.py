@@ -1,13 +1,10 @@
 """The facts of a failure, one a line: the same in the annotation, the log and the summary."""
 
-import sys
 import traceback
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Final
 
-from .. import __version__
 from ..errors import ActionError, Cancelled, InternalError, InvalidInput, NotFound
 from ..job import Job
 from ..models import EXPORT, ExportJob
@@ -18,17 +15,13 @@ MOST_FAILURES: Final = 9
 """Failures with an annotation of their own: the runner keeps ten a step (source: actions/runner); the last counts the rest."""
 
 
-def internal_error(error: Exception, console: Console) -> InternalError:
-    """Return the failure for a bug in the action, and write its stack trace to the debug log."""
-    frames = traceback.extract_tb(error.__traceback__)
-    where = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else "unknown"
-    trace = console.hide("".join(traceback.format_exception(error)))  # before it is split: a key may be wrapped over lines
-    for line in trace.splitlines():
-        console.debug(line)
-    return InternalError(
-        "the action itself failed",
-        facts=(f"{type(error).__name__} at {where}, docs-platform-action {__version__}, Python {sys.version.split()[0]}.",),
-    )
+def write_traces(console: Console, jobs: Iterable[Job]) -> None:
+    """Write the stack trace of each bug in the action to the debug log, once if several jobs failed with it."""
+    for error in {id(job.failure): job.failure for job in jobs if isinstance(job.failure, InternalError)}.values():
+        if error.bug is not None:
+            trace = console.hide("".join(traceback.format_exception(error.bug)))  # in one piece: a key may be wrapped
+            for line in trace.splitlines():
+                console.debug(line)
 
 
 def annotate_failures(console: Console, records: Iterable[Job]) -> None:

@@ -6,24 +6,20 @@ from pathlib import Path
 from ..clock import Clock
 from ..job import Job
 from .console import Console
-from .failures import annotate_failures
+from .failures import annotate_failures, write_traces
 from .outputs import too_large_for_a_job
 from .summary import room_left, summary_of, write_summary
+from .view import View
 
 
 def write_final_report(
     jobs: Sequence[Job], console: Console, clock: Clock, *, results: str, duration_seconds: float, summary_file: Path | None
 ) -> None:
-    """Warn of an output `results` that is too large, annotate each failure, and write the job summary."""
+    """Warn of an output `results` that is too large, report each failure, and write the job summary."""
     if (warning := too_large_for_a_job(results)) is not None:
         console.warning(warning)
+    write_traces(console, jobs)
     annotate_failures(console, jobs)
-    page = summary_of(
-        jobs,
-        safe=console.safe,
-        duration_seconds=duration_seconds,
-        now=clock.now(),
-        monotonic=clock.monotonic(),
-        room_bytes=room_left(summary_file),
-    )
+    view = View(safe=console.safe, now=clock.now(), monotonic=clock.monotonic())
+    page = summary_of(jobs, view, duration_seconds=duration_seconds, room_bytes=room_left(summary_file))
     write_summary(page, summary_file, console)

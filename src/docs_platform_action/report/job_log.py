@@ -1,199 +1,294 @@
-"""The log of one job: a line when something changes, one for temporary trouble, and a sign of life in between."""
+"""The log of one job: a line when something changes, one for each outage, and a heartbeat while nothing changes."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import Final, Protocol
+from typing import Final
 
 from ..clock import Clock
-from ..job import Job
-from ..jobs.progress import Progress
-from ..models import Bundle, ExportJob
-from ..text import about, minutes, moment, pluralize, trying_again, without_query, works_until
+from ..events import Events
+from ..job import DOWNLOAD, UNPACK, Job
+from ..models import AGENT, API, AgentJob, Bundle, ExportJob
+from ..text import about, minutes, moment, pause, pluralize, size, trying_again, without_query, works_until
+from .console import Console
 
 STANDSTILL_SECONDS: Final = 600.0
-"""How long progress may stand still before people are warned that it does."""
+"""How long progress may stand still before people are warned."""
+
+LINE_SECONDS: Final = 10.0
+"""The pause between two progress lines of a download or of unpacking, and between two reports of storage errors."""
+
+SHORTEST_REPORTED_OUTAGE_SECONDS: Final = 5.0
+"""The end of a shorter storage outage is not reported: its beginning was."""
 
 
-class Sink(Protocol):
-    """Where a job's log goes: the console itself, or what keeps it for later."""
+class JobLog(Events):
+    """Writes the log of one job. Safe to use from several threads.
 
-    @property
-    def in_workflow(self) -> bool:
-        """Whether a runner reads what is written."""
-        ...
+    The `_write_…` methods, `_note_at_once` and `_mask_explanation` are what a log of several jobs overrides.
+    """
 
-    @property
-    def debugging(self) -> bool:
-        """Whether debug logging is on."""
-        ...
-
-    def line(self, text: str, /) -> None:
-        """Take a line of the log."""
-        ...
-
-    def debug(self, text: str, /) -> None:
-        """Take a line that is seen only with debug logging."""
-        ...
-
-    def warning(self, lines: Sequence[str], /) -> None:
-        """Take a warning; its first line is the title."""
-        ...
-
-
-class JobLog:
-    """Tells how one job goes. It is the transport's listener too. Safe to use from several threads."""
-
-    def __init__(self, sink: Sink, clock: Clock, record: Job, *, known_statuses: tuple[str, ...]) -> None:
-        self._sink = sink
+    def __init__(self, console: Console, clock: Clock, job: Job) -> None:
+        super().__init__()
+        self._console = console
         self._clock = clock
-        self._record = record
-        self._known_statuses = {*known_statuses}
-        self._shown: tuple[object, ...] = ()
-        self._in_trouble = ""
-        self._last_line_at = clock.monotonic()
-        self._waiting_since = clock.monotonic()
-        self._busy_with: Callable[[], str] | None = None
-        self._progress = Progress()
-        self._warned_of_standstill = False
+        self._job = job
         self._lock = threading.RLock()
-
-    def title(self, text: str) -> None:
-        """Begin the job's log."""
-        self._tell(text)
-
-    def note(self, text: str) -> None:
-        """Add a line to the job's log."""
-        self._tell(f"  {text}")
-
-    def notice(self, text: str) -> None:
-        """Add a line to the job's log that is to be seen at once, also where there are many jobs."""
-        self.note(text)
-
-    def debug(self, text: str) -> None:
-        """Add a line that is seen only with debug logging."""
-        self._sink.debug(text)
-
-    def warning(self, lines: Sequence[str]) -> None:
-        """Show what is no failure but should be seen; the first line is the title."""
-        self._sink.warning(lines)
-
-    def waiting(self) -> None:
-        """Count the elapsed time of the readings to come from now."""
-        self._waiting_since = self._clock.monotonic()
-
-    def reading(self) -> None:
-        """Show the job's state if it has changed since it was last shown."""
-        record = self._record
-        with self._lock:
-            self._progress.see(
-                self._clock.monotonic(),
-                record.progress,
-                record.page_count,
-                queued=record.status == ExportJob.QUEUED,
-                ended=record.status in {ExportJob.COMPLETED, ExportJob.FAILED},
-            )
-            state = (record.status, self._percent(), record.page_count)
-            if state != self._shown:
-                self._shown = state
-                self._explain_unknown_status()
-                self._tell(self._state_line())
-            self._warn_of_standstill()
+        self._explained_statuses = {*(AgentJob if job.mode == AGENT else ExportJob).KNOWN_STATUSES}
+        self._shown: tuple[object, ...] = ()
+        self._last_line_at = self._polling_since = clock.monotonic()
+        self._in_api_outage = False
+        self._storage_error_logged_at = float("-inf")
+        self._warned_of_standstill = False
+        self._phase: str | None = None
+        self._phase_began = self._progress_logged_at = clock.monotonic()
+        self._received_bytes = self._logged_bytes = 0
+        self._bundle_bytes: int | None = None
+        self._connections = 0
+        self._unpacked_files = self._unpacked_bytes = 0
 
     def heartbeat(self, every_seconds: float) -> None:
-        """Show the state again if nothing was told for this long."""
+        """Write the current state if nothing was logged for this long."""
         with self._lock:
-            self.look_for_standstill()
-            if self._clock.monotonic() - self._last_line_at < every_seconds:
-                return
-            state = f"  {self._busy_with()}" if self._busy_with is not None else self._state_line()
-            self._tell(state + (f"    {self._in_trouble}" if self._in_trouble else ""))
+            self.check_for_standstill()
+            if self._clock.monotonic() - self._last_line_at >= every_seconds:
+                self._log(self._current_line() + ("    (no good answer from the API)" if self._in_api_outage else ""))
 
-    def look_for_standstill(self) -> None:
-        """Warn, once a job, when its progress stands still; not while the API gives no good answer, when nobody knows."""
+    def check_for_standstill(self) -> None:
+        """Warn, once a job, when its progress stands still. During an outage nobody knows whether it does."""
         with self._lock:
-            if not self._in_trouble:
+            if not self._in_api_outage:
                 self._warn_of_standstill()
 
-    def busy_with(self, what: Callable[[], str] | None) -> None:
-        """Have what this tells shown as the sign of life, in place of the job's state; nothing for the latter again."""
-        self._busy_with = what
+    def close(self) -> None:
+        """Do nothing: every line is written at once."""
 
-    def trouble(self, what: str, *, budget_seconds: float, pause_seconds: float) -> None:
-        """Tell of temporary trouble, once, and what happens next."""
-        self._in_trouble = "(no good answer from the API)"
-        self.note(trying_again(what, budget_seconds, pause_seconds))
+    def job_begun(self, job: Job) -> None:
+        if job.mode == AGENT:
+            self._log(job.subject)
+        else:
+            self._log(f"Static export of {job.domain}" if job.domain else "Static export")
 
-    def recovered(self, after_seconds: float) -> None:
-        """Tell that the trouble is over."""
-        self._in_trouble = ""
-        self.note(f"The API answers again after {minutes(after_seconds)}.")
+    def job_known(self, job: Job) -> None:
+        if job.started:
+            self._note(f"Job {job.job_id} started. To attach to it later: job-id: {job.job_id}")
+        elif job.mode != AGENT:  # an agent's job is in the title
+            self._note(f"Attaching to job {job.job_id}.")
 
-    def exchanged(self, method: str, path: str, *, outcome: str, milliseconds: float, request_id: str | None) -> None:
-        """Write a request to the debug log: never a header or a body."""
+    def not_waiting(self, job: Job) -> None:
+        self._note("Not waiting for it, as `wait: false` asks.")
+
+    def polling(self, job: Job) -> None:
+        self._polling_since = self._clock.monotonic()
+
+    def status_read(self, job: Job) -> None:
+        with self._lock:
+            state = (job.status, self._percent(), job.page_count)
+            if state != self._shown:
+                self._shown = state
+                self._explain_unknown_status(job.status)
+                self._log(self._status_line())
+            self._warn_of_standstill()
+
+    def job_ended(self, job: Job) -> None:
+        if job.mode == AGENT and job.failure is None:
+            self._note(f"Pull request: {job.pr_link}" if job.pr_link else "No pull request.")
+
+    def warning(self, job: Job, lines: Sequence[str]) -> None:
+        self._write_warning(lines)
+
+    def request_ended(self, job: Job, request: str, *, outcome: str, milliseconds: float, request_id: str | None) -> None:
         named = f" request id {request_id}" if request_id else ""
-        self._sink.debug(f"{method} {path}: {outcome}, {milliseconds:.0f} ms{named}")
+        self._write_debug(f"{request}: {outcome}, {milliseconds:.0f} ms{named}")
 
-    def link_masked(self) -> None:
-        """Tell what masking the link means; source: GitHub's documentation of job outputs."""
-        if not self._sink.in_workflow:
-            self.note("Outside of a workflow nothing masks the link, which is among the outputs below.")
+    def retrying(self, job: Job, server: str, error: str, *, budget_seconds: float, pause_seconds: float) -> None:
+        text = trying_again(error, budget_seconds, pause_seconds)
+        if server == API:
+            self._in_api_outage = True
+            self._note(text)
             return
-        self.note(
+        now = self._clock.monotonic()
+        if now >= self._storage_error_logged_at + LINE_SECONDS:  # a connection may keep breaking
+            self._storage_error_logged_at = now
+            self._note_at_once(text)
+
+    def recovered(self, job: Job, server: str, *, after_seconds: float) -> None:
+        if server == API:
+            self._in_api_outage = False
+            self._note(f"The API answers again after {minutes(after_seconds)}.")
+        elif after_seconds >= SHORTEST_REPORTED_OUTAGE_SECONDS:
+            self._note_at_once(f"The download goes on after {minutes(after_seconds)}.")
+
+    def link_made(self, job: Job, *, masked: bool) -> None:
+        bundle = self._hide_link(job, masked=masked)
+        until = f", {works_until(bundle.expires, self._clock.now())}" if bundle.expires is not None else ""
+        self._note(f"Bundle link ready: {without_query(bundle.url)}{until}")
+        if masked and self._console.in_workflow:
+            self._note(self._mask_explanation(job))
+        elif masked:
+            self._note("Outside of a workflow nothing masks the link, which is among the outputs below.")
+
+    def link_renewed(self, job: Job, *, masked: bool) -> None:
+        self._hide_link(job, masked=masked)
+
+    def link_redirected(self, job: Job, url: str) -> None:
+        self._console.keep_link_out(url)
+
+    def link_expired(self, job: Job, error: str) -> None:
+        self._note_at_once(f"{error}. Making a fresh link.")
+
+    def downloading(self, job: Job) -> None:
+        self._begin_phase(DOWNLOAD)
+
+    def storage_responded(self, job: Job, address: str, *, status: int, requested: str | None, request_id: str | None) -> None:
+        self._connections += status in {200, 206}
+        part = f" {requested}" if requested is not None else ""
+        named = f", request id {request_id}" if request_id is not None else ""
+        self._write_debug(f"GET {without_query(address)}{part}: {status}{named}")
+
+    def download_progressed(self, job: Job, received: int, size: int | None) -> None:
+        self._received_bytes, self._bundle_bytes = received, size
+        self._log_progress()
+
+    def download_restarted(self, job: Job, reason: str) -> None:
+        self._received_bytes = self._logged_bytes = 0
+        self._note(f"Starting the download over: {reason}.")
+
+    def download_moved(self, job: Job) -> None:
+        self._received_bytes = self._logged_bytes = 0
+        self._note("The bundle does not fit in the runner's temporary folder. Using the disk of the workspace instead.")
+
+    def downloaded(self, job: Job) -> None:
+        downloaded = job.downloaded
+        assert downloaded is not None  # noqa: S101  # it is set before the event; this tells the type checker
+        kept = f" to {job.bundle_path}" if job.bundle_path is not None else ""
+        seconds = self._clock.monotonic() - self._phase_began
+        took = pause(seconds) if seconds >= 0.05 else "under 0.1 s"
+        over = f" over {self._connections} connections" if self._connections > 1 else ""
+        shortened = f"{downloaded.sha256[:4]}…{downloaded.sha256[-4:]}"
+        self._note(f"Downloaded {size(downloaded.size)}{kept} in {took}{over}, SHA-256 {shortened}")
+
+    def archive_saved(self, job: Job) -> None:
+        self._note(f"Saved the archive to {job.bundle_path}")
+
+    def unpacking(self, job: Job) -> None:
+        self._begin_phase(UNPACK)
+
+    def unpack_progressed(self, job: Job, files: int, size: int) -> None:
+        self._unpacked_files, self._unpacked_bytes = files, size
+        self._log_progress()
+
+    def unpacked(self, job: Job) -> None:
+        self._note(f"Unpacked {pluralize(job.site_files or 0, 'file')} to {job.site_path}/")
+
+    def values_written(self, job: Job) -> None:
+        self._note(f"Wrote the Helm values file {job.values_file}")
+
+    def _log(self, text: str) -> None:
+        with self._lock:
+            self._last_line_at = self._clock.monotonic()
+            self._write_line(text)
+
+    def _note(self, text: str) -> None:
+        self._log(f"  {text}")
+
+    def _note_at_once(self, text: str) -> None:
+        """Log what should be seen at once, even among many jobs."""
+        self._note(text)
+
+    def _write_line(self, text: str) -> None:
+        self._console.line(text)
+
+    def _write_debug(self, text: str) -> None:
+        self._console.debug(text)
+
+    def _write_warning(self, lines: Sequence[str]) -> None:
+        self._console.warning(lines)
+
+    def _mask_explanation(self, job: Job) -> str:
+        """Explain what masking the link means. Source: GitHub's documentation of job outputs."""
+        return (
             "The link is masked, as `mask-bundle-url` asks: later steps of this job can read `bundleUrl`, but GitHub drops it, "
             "and `results` with it, from job outputs. For another job pass `jobId` on, and make a fresh link there with `job-id`."
         )
 
-    def bundle_ready(self, bundle: Bundle) -> None:
-        """Tell of the bundle's link, without the query that opens it."""
-        until = f", {works_until(bundle.expires, self._clock.now())}" if bundle.expires is not None else ""
-        self.note(f"Bundle link ready: {without_query(bundle.url)}{until}")
+    def _hide_link(self, job: Job, *, masked: bool) -> Bundle:
+        """Keep the secrets of the job's link out of the log, and return its bundle."""
+        bundle = job.bundle
+        assert bundle is not None  # noqa: S101  # it is set before the event; this tells the type checker
+        self._console.keep_link_out(bundle.url, names=[job.job_id, bundle.expires_at])
+        if masked:
+            self._console.mask_for_the_job(bundle.url)
+        return bundle
 
     def _percent(self) -> int | None:
-        progress = self._record.progress  # as it is now: a reading may come while a sign of life is given
-        return None if progress is None or self._record.status == ExportJob.COMPLETED else int(progress)
+        progress = self._job.progress  # read once: it may change during a heartbeat
+        return None if progress is None or self._job.status == ExportJob.COMPLETED else int(progress)
 
-    def _explain_unknown_status(self) -> None:
-        status = self._record.status
-        if status is not None and status not in self._known_statuses:
-            self._known_statuses.add(status)
-            self.note(f"The platform reports the status '{status}', which is not known here; waiting goes on.")
+    def _explain_unknown_status(self, status: str | None) -> None:
+        if status is not None and status not in self._explained_statuses:
+            self._explained_statuses.add(status)
+            self._note(f"The platform reports the status '{status}', which is not known here; waiting goes on.")
 
-    def _state_line(self) -> str:
-        record, percent, now = self._record, self._percent(), self._clock.monotonic()
+    def _current_line(self) -> str:
+        """Return the line of the phase that the job is in, as far as is known."""
+        if self._phase == DOWNLOAD:
+            return self._download_line()
+        return self._unpack_line() if self._phase == UNPACK else self._status_line()
+
+    def _status_line(self) -> str:
+        job, percent, now = self._job, self._percent(), self._clock.monotonic()
         shown_percent = "" if percent is None else f"{percent} %"
-        counted = "" if record.page_count is None else pluralize(record.page_count, "page")
-        elapsed = minutes(now - self._waiting_since)
-        rest = self._progress.rest_seconds(now) if self._stands_still_for(now) < STANDSTILL_SECONDS else None
-        left = "" if rest is None else f"    about {about(rest)} left"
-        state = record.status or ("waiting" if record.job_id else "starting")
+        counted = "" if job.page_count is None else pluralize(job.page_count, "page")
+        elapsed = minutes(now - self._polling_since)
+        remaining = job.remaining_seconds(now) if self._stood_still_seconds(now) < STANDSTILL_SECONDS else None
+        left = "" if remaining is None else f"    about {about(remaining)} left"
+        state = job.status or ("waiting" if job.job_id else "starting")
         return f"  {state:<10} {shown_percent:>5} {counted:>12} {elapsed:>9}{left}"
 
-    def _stands_still_for(self, now: float) -> float:
-        since = self._progress.still_since
+    def _download_line(self) -> str:
+        now, received, total = self._clock.monotonic(), self._received_bytes, self._bundle_bytes  # as they are: see `_percent`
+        rate = max(received - self._logged_bytes, 0) / max(now - self._progress_logged_at, 1.0)
+        share = f"{100 * received // total} %" if total else ""
+        so_far = f"{size(received)} of {size(total)}" if total else size(received)
+        return f"  downloading {share:>5} {so_far:>24} {size(rate):>12}/s {minutes(now - self._phase_began):>9}"
+
+    def _unpack_line(self) -> str:
+        elapsed = minutes(self._clock.monotonic() - self._phase_began)
+        return f"  unpacking {pluralize(self._unpacked_files, 'file'):>18}, {size(self._unpacked_bytes)} {elapsed:>9}"
+
+    def _begin_phase(self, name: str) -> None:
+        self._phase_began = self._progress_logged_at = self._clock.monotonic()
+        self._logged_bytes = 0
+        self._phase = name
+
+    def _log_progress(self) -> None:
+        """Write the phase's line if the last one was long ago."""
+        now = self._clock.monotonic()
+        if now >= self._progress_logged_at + LINE_SECONDS:
+            self._log(self._current_line())
+            self._progress_logged_at, self._logged_bytes = now, self._received_bytes
+
+    def _stood_still_seconds(self, now: float) -> float:
+        since = self._job.still_since
         return 0.0 if since is None else now - since
 
     def _warn_of_standstill(self) -> None:
-        record, now = self._record, self._clock.monotonic()
-        lasted = self._stands_still_for(now)
-        if self._warned_of_standstill or lasted < STANDSTILL_SECONDS:
+        job, now = self._job, self._clock.monotonic()
+        seconds = self._stood_still_seconds(now)
+        if self._warned_of_standstill or seconds < STANDSTILL_SECONDS:
             return
         self._warned_of_standstill = True
         today = self._clock.now()
         percent = self._percent()
         known = [f"{percent} %"] if percent is not None else []
-        known += [pluralize(record.page_count, "page")] if record.page_count is not None else []
-        state = ", ".join(known) or f"'{record.status}'"
-        self.warning(
+        known += [pluralize(job.page_count, "page")] if job.page_count is not None else []
+        state = ", ".join(known) or f"'{job.status}'"
+        self._write_warning(
             [
-                f"{record.subject}: no progress for {minutes(lasted)}",
-                f"It has stood at {state} since {moment(today - timedelta(seconds=lasted), today)}.",
+                f"{job.subject}: no progress for {minutes(seconds)}",
+                f"It has stood at {state} since {moment(today - timedelta(seconds=seconds), today)}.",
                 "Waiting goes on until `timeout`.",
-                f"Look at job {record.job_id} in the dashboard. To attach to it later: `job-id: {record.job_id}`",
+                f"Look at job {job.job_id} in the dashboard. To attach to it later: `job-id: {job.job_id}`",
             ]
         )
-
-    def _tell(self, text: str) -> None:
-        with self._lock:
-            self._last_line_at = self._clock.monotonic()
-            self._sink.line(text)

@@ -1,302 +1,302 @@
-"""The log of several exports side by side: a line when something changes at one, and the whole log of each at the end."""
+"""The log of several exports: a live line when something changes at one of them, and the whole log of each at the end."""
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Sequence
 from typing import Final
 
 from ..clock import Clock
+from ..events import Events
 from ..job import CANCELLED, NOT_STARTED, STARTED, Job
-from ..models import ExportJob
+from ..models import API, ExportJob
 from ..text import minutes, trying_again
 from .console import Console
-from .domain_state import AT_WORK, NAMES, STATES, TO_COME, Row, how_long, in_the_end, names, never_begun, what_became, where, why
-from .job_log import JobLog, Sink
-from .trouble import QUIET_SECONDS, CommonTrouble
+from .domain_state import (
+    AT_WORK,
+    NAMES,
+    STAGES,
+    TO_COME,
+    DomainState,
+    how_long,
+    in_the_end,
+    names,
+    never_begun,
+    what_became,
+    where,
+    why,
+)
+from .job_log import JobLog
 
 MOST_STATUSES: Final = 8
-"""How many changes of a domain's status are told live."""
+"""Changes of one domain's status that are shown live."""
+
+QUIET_SECONDS: Final = 30.0
+"""The shortest time between two live reports of an outage: failures that come and go at many domains would fill the log."""
 
 _WIDEST_DOMAIN: Final = 40
 _WIDEST_CHANGE: Final = 54
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Events:
-    """What a domain's log tells the board, beside the lines that are kept."""
+class MultiLog(Events):
+    """Writes the log of several exports. Safe to use from several threads.
 
-    status: Callable[[], None]
-    notice: Callable[[str], None]
-    trouble: Callable[[str], None]
-    recovered: Callable[[float], None]
-
-
-class _DomainLog(JobLog):
-    """The log of one job of many: it goes on as that of one alone, and the board hears of what is to be seen at once."""
-
-    def __init__(self, sink: Sink, clock: Clock, record: Job, *, known_statuses: tuple[str, ...], events: _Events) -> None:
-        super().__init__(sink, clock, record, known_statuses=known_statuses)
-        self._events = events
-
-    def reading(self) -> None:
-        """Show the job's state if it has changed."""
-        super().reading()
-        self._events.status()
-
-    def notice(self, text: str) -> None:
-        """Add a line to the job's log that is to be seen at once."""
-        super().notice(text)
-        self._events.notice(text)
-
-    def trouble(self, what: str, *, budget_seconds: float, pause_seconds: float) -> None:
-        """Tell of temporary trouble, once, and what happens next."""
-        super().trouble(what, budget_seconds=budget_seconds, pause_seconds=pause_seconds)
-        self._events.trouble(trying_again(what, budget_seconds, pause_seconds))
-
-    def recovered(self, after_seconds: float) -> None:
-        """Tell that the trouble is over."""
-        super().recovered(after_seconds)
-        self._events.recovered(after_seconds)
-
-    def link_masked(self) -> None:
-        """Tell what masking the link means: of several domains `results` alone has it."""
-        if not self._sink.in_workflow:
-            super().link_masked()
-            return
-        self.note(
-            "The link is masked, as `mask-bundle-url` asks: later steps of this job can read it in `results`, which GitHub drops "
-            f"from job outputs. Another job can make a fresh link with `job-id: {self._record.job_id}`."
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Kept:
-    """Where the log of one job of many goes."""
-
-    in_workflow: bool
-    debugging: bool
-    line: Callable[[str], None]
-    debug: Callable[[str], None]
-    warning: Callable[[Sequence[str]], None]
-
-
-class Board:
-    """Shows several exports in one log. Safe to use from several threads; once closed it takes no more, from whichever.
-
-    Live it tells what changes, each line with its domain; what each job's own log tells is kept, and written when all is over.
+    Live lines name their domain. What each job's own log says is kept, and written by `close`, after which all is ignored.
     """
 
-    def __init__(
-        self,
-        console: Console,
-        clock: Clock,
-        records: Sequence[Job],
-        *,
-        max_parallel: int,
-        known_statuses: tuple[str, ...],
-    ) -> None:
+    def __init__(self, console: Console, clock: Clock, jobs: Sequence[Job], *, max_parallel: int) -> None:
+        super().__init__()
         self._console = console
         self._clock = clock
-        self._rows = {id(record): Row(record=record) for record in records}
-        self._counted = Counter(row.state for row in self._rows.values())
-        self._working: dict[Row, None] = {}
+        self._states = {id(job): DomainState(job=job) for job in jobs}
+        self._logs = {number: _DomainLog(self, console, clock, state) for number, state in self._states.items()}
+        self._counted = Counter(state.stage for state in self._states.values())
+        self._working: dict[DomainState, None] = {}
         self._max_parallel = max_parallel
-        self._known_statuses = known_statuses
-        self._explained = {*known_statuses}
-        self._width = min(max((len(row.name) for row in self._rows.values()), default=0), _WIDEST_DOMAIN)
-        self._began = self._told_at = clock.monotonic()
-        self._told_counts = ""
-        self._trouble = CommonTrouble()
-        self._noticed_until = float("-inf")
-        self._warned: set[tuple[str, ...]] = set()
+        self._explained_statuses = {*ExportJob.KNOWN_STATUSES}
+        self._width = min(max((len(state.name) for state in self._states.values()), default=0), _WIDEST_DOMAIN)
+        self._began = self._last_line_at = clock.monotonic()
+        self._shown_counts = ""
+        self._outage = _SharedOutage()
+        self._notices_quiet_until = float("-inf")
+        self._shown_warnings: set[tuple[str, ...]] = set()
         self._closed = False
-        self._lock = threading.RLock()  # taken inside a job's log, so no log is called with it held
+        self._lock = threading.RLock()  # a job's log takes it while it holds its own lock, so no job's log is called with it held
 
     def begin(self) -> None:
         """Write the title, and count time from here."""
-        count = len(self._rows)
+        count = len(self._states)
         at_a_time = f"{self._max_parallel} at a time" if self._max_parallel < count else "all at the same time"
         with self._lock:
-            self._began = self._told_at = self._clock.monotonic()
+            self._began = self._last_line_at = self._clock.monotonic()
             self._console.line(f"Static export of {count:,} domains, {at_a_time}")
 
-    def log_of(self, record: Job) -> JobLog:
-        """Give the log of a domain's job, the same each time."""
-        row = self._rows[id(record)]
-        with self._lock:
-            if row.log is None:
-                row.log = _DomainLog(
-                    _Kept(
-                        in_workflow=self._console.in_workflow,
-                        debugging=self._console.debugging,
-                        line=partial(self._keep, row),
-                        debug=partial(self._debug, row),
-                        warning=partial(self._warn, row),
-                    ),
-                    self._clock,
-                    record,
-                    known_statuses=self._known_statuses,
-                    events=_Events(
-                        status=partial(self._tell_status, row),
-                        notice=partial(self._tell_notice, row),
-                        trouble=partial(self._tell_trouble, row),
-                        recovered=partial(self._tell_recovered, row),
-                    ),
-                )
-            return row.log
-
-    def at_work(self, record: Job) -> None:
-        """Take note that a domain's turn has come; what becomes of it is told with its first change."""
-        row = self._rows[id(record)]
-        with self._lock:
-            if row.state == TO_COME:
-                self._move(row, AT_WORK)
-
-    def job_known(self, record: Job) -> None:
-        """Tell that a domain's job is started, and which it is."""
-        row = self._rows[id(record)]
-        with self._lock:
-            row.status = record.status or ExportJob.QUEUED  # which needs no line of its own
-            self._tell(row, f"started, job-id: {record.job_id}", counts=True)
-
-    def ended(self, record: Job) -> None:
-        """Tell what became of a domain, unless its turn never came: of those is told when all is over."""
-        row = self._rows[id(record)]
-        with self._lock:
-            if row.state not in {AT_WORK, TO_COME}:
-                return
-            self._move(row, record.verdict if row.state == AT_WORK else NOT_STARTED)
-            self._trouble.left(row)
-            if row.lines:
-                row.lines += [self._timed(line) for line in why(record)]
-            if row.state not in {NOT_STARTED, STARTED}:
-                self._tell(row, what_became(record, self._clock.now()), counts=row.state != CANCELLED)
-
     def heartbeat(self, every_seconds: float) -> None:
-        """Show how far all are, if nothing was told live for this long; and look for those that stand still."""
+        """Show the state of all if nothing was shown live for this long, and warn of jobs that stand still."""
         with self._lock:
-            logs = [row.log for row in self._working if row.log is not None]
-        for log in logs:
-            log.look_for_standstill()
+            working = [*self._working]
+        for state in working:
+            self._logs[id(state.job)].check_for_standstill()
         with self._lock:
-            if self._clock.monotonic() - self._told_at >= every_seconds:
-                self._told_counts = self._counts()
-                self._write(self._counts(naming=True) + self._troubled())
+            if self._clock.monotonic() - self._last_line_at >= every_seconds:
+                self._shown_counts = self._counts()
+                self._write(self._counts(naming=True) + self._outage_note())
 
     def close(self) -> None:
-        """Tell how it all ended, what never began, and write each domain's log. From here on nothing more is taken."""
+        """Write how it all ended, what never began, and each domain's log. Whatever comes later is ignored."""
         with self._lock:
             if self._closed:
                 return
-            for row in self._rows.values():
-                self._move(row, in_the_end(row))
-            if self._counts() != self._told_counts:
+            for state in self._states.values():
+                self._move(state, in_the_end(state))
+            if self._counts() != self._shown_counts:
                 self._write(self._counts())
-            for line in never_begun(row for row in self._rows.values() if row.state == NOT_STARTED):
+            for line in never_begun(state for state in self._states.values() if state.stage == NOT_STARTED):
                 self._console.line(f"  {line}")
             self._closed = True
-            told = [row for row in self._rows.values() if row.lines]
+            logged = [state for state in self._states.values() if state.lines]
         now = self._clock.monotonic()
-        if told:
+        if logged:
             self._console.line("The log of each domain, by the time of day in UTC:")
-        for row in told:
-            title = f"{row.name}: {how_long(row, row.record.duration_seconds(now))}"
-            self._console.group(title, row.lines)
+        for state in logged:
+            title = f"{state.name}: {how_long(state, state.job.duration_seconds(now))}"
+            self._console.group(title, state.lines)
 
-    def _keep(self, row: Row, text: str) -> None:
+    def job_begun(self, job: Job) -> None:
+        super().job_begun(job)
+        state = self._states[id(job)]
+        with self._lock:
+            if state.stage == TO_COME:
+                self._move(state, AT_WORK)
+
+    def job_known(self, job: Job) -> None:
+        super().job_known(job)
+        state = self._states[id(job)]
+        with self._lock:
+            state.status = job.status or ExportJob.QUEUED  # which needs no line of its own
+            self._show(state, f"started, job-id: {job.job_id}", counts=True)
+
+    def status_read(self, job: Job) -> None:
+        super().status_read(job)
+        state, status = self._states[id(job)], job.status
+        with self._lock:
+            if status is None or status == state.status:
+                return
+            state.status = status
+            if status in {ExportJob.COMPLETED, ExportJob.FAILED} or status in state.unknown_statuses:
+                return  # the end is shown soon, with its result
+            if status not in ExportJob.KNOWN_STATUSES:
+                state.unknown_statuses.add(status)
+            state.shown_statuses += 1
+            if state.shown_statuses > MOST_STATUSES:
+                return  # a status that counts or flaps: its own log has every change
+            explained = status in self._explained_statuses
+            self._explained_statuses.add(status)
+            self._show(state, status if explained else f"reports the status '{status}', which is not known here; waiting goes on")
+
+    def retrying(self, job: Job, server: str, error: str, *, budget_seconds: float, pause_seconds: float) -> None:
+        super().retrying(job, server, error, budget_seconds=budget_seconds, pause_seconds=pause_seconds)
+        state = self._states[id(job)]
+        with self._lock:
+            if server == API and self._outage.begin(state, self._clock.monotonic()):
+                self._show(state, trying_again(error, budget_seconds, pause_seconds))
+
+    def recovered(self, job: Job, server: str, *, after_seconds: float) -> None:
+        super().recovered(job, server, after_seconds=after_seconds)
+        state = self._states[id(job)]
+        with self._lock:
+            lasted = self._outage.end(state, self._clock.monotonic()) if server == API else None
+            if lasted is not None:
+                self._show(state, f"The API answers again after {minutes(max(lasted, after_seconds))}.")
+
+    def job_ended(self, job: Job) -> None:
+        super().job_ended(job)
+        state = self._states[id(job)]
+        with self._lock:
+            if state.stage not in {AT_WORK, TO_COME}:
+                return
+            self._move(state, job.verdict if state.stage == AT_WORK else NOT_STARTED)
+            self._outage.leave(state)
+            if state.lines:
+                state.lines += [self._timed(line) for line in why(job)]
+            if state.stage not in {NOT_STARTED, STARTED}:  # `close` shows what never began, and `job_known` what only started
+                self._show(state, what_became(job, self._clock.now()), counts=state.stage != CANCELLED)
+
+    def keep_line(self, state: DomainState, text: str) -> None:
+        """Keep a line of a domain's own log."""
         with self._lock:
             if not self._closed:
-                row.lines.append(self._timed(text.removeprefix("  ")))
+                state.lines.append(self._timed(text.removeprefix("  ")))
 
-    def _timed(self, text: str) -> str:
-        return f"{self._clock.now():%H:%M:%S}  {text}"
-
-    def _debug(self, row: Row, text: str) -> None:
+    def show_notice(self, state: DomainState, text: str) -> None:
+        """Show a notice about a bundle, unless another was shown just before: the storage is probably the same for all."""
         with self._lock:
-            if not self._closed:
-                self._console.debug(f"{row.name}: {text}")
+            now = self._clock.monotonic()
+            if now >= self._notices_quiet_until:
+                self._notices_quiet_until = now + QUIET_SECONDS
+                self._show(state, text)
 
-    def _warn(self, row: Row, lines: Sequence[str]) -> None:
+    def show_warning(self, state: DomainState, lines: Sequence[str]) -> None:
+        """Keep a warning in a domain's own log, and show it unless another domain had the same."""
         title, *facts = lines
         with self._lock:
             if self._closed:
                 return
             for line in (f"Warning: {title}", *(f"  {fact}" for fact in facts)):
-                row.lines.append(self._timed(line))
-            if tuple(lines) not in self._warned:
-                self._warned.add(tuple(lines))
-                self._told_at = self._clock.monotonic()
+                state.lines.append(self._timed(line))
+            if tuple(lines) not in self._shown_warnings:
+                self._shown_warnings.add(tuple(lines))
+                self._last_line_at = self._clock.monotonic()
                 self._console.warning(lines)
 
-    def _tell_status(self, row: Row) -> None:
-        status = row.record.status
+    def show_debug(self, state: DomainState, text: str) -> None:
+        """Write a line of the debug log."""
         with self._lock:
-            if status is None or status == row.status:
-                return
-            row.status = status
-            if status in {ExportJob.COMPLETED, ExportJob.FAILED} or status in row.unknown:
-                return  # what became of the job is told soon, with more to it
-            if status not in self._known_statuses:
-                row.unknown.add(status)
-            row.told += 1
-            if row.told > MOST_STATUSES:
-                return  # one that counts or flaps: its own log has them all
-            explained = status in self._explained
-            self._explained.add(status)
-            self._tell(row, status if explained else f"reports the status '{status}', which is not known here; waiting goes on")
+            if not self._closed:
+                self._console.debug(f"{state.name}: {text}")
 
-    def _tell_notice(self, row: Row, text: str) -> None:
-        """Tell of trouble with a bundle: the storage's, most likely, and so the same for others a moment later."""
-        with self._lock:
-            now = self._clock.monotonic()
-            if now >= self._noticed_until:
-                self._noticed_until = now + QUIET_SECONDS
-                self._tell(row, text)
+    def _listeners_of(self, job: Job) -> Sequence[Events]:
+        return (self._logs[id(job)],)
 
-    def _tell_trouble(self, row: Row, text: str) -> None:
-        with self._lock:
-            if self._trouble.met(row, self._clock.monotonic()):
-                self._tell(row, text)
+    def _timed(self, text: str) -> str:
+        return f"{self._clock.now():%H:%M:%S}  {text}"
 
-    def _tell_recovered(self, row: Row, after_seconds: float) -> None:
-        with self._lock:
-            lasted = self._trouble.over(row, self._clock.monotonic())
-            if lasted is not None:
-                self._tell(row, f"The API answers again after {minutes(max(lasted, after_seconds))}.")
-
-    def _tell(self, row: Row, what: str, *, counts: bool = False) -> None:
+    def _show(self, state: DomainState, text: str, *, counts: bool = False) -> None:
         counted = self._counts()
-        named = f"{row.name:<{self._width}}  "
-        if counts and counted != self._told_counts:
-            self._told_counts = counted
-            self._write(f"{named}{what:<{_WIDEST_CHANGE}}  {counted}")
+        named = f"{state.name:<{self._width}}  "
+        if counts and counted != self._shown_counts:
+            self._shown_counts = counted
+            self._write(f"{named}{text:<{_WIDEST_CHANGE}}  {counted}")
         else:
-            self._write(f"{named}{what}")
+            self._write(f"{named}{text}")
 
     def _write(self, text: str) -> None:
         if not self._closed:
-            self._told_at = self._clock.monotonic()
-            self._console.line(f"{minutes(self._told_at - self._began):>7}  {text}")
+            self._last_line_at = self._clock.monotonic()
+            self._console.line(f"{minutes(self._last_line_at - self._began):>7}  {text}")
 
-    def _move(self, row: Row, state: str) -> None:
-        """Change a domain's state, and count it anew: counting all rows for each line would take the square of their number."""
-        self._counted[row.state] -= 1
-        self._counted[state] += 1
-        self._working.pop(row, None)
-        if state == AT_WORK:
-            self._working[row] = None
-        row.state = state
+    def _move(self, state: DomainState, stage: str) -> None:
+        """Change a domain's stage and the counts: counting all domains for each line would take quadratic time."""
+        self._counted[state.stage] -= 1
+        self._counted[stage] += 1
+        self._working.pop(state, None)
+        if stage == AT_WORK:
+            self._working[state] = None
+        state.stage = stage
 
     def _counts(self, *, naming: bool = False) -> str:
-        counted, rows = self._counted, self._working if naming else {}
-        named = {AT_WORK: f" ({', '.join(map(where, rows))})" if 0 < len(rows) <= NAMES else ""}
-        return ", ".join(f"{counted[state]:,} {state}{named.get(state, '')}" for state in STATES if counted[state])
+        counted, working = self._counted, self._working if naming else {}
+        named = {AT_WORK: f" ({', '.join(map(where, working))})" if 0 < len(working) <= NAMES else ""}
+        return ", ".join(f"{counted[stage]:,} {stage}{named.get(stage, '')}" for stage in STAGES if counted[stage])
 
-    def _troubled(self) -> str:
-        rows = self._trouble.met_by
-        if not rows:
+    def _outage_note(self) -> str:
+        states = self._outage.states
+        if not states:
             return ""
-        few = "" if len(rows) >= len(self._working) else f" for {names(rows)}"
-        return f"    (no good answer from the API{few})"
+        some = "" if len(states) >= len(self._working) else f" for {names(states)}"
+        return f"    (no good answer from the API{some})"
+
+
+class _DomainLog(JobLog):
+    """The log of one job of several, whose lines the multi log keeps or shows."""
+
+    def __init__(self, multi_log: MultiLog, console: Console, clock: Clock, state: DomainState) -> None:
+        super().__init__(console, clock, state.job)
+        self._multi_log = multi_log
+        self._state = state
+
+    def _write_line(self, text: str) -> None:
+        self._multi_log.keep_line(self._state, text)
+
+    def _note_at_once(self, text: str) -> None:
+        super()._note_at_once(text)
+        self._multi_log.show_notice(self._state, text)
+
+    def _write_debug(self, text: str) -> None:
+        self._multi_log.show_debug(self._state, text)
+
+    def _write_warning(self, lines: Sequence[str]) -> None:
+        self._multi_log.show_warning(self._state, lines)
+
+    def _mask_explanation(self, job: Job) -> str:
+        return (
+            "The link is masked, as `mask-bundle-url` asks: later steps of this job can read it in `results`, which GitHub drops "
+            f"from job outputs. Another job can make a fresh link with `job-id: {job.job_id}`."
+        )
+
+
+class _SharedOutage:
+    """An outage of the API that several domains meet: one of them reports it for all."""
+
+    def __init__(self) -> None:
+        self.states: list[DomainState] = []
+        self._reporter: DomainState | None = None
+        self._since: float | None = None
+        self._quiet_until = float("-inf")
+
+    def begin(self, state: DomainState, now: float) -> bool:
+        """Record that a domain meets it, and return whether that should be shown."""
+        if state not in self.states:
+            self.states.append(state)
+        if self._since is not None or now < self._quiet_until:
+            return False
+        self._since, self._reporter, self._quiet_until = now, state, now + QUIET_SECONDS
+        return True
+
+    def end(self, state: DomainState, now: float) -> float | None:
+        """Record that a domain has recovered, and return how long the outage lasted if its end should be shown."""
+        self._forget(state)
+        if self._since is None or self._reporter not in (None, state):
+            return None
+        lasted, self._since = now - self._since, None
+        return lasted
+
+    def leave(self, state: DomainState) -> None:
+        """Record that a domain has ended. If it was the reporter, the next domain to recover reports the end."""
+        self._forget(state)
+        if self._reporter is state:
+            self._reporter = None
+            self._since = self._since if self.states else None
+
+    def _forget(self, state: DomainState) -> None:
+        if state in self.states:
+            self.states.remove(state)

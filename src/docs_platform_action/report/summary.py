@@ -1,9 +1,8 @@
 """The job summary: the page that people look at after the run, as full as GitHub takes it."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -31,22 +30,12 @@ _FEW_ROWS: Final = 12
 """A table that needs no scrolling: nobody has to be told which of its rows to look for."""
 
 
-def summary_of(
-    records: Sequence[Job],
-    *,
-    safe: Callable[[str], str],
-    duration_seconds: float,
-    now: datetime,
-    monotonic: float,
-    room_bytes: int = ROOM_BYTES,
-) -> str:
+def summary_of(records: Sequence[Job], view: View, *, duration_seconds: float, room_bytes: int = ROOM_BYTES) -> str:
     """Write the page of a step in GitHub's Markdown: the verdict, what is known of each job, and a timeline.
 
-    `safe` takes the secrets out of a text and makes it harmless, as the log's own does. `now` and `monotonic` are the same moment
-    on two clocks, and `duration_seconds` is the step's. What takes more than `room_bytes` in UTF-8 (at least
-    `SMALLEST_ROOM_BYTES`) is shortened step by step, and says so.
+    `duration_seconds` is the step's. A page of more than `room_bytes` in UTF-8 (at least `SMALLEST_ROOM_BYTES`) is shortened
+    step by step, and says so.
     """
-    view = View(safe=safe, now=now, monotonic=monotonic)
     if len(records) == 1:
         return _OneJob(records[0], view, duration_seconds).fitting(room_bytes)
     return _Jobs(records, view, duration_seconds).fitting(room_bytes)
@@ -95,7 +84,7 @@ class _OneJob:
         record, view = self._record, self._view
         yield self._headline + note
         yield "\n".join(details_of(record, view, duration_seconds=self._duration_seconds, quoting=quoting)) + "\n"
-        drawn = _timeline([record], view)
+        drawn = timeline_of([record], view)
         yield f"\n{drawn}" if drawn else ""
 
     def _shortest(self) -> str:
@@ -238,7 +227,7 @@ class _Jobs:
 
     @cached_property
     def _timeline(self) -> str:
-        return _timeline(self._records, self._view)
+        return timeline_of(self._records, self._view)
 
 
 def _is_put_off(record: Job) -> bool:
@@ -248,10 +237,6 @@ def _is_put_off(record: Job) -> bool:
 
 def _reason(record: Job) -> str:
     return record.failure.failure_reason if record.failure is not None else ""
-
-
-def _timeline(records: Sequence[Job], view: View) -> str:
-    return timeline_of(records, safe=view.safe, now=view.now, monotonic=view.monotonic)
 
 
 def _within(room_bytes: int, pieces: Iterable[str]) -> str | None:

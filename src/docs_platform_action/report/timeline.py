@@ -5,7 +5,7 @@ are both in the reader's time zone, so what is written in UTC shows as UTC; more
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from heapq import nlargest
@@ -14,6 +14,7 @@ from typing import Final
 from ..errors import Cancelled
 from ..job import QUEUE, RUN, Job, Phase
 from ..text import pause, roughly
+from .view import View
 
 MOST_LANES: Final = 40
 """Jobs in the picture: more of them cannot be told apart on one screen."""
@@ -49,16 +50,13 @@ class _Lane:
     bars: Sequence[_Bar]
 
 
-def timeline_of(records: Sequence[Job], *, safe: Callable[[str], str], now: datetime, monotonic: float) -> str:
-    """Draw when each job was in which phase, with a sentence on what is not shown; nothing where no phase took any time.
-
-    `now` and `monotonic` are the same moment on two clocks: by them a phase finds its place in the day.
-    """
-    chosen, all_shown = _choose(records, monotonic)
+def timeline_of(records: Sequence[Job], view: View) -> str:
+    """Draw when each job was in which phase, and say what is not shown. Empty if no phase took any time."""
+    chosen, all_shown = _choose(records, view.monotonic)
     if not chosen:
         return ""
-    labels = _labels((record.domain or record.job_id or "" for record in chosen), safe)
-    lanes = [_Lane(label=label, bars=list(_bars(record, now, monotonic))) for label, record in zip(labels, chosen, strict=True)]
+    labels = _labels((record.domain or record.job_id or "" for record in chosen), view)
+    lanes = [_Lane(label=label, bars=list(_bars(record, view))) for label, record in zip(labels, chosen, strict=True)]
     below = []
     if not all_shown:
         kind = "domains" if all(record.domain for record in records) else "jobs"
@@ -91,11 +89,11 @@ def _has_failed(record: Job) -> bool:
     return record.failure is not None and not isinstance(record.failure, Cancelled)
 
 
-def _bars(record: Job, now: datetime, monotonic: float) -> Iterator[_Bar]:
-    lengths = [(_length(phase, monotonic), place) for place, phase in enumerate(record.phases)]
+def _bars(record: Job, view: View) -> Iterator[_Bar]:
+    lengths = [(_length(phase, view.monotonic), place) for place, phase in enumerate(record.phases)]
     for seconds, place in sorted(nlargest(MOST_BARS, lengths), key=lambda found: found[1]):
         phase = record.phases[place]
-        began = now + timedelta(milliseconds=_milliseconds(phase.began, monotonic))
+        began = view.now + timedelta(milliseconds=_milliseconds(phase.began, view.monotonic))
         if seconds:
             yield _Bar(
                 name=phase.name,
@@ -106,7 +104,7 @@ def _bars(record: Job, now: datetime, monotonic: float) -> Iterator[_Bar]:
             )
 
 
-def _labels(names: Iterable[str], safe: Callable[[str], str]) -> Sequence[str]:
+def _labels(names: Iterable[str], view: View) -> Sequence[str]:
     """Name each job by letters, digits and what host names hold.
 
     No two are alike, as two sections of one name would be one. None is a single word: Mermaid keeps sections in a plain object,
@@ -114,7 +112,7 @@ def _labels(names: Iterable[str], safe: Callable[[str], str]) -> Sequence[str]:
     """
     labels: list[str] = []
     for name in names:
-        kept = re.sub(r"[^\w.-]+", " ", safe(name)).strip()
+        kept = re.sub(r"[^\w.-]+", " ", view.safe(name)).strip()
         kept = f"job {kept}".strip() if re.fullmatch(r"\w*", kept) else kept
         label = first = kept[: LONGEST_LABEL - 1] + "…" if len(kept) > LONGEST_LABEL else kept
         number = 1

@@ -20,7 +20,7 @@ LONGEST_WORD: Final = 60
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """The moment that a page is of, on both clocks, and what takes the secrets out of a text and makes it harmless."""
+    """The moment that a page shows, on both clocks, and the function that removes secrets and commands from a text."""
 
     safe: Callable[[str], str]
     now: datetime

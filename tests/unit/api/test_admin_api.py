@@ -8,36 +8,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docs_platform_action.api.admin_api import BUNDLING_SECONDS, SETTLING_SECONDS, AdminApi
-from docs_platform_action.api.calls import Caller
 from docs_platform_action.errors import ActionError, BadResponse, NotFound, Rejected, StartUnconfirmed, Unavailable
 from docs_platform_action.http.circuit_breaker import CircuitBreaker
-from docs_platform_action.http.client import Exchanger
 from docs_platform_action.http.rate_limit import RateLimiter
-from docs_platform_action.models import StartedExport, is_job_id
-from tests.unit.fakes import HOST, Ears, FakeClock, FakeExchanger, Step, answer
+from docs_platform_action.job import Job
+from docs_platform_action.models import AGENT, API, EXPORT, AgentJob, Bundle, ExportJob, StartedExport, is_job_id
+from tests.unit.fakes import HOST, FakeApiClient, FakeClock, RecordedEvents, Step, answer
 
 URL = "https://storage.example.com/bundle.tar.gz?X-Signature=abc"
 RUNNING = answer(200, {"status": "running"})
 UNKNOWN = answer(404, {"error": "job not found"})
+AGENT_JOB = Job(mode=AGENT, project_id="prj_1", job_id="aj_1")
 
 
 class Platform:
-    """An API with a scripted other side."""
+    """An API with a scripted other side, and the run's jobs: the one that is called for, and another."""
 
-    def __init__(self, *script: Step) -> None:
+    def __init__(self, *script: Step, job: Job | None = None) -> None:
         self.clock = FakeClock()
-        self.exchanger: FakeExchanger = FakeExchanger(self.clock, *script)
-        self.ears = Ears()
-        self.api = AdminApi(self._caller(self.exchanger))
-        self.doubts: list[bool] = []
-
-    def _caller(self, exchanger: Exchanger) -> Caller:
-        return Caller(
-            exchanger=exchanger,
+        self.exchanger = FakeApiClient(self.clock, *script)
+        self.events = RecordedEvents()
+        self.job = job or Job(mode=EXPORT, domain="docs.example.com", job_id="se_1")
+        self.other = Job(mode=EXPORT, domain="other.example.com")
+        self.api = AdminApi(
+            client=self.exchanger,
             breaker=CircuitBreaker(self.clock, RateLimiter()),
             clock=self.clock,
             outage_tolerance_seconds=300,
-            listener=self.ears,
+            events=self.events,
+            jobs=[self.job, self.other],
             jitter=lambda ceiling: ceiling,
         )
 
@@ -46,10 +45,19 @@ class Platform:
         return self.clock.monotonic() + 1000
 
     def start(self, options: Mapping[str, object] | None = None) -> StartedExport:
-        return self.api.start_export("docs.example.com", options or {}, on_doubt=self.doubts.append, waits_for_room=lambda: True)
+        return self.api.start_export(self.job, options or {})
 
-    def start_failure(self) -> ActionError:
-        return self.failure(self.start)
+    def read(self) -> ExportJob:
+        return self.api.read_export(self.job, deadline=self.deadline)
+
+    def make_bundle(self) -> Bundle:
+        return self.api.make_bundle(self.job)
+
+    def read_agent_job(self) -> AgentJob:
+        return self.api.read_agent_job(self.job, deadline=self.deadline)
+
+    def just_started(self) -> None:
+        self.job.started_at = self.clock.monotonic()
 
     @property
     def sent(self) -> list[tuple[str, str, object]]:
@@ -85,6 +93,21 @@ class TestStart:
         assert isinstance(error, StartUnconfirmed)
         assert len(platform.sent) == 1
 
+    def test_a_429_while_another_job_is_under_way_is_retried_without_an_end(self) -> None:
+        platform = Platform(*[answer(429)] * 30, answer(202, {"jobId": "se_1"}))
+        platform.other.job_id = "se_2"
+
+        platform.start()
+
+        assert platform.clock.elapsed > 300
+        assert platform.events.of("retrying") == [(API, "The API answered 429 (too many requests)", float("inf"), 1)]
+
+    def test_one_of_the_job_itself_counts_for_nothing(self) -> None:
+        platform = Platform(answer(429))
+        assert platform.job.is_under_way
+
+        assert isinstance(platform.failure(platform.start), Unavailable)
+
     def test_it_has_a_connection_of_its_own(self) -> None:
         platform = Platform(answer(202, {"jobId": "se_1"}))
 
@@ -93,7 +116,9 @@ class TestStart:
         assert platform.exchanger.sent[0].fresh
 
     def test_a_domain_that_is_not_known_is_named(self) -> None:
-        error = Platform(UNKNOWN).start_failure()
+        platform = Platform(UNKNOWN)
+
+        error = platform.failure(platform.start)
 
         assert error.happened == "the platform does not know the domain docs.example.com (404)"
 
@@ -102,24 +127,24 @@ class TestReadExport:
     def test_the_job_is_read(self) -> None:
         platform = Platform(RUNNING)
 
-        job = platform.api.read_export("se_1", deadline=platform.deadline)
+        job = platform.read()
 
         assert job.status == "running"
         assert platform.sent == [("GET", "/v1/static-export/jobs/se_1", None)]
 
     def test_a_404_just_after_the_start_is_temporary(self) -> None:
         platform = Platform(UNKNOWN, UNKNOWN, RUNNING)
-        started_at = platform.clock.monotonic()
+        platform.just_started()
 
-        job = platform.api.read_export("se_1", deadline=platform.deadline, started_at=started_at)
+        job = platform.read()
 
         assert job.status == "running"
 
     def test_one_that_lasts_longer_than_that_is_final(self) -> None:
         platform = Platform(UNKNOWN)
-        started_at = platform.clock.monotonic()
+        platform.just_started()
 
-        error = platform.failure(lambda: platform.api.read_export("se_1", deadline=platform.deadline, started_at=started_at))
+        error = platform.failure(platform.read)
 
         assert isinstance(error, NotFound)
         assert error.happened == "the platform does not know the job se_1 (404)"
@@ -128,20 +153,20 @@ class TestReadExport:
     def test_what_is_told_of_it_and_the_pauses_stay_within_that_time(self) -> None:
         patient = answer(404, {"error": "job not found"}, headers={"Retry-After": "600"})
         platform = Platform(patient)
-        started_at = platform.clock.monotonic()
+        platform.just_started()
         platform.clock.pass_(10)
 
-        platform.failure(lambda: platform.api.read_export("se_1", deadline=platform.deadline, started_at=started_at))
+        platform.failure(platform.read)
 
-        assert platform.ears.troubles == [("The API answered 404 (not found)", 20, 20)]
+        assert platform.events.of("retrying") == [(API, "The API answered 404 (not found)", 20, 20)]
         assert [sent.at for sent in platform.exchanger.sent] == [10, 30]
 
     def test_one_later_is_final_at_once(self) -> None:
         platform = Platform(UNKNOWN)
-        started_at = platform.clock.monotonic()
+        platform.just_started()
         platform.clock.pass_(SETTLING_SECONDS)
 
-        error = platform.failure(lambda: platform.api.read_export("se_1", deadline=platform.deadline, started_at=started_at))
+        error = platform.failure(platform.read)
 
         assert isinstance(error, NotFound)
         assert len(platform.sent) == 1
@@ -149,7 +174,7 @@ class TestReadExport:
     def test_one_for_a_job_that_somebody_else_started_is_final_at_once(self) -> None:
         platform = Platform(UNKNOWN)
 
-        error = platform.failure(lambda: platform.api.read_export("se_1", deadline=platform.deadline))
+        error = platform.failure(platform.read)
 
         assert isinstance(error, NotFound)
         assert len(platform.sent) == 1
@@ -159,7 +184,7 @@ class TestBundle:
     def test_it_is_posted_without_a_body_and_may_take_its_time(self) -> None:
         platform = Platform(answer(200, {"bundleUrl": URL}))
 
-        bundle = platform.api.make_bundle("se_1")
+        bundle = platform.make_bundle()
 
         assert bundle.url == URL
         assert platform.sent == [("POST", "/v1/static-export/jobs/se_1/bundle", None)]
@@ -169,12 +194,12 @@ class TestBundle:
     def test_a_conflict_and_the_usual_trouble_are_temporary(self, bad: Step) -> None:
         platform = Platform(bad, bad, answer(200, {"bundleUrl": URL}))
 
-        assert platform.api.make_bundle("se_1").url == URL
+        assert platform.make_bundle().url == URL
 
     def test_a_conflict_that_lasts_is_given_up(self) -> None:
         platform = Platform(answer(409, {"error": "not ready"}))
 
-        error = platform.failure(lambda: platform.api.make_bundle("se_1"))
+        error = platform.failure(platform.make_bundle)
 
         assert isinstance(error, Unavailable)
         assert error.facts[1] == f'The API at {HOST} said: "not ready"'
@@ -184,7 +209,7 @@ class TestBundle:
     def test_a_job_that_is_not_known_is_named(self) -> None:
         platform = Platform(UNKNOWN)
 
-        error = platform.failure(lambda: platform.api.make_bundle("se_1"))
+        error = platform.failure(platform.make_bundle)
 
         assert error.happened == "the platform does not know the job se_1 (404)"
         assert len(platform.sent) == 1
@@ -192,15 +217,18 @@ class TestBundle:
     def test_a_404_just_after_this_run_started_the_job_is_temporary(self) -> None:
         platform = Platform(UNKNOWN, UNKNOWN, answer(200, {"bundleUrl": URL}))
 
-        bundle = platform.api.make_bundle("se_1", started_at=platform.clock.monotonic() - 4)
+        platform.just_started()
+        platform.clock.pass_(4)
+
+        bundle = platform.make_bundle()
 
         assert bundle.url == URL
 
     def test_a_404_that_lasts_longer_than_that_is_final(self) -> None:
         platform = Platform(UNKNOWN)
-        started_at = platform.clock.monotonic()
+        platform.just_started()
 
-        error = platform.failure(lambda: platform.api.make_bundle("se_1", started_at=started_at))
+        error = platform.failure(platform.make_bundle)
 
         assert isinstance(error, NotFound)
         assert [sent.at for sent in platform.exchanger.sent] == [0, 1, 3, 7, 15, SETTLING_SECONDS]
@@ -208,7 +236,7 @@ class TestBundle:
     def test_an_answer_without_a_usable_link_is_final(self) -> None:
         platform = Platform(answer(200, {"bundleUrl": "http://storage.example.com/x"}))
 
-        error = platform.failure(lambda: platform.api.make_bundle("se_1"))
+        error = platform.failure(platform.make_bundle)
 
         assert isinstance(error, BadResponse)
         assert len(platform.sent) == 1
@@ -216,26 +244,26 @@ class TestBundle:
 
 class TestReadAgentJob:
     def test_the_job_is_read(self) -> None:
-        platform = Platform(answer(200, {"status": "active"}))
+        platform = Platform(answer(200, {"status": "active"}), job=AGENT_JOB)
 
-        job = platform.api.read_agent_job("prj_1", "aj_1", deadline=platform.deadline)
+        job = platform.read_agent_job()
 
         assert job.status == "active"
         assert platform.sent == [("GET", "/v2/agent/prj_1/job/aj_1", None)]
 
     @pytest.mark.parametrize(("status", "kind"), [(404, NotFound), (409, Rejected)])
     def test_what_is_temporary_elsewhere_is_final(self, status: int, kind: type[ActionError]) -> None:
-        platform = Platform(answer(status))
+        platform = Platform(answer(status), job=AGENT_JOB)
 
-        error = platform.failure(lambda: platform.api.read_agent_job("prj_1", "aj_1", deadline=platform.deadline))
+        error = platform.failure(platform.read_agent_job)
 
         assert isinstance(error, kind)
         assert len(platform.sent) == 1
 
     def test_what_is_not_known_is_named(self) -> None:
-        platform = Platform(UNKNOWN)
+        platform = Platform(UNKNOWN, job=AGENT_JOB)
 
-        error = platform.failure(lambda: platform.api.read_agent_job("prj_1", "aj_1", deadline=platform.deadline))
+        error = platform.failure(platform.read_agent_job)
 
         assert error.happened == "the platform does not know the project prj_1, or in it the job aj_1 (404)"
 
@@ -257,11 +285,12 @@ class TestPaths:
         ],
     )
     def test_identifiers_are_percent_encoded_whoever_gave_them(self, identifier: str, segment: str) -> None:
-        platform = Platform(answer(200, {"status": "x", "bundleUrl": URL}))
+        job = Job(mode=None, project_id=identifier, job_id=identifier)
+        platform = Platform(answer(200, {"status": "x", "bundleUrl": URL}), job=job)
 
-        platform.api.read_export(identifier, deadline=platform.deadline)
-        platform.api.make_bundle(identifier)
-        platform.api.read_agent_job(identifier, identifier, deadline=platform.deadline)
+        platform.read()
+        platform.make_bundle()
+        platform.read_agent_job()
 
         assert [path for _, path, _ in platform.sent] == [
             f"/v1/static-export/jobs/{segment}",
@@ -271,9 +300,9 @@ class TestPaths:
 
     @given(st.text(min_size=1).filter(is_job_id))
     def test_any_identifier_is_one_segment_that_reads_back(self, identifier: str) -> None:
-        platform = Platform(RUNNING)
+        platform = Platform(RUNNING, job=Job(mode=EXPORT, job_id=identifier))
 
-        platform.api.read_export(identifier, deadline=platform.deadline)
+        platform.read()
 
         *parents, segment = platform.sent[0][1].split("/")
         assert parents == ["", "v1", "static-export", "jobs"]

@@ -11,10 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docs_platform_action.api.calls import (
-    Call,
-    Caller,
-)
+from docs_platform_action.api.calls import Call, Caller
+from docs_platform_action.api.client import ApiResponse
 from docs_platform_action.clock import DeadlinePassed
 from docs_platform_action.errors import (
     ActionError,
@@ -28,11 +26,14 @@ from docs_platform_action.errors import (
     Unavailable,
 )
 from docs_platform_action.http.circuit_breaker import CircuitBreaker
-from docs_platform_action.http.client import Answer, Bounds
+from docs_platform_action.http.client import Bounds
 from docs_platform_action.http.faults import NetworkError, UntrustedError
 from docs_platform_action.http.rate_limit import RateLimiter
+from docs_platform_action.http.request import Request
 from docs_platform_action.http.retry import LAST_ATTEMPT_SECONDS, LONGEST_PAUSE_SECONDS, SHORTEST_ATTEMPT_SECONDS
-from tests.unit.fakes import HOST, NOON, Ears, FakeClock, FakeExchanger, Step, answer
+from docs_platform_action.job import Job
+from docs_platform_action.models import API, EXPORT
+from tests.unit.fakes import HOST, NOON, FakeApiClient, FakeClock, RecordedEvents, Step, answer
 from tests.unit.virtual_time import Reply, VirtualClock, VirtualPlatform
 
 GOOD = answer(200, {"status": "running"})
@@ -46,10 +47,28 @@ def read_status(body: Mapping[str, object]) -> str:
     return str(body["status"])
 
 
-def call(**changes: Any) -> Call[str]:
-    return Call(
-        **{"method": "GET", "path": "/v1/x", "about": "the job se_1", "named_by": "`job-id`", "read": read_status, **changes}
-    )
+def call(
+    job: Job, method: str = "GET", path: str = "/v1/x", body: Mapping[str, object] | None = None, **changes: Any
+) -> Call[str]:
+    request = Request(method=method, url=path, body=body)
+    return Call(job=job, **{"request": request, "about": "the job se_1", "named_by": "`job-id`", "read": read_status, **changes})
+
+
+class Announced(RecordedEvents):
+    """What was announced of each job's calls."""
+
+    def retries(self, job: Job) -> list[tuple[str, float, float]]:
+        """Return the errors that were retried, for how long, and the first pause."""
+        return [tuple(rest) for _, _, server, *rest in self._about(job, "retrying") if server == API]
+
+    def recoveries(self, job: Job) -> list[float]:
+        return [after for _, _, server, after in self._about(job, "recovered") if server == API]
+
+    def requests(self, job: Job) -> list[tuple[str, str, str | None]]:
+        return [(request, outcome, request_id) for _, _, request, outcome, _, request_id in self._about(job, "request_ended")]
+
+    def _about(self, job: Job, name: str) -> list[tuple[Any, ...]]:
+        return [event for event in self.seen if event[0] == name and event[1] is job]
 
 
 class Talk:
@@ -63,14 +82,15 @@ class Talk:
         jitter: Callable[[float], float] = lambda ceiling: ceiling,
     ) -> None:
         self.clock = FakeClock()
-        self.ears = Ears()
-        self.exchanger = FakeExchanger(self.clock, *script, seconds=seconds)
+        self.job = Job(mode=EXPORT)
+        self.events = Announced()
+        self.exchanger = FakeApiClient(self.clock, *script, seconds=seconds)
         self.caller = Caller(
-            exchanger=self.exchanger,
+            client=self.exchanger,
             breaker=CircuitBreaker(self.clock, RateLimiter()),
             clock=self.clock,
             outage_tolerance_seconds=tolerance,
-            listener=self.ears,
+            events=self.events,
             jitter=jitter,
         )
 
@@ -78,10 +98,22 @@ class Talk:
     def times(self) -> list[float]:
         return [sent.at for sent in self.exchanger.sent]
 
+    @property
+    def retries(self) -> list[tuple[str, float, float]]:
+        return self.events.retries(self.job)
+
+    @property
+    def recoveries(self) -> list[float]:
+        return self.events.recoveries(self.job)
+
+    @property
+    def requests(self) -> list[tuple[str, str, str | None]]:
+        return self.events.requests(self.job)
+
     def read(self, *, deadline: float | None = None, **changes: Any) -> str:
         """Carry out a call; the deadline is in seconds from now."""
         at = None if deadline is None else self.clock.monotonic() + deadline
-        return self.caller.send(call(**changes), deadline=at)
+        return self.caller.send(call(self.job, **changes), deadline=at)
 
     def start(self, **changes: Any) -> str:
         return self.read(method="POST", path="/v1/static-export/jobs", body={"domain": "d"}, repeatable=False, **changes)
@@ -110,17 +142,17 @@ class TestGoodAnswer:
         talk.read(body={"a": 1})
 
         assert [(sent.method, sent.path, sent.body) for sent in talk.exchanger.sent] == [("GET", "/v1/x", {"a": 1})]
-        assert (talk.ears.troubles, talk.ears.recoveries) == ([], [])
+        assert (talk.retries, talk.recoveries) == ([], [])
 
     def test_every_exchange_is_told_with_its_outcome_and_request_id(self) -> None:
         talk = Talk(answer(502, request_id="r-1"), REFUSED, answer(200, {"status": "x"}, request_id="r-2"))
 
         talk.read()
 
-        assert talk.ears.exchanges == [
-            ("GET", "/v1/x", "502", "r-1"),
-            ("GET", "/v1/x", f"{HOST} refused the connection", None),
-            ("GET", "/v1/x", "200", "r-2"),
+        assert talk.requests == [
+            ("GET /v1/x", "502", "r-1"),
+            ("GET /v1/x", f"{HOST} refused the connection", None),
+            ("GET /v1/x", "200", "r-2"),
         ]
 
 
@@ -177,7 +209,7 @@ class TestWrongBaseUrl:
         ids=["no endpoint", "page", "method"],
     )
     def test_a_start_request_that_no_api_answered_blames_base_url_first(
-        self, refusal: Answer, kind: type[ActionError], fact: str
+        self, refusal: ApiResponse, kind: type[ActionError], fact: str
     ) -> None:
         talk = Talk(refusal)
 
@@ -192,16 +224,17 @@ class TestWrongBaseUrl:
         assert error.request_id == refusal.request_id
 
     @pytest.mark.parametrize("refusal", [NO_ENDPOINT, PAGE], ids=["no endpoint", "page"])
-    def test_the_first_read_of_a_job_names_it_as_the_likely_cause(self, refusal: Answer) -> None:
+    def test_the_first_read_of_a_job_names_it_as_the_likely_cause(self, refusal: ApiResponse) -> None:
         error = Talk(refusal).failure()
 
         assert isinstance(error, NotFound)
         assert error.happened == "the platform does not know the job se_1 (404)"
         assert error.because.startswith("`base-url` is probably wrong: ")
 
-    def test_once_the_api_has_answered_it_is_not_blamed(self) -> None:
-        talk = Talk(GOOD, self.PAGE)
-        talk.read()
+    @pytest.mark.parametrize("known", [{"status": "running"}, {"started_at": 7.0}], ids=["read", "started"])
+    def test_once_the_api_has_answered_it_is_not_blamed(self, known: Mapping[str, Any]) -> None:
+        talk = Talk(self.PAGE)
+        talk.job = Job(mode=EXPORT, job_id="se_1", **known)
 
         assert talk.failure().because == NotFound.cause
 
@@ -349,7 +382,7 @@ class TestTemporaryFailures:
 
         talk.read()
 
-        assert talk.ears.troubles == [("The API answered 502 (bad gateway)", 300, 1)]
+        assert talk.retries == [("The API answered 502 (bad gateway)", 300, 1)]
 
     def test_a_recovery_is_told_once_with_how_long_it_took(self) -> None:
         talk = Talk(answer(502), answer(503), RESET, GOOD)
@@ -357,13 +390,13 @@ class TestTemporaryFailures:
         talk.read()
         talk.read()
 
-        assert talk.ears.recoveries == [7]
+        assert talk.recoveries == [7]
 
     def test_the_tolerance_starts_anew_after_a_good_answer(self) -> None:
         talk = Talk(answer(502), answer(502), GOOD, answer(502), answer(502), GOOD, tolerance=4, jitter=lambda _: 2)
 
         assert [talk.read(), talk.read()] == ["running", "running"]
-        assert len(talk.ears.troubles) == len(talk.ears.recoveries) == 2
+        assert len(talk.retries) == len(talk.recoveries) == 2
 
     def test_the_last_failure_is_the_one_that_is_told(self) -> None:
         talk = Talk(answer(502), answer(500, {"error": "disk full"}, request_id="r-9"), tolerance=1)
@@ -389,7 +422,7 @@ class TestTemporaryFailures:
 
         assert isinstance(error, NotFound)
         assert talk.times == [0, 1, 3, 5]
-        assert talk.ears.troubles == [("The API answered 404 (not found)", 5, 1)]
+        assert talk.retries == [("The API answered 404 (not found)", 5, 1)]
 
     def test_neither_a_long_pause_nor_a_server_goes_beyond_what_such_a_status_is_worth(self) -> None:
         talk = Talk(answer(404, headers={"Retry-After": "600"}), jitter=lambda _: 100)
@@ -397,7 +430,7 @@ class TestTemporaryFailures:
         talk.failure(lambda: talk.read(temporary_until={404: talk.clock.monotonic() + 30}))
 
         assert talk.times == [0, 30]
-        assert talk.ears.troubles == [("The API answered 404 (not found)", 30, 30)]
+        assert talk.retries == [("The API answered 404 (not found)", 30, 30)]
 
     def test_a_cancel_in_a_pause_ends_it(self) -> None:
         talk = Talk(answer(502))
@@ -413,7 +446,7 @@ class TestTemporaryFailures:
         talk = Talk(Cancelled("cancelled"))
 
         assert isinstance(talk.failure(), Cancelled)
-        assert talk.ears.exchanges == [("GET", "/v1/x", "ended without an answer", None)]
+        assert talk.requests == [("GET /v1/x", "ended without an answer", None)]
 
 
 class TestDeadline:
@@ -448,7 +481,7 @@ class TestDeadline:
         talk.outage(deadline=0)
 
         assert talk.times == [0]
-        assert talk.ears.troubles == []
+        assert talk.retries == []
 
     @pytest.mark.parametrize("overdue", [0, -0.001, -5])
     def test_a_certificate_that_is_not_trusted_is_no_matter_of_time(self, overdue: float) -> None:
@@ -476,7 +509,7 @@ class TestDeadline:
 
         assert talk.times == [0, 8]
         assert talk.clock.pauses == []
-        assert (talk.ears.troubles, talk.ears.recoveries) == ([], [])
+        assert (talk.retries, talk.recoveries) == ([], [])
 
     def test_so_is_one_that_straddles_the_end_of_the_tolerance(self) -> None:
         talk = Talk(answer(502), tolerance=5, seconds=4.5)
@@ -503,7 +536,7 @@ class TestDeadline:
         talk.failure(lambda: talk.read(deadline=1000))
 
         assert talk.times[-1] == 5
-        assert talk.ears.troubles[0][1] == 5
+        assert talk.retries[0][1] == 5
 
     def test_a_try_is_bounded_by_the_time_that_is_left_but_not_to_nothing(self) -> None:
         talk = Talk(answer(502), jitter=lambda _: 39)
@@ -577,55 +610,40 @@ class TestStartRequest:
         assert [sent.fresh for sent in talk.exchanger.sent] == [True, True, True]
 
     @pytest.mark.parametrize(
-        ("bad", "doubts"),
+        ("bad", "in_doubt"),
         [
-            (REFUSED, [False]),
-            (answer(429), [True, False]),
-            (answer(503, headers={"Retry-After": "2"}), [True, False]),
-            (answer(403), [True, False]),
-            (UntrustedError("self-signed certificate"), []),
-            (RESET, [True]),
-            (answer(502), [True]),
-            (answer(408), [True]),
-            (answer(200, {"x": 1}), [True]),
-            (answer(200, None), [True]),
-            (Cancelled("cancelled"), [True]),
+            (REFUSED, False),
+            (answer(429), False),
+            (answer(503, headers={"Retry-After": "2"}), False),
+            (answer(403), False),
+            (UntrustedError("self-signed certificate"), False),
+            (RESET, True),
+            (answer(502), True),
+            (answer(408), True),
+            (answer(200, {"x": 1}), True),
+            (answer(200, None), True),
+            (Cancelled("cancelled"), True),
         ],
         ids=["refused", "429", "503-later", "403", "untrusted", "reset", "502", "408", "no-job", "no-json", "cancelled"],
     )
-    def test_it_is_in_doubt_from_the_moment_it_is_sent_until_it_certainly_was_not_processed(
-        self, bad: Step, doubts: list[bool]
-    ) -> None:
+    def test_it_stays_in_doubt_unless_it_certainly_was_not_processed(self, bad: Step, in_doubt: bool) -> None:
         talk = Talk(bad, tolerance=0.001)
-        heard: list[bool] = []
+        request = Request(method="POST", url="/v1/static-export/jobs")
 
         def cancel() -> None:
             raise Cancelled("cancelled")
 
         talk.clock.on_sleep = cancel
-        talk.failure(lambda: talk.start(on_doubt=heard.append))
+        talk.failure(lambda: talk.read(request=request, repeatable=False))
 
-        assert [doubt for doubt, before in zip(heard, [None, *heard], strict=False) if doubt is not before] == doubts
+        assert request.maybe_processed is in_doubt
 
-    def test_it_is_in_doubt_while_it_is_under_way(self) -> None:
-        heard: list[bool] = []
-        seen: list[list[bool]] = []
+    def test_it_is_not_in_doubt_once_it_succeeded(self) -> None:
+        request = Request(method="POST", url="/v1/static-export/jobs")
 
-        def look() -> Answer:
-            seen.append([*heard])
-            return GOOD
+        Talk(answer(429), GOOD).read(request=request, repeatable=False)
 
-        Talk(look).start(on_doubt=heard.append)
-
-        assert seen == [[True]]
-        assert heard[-1] is False
-
-    def test_a_call_that_may_be_repeated_is_never_in_doubt(self) -> None:
-        heard: list[bool] = []
-
-        Talk(RESET, GOOD).read(on_doubt=heard.append)
-
-        assert True not in heard
+        assert not request.maybe_processed
 
     def test_one_on_a_connection_that_was_closed_is_not_sent_again_all_the_same(self) -> None:
         talk = Talk(NetworkError("x", sent=True, stale=True))
@@ -667,20 +685,20 @@ class TestKeptConnections:
 
         assert talk.read() == "running"
         assert [sent.fresh for sent in talk.exchanger.sent] == [False, True]
-        assert (talk.clock.pauses, talk.ears.troubles, talk.ears.recoveries) == ([], [], [])
+        assert (talk.clock.pauses, talk.retries, talk.recoveries) == ([], [], [])
 
     def test_each_exchange_is_told_all_the_same(self) -> None:
         talk = Talk(STALE, GOOD)
 
         talk.read()
 
-        assert [outcome for _, _, outcome, _ in talk.ears.exchanges] == [STALE.what, "200"]
+        assert [outcome for _, outcome, _ in talk.requests] == [STALE.what, "200"]
 
     def test_what_fails_on_a_fresh_one_is_trouble(self) -> None:
         talk = Talk(STALE, RESET, GOOD)
 
         assert talk.read() == "running"
-        assert talk.ears.troubles == [(RESET.what, 300, 1)]
+        assert talk.retries == [(RESET.what, 300, 1)]
 
     def test_a_server_that_closes_every_one_does_not_keep_it_busy(self) -> None:
         talk = Talk(STALE, tolerance=3)
@@ -721,7 +739,7 @@ class TestFinalContract:
         talk = Talk(answer(200, None, headers={"Content-Type": "text/html"}), GOOD)
 
         assert talk.read(contract_is_final=True) == "running"
-        assert talk.ears.troubles[0][0] == "The API answered 200, but it is no JSON object (text/html, 4 bytes)"
+        assert talk.retries[0][0] == "The API answered 200, but it is no JSON object (text/html, 4 bytes)"
 
 
 class TestRetryAfter:
@@ -785,33 +803,33 @@ class TestAnyOutage:
         assert len([at for at in talk.times if at > end + 1e-6]) <= 1
         assert talk.clock.elapsed >= end - 1e-6
         assert all(pause <= max(LONGEST_PAUSE_SECONDS + 1, 77) for pause in talk.clock.pauses)
-        assert len(talk.ears.troubles) <= 1
+        assert len(talk.retries) <= 1
 
 
 class Crowd:
-    """Jobs with a caller each, in threads of their own, that speak to one platform and share one circuit breaker."""
+    """Jobs in threads of their own, that share one caller."""
 
     def __init__(self, reply: Callable[[str, str, float], Reply], *, tolerance: float = 300.0) -> None:
         self.clock = VirtualClock()
         self.platform = VirtualPlatform(self.clock, reply)
         self.breaker = CircuitBreaker(self.clock, RateLimiter(spread_seconds=0.0))
-        self.ears: dict[str, Ears] = {}
+        self.events = Announced()
+        self.jobs: dict[str, Job] = {}
         self.ended: dict[str, tuple[float, Exception | None]] = {}
-        self._tolerance = tolerance
+        self.caller = Caller(
+            client=self.platform,
+            breaker=self.breaker,
+            clock=self.clock,
+            outage_tolerance_seconds=tolerance,
+            events=self.events,
+            jitter=lambda ceiling: ceiling,
+        )
 
     def job(
         self, name: str, *, at: float = 0.0, reads: int = 1, rest: float = 10.0, deadline: float | None = None, **changes: Any
     ) -> Callable[[], None]:
         """Make a job that reads so often, with rests in between; its deadline is in seconds from its beginning."""
-        ears = self.ears[name] = Ears()
-        caller = Caller(
-            exchanger=self.platform,
-            breaker=self.breaker,
-            clock=self.clock,
-            outage_tolerance_seconds=self._tolerance,
-            listener=ears,
-            jitter=lambda ceiling: ceiling,
-        )
+        job = self.jobs[name] = Job(mode=EXPORT, domain=name)
 
         def read() -> None:
             self.clock.sleep(at)
@@ -821,7 +839,7 @@ class Crowd:
                 for number in range(reads):
                     if number > 0:
                         self.clock.sleep(rest)
-                    caller.send(call(path=f"/v1/{name}", **changes), deadline=until)
+                    self.caller.send(call(job, path=f"/v1/{name}", **changes), deadline=until)
             except (ActionError, DeadlinePassed) as caught:
                 error = caught
             self.ended[name] = (round(self.clock.elapsed, 3), error)
@@ -833,16 +851,20 @@ class Crowd:
         assert isinstance(error, ActionError)
         return error
 
+    def announced(self, name: str) -> tuple[int, int]:
+        """Return how many outages, and how many ends of one, were announced for a job."""
+        return len(self.events.retries(self.jobs[name])), len(self.events.recoveries(self.jobs[name]))
+
     def begun(self, name: str) -> list[float]:
         return [round(at, 3) for at in self.platform.begun(f"/v1/{name}")]
 
 
-def down(until: float, bad: Answer | Exception = RESET) -> Callable[[str, str, float], Reply]:
+def down(until: float, bad: ApiResponse | Exception = RESET) -> Callable[[str, str, float], Reply]:
     """Make a platform that fails up to a moment; each answer takes a tenth of a second."""
     return lambda _method, _path, at: (0.1, bad if at < until else GOOD)
 
 
-def all_but(name: str, bad: Answer | Exception) -> Callable[[str, str, float], Reply]:
+def all_but(name: str, bad: ApiResponse | Exception) -> Callable[[str, str, float], Reply]:
     """Make a platform that answers well to all jobs but one."""
     return lambda _method, path, _at: (0.1, bad if path.endswith(name) else GOOD)
 
@@ -864,7 +886,7 @@ class TestManyJobs:
 
         crowd.clock.run(crowd.job("first"), *(crowd.job(name, at=0.5) for name in ("second", "third", "fourth")))
 
-        assert {name: (len(ears.troubles), len(ears.recoveries)) for name, ears in crowd.ears.items()} == {
+        assert {name: crowd.announced(name) for name in crowd.jobs} == {
             "first": (1, 1),
             "second": (1, 1),
             "third": (1, 1),
@@ -876,7 +898,7 @@ class TestManyJobs:
 
         crowd.clock.run(*(crowd.job(name, at=at) for name, at in (("first", 0), ("second", 50), ("third", 99))))
 
-        for name in crowd.ears:
+        for name in crowd.jobs:
             assert isinstance(crowd.failure(name), Unavailable)
             assert crowd.ended[name][0] == pytest.approx(100.2, abs=0.11)
             assert crowd.failure(name).facts[0].startswith("No good answer came for 100 s. The last try: ")
@@ -890,7 +912,7 @@ class TestManyJobs:
             assert crowd.begun(f"late {number}") == [400 + number // 10]
             assert isinstance(crowd.failure(f"late {number}"), Unavailable)
             assert crowd.ended[f"late {number}"][0] == pytest.approx(400.1 + number // 10, abs=1e-3)
-            assert crowd.ears[f"late {number}"].troubles == []
+            assert crowd.announced(f"late {number}") == (0, 0)
 
     def test_if_that_one_succeeds_it_is_over_for_all(self) -> None:
         crowd = Crowd(down(200, answer(503, headers={"Retry-After": "999999999"})), tolerance=100)
@@ -918,7 +940,8 @@ class TestManyJobs:
         crowd = Crowd(no_room_yet, tolerance=60)
 
         crowd.clock.run(
-            crowd.job("at work", reads=40, rest=15.0), crowd.job("one more", repeatable=False, waits_for_room=lambda: True)
+            crowd.job("at work", reads=40, rest=15.0),
+            crowd.job("one more", repeatable=False, other_jobs=[Job(mode=EXPORT), Job(mode=EXPORT, job_id="se_2")]),
         )
 
         assert crowd.ended["one more"][1] is None
@@ -927,10 +950,16 @@ class TestManyJobs:
 
     def test_once_nobody_makes_room_any_more_the_tolerance_counts(self) -> None:
         crowd = Crowd(lambda _method, path, _at: (0.1, GOOD if path.endswith("at work") else answer(429)), tolerance=60)
+        other = Job(mode=EXPORT, job_id="se_2")
+
+        def ends() -> None:
+            crowd.clock.sleep(100)
+            other.ended = 100.0
 
         crowd.clock.run(
             crowd.job("at work", reads=11),
-            crowd.job("one more", repeatable=False, waits_for_room=lambda: crowd.clock.elapsed < 100),
+            crowd.job("one more", repeatable=False, other_jobs=[other]),
+            ends,
         )
 
         ended_at, error = crowd.ended["one more"]
@@ -949,7 +978,7 @@ class TestManyJobs:
             ended, error = crowd.ended[f"good {number}"]
             assert error is None
             assert ended <= (39 * 10 + 40 * 0.1) * 1.06
-            assert crowd.ears[f"good {number}"].troubles == []
+            assert crowd.announced(f"good {number}") == (0, 0)
 
     @pytest.mark.parametrize("others", [0, 1, 30])
     def test_a_retry_after_is_obeyed_by_all_and_asked_for_once(self, others: int) -> None:

@@ -5,20 +5,23 @@ import errno
 import gzip
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
+from typing import cast
 
 import pytest
 import yaml
 
-from docs_platform_action.bundle import deliver, helm_values, overlap
-from docs_platform_action.bundle.deliver import Handover
-from docs_platform_action.bundle.storage import Answer, Storage
+from docs_platform_action.api.admin_api import AdminApi
+from docs_platform_action.bundle import download, helm_values, overlap
+from docs_platform_action.bundle.deliver import deliver
+from docs_platform_action.bundle.storage import Answer
 from docs_platform_action.cleanups import Cleanups
 from docs_platform_action.clock import Cancellation
+from docs_platform_action.context import Context
 from docs_platform_action.errors import (
     DENIED_CAUSE,
     DENIED_REMEDY,
@@ -29,15 +32,14 @@ from docs_platform_action.errors import (
     InvalidBundle,
     TooFewPages,
 )
-from docs_platform_action.http.connection import Exchanges
-from docs_platform_action.inputs.paths import Place
-from docs_platform_action.inputs.settings import DeliverySettings
-from docs_platform_action.job import Job
-from docs_platform_action.models import Bundle, Downloaded
+from docs_platform_action.events import Events
+from docs_platform_action.http.client import HttpClient
+from docs_platform_action.inputs.settings import DeliverySettings, Place
+from docs_platform_action.job import DOWNLOAD, UNPACK, Job
+from docs_platform_action.models import EXPORT, Bundle, Downloaded
 from docs_platform_action.ownership import Owner
-from docs_platform_action.report.deliverylog import DeliveryLog
 from tests.archives import HOSTILE, SEVEN_ZIP, SMALL_SITE, tar
-from tests.unit.fakes import NOON, FakeAdapter, FakeClock, Log
+from tests.unit.fakes import NOON, FakeClock
 from tests.unit.report.test_outputs import files_of_at_most
 
 BUNDLE = Bundle(
@@ -52,17 +54,20 @@ FULL = "The runner's disk is full."
 BROKEN = "The runner's disk does not work as it should, or another process is at work there."
 
 
-class Shelf(Storage):
-    """A storage that holds one archive; `before` is called when that is asked for, with the link."""
+class Shelf:
+    """A storage that holds one archive, and the API that makes links to it; `before` is called when the archive is asked for."""
 
     def __init__(self, archive: bytes) -> None:
-        super().__init__(adapter=FakeAdapter(), proxies_for=lambda _: {}, on_redirect=lambda _: None, exchanges=Exchanges())
         self.archive = archive
         self.headers: Mapping[str, str] = {}
         self.dead: set[str] = set()
         self.asked: list[str] = []
         self.before: Callable[[], None] = lambda: None
         self.after: Callable[[], None] = lambda: None
+
+    def make_bundle(self, job: Job) -> Bundle:
+        assert job.job_id == "se_1"
+        return Bundle(url="https://storage.example.com/fresh?X-Signature=n3w")
 
     @contextlib.contextmanager
     def get(self, url: str, headers: Mapping[str, str], *, within_seconds: float) -> Iterator[Answer]:
@@ -77,15 +82,65 @@ class Shelf(Storage):
         self.after()
 
 
-class SleeplessCancellation(Cancellation):
-    """Does what the clock does on a sleep whenever it is asked."""
+class HookedCancellation(Cancellation):
+    """Calls `on_check` each time that it is asked."""
 
-    def __init__(self, clock: FakeClock) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._clock = clock
+        self.on_check: Callable[[], None] = lambda: None
 
     def check(self) -> None:
-        self._clock.on_sleep()
+        self.on_check()
+        super().check()
+
+
+class Told(Events):
+    """Tells the events of a delivery in lines, from what the job holds by then, as a log does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+        self.masked: list[bool] = []
+        self.unpacked_so_far = (0, 0)
+        self.warnings: list[list[str]] = []
+
+    def downloading(self, job: Job) -> None:
+        assert job.phases[-1].name == DOWNLOAD
+        self.lines.append("downloading")
+
+    def link_expired(self, _job: Job, error: str) -> None:
+        self.lines.append(error)
+
+    def link_renewed(self, job: Job, *, masked: bool) -> None:
+        assert job.bundle is not None
+        self.lines.append(f"fresh link {job.bundle.url}")
+        self.masked.append(masked)
+
+    def download_moved(self, _job: Job) -> None:
+        self.lines.append("moved")
+
+    def downloaded(self, job: Job) -> None:
+        assert job.downloaded is not None
+        self.lines.append(f"downloaded {job.downloaded.size} bytes to {job.bundle_path}")
+
+    def archive_saved(self, job: Job) -> None:
+        self.lines.append(f"saved {job.bundle_path}")
+
+    def unpacking(self, job: Job) -> None:
+        assert job.phases[-1].name == UNPACK
+        self.lines.append("unpacking")
+
+    def unpack_progressed(self, _job: Job, files: int, size: int) -> None:
+        self.unpacked_so_far = (files, size)
+
+    def unpacked(self, job: Job) -> None:
+        self.lines.append(f"unpacked {job.site_files} files to {job.site_path}")
+
+    def values_written(self, job: Job) -> None:
+        self.lines.append(f"wrote {job.values_file}")
+
+    def warning(self, _job: Job, lines: Sequence[str]) -> None:
+        self.warnings.append([*lines])
 
 
 class Delivery:
@@ -97,10 +152,10 @@ class Delivery:
         self.temporary.mkdir()
         self.shelf = Shelf(ARCHIVE)
         self.clock = FakeClock()
-        self.record = Job(mode="export", domain="docs.example.com", job_id="se_1", status="completed", bundle=BUNDLE)
-        self.log = Log(self.record, self.clock, "completed")
+        self.cancellation = HookedCancellation()
+        self.record = Job(mode=EXPORT, domain="docs.example.com", job_id="se_1", status="completed", bundle=BUNDLE)
+        self.events = Told()
         self.cleanups = Cleanups()
-        self.warnings: list[list[str]] = []
 
     @property
     def is_unpacking(self) -> bool:
@@ -117,18 +172,19 @@ class Delivery:
         return self.asked(bundle="out/bundle.tar", site="out/site", values="deploy/values.yaml")
 
     def __call__(self, settings: DeliverySettings, bundle: Bundle = BUNDLE) -> None:
-        Handover(
-            settings=settings,
-            storage=self.shelf,
-            renew=self._renew,
+        self.record.bundle = bundle
+        context = Context(
             clock=self.clock,
-            cancellation=SleeplessCancellation(self.clock),
-            outage_tolerance_seconds=300,
-            record=self.record,
-            log=DeliveryLog(self.log, self.clock),
+            cancellation=self.cancellation,
+            client=cast(HttpClient, None),
+            api=cast(AdminApi, self.shelf),
+            events=self.events,
             cleanups=self.cleanups,
-            warn=self.warnings.append,
-        ).carry_out(bundle)
+            outage_tolerance_seconds=300,
+        )
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(download, "Storage", lambda *_: self.shelf)
+            deliver(self.record, settings, context)
 
     def failure(self, settings: DeliverySettings, bundle: Bundle = BUNDLE) -> ActionError:
         with pytest.raises(ActionError) as caught:
@@ -136,13 +192,13 @@ class Delivery:
         assert not self.cleanups
         return caught.value
 
-    def _renew(self) -> Bundle:
-        self.record.bundle = Bundle(url="https://storage.example.com/fresh?X-Signature=n3w")
-        return self.record.bundle
-
     @property
     def told(self) -> list[str]:
-        return [line.strip() for line in self.log.lines]
+        return self.events.lines
+
+    @property
+    def warnings(self) -> list[list[str]]:
+        return self.events.warnings
 
     @property
     def files(self) -> list[str]:
@@ -176,7 +232,7 @@ class TestBundle:
         assert delivery.record.downloaded == Downloaded(size=len(ARCHIVE), sha256=digest)
         assert delivery.record.bundle_path == "out/bundle.tar"
         assert (delivery.record.site_path, delivery.record.values_file) == (None, None)
-        assert delivery.told == [f"Downloaded 10.0 KiB to out/bundle.tar in under 0.1 s, SHA-256 {digest[:4]}…{digest[-4:]}"]
+        assert delivery.told == ["downloading", f"downloaded {len(ARCHIVE)} bytes to out/bundle.tar"]
 
     def test_one_of_a_kind_that_cannot_be_opened_is_saved_too(self, delivery: Delivery) -> None:
         delivery.shelf.archive = SEVEN_ZIP
@@ -201,7 +257,18 @@ class TestBundle:
         delivery(delivery.asked(bundle="bundle"))
 
         assert delivery.shelf.asked == [BUNDLE.url, "https://storage.example.com/fresh?X-Signature=n3w"]
-        assert delivery.told[0] == "The storage refused the link with 403. Making a fresh link."
+        assert delivery.told[1:3] == [
+            "The storage refused the link with 403",
+            "fresh link https://storage.example.com/fresh?X-Signature=n3w",
+        ]
+
+    @pytest.mark.parametrize("masked", [True, False])
+    def test_a_fresh_link_is_masked_if_links_are(self, delivery: Delivery, masked: bool) -> None:
+        delivery.shelf.dead = {BUNDLE.url}
+
+        delivery(replace(delivery.asked(bundle="bundle"), mask_bundle_url=masked))
+
+        assert delivery.events.masked == [masked]
 
 
 class TestSite:
@@ -217,8 +284,13 @@ class TestSite:
         record = delivery.record
         assert (record.bundle_path, record.site_path, record.site_files) == (None, "out/site", 3)
         assert record.downloaded is not None
-        assert delivery.told[0].startswith("Downloaded 10.0 KiB in under 0.1 s, SHA-256 ")
-        assert delivery.told[1:] == ["Unpacked 3 files to out/site/"]
+        assert delivery.told == [
+            "downloading",
+            f"downloaded {len(ARCHIVE)} bytes to None",
+            "unpacking",
+            "unpacked 3 files to out/site",
+        ]
+        assert delivery.events.unpacked_so_far == (3, 613)
 
     def test_its_archive_waits_in_the_temporary_folder_which_is_left_clean(self, delivery: Delivery) -> None:
         seen: list[tuple[int, list[str]]] = []
@@ -260,7 +332,7 @@ class TestSite:
         def cancel() -> None:
             raise Cancelled("cancelled")
 
-        delivery.clock.on_sleep = cancel
+        delivery.cancellation.on_check = cancel
 
         assert isinstance(delivery.failure(delivery.asked(site="site")), Cancelled)
         assert delivery.files == tree(delivery.temporary) == []
@@ -281,8 +353,11 @@ class TestMinPages:
         ]
         assert (delivery.workspace / "out" / "bundle.tar").read_bytes() == ARCHIVE
         assert (delivery.record.bundle_path, delivery.record.site_path) == ("out/bundle.tar", "out/site")
-        assert delivery.told[0].startswith("Downloaded 10.0 KiB in under 0.1 s, SHA-256 ")
-        assert delivery.told[1:3] == ["Saved the archive to out/bundle.tar", "Unpacked 3 files to out/site/"]
+        assert delivery.told == [
+            *("downloading", f"downloaded {len(ARCHIVE)} bytes to None"),
+            *("unpacking", "saved out/bundle.tar", "unpacked 3 files to out/site"),
+            "wrote deploy/values.yaml",
+        ]
 
     def test_of_one_with_fewer_nothing_is_left_not_even_the_archive(self, delivery: Delivery) -> None:
         error = delivery.failure(self.settings(delivery, 3))
@@ -332,7 +407,7 @@ class TestSiteBehindTheDownload:
         assert seen == [True]
         assert delivery.files == ["out", "out/bundle.tar", "out/site", *(f"out/site/{name}" for name in SITE)]
         assert (delivery.record.site_path, delivery.record.site_files) == ("out/site", 3)
-        assert [told.split(" ")[0] for told in delivery.told] == ["Downloaded", "Unpacked"]
+        assert [told.split(" ")[0] for told in delivery.told] == ["downloading", "downloaded", "unpacking", "unpacked"]
         assert not delivery.cleanups
 
     @pytest.mark.parametrize("name", ["tar with an absolute name", "gzip with a wrong checksum"])
@@ -344,7 +419,7 @@ class TestSiteBehindTheDownload:
 
         assert isinstance(error, InvalidBundle)
         assert words in " ".join(error.facts)
-        assert [told.split(" ")[0] for told in delivery.told] == ["Downloaded"]
+        assert [told.split(" ")[0] for told in delivery.told] == ["downloading", "downloaded", "unpacking"]
         assert delivery.files == ["bundle"]
 
     def test_nothing_of_it_is_left_when_the_download_fails(self, delivery: Delivery) -> None:
@@ -361,7 +436,7 @@ class TestSiteBehindTheDownload:
         def cancel() -> None:
             raise Cancelled("cancelled")
 
-        delivery.clock.on_sleep = cancel
+        delivery.cancellation.on_check = cancel
 
         assert isinstance(delivery.failure(delivery.asked(site="site")), Cancelled)
         assert delivery.files == tree(delivery.temporary) == []
@@ -411,7 +486,7 @@ class TestValues:
         assert delivery.shelf.asked == []
         assert delivery.files == ["deploy", "deploy/values.yaml"]
         assert (delivery.record.values_file, delivery.record.downloaded) == ("deploy/values.yaml", None)
-        assert delivery.told == ["Wrote the Helm values file deploy/values.yaml"]
+        assert delivery.told == ["wrote deploy/values.yaml"]
 
     def test_a_link_that_was_made_anew_for_the_download_is_the_one_they_hold(self, delivery: Delivery) -> None:
         delivery.shelf.dead = {BUNDLE.url}
@@ -435,7 +510,7 @@ class TestTogether:
             *("deploy", "deploy/values.yaml", "out", "out/bundle.tar", "out/site"),
             *(f"out/site/{name}" for name in SITE),
         ]
-        assert [told.split(" ")[0] for told in delivery.told] == ["Downloaded", "Unpacked", "Wrote"]
+        assert [told.split(" ")[0] for told in delivery.told] == ["downloading", "downloaded", "unpacking", "unpacked", "wrote"]
 
     def test_each_is_on_record_before_the_next_begins(self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
         record, seen = delivery.record, []
@@ -449,7 +524,7 @@ class TestTogether:
             return ""
 
         delivery.shelf.before = lambda: look("fetching")
-        delivery.clock.on_sleep = lambda: look("unpacking") if delivery.is_unpacking else None
+        delivery.cancellation.on_check = lambda: look("unpacking") if delivery.is_unpacking else None
         monkeypatch.setattr(helm_values, "values_text", values_text)
 
         delivery(delivery.everything())
@@ -483,7 +558,7 @@ class TestTogether:
 
     def test_while_there_may_be_parts_to_clean_away_that_is_known(self, delivery: Delivery) -> None:
         seen: list[bool] = []
-        delivery.shelf.before = delivery.clock.on_sleep = lambda: seen.append(bool(delivery.cleanups))
+        delivery.shelf.before = delivery.cancellation.on_check = lambda: seen.append(bool(delivery.cleanups))
 
         delivery(delivery.everything())
 
@@ -534,7 +609,7 @@ class TestDiskFaults:
             if delivery.is_unpacking:
                 raise error
 
-        delivery.clock.on_sleep = fail
+        delivery.cancellation.on_check = fail
 
         failure = delivery.failure(delivery.everything())
 
@@ -600,9 +675,6 @@ class TestDiskFaults:
         self.check(failure, "the site cannot be written to site", "Directory not empty", BROKEN)
         assert delivery.files == ["site", "site/other.html"]
         assert delivery.record.site_path is None
-
-
-MOVED = "The bundle does not fit in the runner's temporary folder. Using the disk of the workspace instead."
 
 
 def full_once(code: int = errno.ENOSPC) -> Callable[[], None]:
@@ -729,7 +801,7 @@ class TestRoom:
         assert delivery.files == ["out", "out/site", *(f"out/site/{name}" for name in SITE)]
         assert tree(delivery.temporary) == []
         assert delivery.shelf.asked == [BUNDLE.url] * (2 if source == "storage" else 1)
-        assert delivery.told.count(MOVED) == 1
+        assert delivery.told.count("moved") == 1
 
     @pytest.mark.usefixtures("_two_disks")
     def test_nor_one_that_is_full_midway_where_the_size_is_unknown(self, delivery: Delivery) -> None:
@@ -739,7 +811,7 @@ class TestRoom:
 
         assert delivery.record.site_path == "out/site"
         assert tree(delivery.temporary) == []
-        assert (len(delivery.shelf.asked), delivery.told.count(MOVED)) == (2, 1)
+        assert (len(delivery.shelf.asked), delivery.told.count("moved")) == (2, 1)
 
     def test_on_the_same_disk_as_the_workspace_another_place_would_not_help(self, delivery: Delivery) -> None:
         delivery.shelf.after = full_once()
@@ -747,7 +819,7 @@ class TestRoom:
         error = delivery.failure(delivery.asked(site="out/site"))
 
         assert (error.happened, error.because) == ("the bundle cannot be saved", FULL)
-        assert (len(delivery.shelf.asked), MOVED in delivery.told) == (1, False)
+        assert (len(delivery.shelf.asked), "moved" in delivery.told) == (1, False)
 
     @pytest.mark.usefixtures("_two_disks")
     def test_nor_on_one_that_is_broken(self, delivery: Delivery) -> None:
@@ -777,7 +849,7 @@ class TestOwner:
             below = Path(f"/proc/self/fd/{dir_fd}").readlink() if dir_fd is not None else Path()
             given.append(below / os.fsdecode(path))
 
-        monkeypatch.setattr(deliver, "owner_of", lambda _root: Owner(1001, 127))
+        monkeypatch.setattr(f"{deliver.__module__}.owner_of", lambda _root: Owner(1001, 127))
         monkeypatch.setattr(os, "chown", chown)
         return given
 
@@ -826,7 +898,7 @@ class TestOwner:
         assert delivery.record.values_file == "values.yaml"
 
     def test_where_nothing_is_to_be_given_nothing_is_warned_of(self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(deliver, "owner_of", lambda _root: None)
+        monkeypatch.setattr(f"{deliver.__module__}.owner_of", lambda _root: None)
         self.refuse(monkeypatch)
 
         delivery(delivery.everything())

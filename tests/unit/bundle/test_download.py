@@ -7,20 +7,26 @@ import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from docs_platform_action.api.admin_api import AdminApi
+from docs_platform_action.bundle import download
 from docs_platform_action.bundle.disk_space import DiskSpace
 from docs_platform_action.bundle.download import LARGEST_BYTES, Download
-from docs_platform_action.bundle.storage import Answer, Storage
+from docs_platform_action.bundle.storage import Answer
+from docs_platform_action.cleanups import Cleanups
+from docs_platform_action.context import Context
 from docs_platform_action.errors import ActionError, DownloadFailed, Rejected
+from docs_platform_action.http.client import HttpClient
 from docs_platform_action.http.faults import NetworkError
-from docs_platform_action.models import Bundle, Downloaded
+from docs_platform_action.job import Job
+from docs_platform_action.models import EXPORT, STORAGE, Bundle, Downloaded
 from tests.archives import KINDS, SMALL_SITE
-from tests.unit.fakes import FakeClock
+from tests.unit.fakes import FakeClock, RecordedEvents
 
 LINK = "https://storage.example.com/se_1/bundle.tar.gz?X-Signature={number}"
 ADDRESS = LINK.partition("?")[0]
@@ -48,7 +54,7 @@ class Turn:
 
 
 class FakeStorage:
-    """Serves a bundle by a script of turns, then well."""
+    """Serves a bundle by a script of turns, then well; and makes links to it, as the API does."""
 
     def __init__(self, clock: FakeClock, *turns: Turn, content: bytes = FIRST) -> None:
         self._clock = clock
@@ -57,7 +63,8 @@ class FakeStorage:
         self.asked: list[Mapping[str, str]] = []
         self.links = 1
 
-    def renew(self) -> Bundle:
+    def make_bundle(self, job: Job) -> Bundle:
+        assert job.job_id == "se_1"
         self.links += 1
         return Bundle(url=LINK.format(number=self.links))
 
@@ -102,35 +109,6 @@ class FakeStorage:
             raise NetworkError("The connection broke off", sent=True)
 
 
-class Ears:
-    """Remembers what a download tells."""
-
-    def __init__(self) -> None:
-        self.heard: list[str] = []
-        self.answers: list[tuple[int, str | None, str | None]] = []
-
-    def trouble(self, what: str, *, budget_seconds: float, pause_seconds: float) -> None:
-        assert 0 <= pause_seconds <= budget_seconds
-        self.heard.append(f"trouble: {what}")
-
-    def recovered(self, after_seconds: float) -> None:
-        assert after_seconds >= 0
-        self.heard.append("recovered")
-
-    def answered(self, address: str, status: int, asked: str | None, request_id: str | None) -> None:
-        assert "?" not in address
-        self.answers.append((status, asked, request_id))
-
-    def progressed(self, received: int, size: int | None) -> None:
-        assert size is None or received <= size
-
-    def link_died(self, why: str) -> None:
-        self.heard.append(f"link died: {why}")
-
-    def started_over(self, why: str) -> None:
-        self.heard.append(f"started over: {why}")
-
-
 class Disk(DiskSpace):
     """Remembers for how many bytes there had to be space; with an `error` there is none."""
 
@@ -148,29 +126,42 @@ class Disk(DiskSpace):
 class Fetch:
     """One download into memory."""
 
-    def __init__(self, *turns: Turn, tolerance: float = 300, size: int | None = None, **options: Any) -> None:
+    def __init__(self, *turns: Turn, tolerance: float = 300, size: int | None = None, masked: bool = False) -> None:
         self.clock = FakeClock()
         self.storage = FakeStorage(self.clock, *turns)
         self.file = io.BytesIO()
-        self.ears = Ears()
+        self.events = RecordedEvents()
         self.disk = Disk()
-        self._download = Download(
-            Bundle(url=LINK.format(number=1), size=size),
-            self.file,
-            **{
-                "storage": cast(Storage, self.storage),
-                "renew": self.storage.renew,
-                "clock": self.clock,
-                "outage_tolerance_seconds": tolerance,
-                "listener": self.ears,
-                "disk_space": self.disk,
-                "jitter": lambda ceiling: ceiling / 2,
-                **options,
-            },
+        self.job = Job(mode=EXPORT, job_id="se_1", bundle=Bundle(url=LINK.format(number=1), size=size))
+        context = Context(
+            clock=self.clock,
+            cancellation=self.clock.cancellation,
+            client=cast(HttpClient, None),
+            api=cast(AdminApi, self.storage),
+            events=self.events,
+            cleanups=Cleanups(),
+            outage_tolerance_seconds=tolerance,
         )
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(download, "Storage", lambda *_: self.storage)
+            self._download = Download(
+                self.job, self.file, context, disk_space=self.disk, masked=masked, jitter=lambda ceiling: ceiling / 2
+            )
 
     def __call__(self) -> Downloaded:
-        return self._download.run()
+        try:
+            return self._download.run()
+        finally:
+            for received, size in self.events.of("download_progressed"):
+                assert size is None or received <= size
+            for server, _, budget_seconds, pause_seconds in self.events.of("retrying"):
+                assert server == STORAGE
+                assert 0 <= pause_seconds <= budget_seconds
+
+    @property
+    def told(self) -> list[str]:
+        """The events that a person would read about."""
+        return [name for name in self.events.names if name not in {"storage_responded", "download_progressed", "link_renewed"}]
 
     def failure(self) -> ActionError:
         with pytest.raises(ActionError) as caught:
@@ -184,7 +175,7 @@ def test_a_quiet_one_takes_one_request_and_says_nothing() -> None:
     downloaded = fetch()
 
     assert downloaded == Downloaded(size=len(FIRST), sha256=hashlib.sha256(FIRST).hexdigest())
-    assert (fetch.storage.asked, fetch.ears.heard, fetch.clock.pauses) == ([{}], [], [])
+    assert (fetch.storage.asked, fetch.told, fetch.clock.pauses) == ([{}], [], [])
     assert fetch.file.getvalue() == FIRST
 
 
@@ -196,7 +187,7 @@ def test_an_archive_that_calls_itself_a_page_is_known_however_small_its_pieces_c
     fetch()
 
     assert fetch.file.getvalue() == fetch.storage.content
-    assert fetch.ears.heard == []
+    assert fetch.told == []
 
 
 class TestBeginning:
@@ -230,7 +221,7 @@ class TestBeginning:
 
         fetch()
 
-        assert (fetch.file.getvalue(), fetch.ears.heard) == (content, [])
+        assert (fetch.file.getvalue(), fetch.told) == (content, [])
 
     @pytest.mark.parametrize("content", [b"MZ" + bytes(600) + b"PK\x03\x04", b"%PDF-1.7", b"\x89PNG", b"PK", b"\x1f", bytes(511)])
     def test_nothing_else_is(self, content: bytes) -> None:
@@ -260,6 +251,17 @@ class TestBeginning:
         fetch()
 
         assert fetch.file.getvalue() == content
+
+
+def test_each_response_is_announced_with_the_range_that_was_requested() -> None:
+    fetch = Fetch(Turn(cut_after=100_000))
+
+    fetch()
+
+    assert fetch.events.of("storage_responded") == [
+        (ADDRESS, 200, None, None),
+        (ADDRESS, 206, "bytes=100000-", None),
+    ]
 
 
 class TestRoom:
@@ -293,7 +295,7 @@ class TestOutage:
         fetch()
 
         assert fetch.clock.pauses == [0.5, 1, 2, 0.5, 1, 2]
-        assert [heard.partition(":")[0] for heard in fetch.ears.heard] == ["trouble", "recovered"] * 2
+        assert fetch.told == ["retrying", "recovered"] * 2
 
     def test_a_trickle_is_nothing_good(self) -> None:
         fetch = Fetch(*[Turn(cut_after=10, takes_seconds=9)] * 1000, tolerance=60)
@@ -332,7 +334,17 @@ class TestRefusal:
         fetch()
 
         assert (fetch.clock.pauses, fetch.storage.links) == ([], 2)
-        assert fetch.ears.heard == ["link died: The storage refused the link with 403"]
+        assert fetch.told == ["link_expired"]
+        assert fetch.events.of("link_expired") == [("The storage refused the link with 403",)]
+
+    @pytest.mark.parametrize("masked", [True, False])
+    def test_the_fresh_link_is_in_the_job_and_announced(self, masked: bool) -> None:
+        fetch, links = Fetch(Turn(status=403), masked=masked), list[tuple[Bundle | None, bool]]()
+        fetch.events.link_renewed = lambda job, *, masked: links.append((job.bundle, masked))  # type: ignore[method-assign]
+
+        fetch()
+
+        assert links == [(Bundle(url=LINK.format(number=2)), masked)]
 
     def test_those_after_it_are_pauses_apart(self) -> None:
         fetch = Fetch(*[Turn(status=403)] * 5)
@@ -340,7 +352,7 @@ class TestRefusal:
         fetch()
 
         assert fetch.clock.pauses == [0.5, 1, 2, 4]
-        assert "though it was made a moment ago" in fetch.ears.heard[1]
+        assert "though it was made a moment ago" in fetch.events.of("retrying")[0][1]
 
     def test_bytes_in_between_make_the_next_a_first_again(self) -> None:
         fetch = Fetch(*[Turn(status=403), Turn(cut_after=100_000)] * 2)
@@ -363,10 +375,11 @@ class TestRefusal:
         assert fetch.storage.links <= 12
 
     def test_what_the_api_says_is_passed_on(self) -> None:
-        def refuse() -> Bundle:
+        def refuse(_job: Job) -> Bundle:
             raise Rejected("the job is gone")
 
-        fetch = Fetch(Turn(status=404), renew=refuse)
+        fetch = Fetch(Turn(status=404))
+        fetch.storage.make_bundle = refuse  # type: ignore[method-assign]
 
         assert isinstance(fetch.failure(), Rejected)
 

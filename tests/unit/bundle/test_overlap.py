@@ -13,13 +13,16 @@ from docs_platform_action.archive import limits
 from docs_platform_action.archive.limits import MOST_RESERVED_BYTES, Space
 from docs_platform_action.archive.unpack import Unpacked, unpack
 from docs_platform_action.bundle import overlap
-from docs_platform_action.bundle.overlap import FROM_BYTES, Followed, GrowingFile, Overlap
+from docs_platform_action.bundle.overlap import FROM_BYTES, GrowingFile, Overlap
 from docs_platform_action.bundle.staging import staged_folder
 from docs_platform_action.cleanups import Cleanups
 from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import Cancelled
-from docs_platform_action.inputs.paths import Place
+from docs_platform_action.events import Events
+from docs_platform_action.inputs.settings import Place
+from docs_platform_action.job import Job
 from tests.archives import HOSTILE, KINDS, SMALL_SITE, Site, tar
+from tests.unit.fakes import RecordedEvents
 
 ARCHIVE = KINDS["tar.gz"](SMALL_SITE)
 PLENTY = 10 * MOST_RESERVED_BYTES
@@ -38,7 +41,8 @@ class Download:
         self.fails: OSError | None = None
         self.received = 0
         self.staged = 0
-        self.so_far: list[tuple[int, int]] = []
+        self.job = Job(mode="export", job_id="se_1")
+        self.log = RecordedEvents()
         monkeypatch.setattr(limits, "space_at", self.space)
         monkeypatch.setattr(overlap, "staged_folder", self.stage)
         self.overlap = self.overlap_to(self.site)
@@ -61,7 +65,10 @@ class Download:
         with self.archive.open("ab") as file:
             file.write(piece)
         self.received += len(piece)
-        self.overlap.progressed(self.received, size)
+        Events(self.log, self.overlap).download_progressed(self.job, self.received, size)
+
+    def restart(self) -> None:
+        Events(self.log, self.overlap).download_restarted(self.job, "the bundle there is another now")
 
     def receive_all(self, archive: bytes = ARCHIVE, *, pieces: int = 7) -> None:
         length = len(archive) // pieces + 1
@@ -70,7 +77,7 @@ class Download:
 
     def publish(self) -> int | None:
         """Publish the site, as far as there is one; give the number of files in it."""
-        found = self.overlap.result(lambda *so_far: self.so_far.append(so_far))
+        found = self.overlap.result(self.job, self.log)
         if found is None:
             return None
         staged, unpacked = found
@@ -101,7 +108,7 @@ class TestAnOverlap:
             assert download.publish() == 3
 
         assert (download.site / "index.html").read_bytes() == SMALL_SITE.files["index.html"]
-        assert download.so_far[-1] == (3, 613)
+        assert download.log.seen[-1] == ("unpack_progressed", download.job, 3, 613)
 
     def test_is_at_work_before_the_bundle_is_there(self, download: Download, monkeypatch: pytest.MonkeyPatch) -> None:
         archive = tar(Site(files={"index.html": b"<h1>Docs</h1>", "large": bytes(1024**2)}))
@@ -125,7 +132,7 @@ class TestAnOverlap:
     def test_leaves_nothing_unless_the_site_is_published(self, download: Download) -> None:
         with download.overlap:
             download.receive_all()
-            assert download.overlap.result(lambda *_: None) is not None
+            assert download.overlap.result(download.job, download.log) is not None
 
         assert not download.site.exists()
 
@@ -265,7 +272,7 @@ class TestItGivesUp:
     def test_when_the_download_starts_over(self, download: Download) -> None:
         with download.overlap:
             download.receive(ARCHIVE[:-1], len(ARCHIVE))
-            download.overlap.give_up()
+            download.restart()
             assert download.parts == []
             download.receive_all()
             assert download.publish() is None
@@ -288,40 +295,6 @@ class TestItGivesUp:
             assert download.publish() is None
 
 
-class TestWhoListens:
-    def test_hears_all_and_the_overlap_what_concerns_it(self) -> None:
-        heard: list[tuple[object, ...]] = []
-
-        class Everything:
-            def __init__(self, who: str) -> None:
-                self._who = who
-
-            def __getattr__(self, name: str) -> Callable[..., None]:
-                return lambda *told, **named: heard.append((self._who, name, *told, *named.values()))
-
-        listener: Any = Everything("log")
-        behind: Any = Everything("overlap")
-        followed = Followed(listener, behind)
-
-        followed.answered("address", 200, None, "id")
-        followed.progressed(1, 2)
-        followed.trouble("cut off", budget_seconds=3.0, pause_seconds=1.0)
-        followed.recovered(2.0)
-        followed.link_died("it expired")
-        followed.started_over("it is another")
-
-        assert heard == [
-            ("log", "answered", "address", 200, None, "id"),
-            ("log", "progressed", 1, 2),
-            ("overlap", "progressed", 1, 2),
-            ("log", "trouble", "cut off", 3.0, 1.0),
-            ("log", "recovered", 2.0),
-            ("log", "link_died", "it expired"),
-            ("overlap", "give_up"),
-            ("log", "started_over", "it is another"),
-        ]
-
-
 class TestTroubleOnTheWay:
     def test_what_was_unpacked_to_its_end_is_given_up_with_its_download(self, download: Download) -> None:
         with download.overlap:
@@ -329,7 +302,7 @@ class TestTroubleOnTheWay:
             for thread in threading.enumerate():
                 if thread.name == "overlap":
                     thread.join()
-            download.overlap.give_up()
+            download.restart()
             download.archive.write_bytes(b"")
             download.received = 0
             download.receive_all()

@@ -1,6 +1,6 @@
 """One GET of a bundle: what goes over the wire, and what the answer's head means."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
 
 import pytest
@@ -8,28 +8,32 @@ import pytest
 from docs_platform_action import __version__
 from docs_platform_action.bundle.storage import Answer, Storage
 from docs_platform_action.errors import Cancelled, DownloadFailed
+from docs_platform_action.http.client import HttpClient
 from docs_platform_action.http.connection import Exchanges, GuardedRequest
-from tests.unit.fakes import FakeAdapter, Redirecting
+from docs_platform_action.job import Job
+from docs_platform_action.models import EXPORT
+from docs_platform_action.redaction import Redactor
+from tests.keys import ADMIN_KEY
+from tests.unit.fakes import FakeAdapter, RecordedEvents, Redirecting
 
 
 class Shop:
     """A storage's client on a fake wire."""
 
-    def __init__(
-        self, adapter: FakeAdapter, proxies: Mapping[str, str] | None = None, *, hide: Callable[[str], str] = str
-    ) -> None:
+    def __init__(self, adapter: FakeAdapter, proxies: Mapping[str, str] | None = None) -> None:
         self.adapter = adapter
         self.exchanges = Exchanges()
-        self.redirects: list[str] = []
         self.asked_proxies_for: list[str] = []
         self._proxies = proxies or {}
-        self._storage = Storage(
-            adapter=adapter,
-            proxies_for=self._proxies_for,
-            on_redirect=self.redirects.append,
-            exchanges=self.exchanges,
-            hide=hide,
+        client = HttpClient(
+            adapter=adapter, exchanges=self.exchanges, proxies_for=self._proxies_for, redactor=Redactor([ADMIN_KEY])
         )
+        self.events = RecordedEvents()
+        self._storage = Storage(client, Job(mode=EXPORT), self.events)
+
+    @property
+    def redirects(self) -> list[str]:
+        return [url for (url,) in self.events.of("link_redirected")]
 
     def _proxies_for(self, url: str) -> Mapping[str, str]:
         self.asked_proxies_for.append(url)
@@ -195,14 +199,14 @@ def test_an_abort_ends_what_waits_for_a_body() -> None:
 
 class TestHiding:
     def test_what_an_error_says_is_cleared(self) -> None:
-        content = b"<Code>key-9f27</Code><Message>no key-9f27</Message>"
-        shop = Shop(FakeAdapter(403, content), hide=lambda text: text.replace("key-9f27", "***"))
+        content = f"<Code>{ADMIN_KEY}</Code><Message>no {ADMIN_KEY}</Message>".encode()
+        shop = Shop(FakeAdapter(403, content))
 
         with shop.open("https://s.example.com/a") as answer:
             assert answer.said() == "***: no ***"
 
     def test_so_are_headers(self) -> None:
-        shop = Shop(FakeAdapter(headers={"ETag": "key-9f27"}), hide=lambda text: text.replace("key-9f27", "***"))
+        shop = Shop(FakeAdapter(headers={"ETag": ADMIN_KEY}))
 
         answer, _ = shop.get("https://s.example.com/a")
 

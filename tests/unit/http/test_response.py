@@ -7,11 +7,14 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from docs_platform_action.api.client import ApiClient, ApiResponse
 from docs_platform_action.errors import Cancelled
-from docs_platform_action.http.client import Answer, Bounds, Exchanger
+from docs_platform_action.http.client import Bounds
 from docs_platform_action.http.connection import Exchanges, Guard, GuardedAdapter, trusting
 from docs_platform_action.http.faults import NetworkError
+from docs_platform_action.http.request import Request
 from docs_platform_action.http.response import MOST_INTERIM_RESPONSES
+from tests.unit.fakes import http_client
 
 EARLY_HINTS = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n"
 PROCESSING = b"HTTP/1.1 102 Processing\r\n\r\n"
@@ -62,21 +65,17 @@ class Server:
 
 
 class Talk:
-    """An exchanger and the server that it is connected to."""
+    """A client and the server that it is connected to."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
         self.exchanges = Exchanges()
-        self.exchanger = Exchanger(
-            adapter=GuardedAdapter(trusting(None)),
-            base_url="http://127.0.0.1:1",
-            key="some-long-key",
-            proxies={},
-            exchanges=self.exchanges,
-        )
+        client = http_client(GuardedAdapter(trusting(None)), exchanges=self.exchanges)
+        self.client = ApiClient(client, base_url="http://127.0.0.1:1", key="some-long-key")
+        self.request = Request(method="GET", url="/x")
 
-    def __call__(self, *, fresh: bool = False, seconds: float = 10.0) -> Answer:
-        return self.exchanger.exchange("GET", "/x", None, Bounds().within(seconds), fresh=fresh)
+    def __call__(self, *, fresh: bool = False, seconds: float = 10.0) -> ApiResponse:
+        return self.client.send(self.request, Bounds().within(seconds), fresh=fresh)
 
     def failure(self, *, fresh: bool = False, seconds: float = 10.0) -> NetworkError:
         with pytest.raises(NetworkError) as caught:
@@ -164,6 +163,21 @@ class TestKeptConnections:
         assert (fault.sent, fault.stale) == (True, False)
 
 
+@pytest.mark.parametrize("kept", [False, True])
+def test_from_the_moment_there_is_a_connection_the_server_may_process_the_request(talk: Talks, kept: bool) -> None:
+    subject = talk([good("first"), good("second")])
+    seen: list[bool] = []
+    subject.server.on_request = lambda: seen.append(subject.request.maybe_processed)
+
+    subject()
+    if kept:
+        subject.request.maybe_processed = False
+        subject()
+
+    assert {*seen} == {True}
+    assert subject.request.maybe_processed
+
+
 class TestBrokenAnswers:
     @pytest.mark.parametrize(
         "answer",
@@ -185,7 +199,7 @@ class TestBrokenAnswers:
         subject = talk([answer])
 
         with pytest.raises(NetworkError) as caught:
-            subject.exchanger.exchange("GET", "/x", None, Bounds(total_seconds=0.02))
+            subject.client.send(subject.request, Bounds(total_seconds=0.02))
 
         assert caught.value.what == "The API's answer took longer than 0.02 s"
         assert caught.value.sent
@@ -213,6 +227,8 @@ def test_without_a_connection_no_request_was_sent(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr("docs_platform_action.http.connection.open_socket", refuse)
 
-    fault = Talk(Server()).failure()
+    talk = Talk(Server())
+    fault = talk.failure()
 
     assert (fault.what, fault.sent, fault.stale) == (what, False, False)
+    assert not talk.request.maybe_processed

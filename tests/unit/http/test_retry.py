@@ -6,8 +6,18 @@ from email.utils import format_datetime
 
 import pytest
 
-from docs_platform_action.http.retry import LAST_ATTEMPT_SECONDS, PROXY, RetryState, TemporaryError, read_retry_after, retry
-from tests.unit.fakes import NOON, Ears, FakeClock
+from docs_platform_action.http.retry import (
+    LAST_ATTEMPT_SECONDS,
+    PROXY,
+    RetryState,
+    TemporaryError,
+    full_jitter,
+    read_retry_after,
+    retry,
+)
+from docs_platform_action.job import Job
+from docs_platform_action.models import EXPORT, STORAGE
+from tests.unit.fakes import NOON, FakeClock, RecordedEvents
 
 
 class TestRetryAfter:
@@ -46,8 +56,9 @@ class Alone:
 
     def __init__(self, *, succeeds_at: int = 10**6, tolerance: float = 20.0, breaker: Others | None = None) -> None:
         self.clock = FakeClock()
-        self.ears = Ears()
-        self.state = RetryState(clock=self.clock, tolerance_seconds=tolerance, breaker=breaker)
+        self.job = Job(mode=EXPORT)
+        self.events = RecordedEvents()
+        self.state = RetryState(clock=self.clock, tolerance_seconds=tolerance, server=STORAGE, breaker=breaker)
         self.times: list[float] = []
         self.bounds: list[float] = []
         self._succeeds_at = succeeds_at
@@ -60,7 +71,7 @@ class Alone:
         return "good"
 
     def carry_out(self) -> str:
-        return retry(self.attempt, self.state, listener=self.ears, jitter=lambda ceiling: ceiling / 2)
+        return retry(self.attempt, self.state, job=self.job, events=self.events, jitter=lambda ceiling: ceiling / 2)
 
 
 class TestRetry:
@@ -69,7 +80,10 @@ class TestRetry:
 
         assert work.carry_out() == "good"
         assert work.times == [0, 0.5, 1.5, 3.5, 7.5]
-        assert (len(work.ears.troubles), work.ears.recoveries) == (1, [7.5])
+        assert work.events.seen == [
+            ("retrying", work.job, STORAGE, "it is down", 20, 0.5),
+            ("recovered", work.job, STORAGE, 7.5),
+        ]
 
     def test_it_ends_with_one_try_when_the_time_is_up(self) -> None:
         work = Alone(tolerance=5)
@@ -80,6 +94,10 @@ class TestRetry:
         assert work.times == [0, 0.5, 1.5, 3.5, 5]
         assert work.bounds[-1] == LAST_ATTEMPT_SECONDS
         assert work.state.outage_seconds() == 5
+
+
+def test_pauses_are_drawn_below_a_ceiling() -> None:
+    assert all(0 <= full_jitter(3) <= 3 for _ in range(100))
 
 
 class TestWithOthers:
@@ -107,7 +125,7 @@ class TestWithOthers:
             work.carry_out()
 
         assert work.times[-1] == 5
-        assert work.ears.troubles == [("it is down", 5, 0.5)]
+        assert work.events.of("retrying") == [(STORAGE, "it is down", 5, 0.5)]
         assert work.state.outage_seconds() == 20
 
     def test_one_that_came_to_its_end_before_leaves_one_try(self) -> None:
@@ -118,7 +136,7 @@ class TestWithOthers:
         with pytest.raises(TemporaryError):
             work.carry_out()
 
-        assert (work.times, work.bounds, work.ears.troubles, others.held) == ([0], [LAST_ATTEMPT_SECONDS], [], [])
+        assert (work.times, work.bounds, work.events.seen, others.held) == ([0], [LAST_ATTEMPT_SECONDS], [], [])
 
     def test_its_own_is_no_younger_for_what_they_know(self) -> None:
         work = Alone(tolerance=20, breaker=Others())

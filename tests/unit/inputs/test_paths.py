@@ -11,7 +11,6 @@ import pytest
 
 from docs_platform_action.inputs.paths import (
     LEAST_FREE_BYTES,
-    Place,
     is_usable,
     overlaps,
     read_file_place,
@@ -19,6 +18,7 @@ from docs_platform_action.inputs.paths import (
     read_path,
     shown,
 )
+from docs_platform_action.inputs.settings import Place
 
 
 class Runner:

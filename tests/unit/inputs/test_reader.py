@@ -13,9 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from docs_platform_action.errors import InvalidInput
-from docs_platform_action.inputs.paths import Place
 from docs_platform_action.inputs.reader import read_key, read_mode, read_plan, unknown_inputs
-from docs_platform_action.inputs.settings import INPUTS, AgentSettings, DeliverySettings, ExportSettings, Plan
+from docs_platform_action.inputs.settings import INPUTS, AgentSettings, DeliverySettings, ExportSettings, Place, Plan
 from docs_platform_action.inputs.validators import LARGEST_CA_BUNDLE_BYTES, LONGEST_DURATION_SECONDS
 from tests.keys import ADMIN_KEY
 

@@ -1,17 +1,16 @@
 """Agent mode: wait for the job, hand over its pull request."""
 
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from docs_platform_action.api.admin_api import AdminApi
 from docs_platform_action.clock import DeadlinePassed
 from docs_platform_action.errors import ActionError, JobFailed, NoPullRequest, NotFound, TimedOut, Unavailable
 from docs_platform_action.inputs.settings import AgentSettings, ApiSettings, WaitSettings
 from docs_platform_action.job import Job
-from docs_platform_action.jobs.agent import KNOWN_STATUSES, wait_for_agent
+from docs_platform_action.jobs.agent import wait_for_agent
 from docs_platform_action.models import AgentJob
-from tests.unit.fakes import BASE_URL, HOST, FakeClock, Log, words
+from tests.unit.fakes import BASE_URL, HOST, FakeClock, RecordedEvents, context
 
 LINK = "https://git.example.com/docs/pull/7"
 ACTIVE = AgentJob(status="active")
@@ -24,11 +23,11 @@ class FakeApi:
 
     def __init__(self, *readings: AgentJob | Exception) -> None:
         self.readings = list(readings)
-        self.events: list[str] = []
+        self.events = RecordedEvents()
 
-    def read_agent_job(self, project_id: str, job_id: str, *, deadline: float) -> AgentJob:
+    def read_agent_job(self, job: Job, *, deadline: float) -> AgentJob:
         del deadline
-        self.events.append(f"read {project_id} {job_id}")
+        self.events.seen.append(("read", job))
         reading = self.readings.pop(0) if len(self.readings) > 1 else self.readings[0]
         if isinstance(reading, Exception):
             raise reading
@@ -48,20 +47,10 @@ class Run:
             job_id="aj_1",
             require_pr=require_pr,
         )
-        self.record = Job(mode="agent", project_id="prj_1", job_id="aj_1")
-        self.log = Log(self.record, self.clock, *KNOWN_STATUSES)
-        self.warnings: list[list[str]] = []
+        self.job = Job(mode="agent", project_id="prj_1", job_id="aj_1")
 
     def __call__(self) -> None:
-        wait_for_agent(
-            self.settings,
-            api=cast(AdminApi, self.api),
-            clock=self.clock,
-            record=self.record,
-            log=self.log,
-            on_job_known=lambda job_id: self.api.events.append(f"told {job_id}"),
-            warn=self.warnings.append,
-        )
+        wait_for_agent(self.job, self.settings, context(self.clock, self.api.events, api=self.api))
 
     def failure(self) -> ActionError:
         with pytest.raises(ActionError) as caught:
@@ -78,7 +67,7 @@ def test_the_job_is_told_before_it_is_first_read() -> None:
 
     run()
 
-    assert run.api.events == ["told aj_1", "read prj_1 aj_1", "read prj_1 aj_1"]
+    assert run.api.events.names == ["job_known", "polling", "read", "status_read", "read", "status_read"]
 
 
 def test_a_completed_job_hands_over_its_pull_request() -> None:
@@ -86,14 +75,8 @@ def test_a_completed_job_hands_over_its_pull_request() -> None:
 
     run()
 
-    assert run.record.pr_link == LINK
-    assert words(run.log.lines) == [
-        "Agent job aj_1 of project prj_1",
-        "active 0:00",
-        "completed 0:01",
-        f"Pull request: {LINK}",
-    ]
-    assert run.warnings == []
+    assert run.job.pr_link == LINK
+    assert run.api.events.of("warning") == []
 
 
 def test_a_completed_job_without_one_is_a_success_that_says_so() -> None:
@@ -101,8 +84,7 @@ def test_a_completed_job_without_one_is_a_success_that_says_so() -> None:
 
     run()
 
-    assert run.record.pr_link is None
-    assert run.log.lines[-1] == "  No pull request."
+    assert run.job.pr_link is None
 
 
 def test_an_archived_job_is_a_success_with_a_warning() -> None:
@@ -110,8 +92,8 @@ def test_an_archived_job_is_a_success_with_a_warning() -> None:
 
     run()
 
-    assert run.record.pr_link == LINK
-    assert [warning[0] for warning in run.warnings] == ["Agent job aj_1 of project prj_1 was archived"]
+    assert run.job.pr_link == LINK
+    assert [lines[0] for (lines,) in run.api.events.of("warning")] == ["Agent job aj_1 of project prj_1 was archived"]
 
 
 @pytest.mark.parametrize("status", ["completed", "archived"])
@@ -131,15 +113,15 @@ def test_a_required_pull_request_that_is_there_is_a_success(status: str) -> None
 
     run()
 
-    assert run.record.pr_link == LINK
+    assert run.job.pr_link == LINK
 
 
 def test_a_failed_job_is_a_failure_and_its_pull_request_does_not_count() -> None:
     run = Run(ended("failed", pr_link=LINK))
 
     assert isinstance(run.failure(), JobFailed)
-    assert run.record.pr_link is None
-    assert run.record.status == "failed"
+    assert run.job.pr_link is None
+    assert run.job.status == "failed"
 
 
 def test_a_pull_request_of_a_job_that_goes_on_does_not_count() -> None:
@@ -149,7 +131,7 @@ def test_a_pull_request_of_a_job_that_goes_on_does_not_count() -> None:
 
     assert isinstance(error, TimedOut)
     assert error.facts == ("It was last seen as 'active'.",)
-    assert run.record.pr_link is None
+    assert run.job.pr_link is None
 
 
 def test_an_outage_that_lasts_to_the_end_of_the_wait_is_told() -> None:
@@ -172,4 +154,4 @@ def test_a_job_that_is_not_known_is_a_failure_at_once() -> None:
     run = Run(NotFound("the platform does not know it (404)"))
 
     assert isinstance(run.failure(), NotFound)
-    assert len(run.api.events) == 2
+    assert run.api.events.names[-1] == "read"

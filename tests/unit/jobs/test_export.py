@@ -1,18 +1,19 @@
 """Export mode: start or attach, wait, make the link, and what becomes known on the way."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
+from unittest.mock import patch
 
 import pytest
 
-from docs_platform_action.api.admin_api import AdminApi
+from docs_platform_action.bundle import deliver as bundle_deliver
 from docs_platform_action.clock import DeadlinePassed
+from docs_platform_action.context import Context
 from docs_platform_action.errors import (
     ActionError,
     BadResponse,
-    Cancelled,
     JobFailed,
     NotFound,
     StartUnconfirmed,
@@ -20,13 +21,12 @@ from docs_platform_action.errors import (
     TooFewPages,
     Unavailable,
 )
-from docs_platform_action.inputs.paths import Place
-from docs_platform_action.inputs.settings import ApiSettings, DeliverySettings, ExportSettings, WaitSettings
+from docs_platform_action.inputs.settings import ApiSettings, DeliverySettings, ExportSettings, Place, WaitSettings
 from docs_platform_action.job import Job
-from docs_platform_action.jobs.export import KNOWN_STATUSES, export_site
+from docs_platform_action.jobs.export import export_site
 from docs_platform_action.models import Bundle, ExportJob, StartedExport
 from docs_platform_action.report.failures import how_to_collect
-from tests.unit.fakes import BASE_URL, HOST, NOON, FakeClock, Log, words
+from tests.unit.fakes import BASE_URL, HOST, NOON, FakeClock, RecordedEvents, context
 
 BUNDLE = Bundle(
     url="https://storage.example.com/se_1/bundle.tar.gz?X-Signature=abc",
@@ -38,12 +38,8 @@ RUNNING = ExportJob(status="running", progress=12.0)
 COMPLETED = ExportJob(status="completed", page_count=412)
 
 
-def nobody_else() -> bool:
-    return False
-
-
 class FakeApi:
-    """Answers with what it was made of, and writes down what happens in its order. The last reading repeats."""
+    """Answers with what it was made of, and writes down what it is asked for. The last reading repeats."""
 
     host = HOST
 
@@ -52,40 +48,25 @@ class FakeApi:
         *readings: ExportJob | Exception,
         started: StartedExport | Exception | None = None,
         bundle: Bundle | Exception = BUNDLE,
-        doubts: tuple[bool, ...] = (True, False),
     ) -> None:
         self.readings = list(readings)
-        self.doubts = doubts
-        self._started = started or StartedExport(job_id="se_1", status="queued")
         self.bundle = bundle
-        self.events: list[str] = []
-        self.started_with: tuple[str, Mapping[str, object]] | None = None
-        self.started_at: set[float | None] = set()
+        self.events = RecordedEvents()
+        self.options: Mapping[str, object] | None = None
+        self._started = started or StartedExport(job_id="se_1", status="queued")
 
-    def start_export(
-        self,
-        domain: str,
-        options: Mapping[str, object],
-        *,
-        on_doubt: Callable[[bool], None],
-        waits_for_room: Callable[[], bool],
-    ) -> StartedExport:
-        assert waits_for_room is nobody_else
-        self.events.append("start")
-        for in_doubt in self.doubts:
-            on_doubt(in_doubt)
-        self.started_with = (domain, options)
+    def start_export(self, job: Job, options: Mapping[str, object]) -> StartedExport:
+        self.events.seen.append(("start", job))
+        self.options = options
         return _give(self._started)
 
-    def read_export(self, job_id: str, *, deadline: float, started_at: float | None = None) -> ExportJob:
+    def read_export(self, job: Job, *, deadline: float) -> ExportJob:
         del deadline
-        self.events.append(f"read {job_id}")
-        self.started_at.add(started_at)
+        self.events.seen.append(("read", job))
         return _give(self.readings.pop(0) if len(self.readings) > 1 else self.readings[0])
 
-    def make_bundle(self, job_id: str, *, started_at: float | None = None) -> Bundle:
-        self.events.append(f"bundle {job_id}")
-        self.started_at.add(started_at)
+    def make_bundle(self, job: Job) -> Bundle:
+        self.events.seen.append(("bundle", job))
         return _give(self.bundle)
 
 
@@ -112,28 +93,15 @@ class Run:
                 **changes,
             }
         )
-        self.record = Job(mode="export", domain=self.settings.domain, job_id=self.settings.job_id)
-        self.log = Log(self.record, self.clock, *KNOWN_STATUSES)
-        self.delivered: list[tuple[Bundle, DeliverySettings]] = []
-        self.renew: Callable[[], Bundle]
+        self.job = Job(mode="export", domain=self.settings.domain, job_id=self.settings.job_id)
+        self.delivered: list[tuple[Bundle | None, DeliverySettings]] = []
 
     def __call__(self) -> None:
-        export_site(
-            self.settings,
-            api=cast(AdminApi, self.api),
-            clock=self.clock,
-            record=self.record,
-            log=self.log,
-            on_job_known=lambda job_id: self.api.events.append(f"told {job_id}"),
-            waits_for_room=nobody_else,
-            keep_out=lambda bundle: self.api.events.append(f"kept out {bundle.url}"),
-            mask=lambda url: self.api.events.append(f"masked {url}"),
-            deliver=self.deliver,
-        )
+        with patch.object(bundle_deliver, "deliver", self._deliver):
+            export_site(self.job, self.settings, context(self.clock, self.api.events, api=self.api))
 
-    def deliver(self, bundle: Bundle, renew: Callable[[], Bundle], settings: DeliverySettings) -> None:
-        self.delivered.append((bundle, settings))
-        self.renew = renew
+    def _deliver(self, job: Job, settings: DeliverySettings, _context: Context) -> None:
+        self.delivered.append((job.bundle, settings))
 
     def failure(self) -> ActionError:
         with pytest.raises(ActionError) as caught:
@@ -147,59 +115,46 @@ class TestStarting:
 
         run()
 
-        assert run.api.events == ["start", "told se_1", "read se_1", "read se_1", "bundle se_1", f"kept out {BUNDLE.url}"]
+        assert run.api.events.names == [
+            "start",
+            "job_known",
+            "polling",
+            "read",
+            "status_read",
+            "read",
+            "status_read",
+            "bundle",
+            "link_made",
+        ]
 
     def test_domain_and_options_are_asked_for(self) -> None:
         run = Run(FakeApi(COMPLETED), start_options={"version": "v2"})
 
         run()
 
-        assert run.api.started_with == ("docs.example.com", {"version": "v2"})
+        assert run.api.options == {"version": "v2"}
 
-    def test_reads_and_the_bundle_request_know_when_this_run_started_the_job(self) -> None:
+    def test_the_job_knows_when_this_run_started_it(self) -> None:
         run = Run(FakeApi(COMPLETED))
 
         run()
 
-        assert run.api.started_at == {5000.0}
+        assert run.job.started_at == 5000.0
 
     def test_without_waiting_the_job_is_started_and_told_alone(self) -> None:
         run = Run(FakeApi(), wait=False)
 
         run()
 
-        assert run.api.events == ["start", "told se_1"]
-        assert (run.record.job_id, run.record.status, run.record.bundle) == ("se_1", "queued", None)
-        assert "wait: false" in run.log.lines[-1]
+        assert run.api.events.names == ["start", "job_known", "not_waiting"]
+        assert (run.job.job_id, run.job.status, run.job.bundle) == ("se_1", "queued", None)
 
     def test_a_failed_start_leaves_no_job(self) -> None:
         run = Run(FakeApi(started=StartUnconfirmed("it is unknown")))
 
         assert isinstance(run.failure(), StartUnconfirmed)
-        assert run.record.job_id is None
-        assert run.api.events == ["start"]
-
-    def test_a_cancelled_start_stays_one_that_may_have_been_made(self) -> None:
-        run = Run(FakeApi(started=Cancelled("cancelled"), doubts=(True,)))
-
-        run.failure()
-
-        assert run.record.start_in_doubt
-
-    def test_one_that_was_cancelled_between_two_tries_was_not_made(self) -> None:
-        run = Run(FakeApi(started=Cancelled("cancelled"), doubts=(True, False)))
-
-        run.failure()
-
-        assert not run.record.start_in_doubt
-
-    def test_an_answered_start_is_over(self) -> None:
-        run = Run(FakeApi(QUEUED, Unavailable("it broke")))
-
-        run.failure()
-
-        assert not run.record.start_in_doubt
-        assert run.record.started
+        assert run.job.job_id is None
+        assert run.api.events.names == ["start"]
 
 
 class TestAttaching:
@@ -208,19 +163,8 @@ class TestAttaching:
 
         run()
 
-        assert run.api.events == ["told se_9", "read se_9", "bundle se_9", f"kept out {BUNDLE.url}"]
-        assert run.api.started_at == {None}
-        assert not run.record.started
-
-    @pytest.mark.parametrize(
-        ("domain", "title"), [("docs.example.com", "Static export of docs.example.com"), (None, "Static export")]
-    )
-    def test_a_domain_is_its_label(self, domain: str | None, title: str) -> None:
-        run = Run(FakeApi(COMPLETED), job_id="se_9", domain=domain)
-
-        run()
-
-        assert run.log.lines[:2] == [title, "  Attaching to job se_9."]
+        assert run.api.events.names == ["job_known", "polling", "read", "status_read", "bundle", "link_made"]
+        assert not run.job.started
 
 
 class TestPhases:
@@ -240,26 +184,9 @@ class TestPhases:
         run = Run(FakeApi(*readings))
         run()
 
-        began = run.record.phases[0].began
-        told = [(one.name, one.began - began, None if one.ended is None else one.ended - began) for one in run.record.phases]
+        began = run.job.phases[0].began
+        told = [(one.name, one.began - began, None if one.ended is None else one.ended - began) for one in run.job.phases]
         assert told == phases
-
-
-class TestLog:
-    def test_a_good_run_reads_as_a_story(self) -> None:
-        running = ExportJob(status="running", progress=57.2, page_count=231)
-        run = Run(FakeApi(QUEUED, QUEUED, running, running, COMPLETED))
-
-        run()
-
-        assert words(run.log.lines) == [
-            "Static export of docs.example.com",
-            "Job se_1 started. To attach to it later: job-id: se_1",
-            "queued 0:01",
-            "running 57 % 231 pages 0:03",
-            "completed 412 pages 0:05",
-            "Bundle link ready: storage.example.com/se_1/bundle.tar.gz, works until 13:00 UTC (60 min)",
-        ]
 
 
 class TestEnds:
@@ -268,7 +195,7 @@ class TestEnds:
 
         run()
 
-        assert (run.record.status, run.record.page_count, run.record.bundle) == ("completed", 412, BUNDLE)
+        assert (run.job.status, run.job.page_count, run.job.bundle) == ("completed", 412, BUNDLE)
 
     def test_a_failed_job_is_a_failure_with_the_platforms_own_words(self) -> None:
         error = Run(FakeApi(ExportJob(status="failed", error="page /a does not render"))).failure()
@@ -287,7 +214,7 @@ class TestEnds:
 
         run.failure()
 
-        assert run.api.events[-1] == "read se_1"
+        assert run.api.events.names[-1] == "status_read"
 
     def test_a_job_that_goes_on_past_the_timeout_is_told_with_how_far_it_came(self) -> None:
         run = Run(FakeApi(ExportJob(status="running", progress=83.4, page_count=1412)))
@@ -303,13 +230,13 @@ class TestEnds:
         run = Run(FakeApi(COMPLETED, bundle=BadResponse("it cannot be used")))
 
         assert isinstance(run.failure(), BadResponse)
-        assert (run.record.status, run.record.bundle) == ("completed", None)
+        assert (run.job.status, run.job.bundle) == ("completed", None)
 
     def test_what_was_read_before_an_outage_stays_known(self) -> None:
         run = Run(FakeApi(ExportJob(status="running", progress=12, page_count=48), Unavailable("it broke")))
 
         assert isinstance(run.failure(), Unavailable)
-        assert (run.record.status, run.record.progress, run.record.page_count) == ("running", 12, 48)
+        assert (run.job.status, run.job.progress, run.job.page_count) == ("running", 12, 48)
 
 
 class TestMinPages:
@@ -330,8 +257,8 @@ class TestMinPages:
         assert isinstance(error, TooFewPages)
         assert error.happened == "it has 412 pages, fewer than the 413 that `min-pages` asks for"
         assert "Nothing was published." in error.because
-        assert (run.api.events[-1], run.record.bundle, run.delivered) == ("read se_1", None, [])
-        assert how_to_collect(run.record, error) == (
+        assert (run.api.events.names[-1], run.job.bundle, run.delivered) == ("status_read", None, [])
+        assert how_to_collect(run.job, error) == (
             "Job se_1 is completed; a run with `job-id: se_1` makes its bundle link without exporting again."
         )
 
@@ -345,7 +272,7 @@ class TestMinPages:
 
         assert error.happened == "the number of its pages is unknown, and `min-pages` is set"
         assert "`site-path`" in error.way_out
-        assert (run.record.bundle, run.delivered) == (None, [])
+        assert (run.job.bundle, run.delivered) == (None, [])
 
     def test_without_a_count_of_the_api_the_bundle_is_counted(self) -> None:
         asked = DeliverySettings(site=self.SITE, min_pages=10)
@@ -365,32 +292,13 @@ class TestDelivering:
 
         assert run.delivered == [(BUNDLE, asked)]
 
-    def test_a_fresh_link_is_made_through_the_api_and_takes_the_place_of_the_first(self) -> None:
-        run = Run(FakeApi(COMPLETED))
-        run()
-        fresh = Bundle(url="https://storage.example.com/fresh")
-        run.api.bundle = fresh
-
-        assert run.renew() is run.record.bundle is fresh
-        assert run.api.events[-2:] == ["bundle se_1", f"kept out {fresh.url}"]
-
-    def test_no_link_is_masked_unless_that_is_asked_for(self) -> None:
-        run = Run(FakeApi(COMPLETED))
+    @pytest.mark.parametrize("masked", [False, True])
+    def test_the_link_is_announced_with_whether_it_is_to_be_masked(self, masked: bool) -> None:
+        run = Run(FakeApi(COMPLETED), delivery=DeliverySettings(mask_bundle_url=masked))
 
         run()
 
-        assert not any("masked" in told for told in (*run.api.events, *run.log.lines))
-
-    def test_a_link_to_be_masked_is_so_before_the_log_tells_once_what_that_means(self) -> None:
-        run = Run(FakeApi(COMPLETED), delivery=DeliverySettings(mask_bundle_url=True))
-
-        run()
-        run.renew()
-
-        assert run.api.events[-6:] == ["bundle se_1", f"kept out {BUNDLE.url}", f"masked {BUNDLE.url}"] * 2
-        (told,) = [line for line in run.log.lines if "masked" in line]
-        assert "from job outputs" in told
-        assert "`jobId`" in told
+        assert run.api.events.of("link_made") == [(masked,)]
 
     def test_one_that_cannot_be_made_is_not_handed_on(self) -> None:
         run = Run(FakeApi(COMPLETED, bundle=BadResponse("it cannot be used")))

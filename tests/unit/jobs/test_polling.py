@@ -1,129 +1,99 @@
-"""A job is read on a schedule until it ends or its time is up."""
+"""A job is read until it ends or its time is up."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from docs_platform_action.clock import DeadlinePassed
-from docs_platform_action.errors import NotFound, Unavailable
-from docs_platform_action.jobs.polling import Reading, Schedule, wait_for_end
+from docs_platform_action.errors import NotFound, TimedOut, Unavailable
+from docs_platform_action.inputs.settings import WaitSettings
+from docs_platform_action.job import Job
+from docs_platform_action.jobs.polling import poll, timed_out
 from docs_platform_action.models import ExportJob
-from tests.unit.fakes import FakeClock
-
-
-def evenly(seconds: float, *, first: float = 0.0) -> Schedule[ExportJob]:
-    """Read at even pauses."""
-
-    def pauses() -> Generator[float, Reading[ExportJob], None]:
-        yield first
-        while True:
-            yield seconds
-
-    return pauses
+from tests.unit.fakes import HOST, FakeClock, RecordedEvents, context
 
 
 class Platform:
     """A job whose status is a function of the time since the wait began; each reading takes a while."""
 
-    def __init__(self, status_at: Callable[[float], str], *, reading_seconds: float = 0.0) -> None:
+    def __init__(self, status_at: Callable[[float], str], *, reading_seconds: float = 0.0, **known: Any) -> None:
         self.clock = FakeClock()
+        self.events = RecordedEvents()
+        self.job = Job(**{"mode": "export", "domain": "docs.example.com", "job_id": "se_1", **known})
         self.status_at = status_at
         self.reading_seconds = reading_seconds
         self.asked_at: list[float] = []
         self.deadlines: list[float] = []
-        self.readings: list[Reading[ExportJob]] = []
 
-    def read(self, deadline: float) -> ExportJob:
+    def read_export(self, job: Job, *, deadline: float) -> ExportJob:
+        assert job is self.job
         self.asked_at.append(self.clock.elapsed)
         self.deadlines.append(deadline)
         self.clock.pass_(self.reading_seconds)
         return ExportJob(status=self.status_at(self.clock.elapsed))
 
-    def wait(self, timeout: float = 600.0, *, schedule: Schedule[ExportJob] | None = None) -> ExportJob:
-        return wait_for_end(
-            self.read,
-            schedule=schedule or evenly(1.0),
-            timeout_seconds=timeout,
-            clock=self.clock,
-            on_reading=self.readings.append,
-        )
+    def wait(self, timeout: float = 600.0, *, pause: float = 1.0) -> str | None:
+        """Wait with even pauses; return the status in the end."""
+        settings = WaitSettings(timeout_seconds=timeout, shortest_pause_seconds=pause, longest_pause_seconds=pause)
+        poll(self.job, settings, context(self.clock, self.events, api=self))
+        return self.job.status
 
 
 def completed_at(seconds: float) -> Callable[[float], str]:
     return lambda now: "completed" if now >= seconds else "running"
 
 
-class TestWaitForEnd:
+class TestPoll:
     def test_a_job_that_has_ended_is_read_once_and_at_once(self) -> None:
         platform = Platform(lambda _: "completed")
 
-        job = platform.wait()
-
-        assert job.status == "completed"
+        assert platform.wait() == "completed"
         assert platform.asked_at == [0]
         assert platform.clock.pauses == []
 
-    def test_the_schedule_says_when_the_first_reading_is(self) -> None:
-        platform = Platform(lambda _: "completed")
+    @pytest.mark.parametrize(("status", "first"), [("completed", 0), ("failed", 0), ("queued", 3), (None, 3)])
+    def test_a_job_that_this_run_started_is_read_after_a_while_unless_it_ended_as_it_started(
+        self, status: str | None, first: float
+    ) -> None:
+        platform = Platform(lambda _: "completed", started_at=0.0, status=status)
 
-        platform.wait(schedule=evenly(1.0, first=3.0))
+        platform.wait(pause=30)
 
-        assert platform.asked_at == [3]
+        assert platform.asked_at == [first]
 
     def test_the_first_reading_is_no_later_than_the_deadline(self) -> None:
-        platform = Platform(lambda _: "running")
+        platform = Platform(lambda _: "running", started_at=0.0)
 
-        with pytest.raises(DeadlinePassed):
-            platform.wait(2, schedule=evenly(1.0, first=3.0))
+        with pytest.raises(TimedOut):
+            platform.wait(2, pause=5)
 
         assert platform.asked_at == [2]
-        assert [reading.last for reading in platform.readings] == [True]
 
-    def test_the_schedule_sees_each_reading_before_the_next_pause(self) -> None:
-        platform, seen = Platform(completed_at(5)), list[float]()
-
-        def pauses() -> Generator[float, Reading[ExportJob], None]:
-            pause = 0.0
-            while True:
-                reading = yield pause
-                seen.append(reading.elapsed_seconds)
-                pause = reading.elapsed_seconds + 1
-
-        platform.wait(schedule=pauses)
-
-        assert platform.asked_at == [0, 1, 3, 7]
-        assert seen == [0, 1, 3]
-
-    def test_every_reading_is_handed_out_with_the_time_it_took(self) -> None:
+    def test_every_reading_is_announced(self) -> None:
         platform = Platform(completed_at(3))
 
         platform.wait()
 
-        assert [(reading.job.status, reading.elapsed_seconds, reading.last) for reading in platform.readings] == [
-            ("running", 0, False),
-            ("running", 1, False),
-            ("running", 2, False),
-            ("completed", 3, False),
-        ]
+        assert platform.events.names == ["polling", *["status_read"] * 4]
+        assert platform.asked_at == [0, 1, 2, 3]
 
     def test_the_last_reading_is_at_the_deadline(self) -> None:
         platform = Platform(lambda _: "running")
 
-        with pytest.raises(DeadlinePassed):
+        with pytest.raises(TimedOut):
             platform.wait(10.5)
 
         assert platform.asked_at[-1] == 10.5
-        assert [reading.last for reading in platform.readings[-2:]] == [False, True]
 
     def test_the_last_reading_decides(self) -> None:
         platform = Platform(completed_at(10.5))
 
-        assert platform.wait(10.5).status == "completed"
+        assert platform.wait(10.5) == "completed"
 
     def test_a_reading_that_outlasts_the_deadline_is_followed_by_the_last_one_at_once(self) -> None:
         platform = Platform(lambda _: "running", reading_seconds=7)
 
-        with pytest.raises(DeadlinePassed):
+        with pytest.raises(TimedOut):
             platform.wait(10)
 
         assert platform.asked_at == [0, 8, 15]
@@ -139,16 +109,16 @@ class TestWaitForEnd:
     def test_a_status_that_nobody_described_goes_on(self) -> None:
         platform = Platform(lambda now: "completed" if now > 20 else "polishing")
 
-        assert platform.wait().status == "completed"
+        assert platform.wait() == "completed"
 
     def test_a_job_that_was_read_to_the_end_met_no_outage(self) -> None:
-        with pytest.raises(DeadlinePassed) as caught:
+        with pytest.raises(TimedOut) as caught:
             Platform(lambda _: "running").wait(10)
 
-        assert caught.value.outage is None
+        assert caught.value.facts == ("It was last seen as 'running'.",)
 
     @pytest.mark.parametrize("after", [0, 3, 10])
-    @pytest.mark.parametrize("error", [Unavailable("it broke"), NotFound("it is gone"), DeadlinePassed(Unavailable("it broke"))])
+    @pytest.mark.parametrize("error", [Unavailable("it broke"), NotFound("it is gone")])
     def test_a_failed_reading_ends_the_wait_as_what_it_is(self, error: Exception, after: float) -> None:
         failing = self._failing(Platform(lambda _: "running"), error, after=after)
 
@@ -168,3 +138,56 @@ class TestWaitForEnd:
 
         platform.status_at = status_at
         return platform
+
+
+class TestTimedOut:
+    @pytest.mark.parametrize(
+        ("record", "fact"),
+        [
+            (Job(mode="export", status="running", progress=0.0), "It was last seen at 0 %."),
+            (Job(mode="export", status="polishing"), "It was last seen as 'polishing'."),
+            (Job(mode="export", status="done", progress=100.0), "It was last seen as 'done', at 100 %."),
+            (Job(mode="export", status="running", page_count=7), "It was last seen as 'running', 7 pages."),
+            (Job(mode="export", status="running", page_count=1), "It was last seen as 'running', 1 page."),
+            (Job(mode="export"), "No reading of it succeeded."),
+        ],
+    )
+    def test_it_tells_how_far_the_job_has_come(self, record: Job, fact: str) -> None:
+        assert timed_out(record, 60, None).facts == (fact,)
+
+    def test_it_does_not_claim_to_know_a_job_that_was_never_read(self) -> None:
+        assert timed_out(Job(mode="export"), 60, None).happened == "its state could not be read after 1:00"
+
+    def test_it_tells_of_an_outage_that_lasted_to_the_end(self) -> None:
+        outage = Unavailable(f"the API at {HOST} stayed unavailable", facts=("No good answer came for 60 s.",))
+
+        error = timed_out(Job(mode="export", status="running"), 60, outage)
+
+        assert error.facts == (
+            "It was last seen as 'running'.",
+            f"At the end the API at {HOST} stayed unavailable.",
+            "No good answer came for 60 s.",
+        )
+
+    def test_it_passes_on_the_cause_and_the_request_id_of_the_outage(self) -> None:
+        outage = Unavailable("x", cause="The moon.", request_id="r-1")
+
+        error = timed_out(Job(mode="export"), 60, outage)
+
+        assert (error.because, error.request_id) == ("The moon.", "r-1")
+
+    @pytest.mark.parametrize(("status", "remedy"), [(None, "Check `base-url`."), ("running", "Give it longer")])
+    def test_what_to_do_fits_whether_the_job_was_ever_read(self, status: str | None, remedy: str) -> None:
+        outage = Unavailable("x", remedy="Check `base-url`.")
+
+        error = timed_out(Job(mode="export", status=status), 60, outage)
+
+        assert error.way_out.startswith(remedy)
+
+    def test_without_an_outage_the_time_was_too_short(self) -> None:
+        assert timed_out(Job(mode="export", status="running"), 60, None).because == (
+            "The job takes longer than `timeout` allows."
+        )
+
+    def test_a_percentage_is_never_rounded_up(self) -> None:
+        assert timed_out(Job(mode="export", status="running", progress=99.9), 60, None).facts == ("It was last seen at 99 %.",)

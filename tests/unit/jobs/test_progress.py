@@ -1,14 +1,23 @@
-"""How long the rest of a job may take, and since when its progress has stood still."""
+"""How fast a job progresses: steadily for people, eagerly for the next reading."""
+
+import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docs_platform_action.jobs.progress import LEAST_POINTS, LEAST_SECONDS, LONGEST_REST_SECONDS, Progress
+from docs_platform_action.jobs.progress import (
+    LEAST_POINTS,
+    LEAST_SECONDS,
+    LONGEST_REST_SECONDS,
+    EagerEstimate,
+    Progress,
+    SteadyEstimate,
+)
 
 
-def seen_queued(at: float = 1000.0) -> Progress:
-    progress = Progress()
+def seen_queued(at: float = 1000.0) -> SteadyEstimate:
+    progress = SteadyEstimate()
     progress.see(at, None, None, queued=True)
     return progress
 
@@ -20,7 +29,7 @@ class TestRest:
 
         progress.see(1000 + at, percent, None)
 
-        assert progress.rest_seconds(1000 + at) == pytest.approx(rest, abs=0.1)
+        assert progress.remaining_seconds(1000 + at) == pytest.approx(rest, abs=0.1)
 
     def test_the_last_reading_before_progress_is_where_it_began(self) -> None:
         progress = seen_queued(0)
@@ -29,7 +38,7 @@ class TestRest:
 
         progress.see(630, 20, 9)
 
-        assert progress.rest_seconds(630) == 80
+        assert progress.remaining_seconds(630) == 80
 
     def test_nothing_done_while_it_runs_is_progress_that_takes_time(self) -> None:
         progress = seen_queued(0)
@@ -38,26 +47,26 @@ class TestRest:
 
         progress.see(40, 10, None)
 
-        assert progress.rest_seconds(40) == 360
+        assert progress.remaining_seconds(40) == 360
 
     def test_the_percentage_of_a_queued_job_is_none(self) -> None:
-        progress = Progress()
+        progress = SteadyEstimate()
         progress.see(0, 0, None, queued=True)
         progress.see(60, 50, None, queued=True)
-        assert progress.rest_seconds(60) is None
+        assert progress.remaining_seconds(60) is None
 
         progress.see(70, 10, None)
 
-        assert progress.rest_seconds(70) == 90
+        assert progress.remaining_seconds(70) == 90
 
     def test_a_job_met_on_its_way_is_measured_from_there(self) -> None:
-        progress = Progress()
+        progress = SteadyEstimate()
         progress.see(500, 60, 100)
-        assert progress.rest_seconds(600) is None
+        assert progress.remaining_seconds(600) is None
 
         progress.see(520, 80, 120)
 
-        assert progress.rest_seconds(520) == 20
+        assert progress.remaining_seconds(520) == 20
 
     @pytest.mark.parametrize(
         ("percent", "at", "told"),
@@ -72,23 +81,23 @@ class TestRest:
 
         progress.see(at, percent, None)
 
-        assert (progress.rest_seconds(at) is not None) == told
+        assert (progress.remaining_seconds(at) is not None) == told
 
     def test_a_standstill_makes_it_grow(self) -> None:
         progress = seen_queued(0)
         progress.see(50, 50, None)
 
-        assert [progress.rest_seconds(now) for now in (50, 60, 100)] == [50, 60, 100]
+        assert [progress.remaining_seconds(now) for now in (50, 60, 100)] == [50, 60, 100]
 
     def test_progress_that_runs_backwards_is_measured_anew(self) -> None:
         progress = seen_queued(0)
         progress.see(100, 50, None)
         progress.see(110, 20, None)
-        assert progress.rest_seconds(110) is None
+        assert progress.remaining_seconds(110) is None
 
         progress.see(120, 30, None)
 
-        assert progress.rest_seconds(120) == 70
+        assert progress.remaining_seconds(120) == 70
 
     def test_so_is_that_of_a_job_that_is_queued_again(self) -> None:
         progress = seen_queued(0)
@@ -97,17 +106,17 @@ class TestRest:
 
         progress.see(210, 10, None)
 
-        assert progress.rest_seconds(210) == 90
+        assert progress.remaining_seconds(210) == 90
 
     def test_a_reading_without_a_percentage_has_none_and_the_next_goes_on(self) -> None:
         progress = seen_queued(0)
         progress.see(50, 50, None)
         progress.see(60, None, None)
-        assert progress.rest_seconds(60) is None
+        assert progress.remaining_seconds(60) is None
 
         progress.see(100, 50, None)
 
-        assert progress.rest_seconds(100) == 100
+        assert progress.remaining_seconds(100) == 100
 
     def test_backwards_is_seen_across_one_too(self) -> None:
         progress = seen_queued(0)
@@ -116,7 +125,7 @@ class TestRest:
 
         progress.see(100, 40, None)
 
-        assert progress.rest_seconds(100) is None
+        assert progress.remaining_seconds(100) is None
 
     @pytest.mark.parametrize(("percent", "ended"), [(100, False), (57, True)])
     def test_nothing_is_left_at_the_end(self, percent: float, ended: bool) -> None:
@@ -124,18 +133,18 @@ class TestRest:
 
         progress.see(100, percent, None, ended=ended)
 
-        assert progress.rest_seconds(100) is None
+        assert progress.remaining_seconds(100) is None
 
     @pytest.mark.parametrize(("now", "told"), [(LONGEST_REST_SECONDS, True), (LONGEST_REST_SECONDS + 1, False)])
     def test_more_than_a_day_is_no_estimate(self, now: float, told: bool) -> None:
         progress = seen_queued(0)
         progress.see(10, 50, None)
 
-        assert (progress.rest_seconds(now) is not None) == told
+        assert (progress.remaining_seconds(now) is not None) == told
 
     def test_nothing_seen_is_nothing_known(self) -> None:
-        assert Progress().rest_seconds(10) is None
-        assert Progress().still_since is None
+        assert SteadyEstimate().remaining_seconds(10) is None
+        assert SteadyEstimate().still_since is None
 
     @given(
         st.lists(
@@ -151,14 +160,14 @@ class TestRest:
         st.floats(0, 5000),
     )
     def test_it_is_never_absurd(self, readings: list[tuple[float, float | None, int | None, bool, bool]], later: float) -> None:
-        progress, now = Progress(), 0.0
+        progress, now = SteadyEstimate(), 0.0
         for pause, percent, page_count, queued, ended in readings:
             now += pause
             progress.see(now, percent, page_count, queued=queued, ended=ended)
 
-            rest = progress.rest_seconds(now + later)
+            rest = progress.remaining_seconds(now + later)
             assert rest is None or 0 < rest <= LONGEST_REST_SECONDS
-            assert progress.still_since is None or progress.still_since < now or pause == 0
+            assert progress.still_since is None or progress.still_since < now or now - pause == now
 
 
 class TestStandstill:
@@ -175,7 +184,7 @@ class TestStandstill:
 
     @pytest.mark.parametrize(("percent", "pages"), [(57.1, 231), (57.0, 232), (56.0, 231)])
     def test_whatever_moves_ends_it(self, percent: float, pages: int) -> None:
-        progress = Progress()
+        progress = SteadyEstimate()
         progress.see(10, 57.0, 231)
         progress.see(20, 57.0, 231)
 
@@ -184,7 +193,7 @@ class TestStandstill:
         assert progress.still_since is None
 
     def test_what_a_reading_leaves_out_has_not_moved(self) -> None:
-        progress = Progress()
+        progress = SteadyEstimate()
         progress.see(10, 57.0, 231)
 
         progress.see(20, None, None)
@@ -201,7 +210,7 @@ class TestStandstill:
         assert progress.still_since is None
 
     def test_in_the_queue_nothing_has_to_move(self) -> None:
-        progress = Progress()
+        progress = SteadyEstimate()
         for at in (0, 900):
             progress.see(at, 0.0, 0, queued=True)
             assert progress.still_since is None
@@ -213,10 +222,154 @@ class TestStandstill:
         assert progress.still_since == 1000
 
     def test_a_job_that_has_ended_does_not_stand_still(self) -> None:
-        progress = Progress()
+        progress = SteadyEstimate()
         progress.see(10, 57.0, 231)
         progress.see(20, 57.0, 231)
 
         progress.see(30, 57.0, 231, ended=True)
 
         assert progress.still_since is None
+
+
+def seen(*readings: tuple[float, float | None], began: float | None = None, finest: float = 1.0) -> EagerEstimate:
+    """Follow readings of seconds and percents."""
+    pace = EagerEstimate(began=began, finest_seconds=finest)
+    for at, percent in readings:
+        pace.see(at, percent)
+    return pace
+
+
+class TestEagerRest:
+    def test_without_movement_there_is_no_telling(self) -> None:
+        assert seen((0, None), (5, 0), (9, 0)).remaining_seconds(9) is None
+
+    def test_two_readings_make_a_pace(self) -> None:
+        assert seen((10, 20), (20, 40)).remaining_seconds(20) == 30
+
+    def test_a_job_of_known_age_has_one_with_its_first_reading(self) -> None:
+        assert seen((3, 2), began=0.0).remaining_seconds(3) == pytest.approx(147)
+
+    def test_progress_that_was_there_when_the_job_was_met_is_no_movement(self) -> None:
+        assert seen((3, 50)).remaining_seconds(3) is None
+
+    def test_progress_that_appears_began_after_the_last_reading_without(self) -> None:
+        assert seen((0, None), (100, None), (105, 10), began=0.0).remaining_seconds(105) == 45
+
+    def test_time_that_passes_without_movement_is_taken_off(self) -> None:
+        assert seen((0, 0), (10, 50)).remaining_seconds(14) == 6
+
+    def test_a_job_that_should_have_ended_has_less_than_nothing_left(self) -> None:
+        assert seen((0, 0), (10, 50)).remaining_seconds(30) == -10
+
+    def test_at_a_hundred_nothing_is_left(self) -> None:
+        assert seen((0, 0), (10, 100)).remaining_seconds(10) == 0
+
+    def test_a_pace_that_grew_counts_as_it_is_of_late(self) -> None:
+        assert seen((0, 0), (100, 20), (110, 30), (120, 40), (130, 60)).remaining_seconds(130) == 20
+
+    def test_a_pace_that_fell_counts_as_it_is_as_a_whole(self) -> None:
+        assert seen((0, 0), (10, 50), (60, 60), (110, 70)).remaining_seconds(110) == pytest.approx(30 * 110 / 70)
+
+    def test_of_late_means_as_far_back_as_a_quarter_of_what_is_left(self) -> None:
+        assert seen((0, 0), (60, 20), (70, 39), (71, 40)).remaining_seconds(71) == pytest.approx(60 * 11 / 20)
+
+    def test_of_late_means_three_points_at_least(self) -> None:
+        # a whole percent that is just reached says little by itself
+        assert seen((0, 0), (96, 96), (98, 98), (98.1, 99)).remaining_seconds(98.1) == pytest.approx(2.1 / 3)
+
+
+class TestEagerWhatIsNoSteadyProgress:
+    def test_a_small_step_back_is_none(self) -> None:
+        assert seen((0, 0), (10, 50), (12, 45)).remaining_seconds(12) == 8
+
+    def test_a_large_one_that_lasts_begins_anew(self) -> None:
+        pace = seen((0, 0), (10, 50), (12, 40), (13, 41), (14, 42))
+        assert pace.remaining_seconds(14) is None
+        assert pace.seen_for(14) == 0
+
+        pace.see(24, 52)
+
+        assert pace.remaining_seconds(24) == pytest.approx(48)
+
+    def test_a_large_one_that_does_not_last_is_none(self) -> None:
+        assert seen((0, 0), (10, 50), (12, 40), (13, 41), (14, 70)).remaining_seconds(14) == pytest.approx(6)
+
+    def test_a_job_that_begins_anew_again_and_again_has_no_pace_to_go_by(self) -> None:
+        pace, at = EagerEstimate(began=None, finest_seconds=1.0), 0.0
+        for _ in range(11):
+            assert pace.is_to_be_trusted
+            for percent in (90, 10, 10, 10):
+                at += 10
+                pace.see(at, percent)
+
+        assert not pace.is_to_be_trusted
+
+    def test_a_reading_that_tells_nothing_changes_nothing(self) -> None:
+        assert seen((0, 0), (10, 50), (12, None)).remaining_seconds(12) == 8
+
+    def test_a_pace_after_a_standstill_is_a_new_one(self) -> None:
+        pace = seen((0, 0), (10, 10), (50, 10), (100, 10), (110, 30))
+
+        assert pace.remaining_seconds(110) == 35
+        assert pace.seen_for(110) == 10
+
+    def test_steps_as_long_as_one_before_are_no_standstill(self) -> None:
+        pace = seen((0, 0), (10, 0), (20, 0), (30, 1), (45, 1), (60, 2))
+
+        assert pace.seen_for(60) == 40
+        assert pace.remaining_seconds(60) == pytest.approx(98 * 20)
+
+
+class TestEagerStandstill:
+    def test_it_is_twice_as_long_as_the_longest_step(self) -> None:
+        pace = seen((0, 0), (10, 5), (14, 7))
+
+        assert not pace.stands_still(34)
+        assert pace.stands_still(34.1)
+        assert pace.still_for(34) == 20
+
+    def test_it_is_twice_the_shortest_pause_at_least(self) -> None:
+        pace = seen((0, 0), (0.1, 5), finest=1.0)
+
+        assert not pace.stands_still(2.1)
+        assert pace.stands_still(2.2)
+
+    def test_a_job_that_tells_nothing_does_not_stand(self) -> None:
+        pace = seen((0, None), (500, None))
+
+        assert not pace.stands_still(500)
+        assert (pace.still_for(500), pace.seen_for(500)) == (0, 0)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.001, 1e5), st.none() | st.floats(0, 100)), min_size=1),
+    st.none() | st.just(0.0),
+)
+def test_whatever_is_read_makes_a_number_or_none(readings: list[tuple[float, float | None]], began: float | None) -> None:
+    pace, now = EagerEstimate(began=began, finest_seconds=0.001), 0.0
+
+    for pause, percent in readings:
+        now += pause
+        pace.see(now, percent)
+
+        rest = pace.remaining_seconds(now)
+        assert rest is None or not math.isnan(rest)
+        assert 0 <= pace.still_for(now) <= pace.seen_for(now) <= now
+
+
+def test_both_estimates_are_fed_at_once() -> None:
+    progress = Progress(began=0.0, finest_seconds=1.0)
+
+    progress.see(10, 0, None, queued=False, ended=False)
+    progress.see(20, 10, 7, queued=False, ended=False)
+
+    assert (progress.eager.remaining_seconds(20), progress.steady.remaining_seconds(20)) == (90, 90)
+
+
+def test_what_a_queued_job_reports_is_not_its_progress() -> None:
+    progress = Progress(began=0.0, finest_seconds=1.0)
+
+    progress.see(10, 40, None, queued=True, ended=False)
+    progress.see(20, 50, None, queued=False, ended=False)
+
+    assert progress.eager.remaining_seconds(20) == progress.steady.remaining_seconds(20) == 10

@@ -2,31 +2,45 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from unittest.mock import patch
 
 import pytest
 
+from docs_platform_action.context import Context
 from docs_platform_action.errors import ActionError, Cancelled, Forbidden, InternalError, JobFailed, NotFound, Unauthorized
+from docs_platform_action.events import Events
+from docs_platform_action.inputs.settings import ApiSettings, ExportSettings, WaitSettings
 from docs_platform_action.job import RUN, Job, Phase
-from docs_platform_action.jobs.runner import SideBySide, Work
-from tests.unit.fakes import FakeClock
+from docs_platform_action.jobs import runner
+from docs_platform_action.jobs.runner import Runner
+from tests.unit.fakes import BASE_URL, FakeClock, context
 
 SECONDS = 30.0
 """How long a thread waits for another before the test has failed."""
 
 
-@dataclass
-class Watcher:
-    """Writes down what it hears."""
+SETTINGS = ExportSettings(
+    api=ApiSettings(base_url=BASE_URL, admin_key="k", outage_tolerance_seconds=300),
+    waiting=WaitSettings(timeout_seconds=600, shortest_pause_seconds=1, longest_pause_seconds=1),
+    domain=None,
+    job_id=None,
+    wait=True,
+    start_options={},
+)
 
-    heard: list[str] = field(default_factory=list)
 
-    def at_work(self, record: Job) -> None:
-        self.heard.append(f"{record.domain} begins")
+class Watcher(Events):
+    """Writes down which jobs begin and end."""
 
-    def ended(self, record: Job) -> None:
-        assert record.ended is not None
-        self.heard.append(f"{record.domain} ends")
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def job_begun(self, job: Job) -> None:
+        self.heard.append(f"{job.domain} begins")
+
+    def job_ended(self, job: Job) -> None:
+        assert job.ended is not None
+        self.heard.append(f"{job.domain} ends")
 
 
 class Jobs:
@@ -35,22 +49,21 @@ class Jobs:
     def __init__(self, *what: Callable[[Job, Callable[[], None]], None], at_once: int = 10) -> None:
         self.clock = FakeClock()
         self.watcher = Watcher()
-        self.records = [Job(mode="export", domain=letter) for letter, _ in zip("abcdefghijklm", what, strict=False)]
-        self.side_by_side = SideBySide(
-            [
-                Work(record=record, carry_out=lambda known, record=record, do=do: do(record, known))  # type: ignore[misc]  # bound
-                for record, do in zip(self.records, what, strict=True)
-            ],
-            at_once=at_once,
-            clock=self.clock,
-            watcher=self.watcher,
-            failure_of=lambda error: InternalError(f"fault: {error}"),
-        )
+        self.jobs = [Job(mode="export", domain=letter) for letter, _ in zip("abcdefghijklm", what, strict=False)]
+        self._what = dict(zip("abcdefghijklm", what, strict=False))
+        self._context = context(self.clock, Events(self.watcher))
+        self.runner = Runner([(job, SETTINGS) for job in self.jobs], self._context, max_parallel=at_once)
+        self._context.events.add_listener(self.runner)
 
     def run(self) -> Sequence[str | None]:
-        """Run them; give what each failed with."""
-        self.side_by_side.run()
-        return [record.failure.failure_reason if record.failure is not None else None for record in self.records]
+        """Run them; return what each failed with."""
+        with patch.object(runner, "export_site", self._export):
+            self.runner.run()
+        return [job.failure.failure_reason if job.failure is not None else None for job in self.jobs]
+
+    def _export(self, job: Job, _settings: ExportSettings, shared: Context) -> None:
+        assert job.domain is not None
+        self._what[job.domain](job, lambda: shared.events.job_known(job))
 
 
 def well(record: Job, on_job_known: Callable[[], None]) -> None:
@@ -83,7 +96,7 @@ class TestOne:
         jobs = Jobs(take_a_while)
         jobs.run()
 
-        (record,) = jobs.records
+        (record,) = jobs.jobs
         assert record.duration_seconds(jobs.clock.monotonic() + 99) == 7
         assert record.phases == [Phase(name=RUN, began=5000.0, ended=5007.0)]
 
@@ -94,14 +107,17 @@ class TestOne:
         jobs = Jobs(fails_with(ZeroDivisionError("by nought")))
 
         assert jobs.run() == ["internal-error"]
-        assert str(jobs.records[0].failure) == "fault: by nought"
+        (failure,) = [job.failure for job in jobs.jobs]
+        assert isinstance(failure, InternalError)
+        assert isinstance(failure.bug, ZeroDivisionError)
+        assert failure.facts[0].startswith("ZeroDivisionError at test_runner.py, line ")
 
     def test_a_cancel_goes_on_to_whoever_reports_it(self) -> None:
         jobs = Jobs(fails_with(Cancelled("cancelled")))
 
         with pytest.raises(Cancelled):
             jobs.run()
-        assert (jobs.records[0].failure, jobs.records[0].ended) == (None, None)
+        assert (jobs.jobs[0].failure, jobs.jobs[0].ended) == (None, None)
 
 
 class TestSeveral:
@@ -148,7 +164,7 @@ class TestSeveral:
 
         with pytest.raises(Cancelled):
             jobs.run()
-        assert [record.failure for record in jobs.records] == [None] * 7
+        assert [record.failure for record in jobs.jobs] == [None] * 7
         assert jobs.watcher.heard == ["a begins", *sorted(jobs.watcher.heard[1:])]
         assert len(jobs.watcher.heard) == 3
 
@@ -213,7 +229,7 @@ class TestFirst:
 
         assert jobs.run() == [kind.failure_reason] * 4
         assert asked == ["a"]
-        failure = jobs.records[3].failure
+        failure = jobs.jobs[3].failure
         assert failure is not None
         assert (failure.happened, failure.because, failure.way_out, failure.request_id) == (
             "refused (4xx)",
@@ -222,7 +238,7 @@ class TestFirst:
             "r-1",
         )
         assert failure.facts == ("The API said so.", "It was not started: this was the answer for a, the first.")
-        assert [record.duration_seconds(1e9) for record in jobs.records[1:]] == [0, 0, 0]
+        assert [record.duration_seconds(1e9) for record in jobs.jobs[1:]] == [0, 0, 0]
         assert jobs.watcher.heard == ["a begins", "a ends", "b ends", "c ends", "d ends"]
 
     @pytest.mark.parametrize("kind", [Unauthorized, Forbidden])

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docs_platform_action.jobs.polling import Reading
-from docs_platform_action.jobs.schedule import following_progress
-from docs_platform_action.models import AgentJob, ExportJob
+from docs_platform_action.jobs.progress import Progress
+from docs_platform_action.jobs.schedule import Schedule
 
 
 def pauses_after(
@@ -18,12 +17,23 @@ def pauses_after(
     just_started: bool = False,
 ) -> list[float]:
     """Give the first pause, and those after readings of seconds, percents and a status."""
-    schedule = following_progress(shortest_seconds=shortest, longest_seconds=longest, has_just_started=just_started)()
-    told = [next(schedule)]
-    for elapsed, percent, *status in readings:
-        job = ExportJob(status=status[0] if status else "running", progress=percent)
-        told.append(schedule.send(Reading(job=job, elapsed_seconds=elapsed, last=False)))
-    return told
+    job = Followed(shortest=shortest, longest=longest, just_started=just_started)
+    return [job.first_pause, *(job.read(*reading) for reading in readings)]
+
+
+class Followed:
+    """A job that is read as its schedule says."""
+
+    def __init__(self, *, shortest: float = 1.0, longest: float = 30.0, just_started: bool = True) -> None:
+        self._progress = Progress(began=0.0 if just_started else None, finest_seconds=shortest)
+        self._schedule = Schedule(began=0.0, shortest_seconds=shortest, longest_seconds=longest, has_just_started=just_started)
+        self.first_pause = self._schedule.first_pause_seconds
+
+    def read(self, elapsed: float, percent: float | None, status: str = "running") -> float:
+        """Read seconds after the beginning; return the pause to the next reading."""
+        self._progress.see(elapsed, percent, None, queued=status == "queued", ended=False)
+        shows_progress = percent is not None and status != "queued" and self._progress.eager.is_to_be_trusted
+        return self._schedule.pause_after(elapsed, status, self._progress.eager if shows_progress else None)
 
 
 def last(pauses: Sequence[float]) -> float:
@@ -62,12 +72,6 @@ class TestWithoutProgress:
 
     def test_a_new_status_makes_them_short_again(self) -> None:
         assert pauses_after((0, None), (2000, None), (2010, None, "packing"), (4010, None, "packing"))[2:] == [8, 4.75, 8]
-
-    def test_an_agent_job_tells_none(self) -> None:
-        schedule = following_progress(shortest_seconds=1, longest_seconds=30, has_just_started=False)()
-        next(schedule)
-
-        assert schedule.send(Reading(job=AgentJob(status="active"), elapsed_seconds=0, last=False)) == 4.75
 
     def test_what_a_queued_job_tells_is_none(self) -> None:
         assert last(pauses_after((0, 0.0, "queued"))) == 4.75
@@ -114,20 +118,18 @@ class TestUnsteadyProgress:
     @staticmethod
     def readings(percent_at: Callable[[int], float | None]) -> int:
         """Count the readings in 50 minutes of a job that tells this at the n-th."""
-        schedule = following_progress(shortest_seconds=1, longest_seconds=30, has_just_started=True)()
-        elapsed, count = next(schedule), 0
+        job = Followed()
+        elapsed, count = job.first_pause, 0
         while elapsed < 3000:
-            job = ExportJob(status="running", progress=percent_at(count))
-            elapsed += schedule.send(Reading(job=job, elapsed_seconds=elapsed, last=False))
+            elapsed += job.read(elapsed, percent_at(count))
             count += 1
         return count
 
     def test_progress_that_creeps_towards_its_end_is_read_less_and_less(self) -> None:
-        schedule = following_progress(shortest_seconds=1, longest_seconds=30, has_just_started=True)()
-        elapsed, count = next(schedule), 0
+        job = Followed()
+        elapsed, count = job.first_pause, 0
         while elapsed < 3000:
-            job = ExportJob(status="running", progress=100 - 100 / (1 + elapsed))
-            elapsed += schedule.send(Reading(job=job, elapsed_seconds=elapsed, last=False))
+            elapsed += job.read(elapsed, 100 - 100 / (1 + elapsed))
             count += 1
 
         assert count <= 1.15 * self.readings(lambda _: None)

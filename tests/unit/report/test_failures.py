@@ -17,11 +17,19 @@ from docs_platform_action.errors import (
     TimedOut,
     Unauthorized,
     Unavailable,
+    internal_error,
 )
 from docs_platform_action.job import Job
 from docs_platform_action.models import AgentJob
 from docs_platform_action.report.console import Console
-from docs_platform_action.report.failures import MOST_FAILURES, annotate_failures, failure_lines, failures_shown, reasons_counted
+from docs_platform_action.report.failures import (
+    MOST_FAILURES,
+    annotate_failures,
+    failure_lines,
+    failures_shown,
+    reasons_counted,
+    write_traces,
+)
 
 
 def record(**changes: object) -> Job:
@@ -108,6 +116,35 @@ def test_a_completed_export_needs_its_link_alone(error: ActionError, started: bo
     lines = failure_lines(record(status="completed", started_at=0.0 if started else None), error)
 
     assert "Job se_1 is completed; a run with `job-id: se_1` makes its bundle link without exporting again." in lines
+
+
+class TestTraces:
+    def raised(self) -> Exception:
+        try:
+            len(5)  # type: ignore[arg-type]
+        except TypeError as error:
+            return error
+
+    @pytest.mark.parametrize("debugging", [True, False])
+    def test_a_bug_says_where_it_is_and_its_trace_is_for_debugging(self, debugging: bool) -> None:
+        stream = io.StringIO()
+        error = internal_error(self.raised())
+
+        write_traces(Console(stream, in_workflow=True, debugging=debugging), failed(error, error, None))
+
+        assert error.happened == "the action itself failed"
+        assert error.facts[0].startswith("TypeError at test_failures.py, line ")
+        assert stream.getvalue().count("::debug::Traceback") == debugging
+
+    def test_one_that_was_never_raised_has_no_place(self) -> None:
+        assert internal_error(TypeError("unexpected")).facts[0].startswith("TypeError at unknown, docs-platform-action ")
+
+    def test_another_internal_error_has_no_trace(self) -> None:
+        stream = io.StringIO()
+
+        write_traces(Console(stream, in_workflow=True, debugging=True), failed(InternalError("the file cannot be written")))
+
+        assert stream.getvalue() == ""
 
 
 def failed(*errors: ActionError | None) -> list[Job]:

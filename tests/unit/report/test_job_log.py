@@ -1,32 +1,127 @@
-"""The log of a job: a line when something changes, trouble once, a sign of life in between."""
+"""The log of a job: a line when something changes, an outage once, a heartbeat in between."""
 
 import threading
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
+from docs_platform_action.errors import JobFailed
 from docs_platform_action.job import Job
-from docs_platform_action.models import Bundle, ExportJob
-from docs_platform_action.report.job_log import STANDSTILL_SECONDS
+from docs_platform_action.jobs.progress import SteadyEstimate
+from docs_platform_action.models import API, STORAGE, AgentJob, Bundle, Downloaded, ExportJob
+from docs_platform_action.report.job_log import LINE_SECONDS, SHORTEST_REPORTED_OUTAGE_SECONDS, STANDSTILL_SECONDS
 from tests.unit.fakes import NOON, FakeClock, Log, words
+
+MIB = 1024 * 1024
 
 
 class LoggedJob:
     """A job and its log."""
 
-    def __init__(self, *, in_workflow: bool = True, debugging: bool = False) -> None:
+    def __init__(self, *, in_workflow: bool = True, debugging: bool = False, **known: Any) -> None:
         self.clock = FakeClock()
-        self.record = Job(mode="export", domain="docs.example.com", job_id="se_1")
-        known = ("queued", "running", "completed", "failed")
-        self.log = Log(self.record, self.clock, *known, in_workflow=in_workflow, debugging=debugging)
+        self.job = Job(**{"mode": "export", "domain": "docs.example.com", "job_id": "se_1", **known})
+        self.estimate = self.job.estimate = SteadyEstimate()
+        self.log = Log(self.job, self.clock, in_workflow=in_workflow, debugging=debugging)
 
     def read(self, status: str, progress: float | None = None, pages: int | None = None) -> None:
-        self.record.note_export(ExportJob(status=status, progress=progress, page_count=pages))
-        self.log.reading()
+        reading = ExportJob(status=status, progress=progress, page_count=pages)
+        self.job.note_export_job(reading, self.clock.monotonic())
+        now, queued = self.clock.monotonic(), status == ExportJob.QUEUED
+        self.estimate.see(now, progress, self.job.page_count, queued=queued, ended=reading.ended)
+        self.log.status_read(self.job)
+
+    def retry(self, server: str = API, error: str = "The API answered 502 (bad gateway)", seconds: float = 4) -> None:
+        self.log.retrying(self.job, server, error, budget_seconds=300, pause_seconds=seconds)
+
+    def recover(self, after_seconds: float, server: str = API) -> None:
+        self.log.recovered(self.job, server, after_seconds=after_seconds)
+
+    def heartbeat(self, after_seconds: float = 60) -> str:
+        """Give a heartbeat after a silence, and return the last line."""
+        self.clock.pass_(after_seconds)
+        self.log.heartbeat(55)
+        return self.log.lines[-1]
+
+    def receive(self, count: int, size: int | None = None, *, after_seconds: float = 0) -> None:
+        self.clock.pass_(after_seconds)
+        self.log.download_progressed(self.job, count, size)
+
+    def downloaded(self, size: int = 1024, sha256: str = "0123456789", path: str | None = None) -> str:
+        self.job.downloaded, self.job.bundle_path = Downloaded(size=size, sha256=sha256), path
+        self.log.downloaded(self.job)
+        return self.log.lines[-1]
 
     @property
     def told(self) -> list[str]:
         return words(self.log.lines)
+
+
+class TestBeginning:
+    @pytest.mark.parametrize(
+        ("known", "title"),
+        [
+            ({}, "Static export of docs.example.com"),
+            ({"domain": None}, "Static export"),
+            ({"mode": "agent", "domain": None, "project_id": "prj_1", "job_id": "aj_1"}, "Agent job aj_1 of project prj_1"),
+        ],
+    )
+    def test_a_title_stands_out(self, known: dict[str, str | None], title: str) -> None:
+        job = LoggedJob(**known)
+
+        job.log.job_begun(job.job)
+
+        assert job.log.lines == [title]
+
+    @pytest.mark.parametrize(
+        ("known", "told"),
+        [
+            ({"started_at": 1.0}, ["  Job se_1 started. To attach to it later: job-id: se_1"]),
+            ({}, ["  Attaching to job se_1."]),
+            ({"mode": "agent"}, []),
+        ],
+    )
+    def test_a_job_is_told_by_where_it_came_from(self, known: dict[str, Any], told: list[str]) -> None:
+        job = LoggedJob(**known)
+
+        job.log.job_known(job.job)
+
+        assert job.log.lines == told
+
+    def test_one_that_nobody_waits_for_is_told_so(self) -> None:
+        job = LoggedJob()
+
+        job.log.not_waiting(job.job)
+
+        assert job.log.lines == ["  Not waiting for it, as `wait: false` asks."]
+
+
+class TestEnd:
+    @pytest.mark.parametrize(
+        ("status", "link", "told"),
+        [
+            ("completed", "https://git.example.com/7", "  Pull request: https://git.example.com/7"),
+            ("archived", "https://git.example.com/7", "  Pull request: https://git.example.com/7"),
+            ("completed", None, "  No pull request."),
+        ],
+    )
+    def test_an_agents_job_tells_its_pull_request(self, status: str, link: str | None, told: str) -> None:
+        job = LoggedJob(mode="agent", agent_job=AgentJob(status=status, pr_link=link))
+
+        job.log.job_ended(job.job)
+        job.log.close()
+
+        assert job.log.lines == [told]
+
+    @pytest.mark.parametrize("known", [{"mode": "agent", "failure": JobFailed("the agent failed")}, {}])
+    def test_others_have_told_it_or_fail(self, known: dict[str, Any]) -> None:
+        job = LoggedJob(**known)
+
+        job.log.job_ended(job.job)
+
+        assert job.log.lines == []
 
 
 class TestReadings:
@@ -85,7 +180,7 @@ class TestReadings:
     def test_time_counts_from_the_beginning_of_the_wait(self) -> None:
         job = LoggedJob()
         job.clock.pass_(100)
-        job.log.waiting()
+        job.log.polling(job.job)
         job.clock.pass_(5)
 
         job.read("queued")
@@ -226,12 +321,12 @@ class TestStandstill:
 
     def test_nobody_knows_of_one_while_the_api_gives_no_good_answer(self) -> None:
         job = self.standing(60)
-        job.log.trouble("The API answered 502 (bad gateway)", budget_seconds=1800, pause_seconds=4)
+        job.retry()
         job.clock.pass_(STANDSTILL_SECONDS)
 
         job.log.heartbeat(55)
         assert self.warnings(job) == []
-        job.log.recovered(STANDSTILL_SECONDS)
+        job.recover(STANDSTILL_SECONDS)
         job.read("running", 57, 231)
 
         assert "no progress for 11:00" in self.warnings(job)[0]
@@ -319,17 +414,17 @@ class TestHeartbeat:
     def test_any_line_breaks_the_silence(self) -> None:
         job = LoggedJob()
         job.clock.pass_(50)
-        job.log.note("Something.")
+        job.log.values_written(job.job)
         job.clock.pass_(50)
 
         job.log.heartbeat(55)
 
-        assert job.told == ["Something."]
+        assert len(job.told) == 1
 
     def test_it_tells_that_the_api_gives_no_good_answer(self) -> None:
         job = LoggedJob()
         job.read("running")
-        job.log.trouble("The API answered 502 (bad gateway)", budget_seconds=300, pause_seconds=4)
+        job.retry()
         job.clock.pass_(60)
 
         job.log.heartbeat(55)
@@ -339,8 +434,8 @@ class TestHeartbeat:
     def test_and_no_longer_once_it_does(self) -> None:
         job = LoggedJob()
         job.read("running")
-        job.log.trouble("The API answered 502 (bad gateway)", budget_seconds=300, pause_seconds=4)
-        job.log.recovered(38)
+        job.retry()
+        job.recover(38)
         job.clock.pass_(60)
 
         job.log.heartbeat(55)
@@ -350,59 +445,101 @@ class TestHeartbeat:
     @pytest.mark.parametrize(("job_id", "state"), [(None, "starting"), ("se_1", "waiting")])
     def test_before_the_first_reading_it_tells_what_is_waited_for(self, job_id: str | None, state: str) -> None:
         job = LoggedJob()
-        job.record.job_id = job_id
+        job.job.job_id = job_id
         job.clock.pass_(60)
 
         job.log.heartbeat(55)
 
         assert job.told == [f"{state} 1:00"]
 
-    def test_what_the_job_is_busy_with_takes_the_place_of_its_state(self) -> None:
+    def test_without_an_estimate_none_is_told(self) -> None:
+        job = LoggedJob()
+        job.job.estimate = None
+
+        assert words([job.heartbeat()]) == ["waiting 1:00"]
+
+    def test_a_download_takes_the_place_of_the_status(self) -> None:
         job = LoggedJob()
         job.read("completed", None, 412)
-        job.log.busy_with(lambda: "downloading")
-        job.clock.pass_(60)
+        job.log.downloading(job.job)
 
-        job.log.heartbeat(55)
+        assert words([job.heartbeat()]) == ["downloading 0 bytes 0 bytes/s 1:00"]
 
-        assert job.log.lines[1:] == ["  downloading"]
-
-    def test_and_trouble_stands_beside_it(self) -> None:
+    def test_and_an_outage_stands_beside_it(self) -> None:
         job = LoggedJob()
-        job.log.busy_with(lambda: "downloading")
-        job.log.trouble("The API answered 502 (bad gateway)", budget_seconds=300, pause_seconds=4)
-        job.clock.pass_(60)
+        job.log.downloading(job.job)
+        job.retry()
 
-        job.log.heartbeat(55)
+        assert words([job.heartbeat()]) == ["downloading 0 bytes 0 bytes/s 1:00 (no good answer from the API)"]
 
-        assert job.log.lines[-1] == "  downloading    (no good answer from the API)"
-
-    def test_once_it_is_busy_with_nothing_its_state_is_back(self) -> None:
+    def test_a_download_that_stands_still_shows_where(self) -> None:
         job = LoggedJob()
-        job.read("completed", None, 412)
-        job.log.busy_with(lambda: "downloading")
-        job.log.busy_with(None)
-        job.clock.pass_(60)
+        job.log.downloading(job.job)
+        job.receive(40 * MIB, 400 * MIB, after_seconds=10)
 
-        job.log.heartbeat(55)
+        assert words([job.heartbeat()]) == ["downloading 10 % 40.0 MiB of 400.0 MiB 0 bytes/s 1:10"]
+        assert len(job.told) == 2
 
-        assert job.told[-1] == "completed 412 pages 1:00"
+    def test_so_does_unpacking(self) -> None:
+        job = LoggedJob()
+        job.log.downloading(job.job)
+        job.log.unpacking(job.job)
+
+        assert words([job.heartbeat()]) == ["unpacking 0 files, 0 bytes 1:00"]
+
+    def test_unpacking_that_stands_still_shows_where(self) -> None:
+        job = LoggedJob()
+        job.log.unpacking(job.job)
+        job.clock.pass_(10)
+        job.log.unpack_progressed(job.job, 7, 3000)
+
+        assert job.heartbeat() == "  unpacking            7 files, 2.9 KiB      1:10"
 
 
-class TestTrouble:
-    def test_it_is_told_with_what_happens_next(self) -> None:
+class TestOutages:
+    def test_one_of_the_api_is_told_with_what_happens_next(self) -> None:
         job = LoggedJob()
 
-        job.log.trouble("The API answered 502 (bad gateway)", budget_seconds=300, pause_seconds=12)
-        job.log.recovered(38.2)
+        job.retry(seconds=12)
+        job.recover(38.2)
 
         assert job.log.lines == [
             "  The API answered 502 (bad gateway). Trying again for up to 5:00, next in 12 s.",
             "  The API answers again after 0:38.",
         ]
 
+    def test_so_is_one_of_the_storage(self) -> None:
+        job = LoggedJob()
 
-class TestBundle:
+        job.retry(STORAGE, "The storage answered 503 after 1,024 bytes")
+
+        assert job.log.lines == ["  The storage answered 503 after 1,024 bytes. Trying again for up to 5:00, next in 4 s."]
+
+    @pytest.mark.parametrize(
+        ("lasted", "told"),
+        [
+            (SHORTEST_REPORTED_OUTAGE_SECONDS - 0.1, []),
+            (SHORTEST_REPORTED_OUTAGE_SECONDS, ["  The download goes on after 0:05."]),
+        ],
+    )
+    def test_whose_end_is_told_when_it_lasted(self, lasted: float, told: list[str]) -> None:
+        job = LoggedJob()
+
+        job.recover(lasted, STORAGE)
+
+        assert job.log.lines == told
+
+    def test_connections_that_keep_breaking_are_told_of_every_few_seconds_only(self) -> None:
+        job = LoggedJob()
+
+        for _ in range(90):
+            job.retry(STORAGE, "It broke off", 0.5)
+            job.clock.pass_(0.25)
+
+        assert job.log.lines == ["  It broke off. Trying again for up to 5:00, next in 0.5 s."] * 3
+
+
+class TestLink:
     @pytest.mark.parametrize(
         ("bundle", "told"),
         [
@@ -424,61 +561,250 @@ class TestBundle:
             ),
         ],
     )
-    def test_the_link_is_told_without_what_opens_it(self, bundle: Bundle, told: str) -> None:
-        job = LoggedJob()
+    def test_it_is_told_without_what_opens_it(self, bundle: Bundle, told: str) -> None:
+        job = LoggedJob(bundle=bundle)
 
-        job.log.bundle_ready(bundle)
+        job.log.link_made(job.job, masked=False)
 
         assert job.told == [told]
 
-    def test_what_masking_it_means_is_told(self) -> None:
-        job = LoggedJob()
+    SIGNED = Bundle(url="https://s.example.com/b?X-Signature=0123456789abcdef", expires_at="0123456789abcdef of May")
 
-        job.log.link_masked()
+    def test_what_opens_it_is_hidden_from_then_on_but_not_what_the_run_names(self) -> None:
+        job = LoggedJob(bundle=replace(self.SIGNED, expires_at=None))
+        job.log.link_made(job.job, masked=False)
 
-        (told,) = job.told
+        job.log.warning(job.job, ["It said 0123456789abcdef"])
+
+        assert job.log.lines[-1] == "::warning title=It said …::It said …"
+
+    def test_a_fresh_link_and_another_address_are_hidden_too(self) -> None:
+        job = LoggedJob(bundle=self.SIGNED)
+        job.log.link_renewed(job.job, masked=False)
+        job.log.link_redirected(job.job, "https://t.example.com/b?X-Signature=fedcba9876543210")
+
+        job.log.warning(job.job, ["0123456789abcdef and fedcba9876543210"])
+
+        assert job.log.lines == ["::warning title=0123456789abcdef and …::0123456789abcdef and …"]
+
+    def test_a_masked_link_is_masked_and_what_that_means_is_told(self) -> None:
+        job = LoggedJob(bundle=self.SIGNED)
+
+        job.log.link_made(job.job, masked=True)
+
+        masking, ready, told = job.log.lines
+        assert (masking, ready) == (f"::add-mask::{self.SIGNED.url}", "  Bundle link ready: s.example.com/b")
         assert told == (
-            "The link is masked, as `mask-bundle-url` asks: later steps of this job can read `bundleUrl`, but GitHub drops it, "
-            "and `results` with it, from job outputs. For another job pass `jobId` on, and make a fresh link there with `job-id`."
+            "  The link is masked, as `mask-bundle-url` asks: later steps of this job can read `bundleUrl`, but GitHub drops "
+            "it, and `results` with it, from job outputs. For another job pass `jobId` on, and make a fresh link there with "
+            "`job-id`."
         )
 
+    @pytest.mark.parametrize(("masked", "told"), [(True, [f"::add-mask::{SIGNED.url}"]), (False, [])])
+    def test_so_is_a_fresh_one(self, masked: bool, told: list[str]) -> None:
+        job = LoggedJob(bundle=self.SIGNED)
+
+        job.log.link_renewed(job.job, masked=masked)
+
+        assert job.log.lines == told
+
     def test_outside_of_a_workflow_nothing_masks_it(self) -> None:
-        job = LoggedJob(in_workflow=False)
+        job = LoggedJob(bundle=self.SIGNED, in_workflow=False)
 
-        job.log.link_masked()
+        job.log.link_made(job.job, masked=True)
 
-        assert job.told == ["Outside of a workflow nothing masks the link, which is among the outputs below."]
+        assert job.told == [
+            "Bundle link ready: s.example.com/b",
+            "Outside of a workflow nothing masks the link, which is among the outputs below.",
+        ]
+
+    def test_one_that_has_expired_is_told_with_what_happens_next(self) -> None:
+        job = LoggedJob()
+
+        job.log.link_expired(job.job, "The storage refused the link with 403 (AccessDenied)")
+
+        assert job.log.lines == ["  The storage refused the link with 403 (AccessDenied). Making a fresh link."]
 
 
-class TestExchanges:
-    def test_they_are_for_debugging(self) -> None:
+class TestDebugging:
+    def test_requests_are_told(self) -> None:
         job = LoggedJob(debugging=True)
 
-        job.log.exchanged("GET", "/v1/x", outcome="200", milliseconds=12.3, request_id="r-1")
-        job.log.exchanged("GET", "/v1/x", outcome="502", milliseconds=0.4, request_id=None)
+        job.log.request_ended(job.job, "GET /v1/x", outcome="200", milliseconds=12.3, request_id="r-1")
+        job.log.request_ended(job.job, "GET /v1/x", outcome="502", milliseconds=0.4, request_id=None)
 
         assert job.log.lines == ["::debug::GET /v1/x: 200, 12 ms request id r-1", "::debug::GET /v1/x: 502, 0 ms"]
 
-    def test_otherwise_they_are_silent(self) -> None:
+    def test_so_are_responses_of_the_storage(self) -> None:
+        job, address = LoggedJob(debugging=True), "https://s.example.com/b"
+
+        job.log.storage_responded(job.job, address, status=206, requested="bytes=10-", request_id="r-1")
+        job.log.storage_responded(job.job, address, status=503, requested=None, request_id=None)
+
+        assert job.log.lines == [
+            "::debug::GET s.example.com/b bytes=10-: 206, request id r-1",
+            "::debug::GET s.example.com/b: 503",
+        ]
+
+    def test_otherwise_they_are_not(self) -> None:
         job = LoggedJob()
 
-        job.log.exchanged("GET", "/v1/x", outcome="200", milliseconds=12.3, request_id="r-1")
+        job.log.request_ended(job.job, "GET /v1/x", outcome="200", milliseconds=12.3, request_id="r-1")
 
         assert job.log.lines == []
 
 
-def test_a_title_stands_out_and_notes_are_indented() -> None:
-    job = LoggedJob()
+class TestDownload:
+    def test_a_small_bundle_is_told_in_one_line(self) -> None:
+        job = LoggedJob()
+        job.clock.pass_(100)
+        job.log.downloading(job.job)
+        job.receive(40 * MIB, 40 * MIB, after_seconds=1.9)
 
-    job.log.title("Static export of docs.example.com")
-    job.log.note("Attaching to job se_1.")
+        job.downloaded(40 * MIB, "9b1c" + "0" * 56 + "e07a", "out/bundle.tar.gz")
 
-    assert job.log.lines == ["Static export of docs.example.com", "  Attaching to job se_1."]
+        assert job.log.lines == ["  Downloaded 40.0 MiB to out/bundle.tar.gz in 1.9 s, SHA-256 9b1c…e07a"]
+
+    def test_one_that_nobody_keeps_is_told_without_a_place(self) -> None:
+        job = LoggedJob()
+        job.log.downloading(job.job)
+        job.clock.pass_(75)
+
+        assert job.downloaded(512, "ab" * 32) == "  Downloaded 512 bytes in 75 s, SHA-256 abab…abab"
+
+    def test_connections_are_counted_in_the_end(self) -> None:
+        job = LoggedJob()
+        for status in (200, 503, 206, 403, 206):
+            job.log.storage_responded(job.job, "https://s.example.com/x", status=status, requested=None, request_id=None)
+
+        assert job.downloaded() == "  Downloaded 1.0 KiB in under 0.1 s over 3 connections, SHA-256 0123…6789"
+
+    def test_an_archive_that_had_to_wait_is_told_by_its_name(self) -> None:
+        job = LoggedJob(bundle_path="out/bundle.tar.gz")
+
+        job.log.archive_saved(job.job)
+
+        assert job.log.lines == ["  Saved the archive to out/bundle.tar.gz"]
+
+    def test_a_large_one_is_told_every_ten_seconds_with_how_far_and_how_fast_it_is(self) -> None:
+        job = LoggedJob()
+        job.log.downloading(job.job)
+
+        for second in range(1, 26):
+            job.receive(second * 4 * MIB, 400 * MIB, after_seconds=1)
+
+        assert job.log.lines == [
+            "  downloading  10 %    40.0 MiB of 400.0 MiB      4.0 MiB/s      0:10",
+            "  downloading  20 %    80.0 MiB of 400.0 MiB      4.0 MiB/s      0:20",
+        ]
+
+    def test_one_of_unknown_size_is_told_without_a_share(self) -> None:
+        job = LoggedJob()
+        job.log.downloading(job.job)
+
+        job.receive(2500, after_seconds=10)
+
+        assert job.log.lines == ["  downloading                        2.4 KiB    250 bytes/s      0:10"]
+
+    def test_the_rate_is_that_since_the_line_before(self) -> None:
+        job = LoggedJob()
+        job.log.downloading(job.job)
+        job.receive(100 * MIB, 400 * MIB, after_seconds=10)
+
+        job.receive(110 * MIB, 400 * MIB, after_seconds=20)
+
+        assert job.log.lines[-1] == "  downloading  27 %   110.0 MiB of 400.0 MiB    512.0 KiB/s      0:30"
+
+    def test_no_line_comes_sooner(self) -> None:
+        job = LoggedJob()
+        job.log.downloading(job.job)
+
+        job.receive(1, 2, after_seconds=LINE_SECONDS - 0.1)
+
+        assert job.log.lines == []
+
+    def test_it_begins_anew_elsewhere(self) -> None:
+        job = LoggedJob()
+        job.log.downloading(job.job)
+        job.receive(100 * MIB, after_seconds=10)
+        job.log.download_moved(job.job)
+        job.log.downloading(job.job)
+
+        job.receive(10 * MIB, 10 * MIB, after_seconds=10)
+
+        assert job.log.lines[1:] == [
+            "  The bundle does not fit in the runner's temporary folder. Using the disk of the workspace instead.",
+            "  downloading 100 %     10.0 MiB of 10.0 MiB      1.0 MiB/s      0:10",
+        ]
+
+    def test_one_that_starts_over_says_why_and_counts_its_bytes_from_nothing(self) -> None:
+        job = LoggedJob()
+        job.log.downloading(job.job)
+        job.receive(100 * MIB, after_seconds=10)
+        job.log.download_restarted(job.job, "the storage does not resume it")
+
+        job.receive(20 * MIB, after_seconds=10)
+
+        assert job.log.lines[1:] == [
+            "  Starting the download over: the storage does not resume it.",
+            "  downloading                       20.0 MiB      2.0 MiB/s      0:20",
+        ]
+
+    def test_fewer_bytes_than_before_are_no_negative_rate(self) -> None:
+        job = LoggedJob()
+        job.log.downloading(job.job)
+        job.receive(100 * MIB, after_seconds=10)
+
+        job.receive(20 * MIB, after_seconds=10)
+
+        assert "0 bytes/s" in job.log.lines[-1]
+
+
+class TestUnpacking:
+    def test_a_small_site_is_told_in_one_line(self) -> None:
+        job = LoggedJob(site_files=1, site_path="out/site")
+        job.log.unpacking(job.job)
+        job.log.unpack_progressed(job.job, 1, 3)
+
+        job.log.unpacked(job.job)
+
+        assert job.log.lines == ["  Unpacked 1 file to out/site/"]
+
+    def test_a_large_one_is_told_every_ten_seconds(self) -> None:
+        job = LoggedJob(site_files=5000, site_path="site")
+        job.clock.pass_(1000)
+        job.log.unpacking(job.job)
+
+        for second in range(1, 26):
+            job.clock.pass_(1)
+            job.log.unpack_progressed(job.job, second * 200, second * 4 * MIB)
+        job.log.unpacked(job.job)
+
+        assert job.log.lines == [
+            "  unpacking        2,000 files, 40.0 MiB      0:10",
+            "  unpacking        4,000 files, 80.0 MiB      0:20",
+            "  Unpacked 5,000 files to site/",
+        ]
+
+    def test_a_hostile_name_stays_a_name(self) -> None:
+        job = LoggedJob(site_files=2, site_path="a##[error]b")
+
+        job.log.unpacked(job.job)
+
+        assert job.log.lines == ["  Unpacked 2 files to a# #[error]b/"]
+
+
+def test_the_values_file_is_told_by_its_name() -> None:
+    job = LoggedJob(values_file="deploy/values.yaml")
+
+    job.log.values_written(job.job)
+
+    assert job.log.lines == ["  Wrote the Helm values file deploy/values.yaml"]
 
 
 def test_a_warning_is_an_annotation() -> None:
     job = LoggedJob()
 
-    job.log.warning(["It is odd", "Because."])
+    job.log.warning(job.job, ["It is odd", "Because."])
 
     assert job.log.lines == ["::warning title=It is odd::It is odd%0A  Because."]

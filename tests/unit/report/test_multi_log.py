@@ -1,6 +1,7 @@
 """Several exports in one log: live what changes, each line with its domain; in the end the log of each."""
 
 import io
+import itertools
 import threading
 from collections.abc import Callable
 from datetime import timedelta
@@ -9,12 +10,11 @@ import pytest
 
 from docs_platform_action.errors import ActionError, Cancelled, Rejected, TimedOut, Unauthorized
 from docs_platform_action.job import Job
-from docs_platform_action.models import Bundle, Downloaded, ExportJob
+from docs_platform_action.jobs.progress import SteadyEstimate
+from docs_platform_action.models import API, STORAGE, Bundle, Downloaded, ExportJob
 from docs_platform_action.report.console import MOST_WARNINGS, Console
-from docs_platform_action.report.deliverylog import DeliveryLog
-from docs_platform_action.report.job_log import STANDSTILL_SECONDS
-from docs_platform_action.report.multi_log import MOST_STATUSES, Board
-from docs_platform_action.report.trouble import QUIET_SECONDS
+from docs_platform_action.report.job_log import LINE_SECONDS, STANDSTILL_SECONDS
+from docs_platform_action.report.multi_log import MOST_STATUSES, QUIET_SECONDS, MultiLog
 from tests.unit.fakes import NOON, FakeClock, words
 
 
@@ -40,9 +40,8 @@ class Run:
         self.clock = FakeClock()
         self.stream = Stream()
         self.console = Console(self.stream, in_workflow=in_workflow, debugging=debugging)
-        self.records = [Job(mode="export", domain=domain) for domain in domains or ("a.example", "b.example", "c.example")]
-        known = ("queued", "running", "completed", "failed")
-        self.board = Board(self.console, self.clock, self.records, max_parallel=max_parallel, known_statuses=known)
+        self.jobs = [Job(mode="export", domain=domain) for domain in domains or ("a.example", "b.example", "c.example")]
+        self.log = MultiLog(self.console, self.clock, self.jobs, max_parallel=max_parallel)
 
     @property
     def lines(self) -> list[str]:
@@ -50,57 +49,76 @@ class Run:
 
     @property
     def told(self) -> list[str]:
-        return words(self.lines)
+        """What was shown before the log of each domain."""
+        return words(list(itertools.takewhile(lambda line: line != GROUPS, self.lines)))
 
-    def at_work(self, *numbers: int) -> None:
+    @property
+    def groups(self) -> list[str]:
+        """The log of each domain."""
+        return self.lines[self.lines.index(GROUPS) + 1 :]
+
+    def begin(self, *numbers: int) -> None:
         for number in numbers:
-            self.records[number].began = self.clock.monotonic()
-            self.board.at_work(self.records[number])
+            self.jobs[number].began = self.clock.monotonic()
+            self.log.job_begun(self.jobs[number])
 
     def start(self, number: int, job_id: str = "se_1", status: str | None = None) -> None:
-        record = self.records[number]
-        record.job_id, record.status, record.started_at = job_id, status, 0.0
-        self.board.job_known(record)
+        job = self.jobs[number]
+        job.job_id, job.status, job.started_at = job_id, status, 0.0
+        self.log.job_known(job)
 
     def read(self, number: int, status: str, progress: float | None = None, pages: int | None = None) -> None:
-        record = self.records[number]
-        record.note_export(ExportJob(status=status, progress=progress, page_count=pages))
-        self.board.log_of(record).reading()
+        job = self.jobs[number]
+        job.note_export_job(ExportJob(status=status, progress=progress, page_count=pages), self.clock.monotonic())
+        if job.estimate is not None:
+            job.estimate.see(self.clock.monotonic(), progress, pages)
+        self.log.status_read(job)
 
     def end(self, number: int, failure: ActionError | None = None, bundle: Bundle | None = None) -> None:
-        record = self.records[number]
-        record.failure, record.bundle, record.ended = failure, bundle, self.clock.monotonic()
-        self.board.ended(record)
+        job = self.jobs[number]
+        job.failure, job.bundle, job.ended = failure, bundle, self.clock.monotonic()
+        self.log.job_ended(job)
 
-    def trouble(self, number: int) -> None:
-        log = self.board.log_of(self.records[number])
-        log.trouble("The API answered 502 (bad gateway)", budget_seconds=300, pause_seconds=4)
+    def note(self, number: int, values_file: str = "values.yaml") -> None:
+        """Have a line in the domain's own log."""
+        self.jobs[number].values_file = values_file
+        self.log.values_written(self.jobs[number])
 
-    def recovered(self, number: int, after_seconds: float = 1.0) -> None:
-        self.board.log_of(self.records[number]).recovered(after_seconds)
+    def warn(self, number: int, *lines: str) -> None:
+        self.log.warning(self.jobs[number], lines)
+
+    def debug(self, number: int) -> None:
+        self.log.request_ended(self.jobs[number], "GET /v1/x", outcome="200", milliseconds=7, request_id=None)
+
+    def retry(self, number: int, server: str = API, error: str = "The API answered 502 (bad gateway)") -> None:
+        self.log.retrying(self.jobs[number], server, error, budget_seconds=300, pause_seconds=4)
+
+    def recover(self, number: int, after_seconds: float = 1.0, server: str = API) -> None:
+        self.log.recovered(self.jobs[number], server, after_seconds=after_seconds)
 
     def heartbeat(self, after_seconds: float = 55) -> str:
         self.clock.pass_(after_seconds)
         before = len(self.told)
-        self.board.heartbeat(55)
+        self.log.heartbeat(55)
         return " ".join(self.told[before:])
 
 
+GROUPS = "The log of each domain, by the time of day in UTC:"
 BUNDLE = Bundle(url="https://storage.example.com/b", expires=NOON + timedelta(hours=3))
 
 
 class TestLive:
     def test_a_run_reads_from_top_to_bottom(self) -> None:
         run = Run("docs.example.com", "api.example.com", "x.example.com")
-        run.board.begin()
-        run.at_work(0, 1)
+        run.log.begin()
+        run.begin(0, 1)
         run.start(0, "se_3f9a2c1b")
         run.start(1, "se_77")
         run.clock.pass_(4)
         run.read(0, "running", 1)
         run.clock.pass_(249)
         run.read(0, "completed", None, 412)
-        run.records[0].downloaded = Downloaded(size=40056657, sha256="ab" * 32)
+        run.jobs[0].downloaded = Downloaded(size=40056657, sha256="ab" * 32)
         run.end(0, bundle=BUNDLE)
         run.clock.pass_(48)
         run.end(1, Rejected("the platform rejected the request (422)"))
@@ -117,13 +135,13 @@ class TestLive:
     def test_domains_that_fit_are_all_at_work(self) -> None:
         run = Run(max_parallel=3)
 
-        run.board.begin()
+        run.log.begin()
 
         assert run.lines == ["Static export of 3 domains, all at the same time"]
 
     def test_a_very_long_domain_does_not_widen_every_line(self) -> None:
         run = Run("a.example", "x" * 200 + ".example")
-        run.at_work(0)
+        run.begin(0)
 
         run.start(0)
 
@@ -131,7 +149,7 @@ class TestLive:
 
     def test_steps_of_progress_are_told_in_the_domains_own_log(self) -> None:
         run = Run()
-        run.at_work(0)
+        run.begin(0)
         for percent in range(0, 100, 10):
             run.read(0, "running", percent)
 
@@ -140,7 +158,7 @@ class TestLive:
     @pytest.mark.parametrize("status", ["queued", None])
     def test_that_it_is_queued_goes_with_the_start(self, status: str | None) -> None:
         run = Run()
-        run.at_work(0)
+        run.begin(0)
         run.start(0, status=status)
 
         run.read(0, "queued")
@@ -151,16 +169,16 @@ class TestLive:
 
     def test_a_job_without_a_status_has_none_to_tell(self) -> None:
         run = Run()
-        run.at_work(0)
+        run.begin(0)
 
-        run.board.log_of(run.records[0]).reading()
+        run.log.status_read(run.jobs[0])
 
         assert run.told == []
 
     @pytest.mark.parametrize("status", ["completed", "failed"])
     def test_the_end_of_a_job_is_told_with_what_became_of_it(self, status: str) -> None:
         run = Run()
-        run.at_work(0)
+        run.begin(0)
 
         run.read(0, status)
 
@@ -168,7 +186,7 @@ class TestLive:
 
     def test_an_unknown_status_is_explained_to_all_and_told_once_a_domain(self) -> None:
         run = Run()
-        run.at_work(0, 1)
+        run.begin(0, 1)
 
         for number in (0, 1):
             for status in ("polishing", "running", "polishing", "polishing"):
@@ -182,7 +200,7 @@ class TestLive:
         ]
 
     @pytest.mark.parametrize(
-        ("record", "told"),
+        ("known", "told"),
         [
             ({}, "done"),
             ({"page_count": 1}, "done: 1 page"),
@@ -195,14 +213,14 @@ class TestLive:
             ({"failure": Cancelled("cancelled after 0:31")}, "cancelled after 0:31"),
         ],
     )
-    def test_an_end_tells_what_is_known(self, record: dict[str, object], told: str) -> None:
+    def test_an_end_tells_what_is_known(self, known: dict[str, object], told: str) -> None:
         run = Run("a.example")
-        run.at_work(0)
-        for name, value in record.items():
-            setattr(run.records[0], name, value)
-        run.records[0].job_id = "se_1"
+        run.begin(0)
+        for name, value in known.items():
+            setattr(run.jobs[0], name, value)
+        run.jobs[0].job_id = "se_1"
 
-        run.board.ended(run.records[0])
+        run.log.job_ended(run.jobs[0])
 
         counted = "" if told.startswith("cancelled") else " 1 failed" if told.startswith("failed") else " 1 done"
         assert run.told == [f"0:00 a.example {told}{counted}"]
@@ -210,7 +228,7 @@ class TestLive:
     @pytest.mark.parametrize("statuses", [["queued", "running"] * 50, [f"page {number} of 100" for number in range(100)]])
     def test_a_status_that_flaps_or_counts_floods_nothing(self, statuses: list[str]) -> None:
         run = Run("a.example", "b.example")
-        run.at_work(0, 1)
+        run.begin(0, 1)
 
         for status in statuses:
             run.read(0, status)
@@ -218,60 +236,81 @@ class TestLive:
 
         assert len(run.told) == MOST_STATUSES + 1
         assert run.told[-1] == "0:00 b.example running"
-        run.board.close()
+        run.log.close()
         assert sum(line.startswith("12:") and statuses[-1] in line for line in run.lines) >= 1
 
     def test_trouble_with_a_bundle_is_told_at_once_and_now_and_then(self) -> None:
         run = Run("a.example", "b.example")
-        logs = [run.board.log_of(record) for record in run.records]
 
         for seconds in (0, 20, 15):
             run.clock.pass_(seconds)
-            for log in logs:
-                log.notice("The storage answered 503. Trying again.")
+            for number in (0, 1):
+                run.retry(number, STORAGE, "The storage answered 503")
+
+        told = "The storage answered 503. Trying again for up to 5:00, next in 4 s."
+        assert run.told == [f"0:00 a.example {told}", f"0:35 a.example {told}"]
+        run.log.close()
+        assert [line for line in run.lines if line.startswith("12:")] == [
+            f"12:00:{second}  {told}" for second in ("00", "20", "35") * 2
+        ]
+
+    def test_so_is_a_link_that_has_expired_and_a_download_that_goes_on(self) -> None:
+        run = Run("a.example", "b.example")
+        run.log.link_expired(run.jobs[0], "The storage refused the link with 403")
+        run.clock.pass_(QUIET_SECONDS)
+
+        run.recover(1, 30, STORAGE)
 
         assert run.told == [
-            "0:00 a.example The storage answered 503. Trying again.",
-            "0:35 a.example The storage answered 503. Trying again.",
+            "0:00 a.example The storage refused the link with 403. Making a fresh link.",
+            "0:30 b.example The download goes on after 0:30.",
         ]
-        run.board.close()
-        assert [line for line in run.lines if line.startswith("12:")] == [
-            f"12:00:{second}  The storage answered 503. Trying again." for second in ("00", "20", "35") * 2
-        ]
+
+    def test_what_the_domains_own_log_leaves_out_is_not_told_live(self) -> None:
+        run = Run("a.example")
+        run.retry(0, STORAGE, "It broke off")
+        run.clock.pass_(QUIET_SECONDS - 1)
+        run.retry(0, STORAGE, "It broke off")
+        run.clock.pass_(LINE_SECONDS - 1)
+
+        run.retry(0, STORAGE, "It broke off")
+        run.recover(0, 1, STORAGE)
+
+        assert len(run.told) == 1
 
     def test_one_that_nobody_waits_for_has_been_told_when_it_was_started(self) -> None:
         run = Run("a.example")
-        run.at_work(0)
+        run.begin(0)
         run.start(0)
         run.end(0)
 
-        run.board.close()
+        run.log.close()
 
         assert run.told == ["0:00 a.example started, job-id: se_1 1 at work", "0:00 1 started"]
 
     def test_an_end_is_told_once_and_final(self) -> None:
         run = Run("a.example")
-        run.at_work(0)
+        run.begin(0)
         run.end(0)
 
         run.end(0, Rejected("no"))
-        run.at_work(0)
+        run.begin(0)
 
         assert run.told == ["0:00 a.example done 1 done"]
         assert run.heartbeat() == "0:55 1 done"
 
     def test_counts_are_told_when_they_have_changed(self) -> None:
         run = Run()
-        run.at_work(0, 1)
+        run.begin(0, 1)
         run.heartbeat()
         run.start(0)
         run.start(1, "se_2")
         run.end(0)
         run.end(1)
-        run.at_work(2)
+        run.begin(2)
         run.end(2)
 
-        run.board.close()
+        run.log.close()
 
         assert run.told == [
             "0:55 2 at work (a.example starting, b.example starting), 1 to come",
@@ -282,31 +321,31 @@ class TestLive:
 
     def test_the_last_counts_are_not_told_twice(self) -> None:
         run = Run("a.example")
-        run.at_work(0)
+        run.begin(0)
         run.end(0)
 
-        run.board.close()
+        run.log.close()
 
         assert run.told == ["0:00 a.example done 1 done"]
 
     def test_debug_lines_come_at_once_with_their_domain(self) -> None:
         run = Run(debugging=True)
 
-        run.board.log_of(run.records[1]).debug("GET /v1/x: 200")
+        run.debug(1)
 
-        assert run.lines == ["::debug::b.example: GET /v1/x: 200"]
+        assert run.lines == ["::debug::b.example: GET /v1/x: 200, 7 ms"]
 
 
 class TestNotStarted:
     def test_all_are_told_in_one_line_a_reason(self) -> None:
         run = Run(*(f"d{number}.example" for number in range(7)))
-        run.at_work(0)
+        run.begin(0)
         for number in range(6):
             run.end(number, Unauthorized("the key is refused (401)"))
         run.end(6, Cancelled("cancelled after 0:00"))
         run.clock.pass_(1)
 
-        run.board.close()
+        run.log.close()
 
         assert run.told == [
             "0:00 d0.example failed: unauthorized, the key is refused (401) 1 failed, 6 to come",
@@ -318,7 +357,7 @@ class TestNotStarted:
     def test_nor_were_those_that_nobody_told_of(self) -> None:
         run = Run("a.example", "b.example")
 
-        run.board.close()
+        run.log.close()
 
         assert run.told == ["0:00 2 not started", "2 domains were not started (a.example, b.example)"]
 
@@ -326,13 +365,13 @@ class TestNotStarted:
 class TestTrouble:
     def test_the_first_that_meets_it_tells_it_for_all(self) -> None:
         run = Run()
-        run.at_work(0, 1, 2)
+        run.begin(0, 1, 2)
 
         for number in (1, 0, 2):
-            run.trouble(number)
+            run.retry(number)
             run.clock.pass_(10)
         for number in (0, 1, 2):
-            run.recovered(number, 38)
+            run.recover(number, 38)
 
         assert run.told == [
             "0:00 b.example The API answered 502 (bad gateway). Trying again for up to 5:00, next in 4 s.",
@@ -341,26 +380,26 @@ class TestTrouble:
 
     def test_where_it_ended_in_trouble_the_next_to_recover_tells_the_end(self) -> None:
         run = Run()
-        run.at_work(0, 1)
-        run.trouble(0)
-        run.trouble(1)
+        run.begin(0, 1)
+        run.retry(0)
+        run.retry(1)
         run.clock.pass_(300)
         run.end(0, Rejected("no"))
 
-        run.recovered(1, 200)
+        run.recover(1, 200)
 
         assert run.told[-1] == "5:00 b.example The API answers again after 5:00."
 
     def test_one_that_ended_in_it_alone_leaves_nothing_to_tell(self) -> None:
         run = Run()
-        run.at_work(0, 1)
-        run.trouble(0)
+        run.begin(0, 1)
+        run.retry(0)
         run.clock.pass_(300)
         run.end(0, Rejected("no"))
         told = len(run.told)
 
-        run.trouble(1)
-        run.recovered(1)
+        run.retry(1)
+        run.recover(1)
 
         assert [line.split(maxsplit=2)[2] for line in run.told[told:]] == [
             "The API answered 502 (bad gateway). Trying again for up to 5:00, next in 4 s.",
@@ -369,63 +408,64 @@ class TestTrouble:
 
     def test_one_that_ended_after_another_told_it_changes_nothing(self) -> None:
         run = Run()
-        run.at_work(0, 1, 2)
-        run.trouble(0)
-        run.trouble(1)
+        run.begin(0, 1, 2)
+        run.retry(0)
+        run.retry(1)
         run.end(1, Rejected("no"))
         run.end(2)
         told = len(run.told)
 
-        run.recovered(0)
+        run.recover(0)
 
         assert len(run.told) == told + 1
 
     def test_what_comes_and_goes_does_not_fill_the_log(self) -> None:
         run = Run()
-        run.at_work(0, 1)
+        run.begin(0, 1)
 
         for _ in range(60):
-            run.trouble(0)
+            run.retry(0)
             run.clock.pass_(0.5)
-            run.recovered(0)
+            run.recover(0)
             run.clock.pass_(0.5)
 
         assert len(run.told) == 2 * 60 / QUIET_SECONDS
 
     def test_a_job_that_fails_for_ever_among_good_ones_is_told_once(self) -> None:
         run = Run()
-        run.at_work(0, 1)
-        run.trouble(0)
+        run.begin(0, 1)
+        run.retry(0)
 
         for _ in range(60):
-            run.trouble(0)
-            run.trouble(1)
-            run.recovered(1)
+            run.retry(0)
+            run.retry(1)
+            run.recover(1)
             run.clock.pass_(5)
 
         assert len(run.told) == 1
 
     def test_one_that_meets_it_again_and_recovers_has_none(self) -> None:
         run = Run()
-        run.at_work(0)
-        run.trouble(0)
-        run.trouble(0)
+        run.begin(0)
+        run.retry(0)
+        run.retry(0)
 
-        run.recovered(0)
+        run.recover(0)
 
         assert run.heartbeat() == "0:55 1 at work (a.example starting), 2 to come"
 
     def test_each_domain_has_all_of_its_own_in_its_log(self) -> None:
         run = Run()
-        run.at_work(0, 1)
-        run.trouble(0)
-        run.trouble(1)
-        run.recovered(1, 38)
+        run.begin(0, 1)
+        run.retry(0)
+        run.retry(1)
+        run.recover(1, 38)
 
-        run.board.close()
+        run.log.close()
 
         group = run.lines[run.lines.index("::group::b.example: not ended after 0:00") :]
-        assert group[1:3] == [
+        assert group[1:4] == [
+            "12:00:00  Static export of b.example",
             "12:00:00  The API answered 502 (bad gateway). Trying again for up to 5:00, next in 4 s.",
             "12:00:00  The API answers again after 0:38.",
         ]
@@ -434,21 +474,21 @@ class TestTrouble:
 class TestHeartbeat:
     def test_it_tells_how_far_all_are(self) -> None:
         run = Run(*(f"d{number}.example" for number in range(30)), max_parallel=10)
-        run.at_work(*range(10))
+        run.begin(*range(10))
 
         assert run.heartbeat() == "0:55 10 at work, 20 to come"
 
     def test_none_comes_sooner(self) -> None:
         run = Run()
         run.clock.pass_(30)
-        run.at_work(0)
+        run.begin(0)
         run.start(0)
 
         assert run.heartbeat(54.9) == ""
 
     def test_few_that_are_left_are_named_with_their_state(self) -> None:
         run = Run()
-        run.at_work(0, 1, 2)
+        run.begin(0, 1, 2)
         run.read(1, "running", 57)
         run.read(2, "completed", 100)
 
@@ -466,15 +506,16 @@ class TestHeartbeat:
     )
     def test_trouble_stands_beside_it(self, troubled: tuple[int, ...], told: str) -> None:
         run = Run("a.example", "b.example", "c.example", "d.example")
-        run.at_work(0, 1, 2, 3)
+        run.begin(0, 1, 2, 3)
         for number in troubled:
-            run.trouble(number)
+            run.retry(number)
 
         assert run.heartbeat() == f"0:55 4 at work{told}"
 
     def test_progress_that_stands_still_is_looked_for(self) -> None:
         run = Run()
-        run.at_work(0, 1)
+        run.begin(0, 1)
+        run.jobs[0].estimate = SteadyEstimate()
         for _ in range(2):
             run.read(0, "running", 57)
             run.clock.pass_(STANDSTILL_SECONDS - 55)
@@ -489,8 +530,8 @@ class TestWarnings:
     def test_one_is_an_annotation_and_in_the_log_of_its_domain(self) -> None:
         run = Run()
 
-        run.board.log_of(run.records[0]).warning(["It is odd", "Because."])
-        run.board.close()
+        run.warn(0, "It is odd", "Because.")
+        run.log.close()
 
         assert run.lines[0] == "::warning title=It is odd::It is odd%0A  Because."
         assert run.lines[-4:] == [
@@ -503,9 +544,9 @@ class TestWarnings:
     def test_the_same_twice_is_shown_once(self) -> None:
         run = Run()
 
-        for record in run.records:
-            run.board.log_of(record).warning(["It is odd", "Because."])
-        run.board.log_of(run.records[0]).warning(["It is odd", "For another reason."])
+        for number in range(3):
+            run.warn(number, "It is odd", "Because.")
+        run.warn(0, "It is odd", "For another reason.")
 
         assert len(run.lines) == 2
 
@@ -513,14 +554,14 @@ class TestWarnings:
         run = Run()
 
         for number in range(MOST_WARNINGS + 1):
-            run.board.log_of(run.records[0]).warning([f"It is odd ({number})"])
+            run.warn(0, f"It is odd ({number})")
 
         assert run.lines[-1] == "Warning: It is odd (9)"
 
     def test_one_is_a_sign_of_life(self) -> None:
         run = Run()
         run.clock.pass_(50)
-        run.board.log_of(run.records[0]).warning(["It is odd"])
+        run.warn(0, "It is odd")
 
         assert run.heartbeat(50) == ""
 
@@ -528,17 +569,15 @@ class TestWarnings:
 class TestGroups:
     def finished(self, *, in_workflow: bool) -> Run:
         run = Run("b.example", "a.example", "c.example", in_workflow=in_workflow)
-        run.at_work(0, 1)
+        run.begin(0, 1)
         for number in (1, 0):
-            log = run.board.log_of(run.records[number])
-            log.title(f"Static export of {run.records[number].domain}")
             run.clock.pass_(31)
-            log.waiting()
+            run.log.polling(run.jobs[number])
             run.read(number, "running", 12, 48)
-            DeliveryLog(log, run.clock).wrote_values("values.yaml")
+            run.note(number)
         run.end(1, Rejected("no"))
         run.end(0)
-        run.board.close()
+        run.log.close()
         return run
 
     def test_they_are_folded_up_in_the_order_of_the_input(self) -> None:
@@ -547,7 +586,7 @@ class TestGroups:
         start = run.lines.index("The log of each domain, by the time of day in UTC:")
         assert run.lines[start + 1 :] == [
             "::group::b.example: done in 1:02",
-            "12:00:31  Static export of b.example",
+            "12:00:00  Static export of b.example",
             "12:01:02  running     12 %     48 pages      0:00",
             "12:01:02  Wrote the Helm values file values.yaml",
             "::endgroup::",
@@ -565,7 +604,7 @@ class TestGroups:
         run = self.finished(in_workflow=False)
 
         start = run.lines.index("b.example: done in 1:02")
-        assert run.lines[start + 1] == "  12:00:31  Static export of b.example"
+        assert run.lines[start + 1] == "  12:00:00  Static export of b.example"
         assert "::" not in run.stream.getvalue()
 
     @pytest.mark.parametrize(
@@ -579,24 +618,24 @@ class TestGroups:
     )
     def test_their_titles_tell_the_end(self, failure: ActionError | None, ended: bool, title: str) -> None:
         run = Run("a.example")
-        run.at_work(0)
-        run.board.log_of(run.records[0]).note("Something.")
+        run.begin(0)
+        run.note(0)
         run.clock.pass_(9)
-        run.records[0].failure = failure
+        run.jobs[0].failure = failure
         if ended:
-            run.board.ended(run.records[0])
+            run.log.job_ended(run.jobs[0])
 
-        run.board.close()
+        run.log.close()
 
         assert f"::group::{title}" in run.lines
 
     def test_what_a_platform_says_neither_begins_nor_ends_one(self) -> None:
         run = Run()
         for text in ("::endgroup::", "##[endgroup]", "x\n::group::y", "\r::endgroup::"):
-            run.board.log_of(run.records[0]).title(text)
+            run.note(0, text)
             run.read(0, text)
 
-        run.board.close()
+        run.log.close()
 
         assert [line for line in run.lines if line.startswith(("::", "##"))] == [
             "::group::a.example: not started",
@@ -605,21 +644,21 @@ class TestGroups:
 
     def test_links_that_became_known_later_are_hidden_in_them(self) -> None:
         run = Run()
-        run.board.log_of(run.records[0]).note("signed 0123456789abcdef")
+        run.note(0, "signed 0123456789abcdef")
         run.console.keep_link_out("https://storage.example.com/b?X-Signature=0123456789abcdef")
 
-        run.board.close()
+        run.log.close()
 
-        assert "12:00:00  signed …" in run.lines
+        assert "12:00:00  Wrote the Helm values file signed …" in run.lines
 
 
 class TestMasking:
     def test_of_several_domains_results_alone_has_the_link(self) -> None:
         run = Run()
-        run.records[0].job_id = "se_1"
+        run.jobs[0].job_id, run.jobs[0].bundle = "se_1", BUNDLE
 
-        run.board.log_of(run.records[0]).link_masked()
-        run.board.close()
+        run.log.link_made(run.jobs[0], masked=True)
+        run.log.close()
 
         assert run.lines[-2] == (
             "12:00:00  The link is masked, as `mask-bundle-url` asks: later steps of this job can read it in `results`, which "
@@ -628,9 +667,10 @@ class TestMasking:
 
     def test_outside_of_a_workflow_nothing_masks_it(self) -> None:
         run = Run(in_workflow=False)
+        run.jobs[0].bundle = BUNDLE
 
-        run.board.log_of(run.records[0]).link_masked()
-        run.board.close()
+        run.log.link_made(run.jobs[0], masked=True)
+        run.log.close()
 
         assert run.lines[-1].endswith("nothing masks the link, which is among the outputs below.")
 
@@ -638,39 +678,38 @@ class TestMasking:
 class TestThreads:
     def test_what_is_told_once_all_is_over_is_dropped(self) -> None:
         run = Run(debugging=True)
-        run.at_work(0)
-        run.board.log_of(run.records[0]).note("Something.")
-        run.board.close()
+        run.begin(0)
+        run.note(0)
+        run.log.close()
         before = run.lines
 
         run.read(0, "running", 12)
-        run.trouble(0)
-        run.recovered(0)
-        run.board.log_of(run.records[0]).debug("GET /v1/x: 200")
-        run.board.log_of(run.records[0]).warning(["It is odd"])
+        run.retry(0)
+        run.recover(0)
+        run.debug(0)
+        run.warn(0, "It is odd")
         run.start(1)
         run.end(0)
         run.heartbeat()
-        run.board.close()
+        run.log.close()
 
         assert run.lines == before
 
     def test_so_is_what_is_told_while_the_logs_are_written(self) -> None:
         run = Run()
-        logs = [run.board.log_of(record) for record in run.records]
-        for log in logs:
-            log.note("Something.")
+        for number in range(3):
+            run.note(number)
 
-        run.stream.interrupt("::group::", lambda: logs[2].note("Late."))
-        run.board.close()
+        run.stream.interrupt("::group::", lambda: run.note(2, "late.yaml"))
+        run.log.close()
 
-        assert run.told.count("12:00:00 Something.") == 3
-        assert not any("Late." in line for line in run.lines)
+        assert run.groups.count("12:00:00  Wrote the Helm values file values.yaml") == 3
+        assert not any("late" in line for line in run.lines)
 
     def test_a_change_that_comes_while_a_line_is_written_waits(self) -> None:
         run = Run("a.example", "b.example")
-        run.at_work(0)
-        other = threading.Thread(target=run.at_work, args=(1,))
+        run.begin(0)
+        other = threading.Thread(target=run.begin, args=(1,))
         waited: list[bool] = []
 
         def interrupt() -> None:
@@ -692,13 +731,13 @@ class TestThreads:
 
         def work(number: int) -> None:
             barrier.wait()
-            run.at_work(number)
+            run.begin(number)
             run.start(number)
             for percent in range(100):
                 run.read(number, "running", percent)
-            run.trouble(number)
-            run.recovered(number)
-            run.board.log_of(run.records[number]).warning(["It is odd"])
+            run.retry(number)
+            run.recover(number)
+            run.warn(number, "It is odd")
             run.end(number)
 
         threads = [threading.Thread(target=work, args=(number,)) for number in range(20)]
@@ -706,10 +745,10 @@ class TestThreads:
             thread.start()
         barrier.wait()
         for _ in range(50):
-            run.board.heartbeat(0)
+            run.log.heartbeat(0)
         for thread in threads:
             thread.join()
-        run.board.close()
+        run.log.close()
 
         assert sum(" running" in line and line.startswith("12:00:00") for line in run.lines) == 2000
         assert sum("::warning" in line for line in run.lines) == 1

@@ -22,10 +22,12 @@ from docs_platform_action.errors import (
     TimedOut,
     Unauthorized,
 )
+from docs_platform_action.http.request import Request
 from docs_platform_action.job import Job
 from docs_platform_action.models import AgentJob, Bundle, ExportJob
 from docs_platform_action.report.console import Console
 from docs_platform_action.report.summary import ROOM_BYTES, SMALLEST_ROOM_BYTES, room_left, summary_of, write_summary
+from docs_platform_action.report.view import View
 from docs_platform_action.text import clean
 from tests.keys import ADMIN_KEY
 from tests.page.gfm import Element, page_of
@@ -36,7 +38,7 @@ from tests.unit.report.test_console import Log
 
 
 def page(*records: Job, seconds: float = 253.0, room: int = ROOM_BYTES) -> str:
-    return summary_of(records, safe=clean, duration_seconds=seconds, now=NOON, monotonic=NOW, room_bytes=room)
+    return summary_of(records, View(safe=clean, now=NOON, monotonic=NOW), duration_seconds=seconds, room_bytes=room)
 
 
 def parsed(*records: Job, room: int = ROOM_BYTES) -> Element:
@@ -449,8 +451,9 @@ class TestWhatHappened:
 
     def test_of_a_cancel_while_it_was_being_started_it_is_where_to_look(self) -> None:
         error = Cancelled("cancelled after 0:01", facts=("Look in the dashboard.",))
+        request = Request(method="POST", url="/v1/static-export/jobs", maybe_processed=True)
 
-        told = cell(failed(failure=error, job_id=None, status=None, start_in_doubt=True))
+        told = cell(failed(failure=error, job_id=None, status=None, start_request=request))
 
         assert told == "`cancelled`: Look in the dashboard."
 
@@ -511,7 +514,7 @@ class TestManyAlike:
         jobs = Jobs(refuse, refuse, refuse)
         jobs.run()
 
-        assert "\n**All 3 domains: no.** The API said no. " in page(*jobs.records)
+        assert "\n**All 3 domains: no.** The API said no. " in page(*jobs.jobs)
 
     def test_in_an_outage_each_row_tells_how_to_collect_its_job(self) -> None:
         records = [failed(f"d{n}.example.com", failure=unavailable(300 + n), job_id=f"se_{n}", status="queued") for n in range(3)]
@@ -676,10 +679,8 @@ class TestForeignText:
 
         told = summary_of(
             [good(status=f"x {ADMIN_KEY}"), good(ADMIN_KEY, job_id=ADMIN_KEY, status=key_at_the_cut)],
-            safe=log.console.safe,
+            View(safe=log.console.safe, now=NOON, monotonic=NOW),
             duration_seconds=1,
-            now=NOON,
-            monotonic=NOW,
         )
 
         assert "| done (x \\*\\*\\*) |" in told
@@ -814,7 +815,7 @@ class TestShortening:
             return clean(text)
 
         records = [hostile("*" * 1000, ends_well=number % 100 > 0) for number in range(20_000)]
-        told = summary_of(records, safe=safe, duration_seconds=1, now=NOON, monotonic=NOW, room_bytes=50_000)
+        told = summary_of(records, View(safe=safe, now=NOON, monotonic=NOW), duration_seconds=1, room_bytes=50_000)
 
         assert 45_000 < len(told.encode()) <= 50_000
         assert cleaned < 500_000  # the names alone are twenty million

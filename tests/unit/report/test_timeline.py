@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from docs_platform_action.job import BUNDLE, QUEUE, RUN, Job, Phase
 from docs_platform_action.report.timeline import timeline_of
+from docs_platform_action.report.view import View
 from docs_platform_action.text import clean
 from tests.page.samples import NOW, cancelled, failed, good, phases
 from tests.unit.fakes import NOON
 
 
 def timeline(*records: Job) -> str:
-    return timeline_of(records, safe=clean, now=NOON, monotonic=NOW)
+    return timeline_of(records, View(safe=clean, now=NOON, monotonic=NOW))
 
 
 def lines_with(text: str, word: str) -> list[str]:
@@ -138,7 +139,9 @@ def test_a_label_is_a_host_name_or_says_that_it_is_a_job(name: str, label: str) 
 
 
 def test_a_secret_is_no_label() -> None:
-    told = timeline_of([good("key.example.com")], safe=lambda text: text.replace("key", "***"), now=NOON, monotonic=NOW)
+    view = View(safe=lambda text: text.replace("key", "***"), now=NOON, monotonic=NOW)
+
+    told = timeline_of([good("key.example.com")], view)
 
     assert lines_with(told, "section") == ["section .example.com"]
 

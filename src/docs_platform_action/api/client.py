@@ -1,0 +1,90 @@
+"""The API's side of the HTTP client: the base URL, the key, and responses in JSON."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from ..http.client import Bounds, HttpClient
+from ..http.faults import NetworkError, ResponseTimeout
+from ..http.request import Request
+from ..models import read_error
+
+LARGEST_RESPONSE_BYTES: Final = 1024 * 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApiResponse:
+    """A response of the API. `body` is the JSON value, or `None` if the body is not JSON; `size` is in bytes."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: object
+    size: int
+    request_id: str | None
+
+    @property
+    def said(self) -> str | None:
+        """The text of an error response."""
+        return read_error(self.body)
+
+
+class ApiClient:
+    """Sends requests to one base URL, and the key to nowhere else."""
+
+    def __init__(self, client: HttpClient, *, base_url: str, key: str) -> None:
+        self._client = client
+        self._key = key
+        self.base_url = base_url
+
+    @property
+    def host(self) -> str:
+        """The API's host, with its port."""
+        return urlsplit(self.base_url).netloc
+
+    def send(self, request: Request, bounds: Bounds, *, fresh: bool = False) -> ApiResponse:
+        """Send a request and read the response. `fresh` asks for a new connection.
+
+        Raises `NetworkError`, `UntrustedError`, `SocksProxyError`, and `Cancelled` once the exchanges are stopped or aborted.
+        """
+        headers = {"Authorization": f"Bearer {self._key}", "Accept": "application/json"}
+        try:
+            with self._client.send(request, bounds, base_url=self.base_url, headers=headers, fresh=fresh) as response:
+                content = response.read(LARGEST_RESPONSE_BYTES + 1)
+                if len(content) > LARGEST_RESPONSE_BYTES:
+                    raise NetworkError(f"The API's answer is larger than {LARGEST_RESPONSE_BYTES // 1024} KiB", sent=True)
+                body = self._read_json(content)
+                if body is None:
+                    response.check_complete()
+        except ResponseTimeout as error:
+            what = f"The API's answer took longer than {bounds.total_seconds:.3g} s"
+            raise ResponseTimeout(what, sent=error.sent) from error
+        return ApiResponse(
+            status=response.status,
+            headers=response.headers,
+            body=body,
+            size=len(content),
+            request_id=response.request_id,
+        )
+
+    def _read_json(self, content: bytes) -> object:
+        try:
+            return self._without_key(json.loads(content.decode("utf-8-sig", "surrogateescape"), parse_int=_read_integer))
+        except (ValueError, RecursionError):
+            return None
+
+    def _without_key(self, value: Any) -> Any:
+        """Hide the key wherever the server echoes it in a JSON value."""
+        if isinstance(value, str):
+            return self._client.redactor.hide(value)
+        if isinstance(value, list):
+            return [self._without_key(item) for item in value]
+        if isinstance(value, dict):
+            return {self._without_key(name): self._without_key(item) for name, item in value.items()}
+        return value
+
+
+def _read_integer(digits: str) -> int | float:
+    """Return a JSON integer, or infinity for one with so many digits that Python refuses to convert it."""
+    return int(digits) if len(digits) <= 400 else float("inf")

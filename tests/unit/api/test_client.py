@@ -1,0 +1,188 @@
+"""The API's client sends the key to the base URL alone, and reads JSON of a bounded size, without the key."""
+
+import json
+from typing import Any
+
+import pytest
+import requests
+from hypothesis import given
+from hypothesis import strategies as st
+
+from docs_platform_action import __version__
+from docs_platform_action.api.client import LARGEST_RESPONSE_BYTES, ApiClient, ApiResponse
+from docs_platform_action.http.client import Bounds
+from docs_platform_action.http.faults import NetworkError
+from docs_platform_action.http.request import Request
+from docs_platform_action.models import ExportJob, StartedExport, read_export_job, read_started_export
+from tests.keys import ADMIN_KEY
+from tests.unit.fakes import BASE_URL, FakeAdapter, http_client
+
+
+def api_client(adapter: FakeAdapter, *, base_url: str = BASE_URL, key: str = ADMIN_KEY) -> ApiClient:
+    return ApiClient(http_client(adapter, secrets=[key]), base_url=base_url, key=key)
+
+
+def exchange(adapter: FakeAdapter, method: str = "GET", path: str = "/x", body: dict[str, object] | None = None) -> ApiResponse:
+    return api_client(adapter).send(Request(method=method, url=path, body=body), Bounds())
+
+
+class TestRequest:
+    def test_it_carries_the_key_and_names_the_action(self) -> None:
+        adapter = FakeAdapter()
+
+        exchange(adapter)
+
+        headers = adapter.requests[0].headers
+        assert headers["Authorization"] == f"Bearer {ADMIN_KEY}"
+        assert headers["User-Agent"] == f"docs-platform-action/{__version__}"
+        assert headers["Accept"] == "application/json"
+
+    def test_a_body_is_sent_as_json(self) -> None:
+        adapter = FakeAdapter()
+
+        exchange(adapter, "POST", body={"domain": "docs.example.com"})
+
+        assert json.loads(adapter.requests[0].body or b"") == {"domain": "docs.example.com"}
+        assert adapter.requests[0].headers["Content-Type"] == "application/json"
+
+    def test_without_a_body_none_is_sent(self) -> None:
+        adapter = FakeAdapter()
+
+        exchange(adapter, "POST")
+
+        assert adapter.requests[0].body is None
+        assert adapter.requests[0].headers["Content-Length"] == "0"
+        assert "Content-Type" not in adapter.requests[0].headers
+
+    @pytest.mark.parametrize("path", ["/jobs/a%2Fb", "/jobs/%2E%2E", "/jobs/%252F", "/jobs/%C3%BC", "/jobs/~a-b_c.d"])
+    def test_a_path_is_sent_byte_for_byte_after_the_prefix(self, path: str) -> None:
+        adapter = FakeAdapter()
+
+        api_client(adapter, base_url="https://example.com:8443/admin").send(Request(method="GET", url=path), Bounds())
+
+        assert adapter.requests[0].url == f"https://example.com:8443/admin{path}"
+        assert adapter.requests[0].path_url == f"/admin{path}"
+
+    def test_the_host_is_named_with_its_port(self) -> None:
+        assert api_client(FakeAdapter(), base_url="https://example.com:8443/admin").host == "example.com:8443"
+
+
+class TestAnswer:
+    @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+    def test_json_is_read_with_status_headers_and_size(self, mark: bytes) -> None:
+        body = mark + b'{"status": "queued"}'
+
+        answer = exchange(FakeAdapter(202, body, {"Retry-After": "3"}))
+
+        assert (answer.status, answer.body, answer.size) == (202, {"status": "queued"}, len(body))
+        assert answer.headers["retry-after"] == "3"
+
+    @pytest.mark.parametrize(
+        "content", [b"", b"<html>", b"{", b"\xff\xfe", b"[" * 200_000], ids=lambda content: repr(content[:8])
+    )
+    def test_what_is_no_json_is_none(self, content: bytes) -> None:
+        assert exchange(FakeAdapter(200, content)).body is None
+
+    def test_text_that_is_no_utf_8_spoils_only_its_own_field(self) -> None:
+        body = exchange(FakeAdapter(200, b'{"jobId": "se_1", "status": "termin\xe9"}')).body
+
+        assert isinstance(body, dict)
+        assert read_started_export(body) == StartedExport(job_id="se_1", status="termin\udce9")
+
+    def test_and_makes_no_job_id(self) -> None:
+        body = exchange(FakeAdapter(200, b'{"jobId": "se_\xe9"}')).body
+
+        assert isinstance(body, dict)
+        with pytest.raises(ValueError, match="unusable"):
+            read_started_export(body)
+
+    @pytest.mark.parametrize("digits", [b"9" * 5000, b"-" + b"9" * 5000, b"9" * 401])
+    def test_a_number_that_nobody_can_count_does_not_spoil_it(self, digits: bytes) -> None:
+        body = exchange(FakeAdapter(200, b'{"status": "running", "pageCount": ' + digits + b"}")).body
+
+        assert isinstance(body, dict)
+        assert read_export_job(body) == ExportJob(status="running")
+
+    def test_any_other_is_what_it_is(self) -> None:
+        assert exchange(FakeAdapter(200, b"[-7, 0, 412]")).body == [-7, 0, 412]
+
+    @pytest.mark.parametrize("depth", [100, 300, 600, 900, 950, 990, 1010])
+    def test_json_of_any_depth_is_read_or_none(self, depth: int) -> None:
+        body = exchange(FakeAdapter(200, b"[" * depth + b"]" * depth)).body
+
+        assert body is None or isinstance(body, list)
+
+    def test_the_text_of_an_error_is_at_hand(self) -> None:
+        assert exchange(FakeAdapter(404, b'{"error": "job not found"}')).said == "job not found"
+
+    def test_one_that_is_as_large_as_can_be_is_read(self) -> None:
+        content = b'"' + b"x" * (LARGEST_RESPONSE_BYTES - 2) + b'"'
+
+        assert exchange(FakeAdapter(200, content)).size == LARGEST_RESPONSE_BYTES
+
+    def test_a_larger_one_is_a_network_error(self) -> None:
+        with pytest.raises(NetworkError, match="larger than 1024 KiB"):
+            exchange(FakeAdapter(200, b"x" * (LARGEST_RESPONSE_BYTES + 1)))
+
+
+class TestScrubbing:
+    def test_an_echoed_key_is_taken_out_of_bodies(self) -> None:
+        echo = {"error": f"key {ADMIN_KEY} is wrong", ADMIN_KEY: [{"x": f"Bearer {ADMIN_KEY}"}], "n": 1}
+
+        answer = exchange(FakeAdapter(401, json.dumps(echo).encode()))
+
+        assert answer.body == {"error": "key *** is wrong", "***": [{"x": "Bearer ***"}], "n": 1}
+
+    def test_an_echoed_key_is_found_behind_escapes(self) -> None:
+        escaped = "".join(f"\\u{ord(character):04x}" for character in ADMIN_KEY)
+
+        answer = exchange(FakeAdapter(401, f'{{"error": "{escaped}"}}'.encode()))
+
+        assert answer.said == "***"
+
+    def test_an_echoed_key_is_taken_out_of_headers(self) -> None:
+        answer = exchange(FakeAdapter(302, b"", {"Location": f"https://evil.example.com/{ADMIN_KEY}", "X-Request-Id": ADMIN_KEY}))
+
+        assert answer.headers["Location"] == "https://evil.example.com/***"
+        assert answer.request_id == "***"
+
+    def test_a_key_as_short_as_a_word_takes_no_word_apart(self) -> None:
+        adapter = FakeAdapter(200, b'{"status": "running"}')
+
+        answer = api_client(adapter, key="run").send(Request(method="GET", url="/x"), Bounds())
+
+        assert answer.body == {"status": "running"}
+
+    @given(
+        st.recursive(
+            st.sampled_from([ADMIN_KEY, f"a{ADMIN_KEY}b", ADMIN_KEY * 2, "x", None, 1]),
+            lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["a", ADMIN_KEY]), inner),
+            max_leaves=8,
+        )
+    )
+    def test_no_echo_is_left_anywhere(self, body: Any) -> None:
+        answer = exchange(FakeAdapter(200, json.dumps(body).encode()))
+
+        assert ADMIN_KEY not in json.dumps(answer.body)
+
+
+class TestTimeout:
+    def test_an_answer_that_takes_too_long_says_so(self) -> None:
+        adapter = FakeAdapter(error=requests.ConnectionError())
+        adapter.before = lambda request: request.guard.expire()
+
+        with pytest.raises(NetworkError, match="took longer than 60 s"):
+            exchange(adapter)
+
+    def test_a_body_that_its_own_bound_cut_is_no_answer(self) -> None:
+        adapter = FakeAdapter(200, b'{"status": "run')
+        adapter.before = lambda request: request.guard.expire()
+
+        with pytest.raises(NetworkError, match="took longer than 60 s"):
+            exchange(adapter)
+
+    def test_one_that_came_whole_at_the_last_moment_is(self) -> None:
+        adapter = FakeAdapter(200, b'{"status": "running"}')
+        adapter.before = lambda request: request.guard.expire()
+
+        assert exchange(adapter).body == {"status": "running"}
