@@ -1,15 +1,19 @@
 """One GET of a bundle: what goes over the wire, and what the answer's head means."""
 
+import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
+from typing import Any
 
 import pytest
+import requests
 
 from docs_platform_action import __version__
-from docs_platform_action.bundle.storage import Answer, Storage
+from docs_platform_action.bundle.storage import MOST_REDIRECTS, SLOW_SECONDS, SLOWEST_BYTES_A_SECOND, Answer, Storage
 from docs_platform_action.errors import Cancelled, DownloadFailed
 from docs_platform_action.http.client import HttpClient
-from docs_platform_action.http.connection import Exchanges, GuardedRequest
+from docs_platform_action.http.connection import Exchanges, Guard, GuardedRequest
+from docs_platform_action.http.faults import NetworkError
 from docs_platform_action.job import Job
 from docs_platform_action.models import EXPORT
 from docs_platform_action.redaction import Redactor
@@ -195,6 +199,68 @@ def test_an_abort_ends_what_waits_for_a_body() -> None:
         shop.exchanges.abort()
         with pytest.raises(Cancelled):
             list(answer.pieces)
+
+
+class TestErrors:
+    def test_redirects_have_one_bound_in_common_and_the_error_names_it(self) -> None:
+        adapter = Redirecting("https://other.example.com/b")
+        left: list[float] = []
+
+        def pass_time(request: Any) -> None:
+            turn(request)
+            left.append(request.guard.remaining_seconds)
+            request.guard.ends_at -= 40
+            if len(left) == 2:
+                request.guard.expire()
+                raise requests.ConnectionError
+
+        turn = adapter.before
+        adapter.before = pass_time
+
+        with pytest.raises(NetworkError, match=r"^other.example.com took longer than 60 s to answer$"):
+            Shop(adapter).get("https://s.example.com/a")
+
+        assert left == [pytest.approx(60, abs=5), pytest.approx(20, abs=5)]
+
+    def test_a_bundle_that_hardly_arrives_is_cut(self) -> None:
+        adapter = FakeAdapter(body=b"half")
+        adapter.before = lambda request: request.guard.expire()
+
+        with pytest.raises(NetworkError, match=r"^s.example.com sent almost nothing for 60 s$"):
+            Shop(adapter).get("https://s.example.com/a")
+
+    def test_a_bundle_has_as_long_as_enough_of_it_arrives(self) -> None:
+        guards: list[Guard] = []
+        adapter = FakeAdapter(body=bytes(SLOWEST_BYTES_A_SECOND * int(SLOW_SECONDS) + 1))
+        adapter.before = lambda request: guards.append(request.guard)
+
+        with Shop(adapter).open("https://s.example.com/a") as answer:
+            guards[0].ends_at -= 50
+            assert len(next(answer.pieces)) >= SLOWEST_BYTES_A_SECOND * SLOW_SECONDS
+            assert guards[0].remaining_seconds > 50
+
+    def test_a_certificate_that_is_not_trusted_is_that_of_the_storage(self) -> None:
+        cause = ssl.SSLCertVerificationError(1, "certificate verify failed")
+        cause.verify_message, cause.verify_code = "self-signed certificate", 18
+
+        with pytest.raises(DownloadFailed, match=r"the certificate of the storage at s.example.com is not trusted"):
+            Shop(FakeAdapter(error=requests.exceptions.SSLError(cause))).get("https://s.example.com/a")
+
+    def test_a_socks_proxy_is_refused(self) -> None:
+        shop = Shop(FakeAdapter(), {"https": "socks5://proxy.example.com:1080"})
+
+        with pytest.raises(DownloadFailed, match=r"the storage at s.example.com cannot be reached through a SOCKS proxy"):
+            shop.get("https://s.example.com/a")
+
+        assert shop.adapter.requests == []
+
+    def test_redirects_in_a_circle_end(self) -> None:
+        shop = Shop(Redirecting(*["/a"] * (MOST_REDIRECTS + 1)))
+
+        with pytest.raises(DownloadFailed, match="redirects more than 5 times"):
+            shop.get("https://s.example.com/a")
+
+        assert len(shop.adapter.requests) == MOST_REDIRECTS + 1
 
 
 class TestHiding:
