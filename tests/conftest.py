@@ -8,11 +8,16 @@ import pytest
 from xdist.remote import Producer
 
 from docs_platform_action import main
+from docs_platform_action.http import connection
 from tests import engine
 from tests.keys import ADMIN_KEY
 from tests.leaks import leaked_in_part
 from tests.search import SEARCH, watch, without_mask
 from tests.workers import BySharing, turn_of
+
+# Reading the public certificate authorities takes 50 ms, half the time of a run in the test's own process. Test modules import
+# this function by name, so it is replaced before they are.
+connection.trusting = main.trusting = functools.cache(connection.trusting)
 
 
 @pytest.fixture
@@ -25,14 +30,6 @@ def remember_output() -> Callable[[str], str]:
 def _watch_simulators() -> Generator[None]:
     with pytest.MonkeyPatch.context() as patch:
         watch(patch.setattr)
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _read_authorities_once() -> Generator[None]:
-    """Keep the machine's certificate authorities: reading them takes a third of the time of a run in the test's own process."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(main, "trusting", functools.cache(main.trusting))
         yield
 
 
