@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from requests.utils import get_environ_proxies
 
 from .api.admin_api import AdminApi
+from .api.calls import Caller
 from .api.client import ApiClient
 from .cleanups import Cleanups
 from .clock import Clock, SystemClock
@@ -83,7 +84,6 @@ def run(
         context = _context_for(plan, jobs, clock, Events(outputs, log) if len(jobs) == 1 else Events(log), environ)
         works = [*zip(jobs, plan.jobs, strict=True)]
         runner = Runner(works, context, max_parallel=plan.max_parallel, heartbeat_seconds=heartbeat_seconds)
-        context.events.add_listener(runner)
         with context.client.exchanges.kept_watched():
             received = interruptions.run(runner)
         context.cleanups.clear()
@@ -136,19 +136,18 @@ def _context_for(plan: Plan, jobs: Sequence[Job], clock: SystemClock, events: Ev
         proxies_for=_proxies_for,
         redactor=_redactor(environ),
     )
-    api = AdminApi(
+    caller = Caller(
         client=ApiClient(client, base_url=settings.base_url, key=settings.admin_key),
         breaker=CircuitBreaker(clock, RateLimiter()),
         clock=clock,
         outage_tolerance_seconds=settings.outage_tolerance_seconds,
         events=events,
-        jobs=jobs,
     )
     return Context(
         clock=clock,
         cancellation=clock.cancellation,
         client=client,
-        api=api,
+        api=AdminApi(caller, jobs),
         events=events,
         cleanups=Cleanups(),
         outage_tolerance_seconds=settings.outage_tolerance_seconds,

@@ -67,11 +67,6 @@ class ExportJob:
         """Whether the job has come to its end; a status that nobody described is one of a job that still runs."""
         return self.status in {self.COMPLETED, self.FAILED}
 
-    @property
-    def percent_done(self) -> float | None:
-        """How far it has come, 0 to 100, if it tells; what a job in the queue tells is no progress of its own."""
-        return None if self.status == self.QUEUED else self.progress
-
 
 @dataclass(frozen=True, kw_only=True)
 class StartedExport:
@@ -127,11 +122,6 @@ class AgentJob:
     def ended(self) -> bool:
         """Whether the job has come to its end."""
         return self.status in {self.COMPLETED, self.ARCHIVED, self.FAILED}
-
-    @property
-    def percent_done(self) -> float | None:
-        """How far it has come: that is not in the API's description."""
-        return None
 
 
 def read_started_export(body: Mapping[str, object]) -> StartedExport:

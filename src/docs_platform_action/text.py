@@ -52,10 +52,14 @@ def link_target(url: str) -> str:
     return encoded.replace("&", "&amp;")  # `&copy;` in a query is no copyright sign
 
 
+def netloc_of(url: str) -> str:
+    """Return a URL's host, with its port if there is one. Raises `ValueError` for a URL that cannot be parsed."""
+    return urlsplit(url).netloc.rpartition("@")[2]
+
+
 def without_query(url: str) -> str:
     """Show a link by host and path alone: its query is what opens it."""
-    parts = urlsplit(url)
-    return parts.netloc.rpartition("@")[2] + parts.path
+    return netloc_of(url) + urlsplit(url).path
 
 
 def host_of(url: str) -> str:

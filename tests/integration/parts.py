@@ -41,30 +41,24 @@ def at_once(_: float) -> float:
     return 0.0
 
 
-def caller_to(base_url: str) -> Caller:
+def caller_to(
+    base_url: str, *, outage_tolerance_seconds: float = 0.4, jitter: Callable[[float], float] = backoff.full_jitter
+) -> Caller:
     """Make what makes the calls of a run, against a base URL."""
     clock = SystemClock()
     return Caller(
         client=api_client_to(base_url),
         breaker=CircuitBreaker(clock, RateLimiter()),
         clock=clock,
-        outage_tolerance_seconds=0.4,
+        outage_tolerance_seconds=outage_tolerance_seconds,
         events=Events(),
+        jitter=jitter,
     )
 
 
 def api_of(base_url: str, *, outage_tolerance_seconds: float, jitter: Callable[[float], float] = backoff.full_jitter) -> AdminApi:
     """Make the API as a run sees it."""
-    clock = SystemClock()
-    return AdminApi(
-        client=api_client_to(base_url),
-        breaker=CircuitBreaker(clock, RateLimiter()),
-        clock=clock,
-        outage_tolerance_seconds=outage_tolerance_seconds,
-        events=Events(),
-        jobs=[],
-        jitter=jitter,
-    )
+    return AdminApi(caller_to(base_url, outage_tolerance_seconds=outage_tolerance_seconds, jitter=jitter), jobs=[])
 
 
 def finished_export() -> Job:

@@ -261,7 +261,7 @@ def test_a_job_that_this_run_started_may_be_unknown_at_first(action: Action, pla
 
 
 def test_a_job_that_this_run_started_and_that_stays_unknown_is_lost(action: Action, platform: Simulator) -> None:
-    action.set_constants(api__admin_api__SETTLING_SECONDS=0.5)
+    action.set_constants(api__statuses__SETTLING_SECONDS=0.5)
     platform.script_forever("read_export", Fault(status=404, json={"error": "no such job"}, headers={"X-Request-Id": "r-4"}))
 
     ended = action.export(platform, outage_tolerance="1h")
@@ -279,7 +279,7 @@ def test_a_job_that_this_run_started_and_that_stays_unknown_is_lost(action: Acti
 
 
 def test_a_completed_job_whose_bundle_stays_unknown_is_not_called_lost(action: Action, platform: Simulator) -> None:
-    action.set_constants(api__admin_api__SETTLING_SECONDS=0.5)
+    action.set_constants(api__statuses__SETTLING_SECONDS=0.5)
     platform.script_forever("make_bundle", Fault(status=404, json={"error": "no such bundle"}))
 
     ended = action.export(platform, outage_tolerance="1h")
@@ -290,7 +290,7 @@ def test_a_completed_job_whose_bundle_stays_unknown_is_not_called_lost(action: A
 
 
 def test_a_pause_that_is_asked_for_does_not_outlast_the_time_for_an_unknown_job(action: Action, platform: Simulator) -> None:
-    action.set_constants(api__admin_api__SETTLING_SECONDS=0.5)
+    action.set_constants(api__statuses__SETTLING_SECONDS=0.5)
     platform.script_forever("read_export", Fault(status=404, headers={"Retry-After": "3600"}))
 
     ended = action.export(platform, outage_tolerance="2h")

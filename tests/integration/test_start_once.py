@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from admin_api_simulator import Fault, Simulator
-from docs_platform_action.api.calls import Call
+from docs_platform_action.api.statuses import Call
 from docs_platform_action.errors import StartUnconfirmed
 from docs_platform_action.http.client import Bounds
 from docs_platform_action.http.request import Request

@@ -28,7 +28,7 @@ FINDINGS: Final = (
     ),
     Finding(
         what="One byte that is no UTF-8 made an answer none, and with it a job that had just been started was lost.",
-        test="tests/unit/http/test_client.py::TestAnswer::test_text_that_is_no_utf_8_spoils_only_its_own_field",
+        test="tests/unit/api/test_client.py::TestAnswer::test_text_that_is_no_utf_8_spoils_only_its_own_field",
     ),
     Finding(
         what="Each new TLS connection read all public authorities again: 24 ms of CPU.",
@@ -36,7 +36,7 @@ FINDINGS: Final = (
     ),
     Finding(
         what="A job that timed out at 100 % was told without its status, though an unknown one may be why it never ended.",
-        test="tests/unit/jobs/test_timeout.py::TestStillGoing::test_it_tells_how_far_the_job_has_come",
+        test="tests/unit/jobs/test_polling.py::TestTimedOut::test_it_tells_how_far_the_job_has_come",
     ),
     Finding(
         what="An answer's head was bounded by the line alone: cookies in it held a run for half a minute, past every bound.",

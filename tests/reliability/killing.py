@@ -57,7 +57,7 @@ CALLS: Final = (
 OWNERS: Final = ("posix", "io", "_io", "socket", "_socket")
 """Whose functions they are, as modules or as the modules of types: text has a `replace` too."""
 
-PARTS: Final = ("_fetch", "_open", "_write_values")
+PARTS: Final = ("_deliver_archive", "_deliver_site", "_write_values")
 """The parts of a handover, as its code names them: a call is counted by the one that it serves, too."""
 
 NAMING: Final = ("replace", "rename")
@@ -76,7 +76,7 @@ _HOOK: Final = """
             return
         part = "elsewhere"
         while frame is not None and part == "elsewhere":
-            if frame.f_code.co_filename.endswith("handover.py") and frame.f_code.co_name in {parts!r}:
+            if frame.f_code.co_filename.endswith("deliver.py") and frame.f_code.co_name in {parts!r}:
                 part = frame.f_code.co_name
             frame = frame.f_back
         key = f"{{event}} {{function.__name__}} {{part}}"

@@ -3,16 +3,12 @@
 Source: the API's description, version 2.0.0 (`docs/admin-api.openapi.yaml`).
 """
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from ..clock import Clock
-from ..http.circuit_breaker import CircuitBreaker
 from ..http.client import Bounds
 from ..http.request import Request
-from ..http.retry import full_jitter
 from ..models import (
     AgentJob,
     Bundle,
@@ -23,15 +19,11 @@ from ..models import (
     read_export_job,
     read_started_export,
 )
-from .calls import Call, Caller
-from .client import ApiClient
+from .calls import Caller
+from .statuses import Call, until_packed, until_settled
 
 if TYPE_CHECKING:
-    from ..events import Events
     from ..job import Job
-
-SETTLING_SECONDS: Final = 30.0
-"""How long after its start a job may still be unknown to the servers that are asked for it."""
 
 BUNDLING_SECONDS: Final = 300.0
 """How long the platform may take to pack a bundle before it answers."""
@@ -43,25 +35,8 @@ class AdminApi:
     Every method raises the `ActionError` that the response stands for.
     """
 
-    def __init__(
-        self,
-        *,
-        client: ApiClient,
-        breaker: CircuitBreaker,
-        clock: Clock,
-        outage_tolerance_seconds: float,
-        events: "Events",
-        jobs: "Sequence[Job]",
-        jitter: Callable[[float], float] = full_jitter,
-    ) -> None:
-        self._caller = Caller(
-            client=client,
-            breaker=breaker,
-            clock=clock,
-            outage_tolerance_seconds=outage_tolerance_seconds,
-            events=events,
-            jitter=jitter,
-        )
+    def __init__(self, caller: Caller, jobs: "Sequence[Job]") -> None:
+        self._caller = caller
         self._jobs = jobs
 
     @property
@@ -96,7 +71,7 @@ class AdminApi:
                 about=f"the job {job.job_id}",
                 named_by="`job-id`",
                 read=read_export_job,
-                temporary_until=_settling(job),
+                temporary_until=until_settled(job),
             ),
             deadline=deadline,
         )
@@ -111,7 +86,7 @@ class AdminApi:
                 named_by="`job-id`",
                 read=read_bundle,
                 contract_is_final=True,
-                temporary_until={409: math.inf, **_settling(job)},
+                temporary_until=until_packed(job),
                 bounds=Bounds(idle_seconds=BUNDLING_SECONDS, total_seconds=BUNDLING_SECONDS),
             )
         )
@@ -128,11 +103,6 @@ class AdminApi:
             ),
             deadline=deadline,
         )
-
-
-def _settling(job: "Job") -> dict[int, float]:
-    """Return until when a 404 is temporary, for a job that this run started."""
-    return {404: job.started_at + SETTLING_SECONDS} if job.started_at is not None else {}
 
 
 def _segment(identifier: str | None) -> str:

@@ -43,6 +43,10 @@ class ApiClient:
         """The API's host, with its port."""
         return urlsplit(self.base_url).netloc
 
+    def quote(self, said: str | None) -> tuple[str, ...]:
+        """Return what the API said as a fact for people, if it said anything."""
+        return (f'The API at {self.host} said: "{said}"',) if said else ()
+
     def send(self, request: Request, bounds: Bounds, *, fresh: bool = False) -> ApiResponse:
         """Send a request and read the response. `fresh` asks for a new connection.
 

@@ -14,6 +14,16 @@ LONGEST_TARGET_BYTES: Final = 1024
 """Maximum length of a link's target, which is that of an entry's name."""
 
 
+REFUSED_TAR_TYPES: Final = {
+    b"3": "a character device",
+    b"4": "a block device",
+    b"6": "a named pipe",
+    b"7": "a contiguous file",
+    b"S": "a sparse file",
+}
+"""Types of tar entries that are not unpacked, with what they are."""
+
+
 class EntryType(enum.Enum):
     """The types of entries that a site may need."""
 

@@ -6,7 +6,7 @@ storages refuse an `Authorization` header beside it (source: AWS, Google and Azu
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import urljoin, urlsplit
@@ -18,6 +18,8 @@ from ..http.faults import SOCKS, NetworkError, ResponseTimeout, SocksProxyError,
 from ..http.request import Request
 from ..job import Job
 from ..models import UNUSABLE, is_bundle_url
+from ..redaction import Redactor
+from ..text import netloc_of
 
 CONNECT_SECONDS: Final = 10.0
 IDLE_SECONDS: Final = 30.0
@@ -45,7 +47,7 @@ class Answer:
     headers: Mapping[str, str]
     address: str
     pieces: Iterator[bytes]
-    hide: Callable[[str], str] = str
+    redactor: Redactor
 
     @property
     def length(self) -> int | None:
@@ -89,7 +91,7 @@ class Answer:
                 text += piece
                 if len(text) > LARGEST_ERROR_BYTES:
                     break
-        said = self.hide(text.decode("utf-8", "replace"))
+        said = self.redactor.hide(text.decode("utf-8", "replace"))
         found = [re.search(rf"<{name}>([^<]{{1,200}})</{name}>", said) for name in ("Code", "Message")]
         return ": ".join(match[1] for match in found if match)
 
@@ -114,7 +116,7 @@ class Storage:
         # a new connection, and closed afterwards: there is little to save, and one that was kept may be dead
         headers = {"Accept": "*/*", "Connection": "close", **headers}
         for _ in range(MOST_REDIRECTS + 1):
-            host = urlsplit(url).netloc.rpartition("@")[2]
+            host = netloc_of(url)
             with (
                 _errors_of_storage(host, seconds),
                 self._client.send(Request(method="GET", url=url), bounds, headers=headers, fresh=True) as response,
@@ -128,7 +130,7 @@ class Storage:
                         headers=response.headers,
                         address=f"{urlsplit(url).scheme}://{host}{urlsplit(url).path}",
                         pieces=_bundle_pieces(response, host) if is_bundle else response.pieces(),
-                        hide=self._client.redactor.hide,
+                        redactor=self._client.redactor,
                     )
                     return
                 url = _redirected(url, response.headers.get("Location", ""), response.status)
@@ -176,7 +178,7 @@ def _redirected(url: str, location: str, status: int) -> str:
         # not `urljoin` for all: it rewrites an absolute address too, and drops some control characters
         location = location.replace(" ", "%20") if not UNUSABLE.search(location) else ""
         target = location if urlsplit(location).scheme or not location else urljoin(url, location)
-        host = urlsplit(target).netloc.rpartition("@")[2]
+        host = netloc_of(target)
     except ValueError:
         target = host = ""
     if not is_bundle_url(target):
@@ -193,7 +195,7 @@ def _untrusted(host: str, error: UntrustedError) -> DownloadFailed:
     advice = error.advice("storage", "the link, which the platform makes")
     return DownloadFailed(
         f"the certificate of {whose} at {host} is not trusted",
-        facts=(f"TLS said: {error.reason.rstrip('.')}.",),
+        facts=(error.fact,),
         cause=advice.cause,
         remedy=advice.remedy,
     )

@@ -18,6 +18,7 @@ from requests.utils import select_proxy
 from .. import __version__
 from ..errors import Cancelled
 from ..redaction import Redactor
+from ..text import netloc_of
 from .connection import Exchanges, Guard, GuardedRequest
 from .faults import FAULTS, NetworkError, ResponseTimeout, UntrustedError, fault_of, refuse_socks, request_id_of
 from .request import Request
@@ -169,7 +170,7 @@ class _Exchange:
     def _meaning(self, error: Exception) -> Cancelled | NetworkError | UntrustedError:
         if self._exchanges.cancelled:
             return Cancelled("cancelled")
-        host = urlsplit(self._url).netloc.rpartition("@")[2]
+        host = netloc_of(self._url)
         if self.guard.expired and not self.guard.tried:
             return ResponseTimeout(
                 f"{host} took longer than {self._bounds.total_seconds:.3g} s to answer", sent=self.guard.connected
@@ -184,7 +185,7 @@ def _prepare(request: Request, url: str, headers: Mapping[str, str], guard: Guar
     names are left out, because requests would turn them into an `Authorization` header.
     """
     parts = urlsplit(url)
-    host, target = parts.netloc.rpartition("@")[2], url[len(f"{parts.scheme}://{parts.netloc}") :].partition("#")[0]
+    host, target = netloc_of(url), url[len(f"{parts.scheme}://{parts.netloc}") :].partition("#")[0]
     prepared = GuardedRequest(request, guard)
     prepared.prepare(
         method=request.method,

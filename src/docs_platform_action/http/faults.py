@@ -66,6 +66,11 @@ class UntrustedError(Exception):
         self.code = code
         self.proxied = proxied
 
+    @property
+    def fact(self) -> str:
+        """What TLS said, as a sentence."""
+        return f"TLS said: {self.reason.rstrip('.')}."
+
     def advice(self, server: str, address: str) -> Advice:
         """Return the likely cause and the remedy for a server, such as "API", whose address comes from `address`."""
         if self.proxied:

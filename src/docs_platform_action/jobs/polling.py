@@ -46,7 +46,7 @@ def poll(job: Job, settings: WaitSettings, context: Context) -> None:
             return
         if is_last:
             raise timed_out(job, settings.timeout_seconds, None)
-        shows_progress = reading.percent_done is not None and progress.eager.is_to_be_trusted
+        shows_progress = job.progress is not None and not is_queued and progress.eager.is_to_be_trusted
         pause = schedule.pause_after(now, reading.status, progress.eager if shows_progress else None)
 
 

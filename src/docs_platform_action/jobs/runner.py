@@ -32,7 +32,7 @@ class Runner(Events):
     """Runs jobs with their settings, at most `max_parallel` of them at the same time. It is the work that signals interrupt.
 
     The first one is alone until its job is known or it has failed: where the platform refuses the key, it is asked once, and
-    not again for each job. So the runner has to listen to the events of `context`. `unfinished` are the jobs that had not ended
+    not again for each job. So the runner listens to the events of `context`. `unfinished` are the jobs that had not ended
     when a signal came.
     """
 
@@ -54,6 +54,7 @@ class Runner(Events):
         self._max_parallel = max_parallel
         self._helpers: list[threading.Thread] = []
         self._lock = threading.Lock()
+        context.events.add_listener(self)
 
     def run(self) -> None:
         """Run all jobs; what becomes of each is in the job. Raises `Cancelled` when they were cut short."""

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docs_platform_action.api.admin_api import BUNDLING_SECONDS, SETTLING_SECONDS, AdminApi
+from docs_platform_action.api.admin_api import BUNDLING_SECONDS, AdminApi
+from docs_platform_action.api.calls import Caller
+from docs_platform_action.api.statuses import SETTLING_SECONDS
 from docs_platform_action.errors import ActionError, BadResponse, NotFound, Rejected, StartUnconfirmed, Unavailable
 from docs_platform_action.http.circuit_breaker import CircuitBreaker
 from docs_platform_action.http.rate_limit import RateLimiter
@@ -31,13 +33,15 @@ class Platform:
         self.job = job or Job(mode=EXPORT, domain="docs.example.com", job_id="se_1")
         self.other = Job(mode=EXPORT, domain="other.example.com")
         self.api = AdminApi(
-            client=self.exchanger,
-            breaker=CircuitBreaker(self.clock, RateLimiter()),
-            clock=self.clock,
-            outage_tolerance_seconds=300,
-            events=self.events,
-            jobs=[self.job, self.other],
-            jitter=lambda ceiling: ceiling,
+            Caller(
+                client=self.exchanger,
+                breaker=CircuitBreaker(self.clock, RateLimiter()),
+                clock=self.clock,
+                outage_tolerance_seconds=300,
+                events=self.events,
+                jitter=lambda ceiling: ceiling,
+            ),
+            [self.job, self.other],
         )
 
     @property

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docs_platform_action.api.calls import Call, Caller
+from docs_platform_action.api.calls import Caller
 from docs_platform_action.api.client import ApiResponse
+from docs_platform_action.api.statuses import Call
 from docs_platform_action.clock import DeadlinePassed
 from docs_platform_action.errors import (
     ActionError,

@@ -38,6 +38,7 @@ from docs_platform_action.inputs.settings import DeliverySettings, Place
 from docs_platform_action.job import DOWNLOAD, UNPACK, Job
 from docs_platform_action.models import EXPORT, Bundle, Downloaded
 from docs_platform_action.ownership import Owner
+from docs_platform_action.redaction import Redactor
 from tests.archives import HOSTILE, SEVEN_ZIP, SMALL_SITE, tar
 from tests.unit.fakes import NOON, FakeClock
 from tests.unit.report.test_outputs import files_of_at_most
@@ -52,6 +53,8 @@ ARCHIVE = gzip.compress(tar(SMALL_SITE), compresslevel=0)
 
 FULL = "The runner's disk is full."
 BROKEN = "The runner's disk does not work as it should, or another process is at work there."
+
+NO_SECRETS = Redactor([])
 
 
 class Shelf:
@@ -75,7 +78,13 @@ class Shelf:
         assert not headers
         self.asked.append(url)
         self.before()
-        yield Answer(status=403 if url in self.dead else 200, headers=self.headers, address="storage", pieces=self._pieces())
+        yield Answer(
+            redactor=NO_SECRETS,
+            status=403 if url in self.dead else 200,
+            headers=self.headers,
+            address="storage",
+            pieces=self._pieces(),
+        )
 
     def _pieces(self) -> Iterator[bytes]:
         yield self.archive

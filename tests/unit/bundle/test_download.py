@@ -25,6 +25,7 @@ from docs_platform_action.http.client import HttpClient
 from docs_platform_action.http.faults import NetworkError
 from docs_platform_action.job import Job
 from docs_platform_action.models import EXPORT, STORAGE, Bundle, Downloaded
+from docs_platform_action.redaction import Redactor
 from tests.archives import KINDS, SMALL_SITE
 from tests.unit.fakes import FakeClock, RecordedEvents
 
@@ -35,6 +36,8 @@ GZIP = b"\x1f\x8b\x08"
 
 FIRST = GZIP + bytes(range(256)) * 900
 SECOND = GZIP + bytes(reversed(range(256))) * 1100
+
+NO_SECRETS = Redactor([])
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ class FakeStorage:
 
     def _answer(self, turn: Turn, headers: Mapping[str, str]) -> Answer:
         if turn.status is not None:
-            return Answer(status=turn.status, headers={}, address=ADDRESS, pieces=iter(()))
+            return Answer(redactor=NO_SECRETS, status=turn.status, headers={}, address=ADDRESS, pieces=iter(()))
         etag = f'"{hashlib.sha256(self.content).hexdigest()}"'
         begin = 0
         if turn.ranges and headers.get("If-Range") == etag:
@@ -94,11 +97,13 @@ class FakeStorage:
             told["Content-Encoding"] = turn.encoding
         pieces = self._pieces(body, turn)
         if begin == len(self.content):
-            return Answer(status=416, headers={"Content-Range": f"bytes */{begin}"}, address=ADDRESS, pieces=iter(()))
+            return Answer(
+                redactor=NO_SECRETS, status=416, headers={"Content-Range": f"bytes */{begin}"}, address=ADDRESS, pieces=iter(())
+            )
         if not begin:
-            return Answer(status=200, headers=told, address=ADDRESS, pieces=pieces)
+            return Answer(redactor=NO_SECRETS, status=200, headers=told, address=ADDRESS, pieces=pieces)
         told["Content-Range"] = f"bytes {begin}-{len(self.content) - 1}/{len(self.content)}"
-        return Answer(status=206, headers=told, address=ADDRESS, pieces=pieces)
+        return Answer(redactor=NO_SECRETS, status=206, headers=told, address=ADDRESS, pieces=pieces)
 
     def _pieces(self, body: bytes, turn: Turn) -> Iterator[bytes]:
         let_through = body if turn.cut_after is None else body[: turn.cut_after]

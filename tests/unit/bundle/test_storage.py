@@ -20,6 +20,8 @@ from docs_platform_action.redaction import Redactor
 from tests.keys import ADMIN_KEY
 from tests.unit.fakes import FakeAdapter, RecordedEvents, Redirecting
 
+NO_SECRETS = Redactor([])
+
 
 class Shop:
     """A storage's client on a fake wire."""
@@ -175,7 +177,7 @@ class TestRedirects:
 def head(**headers: str) -> Answer:
     pieces: Iterator[bytes] = iter(())
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Answer(status=200, headers=named, address="https://s.example.com/a", pieces=pieces)
+    return Answer(redactor=NO_SECRETS, status=200, headers=named, address="https://s.example.com/a", pieces=pieces)
 
 
 class TestHead:

@@ -53,7 +53,6 @@ class Jobs:
         self._what = dict(zip("abcdefghijklm", what, strict=False))
         self._context = context(self.clock, Events(self.watcher))
         self.runner = Runner([(job, SETTINGS) for job in self.jobs], self._context, max_parallel=at_once)
-        self._context.events.add_listener(self.runner)
 
     def run(self) -> Sequence[str | None]:
         """Run them; return what each failed with."""

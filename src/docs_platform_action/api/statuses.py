@@ -1,0 +1,204 @@
+"""What each status of the API means: a result, a failure, or a reason to retry."""
+
+import http
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from urllib.parse import urlsplit
+
+from ..clock import Clock
+from ..errors import (
+    ActionError,
+    Advice,
+    BadResponse,
+    Forbidden,
+    NotFound,
+    Rejected,
+    Unauthorized,
+)
+from ..http.client import Bounds
+from ..http.request import Request
+from ..http.retry import (
+    TEMPORARY_STATUSES,
+    TemporaryError,
+    read_retry_after,
+)
+from ..models import reports_missing_endpoint
+from .client import ApiClient, ApiResponse
+
+if TYPE_CHECKING:
+    from ..job import Job
+
+T = TypeVar("T")
+
+SETTLING_SECONDS: Final = 30.0
+"""How long after its start a job may still be unknown to the servers that are asked for it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call(Generic[T]):
+    """One operation of the API.
+
+    `about` says what a 404 does not find, and `named_by` which inputs name it. `read` makes the
+    result from the response's JSON object, and raises `ValueError` if the object breaks the contract. Such a response may come
+    from a gateway and is retried, unless `contract_is_final`. `temporary_until` maps statuses that are normally final to the
+    moment on the clock's `monotonic` until which they are retried. A call that is not `repeatable` is never sent again once the
+    platform may have processed it, which its `request` knows. While one of `other_jobs` is under way, a 429 is
+    not an outage: the platform takes the call once such a job has ended.
+    """
+
+    job: "Job"
+    request: Request
+    about: str
+    named_by: str
+    read: Callable[[Mapping[str, object]], T]
+    repeatable: bool = True
+    contract_is_final: bool = False
+    temporary_until: Mapping[int, float] = field(default_factory=dict)
+    other_jobs: Sequence["Job"] = ()
+    bounds: Bounds = field(default_factory=Bounds)
+
+
+def until_settled(job: "Job") -> dict[int, float]:
+    """Return until when a 404 is temporary: for a while, if this run has started the job."""
+    return {404: job.started_at + SETTLING_SECONDS} if job.started_at is not None else {}
+
+
+def until_packed(job: "Job") -> dict[int, float]:
+    """Return until when a 404 or 409 is temporary: the platform answers 409 while it packs the bundle."""
+    return {409: math.inf, **until_settled(job)}
+
+
+def result_of(call: Call[T], answer: ApiResponse, client: ApiClient, clock: Clock) -> T:
+    """Return the result of a call from the response to it.
+
+    Raises the `ActionError` for a response that is final, and `TemporaryError` for one that is to be retried.
+    """
+    if 200 <= answer.status < 300:
+        return _read(call, answer)
+    if 300 <= answer.status < 400:
+        raise _redirected(answer, client)
+    retry_for_seconds = math.inf
+    normally_final = 400 <= answer.status < 500 and answer.status not in TEMPORARY_STATUSES
+    if normally_final:
+        retry_for_seconds = call.temporary_until.get(answer.status, -math.inf) - clock.monotonic()
+        if retry_for_seconds <= 0:
+            raise _refused(call, answer, client)
+    # besides 5xx: a 1xx that http.client takes for a response, and statuses that no standard knows
+    retry_after = read_retry_after(answer.headers, clock.now())
+    raise TemporaryError(
+        f"The API answered {_phrase(answer.status)}",
+        maybe_processed=not (answer.status == 429 or (answer.status == 503 and retry_after is not None)),
+        advice={404: _UNSETTLED, 409: _UNREADY, 429: _TOO_MANY}.get(answer.status, NETWORK),
+        retry_after_seconds=retry_after,
+        retry_for_seconds=retry_for_seconds,
+        at_capacity=answer.status == 429 and any(job.is_under_way for job in call.other_jobs),
+        not_ready=normally_final,
+        said=answer.said,
+        request_id=answer.request_id,
+    )
+
+
+def _read(call: Call[T], answer: ApiResponse) -> T:
+    is_api = isinstance(answer.body, dict)
+    try:
+        if isinstance(answer.body, dict):
+            return call.read(answer.body)
+        problem = f"it is no JSON object ({_content_type(answer)}, {answer.size} bytes)"
+    except ValueError as error:
+        problem = str(error)
+    what = f"The API answered {answer.status}, but {problem}"
+    if not call.repeatable or (call.contract_is_final and is_api):
+        doubt = () if call.repeatable else ("It may have started a job all the same: look in the dashboard before the next run.",)
+        raise BadResponse(
+            f"the API's answer to {call.request.method} {call.request.url} cannot be used",
+            facts=(f"{what}.", *doubt),
+            request_id=answer.request_id,
+        )
+    raise TemporaryError(what, advice=_FOREIGN, request_id=answer.request_id)
+
+
+def _refused(call: Call[T], answer: ApiResponse, client: ApiClient) -> ActionError:
+    no_endpoint = answer.status in {404, 405} and not call.job.api_responded and reports_missing_endpoint(answer.body)
+    if no_endpoint and not call.repeatable:
+        return _wrong_base_url(call, answer, client)
+    kind, happened = {
+        401: (Unauthorized, "the platform refused the admin key (401)"),
+        403: (Forbidden, "the platform does not allow this (403)"),
+        404: (NotFound, f"the platform does not know {call.about} (404)"),
+    }.get(answer.status, (Rejected, f"the platform rejected the request, {_phrase(answer.status)}"))
+    remedy = f"Compare {call.named_by} and `base-url` with the dashboard." if kind is NotFound else None
+    cause = _WRONG_BASE_URL if kind is NotFound and no_endpoint else None
+    return kind(happened, facts=client.quote(answer.said), cause=cause, remedy=remedy, request_id=answer.request_id)
+
+
+def _wrong_base_url(call: Call[T], answer: ApiResponse, client: ApiClient) -> ActionError:
+    kind = NotFound if answer.status == 404 else Rejected
+    base_url = client.base_url
+    return kind(
+        f"`base-url` is probably wrong: {base_url} has no static-export endpoint ({answer.status})",
+        facts=client.quote(answer.said)
+        or (f"The response is not the API's JSON ({_content_type(answer)}, {answer.size} bytes).",),
+        cause="The address is mistyped, its path prefix is missing or wrong, or it is the dashboard's and not the API's.",
+        remedy=f"Look up the API's address in the platform's documentation: the request went to {base_url}{call.request.url}."
+        f" If `base-url` is right, compare {call.named_by} with the dashboard.",
+        request_id=answer.request_id,
+    )
+
+
+def _redirected(answer: ApiResponse, client: ApiClient) -> BadResponse:
+    location = answer.headers.get("Location", "")
+    try:
+        target = urlsplit(location)
+        host = target.netloc.rpartition("@")[2] or client.host
+        path = target.path if target.path.startswith("/") else ""
+    except ValueError:
+        host, path = "an address that cannot be read", ""
+    if not location:
+        return BadResponse(f"the API answered {_phrase(answer.status)}, a redirect to nowhere", request_id=answer.request_id)
+    return BadResponse(
+        f"the API redirects to {host}{path} ({answer.status})",
+        facts=("The redirect was not followed: the admin key goes to the address in `base-url` alone.",),
+        cause="`base-url` is not the API's own address, or a login page or gateway stands in front of it.",
+        remedy="Set `base-url` to the address that the API answers at without a redirect.",
+        request_id=answer.request_id,
+    )
+
+
+NETWORK: Final = Advice(
+    cause="The platform, or the network between it and this runner, is down or overloaded.",
+    remedy="Look at the platform's status page and run the workflow again, or give it longer with `outage-tolerance`.",
+)
+_TOO_MANY: Final = Advice(
+    cause="The platform takes fewer requests, or runs fewer jobs at once, than this organisation's workflows ask for.",
+    remedy="Lower `max-parallel`, raise `poll-interval`, or give it longer with `outage-tolerance`.",
+)
+_UNSETTLED: Final = Advice(
+    cause="The platform does not show the job yet that it has just started.",
+    remedy="Give it longer with `outage-tolerance`, or collect it in a later run.",
+)
+_UNREADY: Final = Advice(
+    cause="The platform has not finished the export's bundle, though it reports the export as completed.",
+    remedy="Give it longer with `outage-tolerance`, or collect it in a later run.",
+)
+_FOREIGN: Final = Advice(
+    cause="Something else than the API answers at `base-url`: a login page, a gateway, or the API at another path.",
+    remedy="Check `base-url`; open it in a browser to see what answers there.",
+)
+
+_WRONG_BASE_URL: Final = (
+    "`base-url` is probably wrong: this is not how the API reports an unknown job. If it is right, the id is mistyped, "
+    "or the job was removed or belongs to another organization."
+)
+
+
+def _content_type(answer: ApiResponse) -> str:
+    return answer.headers.get("Content-Type", "no content type").split(";")[0]
+
+
+def _phrase(status: int) -> str:
+    try:
+        return f"{status} ({http.HTTPStatus(status).phrase.lower()})"
+    except ValueError:
+        return str(status)
