@@ -25,9 +25,10 @@ import yaml
 
 from admin_api_simulator import Simulator
 from admin_api_simulator.runner import OutputFileError
-from tests.action import UNMEASURED, Action
+from tests.action import Action
 from tests.archives import SMALL_SITE, Site, tar
 from tests.ended import ENTRYPOINT, Ended
+from tests.inside import run_inside
 from tests.keys import ADMIN_KEY
 
 MOMENTS: Final = int(os.environ.get("KILL_MOMENTS", "100"))
@@ -189,7 +190,7 @@ class Killings:
             self._leave_results_of_an_earlier_run(workspace)
         count = self._folder / "count.json"
         action = self._action(workspace, hooked=True)
-        ended = action.run(self._platform, env={**UNMEASURED, "KILL_AT": "null", "KILL_COUNT": str(count)}, **INPUTS)
+        ended = action.run(self._platform, env={"KILL_AT": "null", "KILL_COUNT": str(count)}, **INPUTS)
         assert ended.exit_code == 0, ended.stdout + ended.stderr
         return {key: int(number) for key, number in json.loads(count.read_text()).items()}
 
@@ -220,7 +221,7 @@ class Killings:
     def _run(self, workspace: Path, moment: Moment) -> Ended:
         hooked = moment.after_seconds is None
         env = {"KILL_AT": json.dumps([moment.key, moment.number]), "KILL_COUNT": os.devnull} if hooked else {}
-        with self._action(workspace, hooked=hooked).start(self._platform, env={**UNMEASURED, **env}, **INPUTS) as running:
+        with self._action(workspace, hooked=hooked).start(self._platform, env=env, **INPUTS) as running:
             if moment.after_seconds is not None:
                 running.wait_for("Bundle link ready")
                 time.sleep(moment.after_seconds)
@@ -235,7 +236,8 @@ class Killings:
         shut = workspace / "public" / "site"
         if found["site"] == "new":
             shut.rename(workspace / "public" / "site-before")
-        ended = self._action(workspace, hooked=False).run(self._platform, env=UNMEASURED, **INPUTS)
+        given = {name.replace("_", "-"): text for name, text in INPUTS.items()}
+        ended = run_inside({**given, "base-url": self._platform.base_url, "admin-key": ADMIN_KEY}, workspace=workspace)
         states = {*self._look(workspace, {}).values()}
         if _parts(workspace):
             return f"left {_parts(workspace)}"
