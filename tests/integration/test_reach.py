@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from admin_api_simulator import Fault, Simulator
-from tests.action import UNMEASURED, Action
+from tests.action import Action
 from tests.ended import ENTRYPOINT, Ended
 
 WATCHING = """
@@ -56,7 +56,7 @@ def watched(action: Action, tmp_path: Path) -> Callable[..., Watched]:
     action.entrypoint.write_text(f"{docstring}\n{WATCHING.format(log=str(log))}{rest}")
 
     def run(platform: Simulator, **inputs: str) -> Watched:
-        ended = action.export(platform, env=UNMEASURED, **inputs)
+        ended = action.export(platform, **inputs)
         return Watched(ended=ended, events=[ast.literal_eval(line) for line in log.read_text().splitlines()])
 
     return run
