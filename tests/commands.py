@@ -68,11 +68,10 @@ def _command_in(line: str, names: set[str]) -> Command | None:
 
 def _seen(line: str) -> str:
     """Leave out what .NET does not compare: control, formatting and other characters without a shape."""
-    return "".join(
-        character
-        for character in line
-        if character == "\t" or not (unicodedata.category(character).startswith("C") or re.match(IGNORABLE, character))
-    )
+    shaped = re.sub(IGNORABLE, "", line)
+    if shaped.isprintable():
+        return shaped
+    return "".join(character for character in shaped if character == "\t" or not unicodedata.category(character).startswith("C"))
 
 
 def _new(line: str, names: set[str]) -> Command | None:
