@@ -8,9 +8,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Final, cast
 
+from ..clock import Cancellation
 from .entries import Entry, EntryType
 from .reading import CHUNK_BYTES
 
@@ -22,6 +23,10 @@ BATCH_BYTES: Final = 2 * CHUNK_BYTES
 
 BATCH_ITEMS: Final = 64
 """A batch with this many entries and chunks is full, however short they are."""
+
+
+LONGEST_WAIT_SECONDS: Final = 0.05
+"""Longest wait for a batch to fill."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +41,10 @@ _Item = Entry | bytes | _Ended
 
 
 @contextmanager
-def prefetch(entries: Iterator[Entry]) -> Iterator[Iterator[Entry]]:
+def prefetch(entries: Iterator[Entry], cancellation: Cancellation) -> Iterator[Iterator[Entry]]:
     """Iterate over the entries in a thread of its own, which ends with this context, and return them.
+
+    An error in the context cancels the iteration: the next entry may be gigabytes away.
 
     What the iteration raises is raised to the thread that takes the entries. A file's content is to be read to its end before the
     next entry is asked for.
@@ -51,6 +58,9 @@ def prefetch(entries: Iterator[Entry]) -> Iterator[Iterator[Entry]]:
         return
     try:
         yield pipe.entries()
+    except BaseException:
+        cancellation.cancel()
+        raise
     finally:
         pipe.stop()
         reader.join()  # before the archive is closed, which it reads from
@@ -68,6 +78,7 @@ class _Pipe:
         self._room = threading.Semaphore(MOST_BATCHES)
         self._batch: list[_Item] = []
         self._bytes = 0
+        self._lock = threading.Lock()  # of the batch that is being filled
         self._stopped = False
 
     def fill(self, entries: Iterator[Entry]) -> None:
@@ -108,7 +119,8 @@ class _Pipe:
             self._put(b"")
 
     def _put(self, item: _Item) -> None:
-        self._batch.append(item)
+        with self._lock:
+            self._batch.append(item)
         if isinstance(item, bytes):
             self._bytes += len(item)
         if self._bytes >= BATCH_BYTES or len(self._batch) >= BATCH_ITEMS:
@@ -118,14 +130,27 @@ class _Pipe:
         self._room.acquire()
         if self._stopped:
             raise _Stopped
-        self._batches.put(self._batch)
-        self._batch, self._bytes = [], 0
+        with self._lock:
+            self._batches.put(self._batch)
+            self._batch, self._bytes = [], 0
+
+    def _next_batch(self) -> list[_Item]:
+        """Return the next batch, or what there is of it after a while: gigabytes may lie between one entry and the next."""
+        while True:
+            try:
+                batch = self._batches.get(timeout=LONGEST_WAIT_SECONDS)
+            except Empty:
+                with self._lock:
+                    if self._batches.empty() and self._batch:
+                        batch, self._batch = self._batch, []
+                        return batch
+            else:
+                self._room.release()
+                return batch
 
     def _taken(self) -> Iterator[Entry | bytes]:
         while True:
-            batch = self._batches.get()
-            self._room.release()
-            for item in batch:
+            for item in self._next_batch():
                 if isinstance(item, _Ended):
                     if item.failure is not None:
                         raise item.failure

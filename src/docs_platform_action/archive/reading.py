@@ -16,12 +16,24 @@ COMPRESSED_CHUNK_BYTES: Final = 64 * 1024
 """Maximum bytes of compressed data that are read at a time. Small, because each gzip member in it copies what is left of it."""
 
 
-class ArchiveFile:
-    """An open archive that can be read at any offset, until the run is cancelled."""
+class _LinkedCancellation(Cancellation):
+    """Is cancelled on its own, or with the run."""
 
-    def __init__(self, descriptor: int, size: int, cancellation: Cancellation) -> None:
+    def __init__(self, run: Cancellation) -> None:
+        super().__init__()
+        self._run = run
+
+    def check(self) -> None:
+        super().check()
+        self._run.check()
+
+
+class ArchiveFile:
+    """An open archive that can be read at any offset, until its own `cancellation` or the run is cancelled."""
+
+    def __init__(self, descriptor: int, size: int, run: Cancellation) -> None:
         self.size = size
-        self.cancellation = cancellation
+        self.cancellation: Cancellation = _LinkedCancellation(run)
         self._descriptor = descriptor
 
     def read(self, length: int, at: int) -> bytes:

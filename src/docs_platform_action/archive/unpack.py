@@ -49,7 +49,10 @@ def unpack(
     with _opened(folder) as root:
         meter = Meter(limits, disk or Disk(root))
         tree = Tree(root, meter, archive.cancellation, owner)
-        with closing(archive_entries(archive, meter, scratch=folder)) as entries, prefetch(entries) as prefetched:
+        with (
+            closing(archive_entries(archive, meter, scratch=folder)) as entries,
+            prefetch(entries, archive.cancellation) as prefetched,
+        ):
             for entry in prefetched:
                 archive.cancellation.check()
                 tree.add(entry)

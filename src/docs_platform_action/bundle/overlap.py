@@ -31,23 +31,11 @@ CANCEL_CHECK_SECONDS: Final = 0.05
 """How often the wait for the unpacking to end checks for a cancel, and announces its progress."""
 
 
-class _LinkedCancellation(Cancellation):
-    """Is cancelled on its own, or with the run."""
-
-    def __init__(self, run: Cancellation) -> None:
-        super().__init__()
-        self._run = run
-
-    def check(self) -> None:
-        super().check()
-        self._run.check()
-
-
 class GrowingFile(ArchiveFile):
     """An archive that a download still writes to. `size` is its final size; a read waits for bytes that are still to come."""
 
     def __init__(self, descriptor: int, size: int, run: Cancellation) -> None:
-        super().__init__(descriptor, size, _LinkedCancellation(run))
+        super().__init__(descriptor, size, run)
         self.received = 0
         self._is_complete = False
         self._changed = threading.Condition()

@@ -8,6 +8,7 @@ import pytest
 from docs_platform_action.archive.entries import Entry, EntryType
 from docs_platform_action.archive.prefetch import BATCH_BYTES, BATCH_ITEMS, MOST_BATCHES, prefetch
 from docs_platform_action.archive.reading import CHUNK_BYTES
+from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import Cancelled, InvalidBundle
 
 MOST_BYTES = (MOST_BATCHES + 1) * (BATCH_BYTES + CHUNK_BYTES)
@@ -53,7 +54,7 @@ class TestWhatIsReadAhead:
         files = [file(b"empty"), file(b"a", b"1", b"23"), file(b"large", *[bytes(CHUNK_BYTES)] * 40)]
         many = [file(b"%d" % number, b"x") for number in range(5 * BATCH_ITEMS)]
 
-        with prefetch(iter([folder, link, *files, *many])) as entries:
+        with prefetch(iter([folder, link, *files, *many]), Cancellation()) as entries:
             found = [(entry, list(entry.content)) for entry in entries]
 
         assert found[0][0].type is EntryType.FOLDER
@@ -69,7 +70,7 @@ class TestWhatIsReadAhead:
             readers.append(threading.current_thread())
             yield file(b"a", b"1")
 
-        with prefetch(read()) as entries:
+        with prefetch(read(), Cancellation()) as entries:
             assert taken(entries) == [(b"a", [b"1"])]
 
         assert readers[0] is not threading.current_thread()
@@ -82,7 +83,7 @@ class TestWhatIsReadAhead:
 
         folder = Entry(name=b"folder", type=EntryType.FOLDER, mode=0, content=unread())
 
-        with prefetch(iter([folder])) as entries:
+        with prefetch(iter([folder]), Cancellation()) as entries:
             assert taken(entries) == [(b"folder", [])]
 
 
@@ -97,7 +98,7 @@ class TestAFailure:
             raise InvalidBundle("broken")
 
         found: list[tuple[bytes, bytes]] = []
-        with prefetch(read()) as entries:
+        with prefetch(read(), Cancellation()) as entries:
             for entry in entries:
                 content = iter(entry.content)
                 found.append((entry.name, next(content)))
@@ -107,11 +108,29 @@ class TestAFailure:
         assert found == [(b"a", b"1"), (b"b", b"2")]
         assert str(ended.value) == "broken"
 
+    def test_of_whoever_takes_entries_is_not_kept_waiting_by_what_comes_before_the_next(self) -> None:
+        cancellation = Cancellation()
+
+        def read() -> Iterator[Entry]:
+            yield Entry(name=b"../evil", type=EntryType.FOLDER, mode=0)
+            while True:  # as zeros without an end are read
+                cancellation.check()
+
+        def refuse() -> None:
+            with prefetch(read(), cancellation) as entries:
+                assert next(entries).name == b"../evil"
+                raise InvalidBundle("refused")
+
+        with pytest.raises(InvalidBundle, match="refused"):
+            refuse()
+
+        assert "reader" not in {thread.name for thread in threading.enumerate()}
+
     def test_of_whoever_takes_entries_ends_the_reading(self) -> None:
         endless = Endless(0)
 
         def refuse() -> None:
-            with prefetch(endless.entries()) as entries:
+            with prefetch(endless.entries(), Cancellation()) as entries:
                 next(entries)
                 raise InvalidBundle("refused")
 
@@ -127,7 +146,7 @@ class TestAFailure:
             raise failure
             yield
 
-        with pytest.raises(type(failure)) as raised, prefetch(read()) as entries:
+        with pytest.raises(type(failure)) as raised, prefetch(read(), Cancellation()) as entries:
             next(entries)
 
         assert raised.value is failure
@@ -140,7 +159,7 @@ class TestAFailure:
             raise InvalidBundle("broken")
             yield
 
-        with prefetch(read()):
+        with prefetch(read(), Cancellation()):
             assert raised.wait(60)
 
 
@@ -149,13 +168,13 @@ class TestWhatWaits:
         endless = Endless(MOST_BYTES // CHUNK_BYTES)
         one = Entry(name=b"a", type=EntryType.FILE, mode=0, content=endless.chunks())
 
-        with prefetch(iter([one])):
+        with prefetch(iter([one]), Cancellation()):
             assert not endless.beyond.wait(0.02)
 
     def test_is_bounded_in_entries(self) -> None:
         endless = Endless((MOST_BATCHES + 1) * BATCH_ITEMS)
 
-        with prefetch(endless.entries()):
+        with prefetch(endless.entries(), Cancellation()):
             assert not endless.beyond.wait(0.02)
 
     def test_takes_less_than_a_mebibyte(self) -> None:
