@@ -25,7 +25,7 @@ from .events import Events
 from .http.circuit_breaker import CircuitBreaker
 from .http.client import HttpClient
 from .http.connection import Exchanges, GuardedAdapter, trusting
-from .http.rate_limit import RateLimiter
+from .http.rate_limit import REQUESTS_A_SECOND, RateLimiter
 from .inputs.reader import read_key, read_mode, read_names, read_plan, unknown_inputs
 from .inputs.settings import Plan
 from .job import Job
@@ -138,7 +138,7 @@ def _context_for(plan: Plan, jobs: Sequence[Job], clock: SystemClock, events: Ev
     )
     caller = Caller(
         client=ApiClient(client, base_url=settings.base_url, key=settings.admin_key),
-        breaker=CircuitBreaker(clock, RateLimiter()),
+        breaker=CircuitBreaker(clock, RateLimiter(requests_a_second=REQUESTS_A_SECOND)),
         clock=clock,
         outage_tolerance_seconds=settings.outage_tolerance_seconds,
         events=events,
