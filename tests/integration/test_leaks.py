@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import urllib.parse
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import NoReturn
 
@@ -103,10 +103,14 @@ def workspace(tmp_path: Path) -> Path:
     return tmp_path / "workspace"
 
 
-def with_each_key(echoes: Iterable[str]) -> list[tuple[str, str, str]]:
-    """Give every echo in every form, each with another key in turn: all keys have come about after a few of them."""
+def with_each_key(echoes: Collection[str]) -> list[tuple[str, str, str]]:
+    """Return each echo with some forms, each form with some echoes, and each key in turn: a third of all pairs.
+
+    Unit tests try every form. Which forms are found does not depend on where a text is shown.
+    """
     keys = itertools.cycle(KEYS)
-    return [(echo, form, next(keys)) for echo in echoes for form in ENCODERS]
+    pairs = [*itertools.product(echoes, ENCODERS)]
+    return [(echo, form, next(keys)) for echo, form in pairs[:: min(3, len(echoes))]]
 
 
 @pytest.mark.parametrize(("echo", "form", "key"), with_each_key(API_ECHOES))
