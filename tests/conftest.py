@@ -1,5 +1,6 @@
 """What holds for every test: the admin key, and what opens a bundle's link, are nowhere but where they belong."""
 
+import contextlib
 import functools
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -10,6 +11,7 @@ from xdist.remote import Producer
 from docs_platform_action import main
 from docs_platform_action.http import connection
 from tests import engine
+from tests.inside import unmeasured
 from tests.keys import ADMIN_KEY
 from tests.leaks import leaked_in_part
 from tests.search import SEARCH, watch, without_mask
@@ -39,6 +41,14 @@ def _no_secret_where_it_does_not_belong(tmp_path: Path) -> Generator[None]:
     SEARCH.clear()
     yield
     assert SEARCH.found(tmp_path) == []
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Have no coverage measured of property tests: they take twice as long measured, and what they reach is left to chance."""
+    is_property = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+    with unmeasured() if is_property else contextlib.nullcontext():
+        return (yield)
 
 
 @pytest.hookimpl(wrapper=True)

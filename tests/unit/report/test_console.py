@@ -270,6 +270,12 @@ class TestLinks:
 
         assert known.hide(text) == one_by_one(text, secrets)
 
+    def test_of_two_that_overlap_nothing_is_left(self) -> None:
+        known = LinkSecrets()
+        known.add(unnamed(["abcdefgh", "efghijkl"]))
+
+        assert known.hide("<abcdefghijkl>") == "<…>"
+
     @given(st.lists(link_secrets, max_size=5), st.text("abc", max_size=80))
     def test_of_those_that_overlap_nothing_is_left(self, secrets: list[str], text: str) -> None:
         known = LinkSecrets()
