@@ -5,17 +5,16 @@ from typing import Final
 from xdist.scheduler import LoadScopeScheduling
 
 TOGETHER: Final = {
-    "tests/reliability/test_killed.py": "what is counted",
-    "tests/reliability/test_matrix.py": "what is counted",
-    "tests/reliability/test_page.py": "what is counted",
-    "tests/reliability/test_soak.py": "what is counted",
     "tests/container/": "the image",
     "tests/workflow/": "act",
 }
-"""Files and folders whose tests look at what is made, or counted, once in a process; that of any other file is for that file."""
+"""Folders whose tests look at what is made once in a process; what the tests of any other file share is for that file."""
 
-LONGEST: Final = ("tests/reliability/", "tests/workflow/", "tests/container/", "tests/integration/", "tests/fuzz/")
-"""What takes minutes is begun first, so that in the end no worker is left alone with it."""
+LONGEST: Final = (
+    *("tests/workflow/", "tests/container/", "tests/reliability/", "tests/integration/test_many.py", "tests/integration/"),
+    *("tests/fuzz/", "tests/unit/archive/", "tests/unit/report/", "tests/unit/test_redaction.py"),
+)
+"""What takes longest is begun first, so that in the end no worker is left alone with it."""
 
 
 def unit_of(nodeid: str) -> str:

@@ -31,7 +31,8 @@ from tests.ended import ENTRYPOINT, Ended
 from tests.inside import run_inside
 from tests.keys import ADMIN_KEY
 
-MOMENTS: Final = int(os.environ.get("KILL_MOMENTS", "100"))
+USUAL_MOMENTS: Final = 100
+MOMENTS: Final = int(os.environ.get("KILL_MOMENTS", USUAL_MOMENTS))
 FROM_OUTSIDE: Final = 4
 """One moment in so many is one from outside."""
 

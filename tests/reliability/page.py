@@ -104,38 +104,70 @@ def gather() -> Evidence:
     return Evidence(matrix=run_cells(CELLS), soak=soaked(), killed=killed_runs())
 
 
+NOT_COUNTED: Final = f"{FILE.name} is not what was counted: run `make reliability`"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A part of the page: its row in the overview, and its section."""
+
+    row: tuple[object, ...]
+    section: tuple[str, ...]
+
+    def is_on_the_page(self) -> bool:
+        """Return whether the page has this row and this section."""
+        text = FILE.read_text(encoding="utf-8")
+        return f"\n{_line(self.row)}\n" in text and "\n".join(self.section) in text
+
+
 def page(evidence: Evidence) -> str:
     """Write the page."""
     parts = (
-        _opening(evidence),
-        _matrix(evidence.matrix.outcomes),
-        _hostile_texts(),
-        _fuzzing(),
-        _soak(evidence.soak),
-        _kills(evidence.killed),
-        _findings(),
+        matrix_part(evidence.matrix),
+        hostile_texts_part(),
+        fuzzing_part(),
+        soak_part(evidence.soak),
+        killed_part(evidence.killed),
+        findings_part(),
     )
-    return "\n".join(line for part in parts for line in part)
+    overview = _table(("what", "how many", "of them wrong"), [part.row for part in parts])
+    return "\n".join((_OPENING, *overview, "", *(line for part in parts for line in part.section)))
 
 
-def _opening(evidence: Evidence) -> Iterator[str]:
-    outcomes, soak = evidence.matrix.outcomes, evidence.soak
-    otherwise = sum(not _is_as_expected(cell, outcome) for cell, outcome in outcomes.items())
-    killed = [run for run in evidence.killed if run.was_killed]
-    half_written = sum(bool(run.wrong) for run in killed)
-    yield _OPENING
-    yield from _table(
-        ("what", "how many", "of them wrong"),
-        [
-            ("cells of the [fault matrix](#the-fault-matrix), each a run of the whole action", len(outcomes), otherwise),
-            ("[long waits](#long-waits-in-virtual-time) among spoilt exchanges", soak.runs + soak.runs_of_many, len(soak.wrong)),
-            ("[processes killed](#killed-at-any-moment)", len(killed), half_written),
-            (f"[hostile texts](#hostile-texts), in {len(FIELDS)} fields", TEXTS * len(FIELDS), "none in `make test`"),
-            (f"examples of [fuzzing](#fuzzing), for {len(EXAMPLES)} targets", sum(EXAMPLES.values()), "none in `make test`"),
-            ("[findings](#findings), all mended", len(FINDINGS), ""),
-        ],
-    )
-    yield ""
+def matrix_part(ran: Ran) -> Part:
+    """Write what the fault matrix came to."""
+    wrong = sum(not _is_as_expected(cell, outcome) for cell, outcome in ran.outcomes.items())
+    what = "cells of the [fault matrix](#the-fault-matrix), each a run of the whole action"
+    return Part(row=(what, len(ran.outcomes), wrong), section=(*_matrix(ran.outcomes),))
+
+
+def hostile_texts_part() -> Part:
+    """Write what hostile texts are tried."""
+    what = f"[hostile texts](#hostile-texts), in {len(FIELDS)} fields"
+    return Part(row=(what, TEXTS * len(FIELDS), "none in `make test`"), section=(*_hostile_texts(),))
+
+
+def fuzzing_part() -> Part:
+    """Write what is fuzzed."""
+    what = f"examples of [fuzzing](#fuzzing), for {len(EXAMPLES)} targets"
+    return Part(row=(what, sum(EXAMPLES.values()), "none in `make test`"), section=(*_fuzzing(),))
+
+
+def soak_part(soak: Soak) -> Part:
+    """Write what the long waits came to."""
+    what = "[long waits](#long-waits-in-virtual-time) among spoilt exchanges"
+    return Part(row=(what, soak.runs + soak.runs_of_many, len(soak.wrong)), section=(*_soak(soak),))
+
+
+def killed_part(killed: Sequence[Killed]) -> Part:
+    """Write what the kills came to."""
+    wrong = [bool(run.wrong) for run in killed if run.was_killed]
+    return Part(row=("[processes killed](#killed-at-any-moment)", len(wrong), sum(wrong)), section=(*_kills(killed),))
+
+
+def findings_part() -> Part:
+    """Write what was found, and where it is held."""
+    return Part(row=("[findings](#findings), all mended", len(FINDINGS), ""), section=(*_findings(),))
 
 
 def _matrix(outcomes: Mapping[Cell, Outcome]) -> Iterator[str]:
@@ -226,8 +258,11 @@ def _findings() -> Iterator[str]:
 def _table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
     yield f"| {' | '.join(heads)} |"
     yield f"|{' --- |' * len(heads)}"
-    for row in rows:
-        yield f"| {' | '.join(f'{item:,}' if isinstance(item, int) else str(item) for item in row)} |"
+    yield from map(_line, rows)
+
+
+def _line(row: Sequence[object]) -> str:
+    return f"| {' | '.join(f'{item:,}' if isinstance(item, int) else str(item) for item in row)} |"
 
 
 def _is_all_well(evidence: Evidence) -> bool:

@@ -34,8 +34,9 @@ from tests.unit.fakes import BASE_URL, NOON
 from tests.unit.virtual_time import VirtualClock
 from tests.virtual_run import Beside, in_virtual_time
 
-RUNS: Final = int(os.environ.get("SOAK_RUNS", "1000"))
-RUNS_OF_MANY: Final = max(RUNS // 200, 1)
+USUAL_RUNS: Final = 600
+RUNS: Final = int(os.environ.get("SOAK_RUNS", USUAL_RUNS))
+RUNS_OF_MANY: Final = max(RUNS // 100, 1)
 """Of several domains each, 10 to 30."""
 
 ONE: Final = os.environ.get("SOAK_SEED")

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.reliability.killing import FROM_OUTSIDE, MOMENTS, Killed, killed_runs
+from tests.reliability.killing import FROM_OUTSIDE, MOMENTS, USUAL_MOMENTS, Killed, killed_runs
+from tests.reliability.page import NOT_COUNTED, killed_part
 
 pytestmark = pytest.mark.timeout(max(600, 6 * MOMENTS))
 
@@ -27,7 +28,12 @@ def test_a_run_in_the_same_workspace_days_later_comes_to_its_end_and_clears_up(k
     assert [(run.moment, run.next_run) for run in followed if run.next_run != "whole"] == []
 
 
-@pytest.mark.skipif(MOMENTS < 100, reason="few moments meet little")
+@pytest.mark.skipif(MOMENTS != USUAL_MOMENTS, reason="the page tells what the usual number comes to")
+def test_the_page_of_evidence_says_so(killed: tuple[Killed, ...]) -> None:
+    assert killed_part(killed).is_on_the_page(), NOT_COUNTED
+
+
+@pytest.mark.skipif(MOMENTS < USUAL_MOMENTS, reason="few moments meet little")
 class TestWhereTheyWereKilled:
     def test_some_before_there_was_a_result_and_some_after_each(self, killed: tuple[Killed, ...]) -> None:
         states = {run.whole for run in killed if run.was_killed}

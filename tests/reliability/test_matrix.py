@@ -3,6 +3,7 @@
 import pytest
 
 from tests.reliability.cell import CELLS, Cell, Ran
+from tests.reliability.page import NOT_COUNTED, matrix_part
 
 pytestmark = pytest.mark.timeout(600)  # the first test waits for all cells
 
@@ -20,3 +21,7 @@ def test_no_cell_says_anything_on_stderr(matrix: Ran) -> None:
 
 def test_no_cell_leaves_a_thread_or_a_descriptor_behind(matrix: Ran) -> None:
     assert (matrix.threads_left, matrix.descriptors_left) == ((), 0)
+
+
+def test_the_page_of_evidence_says_so(matrix: Ran) -> None:
+    assert matrix_part(matrix).is_on_the_page(), NOT_COUNTED

@@ -13,7 +13,8 @@ import pytest
 from admin_api_simulator import Fault, Simulator
 from tests.inside import run_inside
 from tests.keys import ADMIN_KEY
-from tests.reliability.soak import ONE, RUNS, Run, Soak, WrongError, carry_out, check, draw, draw_many, soaked
+from tests.reliability.page import NOT_COUNTED, soak_part
+from tests.reliability.soak import ONE, RUNS, USUAL_RUNS, Run, Soak, WrongError, carry_out, check, draw, draw_many, soaked
 from tests.reliability.soak_judge import judge
 from tests.reliability.soak_truth import FAULT_RATE, KINDS, Wait
 from tests.reliability.soak_wire import Seen
@@ -44,7 +45,12 @@ def test_every_run_ends_as_what_its_platform_answered_demands(soak: Soak) -> Non
     assert soak.wrong == ()
 
 
-@pytest.mark.skipif(bool(ONE) or RUNS < 1000, reason="few runs meet little")
+@pytest.mark.skipif(bool(ONE) or RUNS != USUAL_RUNS, reason="the page tells what the usual number comes to")
+def test_the_page_of_evidence_says_so(soak: Soak) -> None:
+    assert soak_part(soak).is_on_the_page(), NOT_COUNTED
+
+
+@pytest.mark.skipif(bool(ONE) or RUNS < USUAL_RUNS, reason="few runs meet little")
 class TestWhatIsCovered:
     def test_the_jobs_come_to_every_end_there_is(self, soak: Soak) -> None:
         assert {end for end, _ in soak.ends} == ENDS
@@ -122,9 +128,9 @@ class TestWhatIsHeld:
             gc.collect()
             return tracemalloc.get_traced_memory()[0]
 
+        some_runs()  # what is made once is made
         tracemalloc.start()
         try:
-            some_runs()
             first, second = some_runs(), some_runs()
         finally:
             tracemalloc.stop()
