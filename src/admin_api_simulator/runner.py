@@ -5,7 +5,6 @@ Source of what the runner does: actions/runner, `Handler.AddInputsToEnvironment`
 
 import functools
 import io
-import os
 import signal
 import subprocess
 import sys
@@ -240,8 +239,6 @@ def runner_environment(*, inputs: Mapping[str, str], folder: Path, workspace: Pa
     }
     if debug:
         environment["RUNNER_DEBUG"] = "1"
-    # A measured test run measures the processes that it starts, too.
-    environment |= {name: text for name, text in os.environ.items() if name.startswith("COVERAGE_")}
     return environment | {variable_of(name): text for name, text in inputs.items()}
 
 

@@ -223,7 +223,7 @@ class TestTheFirst:
         assert [row["failureReason"] for row in rows(ended).values()] == [None, "forbidden", None]
 
 
-class TestHealth:
+class TestOneOutageOfAll:
     def test_a_retry_after_that_one_gets_is_obeyed_by_all(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
         platform = make_platform(export_seconds=0.1)
         platform.script("read_export", None, Fault(status=429, headers={"Retry-After": "2"}))

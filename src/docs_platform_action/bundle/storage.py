@@ -51,7 +51,7 @@ class Answer:
 
     @property
     def length(self) -> int | None:
-        """How many bytes the body has, where that is announced. The adapter refuses what is not a number."""
+        """How many bytes the body has, where that is announced. A response with anything but a number is refused before."""
         length = self.headers.get("Content-Length")
         return int(length) if length is not None else None
 

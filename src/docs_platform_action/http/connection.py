@@ -91,7 +91,7 @@ class Guard:
 
 
 class Exchanges:
-    """The exchanges that are under way, of whichever client: none begins once they are stopped, and all can be ended at once.
+    """The exchanges that are under way: none begins once they are stopped, and all can be ended at once.
 
     One thread ends those that take too long. It starts with the first exchange, before a run's helpers can take all threads that
     the machine allows, and `kept_watched` keeps it for the run. If it cannot be started, the time-outs of its socket alone bound

@@ -1,4 +1,4 @@
-"""What can go wrong on the way to a server, told in a few words, whichever client it happens to."""
+"""What can go wrong on the way to a server, in a few words."""
 
 import http.client
 import re

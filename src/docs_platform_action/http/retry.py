@@ -142,7 +142,7 @@ class RetryState:
 
 def full_jitter(ceiling_seconds: float) -> float:
     """Draw a pause between zero and a ceiling."""
-    import backoff
+    import backoff  # as in `_growing_ceilings`
 
     return float(backoff.full_jitter(ceiling_seconds))
 

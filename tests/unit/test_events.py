@@ -1,0 +1,52 @@
+"""Every event reaches every listener."""
+
+import inspect
+
+import pytest
+
+from docs_platform_action.events import Events
+from docs_platform_action.job import Job
+from tests.unit.fakes import RecordedEvents
+
+NAMES = [name for name in vars(Events) if not name.startswith("_") and name not in {"add_listener", "heartbeat"}]
+
+
+def announce(events: Events, name: str, job: Job) -> None:
+    """Announce an event with something for each of its parameters."""
+    _, *parameters = inspect.signature(getattr(events, name)).parameters.values()
+    given = [parameter.name for parameter in parameters if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
+    named = {parameter.name: parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY}
+    getattr(events, name)(job, *given, **named)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_event_is_passed_on_to_each_listener_as_it_is(name: str) -> None:
+    job, first, second, later = Job(mode=None), RecordedEvents(), RecordedEvents(), RecordedEvents()
+    events = Events(first, Events(second))
+    events.add_listener(later)
+
+    announce(events, name, job)
+
+    (event,) = first.seen
+    assert event[:2] == (name, job)
+    assert first.seen == second.seen == later.seen
+
+
+def test_a_heartbeat_is_passed_on() -> None:
+    class Pulse(Events):
+        def __init__(self) -> None:
+            self.seconds: list[float] = []
+
+        def heartbeat(self, every_seconds: float) -> None:
+            self.seconds.append(every_seconds)
+
+    pulse = Pulse()
+
+    Events(pulse).heartbeat(55.0)
+
+    assert pulse.seconds == [55.0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_without_listeners_nothing_happens(name: str) -> None:
+    announce(Events(), name, Job(mode=None))
