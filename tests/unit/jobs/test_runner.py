@@ -38,6 +38,9 @@ class Watcher(Events):
     def job_begun(self, job: Job) -> None:
         self.heard.append(f"{job.domain} begins")
 
+    def heartbeat(self, every_seconds: float) -> None:
+        self.heard.append(f"heartbeat every {every_seconds:.0f} s")
+
     def job_ended(self, job: Job) -> None:
         assert job.ended is not None
         self.heard.append(f"{job.domain} ends")
@@ -117,6 +120,13 @@ class TestOne:
         with pytest.raises(Cancelled):
             jobs.run()
         assert (jobs.jobs[0].failure, jobs.jobs[0].ended) == (None, None)
+
+    def test_its_log_shows_that_it_goes_on(self) -> None:
+        jobs = Jobs(well)
+
+        jobs.runner.tick()
+
+        assert jobs.watcher.heard == ["heartbeat every 55 s"]
 
 
 class TestSeveral:
