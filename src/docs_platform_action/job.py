@@ -70,13 +70,13 @@ class Job:
     phases: list[Phase] = field(default_factory=list)
 
     def enter(self, name: str, now: float) -> None:
-        """Take note that a phase begins, if it is not the one that goes on; the one before it ends with that."""
+        """Begin a phase and end the one before, unless the job is in this phase already."""
         if not self.phases or self.phases[-1].name != name:
             self.leave(now)
             self.phases.append(Phase(name=name, began=now))
 
     def leave(self, now: float) -> None:
-        """Take note that the phase that goes on, if any, has come to its end."""
+        """End the current phase, if there is one."""
         if self.phases and self.phases[-1].ended is None:
             self.phases[-1] = replace(self.phases[-1], ended=now)
 
@@ -100,7 +100,7 @@ class Job:
         return f"Export job {self.job_id}" if self.job_id else "Static export"
 
     def headline(self, error: ActionError) -> str:
-        """Tell what failed and how, in a sentence that is enough by itself."""
+        """Return what failed and how, in one sentence."""
         is_about_an_input = isinstance(error, InvalidInput) or error.happened.startswith("`base-url`")
         return error.happened if is_about_an_input else f"{self.subject}: {error.happened}"
 
@@ -110,7 +110,7 @@ class Job:
         return self.job_id is not None and self.ended is None
 
     def message(self, error: ActionError) -> str:
-        """Tell the same, and what is known of it beside: what the API said, or how far the job was."""
+        """Return the headline and the facts of an error."""
         return ". ".join([self.headline(error), " ".join(error.facts)]) if error.facts else self.headline(error)
 
     @property
@@ -162,7 +162,7 @@ class Job:
         return self.estimate.still_since if self.estimate is not None else None
 
     def duration_seconds(self, now: float) -> float:
-        """Tell how long the step has been at this job."""
+        """Return how long the step has worked on this job, in seconds."""
         if self.began is None:
             return 0.0
         return (self.ended if self.ended is not None else now) - self.began

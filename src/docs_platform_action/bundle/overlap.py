@@ -143,7 +143,7 @@ class Overlap(Events):
             self._give_up()
 
     def download_restarted(self, _job: Job, _reason: str) -> None:
-        """Give up, as what was unpacked may be from another bundle."""
+        """Discard what is unpacked: it may be from another bundle."""
         self._give_up()
 
     def result(self, job: Job, events: Events) -> tuple[Staged, Unpacked] | None:

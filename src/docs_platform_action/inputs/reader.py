@@ -216,11 +216,11 @@ class _Reader:
         self.problems: list[tuple[str, str]] = []
 
     def text(self, name: str) -> str:
-        """Give an input's text, or its default where it is empty."""
+        """Return an input's text, or its default if it is empty."""
         return _raw(self._environ, name) or self._defaults[name]
 
     def get(self, name: str, clean: Callable[[str], T]) -> T | None:
-        """Give an input's value, or `None` where it has neither text nor default, or is wrong, which is noted."""
+        """Return an input's value, or `None` if it has no text and no default. A mistake is recorded, and gives `None` too."""
         text = self.text(name)
         if not text:
             return None
@@ -252,11 +252,11 @@ class _Reader:
             self.problems.append((name, what))
 
     def is_refused(self, name: str) -> bool:
-        """Tell whether an input has a mistake."""
+        """Return whether an input has a mistake."""
         return any(name == wrong for wrong, _ in self.problems)
 
     def misplaced(self, mode: str) -> list[str]:
-        """Tell of inputs that are set but belong to another mode."""
+        """Return a warning for each input that is set but belongs to another mode."""
         is_agents = mode == EXPORT and self.text("project-id") and self.text("job-id")
         return [
             f"Input `{known.name}` has no effect in mode `{mode}`; it belongs to mode `{known.modes[0]}`."

@@ -45,7 +45,7 @@ def in_the_end(state: DomainState) -> str:
 
 
 def what_became(job: Job, now: datetime) -> str:
-    """Tell how a domain's job ended, with what came of it or why it failed."""
+    """Return how a domain's job ended: its result, or why it failed."""
     failure, bundle = job.failure, job.bundle
     if failure is not None:
         return failure.happened if isinstance(failure, Cancelled) else f"failed: {failure.failure_reason}, {failure.happened}"
@@ -67,12 +67,12 @@ def _link(expires: datetime, now: datetime) -> str:
 
 
 def why(job: Job) -> list[str]:
-    """Give the lines on what a job failed with, if it did."""
+    """Return the lines of a job's failure, none if it did not fail."""
     return failure_lines(job, job.failure) if job.failure is not None else []
 
 
 def how_long(state: DomainState, seconds: float) -> str:
-    """Tell how a domain's job ended, and after how long."""
+    """Return how a domain's job ended, and after how long."""
     failure, took = state.job.failure, minutes(seconds)
     if state.stage == NOT_STARTED:
         return state.stage
@@ -84,14 +84,14 @@ def how_long(state: DomainState, seconds: float) -> str:
 
 
 def where(state: DomainState) -> str:
-    """Tell how far a domain's job is."""
+    """Return the status and the progress of a domain's job."""
     status, progress = state.job.status, state.job.progress  # as they are now: the next reading may come in between
     percent = f" {int(progress)} %" if progress is not None and status != ExportJob.COMPLETED else ""
     return f"{state.name} {status or 'starting'}{percent}"
 
 
 def never_begun(states: Iterable[DomainState]) -> list[str]:
-    """Tell of the domains whose turn never came: one line a reason."""
+    """Return a line for each reason why domains were not started."""
     by_reason: dict[str, list[DomainState]] = {}
     for state in states:
         by_reason.setdefault(state.job.failure.failure_reason if state.job.failure is not None else "", []).append(state)
