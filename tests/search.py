@@ -55,9 +55,9 @@ class Search:
         """Keep a text that people or later steps would see; outputs alone hold links."""
         self.texts.append(_Text(where=where, text=text, holds_links=holds_links))
 
-    def found(self, folder: Path) -> list[str]:
-        """Tell what is where it does not belong, in all that was kept and in the files of a folder."""
-        return [*self._in_texts(), *self._in_requests(), *self._in_files(folder)]
+    def found(self, folder: Path | None) -> list[str]:
+        """Return what is where it does not belong: in everything that was kept, and in the files of a folder."""
+        return [*self._in_texts(), *self._in_requests(), *(self._in_files(folder) if folder else ())]
 
     def _in_texts(self) -> Iterator[str]:
         for kept in self.texts:
