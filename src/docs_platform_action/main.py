@@ -4,6 +4,7 @@ What is needed only after the first request, or not in every run, is imported wh
 own, which asks the platform no sooner than it has imported what stands up here.
 """
 
+import functools
 import io
 import os
 import sys
@@ -133,7 +134,7 @@ def _context_for(plan: Plan, jobs: Sequence[Job], clock: SystemClock, events: Ev
     client = HttpClient(
         adapter=GuardedAdapter(trusting(settings.authorities_pem)),
         exchanges=Exchanges(),
-        proxies_for=_proxies_for,
+        proxies_for=functools.cache(_proxies_for),  # requests goes through the whole environment, twice for each request
         redactor=_redactor(environ),
     )
     caller = Caller(
