@@ -2,6 +2,7 @@
 
 import errno
 import os
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +17,7 @@ _NOT_ALLOWED: Final = frozenset({errno.EPERM, errno.EACCES, errno.EINVAL, errno.
 """Errors of file systems that do not support chown or chmod, such as network shares."""
 
 
+@dataclass
 class Owner:
     """The user and group that files are given to.
 
@@ -25,10 +27,9 @@ class Owner:
     does not allow that; the files then stay as they are.
     """
 
-    def __init__(self, uid: int, gid: int) -> None:
-        self._uid = uid
-        self._gid = gid
-        self.refused: str | None = None
+    uid: int
+    gid: int
+    refused: str | None = field(default=None, init=False)
 
     def take(self, path: bytes | Path, *, dir_fd: int | None = None) -> None:
         """Change the owner of a file, folder or link; a relative path is below the open folder `dir_fd`.
@@ -36,7 +37,7 @@ class Owner:
         Raises `OSError`, unless it is a refusal.
         """
         try:
-            os.chown(path, self._uid, self._gid, dir_fd=dir_fd, follow_symlinks=False)
+            os.chown(path, self.uid, self.gid, dir_fd=dir_fd, follow_symlinks=False)
         except OSError as error:
             if error.errno not in _NOT_ALLOWED:
                 raise

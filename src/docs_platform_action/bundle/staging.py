@@ -1,12 +1,10 @@
 """Staging: a result is made under a temporary name beside its target, and gets its own name in one step once it is complete."""
 
 import contextlib
-import os
 import re
 import secrets
 import shutil
 import stat
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -20,67 +18,37 @@ ABANDONED_SECONDS: Final = 24 * 3600.0
 _ENDING: Final = re.compile(r"\.[0-9a-f]{16}\.part\Z")
 
 
-class Staged(ABC):
-    """A result in the making. `path` is where it is: a temporary name until it is published, then the target."""
+class Staged:
+    """A file or folder in the making, which replaces a file or an empty folder at its target.
 
-    def __init__(self, target: Path) -> None:
-        self._target = target
-        self._part = _part_beside(target)
+    `path` is where it is: a temporary name until it is published, then the target.
+    """
+
+    def __init__(self, target: Path, *, is_folder: bool) -> None:
+        self.path = self._part = _part_beside(target)
         self.is_published = False
+        self._target = target
+        self._is_folder = is_folder
 
-    @property
-    def path(self) -> Path:
-        """Where the result is."""
-        return self._target if self.is_published else self._part
+    def create(self) -> None:
+        """Create an empty part that only this process may read. Raises `OSError`."""
+        if self._is_folder:
+            self._part.mkdir(0o700)
+        else:
+            self._part.touch(0o600, exist_ok=False)
 
     def publish(self) -> None:
         """Set the mode and rename to the target. Raises `OSError`."""
-        self._rename()
-        self.is_published = True
-
-    @abstractmethod
-    def create(self) -> None:
-        """Create an empty part that only this process may read. Raises `OSError`."""
-
-    @abstractmethod
-    def remove(self) -> None:
-        """Remove the part, if there is one. Raises `OSError`."""
-
-    @abstractmethod
-    def _rename(self) -> None: ...
-
-
-class StagedFile(Staged):
-    """A file, which replaces the one at its target."""
-
-    def create(self) -> None:
-        """Create an empty file. Raises `OSError`."""
-        os.close(os.open(self._part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-
-    def remove(self) -> None:
-        """Remove the part, if there is one. Raises `OSError`."""
-        self._part.unlink(missing_ok=True)
-
-    def _rename(self) -> None:
-        set_mode(self._part, FILE_MODE)
-        self._part.replace(self._target)
-
-
-class StagedFolder(Staged):
-    """A folder, whose target is missing or an empty folder."""
-
-    def create(self) -> None:
-        """Create an empty folder. Raises `OSError`."""
-        self._part.mkdir(0o700)
+        set_mode(self._part, FOLDER_MODE if self._is_folder else FILE_MODE)
+        self._part.replace(self._target)  # also an empty folder (source: rename(2))
+        self.path, self.is_published = self._target, True
 
     def remove(self) -> None:
         """Remove the part and everything in it, if there is one. Raises `OSError`."""
-        if self._part.exists():
+        if not self._is_folder:
+            self._part.unlink(missing_ok=True)
+        elif self._part.exists():
             shutil.rmtree(self._part)
-
-    def _rename(self) -> None:
-        set_mode(self._part, FOLDER_MODE)
-        self._part.rename(self._target)  # also replaces an empty folder (source: rename(2))
 
 
 def staged_file(target: Path, owner: Owner | None, cleanups: Cleanups) -> contextlib.AbstractContextManager[Staged]:
@@ -88,7 +56,7 @@ def staged_file(target: Path, owner: Owner | None, cleanups: Cleanups) -> contex
 
     Raises `OSError`.
     """
-    return _stage(StagedFile(target), target.parent, owner, cleanups)
+    return _stage(Staged(target, is_folder=False), target.parent, owner, cleanups)
 
 
 def staged_folder(target: Path, owner: Owner | None, cleanups: Cleanups) -> contextlib.AbstractContextManager[Staged]:
@@ -96,43 +64,23 @@ def staged_folder(target: Path, owner: Owner | None, cleanups: Cleanups) -> cont
 
     The caller gives what it puts into the folder to the owner. Raises `OSError`.
     """
-    return _stage(StagedFolder(target), target.parent, owner, cleanups)
+    return _stage(Staged(target, is_folder=True), target.parent, owner, cleanups)
 
 
 @contextlib.contextmanager
 def _stage(staged: Staged, folder: Path, owner: Owner | None, cleanups: Cleanups) -> Iterator[Staged]:
-    with _folder_for_result(folder, owner, cleanups), _removed_unless_published(staged, cleanups):
-        staged.create()
-        if owner is not None:
-            owner.take(staged.path)
-        _remove_abandoned(staged.path)
-        yield staged
-
-
-@contextlib.contextmanager
-def _folder_for_result(folder: Path, owner: Owner | None, cleanups: Cleanups) -> Iterator[None]:
-    """Make the folder and its parents; at the end remove those that are empty and not shared."""
-    acquired: list[Path] = []
-    with cleanups.holding(lambda: cleanups.folders.release(acquired)):
+    with cleanups.folder(folder, owner), cleanups.holding(staged.remove):
         try:
-            cleanups.folders.acquire(folder, owner, acquired)
-            yield
-        finally:
-            cleanups.folders.release(acquired)
-
-
-@contextlib.contextmanager
-def _removed_unless_published(staged: Staged, cleanups: Cleanups) -> Iterator[None]:
-    with cleanups.holding(staged.remove):
-        try:
-            yield
+            staged.create()
+            if owner is not None:
+                owner.take(staged.path)
+            _remove_abandoned(staged.path)
+            yield staged
         except BaseException:
-            if not staged.is_published:
-                with contextlib.suppress(OSError):  # the first error is the one to report
-                    staged.remove()
+            with contextlib.suppress(OSError):  # the first error is the one to report
+                staged.remove()
             raise
-        if not staged.is_published:
-            staged.remove()
+        staged.remove()
 
 
 def _part_beside(target: Path) -> Path:
