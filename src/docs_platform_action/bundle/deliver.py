@@ -126,7 +126,7 @@ class _Delivery:
         archive = stack.enter_context(staging)
         overlap = None
         if site is not None:
-            overlap = stack.enter_context(Overlap(archive.path, site, self._owner(site), context.cleanups, context.cancellation))
+            overlap = stack.enter_context(Overlap(archive.path, site.path, self._owner(site), context))
             context = replace(context, events=Events(context.events, overlap))
         space = DiskSpace(archive_folder=archive.path.parent, site_folder=site.path.parent if site is not None else None)
         self._job.enter(DOWNLOAD, context.clock.monotonic())
@@ -154,7 +154,7 @@ class _Delivery:
         self._job.enter(UNPACK, self._context.clock.monotonic())
         self._events.unpacking(self._job)
         with _disk_errors_as(InternalError, f"the site cannot be written to {site.name}"), ExitStack() as stack:
-            staged, unpacked = overlap.result(self._job, self._events) or self._unpack(archive, site, stack)
+            staged, unpacked = overlap.result(self._job) or self._unpack(archive, site, stack)
             self._check_pages(unpacked)
             self._context.cancellation.check()
             self._publish_archive(archive)

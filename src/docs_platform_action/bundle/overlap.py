@@ -8,17 +8,15 @@ import threading
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from ..archive.formats import START_BYTES, is_read_in_order
 from ..archive.limits import Disk, Space
 from ..archive.reading import ArchiveFile
 from ..archive.unpack import Unpacked, unpack
-from ..cleanups import Cleanups
 from ..clock import Cancellation
+from ..context import Context
 from ..events import Events
-from ..inputs.settings import Place
 from ..job import Job
 from ..ownership import Owner
 from .disk_space import existing_folder
@@ -97,7 +95,6 @@ class _Unpacking(threading.Thread):
             )
 
     def stop(self) -> None:
-        """End the thread, and wait for that."""
         self.archive.stop()
         self.join()
 
@@ -111,13 +108,12 @@ class Overlap(Events):
     The staged folder is removed on exit unless it is published.
     """
 
-    def __init__(self, archive: Path, site: Place, owner: Owner | None, cleanups: Cleanups, cancellation: Cancellation) -> None:
+    def __init__(self, archive: Path, site: Path, owner: Owner | None, context: Context) -> None:
         super().__init__()
         self._archive = archive
         self._site = site
         self._owner = owner
-        self._cleanups = cleanups
-        self._cancellation = cancellation
+        self._context = context
         self._stack = ExitStack()
         self._may_begin = True
         self._unpacking: _Unpacking | None = None
@@ -125,10 +121,8 @@ class Overlap(Events):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        if self._unpacking is not None:
-            self._unpacking.stop()
-        self._stack.__exit__(kind, error, traceback)
+    def __exit__(self, *exception: Any) -> None:
+        self._stack.__exit__(*exception)
 
     def download_progressed(self, _job: Job, received: int, size: int | None) -> None:
         """Follow the download. Begin once when enough is there, and give up when the rest of the archive needs the room."""
@@ -146,7 +140,7 @@ class Overlap(Events):
         """Discard what is unpacked: it may be from another bundle."""
         self._give_up()
 
-    def result(self, job: Job, events: Events) -> tuple[Staged, Unpacked] | None:
+    def result(self, job: Job) -> tuple[Staged, Unpacked] | None:
         """Wait until the bundle, which is downloaded by now, is unpacked, and announce the progress.
 
         Return `None` if that was not begun, or failed. Raises `Cancelled`.
@@ -159,8 +153,8 @@ class Overlap(Events):
         while is_running:
             unpacking.join(CANCEL_CHECK_SECONDS)
             is_running = unpacking.is_alive()
-            self._cancellation.check()
-            events.unpack_progressed(job, *unpacking.progress)
+            self._context.cancellation.check()
+            self._context.events.unpack_progressed(job, *unpacking.progress)
         if unpacking.unpacked is None or unpacking.archive.received != unpacking.archive.size:
             self._give_up()
             return None
@@ -169,22 +163,21 @@ class Overlap(Events):
     def _begin(self, received: int, size: int) -> None:
         self._may_begin = False
         file = self._stack.enter_context(self._archive.open("rb", buffering=0))
-        archive = GrowingFile(file.fileno(), size, self._cancellation)
+        archive = GrowingFile(file.fileno(), size, self._context.cancellation)
         archive.grow(received)
-        disk = _DiskWithArchive(existing_folder(self._site.path.parent), archive)
+        disk = _DiskWithArchive(existing_folder(self._site.parent), archive)
         if disk.space().usable_bytes < size or not is_read_in_order(file.read(START_BYTES)):
             self._give_up()
             return
-        staged = self._stack.enter_context(staged_folder(self._site.path, self._owner, self._cleanups))
+        staged = self._stack.enter_context(staged_folder(self._site, self._owner, self._context.cleanups))
         unpacking = _Unpacking(archive, staged, disk, self._owner)
         unpacking.start()
+        self._stack.callback(unpacking.stop)
         self._unpacking = unpacking
 
     def _give_up(self) -> None:
         """Remove what is there, and do not begin again."""
         self._may_begin = False
-        if self._unpacking is not None:
-            self._unpacking.stop()
-            self._unpacking = None
+        self._unpacking = None
         with suppress(OSError):  # what stays costs room on the disk, but no result
             self._stack.close()

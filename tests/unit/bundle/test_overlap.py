@@ -15,14 +15,12 @@ from docs_platform_action.archive.unpack import Unpacked, unpack
 from docs_platform_action.bundle import overlap
 from docs_platform_action.bundle.overlap import FROM_BYTES, GrowingFile, Overlap
 from docs_platform_action.bundle.staging import staged_folder
-from docs_platform_action.cleanups import Cleanups
 from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import Cancelled
 from docs_platform_action.events import Events
-from docs_platform_action.inputs.settings import Place
 from docs_platform_action.job import Job
 from tests.archives import HOSTILE, KINDS, SMALL_SITE, Site, tar
-from tests.unit.fakes import RecordedEvents
+from tests.unit.fakes import FakeClock, RecordedEvents, context
 
 ARCHIVE = KINDS["tar.gz"](SMALL_SITE)
 PLENTY = 10 * MOST_RESERVED_BYTES
@@ -35,21 +33,19 @@ class Download:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.archive, self.site = folder / "bundle", folder / "site"
         self.archive.touch()
-        self.cleanups = Cleanups()
-        self.cancellation = Cancellation()
         self.free = PLENTY
         self.fails: OSError | None = None
         self.received = 0
         self.staged = 0
         self.job = Job(mode="export", job_id="se_1")
         self.log = RecordedEvents()
+        self.context = context(FakeClock(), self.log)
         monkeypatch.setattr(limits, "space_at", self.space)
         monkeypatch.setattr(overlap, "staged_folder", self.stage)
         self.overlap = self.overlap_to(self.site)
 
     def overlap_to(self, site: Path) -> Overlap:
-        place = Place(path=site, root=self.site.parent, name="site")
-        return Overlap(self.archive, place, None, self.cleanups, self.cancellation)
+        return Overlap(self.archive, site, None, self.context)
 
     def space(self, place: Path) -> Space:
         assert place.exists()
@@ -77,7 +73,7 @@ class Download:
 
     def publish(self) -> int | None:
         """Publish the site, as far as there is one; give the number of files in it."""
-        found = self.overlap.result(self.job, self.log)
+        found = self.overlap.result(self.job)
         if found is None:
             return None
         staged, unpacked = found
@@ -95,7 +91,7 @@ def download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Downlo
     download = Download(tmp_path, monkeypatch)
     yield download
     assert download.parts == []
-    assert not download.cleanups
+    assert not download.context.cleanups
     assert {"overlap", "reader"}.isdisjoint(thread.name for thread in threading.enumerate())
 
 
@@ -132,7 +128,7 @@ class TestAnOverlap:
     def test_leaves_nothing_unless_the_site_is_published(self, download: Download) -> None:
         with download.overlap:
             download.receive_all()
-            assert download.overlap.result(download.job, download.log) is not None
+            assert download.overlap.result(download.job) is not None
 
         assert not download.site.exists()
 
@@ -151,7 +147,7 @@ class TestAnOverlap:
     def test_ends_with_a_cancel_of_the_run(self, download: Download, missing: int) -> None:
         with download.overlap:
             download.receive(ARCHIVE[: len(ARCHIVE) - missing], len(ARCHIVE))
-            download.cancellation.cancel()
+            download.context.cancellation.cancel()
             with pytest.raises(Cancelled):
                 download.publish()
 
