@@ -8,14 +8,14 @@ import idna
 from hypothesis import example
 from hypothesis import strategies as st
 
-from docs_platform_action.bundle.storage import MOST_REDIRECTS, Storage
+from docs_platform_action.bundle.storage import MOST_REDIRECTS, request_bundle
 from docs_platform_action.errors import DownloadFailed
 from docs_platform_action.http.faults import NetworkError
 from docs_platform_action.job import Job
 from docs_platform_action.models import EXPORT, is_bundle_url, is_loopback
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_text
-from tests.unit.fakes import RecordedEvents, Redirecting, http_client
+from tests.unit.fakes import FakeClock, RecordedEvents, Redirecting, context, http_client
 
 SCHEMES: Final = (
     "https://",
@@ -96,8 +96,11 @@ addresses = st.one_of(
 def fetch(url: str, *locations: str) -> tuple[list[str], list[str]]:
     """Fetch a bundle; give the addresses that were meant, from the first on, and those that were asked."""
     wire, events = Redirecting(*map(as_read, locations)), RecordedEvents()
-    storage = Storage(http_client(wire), Job(mode=EXPORT), events)
-    with contextlib.suppress(DownloadFailed, NetworkError), storage.get(url, {}) as answer:
+    shared = context(FakeClock(), events, client=http_client(wire))
+    with (
+        contextlib.suppress(DownloadFailed, NetworkError),
+        request_bundle(url, {}, Job(mode=EXPORT), shared, within_seconds=60) as answer,
+    ):
         assert b"".join(answer.pieces) == b"bundle"
     assert not any("authorization" in map(str.lower, request.headers) for request in wire.requests)
     return [url, *(redirect for (redirect,) in events.of("link_redirected"))], [str(request.url) for request in wire.requests]

@@ -9,7 +9,7 @@ import pytest
 import trustme
 
 from admin_api_simulator import Simulator
-from docs_platform_action.bundle.storage import Storage
+from docs_platform_action.bundle.storage import request_bundle
 from docs_platform_action.events import Events
 from docs_platform_action.http.client import Bounds
 from docs_platform_action.http.connection import GuardedAdapter, trusting
@@ -18,6 +18,7 @@ from tests.inside import run_inside
 from tests.integration.parts import api_client_to, client_of, finished_export
 from tests.integration.raw import RawServer, read_request, tunnel
 from tests.keys import ADMIN_KEY
+from tests.unit.fakes import FakeClock, context
 
 PUNCTUATION = string.punctuation.replace("#", "").replace("?", "")
 AWKWARD = {
@@ -68,8 +69,7 @@ class Recorder:
 def fetch(url: str, *, adapter: GuardedAdapter | None = None, proxy: str | None = None) -> None:
     """Fetch a link as a run does."""
     client = client_of(adapter, proxies={"https": proxy} if proxy else None)
-    storage = Storage(client, finished_export(), Events())
-    with storage.get(url, {}) as answer:
+    with request_bundle(url, {}, finished_export(), context(FakeClock(), Events(), client=client), within_seconds=60) as answer:
         assert b"".join(answer.pieces) == b"{}"
 
 

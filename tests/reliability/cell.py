@@ -1,6 +1,7 @@
 """One cell of the matrix: a run of the whole action against one fault, and all that must hold whatever becomes of it."""
 
 import contextlib
+import functools
 import gc
 import hashlib
 import io
@@ -163,7 +164,7 @@ def _hasty(world: World) -> Iterator[None]:
         patch.setattr(socket, "getaddrinfo", world.resolve)
         patch.setattr(certifi, "where", lambda: str(world.other_authorities))  # to read the public ones takes longest
         patch.setattr(main, "ApiClient", _HastyApiClient)
-        patch.setattr(storage, "CONNECT_SECONDS", CONNECT_SECONDS)
+        patch.setattr(storage, "Bounds", functools.partial(Bounds, connect_seconds=CONNECT_SECONDS))
         for name in ("IDLE_SECONDS", "HEAD_SECONDS", "SLOW_SECONDS"):
             patch.setattr(storage, name, getattr(storage, name) / SCALE)
         patch.setattr(download, "LARGEST_BYTES", LARGEST_BUNDLE_BYTES)

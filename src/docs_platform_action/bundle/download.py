@@ -13,7 +13,7 @@ from ..models import STORAGE, Bundle, Downloaded
 from ..text import seconds
 from .disk_space import DiskSpace
 from .partial import PartialBundle, address_of
-from .storage import Answer, Storage
+from .storage import Answer, request_bundle
 from .transcoding import Transcoding, read_archive_start
 
 GOOD_BYTES: Final = 64 * 1024
@@ -70,11 +70,9 @@ class Download:
         self._disk_space = disk_space
         self._masked = masked
         self._jitter = jitter
-        self._storage = Storage(context.client, job, context.events)
         self._retries = RetryState(clock=context.clock, tolerance_seconds=context.outage_tolerance_seconds, server=STORAGE)
         self._partial = PartialBundle(file)
         self._transcoding = Transcoding()
-        self._end: int | None = None  # of the response that is being taken
         self._good_bytes = GOOD_BYTES  # the next time that so many are there is progress
         self._needs_link = False
         self._refusals = 0
@@ -91,10 +89,16 @@ class Download:
         try:
             retry(self._attempt, self._retries, job=self._job, events=self._events, jitter=self._jitter)
         except TemporaryError as error:
-            raise self._given_up(error) from error
+            raise DownloadFailed(
+                "the bundle could not be fetched whole",
+                facts=(f"Nothing good came for {seconds(self._retries.outage_seconds())}. The last try: {error.what}.",),
+                cause=error.advice.cause,
+                remedy=error.advice.remedy,
+                request_id=error.request_id,
+            ) from error
         received = self._partial.received
         as_stored = not self._transcoding.is_transcoded or received == self._bundle.size
-        return Downloaded(size=received, sha256=self._partial.sha256, as_stored=as_stored)
+        return Downloaded(size=received, sha256=self._partial.sha256.hexdigest(), as_stored=as_stored)
 
     @property
     def _bundle(self) -> Bundle:
@@ -110,11 +114,8 @@ class Download:
     def _attempt(self) -> None:
         within_seconds = self._retries.begin_attempt()
         try:
-            is_taken = False
-            while not is_taken:
-                if self._needs_link:
-                    self._renew_link()
-                is_taken = self._request(within_seconds)
+            while not self._request(within_seconds):
+                pass
         except NetworkError as error:
             advice = PROXY if error.proxied else _STORAGE if error.sent else _CUT_OFF
             raise TemporaryError(f"{error.what}{self._partial.so_far}", advice=advice) from error
@@ -122,24 +123,21 @@ class Download:
             # a response without a length looks complete when its connection breaks
             raise TemporaryError(f"The storage ended the bundle too early{self._partial.so_far}", advice=_STORAGE)
 
-    def _renew_link(self) -> None:
-        self._job.bundle = self._context.api.make_bundle(self._job)
-        self._events.link_renewed(self._job, masked=self._masked)
-        self._needs_link = False
-
     def _request(self, within_seconds: float) -> bool:
         """Request what is missing, and return whether it was taken; if not, the next request follows without a pause."""
-        headers = self._partial.range_headers(self._bundle.url)
+        if self._needs_link:
+            self._job.bundle = self._context.api.make_bundle(self._job)
+            self._events.link_renewed(self._job, masked=self._masked)
+            self._needs_link = False
+        url = self._bundle.url
+        headers = self._partial.range_headers(url)
         resuming = bool(headers)
         if self._transcoding.accepts_gzip:
             headers["Accept-Encoding"] = "gzip"
-        with self._storage.get(self._bundle.url, headers, within_seconds=within_seconds) as answer:
+        with request_bundle(url, headers, self._job, self._context, within_seconds=within_seconds) as answer:
+            requested = headers.get("Range")
             self._events.storage_responded(
-                self._job,
-                address_of(self._bundle.url),
-                status=answer.status,
-                requested=headers.get("Range"),
-                request_id=answer.request_id,
+                self._job, address_of(url), status=answer.status, requested=requested, request_id=answer.request_id
             )
             if answer.status == 200:
                 return self._take_whole(answer)
@@ -161,39 +159,39 @@ class Download:
         same = self._partial.has_etag(answer.validator)
         self._start_over("the storage does not resume it" if same else "what is there is not known to be the same")
         self._partial.set_source(self._bundle.url, answer)
-        self._end = answer.length if answer.length is not None else self._promised
-        return self._take(answer, answer.length, itertools.chain([start], answer.pieces))
+        end = answer.length if answer.length is not None else self._promised
+        return self._take(answer, itertools.chain([start], answer.pieces), size=answer.length, end=end)
 
     def _take_range(self, answer: Answer, *, resuming: bool) -> bool:
         found = self._partial.next_range(answer) if resuming else None
         if found is None:
             self._start_over("the storage sent another part than was asked for")
             raise TemporaryError("The storage sent another part of the bundle than was asked for", advice=_CHANGED)
-        self._end = found.end
-        return self._take(answer, found.size, answer.pieces)
+        return self._take(answer, answer.pieces, size=found.size, end=found.end)
 
-    def _take(self, answer: Answer, size: int | None, pieces: Iterator[bytes]) -> bool:
-        """Write the pieces of a response to the file; return `False` if its `size` is not what the API reported."""
+    def _take(self, answer: Answer, pieces: Iterator[bytes], *, size: int | None, end: int | None) -> bool:
+        """Write the pieces of a response to the file; return `False` if the bundle's `size` is not what the API reported.
+
+        Raises `DownloadFailed` for bytes behind the `end` of the response.
+        """
         if size is not None:
             if self._partial.size is None and self._promised is None:
                 self._disk_space.check(size)
             self._partial.size = size
         if not self._has_promised_size(answer):
             return False
+        most = end if end is not None else LARGEST_BYTES
         for piece in pieces:
-            self._write(piece)
+            if self._partial.received + len(piece) > most:
+                happened = f"the storage sent more than the {most:,} bytes that the bundle may have"
+                raise DownloadFailed(happened, cause=_CHANGED.cause, remedy=_CHANGED.remedy)
+            self._partial.write(piece)
+            self._refusals = 0
+            if self._partial.received >= self._good_bytes:
+                self._good_bytes = self._partial.received + GOOD_BYTES
+                self._retries.end(self._job, self._events)
+            self._events.download_progressed(self._job, self._partial.received, self._partial.size)
         return True
-
-    def _write(self, piece: bytes) -> None:
-        most = self._end if self._end is not None else LARGEST_BYTES
-        if self._partial.received + len(piece) > most:
-            raise _too_large(most)
-        self._partial.write(piece)
-        self._refusals = 0
-        if self._partial.received >= self._good_bytes:
-            self._good_bytes = self._partial.received + GOOD_BYTES
-            self._retries.end(self._job, self._events)
-        self._events.download_progressed(self._job, self._partial.received, self._partial.size)
 
     def _has_promised_size(self, answer: Answer) -> bool:
         """Return whether the storage and the API report the same size, as far as they do.
@@ -261,21 +259,6 @@ class Download:
         if self._partial.received:
             self._events.download_restarted(self._job, why)
         self._partial.reset()
-
-    def _given_up(self, error: TemporaryError) -> DownloadFailed:
-        return DownloadFailed(
-            "the bundle could not be fetched whole",
-            facts=(f"Nothing good came for {seconds(self._retries.outage_seconds())}. The last try: {error.what}.",),
-            cause=error.advice.cause,
-            remedy=error.advice.remedy,
-            request_id=error.request_id,
-        )
-
-
-def _too_large(most: int) -> DownloadFailed:
-    return DownloadFailed(
-        f"the storage sent more than the {most:,} bytes that the bundle may have", cause=_CHANGED.cause, remedy=_CHANGED.remedy
-    )
 
 
 def _status(status: int, said: str) -> str:

@@ -33,15 +33,10 @@ class PartialBundle:
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._hash = hashlib.sha256()
         self._source: _Source | None = None
+        self.sha256 = hashlib.sha256()
         self.received = 0
         self.size: int | None = None
-
-    @property
-    def sha256(self) -> str:
-        """The SHA-256 of the downloaded bytes, in hexadecimal."""
-        return self._hash.hexdigest()
 
     @property
     def so_far(self) -> str:
@@ -52,15 +47,15 @@ class PartialBundle:
     def write(self, piece: bytes) -> None:
         """Append to the file. Raises `OSError`."""
         self._file.write(piece)
-        self._hash.update(piece)
+        self.sha256.update(piece)
         self.received += len(piece)
 
     def reset(self) -> None:
         """Discard what is downloaded. Raises `OSError`."""
         self._file.seek(0)
         self._file.truncate()
-        self._hash = hashlib.sha256()
         self._source = None
+        self.sha256 = hashlib.sha256()
         self.received, self.size = 0, None
 
     def set_source(self, link: str, answer: Answer) -> None:
@@ -84,12 +79,12 @@ class PartialBundle:
 
     def next_range(self, answer: Answer) -> ContentRange | None:
         """Return the range of a 206 response; `None` unless it continues the downloaded bytes."""
-        found = read_content_range(answer)
+        source, found = self._source, read_content_range(answer)
         continues = (
             found is not None
-            and self._source is not None
+            and source is not None
+            and answer.address == source.address
             and self._may_have_etag(answer.etag)
-            and answer.address == self._source.address
             and found.begin == self.received
             and (found.size == self.size or None in {found.size, self.size})
         )

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 
+from ..context import Context
 from ..errors import DownloadFailed
-from ..events import Events
-from ..http.client import Bounds, HttpClient, Response
+from ..http.client import Bounds, Response
 from ..http.faults import SOCKS, NetworkError, ResponseTimeout, SocksProxyError, UntrustedError, request_id_of
 from ..http.request import Request
 from ..job import Job
@@ -21,7 +21,6 @@ from ..models import UNUSABLE, is_bundle_url
 from ..redaction import Redactor
 from ..text import netloc_of
 
-CONNECT_SECONDS: Final = 10.0
 IDLE_SECONDS: Final = 30.0
 """A connection that brings no byte for this long counts as cut."""
 
@@ -96,51 +95,45 @@ class Answer:
         return ": ".join(match[1] for match in found if match)
 
 
-class Storage:
-    """Requests the links to a job's bundle."""
+@contextlib.contextmanager
+def request_bundle(
+    url: str, headers: Mapping[str, str], job: Job, context: Context, *, within_seconds: float
+) -> Iterator[Answer]:
+    """Request a link, follow redirects to https or to this machine, and yield the response.
 
-    def __init__(self, client: HttpClient, job: Job, events: Events) -> None:
-        self._client = client
-        self._job = job
-        self._events = events
-
-    @contextlib.contextmanager
-    def get(self, url: str, headers: Mapping[str, str], *, within_seconds: float = HEAD_SECONDS) -> Iterator[Answer]:
-        """Request a link, follow redirects to https or to this machine, and yield the response.
-
-        It has to begin within so many seconds. Raises `NetworkError`, here and from the response's `pieces`, `DownloadFailed` for
-        what a retry cannot change, and `Cancelled`.
-        """
-        seconds = min(within_seconds, HEAD_SECONDS)
-        bounds = Bounds(connect_seconds=CONNECT_SECONDS, idle_seconds=IDLE_SECONDS, total_seconds=seconds)
-        # a new connection, and closed afterwards: there is little to save, and one that was kept may be dead
-        headers = {"Accept": "*/*", "Connection": "close", **headers}
-        for _ in range(MOST_REDIRECTS + 1):
-            host = netloc_of(url)
-            with (
-                _errors_of_storage(host, seconds),
-                self._client.send(Request(method="GET", url=url), bounds, headers=headers, fresh=True) as response,
-            ):
-                if response.status not in _REDIRECTS:
-                    is_bundle = response.status in _GOOD
-                    if is_bundle:
-                        response.extend(SLOW_SECONDS)
-                    yield Answer(
-                        status=response.status,
-                        headers=response.headers,
-                        address=f"{urlsplit(url).scheme}://{host}{urlsplit(url).path}",
-                        pieces=_bundle_pieces(response, host) if is_bundle else response.pieces(),
-                        redactor=self._client.redactor,
-                    )
-                    return
-                url = _redirected(url, response.headers.get("Location", ""), response.status)
-                bounds = replace(bounds, total_seconds=response.remaining_seconds)
-            self._events.link_redirected(self._job, url)
-        raise DownloadFailed(
-            f"the storage redirects more than {MOST_REDIRECTS} times",
-            cause="The storage, or a gateway before it, sends the request in a circle.",
-            remedy="Report it to the platform.",
-        )
+    It has to begin within so many seconds. Raises `NetworkError`, here and from the response's `pieces`, `DownloadFailed` for
+    what a retry cannot change, and `Cancelled`.
+    """
+    seconds = min(within_seconds, HEAD_SECONDS)
+    bounds = Bounds(idle_seconds=IDLE_SECONDS, total_seconds=seconds)
+    # a new connection, and closed afterwards: there is little to save, and one that was kept may be dead
+    headers = {"Accept": "*/*", "Connection": "close", **headers}
+    for _ in range(MOST_REDIRECTS + 1):
+        host = netloc_of(url)
+        with (
+            _errors_of_storage(host, seconds),
+            context.client.send(Request(method="GET", url=url), bounds, headers=headers, fresh=True) as response,
+        ):
+            if response.status not in _REDIRECTS:
+                is_bundle = response.status in _GOOD
+                if is_bundle:
+                    response.extend(SLOW_SECONDS)
+                yield Answer(
+                    status=response.status,
+                    headers=response.headers,
+                    address=f"{urlsplit(url).scheme}://{host}{urlsplit(url).path}",
+                    pieces=_bundle_pieces(response, host) if is_bundle else response.pieces(),
+                    redactor=context.client.redactor,
+                )
+                return
+            url = _redirected(url, response.headers.get("Location", ""), response.status)
+            bounds = replace(bounds, total_seconds=response.remaining_seconds)
+        context.events.link_redirected(job, url)
+    raise DownloadFailed(
+        f"the storage redirects more than {MOST_REDIRECTS} times",
+        cause="The storage, or a gateway before it, sends the request in a circle.",
+        remedy="Report it to the platform.",
+    )
 
 
 def _bundle_pieces(response: Response, host: str) -> Iterator[bytes]:
@@ -165,7 +158,10 @@ def _errors_of_storage(host: str, seconds: float) -> Iterator[None]:
     except ResponseTimeout as error:
         raise NetworkError(f"{host} took longer than {seconds:.3g} s to answer", sent=error.sent) from error
     except UntrustedError as error:
-        raise _untrusted(host, error) from error
+        whose = "the proxy for the storage" if error.proxied else "the storage"
+        advice = error.advice("storage", "the link, which the platform makes")
+        happened = f"the certificate of {whose} at {host} is not trusted"
+        raise DownloadFailed(happened, facts=(error.fact,), cause=advice.cause, remedy=advice.remedy) from error
     except SocksProxyError as error:
         happened = f"the storage at {host} cannot be reached through a SOCKS proxy"
         raise DownloadFailed(happened, cause=SOCKS.cause, remedy=SOCKS.remedy) from error
@@ -188,14 +184,3 @@ def _redirected(url: str, location: str, status: int) -> str:
             remedy="Report it to the platform, or to whoever runs the network of this runner.",
         )
     return target
-
-
-def _untrusted(host: str, error: UntrustedError) -> DownloadFailed:
-    whose = "the proxy for the storage" if error.proxied else "the storage"
-    advice = error.advice("storage", "the link, which the platform makes")
-    return DownloadFailed(
-        f"the certificate of {whose} at {host} is not trusted",
-        facts=(error.fact,),
-        cause=advice.cause,
-        remedy=advice.remedy,
-    )

@@ -44,18 +44,16 @@ class Transcoding:
 
     def must_request_again(self, answer: Answer, start: bytes, bundle: Bundle) -> bool:
         """Return whether to request the bundle again with a changed `accepts_gzip`, to get the bytes as they are stored."""
-        was_decompressed = _was_decompressed(answer, start, bundle.url)
-        may_be_decompressed = was_decompressed or (
-            begins_tar(start[:START_BYTES]) and answer.length is None and not answer.is_encoded
-        )
+        is_tar = begins_tar(start[:START_BYTES])
+        was_decompressed = _was_decompressed(answer, bundle.url, is_tar=is_tar)
+        may_be_decompressed = was_decompressed or (is_tar and answer.length is None and not answer.is_encoded)
         if may_be_decompressed and not self._tried_gzip:
             self.accepts_gzip = self._tried_gzip = True
             return True
         if self.accepts_gzip and answer.is_encoded and answer.length is None and not answer.is_stored_as_gzip:
             self.accepts_gzip = False
             return True
-        is_whole = answer.length is not None and answer.length == bundle.size
-        is_compressed = answer.is_encoded and not is_whole and not answer.is_stored_as_gzip
+        is_compressed = answer.is_encoded and answer.length != bundle.size and not answer.is_stored_as_gzip
         self.least_bytes = (bundle.size or 0) if was_decompressed else 0  # a tar is not smaller than its gzip
         is_proven = was_decompressed and answer.is_stored_as_gzip
         self.is_transcoded = is_proven or (bundle.size is not None and (was_decompressed or is_compressed))
@@ -94,11 +92,11 @@ def _decompressed_start(start: bytes) -> bytes:
     return inside
 
 
-def _was_decompressed(answer: Answer, start: bytes, link: str) -> bool:
+def _was_decompressed(answer: Answer, link: str, *, is_tar: bool) -> bool:
     """Return whether the headers or the names say that the response was stored as gzip, and it is not gzip any more."""
     if answer.is_encoded:
         return False
     kind = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     names = (address_of(link), answer.address)
     is_named_gzip = kind in _GZIP_TYPES or any(name.lower().endswith((".gz", ".tgz")) for name in names)
-    return answer.is_stored_as_gzip or (is_named_gzip and begins_tar(start[:START_BYTES]))
+    return answer.is_stored_as_gzip or (is_named_gzip and is_tar)

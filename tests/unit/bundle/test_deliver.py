@@ -10,18 +10,15 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
 
 import pytest
 import yaml
 
-from docs_platform_action.api.admin_api import AdminApi
 from docs_platform_action.bundle import download, helm_values, overlap
 from docs_platform_action.bundle.deliver import deliver
 from docs_platform_action.bundle.storage import Answer
 from docs_platform_action.cleanups import Cleanups
 from docs_platform_action.clock import Cancellation
-from docs_platform_action.context import Context
 from docs_platform_action.errors import (
     DENIED_CAUSE,
     DENIED_REMEDY,
@@ -33,14 +30,13 @@ from docs_platform_action.errors import (
     TooFewPages,
 )
 from docs_platform_action.events import Events
-from docs_platform_action.http.client import HttpClient
 from docs_platform_action.inputs.settings import DeliverySettings, Place
 from docs_platform_action.job import DOWNLOAD, UNPACK, Job
 from docs_platform_action.models import EXPORT, Bundle, Downloaded
 from docs_platform_action.ownership import Owner
 from docs_platform_action.redaction import Redactor
 from tests.archives import HOSTILE, SEVEN_ZIP, SMALL_SITE, tar
-from tests.unit.fakes import NOON, FakeClock
+from tests.unit.fakes import NOON, FakeClock, context
 from tests.unit.report.test_outputs import files_of_at_most
 
 BUNDLE = Bundle(
@@ -73,7 +69,7 @@ class Shelf:
         return Bundle(url="https://storage.example.com/fresh?X-Signature=n3w")
 
     @contextlib.contextmanager
-    def get(self, url: str, headers: Mapping[str, str], *, within_seconds: float) -> Iterator[Answer]:
+    def get(self, url: str, headers: Mapping[str, str], *_: object, within_seconds: float) -> Iterator[Answer]:
         assert within_seconds > 0
         assert not headers
         self.asked.append(url)
@@ -182,18 +178,10 @@ class Delivery:
 
     def __call__(self, settings: DeliverySettings, bundle: Bundle = BUNDLE) -> None:
         self.record.bundle = bundle
-        context = Context(
-            clock=self.clock,
-            cancellation=self.cancellation,
-            client=cast(HttpClient, None),
-            api=cast(AdminApi, self.shelf),
-            events=self.events,
-            cleanups=self.cleanups,
-            outage_tolerance_seconds=300,
-        )
+        shared = context(self.clock, self.events, api=self.shelf)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(download, "Storage", lambda *_: self.shelf)
-            deliver(self.record, settings, context)
+            patch.setattr(download, "request_bundle", self.shelf.get)
+            deliver(self.record, settings, replace(shared, cancellation=self.cancellation, cleanups=self.cleanups))
 
     def failure(self, settings: DeliverySettings, bundle: Bundle = BUNDLE) -> ActionError:
         with pytest.raises(ActionError) as caught:

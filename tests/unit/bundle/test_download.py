@@ -7,27 +7,22 @@ import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docs_platform_action.api.admin_api import AdminApi
 from docs_platform_action.bundle import download
 from docs_platform_action.bundle.disk_space import DiskSpace
 from docs_platform_action.bundle.download import LARGEST_BYTES, Download
 from docs_platform_action.bundle.storage import Answer
-from docs_platform_action.cleanups import Cleanups
-from docs_platform_action.context import Context
 from docs_platform_action.errors import ActionError, DownloadFailed, Rejected
-from docs_platform_action.http.client import HttpClient
 from docs_platform_action.http.faults import NetworkError
 from docs_platform_action.job import Job
 from docs_platform_action.models import EXPORT, STORAGE, Bundle, Downloaded
 from docs_platform_action.redaction import Redactor
 from tests.archives import KINDS, SMALL_SITE
-from tests.unit.fakes import FakeClock, RecordedEvents
+from tests.unit.fakes import FakeClock, RecordedEvents, context
 
 LINK = "https://storage.example.com/se_1/bundle.tar.gz?X-Signature={number}"
 ADDRESS = LINK.partition("?")[0]
@@ -72,7 +67,7 @@ class FakeStorage:
         return Bundle(url=LINK.format(number=self.links))
 
     @contextlib.contextmanager
-    def get(self, url: str, headers: Mapping[str, str], *, within_seconds: float) -> Iterator[Answer]:
+    def get(self, url: str, headers: Mapping[str, str], *_: object, within_seconds: float) -> Iterator[Answer]:
         assert within_seconds >= 2
         assert url == LINK.format(number=self.links), "the freshest link is used"
         self.asked.append(headers)
@@ -138,24 +133,16 @@ class Fetch:
         self.events = RecordedEvents()
         self.disk = Disk()
         self.job = Job(mode=EXPORT, job_id="se_1", bundle=Bundle(url=LINK.format(number=1), size=size))
-        context = Context(
-            clock=self.clock,
-            cancellation=self.clock.cancellation,
-            client=cast(HttpClient, None),
-            api=cast(AdminApi, self.storage),
-            events=self.events,
-            cleanups=Cleanups(),
-            outage_tolerance_seconds=tolerance,
+        shared = context(self.clock, self.events, api=self.storage, tolerance=tolerance)
+        self._download = Download(
+            self.job, self.file, shared, disk_space=self.disk, masked=masked, jitter=lambda ceiling: ceiling / 2
         )
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(download, "Storage", lambda *_: self.storage)
-            self._download = Download(
-                self.job, self.file, context, disk_space=self.disk, masked=masked, jitter=lambda ceiling: ceiling / 2
-            )
 
     def __call__(self) -> Downloaded:
         try:
-            return self._download.run()
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(download, "request_bundle", self.storage.get)
+                return self._download.run()
         finally:
             for received, size in self.events.of("download_progressed"):
                 assert size is None or received <= size

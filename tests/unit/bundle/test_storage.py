@@ -9,7 +9,7 @@ import pytest
 import requests
 
 from docs_platform_action import __version__
-from docs_platform_action.bundle.storage import MOST_REDIRECTS, SLOW_SECONDS, SLOWEST_BYTES_A_SECOND, Answer, Storage
+from docs_platform_action.bundle.storage import MOST_REDIRECTS, SLOW_SECONDS, SLOWEST_BYTES_A_SECOND, Answer, request_bundle
 from docs_platform_action.errors import Cancelled, DownloadFailed
 from docs_platform_action.http.client import HttpClient
 from docs_platform_action.http.connection import Exchanges, Guard, GuardedRequest
@@ -18,13 +18,13 @@ from docs_platform_action.job import Job
 from docs_platform_action.models import EXPORT
 from docs_platform_action.redaction import Redactor
 from tests.keys import ADMIN_KEY
-from tests.unit.fakes import FakeAdapter, RecordedEvents, Redirecting
+from tests.unit.fakes import FakeAdapter, FakeClock, RecordedEvents, Redirecting, context
 
 NO_SECRETS = Redactor([])
 
 
 class Shop:
-    """A storage's client on a fake wire."""
+    """A storage on a fake wire."""
 
     def __init__(self, adapter: FakeAdapter, proxies: Mapping[str, str] | None = None) -> None:
         self.adapter = adapter
@@ -35,7 +35,7 @@ class Shop:
             adapter=adapter, exchanges=self.exchanges, proxies_for=self._proxies_for, redactor=Redactor([ADMIN_KEY])
         )
         self.events = RecordedEvents()
-        self._storage = Storage(client, Job(mode=EXPORT), self.events)
+        self._context = context(FakeClock(), self.events, client=client)
 
     @property
     def redirects(self) -> list[str]:
@@ -45,11 +45,11 @@ class Shop:
         self.asked_proxies_for.append(url)
         return self._proxies
 
-    def open(self, url: str) -> AbstractContextManager[Answer]:
-        return self._storage.get(url, {})
+    def open(self, url: str, headers: Mapping[str, str] | None = None) -> AbstractContextManager[Answer]:
+        return request_bundle(url, headers or {}, Job(mode=EXPORT), self._context, within_seconds=60)
 
     def get(self, url: str, headers: Mapping[str, str] | None = None) -> tuple[Answer, bytes]:
-        with self._storage.get(url, headers or {}) as answer:
+        with self.open(url, headers) as answer:
             return answer, b"".join(answer.pieces)
 
 
@@ -197,7 +197,7 @@ def test_an_abort_ends_what_waits_for_a_body() -> None:
     shop = Shop(FakeAdapter(body=b"half"))
 
     with ExitStack() as stack:
-        answer = stack.enter_context(shop._storage.get("https://s.example.com/a", {}))  # noqa: SLF001  # to stop in the middle
+        answer = stack.enter_context(shop.open("https://s.example.com/a"))
         shop.exchanges.abort()
         with pytest.raises(Cancelled):
             list(answer.pieces)
