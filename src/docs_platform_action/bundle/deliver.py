@@ -3,7 +3,7 @@
 import contextlib
 import errno
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from ..archive.reading import open_archive
 from ..archive.tar import begins_tar
 from ..archive.unpack import Unpacked, unpack
 from ..context import Context
-from ..errors import DENIED_CAUSE, DENIED_REMEDY, ActionError, Advice, DownloadFailed, InternalError, TooFewPages
+from ..errors import DENIED_CAUSE, DENIED_REMEDY, ActionError, DownloadFailed, InternalError, TooFewPages
 from ..events import Events
 from ..inputs.settings import DeliverySettings, Place
 from ..job import DOWNLOAD, UNPACK, Job
@@ -58,7 +58,6 @@ class _Delivery:
         self._owners: dict[Path, Owner | None] = {}
 
     def run(self) -> None:
-        """Deliver what the settings ask for."""
         settings = self._settings
         try:
             if settings.bundle is not None or settings.site is not None:
@@ -93,7 +92,7 @@ class _Delivery:
             if place is None:
                 fetched = self._download_to_scratch(stack)
             else:
-                fetched = self._download(staged_file(place.path, self._owner(place), self._context.cleanups), stack)
+                fetched = self._download(place.path, self._owner(place), stack)
                 if self._settings.min_pages is None:
                     self._context.cancellation.check()
                     fetched.archive.publish()
@@ -105,12 +104,12 @@ class _Delivery:
 
     def _download_to_scratch(self, stack: ExitStack) -> _Fetched:
         """Download an archive that is not kept: to the runner's temporary folder, or beside the site if it does not fit there."""
-        site, scratch, cleanups = self._settings.site, self._settings.scratch, self._context.cleanups
+        site, scratch = self._settings.site, self._settings.scratch
         assert site is not None  # noqa: S101  # an archive that is not kept is for a site; this tells the type checker
         if scratch is not None:
             try:
                 with ExitStack() as attempt:
-                    fetched = self._download(staged_file(scratch / "bundle", None, cleanups), attempt)
+                    fetched = self._download(scratch / "bundle", None, attempt)
                     stack.push(attempt.pop_all())
                     return fetched
             except (DiskTooSmall, OSError) as error:
@@ -119,11 +118,11 @@ class _Delivery:
                     raise
                 self._events.download_moved(self._job)
         # with an owner, because the folders that are made for the archive stay if the site is in them
-        return self._download(staged_file(site.path.parent / "bundle", self._owner(site), cleanups), stack)
+        return self._download(site.path.parent / "bundle", self._owner(site), stack)
 
-    def _download(self, staging: AbstractContextManager[Staged], stack: ExitStack) -> _Fetched:
+    def _download(self, target: Path, owner: Owner | None, stack: ExitStack) -> _Fetched:
         site, context = self._settings.site, self._context
-        archive = stack.enter_context(staging)
+        archive = stack.enter_context(staged_file(target, owner, context.cleanups))
         overlap = None
         if site is not None:
             overlap = stack.enter_context(Overlap(archive.path, site.path, self._owner(site), context))
@@ -221,19 +220,12 @@ def _disk_errors_as(failure: type[ActionError], happened: str) -> Iterator[None]
     try:
         yield
     except OSError as error:
-        advice = _advice(error)
+        if error.errno in {*_DISK_FULL, errno.EFBIG}:
+            cause, remedy = "The runner's disk is full.", "Free space in a step before, or use a runner with a larger disk."
+        elif isinstance(error, PermissionError):
+            cause, remedy = DENIED_CAUSE, DENIED_REMEDY
+        else:
+            cause = "The runner's disk does not work as it should, or another process is at work there."
+            remedy = "Fix the runner and run again."
         said = f"The system said: {error.strerror or type(error).__name__}."
-        raise failure(happened, facts=(said,), cause=advice.cause, remedy=advice.remedy) from error
-
-
-def _advice(error: OSError) -> Advice:
-    if error.errno in {*_DISK_FULL, errno.EFBIG}:
-        return Advice(
-            cause="The runner's disk is full.", remedy="Free space in a step before, or use a runner with a larger disk."
-        )
-    if isinstance(error, PermissionError):
-        return Advice(cause=DENIED_CAUSE, remedy=DENIED_REMEDY)
-    return Advice(
-        cause="The runner's disk does not work as it should, or another process is at work there.",
-        remedy="Fix the runner and run again.",
-    )
+        raise failure(happened, facts=(said,), cause=cause, remedy=remedy) from error

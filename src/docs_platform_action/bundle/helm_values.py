@@ -9,8 +9,6 @@ from collections.abc import Sequence
 
 import yaml
 
-UNLIMITED = float("inf")
-
 
 class _Text(str):
     """A string to be quoted, whatever it looks like."""
@@ -39,9 +37,6 @@ def values_text(*, bundle_url: str, version: str | None, comment: Sequence[str])
     export: dict[str, object] = {"enabled": True, "bundleUrl": _Text(bundle_url)}
     if version is not None:
         export["version"] = _Text(version)
-    values = yaml.dump({"staticExport": export}, Dumper=_Dumper, width=UNLIMITED, allow_unicode=False, sort_keys=False)
-    return "".join(f"{_comment_line(line)}\n" for line in comment) + values
-
-
-def _comment_line(text: str) -> str:
-    return f"# {text.encode('unicode_escape').decode('ascii')}".rstrip()
+    values = yaml.dump({"staticExport": export}, Dumper=_Dumper, width=float("inf"), allow_unicode=False, sort_keys=False)
+    lines = [f"# {line.encode('unicode_escape').decode('ascii')}".rstrip() for line in comment]
+    return "\n".join([*lines, values])
