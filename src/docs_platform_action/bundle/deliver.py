@@ -24,7 +24,7 @@ from ..text import pluralize
 from .disk_space import DiskSpace, DiskTooSmall, existing_folder
 from .download import Download
 from .overlap import Overlap
-from .staging import Staged, staged_file, staged_folder
+from .staging import Staged, staged
 
 _UNSAVED: Final = "the bundle cannot be saved"
 _DISK_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -122,7 +122,7 @@ class _Delivery:
 
     def _download(self, target: Path, owner: Owner | None, stack: ExitStack) -> _Fetched:
         site, context = self._settings.site, self._context
-        archive = stack.enter_context(staged_file(target, owner, context.cleanups))
+        archive = stack.enter_context(staged(target, owner, context.cleanups))
         overlap = None
         if site is not None:
             overlap = stack.enter_context(Overlap(archive.path, site.path, self._owner(site), context))
@@ -153,21 +153,21 @@ class _Delivery:
         self._job.enter(UNPACK, self._context.clock.monotonic())
         self._events.unpacking(self._job)
         with _disk_errors_as(InternalError, f"the site cannot be written to {site.name}"), ExitStack() as stack:
-            staged, unpacked = overlap.result(self._job) or self._unpack(archive, site, stack)
+            staged_site, unpacked = overlap.result(self._job) or self._unpack(archive, site, stack)
             self._check_pages(unpacked)
             self._context.cancellation.check()
             self._publish_archive(archive)
-            staged.publish()
+            staged_site.publish()
         self._job.site_path, self._job.site_files = site.name, unpacked.files
         self._events.unpacked(self._job)
 
     def _unpack(self, archive: Staged, site: Place, stack: ExitStack) -> tuple[Staged, Unpacked]:
         owner = self._owner(site)
-        staged = stack.enter_context(staged_folder(site.path, owner, self._context.cleanups))
+        staged_site = stack.enter_context(staged(site.path, owner, self._context.cleanups, is_folder=True))
         on_progress = partial(self._events.unpack_progressed, self._job)
         with open_archive(archive.path, self._context.cancellation) as file:
-            unpacked = unpack(file, staged.path, on_progress=on_progress, owner=owner)
-        return staged, unpacked
+            unpacked = unpack(file, staged_site.path, on_progress=on_progress, owner=owner)
+        return staged_site, unpacked
 
     def _check_pages(self, unpacked: Unpacked) -> None:
         """Raise `TooFewPages` if there are fewer pages than `min_pages`, which is set if the API reported no page count."""
@@ -195,11 +195,11 @@ class _Delivery:
         text = values_text(bundle_url=bundle.url, version=self._settings.version, comment=_values_comment(job, bundle))
         with (
             _disk_errors_as(InternalError, f"the Helm values file cannot be written to {place.name}"),
-            staged_file(place.path, self._owner(place), self._context.cleanups) as staged,
+            staged(place.path, self._owner(place), self._context.cleanups) as file,
         ):
-            staged.path.write_text(text, encoding="utf-8", newline="\n")
+            file.path.write_text(text, encoding="utf-8", newline="\n")
             self._context.cancellation.check()
-            staged.publish()
+            file.publish()
         job.values_file = place.name
         self._events.values_written(job)
 

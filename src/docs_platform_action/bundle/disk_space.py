@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ..archive.limits import space_at
 from ..errors import DownloadFailed
@@ -12,8 +11,11 @@ from ..text import size as format_size
 class DiskTooSmall(DownloadFailed):
     """The bundle does not fit on the disk of `folder`."""
 
-    def __init__(self, folder: Path, happened: str, **details: Any) -> None:
-        super().__init__(happened, **details)
+    cause = "The runner's disk is too small, or full of other things."
+    remedy = "Free space in a step before, or use a runner with a larger disk."
+
+    def __init__(self, folder: Path, fact: str) -> None:
+        super().__init__("the bundle does not fit on the runner's disk", facts=(fact,))
         self.folder = folder
 
 
@@ -38,13 +40,8 @@ class DiskSpace:
             if size * len(on_device) > space.free_bytes - reserved:
                 unpacked = ", and unpacked as much again at least" if len(on_device) > 1 else ""
                 left = f", and the action leaves {format_size(reserved)} free" if reserved else ""
-                raise DiskTooSmall(
-                    on_device[0],
-                    "the bundle does not fit on the runner's disk",
-                    facts=(f"It has {format_size(size)}{unpacked}; {format_size(space.free_bytes)} are free{left}.",),
-                    cause="The runner's disk is too small, or full of other things.",
-                    remedy="Free space in a step before, or use a runner with a larger disk.",
-                )
+                fact = f"It has {format_size(size)}{unpacked}; {format_size(space.free_bytes)} are free{left}."
+                raise DiskTooSmall(on_device[0], fact)
 
 
 def existing_folder(folder: Path) -> Path:

@@ -1,13 +1,13 @@
 """Download a bundle: resumed after a broken connection, with a fresh link where the old one expired."""
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import BinaryIO, Final
 
 from ..context import Context
 from ..errors import Advice, DownloadFailed
 from ..http.faults import NetworkError
-from ..http.retry import PROXY, TEMPORARY_STATUSES, RetryState, TemporaryError, full_jitter, read_retry_after, retry
+from ..http.retry import PROXY, TEMPORARY_STATUSES, RetryState, TemporaryError, read_retry_after, retry
 from ..job import Job
 from ..models import STORAGE, Bundle, Downloaded
 from ..text import seconds
@@ -61,15 +61,13 @@ class Download:
         context: Context,
         *,
         disk_space: DiskSpace,
-        masked: bool = False,
-        jitter: Callable[[float], float] = full_jitter,
+        masked: bool,
     ) -> None:
         self._job = job
         self._context = context
         self._events = context.events
         self._disk_space = disk_space
         self._masked = masked
-        self._jitter = jitter
         self._retries = RetryState(clock=context.clock, tolerance_seconds=context.outage_tolerance_seconds, server=STORAGE)
         self._partial = PartialBundle(file)
         self._transcoding = Transcoding()
@@ -87,7 +85,7 @@ class Download:
         if self._bundle.size is not None:
             self._disk_space.check(self._bundle.size)
         try:
-            retry(self._attempt, self._retries, job=self._job, events=self._events, jitter=self._jitter)
+            retry(self._attempt, self._retries, job=self._job, events=self._events)
         except TemporaryError as error:
             raise DownloadFailed(
                 "the bundle could not be fetched whole",

@@ -20,7 +20,7 @@ from ..events import Events
 from ..job import Job
 from ..ownership import Owner
 from .disk_space import existing_folder
-from .staging import Staged, staged_folder
+from .staging import Staged, staged
 
 FROM_BYTES: Final = 4 * 1024**2
 """How much of a bundle has to be there before unpacking begins. The download of a smaller one takes no time to speak of."""
@@ -79,10 +79,10 @@ class _DiskWithArchive(Disk):
 class _Unpacking(threading.Thread):
     """The thread that unpacks an archive into a staged folder. `unpacked` stays `None` if it fails."""
 
-    def __init__(self, archive: GrowingFile, staged: Staged, disk: Disk, owner: Owner | None) -> None:
+    def __init__(self, archive: GrowingFile, site: Staged, disk: Disk, owner: Owner | None) -> None:
         super().__init__(daemon=True, name="overlap")
         self.archive = archive
-        self.staged = staged
+        self.site = site
         self.disk = disk
         self.unpacked: Unpacked | None = None
         self.progress = (0, 0)
@@ -90,9 +90,7 @@ class _Unpacking(threading.Thread):
 
     def run(self) -> None:
         with suppress(Exception):  # the caller meets it again in the whole file
-            self.unpacked = unpack(
-                self.archive, self.staged.path, on_progress=self._on_progress, owner=self._owner, disk=self.disk
-            )
+            self.unpacked = unpack(self.archive, self.site.path, on_progress=self._on_progress, owner=self._owner, disk=self.disk)
 
     def stop(self) -> None:
         self.archive.stop()
@@ -158,7 +156,7 @@ class Overlap(Events):
         if unpacking.unpacked is None or unpacking.archive.received != unpacking.archive.size:
             self._give_up()
             return None
-        return unpacking.staged, unpacking.unpacked
+        return unpacking.site, unpacking.unpacked
 
     def _begin(self, received: int, size: int) -> None:
         self._may_begin = False
@@ -169,8 +167,8 @@ class Overlap(Events):
         if disk.space().usable_bytes < size or not is_read_in_order(file.read(START_BYTES)):
             self._give_up()
             return
-        staged = self._stack.enter_context(staged_folder(self._site, self._owner, self._context.cleanups))
-        unpacking = _Unpacking(archive, staged, disk, self._owner)
+        site = self._stack.enter_context(staged(self._site, self._owner, self._context.cleanups, is_folder=True))
+        unpacking = _Unpacking(archive, site, disk, self._owner)
         unpacking.start()
         self._stack.callback(unpacking.stop)
         self._unpacking = unpacking

@@ -33,10 +33,7 @@ class PartialBundle:
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._source: _Source | None = None
-        self.sha256 = hashlib.sha256()
-        self.received = 0
-        self.size: int | None = None
+        self.reset()
 
     @property
     def so_far(self) -> str:
@@ -54,9 +51,10 @@ class PartialBundle:
         """Discard what is downloaded. Raises `OSError`."""
         self._file.seek(0)
         self._file.truncate()
-        self._source = None
+        self._source: _Source | None = None
         self.sha256 = hashlib.sha256()
-        self.received, self.size = 0, None
+        self.received = 0
+        self.size: int | None = None
 
     def set_source(self, link: str, answer: Answer) -> None:
         """Record where the bytes come from, if the response can be resumed."""
@@ -84,7 +82,7 @@ class PartialBundle:
             found is not None
             and source is not None
             and answer.address == source.address
-            and self._may_have_etag(answer.etag)
+            and self._may_be_same(answer)
             and found.begin == self.received
             and (found.size == self.size or None in {found.size, self.size})
         )
@@ -93,11 +91,11 @@ class PartialBundle:
     def is_whole(self, answer: Answer) -> bool:
         """Return whether a 416 response says that there is nothing after the downloaded bytes (RFC 9110, section 15.5.17)."""
         is_at_end = re.fullmatch(rf"bytes \*/{self.received}", answer.headers.get("Content-Range", ""))
-        return is_at_end is not None and self._may_have_etag(answer.etag)
+        return is_at_end is not None and self._may_be_same(answer)
 
-    def _may_have_etag(self, etag: str | None) -> bool:
-        """Return whether the downloaded bytes may be of the object with this ETag, which a response may leave out."""
-        return self._source is not None and etag in {None, self._source.validator}
+    def _may_be_same(self, answer: Answer) -> bool:
+        """Return whether a response, which may leave out the ETag, may be of the object that was downloaded so far."""
+        return self._source is not None and answer.headers.get("ETag") in {None, self._source.validator}
 
 
 def read_content_range(answer: Answer) -> ContentRange | None:

@@ -51,36 +51,25 @@ class Staged:
             shutil.rmtree(self._part)
 
 
-def staged_file(target: Path, owner: Owner | None, cleanups: Cleanups) -> contextlib.AbstractContextManager[Staged]:
-    """Return a context with an empty file beside the target, which is removed at the end unless it is published.
-
-    Raises `OSError`.
-    """
-    return _stage(Staged(target, is_folder=False), target.parent, owner, cleanups)
-
-
-def staged_folder(target: Path, owner: Owner | None, cleanups: Cleanups) -> contextlib.AbstractContextManager[Staged]:
-    """Return a context with an empty folder beside the target, which is removed at the end unless it is published.
-
-    The caller gives what it puts into the folder to the owner. Raises `OSError`.
-    """
-    return _stage(Staged(target, is_folder=True), target.parent, owner, cleanups)
-
-
 @contextlib.contextmanager
-def _stage(staged: Staged, folder: Path, owner: Owner | None, cleanups: Cleanups) -> Iterator[Staged]:
-    with cleanups.folder(folder, owner), cleanups.holding(staged.remove):
+def staged(target: Path, owner: Owner | None, cleanups: Cleanups, *, is_folder: bool = False) -> Iterator[Staged]:
+    """Yield an empty file or folder beside the target, which is removed at the end unless it is published.
+
+    The caller gives what it puts into a folder to the owner. Raises `OSError`.
+    """
+    result = Staged(target, is_folder=is_folder)
+    with cleanups.folder(target.parent, owner), cleanups.holding(result.remove):
         try:
-            staged.create()
+            result.create()
             if owner is not None:
-                owner.take(staged.path)
-            _remove_abandoned(staged.path)
-            yield staged
+                owner.take(result.path)
+            _remove_abandoned(result.path)
+            yield result
         except BaseException:
             with contextlib.suppress(OSError):  # the first error is the one to report
-                staged.remove()
+                result.remove()
             raise
-        staged.remove()
+        result.remove()
 
 
 def _part_beside(target: Path) -> Path:

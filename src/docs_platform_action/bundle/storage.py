@@ -35,7 +35,6 @@ MOST_REDIRECTS: Final = 5
 LARGEST_ERROR_BYTES: Final = 16 * 1024
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-_GOOD: Final = frozenset({200, 206})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,14 +72,10 @@ class Answer:
         return request_id_of(self.headers)
 
     @property
-    def etag(self) -> str | None:
-        """The name of this version of the object, as it stands there."""
-        return self.headers.get("ETag")
-
-    @property
     def validator(self) -> str | None:
         """What tells this object from others in an `If-Range`: a strong ETag, or nothing (RFC 9110, section 13.1.5)."""
-        return self.etag if self.etag is not None and re.fullmatch(r'"[\x21\x23-\x7e]+"', self.etag) else None
+        etag = self.headers.get("ETag", "")
+        return etag if re.fullmatch(r'"[\x21\x23-\x7e]+"', etag) else None
 
     def said(self) -> str:
         """Read what an error answer says: the code, and the message where the storage's XML has one."""
@@ -115,7 +110,7 @@ def request_bundle(
             context.client.send(Request(method="GET", url=url), bounds, headers=headers, fresh=True) as response,
         ):
             if response.status not in _REDIRECTS:
-                is_bundle = response.status in _GOOD
+                is_bundle = response.status in {200, 206}
                 if is_bundle:
                     response.extend(SLOW_SECONDS)
                 yield Answer(

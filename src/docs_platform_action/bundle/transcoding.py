@@ -7,6 +7,7 @@ shows in a missing length, it is requested once more as before.
 """
 
 import contextlib
+from dataclasses import dataclass
 from typing import Final
 
 from ..archive.codecs import GZIP, decompressed
@@ -29,6 +30,7 @@ _INTERCEPTED: Final = Advice(
 )
 
 
+@dataclass
 class Transcoding:
     """What a download knows about changes of the compression.
 
@@ -36,11 +38,10 @@ class Transcoding:
     what is stored; it then has at least `least_bytes`.
     """
 
-    def __init__(self) -> None:
-        self.accepts_gzip = False
-        self.is_transcoded = False
-        self.least_bytes = 0
-        self._tried_gzip = False
+    accepts_gzip: bool = False
+    is_transcoded: bool = False
+    least_bytes: int = 0
+    _tried_gzip: bool = False
 
     def must_request_again(self, answer: Answer, start: bytes, bundle: Bundle) -> bool:
         """Return whether to request the bundle again with a changed `accepts_gzip`, to get the bytes as they are stored."""

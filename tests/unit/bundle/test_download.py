@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import backoff
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -134,14 +135,13 @@ class Fetch:
         self.disk = Disk()
         self.job = Job(mode=EXPORT, job_id="se_1", bundle=Bundle(url=LINK.format(number=1), size=size))
         shared = context(self.clock, self.events, api=self.storage, tolerance=tolerance)
-        self._download = Download(
-            self.job, self.file, shared, disk_space=self.disk, masked=masked, jitter=lambda ceiling: ceiling / 2
-        )
+        self._download = Download(self.job, self.file, shared, disk_space=self.disk, masked=masked)
 
     def __call__(self) -> Downloaded:
         try:
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(download, "request_bundle", self.storage.get)
+                patch.setattr(backoff, "full_jitter", lambda ceiling: ceiling / 2)
                 return self._download.run()
         finally:
             for received, size in self.events.of("download_progressed"):

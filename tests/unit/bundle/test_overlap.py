@@ -14,7 +14,7 @@ from docs_platform_action.archive.limits import MOST_RESERVED_BYTES, Space
 from docs_platform_action.archive.unpack import Unpacked, unpack
 from docs_platform_action.bundle import overlap
 from docs_platform_action.bundle.overlap import FROM_BYTES, GrowingFile, Overlap
-from docs_platform_action.bundle.staging import staged_folder
+from docs_platform_action.bundle.staging import staged
 from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import Cancelled
 from docs_platform_action.events import Events
@@ -41,7 +41,7 @@ class Download:
         self.log = RecordedEvents()
         self.context = context(FakeClock(), self.log)
         monkeypatch.setattr(limits, "space_at", self.space)
-        monkeypatch.setattr(overlap, "staged_folder", self.stage)
+        monkeypatch.setattr(overlap, "staged", self.stage)
         self.overlap = self.overlap_to(self.site)
 
     def overlap_to(self, site: Path) -> Overlap:
@@ -53,9 +53,9 @@ class Download:
             raise self.fails
         return Space(total_bytes=100 * MOST_RESERVED_BYTES, free_bytes=self.free)
 
-    def stage(self, *given: Any) -> Any:
+    def stage(self, *given: Any, **named: Any) -> Any:
         self.staged += 1
-        return staged_folder(*given)
+        return staged(*given, **named)
 
     def receive(self, piece: bytes, size: int | None) -> None:
         with self.archive.open("ab") as file:
@@ -76,8 +76,8 @@ class Download:
         found = self.overlap.result(self.job)
         if found is None:
             return None
-        staged, unpacked = found
-        staged.publish()
+        site, unpacked = found
+        site.publish()
         return unpacked.files
 
     @property

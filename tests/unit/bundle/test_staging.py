@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import functools
 import os
 import stat
 import threading
@@ -11,12 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from docs_platform_action.bundle.staging import Staged, staged_file, staged_folder
+from docs_platform_action.bundle.staging import Staged, staged
 from docs_platform_action.cleanups import Cleanups
 from docs_platform_action.ownership import LONGEST_PART_BYTES, Owner
 from tests.unit.test_ownership import OWNER, FileSystem
 
 Stage = Callable[[Path, Owner | None, Cleanups], AbstractContextManager[Staged]]
+
+staged_file, staged_folder = staged, functools.partial(staged, is_folder=True)
 
 
 def tree(folder: Path) -> list[str]:
