@@ -1,6 +1,6 @@
 """The action's own parts on real sockets, with bounds that a test can wait for."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import backoff
 
@@ -10,30 +10,18 @@ from docs_platform_action.api.client import ApiClient
 from docs_platform_action.clock import SystemClock
 from docs_platform_action.events import Events
 from docs_platform_action.http.circuit_breaker import CircuitBreaker
-from docs_platform_action.http.client import HttpClient
 from docs_platform_action.http.connection import Exchanges, GuardedAdapter, trusting
 from docs_platform_action.http.rate_limit import RateLimiter
 from docs_platform_action.job import Job
 from docs_platform_action.models import EXPORT
-from docs_platform_action.redaction import Redactor
 from tests.keys import ADMIN_KEY
-
-
-def client_of(
-    adapter: GuardedAdapter | None = None, *, exchanges: Exchanges | None = None, proxies: Mapping[str, str] | None = None
-) -> HttpClient:
-    """Make the HTTP client of a run."""
-    return HttpClient(
-        adapter=adapter or GuardedAdapter(trusting(None)),
-        exchanges=exchanges or Exchanges(),
-        proxies_for=lambda _url: proxies or {},
-        redactor=Redactor([ADMIN_KEY]),
-    )
+from tests.unit.fakes import http_client
 
 
 def api_client_to(base_url: str, *, adapter: GuardedAdapter | None = None, exchanges: Exchanges | None = None) -> ApiClient:
     """Make the API's client of a run against a base URL."""
-    return ApiClient(client_of(adapter, exchanges=exchanges), base_url=base_url, key=ADMIN_KEY)
+    client = http_client(adapter or GuardedAdapter(trusting(None)), exchanges=exchanges)
+    return ApiClient(client, base_url=base_url, key=ADMIN_KEY)
 
 
 def at_once(_: float) -> float:

@@ -19,18 +19,18 @@ import yaml
 
 from admin_api_simulator import Fault, Simulator
 from docs_platform_action.bundle.deliver import deliver
-from docs_platform_action.cleanups import Cleanups
 from docs_platform_action.clock import SystemClock
-from docs_platform_action.context import Context
 from docs_platform_action.errors import InvalidBundle
 from docs_platform_action.events import Events
+from docs_platform_action.http.connection import GuardedAdapter, trusting
 from docs_platform_action.inputs.settings import DeliverySettings, Place
 from docs_platform_action.job import Job
 from docs_platform_action.models import EXPORT
 from tests.action import Action
 from tests.archives import HOSTILE, KINDS, NOT_ARCHIVES, SEVEN_ZIP, Site, crowded
 from tests.ended import Ended
-from tests.integration.parts import api_of, client_of
+from tests.integration.parts import api_of
+from tests.unit.fakes import context, http_client
 
 EVERYTHING = {
     "bundle_path": "dist/bundle.tar.gz",
@@ -281,19 +281,11 @@ class TestHostileArchives:
 
 def deliver_site(platform: Simulator, workspace: Path) -> None:
     clock, api = SystemClock(), api_of(platform.base_url, outage_tolerance_seconds=1)
-    context = Context(
-        clock=clock,
-        cancellation=clock.cancellation,
-        client=client_of(),
-        api=api,
-        events=Events(),
-        cleanups=Cleanups(),
-        outage_tolerance_seconds=1,
-    )
+    client = http_client(GuardedAdapter(trusting(None)))
     job = Job(mode=EXPORT, job_id="export-finished")
     job.bundle = api.make_bundle(job)
     site = Place(path=workspace / "public" / "site", root=workspace, name="public/site")
-    deliver(job, DeliverySettings(site=site), context)
+    deliver(job, DeliverySettings(site=site), context(clock, Events(), api=api, client=client, tolerance=1))
 
 
 def test_an_archive_that_is_asked_for_stays_when_it_cannot_be_opened(action: Action, platform: Simulator) -> None:

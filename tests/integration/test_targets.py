@@ -15,10 +15,10 @@ from docs_platform_action.http.client import Bounds
 from docs_platform_action.http.connection import GuardedAdapter, trusting
 from docs_platform_action.http.request import Request
 from tests.inside import run_inside
-from tests.integration.parts import api_client_to, client_of, finished_export
+from tests.integration.parts import api_client_to, finished_export
 from tests.integration.raw import RawServer, read_request, tunnel
 from tests.keys import ADMIN_KEY
-from tests.unit.fakes import FakeClock, context
+from tests.unit.fakes import FakeClock, context, http_client
 
 PUNCTUATION = string.punctuation.replace("#", "").replace("?", "")
 AWKWARD = {
@@ -68,7 +68,7 @@ class Recorder:
 
 def fetch(url: str, *, adapter: GuardedAdapter | None = None, proxy: str | None = None) -> None:
     """Fetch a link as a run does."""
-    client = client_of(adapter, proxies={"https": proxy} if proxy else None)
+    client = http_client(adapter or GuardedAdapter(trusting(None)), proxies={"https": proxy} if proxy else None)
     with request_bundle(url, {}, finished_export(), context(FakeClock(), Events(), client=client), within_seconds=60) as answer:
         assert b"".join(answer.pieces) == b"{}"
 

@@ -54,15 +54,7 @@ class Download:
     `disk_space` is checked as soon as the bundle's size is known. `masked` links are masked in the runner's log.
     """
 
-    def __init__(
-        self,
-        job: Job,
-        file: BinaryIO,
-        context: Context,
-        *,
-        disk_space: DiskSpace,
-        masked: bool,
-    ) -> None:
+    def __init__(self, job: Job, file: BinaryIO, context: Context, *, disk_space: DiskSpace, masked: bool) -> None:
         self._job = job
         self._context = context
         self._events = context.events
@@ -216,7 +208,7 @@ class Download:
         self._refusals += 1
         self._needs_link = True
         said = answer.said()
-        what = f"The storage refused the link with {_status(answer.status, said)}"
+        what = f"The storage refused the link with {said}"
         if self._refusals == 1:
             self._events.link_expired(self._job, what)
             return False
@@ -238,7 +230,7 @@ class Download:
         return self._has_promised_size(answer)
 
     def _unexpected(self, answer: Answer, *, resuming: bool) -> Exception:
-        what = f"The storage answered {_status(answer.status, answer.said())}"
+        what = f"The storage answered {answer.said()}"
         if 400 <= answer.status < 500 and answer.status not in TEMPORARY_STATUSES | {416}:
             if not resuming:
                 return DownloadFailed(
@@ -257,7 +249,3 @@ class Download:
         if self._partial.received:
             self._events.download_restarted(self._job, why)
         self._partial.reset()
-
-
-def _status(status: int, said: str) -> str:
-    return f"{status} ({said})" if said else str(status)

@@ -13,8 +13,6 @@ import yaml
 class _Text(str):
     """A string to be quoted, whatever it looks like."""
 
-    __slots__ = ()
-
 
 class _Dumper(yaml.SafeDumper):
     """Writes `_Text` in double quotes; a plain `2024-06-01` is a date, `1e3` a number and `yes` a boolean."""

@@ -78,16 +78,17 @@ class Answer:
         return etag if re.fullmatch(r'"[\x21\x23-\x7e]+"', etag) else None
 
     def said(self) -> str:
-        """Read what an error answer says: the code, and the message where the storage's XML has one."""
+        """Read what an error answer says: its status, and the code and the message where the storage's XML has them."""
         text = b""
         with contextlib.suppress(NetworkError):  # what came of it is told; its status says the rest
             for piece in self.pieces:
                 text += piece
                 if len(text) > LARGEST_ERROR_BYTES:
                     break
-        said = self.redactor.hide(text.decode("utf-8", "replace"))
-        found = [re.search(rf"<{name}>([^<]{{1,200}})</{name}>", said) for name in ("Code", "Message")]
-        return ": ".join(match[1] for match in found if match)
+        body = self.redactor.hide(text.decode("utf-8", "replace"))
+        found = [re.search(rf"<{name}>([^<]{{1,200}})</{name}>", body) for name in ("Code", "Message")]
+        said = ": ".join(match[1] for match in found if match)
+        return f"{self.status} ({said})" if said else str(self.status)
 
 
 @contextlib.contextmanager

@@ -271,7 +271,7 @@ class TestHiding:
         shop = Shop(FakeAdapter(403, content))
 
         with shop.open("https://s.example.com/a") as answer:
-            assert answer.said() == "***: no ***"
+            assert answer.said() == "403 (***: no ***)"
 
     def test_so_are_headers(self) -> None:
         shop = Shop(FakeAdapter(headers={"ETag": ADMIN_KEY}))
