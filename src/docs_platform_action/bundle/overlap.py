@@ -92,10 +92,6 @@ class _Unpacking(threading.Thread):
         with suppress(Exception):  # the caller meets it again in the whole file
             self.unpacked = unpack(self.archive, self.site.path, on_progress=self._on_progress, owner=self._owner, disk=self.disk)
 
-    def stop(self) -> None:
-        self.archive.stop()
-        self.join()
-
     def _on_progress(self, files: int, size: int) -> None:
         self.progress = (files, size)
 
@@ -170,7 +166,8 @@ class Overlap(Events):
         site = self._stack.enter_context(staged(self._site, self._owner, self._context.cleanups, is_folder=True))
         unpacking = _Unpacking(archive, site, disk, self._owner)
         unpacking.start()
-        self._stack.callback(unpacking.stop)
+        self._stack.callback(unpacking.join)
+        self._stack.callback(archive.stop)
         self._unpacking = unpacking
 
     def _give_up(self) -> None:

@@ -25,11 +25,11 @@ IDLE_SECONDS: Final = 30.0
 """A connection that brings no byte for this long counts as cut."""
 
 HEAD_SECONDS: Final = 60.0
-"""What an answer may take to begin, redirects included, and one that is no bundle to end."""
+"""Time limit for a response to begin, redirects included, and for one that is not a bundle to end."""
 
 SLOW_SECONDS: Final = 60.0
 SLOWEST_BYTES_A_SECOND: Final = 1024
-"""A connection that brings less than that over this time counts as cut too: no bundle would ever be there in time."""
+"""A connection that brings less than that over this time counts as cut too: no bundle would arrive in time."""
 
 MOST_REDIRECTS: Final = 5
 LARGEST_ERROR_BYTES: Final = 16 * 1024
@@ -39,7 +39,7 @@ _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """An answer of the storage, its body still to come. `address` is where it comes from in the end, without the query."""
+    """A response of the storage, its body still to come. `address` is the one behind all redirects, without its query."""
 
     status: int
     headers: Mapping[str, str]
@@ -49,7 +49,7 @@ class Answer:
 
     @property
     def length(self) -> int | None:
-        """How many bytes the body has, where that is announced. A response with anything but a number is refused before."""
+        """The announced size of the body. The HTTP client refuses a response that announces anything but a number."""
         length = self.headers.get("Content-Length")
         return int(length) if length is not None else None
 
@@ -80,7 +80,7 @@ class Answer:
     def said(self) -> str:
         """Read what an error answer says: its status, and the code and the message where the storage's XML has them."""
         text = b""
-        with contextlib.suppress(NetworkError):  # what came of it is told; its status says the rest
+        with contextlib.suppress(NetworkError):  # what has come so far is enough: the status says the rest
             for piece in self.pieces:
                 text += piece
                 if len(text) > LARGEST_ERROR_BYTES:
