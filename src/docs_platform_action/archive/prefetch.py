@@ -7,8 +7,8 @@ the same order as without the thread, and failures in the same place.
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
-from queue import Empty, SimpleQueue
+from dataclasses import replace
+from queue import Empty, Queue
 from typing import Final, cast
 
 from ..clock import Cancellation
@@ -24,30 +24,19 @@ BATCH_BYTES: Final = 2 * CHUNK_BYTES
 BATCH_ITEMS: Final = 64
 """A batch with this many entries and chunks is full, however short they are."""
 
-
-LONGEST_WAIT_SECONDS: Final = 0.05
+_LONGEST_WAIT_SECONDS: Final = 0.05
 """Longest wait for a batch to fill."""
 
-
-@dataclass(frozen=True)
-class _Ended:
-    """The end of the entries, with what the reading failed with, if it did."""
-
-    failure: BaseException | None
-
-
-_Item = Entry | bytes | _Ended
-"""An entry, a chunk of its content (an empty one ends the content), or the end of everything."""
+_Item = Entry | bytes | BaseException | None
+"""An entry, a chunk of its content (an empty one ends the content), or the end: what the reading failed with, or `None`."""
 
 
 @contextmanager
 def prefetch(entries: Iterator[Entry], cancellation: Cancellation) -> Iterator[Iterator[Entry]]:
     """Iterate over the entries in a thread of its own, which ends with this context, and return them.
 
-    An error in the context cancels the iteration: the next entry may be gigabytes away.
-
-    What the iteration raises is raised to the thread that takes the entries. A file's content is to be read to its end before the
-    next entry is asked for.
+    What the iteration raises is raised to whoever takes the entries. A file's content is to be read to its end before the next
+    entry is asked for. An error in the context cancels the iteration: the next entry may be gigabytes away.
     """
     pipe = _Pipe()
     reader = threading.Thread(target=pipe.fill, args=(entries,), daemon=True, name="reader")
@@ -66,93 +55,80 @@ def prefetch(entries: Iterator[Entry], cancellation: Cancellation) -> Iterator[I
         reader.join()  # before the archive is closed, which it reads from
 
 
-class _Stopped(Exception):
-    """Nobody takes entries any more."""
-
-
 class _Pipe:
     """A queue between the two threads. It holds batches, because handing over one item costs as much as a small file."""
 
     def __init__(self) -> None:
-        self._batches: SimpleQueue[list[_Item]] = SimpleQueue()
-        self._room = threading.Semaphore(MOST_BATCHES)
+        self._batches: Queue[list[_Item]] = Queue(MOST_BATCHES)
         self._batch: list[_Item] = []
         self._bytes = 0
         self._lock = threading.Lock()  # of the batch that is being filled
         self._stopped = False
 
     def fill(self, entries: Iterator[Entry]) -> None:
-        """Put in all entries, and how their reading ended."""
-        with suppress(_Stopped):
-            self._put(_Ended(self._fill(entries)))
-            self._hand_over()
+        """Put in all entries, and how their reading ended, unless `stop` is called before."""
+        end: BaseException | None = None
+        try:
+            for item in _items(entries):
+                self._put(item)
+                if self._bytes >= BATCH_BYTES or len(self._batch) >= BATCH_ITEMS:
+                    self._hand_over()
+                    if self._stopped:
+                        return
+        except BaseException as error:  # noqa: BLE001  # handed to the thread that takes the entries, which raises it
+            end = error
+        self._put(end)
+        self._hand_over()
 
     def entries(self) -> Iterator[Entry]:
         """Take the entries out. Raises what their reading failed with."""
         items = self._taken()
-        for item in items:
-            entry = cast(Entry, item)
+        for entry in cast(Iterator[Entry], items):
             if entry.type is EntryType.FILE:
-                entry = replace(entry, content=iter(cast(Iterator[bytes], items).__next__, b""))
-            yield entry
+                yield replace(entry, content=iter(cast(Iterator[bytes], items).__next__, b""))
+            else:
+                yield entry
 
     def stop(self) -> None:
         """End `fill` when it next hands over a batch."""
         self._stopped = True
-        self._room.release()
-
-    def _fill(self, entries: Iterator[Entry]) -> BaseException | None:
-        try:
-            for entry in entries:
-                self._put_entry(entry)
-        except _Stopped:
-            raise
-        except BaseException as error:  # noqa: BLE001  # handed to the thread that takes the entries, which raises it
-            return error
-        return None
-
-    def _put_entry(self, entry: Entry) -> None:
-        self._put(replace(entry, content=()))
-        if entry.type is EntryType.FILE:
-            for chunk in entry.content:
-                self._put(chunk)
-            self._put(b"")
+        with suppress(Empty):
+            self._batches.get_nowait()  # `fill` may wait for room
 
     def _put(self, item: _Item) -> None:
         with self._lock:
             self._batch.append(item)
         if isinstance(item, bytes):
             self._bytes += len(item)
-        if self._bytes >= BATCH_BYTES or len(self._batch) >= BATCH_ITEMS:
-            self._hand_over()
 
     def _hand_over(self) -> None:
-        self._room.acquire()
-        if self._stopped:
-            raise _Stopped
         with self._lock:
-            self._batches.put(self._batch)
-            self._batch, self._bytes = [], 0
+            batch, self._batch, self._bytes = self._batch, [], 0
+        self._batches.put(batch)  # without the lock, which whoever takes batches may wait for
 
     def _next_batch(self) -> list[_Item]:
         """Return the next batch, or what there is of it after a while: gigabytes may lie between one entry and the next."""
         while True:
-            try:
-                batch = self._batches.get(timeout=LONGEST_WAIT_SECONDS)
-            except Empty:
-                with self._lock:
-                    if self._batches.empty() and self._batch:
-                        batch, self._batch = self._batch, []
-                        return batch
-            else:
-                self._room.release()
-                return batch
+            with suppress(Empty):
+                return self._batches.get(timeout=_LONGEST_WAIT_SECONDS)
+            with self._lock:
+                if self._batches.empty() and self._batch:
+                    batch, self._batch = self._batch, []
+                    return batch
 
     def _taken(self) -> Iterator[Entry | bytes]:
         while True:
             for item in self._next_batch():
-                if isinstance(item, _Ended):
-                    if item.failure is not None:
-                        raise item.failure
+                if item is None:
                     return
+                if isinstance(item, BaseException):
+                    raise item
                 yield item
+
+
+def _items(entries: Iterator[Entry]) -> Iterator[Entry | bytes]:
+    for entry in entries:
+        yield replace(entry, content=())
+        if entry.type is EntryType.FILE:
+            yield from entry.content
+            yield b""
