@@ -24,7 +24,7 @@ MOST_RESERVED_INODES: Final = 10_000
 _ENTRY_BYTES: Final = 4096
 """Disk space of an entry in addition to its content: the last block of a file is rounded up, a folder has a block."""
 
-_BYTES_BETWEEN_LOOKS: Final = 16 * 1024**2
+_BYTES_BETWEEN_CHECKS: Final = 16 * 1024**2
 """Maximum bytes written before the disk is checked again, because others write to it too."""
 
 MOST_AT_ONCE: Final = 100
@@ -58,12 +58,12 @@ class Space:
 
     @property
     def usable_bytes(self) -> int:
-        """The bytes that may be written. Negative if less is free than has to stay free."""
+        """The bytes that may be written; negative if less is free than has to stay free."""
         return self.free_bytes - self.reserved_bytes
 
     @property
     def usable_inodes(self) -> int:
-        """The files, folders and links that may be created. Can be negative as well."""
+        """The files, folders and links that may be created; can be negative as well."""
         return self.free_inodes - self.reserved_inodes
 
 
@@ -158,24 +158,32 @@ class Meter:
         if count <= self._budget_bytes and inodes <= self._budget_inodes:
             return
         space = self._disk.space()
-        unpacked = f"Unpacking stopped after {size(self.unpacked_bytes)}{next_file}."
         if count > space.usable_bytes:
-            raise _too_large_for_disk(
-                unpacked,
+            free = (
                 f"{size(space.free_bytes)} of the disk's {size(space.total_bytes)} are free; "
-                f"the action leaves {size(space.reserved_bytes)} free.",
+                f"the action leaves {size(space.reserved_bytes)} free."
             )
-        if inodes > space.usable_inodes:
-            raise _too_large_for_disk(
-                unpacked,
+        elif inodes > space.usable_inodes:
+            free = (
                 f"{space.free_inodes:,} of the disk's {space.total_inodes:,} inodes are free; "
-                f"the action leaves {space.reserved_inodes:,} free. Each file, folder and link takes one.",
+                f"the action leaves {space.reserved_inodes:,} free. Each file, folder and link takes one."
             )
-        # so little of the reserve that all the archives which are unpacked at the same time keep the rest of it
-        share = space.reserved_bytes // MOST_AT_ONCE or space.usable_bytes
-        self._budget_bytes = min(space.usable_bytes, share, _BYTES_BETWEEN_LOOKS)
-        share = space.reserved_inodes // MOST_AT_ONCE or space.usable_inodes
-        self._budget_inodes = min(space.usable_inodes, share)
+        else:
+            # so little of the reserve that all the archives which are unpacked at the same time keep the rest of it
+            share = space.reserved_bytes // MOST_AT_ONCE or space.usable_bytes
+            self._budget_bytes = min(space.usable_bytes, share, _BYTES_BETWEEN_CHECKS)
+            share = space.reserved_inodes // MOST_AT_ONCE or space.usable_inodes
+            self._budget_inodes = min(space.usable_inodes, share)
+            return
+        raise InvalidBundle(
+            "the bundle is too large for the runner's disk",
+            facts=(f"Unpacking stopped after {size(self.unpacked_bytes)}{next_file}.", free),
+            cause="The disk is too small or full of other things, or the archive was made to fill it.",
+            remedy=(
+                "Free space in a step before, or use a runner with a larger disk. If the site should be smaller than this, "
+                "look at the archive: save it with `bundle-path`, and leave `site-path` out."
+            ),
+        )
 
 
 def _too_large(fact: str) -> InvalidBundle:
@@ -186,17 +194,5 @@ def _too_large(fact: str) -> InvalidBundle:
         remedy=(
             "Look at the archive: save it with `bundle-path`, and leave `site-path` out. "
             "If it is what the site needs, unpack it in a step of your own."
-        ),
-    )
-
-
-def _too_large_for_disk(*facts: str) -> InvalidBundle:
-    return InvalidBundle(
-        "the bundle is too large for the runner's disk",
-        facts=facts,
-        cause="The disk is too small or full of other things, or the archive was made to fill it.",
-        remedy=(
-            "Free space in a step before, or use a runner with a larger disk. If the site should be smaller than this, "
-            "look at the archive: save it with `bundle-path`, and leave `site-path` out."
         ),
     )
