@@ -5,7 +5,7 @@ import lzma
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from .entries import damaged, unsafe
 from .reading import CHUNK_BYTES
@@ -20,20 +20,8 @@ An empty stream takes 10 µs of processor time, and millions of them compress to
 """
 
 
-class Decompressor(Protocol):
-    """The interface of the decompressors of bz2 and lzma."""
-
-    @property
-    def eof(self) -> bool: ...  # noqa: D102  # as in the standard library
-    @property
-    def needs_input(self) -> bool: ...  # noqa: D102  # the same
-    @property
-    def unused_data(self) -> bytes: ...  # noqa: D102  # the same
-    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...  # noqa: D102  # the same
-
-
 class _Inflater:
-    """zlib's decompressor with the interface of the others."""
+    """zlib's decompressor with the interface of those of bz2 and lzma."""
 
     def __init__(self, window_bits: int) -> None:
         self._zlib = zlib.decompressobj(window_bits)
@@ -47,7 +35,7 @@ class _Inflater:
     def unused_data(self) -> bytes:
         return self._zlib.unused_data
 
-    def decompress(self, data: bytes, max_length: int, /) -> bytes:
+    def decompress(self, data: bytes, max_length: int) -> bytes:
         chunk = self._zlib.decompress(self._zlib.unconsumed_tail + data, max_length)
         # A full chunk may have left more inside zlib even when it has taken all the input.
         self.needs_input = not self._zlib.unconsumed_tail and len(chunk) < max_length
@@ -60,7 +48,7 @@ class Codec:
 
     name: str
     magic: bytes
-    make: Callable[[], Decompressor]
+    make: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor | _Inflater]
 
 
 GZIP: Final = Codec(name="gzip", magic=b"\x1f\x8b\x08", make=lambda: _Inflater(16 + zlib.MAX_WBITS))
@@ -69,9 +57,6 @@ XZ: Final = Codec(
     name="xz", magic=b"\xfd7zXZ\0", make=lambda: lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=LZMA_MEMORY_BYTES)
 )
 DEFLATE: Final = Codec(name="deflate", magic=b"", make=lambda: _Inflater(-zlib.MAX_WBITS))
-
-_REFUSALS = (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError, MemoryError)
-"""What the decompressors raise for invalid data. `OSError` is from bz2."""
 
 
 def decompressed(codec: Codec, compressed: Iterator[bytes]) -> Iterator[bytes]:
@@ -90,8 +75,8 @@ def decompressed(codec: Codec, compressed: Iterator[bytes]) -> Iterator[bytes]:
                     raise damaged(f"The {codec.name} data ends too early: a part of it is missing.")
             try:
                 chunk = decompressor.decompress(data, CHUNK_BYTES)
-            except _REFUSALS as error:
-                if isinstance(error, lzma.LZMAError) and "emory usage limit" in str(error):
+            except (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError, MemoryError) as error:  # OSError is from bz2
+                if "emory usage limit" in str(error):
                     most = LZMA_MEMORY_BYTES // 2**20
                     raise unsafe(f"To decompress the xz data takes more than {most} MiB of memory.") from error
                 raise damaged(f"The {codec.name} data cannot be decompressed ({error}).") from error
