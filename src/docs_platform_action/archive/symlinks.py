@@ -33,18 +33,17 @@ class Links:
         self._cancellation = cancellation
         self._steps = 0
         self._ends: dict[str, tuple[str, int]] = {}
-        self._followed: dict[str, None] = {}
+        self._followed: set[str] = set()
         self._to_folders: list[str] = []
         self._seen: dict[str, int] = {}
-        self._entered: dict[str, None] = {}
+        self._entered: set[str] = set()
 
     def verify(self) -> None:
         """Verify that each link leads to something in the tree, and that following the links ends soon.
 
         Raises `InvalidBundle` and `Cancelled`.
         """
-        ends = {link: self._end_of(link)[0] for link in self._targets}
-        self._to_folders = sorted(link for link, end in ends.items() if self._is_folder(end))
+        self._to_folders = sorted(link for link in self._targets if self._is_folder(self._end_of(link)[0]))
         self._walk("")
 
     def _end_of(self, link: str) -> tuple[str, int]:
@@ -53,7 +52,7 @@ class Links:
             return self._ends[link]
         if link in self._followed or len(self._followed) >= MOST_IN_A_ROW:
             raise leads_nowhere(link)
-        self._followed[link] = None
+        self._followed.add(link)
         at, crossed = link.rpartition("/")[0], 1
         for part in self._targets[link].split("/"):
             self._step()
@@ -70,7 +69,7 @@ class Links:
                     crossed += more
         if crossed > MOST_IN_A_ROW or (at and self._register.type_at(at) is None):
             raise leads_nowhere(link)
-        del self._followed[link]
+        self._followed.remove(link)
         self._ends[link] = (at, crossed)
         return at, crossed
 
@@ -78,7 +77,7 @@ class Links:
         """Return how many folders a walk through this one goes through if it follows links."""
         if folder in self._seen:
             return self._seen[folder]
-        self._entered[folder] = None
+        self._entered.add(folder)
         within = f"{folder}/" if folder else ""
         seen = 1
         for number in range(bisect_left(self._to_folders, within), len(self._to_folders)):
@@ -94,7 +93,7 @@ class Links:
             seen += self._walk(end)
             if seen > MOST_FOLDERS_SEEN:
                 raise _entangled(link)
-        del self._entered[folder]
+        self._entered.remove(folder)
         self._seen[folder] = seen
         return seen
 
