@@ -7,21 +7,8 @@ from typing import Final
 
 from ..errors import InvalidBundle
 
-LONGEST_SHOWN: Final = 160
+_LONGEST_SHOWN: Final = 160
 """Maximum characters of an archive's name in a message. Of a longer one, both ends are shown."""
-
-LONGEST_TARGET_BYTES: Final = 1024
-"""Maximum length of a link's target, which is that of an entry's name."""
-
-
-REFUSED_TAR_TYPES: Final = {
-    b"3": "a character device",
-    b"4": "a block device",
-    b"6": "a named pipe",
-    b"7": "a contiguous file",
-    b"S": "a sparse file",
-}
-"""Types of tar entries that are not unpacked, with what they are."""
 
 
 class EntryType(enum.Enum):
@@ -63,15 +50,10 @@ def unsafe(fact: str) -> InvalidBundle:
     )
 
 
-def target_too_long(name: bytes) -> InvalidBundle:
-    """Return the error for a link to a name that is too long for an entry."""
-    return unsafe(f"Entry {shown(name)} is a link to a name of more than {LONGEST_TARGET_BYTES:,} bytes.")
-
-
 def shown(name: bytes) -> str:
     """Quote a name for a message. Bytes that are not UTF-8 are escaped, and a long name is shortened in the middle."""
-    text = name[: 4 * LONGEST_SHOWN].decode("utf-8", "backslashreplace")
-    if len(text) > LONGEST_SHOWN or len(name) > 4 * LONGEST_SHOWN:
-        half = LONGEST_SHOWN // 2
+    text = name[: 4 * _LONGEST_SHOWN].decode("utf-8", "backslashreplace")
+    if len(text) > _LONGEST_SHOWN or len(name) > 4 * _LONGEST_SHOWN:
+        half = _LONGEST_SHOWN // 2
         text = f"{text[:half]}…{name[-half:].decode('utf-8', 'backslashreplace')[-half:]}"
     return f"'{text}'"

@@ -11,7 +11,7 @@ from ..errors import InvalidBundle
 from .codecs import BZIP2, GZIP, XZ, Codec, decompressed
 from .entries import Entry
 from .limits import Meter
-from .reading import CHUNK_BYTES, COMPRESSED_CHUNK_BYTES, ArchiveFile, Stream
+from .reading import ArchiveFile, Stream
 from .tar import BLOCK_BYTES, begins_tar, is_header, tar_entries
 from .zip import BEGINNINGS, zip_entries
 
@@ -36,19 +36,12 @@ _ARCHIVE_LOOKS: Final = (
 )
 """How archives begin, also those that cannot be opened. A tar archive is recognized by its checksum."""
 
-_WEB_PAGE: Final = "a web page"
 _OTHER_LOOKS: Final = (
-    (b"%pdf-", "a PDF document"),
-    (b"<!doctype html", _WEB_PAGE),
-    (b"<html", _WEB_PAGE),
-    (b"<!--", _WEB_PAGE),
-    (b"<script", _WEB_PAGE),
-    (b"<?xml", "XML, as a storage writes its errors"),
-    (b"<error", "XML, as a storage writes its errors"),
-    (b"{", "JSON"),
-    (b"[", "JSON"),
+    ((b"%pdf-",), "a PDF document"),
+    ((b"<!doctype html", b"<html", b"<!--", b"<script"), "a web page"),
+    ((b"<?xml", b"<error"), "XML, as a storage writes its errors"),
+    ((b"{", b"["), "JSON"),
 )
-
 
 START_BYTES: Final = BLOCK_BYTES
 """How many bytes of a file's beginning are needed to detect its kind."""
@@ -72,16 +65,16 @@ def archive_entries(archive: ArchiveFile, meter: Meter, *, scratch: Path) -> Gen
     `InvalidBundle` for everything that is wrong with the archive, also beyond the bounds of `meter`, `Cancelled`, and `OSError`.
     """
     start = archive.read(BLOCK_BYTES, 0)
+    data = archive.blocks(0, archive.size)
     if begins_tar(start):
-        return tar_entries(Stream(archive.blocks(0, archive.size, CHUNK_BYTES)))
+        return tar_entries(Stream(data))
     if start.startswith(BEGINNINGS):
         return zip_entries(archive, meter)
     codec = _codec(start)
     if codec is None:
         raise _unknown("It", start)
-    compressed = archive.blocks(0, archive.size, COMPRESSED_CHUNK_BYTES)
     what = f"the {codec.name} data"
-    start, data = _peeked(_bounded(decompressed(codec, compressed), archive.cancellation, meter))
+    start, data = _peeked(_bounded(decompressed(codec, data), archive.cancellation, meter))
     if codec is GZIP and start.startswith(BEGINNINGS) and not begins_tar(start):
         return _zip_entries_of_stream(data, archive.cancellation, meter, scratch)
     if codec is GZIP and (codec := _codec(start)) and not begins_tar(start):
@@ -144,7 +137,7 @@ def looks(start: bytes) -> str:
         if start.startswith(magic):
             return f"looks like {look}"
     text = start.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
-    for beginning, look in _OTHER_LOOKS:
-        if text.startswith(beginning):
+    for beginnings, look in _OTHER_LOOKS:
+        if text.startswith(beginnings):
             return f"looks like {look}"
     return f"begins with the bytes {start[:8].hex(' ')}"

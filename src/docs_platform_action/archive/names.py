@@ -5,15 +5,14 @@ import re
 import unicodedata
 from typing import Final
 
+from ..errors import InvalidBundle
 from ..ownership import LONGEST_PART_BYTES
 from .entries import EntryType, shown, unsafe
 
 LONGEST_NAME_BYTES: Final = 1024
 """The longest key that S3 takes (source: Amazon S3 User Guide, "Naming Amazon S3 objects"); Linux would take 4095."""
 
-_DIGEST_BYTES: Final = 16
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-"""Unicode's category Cc."""
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # Unicode's category Cc
 
 
 def text_of(name: bytes, what: str) -> str:
@@ -50,10 +49,15 @@ def path_of(name: bytes) -> str:
     return path
 
 
+def target_too_long(name: bytes) -> InvalidBundle:
+    """Return the error for a link whose target is longer than any entry's name."""
+    return unsafe(f"Entry {shown(name)} is a link to a name of more than {LONGEST_NAME_BYTES:,} bytes.")
+
+
 class Register:
     """The paths that are taken, each with the type of its entry.
 
-    A path takes some 250 bytes of memory whatever its length, because only its digest is kept: 60 MiB for the maximum of entries.
+    Only digests are kept, so any path takes some 250 bytes of memory: 60 MiB for the maximum of entries.
     """
 
     def __init__(self) -> None:
@@ -89,11 +93,8 @@ class Register:
 
 
 def _digest(path: str) -> bytes:
-    return hashlib.blake2b(path.encode(), digest_size=_DIGEST_BYTES).digest()
+    return hashlib.blake2b(path.encode(), digest_size=16).digest()
 
 
 def _folded(path: str) -> str:
-    if path.isascii():
-        return path.lower()
-    normal = unicodedata.normalize("NFC", path)
-    return unicodedata.normalize("NFC", normal.casefold())
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())

@@ -10,10 +10,7 @@ from ..clock import Cancellation
 from .entries import damaged
 
 CHUNK_BYTES: Final = 64 * 1024
-"""Maximum bytes of any content that are held at a time."""
-
-COMPRESSED_CHUNK_BYTES: Final = 64 * 1024
-"""Maximum bytes of compressed data that are read at a time. Small, because each gzip member in it copies what is left of it."""
+"""Maximum bytes that are read or decompressed at a time. Small, because each gzip member in a chunk copies what follows it."""
 
 
 class _LinkedCancellation(Cancellation):
@@ -41,9 +38,9 @@ class ArchiveFile:
         self.cancellation.check()
         return os.pread(self._descriptor, length, at)
 
-    def blocks(self, start: int, end: int, block_bytes: int) -> Iterator[bytes]:
+    def blocks(self, start: int, end: int) -> Iterator[bytes]:
         """Return a part of the file in blocks. They end early if the file does."""
-        while start < end and (block := self.read(min(block_bytes, end - start), start)):
+        while start < end and (block := self.read(min(CHUNK_BYTES, end - start), start)):
             start += len(block)
             yield block
 
@@ -73,19 +70,15 @@ class Stream:
 
     def read(self, size: int) -> bytes:
         """Return this many bytes in one piece; fewer only at the end. The caller bounds `size`."""
-        piece = self.some(size)
-        if len(piece) == size:
-            return piece
-        gathered = bytearray(piece)
-        while more := self.some(size - len(gathered)):
-            gathered += more
+        gathered = bytearray()
+        while len(gathered) < size and (piece := self.some(size - len(gathered))):
+            gathered += piece
         return bytes(gathered)
 
     def pieces(self, size: int) -> Iterator[bytes]:
         """Return this many bytes in pieces. Raises `InvalidBundle` if the data ends before."""
         while size:
-            piece = self.some(size)
-            if not piece:
+            if not (piece := self.some(size)):
                 raise damaged("The archive ends in the middle of a file: a part of it is missing.")
             size -= len(piece)
             yield piece

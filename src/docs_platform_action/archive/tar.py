@@ -11,7 +11,7 @@ CVE-2025-8194 and CVE-2024-6232 for `tarfile`.
 from collections.abc import Generator, Iterator
 from typing import Final
 
-from .entries import REFUSED_TAR_TYPES, Entry, EntryType, damaged, shown, unsafe
+from .entries import Entry, EntryType, damaged, shown, unsafe
 from .reading import CHUNK_BYTES, Stream
 
 BLOCK_BYTES: Final = 512
@@ -27,10 +27,14 @@ _TYPES: Final = {
     b"2": EntryType.SYMBOLIC_LINK,
     b"5": EntryType.FOLDER,
 }
+_REFUSED_TYPES: Final = {
+    b"3": "a character device",
+    b"4": "a block device",
+    b"6": "a named pipe",
+    b"7": "a contiguous file",
+    b"S": "a sparse file",
+}
 _GNU_LONG: Final = {b"L": b"path", b"K": b"linkpath"}
-_LABEL: Final = b"V"
-"""A name for the archive as a whole, which has no content (GNU tar's `--label`)."""
-
 _EXTENDING: Final = frozenset({*_GNU_LONG, b"x", b"X", b"g"})
 """Types of headers that describe the next entry, or all; `X` is Solaris' `x`."""
 
@@ -66,7 +70,7 @@ def tar_entries(stream: Stream) -> Generator[Entry]:
             raise damaged("The tar archive ends without its end mark: a part of it is missing.")
         if not is_header(block):
             raise damaged("The header of an entry does not match its checksum.")
-        if (type_flag := block[156:157]) == _LABEL:
+        if (type_flag := block[156:157]) == b"V":  # a name for the archive as a whole (GNU tar's `--label`)
             if said or _field(block, 124, 136):
                 raise damaged("The archive's label has content, or a header that describes it.")
         elif type_flag in _EXTENDING:
@@ -109,7 +113,7 @@ def _entry(block: bytes, said: dict[bytes, bytes], stream: Stream) -> Iterator[E
     name = said.get(b"path") or _name(block)
     type_flag = block[156:157]
     if type_flag not in _TYPES:
-        what = REFUSED_TAR_TYPES.get(type_flag, f"of the unknown type {shown(type_flag)}")
+        what = _REFUSED_TYPES.get(type_flag, f"of the unknown type {shown(type_flag)}")
         raise unsafe(f"Entry {shown(name)} is {what}.")
     entry_type = _TYPES[type_flag]
     if entry_type is EntryType.FILE and name.endswith(b"/"):

@@ -4,19 +4,19 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import accumulate
 from typing import Final
 
 from ..clock import Cancellation
 from ..ownership import FILE_MODE, FOLDER_MODE, LONGEST_PART_BYTES, Owner, set_mode
-from .entries import LONGEST_TARGET_BYTES, Entry, EntryType, shown, target_too_long, unsafe
+from .entries import Entry, EntryType, shown, unsafe
 from .limits import Meter
-from .names import Register, path_of, text_of
+from .names import LONGEST_NAME_BYTES, Register, path_of, target_too_long, text_of
 from .reading import CHUNK_BYTES
 from .symlinks import MOST_LINKS, Links, leads_nowhere, leads_outside
 
-_CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+_CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 
 _NAME_REFUSED: Final = frozenset({errno.EEXIST, errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG})
 """Errors of a file system that refuses a name: the same as another's, not in its characters, or too long."""
@@ -36,7 +36,6 @@ class Tree:
         self._cancellation = cancellation
         self._owner = owner
         self._register = Register()
-        self._parent = ""  # the folder that was needed last: an archive's order is mostly that of a walk
         self._links: dict[str, str] = {}
 
     def add(self, entry: Entry) -> None:
@@ -53,8 +52,8 @@ class Tree:
             self._add_folder(path)
         elif entry.type is EntryType.SYMBOLIC_LINK:
             self._add_link(path, entry.target)
-        elif (target := self._target_of(entry)) is not None:
-            self._add_link(path, target.encode())
+        elif entry.type is EntryType.HARD_LINK and (target := self._links.get(path_of(entry.target))) is not None:
+            self._add_link(path, target.encode())  # with the same text as its target, as GNU tar unpacks it
         else:
             self._add_file(path, entry)
 
@@ -64,54 +63,46 @@ class Tree:
         for path, target in self._links.items():
             self._cancellation.check()
             self._meter.take_space_of_entry()  # again: those that were counted before are not on the disk yet
-            try:
+            with _name_explained(path):
                 os.symlink(target.encode(), path.encode(), dir_fd=self._root)
-            except OSError as error:
-                _explain(error, path)
-                raise
             self._give(path)
 
     def _add_parents(self, path: str) -> None:
-        parent = path.rpartition("/")[0]
-        if parent == self._parent:
+        *above, _ = path.split("/")
+        if self._register.type_at("/".join(above)) is EntryType.FOLDER:
             return
-        if self._register.type_at(parent) is EntryType.FOLDER:
-            self._parent = parent
-            return
-        for folder in _folders_above(path):
+        for folder in accumulate(above, "{}/{}".format):
             if self._add_folder(folder):
                 self._meter.count_entry()
-        self._parent = parent
 
     def _add_folder(self, path: str) -> bool:
         """Create a folder unless it exists, and return whether it was created."""
         if not self._register.take(path, EntryType.FOLDER):
             return False
-        try:
+        with _name_explained(path):
             os.mkdir(path.encode(), FOLDER_MODE, dir_fd=self._root)
-        except OSError as error:
-            _explain(error, path)
-            raise
         set_mode(path.encode(), FOLDER_MODE, dir_fd=self._root)  # before it is given away, which may end the right to do so
         self._give(path)
         return True
 
     def _add_file(self, path: str, entry: Entry) -> None:
-        """Write a file, or a copy of the one that a hard link leads to, so that to change the one never changes the other.
+        """Write a file, or a copy of the one that a hard link leads to, so that a change of one never changes the other.
 
-        Its time of modification is now: an archive's may be one fixed date for all builds, and then `aws s3 sync`, rsync and
+        Its time of modification is now. Archives may have one fixed date for all builds, and then `aws s3 sync`, rsync and
         nginx's ETag take a changed file of the same size for the old one.
         """
         if entry.mode & (stat.S_ISUID | stat.S_ISGID | stat.S_ISVTX):
             raise unsafe(f"Entry {shown(entry.name)} has the setuid, setgid or sticky bit set (mode {entry.mode & 0o7777:04o}).")
         self._meter.announce_bytes(entry.size)
-        content = self._content_of(entry) if entry.type is EntryType.HARD_LINK else entry.content
+        content = entry.content
+        if entry.type is EntryType.HARD_LINK:
+            target = path_of(entry.target)
+            if self._register.type_at(target) is not EntryType.FILE:
+                raise unsafe(f"Entry {shown(entry.name)} is a hard link to {shown(entry.target)}, which is no file before it.")
+            content = self._read(target)
         self._register.take(path, EntryType.FILE)
-        try:
+        with _name_explained(path):
             descriptor = os.open(path.encode(), _CREATE, FILE_MODE, dir_fd=self._root)
-        except OSError as error:
-            _explain(error, path)
-            raise
         try:
             set_mode(descriptor, FILE_MODE)
             self._give(path)
@@ -130,30 +121,13 @@ class Tree:
         if self._owner is not None:
             self._owner.take(path.encode(), dir_fd=self._root)
 
-    def _target_of(self, entry: Entry) -> str | None:
-        """Return the target of the symbolic link that a hard link leads to, if it leads to one.
-
-        The hard link becomes another symbolic link with the same text as its target, as GNU tar unpacks it.
-        """
-        return self._links.get(path_of(entry.target)) if entry.type is EntryType.HARD_LINK else None
-
-    def _content_of(self, link: Entry) -> Iterator[bytes]:
-        """Return the content of the file that a hard link leads to."""
-        path = path_of(link.target)
-        if self._register.type_at(path) is not EntryType.FILE:
-            raise unsafe(f"Entry {shown(link.name)} is a hard link to {shown(link.target)}, which is no file before it.")
-        return self._read(path)
-
     def _read(self, path: str) -> Iterator[bytes]:
-        descriptor = os.open(path.encode(), _READ, dir_fd=self._root)
-        try:
-            while chunk := os.read(descriptor, CHUNK_BYTES):
+        with os.fdopen(os.open(path.encode(), os.O_RDONLY | os.O_NOFOLLOW, dir_fd=self._root), "rb", buffering=0) as file:
+            while chunk := file.read(CHUNK_BYTES):
                 yield chunk
-        finally:
-            os.close(descriptor)
 
     def _add_link(self, path: str, target: bytes) -> None:
-        if len(target) > LONGEST_TARGET_BYTES:
+        if len(target) > LONGEST_NAME_BYTES:
             raise target_too_long(path.encode())
         depth = path.count("/")
         text = text_of(target, f"The target of symbolic link {shown(path.encode())}")
@@ -169,12 +143,12 @@ class Tree:
         self._links[path] = text
 
 
-def _folders_above(path: str) -> Iterator[str]:
-    """Return the folders that a path leads through, from the top."""
-    return accumulate(path.split("/")[:-1], "{}/{}".format)
-
-
-def _explain(error: OSError, path: str) -> None:
-    """Raise `InvalidBundle` if the error is about a name, not about the disk."""
-    if error.errno in _NAME_REFUSED:
+@contextmanager
+def _name_explained(path: str) -> Iterator[None]:
+    """Raise `InvalidBundle` for an `OSError` that is about the name, not about the disk."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _NAME_REFUSED:
+            raise
         raise unsafe(f"Entry {shown(path.encode())} has a name that the runner's disk refuses ({error.strerror}).") from error

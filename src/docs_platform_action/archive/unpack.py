@@ -1,15 +1,13 @@
 """Unpacks an archive safely: it becomes a tree of plain files in one folder, or is refused.
 
-Only names, contents, and what is a folder or a link come from the archive. Its owners, modes, times and further attributes are
-ignored.
+Only names, contents and types come from the archive; owners, modes, times and other attributes are ignored.
 """
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from ..errors import InvalidBundle
 from ..ownership import Owner
@@ -19,12 +17,10 @@ from .prefetch import prefetch
 from .reading import ArchiveFile
 from .tree import Tree
 
-_DEFAULT_LIMITS: Final = Limits()
-
 
 @dataclass(frozen=True, kw_only=True)
 class Unpacked:
-    """What came out of an archive: how many files, links not counted, and their bytes; and how many of them are `.html` files."""
+    """What came out of an archive: how many files without symbolic links, their bytes, and how many are `.html` files."""
 
     files: int
     size: int
@@ -37,17 +33,18 @@ def unpack(
     *,
     on_progress: Callable[[int, int], None],
     owner: Owner | None = None,
-    limits: Limits = _DEFAULT_LIMITS,
+    limits: Limits | None = None,
     disk: Disk | None = None,
 ) -> Unpacked:
     """Unpack an archive into an empty folder that nobody else uses.
 
-    `on_progress` gets the files and bytes so far after every entry. Everything that is made is given to `owner`. `disk` is the
-    folder's own by default. Raises `InvalidBundle` for everything that is wrong with the archive, also when it would leave too
-    little of the disk free, `Cancelled`, and `OSError`. After a failure the caller removes what is in the folder.
+    `on_progress` gets the files and bytes so far after every entry. `disk` is the folder's own by default. Raises `Cancelled`,
+    `OSError`, and `InvalidBundle` for whatever is wrong with the archive, also if it would leave too little of the disk free.
+    After a failure the caller removes what is in the folder.
     """
-    with _opened(folder) as root:
-        meter = Meter(limits, disk or Disk(root))
+    root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        meter = Meter(limits or Limits(), disk or Disk(root))
         tree = Tree(root, meter, archive.cancellation, owner)
         with (
             closing(archive_entries(archive, meter, scratch=folder)) as entries,
@@ -61,13 +58,6 @@ def unpack(
             # To deliver it would empty the site.
             raise InvalidBundle("the bundle holds no files", cause="The export wrote nothing, or only part of its bundle.")
         tree.link()
-    return Unpacked(files=tree.files, size=meter.unpacked_bytes, html_files=tree.html_files)
-
-
-@contextmanager
-def _opened(folder: Path) -> Iterator[int]:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        yield descriptor
     finally:
-        os.close(descriptor)
+        os.close(root)
+    return Unpacked(files=tree.files, size=meter.unpacked_bytes, html_files=tree.html_files)

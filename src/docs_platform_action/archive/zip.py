@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from .codecs import BZIP2, DEFLATE, decompressed
-from .entries import LONGEST_TARGET_BYTES, Entry, EntryType, damaged, shown, target_too_long, unsafe
+from .entries import Entry, EntryType, damaged, shown, unsafe
 from .limits import Meter
-from .reading import COMPRESSED_CHUNK_BYTES, ArchiveFile, Stream
+from .names import LONGEST_NAME_BYTES, target_too_long
+from .reading import ArchiveFile, Stream
 
 BEGINNINGS: Final = (b"PK\x03\x04", b"PK\x05\x06")
 """The first bytes of an archive, and of one without entries."""
@@ -49,15 +50,6 @@ _DOS_FOLDER: Final = 0x10
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Directory:
-    """Where the list of entries is in the file, and how many entries it has."""
-
-    start: int
-    end: int
-    entries: int
-
-
-@dataclass(frozen=True, kw_only=True)
 class _Record:
     """An entry as the directory lists it."""
 
@@ -77,26 +69,26 @@ def zip_entries(archive: ArchiveFile, meter: Meter) -> Generator[Entry]:
     Raises `InvalidBundle` for an archive that is damaged, encrypted, divided, compressed in a way that cannot be read, or that is
     not the whole of the file.
     """
-    directory = _directory(archive)
-    meter.announce_entries(directory.entries)
-    records = Stream(archive.blocks(directory.start, directory.end, COMPRESSED_CHUNK_BYTES))
-    taken, first = 0, directory.start
-    for _ in range(directory.entries):
+    directory_start, directory_end, count = _directory(archive)
+    meter.announce_entries(count)
+    records = Stream(archive.blocks(directory_start, directory_end))
+    taken, first = 0, directory_start
+    for _ in range(count):
         record = _read_record(records)
-        start = _content_start(archive, record, directory.start)
+        start = _content_start(archive, record, directory_start)
         end = start + record.compressed
         taken += end - record.offset
         first = min(first, record.offset)
         # Entries that share their content would unpack to any size from a small file.
-        if max(end, taken) > directory.start:
+        if max(end, taken) > directory_start:
             raise unsafe(f"Entry {shown(record.name)} overlaps with another, or with the archive's directory.")
-        yield _entry(record, archive.blocks(start, end, COMPRESSED_CHUNK_BYTES))
+        yield _entry(record, archive.blocks(start, end))
     if records.some(1) or first:
         raise damaged("The zip archive holds something that its directory does not list.")
 
 
-def _directory(archive: ArchiveFile) -> _Directory:
-    """Find the directory by its end record, which only zeros may follow."""
+def _directory(archive: ArchiveFile) -> tuple[int, int, int]:
+    """Return where the directory starts and ends, and how many entries it has, by its end record, which only zeros may follow."""
     tail_at = max(0, archive.size - _END.size - _LONGEST_COMMENT_BYTES - _MOST_PADDING_BYTES)
     tail = archive.read(archive.size - tail_at, tail_at)
     padding_at = len(tail.rstrip(b"\0"))  # or earlier than the padding, as a record or a comment may end with zeros
@@ -114,7 +106,7 @@ def _directory(archive: ArchiveFile) -> _Directory:
         raise unsafe("It is one part of a divided zip archive.")
     if start + length != end:
         raise damaged("The directory of the zip archive is not where it should be.")
-    return _Directory(start=start, end=end, entries=entries)
+    return start, end, entries
 
 
 def _record_end(tail: bytes, at: int) -> int:
@@ -205,7 +197,7 @@ def _entry(record: _Record, compressed: Iterator[bytes]) -> Entry:
         raise damaged(f"Entry {shown(record.name)} is a folder, but has content.")
     if record.type is not EntryType.SYMBOLIC_LINK:
         return Entry(name=record.name, type=record.type, mode=record.mode, size=record.size, content=verified)
-    if record.size > LONGEST_TARGET_BYTES:
+    if record.size > LONGEST_NAME_BYTES:
         raise target_too_long(record.name)
     return Entry(name=record.name, type=record.type, mode=record.mode, target=b"".join(verified))
 

@@ -24,7 +24,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from docs_platform_action.archive import codecs, formats
+from docs_platform_action.archive import codecs, reading
 from docs_platform_action.archive import tree as trees
 from docs_platform_action.archive.limits import Disk, Limits, Meter, Space, space_at
 from docs_platform_action.archive.reading import CHUNK_BYTES, ArchiveFile, open_archive
@@ -549,7 +549,7 @@ class TestStreams:
     def test_may_begin_at_the_last_byte_of_what_is_read_at_once(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
         archive = FILE + EMPTY_END
         whole = b"".join(gzip.compress(archive[at : at + 100]) for at in range(0, len(archive), 100))
-        monkeypatch.setattr(formats, "COMPRESSED_CHUNK_BYTES", 1)
+        monkeypatch.setattr(reading, "CHUNK_BYTES", 1)
 
         place.unpack(whole)
 
@@ -573,12 +573,13 @@ class TestStreams:
 
         assert place.tree().keys() == {"index.html"}
 
-    def test_end_early_where_their_file_does(self) -> None:
+    def test_end_early_where_their_file_does(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(reading, "CHUNK_BYTES", 3)
         with tempfile.TemporaryFile() as file:
             file.write(b"12345")
             file.flush()
 
-            assert list(ArchiveFile(file.fileno(), 10, Cancellation()).blocks(1, 10, 3)) == [b"234", b"5"]
+            assert list(ArchiveFile(file.fileno(), 10, Cancellation()).blocks(1, 10)) == [b"234", b"5"]
 
 
 class TestBounds:
