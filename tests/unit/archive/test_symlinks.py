@@ -9,6 +9,8 @@ from docs_platform_action.archive.names import Register
 from docs_platform_action.archive.symlinks import MOST_IN_A_ROW, MOST_LINKS, Links
 from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import Cancelled, InvalidBundle
+from tests.archives import entry, pax, tar_of
+from tests.unit.archive.places import Place, told
 
 FOLDERS = ["a", "a/b", "a/b/c", "d"]
 FILES = ["index.html", "a/page", "a/b/page", "d/page"]
@@ -66,3 +68,11 @@ def test_a_cancel_ends_the_work() -> None:
 
     with pytest.raises(Cancelled):
         verify({f"l{number}": "a/../" * 100 + "a" for number in range(100)}, cancellation)
+
+
+class TestBounds:
+    def test_hold_for_the_steps_of_all_links(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("docs_platform_action.archive.symlinks.MOST_STEPS", 10_000)
+        links = (pax(linkpath=b"a/../" * 200 + b"a/b") + entry(b"l%d" % number, type_=b"2") for number in range(30))
+
+        assert "takes too much time" in told(place.refusal(tar_of(entry(b"a/b"), *links)))

@@ -1,0 +1,87 @@
+"""A place to unpack archives into, and what is in it then."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from docs_platform_action.archive.limits import Disk, Limits
+from docs_platform_action.archive.reading import open_archive
+from docs_platform_action.archive.unpack import Unpacked, unpack
+from docs_platform_action.clock import Cancellation
+from docs_platform_action.errors import InvalidBundle
+
+
+def tree_of(folder: Path) -> dict[str, bytes | str | None]:
+    """Tell what is in a folder: contents of files, targets of links, nothing for folders."""
+    tree: dict[str, bytes | str | None] = {}
+    for inside, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            path = Path(inside, name)
+            what = str(path.readlink()) if path.is_symlink() else None if name in folders else path.read_bytes()
+            tree[str(path.relative_to(folder))] = what
+    return dict(sorted(tree.items()))
+
+
+def told(error: InvalidBundle) -> str:
+    return f"{error.happened}. {' '.join(error.facts)}"
+
+
+class Place:
+    """A folder to unpack into, with something beside it that must stay as it is."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._archive = root.with_suffix(".bundle")
+        self.folder = root / "beside" / "site"
+        self.folder.mkdir(parents=True)
+        (root / "outside").write_text("precious")
+        (root / "beside" / "outside").write_text("precious too")
+        self.progress: list[tuple[int, int]] = []
+        self.before = self.outside()
+
+    def outside(self) -> dict[str, bytes | str | None]:
+        return {path: what for path, what in tree_of(self.root).items() if not path.startswith("beside/site/")}
+
+    def unpack(
+        self,
+        archive: bytes,
+        *,
+        limits: Limits | None = None,
+        disk: Disk | None = None,
+        cancellation: Cancellation | None = None,
+    ) -> Unpacked:
+        self._archive.write_bytes(archive)
+        with open_archive(self._archive, cancellation or Cancellation()) as file:
+            return unpack(
+                file,
+                self.folder,
+                on_progress=lambda *sofar: self.progress.append(sofar),
+                limits=limits or Limits(),
+                disk=disk,
+            )
+
+    def refusal(self, archive: bytes, *, limits: Limits | None = None, disk: Disk | None = None) -> InvalidBundle:
+        with pytest.raises(InvalidBundle) as caught:
+            self.unpack(archive, limits=limits, disk=disk)
+        return caught.value
+
+    def clear(self) -> None:
+        """Remove all of it: what is left when a test ends is searched for the key, which no archive here has."""
+        shutil.rmtree(self.root)
+        self._archive.unlink(missing_ok=True)
+
+    def tree(self) -> dict[str, bytes | str | None]:
+        return tree_of(self.folder)
+
+
+SMALL_TREE = {
+    "assets": None,
+    "guide": None,
+    "guide/empty.txt": b"",
+    "guide/home.html": "../index.html",
+    "guide/start.html": b"<p>Start</p>" * 50,
+    "index.html": b"<h1>Docs</h1>",
+    "latest": "guide",
+}
