@@ -14,10 +14,7 @@ LZMA_MEMORY_BYTES: Final = 80 * 1024 * 1024
 """Maximum memory for decompressing xz. `xz -9`, its strongest setting, needs 65 MiB (source: xz(1))."""
 
 MOST_STREAMS: Final = 1_000_000
-"""Maximum compressed streams in a row. bgzip starts one for each 64 KiB: 330,000 for 20 GiB.
-
-An empty stream takes 10 µs of processor time, and millions of them compress to almost nothing in another gzip layer.
-"""
+"""Maximum compressed streams in a row; bgzip writes 330,000 for 20 GiB. Each takes 10 µs, and empty ones compress to nothing."""
 
 
 class _Inflater:
@@ -69,10 +66,8 @@ def decompressed(codec: Codec, compressed: Iterator[bytes]) -> Iterator[bytes]:
     for _ in range(MOST_STREAMS):
         decompressor = codec.make()
         while not decompressor.eof:
-            if decompressor.needs_input and not data:
-                data = next(compressed, b"")
-                if not data:
-                    raise damaged(f"The {codec.name} data ends too early: a part of it is missing.")
+            if decompressor.needs_input and not (data := data or next(compressed, b"")):
+                raise damaged(f"The {codec.name} data ends too early: a part of it is missing.")
             try:
                 chunk = decompressor.decompress(data, CHUNK_BYTES)
             except (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError, MemoryError) as error:  # OSError is from bz2

@@ -2,10 +2,9 @@
 
 The reader is our own because `tarfile` trusts what it reads: even with `filter="data"` it accepts more than half of the hostile
 archives in the tests. It takes a damaged header for the end of the archive, reads extended headers of any size into memory and,
-in older releases, can be kept busy for minutes. This reader accepts what GNU tar, bsdtar, Go, Node and Python write, no more.
+in older releases, can be kept busy for minutes (CVE-2025-8194, CVE-2024-6232).
 
-Sources: POSIX.1-2017, pax, "ustar Interchange Format" and "pax Extended Header"; GNU tar's manual, "Basic Tar Format";
-CVE-2025-8194 and CVE-2024-6232 for `tarfile`.
+Sources: POSIX.1-2017, pax, "ustar Interchange Format" and "pax Extended Header"; GNU tar's manual, "Basic Tar Format".
 """
 
 from collections.abc import Generator, Iterator
@@ -149,7 +148,6 @@ def _name(block: bytes) -> bytes:
 
 
 def _text_of(stream: Stream, size: int) -> bytes:
-    """Read what an extended header holds."""
     if size > LONGEST_HEADER_BYTES:
         raise unsafe("An extended header holds more than 1 MiB, where it should hold a name.")
     text = stream.read(size)
