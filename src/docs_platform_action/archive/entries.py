@@ -7,8 +7,7 @@ from typing import Final
 
 from ..errors import InvalidBundle
 
-_LONGEST_SHOWN: Final = 160
-"""Maximum characters of an archive's name in a message. Of a longer one, both ends are shown."""
+_LONGEST_SHOWN: Final = 160  # characters of an archive's name in a message; of a longer one, both ends are shown
 
 
 class EntryType(enum.Enum):

@@ -15,8 +15,6 @@ from .reading import ArchiveFile, Stream
 from .tar import BLOCK_BYTES, begins_tar, is_header, tar_entries
 from .zip import BEGINNINGS, zip_entries
 
-_CODECS: Final = (GZIP, BZIP2, XZ)
-
 _ARCHIVE_LOOKS: Final = (
     (b"\x1f\x8b", "gzip data"),
     (b"\x1f\x9d", "data of compress(1)"),
@@ -86,7 +84,7 @@ def archive_entries(archive: ArchiveFile, meter: Meter, *, scratch: Path) -> Gen
 
 
 def _codec(start: bytes) -> Codec | None:
-    return next((codec for codec in _CODECS if start.startswith(codec.magic)), None)
+    return next((codec for codec in (GZIP, BZIP2, XZ) if start.startswith(codec.magic)), None)
 
 
 def _bounded(chunks: Iterator[bytes], cancellation: Cancellation, meter: Meter) -> Iterator[bytes]:

@@ -21,20 +21,11 @@ MOST_RESERVED_BYTES: Final = 1024**3
 MOST_RESERVED_INODES: Final = 10_000
 """Inodes of a disk that stay free, with the same rule. Every file, folder and symbolic link takes one."""
 
-_ENTRY_BYTES: Final = 4096
-"""Disk space of an entry in addition to its content: the last block of a file is rounded up, a folder has a block."""
-
-_BYTES_BETWEEN_CHECKS: Final = 16 * 1024**2
-"""Maximum bytes written before the disk is checked again, because others write to it too."""
-
-MOST_AT_ONCE: Final = 100
-"""Maximum archives that are unpacked at the same time: the upper limit of `max-parallel`."""
-
-_HEADER_BYTES: Final = 4096
-"""Maximum bytes of a tar archive, on average, for an entry's headers and padding."""
-
-_LAST_RECORD_BYTES: Final = 16 * 1024**2
-"""Maximum padding at the end of a tar archive. The usual record of GNU tar has 10 KiB."""
+_ENTRY_BYTES: Final = 4096  # on the disk beside the content: the last block of a file is rounded up, a folder has a block
+_BYTES_BETWEEN_CHECKS: Final = 16 * 1024**2  # of the disk, because others write to it too
+_MOST_AT_ONCE: Final = 100  # archives that are unpacked at the same time: the upper limit of `max-parallel`
+_HEADER_BYTES: Final = 4096  # in a tar archive, on average, for an entry's headers and padding
+_LAST_RECORD_BYTES: Final = 16 * 1024**2  # of padding at the end of a tar archive; GNU tar writes up to 10 KiB by default
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,9 +161,9 @@ class Meter:
             )
         else:
             # so little of the reserve that all the archives which are unpacked at the same time keep the rest of it
-            share = space.reserved_bytes // MOST_AT_ONCE or space.usable_bytes
+            share = space.reserved_bytes // _MOST_AT_ONCE or space.usable_bytes
             self._budget_bytes = min(space.usable_bytes, share, _BYTES_BETWEEN_CHECKS)
-            share = space.reserved_inodes // MOST_AT_ONCE or space.usable_inodes
+            share = space.reserved_inodes // _MOST_AT_ONCE or space.usable_inodes
             self._budget_inodes = min(space.usable_inodes, share)
             return
         raise InvalidBundle(

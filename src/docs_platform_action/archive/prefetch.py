@@ -24,8 +24,7 @@ BATCH_BYTES: Final = 2 * CHUNK_BYTES
 BATCH_ITEMS: Final = 64
 """A batch with this many entries and chunks is full, however short they are."""
 
-_LONGEST_WAIT_SECONDS: Final = 0.05
-"""Longest wait for a batch to fill."""
+_LONGEST_WAIT_SECONDS: Final = 0.05  # for a batch to fill
 
 _Item = Entry | bytes | BaseException | None
 """An entry, a chunk of its content (an empty one ends the content), or the end: what the reading failed with, or `None`."""

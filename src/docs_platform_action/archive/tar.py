@@ -15,9 +15,7 @@ from .reading import CHUNK_BYTES, Stream
 
 BLOCK_BYTES: Final = 512
 
-LONGEST_HEADER_BYTES: Final = 1024 * 1024
-"""Maximum size of an extended header. A name needs a thousandth of it."""
-
+_LONGEST_HEADER_BYTES: Final = 1024 * 1024  # of an extended header; a name needs a thousandth of it
 _ZEROS: Final = bytes(BLOCK_BYTES)
 _TYPES: Final = {
     b"0": EntryType.FILE,
@@ -34,8 +32,7 @@ _REFUSED_TYPES: Final = {
     b"S": "a sparse file",
 }
 _GNU_LONG: Final = {b"L": b"path", b"K": b"linkpath"}
-_EXTENDING: Final = frozenset({*_GNU_LONG, b"x", b"X", b"g"})
-"""Types of headers that describe the next entry, or all; `X` is Solaris' `x`."""
+_EXTENDING: Final = frozenset({*_GNU_LONG, b"x", b"X", b"g"})  # describe the next entry, or all; `X` is Solaris' `x`
 
 
 def is_header(block: bytes) -> bool:
@@ -148,7 +145,7 @@ def _name(block: bytes) -> bytes:
 
 
 def _text_of(stream: Stream, size: int) -> bytes:
-    if size > LONGEST_HEADER_BYTES:
+    if size > _LONGEST_HEADER_BYTES:
         raise unsafe("An extended header holds more than 1 MiB, where it should hold a name.")
     text = stream.read(size)
     if len(text) < size:

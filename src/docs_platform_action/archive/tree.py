@@ -16,8 +16,6 @@ from .names import LONGEST_NAME_BYTES, Register, path_of, target_too_long, text_
 from .reading import CHUNK_BYTES
 from .symlinks import MOST_LINKS, Links, leads_nowhere, leads_outside
 
-_CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-
 _NAME_REFUSED: Final = frozenset({errno.EEXIST, errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG})
 """Errors of a file system that refuses a name: the same as another's, not in its characters, or too long."""
 
@@ -102,7 +100,8 @@ class Tree:
             content = self._read(target)
         self._register.take(path, EntryType.FILE)
         with _name_explained(path):
-            descriptor = os.open(path.encode(), _CREATE, FILE_MODE, dir_fd=self._root)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+            descriptor = os.open(path.encode(), flags, FILE_MODE, dir_fd=self._root)
         try:
             set_mode(descriptor, FILE_MODE)
             self._give(path)
