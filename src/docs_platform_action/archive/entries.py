@@ -9,6 +9,14 @@ from ..errors import InvalidBundle
 
 _LONGEST_SHOWN: Final = 160  # characters of an archive's name in a message; of a longer one, both ends are shown
 
+REFUSED_TAR_TYPES: Final = {
+    b"3": "a character device",
+    b"4": "a block device",
+    b"6": "a named pipe",
+    b"7": "a contiguous file",
+    b"S": "a sparse file",
+}
+
 
 class EntryType(enum.Enum):
     """The types of entries that a site may need."""

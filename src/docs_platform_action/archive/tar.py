@@ -10,7 +10,7 @@ Sources: POSIX.1-2017, pax, "ustar Interchange Format" and "pax Extended Header"
 from collections.abc import Generator, Iterator
 from typing import Final
 
-from .entries import Entry, EntryType, damaged, shown, unsafe
+from .entries import REFUSED_TAR_TYPES, Entry, EntryType, damaged, shown, unsafe
 from .reading import CHUNK_BYTES, Stream
 
 BLOCK_BYTES: Final = 512
@@ -23,13 +23,6 @@ _TYPES: Final = {
     b"1": EntryType.HARD_LINK,
     b"2": EntryType.SYMBOLIC_LINK,
     b"5": EntryType.FOLDER,
-}
-_REFUSED_TYPES: Final = {
-    b"3": "a character device",
-    b"4": "a block device",
-    b"6": "a named pipe",
-    b"7": "a contiguous file",
-    b"S": "a sparse file",
 }
 _GNU_LONG: Final = {b"L": b"path", b"K": b"linkpath"}
 _EXTENDING: Final = frozenset({*_GNU_LONG, b"x", b"X", b"g"})  # describe the next entry, or all; `X` is Solaris' `x`
@@ -109,7 +102,7 @@ def _entry(block: bytes, said: dict[bytes, bytes], stream: Stream) -> Iterator[E
     name = said.get(b"path") or _name(block)
     type_flag = block[156:157]
     if type_flag not in _TYPES:
-        what = _REFUSED_TYPES.get(type_flag, f"of the unknown type {shown(type_flag)}")
+        what = REFUSED_TAR_TYPES.get(type_flag, f"of the unknown type {shown(type_flag)}")
         raise unsafe(f"Entry {shown(name)} is {what}.")
     entry_type = _TYPES[type_flag]
     if entry_type is EntryType.FILE and name.endswith(b"/"):
