@@ -1,10 +1,11 @@
 """The HTTP client: sends one request, with limits on its time, and hides the key in what comes back.
 
-It uses the adapter that requests has below its sessions. Nothing there follows a redirect, reads a `.netrc`, keeps a cookie or
-reads the environment.
+It uses the adapter that requests has below its sessions: it follows no redirect, keeps no cookie, and reads neither a `.netrc`
+nor the environment.
 """
 
 import contextlib
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -20,7 +21,7 @@ from ..errors import Cancelled
 from ..redaction import Redactor
 from ..text import netloc_of
 from .connection import Exchanges, Guard, GuardedRequest
-from .faults import FAULTS, NetworkError, ResponseTimeout, UntrustedError, fault_of, refuse_socks, request_id_of
+from .faults import FAULTS, ResponseTimeout, SocksProxyError, fault_of, request_id_of
 from .request import Request
 
 PIECE_BYTES: Final = 256 * 1024
@@ -45,47 +46,37 @@ class Bounds:
         )
 
 
+@dataclass(frozen=True, kw_only=True)
 class HttpClient:
     """Sends requests, to the API and to the storage. Safe to use from several threads.
 
     `proxies_for` returns the proxies for a URL, as requests would read them from the environment. `redactor` hides the key.
     """
 
-    def __init__(
-        self,
-        *,
-        adapter: BaseAdapter,
-        exchanges: Exchanges,
-        proxies_for: Callable[[str], Mapping[str, str]],
-        redactor: Redactor,
-    ) -> None:
-        self._adapter = adapter
-        self.exchanges = exchanges
-        self._proxies_for = proxies_for
-        self.redactor = redactor
+    adapter: BaseAdapter
+    exchanges: Exchanges
+    proxies_for: Callable[[str], Mapping[str, str]]
+    redactor: Redactor
 
     @contextlib.contextmanager
     def send(
-        self,
-        request: Request,
-        bounds: Bounds,
-        *,
-        base_url: str = "",
-        headers: Mapping[str, str],
-        fresh: bool = False,
+        self, request: Request, bounds: Bounds, *, base_url: str = "", headers: Mapping[str, str], fresh: bool = False
     ) -> Iterator["Response"]:
         """Send a request, and yield the response as soon as its headers are there. `fresh` asks for a new connection.
 
         Raises `NetworkError`, `UntrustedError`, `SocksProxyError`, and `Cancelled` once the exchanges are stopped or aborted.
         """
         url = base_url + request.url
-        proxies = dict(self._proxies_for(url))
-        exchange = _Exchange(self.exchanges, Guard(fresh=fresh), url, proxies, bounds)
-        with self.exchanges.watch(exchange.guard, bounds.total_seconds):
-            refuse_socks(url, proxies)
+        proxies = dict(self.proxies_for(url))
+        proxy = select_proxy(url, proxies)
+        guard = Guard(fresh=fresh)
+        exchange = _Exchange(self.exchanges, guard, netloc_of(url), proxy is not None, bounds.total_seconds)
+        with self.exchanges.watch(guard, bounds.total_seconds):
+            if proxy is not None and re.match(r"socks[0-9a-z]*://", proxy, re.IGNORECASE):
+                raise SocksProxyError
             with exchange.faults_explained():
-                received = self._adapter.send(
-                    _prepare(request, url, headers, exchange.guard),
+                received = self.adapter.send(
+                    _prepare(request, url, headers, guard),
                     stream=True,
                     timeout=(bounds.connect_seconds, bounds.idle_seconds),
                     proxies=proxies,
@@ -117,7 +108,7 @@ class Response:
 
     def extend(self, seconds: float) -> None:
         """End the exchange this many seconds from now, and not when its total time is up."""
-        self._exchange.extend(seconds)
+        self._exchange.exchanges.extend(self._exchange.guard, seconds)
 
     def read(self, most_bytes: int) -> bytes:
         """Return the decoded body, or its beginning as soon as that has `most_bytes`. Raises `NetworkError` and `Cancelled`."""
@@ -146,18 +137,15 @@ class Response:
                 raise TimeoutError
 
 
+@dataclass(frozen=True)
 class _Exchange:
-    """An exchange under way: its guard, and what an error in it means."""
+    """An exchange under way, and what an error in it means."""
 
-    def __init__(self, exchanges: Exchanges, guard: Guard, url: str, proxies: Mapping[str, str], bounds: Bounds) -> None:
-        self._exchanges = exchanges
-        self._url = url
-        self._proxies = proxies
-        self._bounds = bounds
-        self.guard = guard
-
-    def extend(self, seconds: float) -> None:
-        self._exchanges.extend(self.guard, seconds)
+    exchanges: Exchanges
+    guard: Guard
+    host: str
+    through_proxy: bool
+    total_seconds: float
 
     @contextlib.contextmanager
     def faults_explained(self) -> Iterator[None]:
@@ -165,24 +153,18 @@ class _Exchange:
         try:
             yield
         except FAULTS as error:
-            raise self._meaning(error) from error
-
-    def _meaning(self, error: Exception) -> Cancelled | NetworkError | UntrustedError:
-        if self._exchanges.cancelled:
-            return Cancelled("cancelled")
-        host = netloc_of(self._url)
-        if self.guard.expired and not self.guard.tried:
-            return ResponseTimeout(
-                f"{host} took longer than {self._bounds.total_seconds:.3g} s to answer", sent=self.guard.connected
-            )
-        return fault_of(error, self.guard, host=host, through_proxy=select_proxy(self._url, self._proxies) is not None)
+            if self.exchanges.cancelled:
+                raise Cancelled("cancelled") from error
+            if self.guard.expired and not self.guard.tried:
+                what = f"{self.host} took longer than {self.total_seconds:.3g} s to answer"
+                raise ResponseTimeout(what, sent=self.guard.connected) from error
+            raise fault_of(error, self.guard, host=self.host, through_proxy=self.through_proxy) from error
 
 
 def _prepare(request: Request, url: str, headers: Mapping[str, str], guard: Guard) -> GuardedRequest:
-    """Make a request ready to be sent.
+    """Return a request ready to be sent, without a user name: requests would turn that into an `Authorization` header.
 
-    The target is sent byte for byte as `url` has it (see `GuardedRequest`); only what HTTP cannot carry is percent-encoded. User
-    names are left out, because requests would turn them into an `Authorization` header.
+    The target is sent byte for byte as `url` has it (see `GuardedRequest`); only what HTTP cannot carry is percent-encoded.
     """
     parts = urlsplit(url)
     host, target = netloc_of(url), url[len(f"{parts.scheme}://{parts.netloc}") :].partition("#")[0]

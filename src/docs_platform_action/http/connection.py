@@ -1,8 +1,7 @@
-"""A requests adapter whose exchanges end when they are told to: a bound on the whole answer, and a cancel.
+"""A requests adapter whose exchanges end on time and on a cancel, whichever stage they are in, from connecting to the body.
 
-requests' own time-outs bound the wait for the next byte only, so a server that sends one byte at a time holds a client for ever.
-Here a guard holds a duplicate of the exchange's socket and shuts the connection down, whichever stage it is in: connecting, the
-TLS handshake, the headers or the body.
+requests' own timeouts limit the wait for the next byte only, so a server that sends one byte at a time holds a client forever.
+Here a guard holds a duplicate of the exchange's socket and shuts the connection down.
 """
 
 import contextlib
@@ -16,14 +15,13 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Final, cast
 
 import certifi
 import requests
 from requests.adapters import HTTPAdapter
-from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager, ProxyManager
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, ProxyManager
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConnectionError
 from urllib3.util.connection import allowed_gai_family
@@ -33,10 +31,13 @@ from .request import Request
 from .response import FinalResponse
 
 NEXT_ADDRESS_SECONDS: Final = 0.25
-"""How long an address is tried alone before the next one is tried beside it (RFC 8305, section 8)."""
+"""Head start of an address before the next one is tried as well (RFC 8305, section 8)."""
 
 MOST_CONNECTIONS: Final = 128
-"""To one host, one for each exchange that can be under way: urllib3 would complain of more in the log."""
+"""Maximum to one host, one for each concurrent exchange: urllib3 would log a warning for more."""
+
+_Address = tuple[socket.AddressFamily, socket.SocketKind, int, str, tuple[Any, ...]]
+"""One of a host's addresses, as `getaddrinfo` returns it."""
 
 
 class Guard:
@@ -44,8 +45,7 @@ class Guard:
 
     `connected` says whether there is a connection, TLS included: without one, the server did not see the request. `fresh` asks
     for a new connection, `reused` says that it is left from an earlier exchange, `expired` that the guard ended this one.
-    `ends_at` is when the exchange is ended, on `time.monotonic`. If no connection could be made, `tried` has the error of each of
-    the host's addresses.
+    `ends_at` is on `time.monotonic`. If no connection could be made, `tried` has the error of each of the host's addresses.
     """
 
     def __init__(self, *, fresh: bool = False) -> None:
@@ -64,7 +64,7 @@ class Guard:
         return 0.0 if self.expired else max(self.ends_at - time.monotonic(), 0.0)
 
     def adopt(self, sock: socket.socket) -> None:
-        """Hold on to a socket of this exchange."""
+        """Hold a duplicate of a socket of this exchange."""
         with self._lock:
             # not `sock.dup()`, which a TLS socket refuses: the connection below it is what gets shut down
             self._sockets.append(socket.socket(fileno=os.dup(sock.fileno())))
@@ -93,9 +93,9 @@ class Guard:
 class Exchanges:
     """The exchanges that are under way: none begins once they are stopped, and all can be ended at once.
 
-    One thread ends those that take too long. It starts with the first exchange, before a run's helpers can take all threads that
-    the machine allows, and `kept_watched` keeps it for the run. If it cannot be started, the time-outs of its socket alone bound
-    an exchange.
+    One thread, the watcher, ends those that take too long. It starts with the first exchange, before a run's helpers can take all
+    threads that the machine allows, and `kept_watched` keeps it for the run. If it cannot be started, only the timeouts of its
+    socket limit an exchange.
     """
 
     def __init__(self) -> None:
@@ -108,12 +108,12 @@ class Exchanges:
         self.cancelled = False
 
     def stop(self) -> None:
-        """Begin no further exchange; one that is under way may come to its end."""
+        """Begin no further exchange; those under way may finish."""
         with self._changed:
             self._stopped = True
 
     def abort(self) -> None:
-        """End every exchange now, from any thread; whoever waits for one is to raise `Cancelled`."""
+        """End every exchange now, from any thread; each raises `Cancelled`."""
         with self._changed:
             self._stopped = self.cancelled = True
             for guard in self._guards:
@@ -121,7 +121,7 @@ class Exchanges:
 
     @contextlib.contextmanager
     def watch(self, guard: Guard, seconds: float) -> Iterator[None]:
-        """End a guard's exchange after so many seconds, or by an abort. Raises `Cancelled` once the exchanges are stopped."""
+        """End a guard's exchange after this many seconds. Raises `Cancelled` once the exchanges are stopped."""
         with self._changed:
             if self._stopped:
                 raise Cancelled("cancelled")
@@ -132,24 +132,24 @@ class Exchanges:
         finally:
             with self._changed:
                 self._guards.discard(guard)
-                self._let_watcher_end()
+                self._changed.notify()
             guard.release()
 
     def extend(self, guard: Guard, seconds: float) -> None:
-        """End a guard's exchange so many seconds from now instead."""
+        """End a guard's exchange this many seconds from now instead."""
         with self._changed:
             self._set_end(guard, seconds)
 
     @contextlib.contextmanager
     def kept_watched(self) -> Iterator[None]:
-        """Keep the thread that watches also while no exchange is under way."""
+        """Keep the watcher also while no exchange is under way."""
         self._watcher_kept = True
         try:
             yield
         finally:
             with self._changed:
                 self._watcher_kept = False
-                self._let_watcher_end()
+                self._changed.notify()
 
     def _set_end(self, guard: Guard, seconds: float) -> None:
         guard.ends_at = time.monotonic() + seconds
@@ -158,10 +158,6 @@ class Exchanges:
                 threading.Thread(target=self._end_overdue, daemon=True, name="watcher").start()
                 self._watcher_runs = True
         elif guard.ends_at < self._watcher_wakes_at:
-            self._changed.notify()
-
-    def _let_watcher_end(self) -> None:
-        if not self._guards and not self._watcher_kept:
             self._changed.notify()
 
     def _end_overdue(self) -> None:
@@ -250,6 +246,9 @@ class _TLSPool(_Pool, HTTPSConnectionPool):
     ConnectionCls = _TLSConnection
 
 
+_POOLS: Final = {"http": _Pool, "https": _TLSPool}
+
+
 class GuardedAdapter(HTTPAdapter):
     """Sends `GuardedRequest`s over https that trusts `ssl_context`, or over http. Safe to use from several threads."""
 
@@ -260,33 +259,27 @@ class GuardedAdapter(HTTPAdapter):
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         """Make the pools of direct connections; requests calls this."""
         super().init_poolmanager(*args, **kwargs, ssl_context=self._ssl_context)
-        _guard_pools(self.poolmanager)
+        self.poolmanager.pool_classes_by_scheme = _POOLS
 
     def proxy_manager_for(self, proxy: str, **kwargs: Any) -> ProxyManager:
         """Make the pools of connections through a proxy; requests calls this."""
         manager: ProxyManager = super().proxy_manager_for(
             proxy, **kwargs, ssl_context=self._ssl_context, proxy_ssl_context=self._ssl_context
         )
-        _guard_pools(manager)
+        manager.pool_classes_by_scheme = _POOLS
         return manager
 
     def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:  # noqa: ARG002  # as requests calls it
-        """Leave it to the context whom to trust; requests would have each connection read all public authorities again."""
+        """Leave trust to the context; requests would have each connection read all public authorities again."""
         conn.cert_reqs = "CERT_REQUIRED"
 
     def send(self, request: requests.PreparedRequest, *args: Any, **kwargs: Any) -> requests.Response:
-        """Send a request under its guard. Raises `TypeError` for a request that has none."""
-        if not isinstance(request, GuardedRequest):
-            raise TypeError("this adapter sends guarded requests alone")
-        token = _current.set(request)
+        """Send a `GuardedRequest` under its guard."""
+        token = _current.set(cast("GuardedRequest", request))
         try:
             return super().send(request, *args, **kwargs)
         finally:
             _current.reset(token)
-
-
-def _guard_pools(manager: PoolManager) -> None:
-    manager.pool_classes_by_scheme = {"http": _Pool, "https": _TLSPool}
 
 
 def trusting(certificates_pem: str | None) -> ssl.SSLContext:
@@ -311,13 +304,13 @@ def trusting(certificates_pem: str | None) -> ssl.SSLContext:
 def open_socket(
     host: str, port: int, timeout: float, options: Iterable[tuple[int, int, int | bytes]], guard: Guard
 ) -> socket.socket:
-    """Connect to whichever of a host's addresses accepts first, within `timeout` seconds for all of them (RFC 8305, section 5).
+    """Connect to the first of a host's addresses that accepts, within `timeout` seconds for all of them (RFC 8305, section 5).
 
     urllib3 tries them one after the other, and shows a socket only when it is connected. Raises `OSError`: what the addresses
     failed with if that is the same for all, such as `TimeoutError` if none answered in time or the guard ended the exchange. Then
     `guard.tried` has what each one failed with.
     """
-    addresses = deque(_alternating(socket.getaddrinfo(host.strip("[]"), port, allowed_gai_family(), socket.SOCK_STREAM)))
+    addresses = _alternating(socket.getaddrinfo(host.strip("[]"), port, allowed_gai_family(), socket.SOCK_STREAM))
     until = time.monotonic() + timeout
     failures: dict[str, OSError] = {}
     with selectors.DefaultSelector() as selector:
@@ -325,11 +318,12 @@ def open_socket(
             while (addresses or selector.get_map()) and not guard.expired and (left := until - time.monotonic()) > 0:
                 if addresses:
                     address = addresses.popleft()
-                    failures[address.name] = TimeoutError()  # unless it fails in another way
+                    name = str(address[-1][0])
+                    failures[name] = TimeoutError()  # unless it fails in another way
                     try:
-                        selector.register(address.begin_connect(options, guard), selectors.EVENT_WRITE, address.name)
+                        selector.register(_begin_connect(address, options, guard), selectors.EVENT_WRITE, name)
                     except OSError as error:
-                        failures[address.name] = error
+                        failures[name] = error
                         continue
                 for key, _ in selector.select(min(left, NEXT_ADDRESS_SECONDS) if addresses else left):
                     sock = cast("socket.socket", key.fileobj)
@@ -344,52 +338,35 @@ def open_socket(
                     failures[key.data] = OSError(code, os.strerror(code))
         finally:
             for key in [*selector.get_map().values()]:
-                _drop(cast("socket.socket", key.fileobj))
+                sock = cast("socket.socket", key.fileobj)
+                with contextlib.suppress(OSError):
+                    sock.shutdown(socket.SHUT_RDWR)  # closing it is not enough: its guard holds a duplicate
+                sock.close()
     guard.tried = failures
     errors = [*failures.values()]
     raise errors[0] if len({type(error) for error in errors}) == 1 else OSError("no address could be connected to")
 
 
-@dataclass(frozen=True)
-class _Address:
-    """One of a host's addresses, as `getaddrinfo` gives it."""
-
-    family: socket.AddressFamily
-    kind: socket.SocketKind
-    protocol: int
-    canonical_name: str
-    address: tuple[Any, ...]
-
-    @property
-    def name(self) -> str:
-        return str(self.address[0])
-
-    def begin_connect(self, options: Iterable[tuple[int, int, int | bytes]], guard: Guard) -> socket.socket:
-        """Begin to connect, under a guard; the socket is writable when that has ended. Raises `OSError`."""
-        sock = socket.socket(self.family, self.kind, self.protocol)
-        try:
-            for option in options:
-                sock.setsockopt(*option)
-            sock.settimeout(0)
-            with contextlib.suppress(BlockingIOError):
-                sock.connect(self.address)
-            guard.adopt(sock)  # now, because a guard can end a connection that has begun, but none that is about to
-        except OSError:
-            sock.close()
-            raise
-        return sock
-
-
-def _alternating(found: Iterable[tuple[Any, ...]]) -> Iterator[_Address]:
+def _alternating(addresses: Iterable[_Address]) -> deque[_Address]:
     """Return a host's addresses in their order, but with IPv6 and IPv4 in turns (RFC 8305, section 4)."""
     families: dict[socket.AddressFamily, list[_Address]] = {}
-    for info in found:
-        families.setdefault(info[0], []).append(_Address(*info))
-    for turn in zip_longest(*families.values()):
-        yield from filter(None, turn)
+    for address in addresses:
+        families.setdefault(address[0], []).append(address)
+    return deque(address for turn in zip_longest(*families.values()) for address in turn if address)
 
 
-def _drop(sock: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        sock.shutdown(socket.SHUT_RDWR)  # its guard holds a duplicate, so that to close it alone would leave it open
-    sock.close()
+def _begin_connect(address: _Address, options: Iterable[tuple[int, int, int | bytes]], guard: Guard) -> socket.socket:
+    """Begin to connect, under a guard; the socket is writable when that has ended. Raises `OSError`."""
+    family, kind, protocol, _, target = address
+    sock = socket.socket(family, kind, protocol)
+    try:
+        for option in options:
+            sock.setsockopt(*option)
+        sock.settimeout(0)
+        with contextlib.suppress(BlockingIOError):
+            sock.connect(target)
+        guard.adopt(sock)  # now, because a guard can end a connection that has begun, but none that is about to
+    except OSError:
+        sock.close()
+        raise
+    return sock

@@ -1,13 +1,12 @@
 """What can go wrong on the way to a server, in a few words."""
 
 import http.client
-import re
 import ssl
 from collections.abc import Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Final
 
 import requests
-from requests.utils import select_proxy
 from urllib3.exceptions import HTTPError, NameResolutionError
 
 from ..errors import Advice
@@ -27,44 +26,44 @@ _REQUEST_ID_HEADERS: Final = (
     *("X-Request-Id", "Request-Id", "X-Correlation-Id", "X-Amzn-RequestId"),
     *("X-Amz-Request-Id", "X-Goog-Request-Id", "X-Ms-Request-Id"),
 )
-"""Where APIs, gateways and storages put their own name for a request, by which they find it again."""
+"""Where APIs, gateways and storages put their own name for a request."""
 
 
 def request_id_of(headers: Mapping[str, str]) -> str | None:
-    """Tell the server's own name for a request, where it sent one."""
+    """Return the server's own name for a request, where it sent one."""
     return next((headers[name] for name in _REQUEST_ID_HEADERS if headers.get(name)), None)
 
 
+@dataclass(eq=False)
 class NetworkError(Exception):
-    """No whole answer came. Its text never holds the error's own, which may hold addresses and secrets.
+    """No complete response came. `what` never holds the error's own text, which may hold addresses and secrets.
 
-    `sent` tells whether the server may have seen the request, `stale` whether a connection that was kept from an earlier exchange
+    `sent` says whether the server may have seen the request, `stale` whether a connection that was kept from an earlier exchange
     turned out to be closed, `proxied` whether the proxy is at fault.
     """
 
-    def __init__(self, what: str, *, sent: bool, stale: bool = False, proxied: bool = False) -> None:
-        super().__init__(what)
-        self.what = what
-        self.sent = sent
-        self.stale = stale
-        self.proxied = proxied
+    what: str
+    _: KW_ONLY
+    sent: bool
+    stale: bool = False
+    proxied: bool = False
 
 
 class ResponseTimeout(NetworkError):
     """The exchange was ended because its total time was up."""
 
 
+@dataclass(eq=False)
 class UntrustedError(Exception):
     """The certificate of the server, or of the proxy if `proxied`, is not trusted.
 
     `reason` is what TLS said, `code` is OpenSSL's for it.
     """
 
-    def __init__(self, reason: str, *, code: int = 0, proxied: bool = False) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.code = code
-        self.proxied = proxied
+    reason: str
+    _: KW_ONLY
+    code: int = 0
+    proxied: bool = False
 
     @property
     def fact(self) -> str:
@@ -94,7 +93,7 @@ class UntrustedError(Exception):
 
 
 class SocksProxyError(Exception):
-    """The environment names a SOCKS proxy for the server. There is no support for those, so no try would help."""
+    """The environment names a SOCKS proxy for the server, which is not supported."""
 
 
 SOCKS: Final = Advice(
@@ -104,22 +103,16 @@ SOCKS: Final = Advice(
 )
 
 
-def refuse_socks(url: str, proxies: Mapping[str, str]) -> None:
-    """Raise `SocksProxyError` if the proxy for an address is a SOCKS proxy."""
-    if re.match(r"socks[0-9a-z]*://", select_proxy(url, proxies) or "", re.IGNORECASE):
-        raise SocksProxyError
-
-
 def fault_of(error: Exception, guard: Guard, *, host: str, through_proxy: bool) -> NetworkError | UntrustedError:
-    """Make of what an adapter raised what it means; `through_proxy` tells whether the environment names a proxy for the host."""
-    causes = list(_chain(error))
+    """Return what an adapter's error means. `through_proxy` says whether the environment names a proxy for the host."""
+    causes = [*_chain(error)]
     untrusted = next((cause for cause in causes if isinstance(cause, ssl.SSLCertVerificationError)), None)
     if untrusted is not None:
-        proxied = any(isinstance(cause, requests.exceptions.ProxyError) for cause in causes)
+        proxied = _among(causes, requests.exceptions.ProxyError)
         return UntrustedError(untrusted.verify_message, code=untrusted.verify_code, proxied=proxied)
     if through_proxy and (fault := _proxy_fault(causes, host)):
         return NetworkError(f"{fault}{_tried(guard)}", sent=guard.connected, proxied=True)
-    gone = any(isinstance(cause, ConnectionError | ssl.SSLEOFError | ssl.SSLZeroReturnError) for cause in causes)
+    gone = _among(causes, ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
     what = _describe(causes, host, connected=guard.connected)
     return NetworkError(f"{what}{_tried(guard)}", sent=guard.connected, stale=guard.reused and gone)
 
@@ -134,13 +127,11 @@ def _tried(guard: Guard) -> str:
 
 
 def _why(error: OSError) -> str:
-    if isinstance(error, TimeoutError):
-        return "no answer"
-    return (error.strerror or "failed").lower()
+    return "no answer" if isinstance(error, TimeoutError) else (error.strerror or "failed").lower()
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Walk through an error and those that it wraps; requests and urllib3 wrap in `args` and `reason` too."""
+    """Yield an error and those that it wraps; requests and urllib3 wrap in `args` and `reason` too."""
     seen: set[int] = set()
     waiting: list[object] = [error]
     while waiting:
@@ -151,41 +142,37 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
             waiting += [*item.args, getattr(item, "reason", None), item.__cause__, item.__context__]
 
 
+def _among(causes: list[BaseException], *kinds: type[BaseException]) -> bool:
+    return any(isinstance(cause, kinds) for cause in causes)
+
+
 def _proxy_fault(causes: list[BaseException], host: str) -> str | None:
-    """Tell in a few words what a proxy has to do with an error, if anything."""
-
-    def among(*kinds: type[BaseException]) -> bool:
-        return any(isinstance(cause, kinds) for cause in causes)
-
-    if among(requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema):
+    """Return what a proxy has to do with an error, if anything."""
+    if _among(causes, requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema):
         return "The proxy address in the environment cannot be used"
-    if not among(requests.exceptions.ProxyError):
+    if not _among(causes, requests.exceptions.ProxyError):
         return None
-    if among(ConnectionRefusedError):
+    if _among(causes, ConnectionRefusedError):
         return "The proxy refused the connection"
-    if among(NameResolutionError):
+    if _among(causes, NameResolutionError):
         return "The name of the proxy could not be resolved"
     return f"The proxy did not let the request through to {host}"
 
 
 def _describe(causes: list[BaseException], host: str, *, connected: bool) -> str:
-    """Tell in a few words what a network error means; never the error's own text, which may hold addresses and secrets."""
-
-    def among(*kinds: type[BaseException]) -> bool:
-        return any(isinstance(cause, kinds) for cause in causes)
-
-    if among(NameResolutionError):
-        return f"The name of {host} could not be resolved"
-    if among(ConnectionRefusedError):
-        return f"{host} refused the connection"
-    if among(requests.exceptions.ConnectTimeout):
-        return f"{host} could not be reached in time"
-    if among(requests.exceptions.ReadTimeout, TimeoutError):
-        return f"{host} sent nothing for too long"
-    if among(ssl.SSLError):
-        return f"The TLS connection to {host} failed"
+    what_of = {
+        NameResolutionError: f"The name of {host} could not be resolved",
+        ConnectionRefusedError: f"{host} refused the connection",
+        requests.exceptions.ConnectTimeout: f"{host} could not be reached in time",
+        requests.exceptions.ReadTimeout: f"{host} sent nothing for too long",
+        TimeoutError: f"{host} sent nothing for too long",
+        ssl.SSLError: f"The TLS connection to {host} failed",
+    }
+    for kind, what in what_of.items():
+        if _among(causes, kind):
+            return what
     if not connected:
         return f"No connection to {host} could be made"
-    if among(ConnectionError, http.client.IncompleteRead):  # RemoteDisconnected is a ConnectionError
+    if _among(causes, ConnectionError, http.client.IncompleteRead):  # RemoteDisconnected is a ConnectionError
         return f"The connection to {host} broke off before the answer was whole"
     return f"What {host} answered is no HTTP that can be read"

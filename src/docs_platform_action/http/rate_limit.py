@@ -1,5 +1,6 @@
-"""A rate limiter: no more than so many requests begin in any second, and those that wait stand in a queue."""
+"""A rate limiter: a limited number of requests begin in any second, and those that wait stand in a queue."""
 
+import math
 import threading
 from collections import deque
 from dataclasses import dataclass
@@ -12,14 +13,12 @@ REQUESTS_A_SECOND: Final = 10
 SPREAD_SECONDS: Final = 0.1
 """How much closer together requests may arrive than they were sent. The limit counts in windows that are longer by this."""
 
-_NEVER: Final = float("-inf")
-
 
 @dataclass(eq=False)
 class QueuedRequest:
     """A request that waits, or has begun. It is overdue when its sender has no time left."""
 
-    began_at: float = _NEVER
+    began_at: float = -math.inf
     is_overdue: bool = False
 
 
@@ -34,7 +33,7 @@ class RateLimiter:
         self._requests_a_second = requests_a_second
         self._window_seconds = 1.0 + spread_seconds
         self._queue: dict[QueuedRequest, None] = {}
-        self._begun_at = deque([_NEVER] * requests_a_second, maxlen=requests_a_second)
+        self._begun_at = deque([-math.inf] * requests_a_second, maxlen=requests_a_second)
 
     def enqueue(self, request: QueuedRequest) -> None:
         """Add a request to the queue's end."""

@@ -9,11 +9,10 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 import pytest
-import requests
 import trustme
 
 from docs_platform_action.errors import Cancelled
-from docs_platform_action.http.connection import MOST_CONNECTIONS, Exchanges, Guard, GuardedAdapter, trusting
+from docs_platform_action.http.connection import MOST_CONNECTIONS, Exchanges, Guard, trusting
 from docs_platform_action.inputs.validators import MOST_PARALLEL
 
 
@@ -261,13 +260,6 @@ def test_tls_1_2_is_the_least_however_python_was_built() -> None:
 def test_a_text_without_certificates_is_not_taken() -> None:
     with pytest.raises(ssl.SSLError):
         trusting("garbage")
-
-
-def test_a_request_without_a_guard_is_not_sent() -> None:
-    request = requests.Request("GET", "http://127.0.0.1:9/").prepare()
-
-    with pytest.raises(TypeError, match="guarded requests alone"):
-        GuardedAdapter(trusting(None)).send(request)
 
 
 def test_each_job_that_may_run_at_the_same_time_can_keep_a_connection() -> None:
