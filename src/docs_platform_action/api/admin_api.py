@@ -3,24 +3,16 @@
 Source: the API's description, version 2.0.0 (`docs/admin-api.openapi.yaml`).
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from ..http.client import Bounds
 from ..http.request import Request
-from ..models import (
-    AgentJob,
-    Bundle,
-    ExportJob,
-    StartedExport,
-    read_agent_job,
-    read_bundle,
-    read_export_job,
-    read_started_export,
-)
+from ..models import AgentJob, Bundle, ExportJob, StartedExport, read_agent_job, read_bundle, read_export_job, read_started_export
 from .calls import Caller
-from .statuses import Call, until_packed, until_settled
+from .statuses import Call, until_settled
 
 if TYPE_CHECKING:
     from ..job import Job
@@ -32,17 +24,13 @@ BUNDLING_SECONDS: Final = 300.0
 class AdminApi:
     """The API of one platform, called with one key for all `jobs` of a run.
 
-    Every method raises the `ActionError` that the response stands for.
+    Every method raises the `ActionError` that the response stands for. A `deadline` is on the clock's `monotonic`.
     """
 
     def __init__(self, caller: Caller, jobs: "Sequence[Job]") -> None:
         self._caller = caller
         self._jobs = jobs
-
-    @property
-    def host(self) -> str:
-        """The API's host, with its port."""
-        return self._caller.host
+        self.host = caller.client.host
 
     def start_export(self, job: "Job", options: Mapping[str, object]) -> StartedExport:
         """Start a static export of a job's domain. The request is not repeated once the platform may have processed it.
@@ -63,7 +51,7 @@ class AdminApi:
         )
 
     def read_export(self, job: "Job", *, deadline: float) -> ExportJob:
-        """Return the status of an export job. `deadline` is on the clock's `monotonic`."""
+        """Return the status of an export job."""
         return self._caller.send(
             Call(
                 job=job,
@@ -72,8 +60,8 @@ class AdminApi:
                 named_by="`job-id`",
                 read=read_export_job,
                 temporary_until=until_settled(job),
-            ),
-            deadline=deadline,
+                deadline=deadline,
+            )
         )
 
     def make_bundle(self, job: "Job") -> Bundle:
@@ -86,13 +74,13 @@ class AdminApi:
                 named_by="`job-id`",
                 read=read_bundle,
                 contract_is_final=True,
-                temporary_until=until_packed(job),
+                temporary_until={409: math.inf, **until_settled(job)},  # the platform answers 409 while it packs the bundle
                 bounds=Bounds(idle_seconds=BUNDLING_SECONDS, total_seconds=BUNDLING_SECONDS),
             )
         )
 
     def read_agent_job(self, job: "Job", *, deadline: float) -> AgentJob:
-        """Return the status of an agent job. `deadline` is on the clock's `monotonic`."""
+        """Return the status of an agent job."""
         return self._caller.send(
             Call(
                 job=job,
@@ -100,12 +88,12 @@ class AdminApi:
                 about=f"the project {job.project_id}, or in it the job {job.job_id}",
                 named_by="`project-id`, `job-id`",
                 read=read_agent_job,
-            ),
-            deadline=deadline,
+                deadline=deadline,
+            )
         )
 
 
 def _segment(identifier: str | None) -> str:
     """Percent-encode an identifier for a path, slashes too, and the dots of one that is all dots."""
     assert identifier is not None  # noqa: S101  # only a job that is known is read; this tells the type checker
-    return "".join("%2E" for _ in identifier) if identifier in {".", ".."} else quote(identifier, safe="")
+    return "%2E" * len(identifier) if identifier in {".", ".."} else quote(identifier, safe="")

@@ -31,17 +31,13 @@ class ApiResponse:
 
 
 class ApiClient:
-    """Sends requests to one base URL, and the key to nowhere else."""
+    """Sends requests to one base URL, and the key to nowhere else. `host` is the API's, with its port."""
 
     def __init__(self, client: HttpClient, *, base_url: str, key: str) -> None:
         self._client = client
         self._key = key
         self.base_url = base_url
-
-    @property
-    def host(self) -> str:
-        """The API's host, with its port."""
-        return urlsplit(self.base_url).netloc
+        self.host = urlsplit(base_url).netloc
 
     def quote(self, said: str | None) -> tuple[str, ...]:
         """Return what the API said as a fact for people, if it said anything."""

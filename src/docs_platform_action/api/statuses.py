@@ -8,22 +8,10 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 from urllib.parse import urlsplit
 
 from ..clock import Clock
-from ..errors import (
-    ActionError,
-    Advice,
-    BadResponse,
-    Forbidden,
-    NotFound,
-    Rejected,
-    Unauthorized,
-)
+from ..errors import ActionError, Advice, BadResponse, Forbidden, NotFound, Rejected, Unauthorized
 from ..http.client import Bounds
 from ..http.request import Request
-from ..http.retry import (
-    TEMPORARY_STATUSES,
-    TemporaryError,
-    read_retry_after,
-)
+from ..http.retry import TEMPORARY_STATUSES, TemporaryError, read_retry_after
 from ..models import reports_missing_endpoint
 from .client import ApiClient, ApiResponse
 
@@ -35,17 +23,42 @@ T = TypeVar("T")
 SETTLING_SECONDS: Final = 30.0
 """How long after its start a job may still be unknown to the servers that are asked for it."""
 
+NETWORK: Final = Advice(
+    cause="The platform, or the network between it and this runner, is down or overloaded.",
+    remedy="Look at the platform's status page and run the workflow again, or give it longer with `outage-tolerance`.",
+)
+_TOO_MANY: Final = Advice(
+    cause="The platform takes fewer requests, or runs fewer jobs at once, than this organisation's workflows ask for.",
+    remedy="Lower `max-parallel`, raise `poll-interval`, or give it longer with `outage-tolerance`.",
+)
+_UNSETTLED: Final = Advice(
+    cause="The platform does not show the job yet that it has just started.",
+    remedy="Give it longer with `outage-tolerance`, or collect it in a later run.",
+)
+_UNREADY: Final = Advice(
+    cause="The platform has not finished the export's bundle, though it reports the export as completed.",
+    remedy="Give it longer with `outage-tolerance`, or collect it in a later run.",
+)
+_FOREIGN: Final = Advice(
+    cause="Something else than the API answers at `base-url`: a login page, a gateway, or the API at another path.",
+    remedy="Check `base-url`; open it in a browser to see what answers there.",
+)
+_WRONG_BASE_URL: Final = (
+    "`base-url` is probably wrong: this is not how the API reports an unknown job. If it is right, the id is mistyped, "
+    "or the job was removed or belongs to another organization."
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Call(Generic[T]):
     """One operation of the API.
 
-    `about` says what a 404 does not find, and `named_by` which inputs name it. `read` makes the
-    result from the response's JSON object, and raises `ValueError` if the object breaks the contract. Such a response may come
-    from a gateway and is retried, unless `contract_is_final`. `temporary_until` maps statuses that are normally final to the
-    moment on the clock's `monotonic` until which they are retried. A call that is not `repeatable` is never sent again once the
-    platform may have processed it, which its `request` knows. While one of `other_jobs` is under way, a 429 is
-    not an outage: the platform takes the call once such a job has ended.
+    `about` says what a 404 does not find, and `named_by` which inputs name it. `read` makes the result from the response's JSON
+    object, and raises `ValueError` if the object breaks the contract. Such a response may come from a gateway and is retried,
+    unless `contract_is_final`. `temporary_until` maps statuses that are normally final to the moment until which they are
+    retried; one last attempt follows when `deadline` is reached, both on the clock's `monotonic`. A call that is not `repeatable`
+    is never sent again once the platform may have processed it, which its `request` knows. While one of `other_jobs` is under
+    way, a 429 is not an outage: the platform takes the call once such a job has ended.
     """
 
     job: "Job"
@@ -58,6 +71,7 @@ class Call(Generic[T]):
     temporary_until: Mapping[int, float] = field(default_factory=dict)
     other_jobs: Sequence["Job"] = ()
     bounds: Bounds = field(default_factory=Bounds)
+    deadline: float = math.inf
 
 
 def until_settled(job: "Job") -> dict[int, float]:
@@ -65,15 +79,10 @@ def until_settled(job: "Job") -> dict[int, float]:
     return {404: job.started_at + SETTLING_SECONDS} if job.started_at is not None else {}
 
 
-def until_packed(job: "Job") -> dict[int, float]:
-    """Return until when a 404 or 409 is temporary: the platform answers 409 while it packs the bundle."""
-    return {409: math.inf, **until_settled(job)}
-
-
 def result_of(call: Call[T], answer: ApiResponse, client: ApiClient, clock: Clock) -> T:
     """Return the result of a call from the response to it.
 
-    Raises the `ActionError` for a response that is final, and `TemporaryError` for one that is to be retried.
+    Raises the `ActionError` for a final response, and `TemporaryError` for one that is to be retried.
     """
     if 200 <= answer.status < 300:
         return _read(call, answer)
@@ -101,15 +110,15 @@ def result_of(call: Call[T], answer: ApiResponse, client: ApiClient, clock: Cloc
 
 
 def _read(call: Call[T], answer: ApiResponse) -> T:
-    is_api = isinstance(answer.body, dict)
-    try:
-        if isinstance(answer.body, dict):
+    if isinstance(answer.body, dict):
+        try:
             return call.read(answer.body)
+        except ValueError as error:
+            problem = str(error)
+    else:
         problem = f"it is no JSON object ({_content_type(answer)}, {answer.size} bytes)"
-    except ValueError as error:
-        problem = str(error)
     what = f"The API answered {answer.status}, but {problem}"
-    if not call.repeatable or (call.contract_is_final and is_api):
+    if not call.repeatable or (call.contract_is_final and isinstance(answer.body, dict)):
         doubt = () if call.repeatable else ("It may have started a job all the same: look in the dashboard before the next run.",)
         raise BadResponse(
             f"the API's answer to {call.request.method} {call.request.url} cannot be used",
@@ -135,14 +144,13 @@ def _refused(call: Call[T], answer: ApiResponse, client: ApiClient) -> ActionErr
 
 def _wrong_base_url(call: Call[T], answer: ApiResponse, client: ApiClient) -> ActionError:
     kind = NotFound if answer.status == 404 else Rejected
-    base_url = client.base_url
     return kind(
-        f"`base-url` is probably wrong: {base_url} has no static-export endpoint ({answer.status})",
+        f"`base-url` is probably wrong: {client.base_url} has no static-export endpoint ({answer.status})",
         facts=client.quote(answer.said)
         or (f"The response is not the API's JSON ({_content_type(answer)}, {answer.size} bytes).",),
         cause="The address is mistyped, its path prefix is missing or wrong, or it is the dashboard's and not the API's.",
-        remedy=f"Look up the API's address in the platform's documentation: the request went to {base_url}{call.request.url}."
-        f" If `base-url` is right, compare {call.named_by} with the dashboard.",
+        remedy="Look up the API's address in the platform's documentation: the request went to "
+        f"{client.base_url}{call.request.url}. If `base-url` is right, compare {call.named_by} with the dashboard.",
         request_id=answer.request_id,
     )
 
@@ -164,33 +172,6 @@ def _redirected(answer: ApiResponse, client: ApiClient) -> BadResponse:
         remedy="Set `base-url` to the address that the API answers at without a redirect.",
         request_id=answer.request_id,
     )
-
-
-NETWORK: Final = Advice(
-    cause="The platform, or the network between it and this runner, is down or overloaded.",
-    remedy="Look at the platform's status page and run the workflow again, or give it longer with `outage-tolerance`.",
-)
-_TOO_MANY: Final = Advice(
-    cause="The platform takes fewer requests, or runs fewer jobs at once, than this organisation's workflows ask for.",
-    remedy="Lower `max-parallel`, raise `poll-interval`, or give it longer with `outage-tolerance`.",
-)
-_UNSETTLED: Final = Advice(
-    cause="The platform does not show the job yet that it has just started.",
-    remedy="Give it longer with `outage-tolerance`, or collect it in a later run.",
-)
-_UNREADY: Final = Advice(
-    cause="The platform has not finished the export's bundle, though it reports the export as completed.",
-    remedy="Give it longer with `outage-tolerance`, or collect it in a later run.",
-)
-_FOREIGN: Final = Advice(
-    cause="Something else than the API answers at `base-url`: a login page, a gateway, or the API at another path.",
-    remedy="Check `base-url`; open it in a browser to see what answers there.",
-)
-
-_WRONG_BASE_URL: Final = (
-    "`base-url` is probably wrong: this is not how the API reports an unknown job. If it is right, the id is mistyped, "
-    "or the job was removed or belongs to another organization."
-)
 
 
 def _content_type(answer: ApiResponse) -> str:

@@ -60,7 +60,13 @@ class Download:
         self._events = context.events
         self._disk_space = disk_space
         self._masked = masked
-        self._retries = RetryState(clock=context.clock, tolerance_seconds=context.outage_tolerance_seconds, server=STORAGE)
+        self._retries = RetryState(
+            job=job,
+            events=context.events,
+            clock=context.clock,
+            tolerance_seconds=context.outage_tolerance_seconds,
+            server=STORAGE,
+        )
         self._partial = PartialBundle(file)
         self._transcoding = Transcoding()
         self._good_bytes = GOOD_BYTES  # the next time that so many are there is progress
@@ -77,7 +83,7 @@ class Download:
         if self._bundle.size is not None:
             self._disk_space.check(self._bundle.size)
         try:
-            retry(self._attempt, self._retries, job=self._job, events=self._events)
+            retry(self._attempt, self._retries)
         except TemporaryError as error:
             raise DownloadFailed(
                 "the bundle could not be fetched whole",
@@ -179,7 +185,7 @@ class Download:
             self._refusals = 0
             if self._partial.received >= self._good_bytes:
                 self._good_bytes = self._partial.received + GOOD_BYTES
-                self._retries.end(self._job, self._events)
+                self._retries.end()
             self._events.download_progressed(self._job, self._partial.received, self._partial.size)
         return True
 

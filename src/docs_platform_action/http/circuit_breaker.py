@@ -6,21 +6,20 @@ is the next probe, and a job that gets nothing but errors does not block the oth
 """
 
 import contextlib
+import math
 from collections.abc import Iterator
 from typing import Final
 
 from ..clock import Clock
 from ..errors import ActionError, Cancelled
 from .rate_limit import QueuedRequest, RateLimiter
-from .retry import LONGEST_PAUSE_SECONDS, RetryState, TemporaryError
+from .retry import LONGEST_PAUSE_SECONDS, RetryState, TemporaryError, growing_ceiling_seconds
 
 RECHECK_SECONDS: Final = 0.25
 """How often a blocked request checks whether it may begin."""
 
 AT_CAPACITY_SECONDS: Final = 1.0
 """The pause for all requests when the platform cannot take one more job and sends no `Retry-After`."""
-
-_NEVER: Final = float("-inf")
 
 _ROUNDING_SECONDS: Final = 1e-6
 """A remaining pause this short is a rounding error."""
@@ -33,39 +32,39 @@ class CircuitBreaker:
     draws below a ceiling that doubles with each failed probe. Then it is half-open: one request begins, the probe, and the
     others wait for its result. Any response closes it. So an outage costs the server as many requests from a hundred jobs as
     from one. A `Retry-After` blocks all requests. A request whose sender has no time left is never blocked.
+
+    `failing_since` is when the breaker opened, `None` while it is closed. All times are on the clock's `monotonic`.
     """
 
     def __init__(self, clock: Clock, limiter: RateLimiter) -> None:
         self._clock = clock
         self._limiter = limiter
         self._lock = limiter.lock
-        self._failing_since: float | None = None
-        self._failures = 0
+        self.failing_since: float | None = None
+        self._failed_probes = 0
         self._probe: QueuedRequest | None = None
-        self._open_until = self._drawn_until = _NEVER
-        self._retry_after_received_at = self._retry_after_until = _NEVER
-        self._last_answered_began_at = _NEVER
-
-    @property
-    def failing_since(self) -> float | None:
-        """When the breaker opened, on the clock's `monotonic`; `None` while it is closed."""
-        return self._failing_since
+        self._open_until = self._drawn_until = -math.inf
+        self._retry_after_received_at = self._retry_after_until = -math.inf
+        self._last_answered_began_at = -math.inf
 
     @property
     def ceiling_seconds(self) -> float:
         """The longest pause for the number of probes that have failed."""
-        return float(min(2 ** min(max(self._failures - 1, 0), 10), LONGEST_PAUSE_SECONDS))
+        return growing_ceiling_seconds(self._failed_probes)
 
     def has_answered_since(self, moment: float) -> bool:
-        """Return whether the server has answered a request that began after a moment on the clock's `monotonic`."""
+        """Return whether the server has answered a request that began after a moment."""
         return self._last_answered_began_at > moment
 
     @contextlib.contextmanager
     def request(self, state: RetryState) -> Iterator[None]:
         """Wait until a request may begin, and learn from its result: a `TemporaryError`, or a response. Raises `Cancelled`."""
         request = QueuedRequest()
+        with self._lock:
+            self._limiter.enqueue(request)
         try:
-            self._wait(request, state)
+            while (pause := self._begin(request, state.remaining_seconds())) > 0:
+                self._clock.sleep(pause)
             yield
         except TemporaryError as error:
             if error.not_ready:
@@ -92,16 +91,10 @@ class CircuitBreaker:
     def hold_open(self, pause_seconds: float) -> None:
         """Keep an open breaker open for the pause that a failed request has drawn, up to the ceiling."""
         with self._lock:
-            if self._failing_since is None:
+            if self.failing_since is None:
                 return
             until = self._clock.monotonic() + min(pause_seconds, self.ceiling_seconds)
             self._open_until = self._drawn_until = max(self._drawn_until, until)
-
-    def _wait(self, request: QueuedRequest, state: RetryState) -> None:
-        with self._lock:
-            self._limiter.enqueue(request)
-        while (pause := self._begin(request, state.remaining_seconds())) > 0:
-            self._clock.sleep(pause)
 
     def _begin(self, request: QueuedRequest, remaining_seconds: float) -> float:
         """Begin a request and return 0, or return after how many seconds to call this again."""
@@ -112,7 +105,7 @@ class CircuitBreaker:
             blocked = 0.0 if request.is_overdue else self._blocked_seconds(request, now)
             if delay <= 0 and blocked <= 0:
                 self._limiter.begin(request, now)
-                if self._failing_since is not None and not request.is_overdue:
+                if self.failing_since is not None and not request.is_overdue:
                     self._probe = request
                 return 0.0
         pause = max(delay, min(blocked, RECHECK_SECONDS))
@@ -122,7 +115,7 @@ class CircuitBreaker:
         open_seconds = max(self._retry_after_until, self._open_until) - now
         if open_seconds > _ROUNDING_SECONDS:
             return open_seconds
-        if self._failing_since is None:
+        if self.failing_since is None:
             return 0.0
         # a probe that takes longer may be a bundle that is being packed, which is no sign of an outage
         is_probing = self._probe is not None and now < self._probe.began_at + LONGEST_PAUSE_SECONDS
@@ -141,19 +134,18 @@ class CircuitBreaker:
             was_rejected = error.retry_after_seconds is not None or not error.maybe_processed
             if not was_rejected and request.began_at < self._last_answered_began_at:
                 return  # a request that began later has been answered since
-            if self._failing_since is None:
-                self._failing_since = now
-                self._failures = 1
+            if self.failing_since is None:
+                self.failing_since = now
             elif self._probe is request:  # others that were under way may fail in large numbers
-                self._failures += 1
+                self._failed_probes += 1
             # until the failed request draws its pause, which it does not if it gives up
             self._open_until = max(self._open_until, now + self.ceiling_seconds)
 
     def _succeeded(self, request: QueuedRequest) -> None:
         with self._lock:
             self._last_answered_began_at = max(self._last_answered_began_at, request.began_at)
-            self._failing_since = None
-            self._failures = 0
-            self._open_until = self._drawn_until = _NEVER
+            self.failing_since = None
+            self._failed_probes = 0
+            self._open_until = self._drawn_until = -math.inf
             if request.began_at > self._retry_after_received_at:  # a response to an earlier request does not end the pause
-                self._retry_after_until = _NEVER
+                self._retry_after_until = -math.inf

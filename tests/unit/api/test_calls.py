@@ -113,8 +113,8 @@ class Talk:
 
     def read(self, *, deadline: float | None = None, **changes: Any) -> str:
         """Carry out a call; the deadline is in seconds from now."""
-        at = None if deadline is None else self.clock.monotonic() + deadline
-        return self.caller.send(call(self.job, **changes), deadline=at)
+        at = math.inf if deadline is None else self.clock.monotonic() + deadline
+        return self.caller.send(call(self.job, deadline=at, **changes))
 
     def start(self, **changes: Any) -> str:
         return self.read(method="POST", path="/v1/static-export/jobs", body={"domain": "d"}, repeatable=False, **changes)
@@ -834,13 +834,13 @@ class Crowd:
 
         def read() -> None:
             self.clock.sleep(at)
-            until = None if deadline is None else self.clock.monotonic() + deadline
+            until = math.inf if deadline is None else self.clock.monotonic() + deadline
             error: Exception | None = None
             try:
                 for number in range(reads):
                     if number > 0:
                         self.clock.sleep(rest)
-                    self.caller.send(call(job, path=f"/v1/{name}", **changes), deadline=until)
+                    self.caller.send(call(job, path=f"/v1/{name}", deadline=until, **changes))
             except (ActionError, DeadlinePassed) as caught:
                 error = caught
             self.ended[name] = (round(self.clock.elapsed, 3), error)

@@ -58,7 +58,15 @@ class Alone:
         self.clock = FakeClock()
         self.job = Job(mode=EXPORT)
         self.events = RecordedEvents()
-        self.state = RetryState(clock=self.clock, tolerance_seconds=tolerance, server=STORAGE, breaker=breaker)
+        self.state = RetryState(
+            job=self.job,
+            events=self.events,
+            clock=self.clock,
+            tolerance_seconds=tolerance,
+            server=STORAGE,
+            jitter=lambda ceiling: ceiling / 2,
+            breaker=breaker,
+        )
         self.times: list[float] = []
         self.bounds: list[float] = []
         self._succeeds_at = succeeds_at
@@ -71,7 +79,7 @@ class Alone:
         return "good"
 
     def carry_out(self) -> str:
-        return retry(self.attempt, self.state, job=self.job, events=self.events, jitter=lambda ceiling: ceiling / 2)
+        return retry(self.attempt, self.state)
 
 
 class TestRetry:
