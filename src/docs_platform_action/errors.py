@@ -1,7 +1,6 @@
-"""The ways a run can fail: one exception class a `failureReason`, each with its likely cause and the way out.
+"""The ways a run can fail: one exception class per `failureReason`, each with its likely cause and remedy.
 
-The words are written for someone whose deploy just broke. Text that came from outside may stand in them as it came: whoever
-shows them (`report`) cleans it.
+They may contain text from outside as it came: `report`, which shows them, cleans it.
 """
 
 import sys
@@ -13,11 +12,10 @@ from typing import ClassVar, Final
 from . import __version__
 
 DENIED_BY: Final = "SELinux on the runner, or user namespaces (rootless Docker, `userns-remap`)"
-"""What denies the container's root a write: the runner mounts its folders without `:z`, so their SELinux labels stay (source:
-actions/runner), and in a user namespace root is an ordinary user of the machine."""
+"""The runner mounts its folders without `:z`, so their SELinux labels stay (source: actions/runner), and in a user namespace the
+container's root is an ordinary user of the machine."""
 
 DENIED_CAUSE: Final = f"The container may not write there. Likely causes: {DENIED_BY}."
-
 DENIED_REMEDY: Final = (
     "With SELinux, label the runner's work folder for containers (`chcon -R -t container_file_t`). "
     "With user namespaces, let the user that the container's root is mapped to write to that folder."
@@ -26,7 +24,7 @@ DENIED_REMEDY: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class Advice:
-    """What is likely behind a temporary failure that lasts, and what to do about it."""
+    """The likely cause of a temporary failure that lasts, and the remedy."""
 
     cause: str
     remedy: str
@@ -35,15 +33,15 @@ class Advice:
 class ActionError(Exception):
     """A failure that a workflow author can act on.
 
-    `happened` completes "Export of docs.example.com: …"; `facts` are further sentences, one a line; `request_id` is the
-    platform's own name for the request, where it sent one.
+    `happened` completes "Export of docs.example.com: …"; `facts` are further sentences, one per line; `request_id` is the
+    server's own name for the request.
     """
 
     failure_reason: ClassVar[str]
     cause: ClassVar[str] = ""
     remedy: ClassVar[str] = ""
     job_goes_on: ClassVar[bool] = False
-    """Whether a job that is known by now can still be collected, so that the report tells how."""
+    """Whether a known job can still be collected, which the report then explains."""
 
     def __init__(
         self,
@@ -102,7 +100,7 @@ class NotFound(ActionError):
 
 
 class Rejected(ActionError):
-    """Any other 4xx that waiting cannot mend."""
+    """The API answered any other 4xx that is not temporary."""
 
     failure_reason = "rejected"
     cause = "The platform does not accept this request as it is; sending it again would not help."
@@ -136,21 +134,21 @@ class NoPullRequest(ActionError):
 
 
 class TimedOut(ActionError):
-    """The job did not end within `timeout`; it goes on at the platform."""
+    """The job did not end within `timeout`; it continues at the platform."""
 
     failure_reason = "timeout"
     job_goes_on = True
 
 
 class Unavailable(ActionError):
-    """Temporary errors lasted longer than `outage-tolerance`, or trust in the API's certificate is missing."""
+    """Temporary errors lasted longer than `outage-tolerance`, or the API's certificate is not trusted."""
 
     failure_reason = "unavailable"
     job_goes_on = True
 
 
 class BadResponse(ActionError):
-    """A final answer that breaks the API's contract."""
+    """A final response that breaks the API's contract."""
 
     failure_reason = "bad-response"
     cause = "What answers at `base-url` is not the platform's administrative API, or the API has changed."
@@ -159,7 +157,7 @@ class BadResponse(ActionError):
 
 
 class StartUnconfirmed(ActionError):
-    """The start request may have reached the platform, but no answer told so."""
+    """The start request may have reached the platform, but no response confirmed it."""
 
     failure_reason = "start-unconfirmed"
     cause = "The platform may have started the export all the same, so the request was not sent again."
@@ -170,7 +168,7 @@ class StartUnconfirmed(ActionError):
 
 
 class DownloadFailed(ActionError):
-    """The bundle could not be fetched whole."""
+    """The bundle could not be downloaded completely."""
 
     failure_reason = "download-failed"
     cause = "The storage, or the network between it and this runner, is down or overloaded."
@@ -186,7 +184,7 @@ class InvalidBundle(ActionError):
 
 
 class Cancelled(ActionError):
-    """SIGINT or SIGTERM ended the wait."""
+    """SIGINT or SIGTERM ended the run."""
 
     failure_reason = "cancelled"
     cause = "The workflow run was cancelled, or the step or job reached its `timeout-minutes`."
@@ -194,7 +192,7 @@ class Cancelled(ActionError):
 
 
 class InternalError(ActionError):
-    """A fault of the action itself."""
+    """A bug of the action itself."""
 
     failure_reason = "internal-error"
     cause = "This is a fault of the action, not of your workflow."
@@ -207,7 +205,7 @@ class InternalError(ActionError):
 
 
 def internal_error(error: Exception) -> InternalError:
-    """Return the failure that an unexpected error is reported as; the error stays in it as `bug`."""
+    """Return the failure that reports an unexpected error, which it holds as `bug`."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else "unknown"
     failure = InternalError(
@@ -219,4 +217,4 @@ def internal_error(error: Exception) -> InternalError:
 
 
 FAILURE_REASONS: tuple[str, ...] = tuple(kind.failure_reason for kind in ActionError.__subclasses__())
-"""Every `failureReason` there is, in the order of the interface's table."""
+"""Every `failureReason`, in the order of the interface's table."""

@@ -1,7 +1,7 @@
-"""What the API says: its resources, and readers that take the JSON as it comes.
+"""The API's resources, and tolerant readers of its JSON.
 
-Only what an operation cannot do without is insisted on; everything that the API's description leaves open may be absent or of
-another type, and then reads as `None`. Source: the administrative API's description, version 2.0.0.
+Only what an operation cannot do without is required; anything else may be missing or of another type, and then reads as `None`.
+Source: the administrative API's description, version 2.0.0.
 """
 
 import math
@@ -22,16 +22,14 @@ STORAGE: Final = "storage"
 """The servers that a run talks to."""
 
 UNUSABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-"""Control characters, and lone surrogates, which cannot be sent: no identifier or address holds one."""
+"""Control characters and lone surrogates, which no identifier or address may contain."""
 
 LONGEST_TEXT: Final = 1000
-"""Characters that are kept of a text for people, such as a status or an error; more would only drown the outputs."""
-
-_WHITE_SPACE: Final = re.compile(r"\s")
+"""Maximum characters kept of a text for people, such as a status or an error."""
 
 _UNCLEAR_HOST: Final = re.compile(r"""\\|[%<>"^`{|}][^@]*\Z""")
-"""What makes readers of addresses differ in the host: it ends at a backslash for some and not for others, even in front of an
-`@`, and some decode or encode what no host name holds."""
+"""Characters on which URL parsers disagree about the host: some end it at a backslash, even before an `@`, and some decode or
+encode what no host name contains."""
 
 _NO_ENDPOINT: Final = re.compile(
     r"(?<![\w.-])(?:endpoint|route|path|url|uri)(?![\w.-]).{0,80}?\bnot (?:be )?found\b"
@@ -40,15 +38,15 @@ _NO_ENDPOINT: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _RESOURCE: Final = re.compile(r"domain|deployment|site|project", re.IGNORECASE)
-"""What the API itself may not find: an answer that speaks of one comes from the API."""
+"""What the API itself may not find: a response that mentions one comes from the API."""
 
 _NOT_FOUND: Final = re.compile(r"(?:404\W+)?(?:resource )?not found\W*", re.IGNORECASE)
-"""A text that says no more than the status does."""
+"""A text that says no more than the status."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExportJob:
-    """A reading of a static export job. `progress` is a percentage, 0 to 100."""
+    """The status of a static export job. `progress` is a percentage, 0 to 100."""
 
     status: str
     progress: float | None = None
@@ -60,17 +58,17 @@ class ExportJob:
     COMPLETED: ClassVar[str] = "completed"
     FAILED: ClassVar[str] = "failed"
     KNOWN_STATUSES: ClassVar[tuple[str, ...]] = (QUEUED, RUNNING, COMPLETED, FAILED)
-    """What platforms of this kind are seen to report; any other is logged as unknown."""
+    """What platforms are known to report; any other is logged as unknown."""
 
     @property
     def ended(self) -> bool:
-        """Whether the job has come to its end; a status that nobody described is one of a job that still runs."""
+        """Whether the job has ended; a job with an unknown status still runs."""
         return self.status in {self.COMPLETED, self.FAILED}
 
 
 @dataclass(frozen=True, kw_only=True)
 class StartedExport:
-    """The answer to a start request."""
+    """The response to a start request."""
 
     job_id: str
     status: str | None = None
@@ -80,7 +78,7 @@ class StartedExport:
 class Bundle:
     """A time-limited link to a finished export.
 
-    `expires_at` is the API's own text, `expires` its meaning if it has one; `size` is the archive's, in bytes.
+    `expires_at` is the API's own text, `expires` the time that it stands for; `size` is the archive's, in bytes.
     """
 
     url: str
@@ -91,7 +89,7 @@ class Bundle:
 
 @dataclass(frozen=True, kw_only=True)
 class Downloaded:
-    """A bundle that is there whole: its bytes, and their SHA-256 in hexadecimal.
+    """A completely downloaded bundle: its size in bytes, and its SHA-256 in hexadecimal.
 
     `as_stored` is false when something between the storage's disk and this runner is known to have changed its compression.
     """
@@ -103,7 +101,7 @@ class Downloaded:
 
 @dataclass(frozen=True, kw_only=True)
 class AgentJob:
-    """A reading of an AI agent's job."""
+    """The status of an AI agent's job."""
 
     status: str
     pr_link: str | None = None
@@ -120,15 +118,12 @@ class AgentJob:
 
     @property
     def ended(self) -> bool:
-        """Whether the job has come to its end."""
+        """Whether the job has ended."""
         return self.status in {self.COMPLETED, self.ARCHIVED, self.FAILED}
 
 
 def read_started_export(body: Mapping[str, object]) -> StartedExport:
-    """Read the answer to a start request.
-
-    Raises `ValueError` when it names no usable job.
-    """
+    """Read the response to a start request. Raises `ValueError` when it names no usable job."""
     job_id = body.get("jobId")
     if not is_job_id(job_id):
         raise ValueError("it names no job: `jobId` is missing, empty or unusable")
@@ -136,10 +131,7 @@ def read_started_export(body: Mapping[str, object]) -> StartedExport:
 
 
 def read_export_job(body: Mapping[str, object]) -> ExportJob:
-    """Read an export job's status.
-
-    Raises `ValueError` when there is no `status`.
-    """
+    """Read an export job. Raises `ValueError` when there is no `status`."""
     return ExportJob(
         status=_status(body),
         progress=_percent(body.get("progress")),
@@ -149,25 +141,20 @@ def read_export_job(body: Mapping[str, object]) -> ExportJob:
 
 
 def read_bundle(body: Mapping[str, object]) -> Bundle:
-    """Read the answer to a bundle request.
-
-    Raises `ValueError` when there is no usable `bundleUrl`.
-    """
+    """Read the response to a bundle request. Raises `ValueError` when there is no usable `bundleUrl`."""
     url = body.get("bundleUrl")
     if not isinstance(url, str) or not is_bundle_url(url):
         raise ValueError("its `bundleUrl` is missing, or no absolute https address")
     size = _count(body.get("sizeBytes"))  # undocumented, but seen on platforms of this kind
-    raw = body.get("expiresAt")
-    if isinstance(raw, bool) or not isinstance(raw, str | int | float) or (isinstance(raw, float) and not math.isfinite(raw)):
+    expiry = body.get("expiresAt")
+    raw = expiry if isinstance(expiry, str) else _number(expiry)
+    if raw is None:
         return Bundle(url=url, size=size)
     return Bundle(url=url, expires_at=str(raw).strip() or None, expires=_moment(raw), size=size)
 
 
 def read_agent_job(body: Mapping[str, object]) -> AgentJob:
-    """Read an agent job.
-
-    Raises `ValueError` when there is no `status`.
-    """
+    """Read an agent job. Raises `ValueError` when there is no `status`."""
     found = body.get("source")
     source: Mapping[str, object] = found if isinstance(found, dict) else {}
     link = body.get("prLink")
@@ -183,15 +170,14 @@ def read_agent_job(body: Mapping[str, object]) -> AgentJob:
 
 
 def read_error(body: object) -> str | None:
-    """Read the text of an error answer: the API's own `error`, or the places where gateways before it put theirs."""
+    """Read the text of an error response: the API's own `error`, or the fields where gateways put theirs."""
     return next(_error_texts(body), None) if isinstance(body, dict) else None
 
 
 def reports_missing_endpoint(body: object) -> bool:
-    """Whether the body of a 404 or 405 comes from a server without the endpoint, and not from the API about an unknown name.
+    """Return whether the body of a 404 or 405 comes from a server without the endpoint, not from the API about an unknown name.
 
-    The API's own is an object with the string `error`. The texts and fields of the others are those of widespread web frameworks
-    and gateways.
+    The API's own is an object with the string `error`. The other texts and fields are those of common frameworks and gateways.
     """
     if not isinstance(body, dict):
         return True
@@ -207,28 +193,27 @@ def reports_missing_endpoint(body: object) -> bool:
 def _error_texts(body: Mapping[str, object]) -> Iterator[str]:
     nested = body.get("error")
     places = [body, nested] if isinstance(nested, dict) else [body]
-    texts = (_text(place, name) for place in places for name in ("error", "message", "detail"))
-    return (text for text in texts if text)
+    return (text for place in places for name in ("error", "message", "detail") if (text := _text(place, name)))
 
 
 def is_job_id(value: object) -> bool:
-    """Whether this can name a job: a non-empty string without control characters."""
+    """Return whether this can name a job: a non-empty string without control characters."""
     return isinstance(value, str) and bool(value) and not UNUSABLE.search(value)
 
 
 def is_web_address(url: str) -> bool:
-    """Whether this is an absolute http or https address without white space or control characters."""
+    """Return whether this is an absolute http or https address without white space or control characters."""
     return _scheme_and_host(url) is not None
 
 
 def is_bundle_url(url: str) -> bool:
-    """Whether a bundle may be fetched from there: https, or http on this machine."""
+    """Return whether a bundle may be downloaded from an address: https, or http on this machine."""
     found = _scheme_and_host(url)
     return found is not None and (found[0] == "https" or is_loopback(found[1]))
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name or address means this machine."""
+    """Return whether a host name or address means this machine."""
     if host.lower() == "localhost":
         return True
     try:
@@ -238,7 +223,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _scheme_and_host(url: str) -> tuple[str, str] | None:
-    if UNUSABLE.search(url) or _WHITE_SPACE.search(url):
+    if UNUSABLE.search(url) or re.search(r"\s", url):
         return None
     try:
         parts = urlsplit(url)
@@ -262,20 +247,24 @@ def _text(body: Mapping[str, object], name: str) -> str | None:
     return (value.strip()[:LONGEST_TEXT] or None) if isinstance(value, str) else None
 
 
-def _percent(value: object) -> float | None:
+def _number(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if 0 <= value <= 100 else None  # NaN is in no range
+    return value if abs(value) < math.inf else None  # NaN is not less
+
+
+def _percent(value: object) -> float | None:
+    number = _number(value)
+    return float(number) if number is not None and 0 <= number <= 100 else None
 
 
 def _count(value: object) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return int(value) if 0 <= value < 2**53 and math.floor(value) == value else None
+    number = _number(value)
+    return int(number) if number is not None and 0 <= number < 2**53 and number == int(number) else None
 
 
 def _moment(value: str | float) -> datetime | None:
-    """Read a time stamp: ISO 8601, or seconds or milliseconds since 1970. A time without a zone is taken as UTC."""
+    """Return the time of ISO 8601, or of seconds or milliseconds since 1970. A time without a zone is UTC."""
     try:
         if isinstance(value, str):
             moment = datetime.fromisoformat(value.strip())
