@@ -9,7 +9,7 @@ from ..clock import Clock, DeadlinePassed
 from ..errors import ActionError, Advice, StartUnconfirmed, Unavailable
 from ..http.circuit_breaker import CircuitBreaker
 from ..http.client import Bounds
-from ..http.faults import SOCKS, NetworkError, SocksProxyError, UntrustedError
+from ..http.faults import NetworkError, SocksProxyError, UntrustedError
 from ..http.retry import PROXY, SHORTEST_ATTEMPT_SECONDS, RetryState, TemporaryError, full_jitter, retry
 from ..models import API
 from ..text import seconds
@@ -81,10 +81,9 @@ class Caller:
         try:
             answer = self._answer(call, bounds)
         except UntrustedError as error:
-            raise self._untrusted(error) from error
+            raise error.failure(Unavailable, self.client.host, "API", "`base-url`") from error
         except SocksProxyError as error:
-            happened = f"the API at {self.client.host} cannot be reached through a SOCKS proxy"
-            raise Unavailable(happened, cause=SOCKS.cause, remedy=SOCKS.remedy) from error
+            raise error.failure(Unavailable, f"the API at {self.client.host}") from error
         try:
             result = result_of(call, answer, self.client, self.clock)
         except ActionError:
@@ -127,13 +126,6 @@ class Caller:
                 request_id=request_id,
             )
         return answer
-
-    def _untrusted(self, error: UntrustedError) -> Unavailable:
-        whose = f"the proxy for {self.client.host}" if error.proxied else self.client.host
-        advice = error.advice("API", "`base-url`")
-        return Unavailable(
-            f"the certificate of {whose} is not trusted", facts=(error.fact,), cause=advice.cause, remedy=advice.remedy
-        )
 
     def _unavailable(self, error: TemporaryError, state: RetryState) -> Unavailable | DeadlinePassed:
         since = state.failing_since

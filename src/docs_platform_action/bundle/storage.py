@@ -14,7 +14,7 @@ from urllib.parse import urljoin, urlsplit
 from ..context import Context
 from ..errors import DownloadFailed
 from ..http.client import Bounds, Response
-from ..http.faults import SOCKS, NetworkError, ResponseTimeout, SocksProxyError, UntrustedError, request_id_of
+from ..http.faults import NetworkError, ResponseTimeout, SocksProxyError, UntrustedError, request_id_of
 from ..http.request import Request
 from ..job import Job
 from ..models import UNUSABLE, is_bundle_url
@@ -154,13 +154,9 @@ def _errors_of_storage(host: str, seconds: float) -> Iterator[None]:
     except ResponseTimeout as error:
         raise NetworkError(f"{host} took longer than {seconds:.3g} s to answer", sent=error.sent) from error
     except UntrustedError as error:
-        whose = "the proxy for the storage" if error.proxied else "the storage"
-        advice = error.advice("storage", "the link, which the platform makes")
-        happened = f"the certificate of {whose} at {host} is not trusted"
-        raise DownloadFailed(happened, facts=(error.fact,), cause=advice.cause, remedy=advice.remedy) from error
+        raise error.failure(DownloadFailed, f"the storage at {host}", "storage", "the link, which the platform makes") from error
     except SocksProxyError as error:
-        happened = f"the storage at {host} cannot be reached through a SOCKS proxy"
-        raise DownloadFailed(happened, cause=SOCKS.cause, remedy=SOCKS.remedy) from error
+        raise error.failure(DownloadFailed, f"the storage at {host}") from error
 
 
 def _redirected(url: str, location: str, status: int) -> str:

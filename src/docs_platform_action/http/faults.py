@@ -9,7 +9,7 @@ from typing import Final
 import requests
 from urllib3.exceptions import HTTPError, NameResolutionError
 
-from ..errors import Advice
+from ..errors import ActionError
 from .connection import Guard
 
 FAULTS = (requests.RequestException, HTTPError, http.client.HTTPException, OSError, ValueError)
@@ -65,42 +65,39 @@ class UntrustedError(Exception):
     code: int = 0
     proxied: bool = False
 
-    @property
-    def fact(self) -> str:
-        """What TLS said, as a sentence."""
-        return f"TLS said: {self.reason.rstrip('.')}."
-
-    def advice(self, server: str, address: str) -> Advice:
-        """Return the likely cause and the remedy for a server, such as "API", whose address comes from `address`."""
+    def failure(self, kind: type[ActionError], whose: str, server: str, address: str) -> ActionError:
+        """Return the failure for a `server`, such as "API", whose address comes from `address`."""
         if self.proxied:
-            server, address = "proxy", "the address of the proxy in the environment"
+            whose, server, address = f"the proxy for {whose}", "proxy", "the address of the proxy in the environment"
         if self.code in _WRONG_DATE:
-            return Advice(
-                cause=f"The {server}'s certificate has expired, or is not valid yet by this runner's clock.",
-                remedy=f"Have the {server}'s certificate renewed. `ca-bundle` does not help with that.",
+            cause = f"The {server}'s certificate has expired, or is not valid yet by this runner's clock."
+            remedy = f"Have the {server}'s certificate renewed. `ca-bundle` does not help with that."
+        elif self.code in _WRONG_NAME:
+            cause = f"The {server}'s certificate was issued for another host."
+            remedy = f"Correct {address}, or have the certificate issued for this host. `ca-bundle` does not help with that."
+        else:
+            cause = f"No trusted authority has signed the {server}'s certificate. It may come from a private authority."
+            remedy = (
+                "Pass the private authority's certificate (PEM) with `ca-bundle`. "
+                "If `ca-bundle` is set already, either it holds another authority, or the server does not send its intermediate "
+                "certificate: have the server send the full chain, or add that certificate to the file."
             )
-        if self.code in _WRONG_NAME:
-            return Advice(
-                cause=f"The {server}'s certificate was issued for another host.",
-                remedy=f"Correct {address}, or have the certificate issued for this host. `ca-bundle` does not help with that.",
-            )
-        return Advice(
-            cause=f"No trusted authority has signed the {server}'s certificate. It may come from a private authority.",
-            remedy="Pass the private authority's certificate (PEM) with `ca-bundle`. "
-            "If `ca-bundle` is set already, either it holds another authority, or the server does not send its intermediate "
-            "certificate: have the server send the full chain, or add that certificate to the file.",
-        )
+        facts = (f"TLS said: {self.reason.rstrip('.')}.",)
+        return kind(f"the certificate of {whose} is not trusted", facts=facts, cause=cause, remedy=remedy)
 
 
 class SocksProxyError(Exception):
     """The environment names a SOCKS proxy for the server, which is not supported."""
 
-
-SOCKS: Final = Advice(
-    cause="A variable of the environment (ALL_PROXY or HTTPS_PROXY) names a SOCKS proxy. SOCKS proxies are not supported.",
-    remedy="Set HTTPS_PROXY to an HTTP proxy. If the host can be reached without a proxy, unset the variable or add the host to "
-    "NO_PROXY.",
-)
+    def failure(self, kind: type[ActionError], server: str) -> ActionError:
+        """Return the failure for a server, such as "the API at api.example.com"."""
+        return kind(
+            f"{server} cannot be reached through a SOCKS proxy",
+            cause="A variable of the environment (ALL_PROXY or HTTPS_PROXY) names a SOCKS proxy. "
+            "SOCKS proxies are not supported.",
+            remedy="Set HTTPS_PROXY to an HTTP proxy. If the host can be reached without a proxy, unset the variable or add the "
+            "host to NO_PROXY.",
+        )
 
 
 def fault_of(error: Exception, guard: Guard, *, host: str, through_proxy: bool) -> NetworkError | UntrustedError:

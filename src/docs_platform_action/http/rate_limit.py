@@ -4,7 +4,6 @@ import math
 import threading
 from collections import deque
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Final
 
 REQUESTS_A_SECOND: Final = 10
@@ -49,7 +48,7 @@ class RateLimiter:
 
     def delay_seconds(self, request: QueuedRequest, now: float) -> float:
         """Return when a request may begin, if every request before it begins as soon as it may; 0 means now."""
-        queue = sorted(self._queue, key=attrgetter("is_overdue"), reverse=True)
+        queue = sorted(self._queue, key=lambda queued: not queued.is_overdue)
         windows, place = divmod(queue.index(request), self._requests_a_second)
         return max(self._begun_at[place] + self._window_seconds - now, 0.0) + windows * self._window_seconds
 
