@@ -8,7 +8,7 @@ from .models import AGENT, UNUSABLE, AgentJob, Bundle, Downloaded, ExportJob
 from .text import minutes
 
 if TYPE_CHECKING:
-    from .http.request import Request
+    from .http.client import Request
     from .jobs.progress import SteadyEstimate
 
 DONE: Final = "done"

@@ -13,9 +13,8 @@ from hypothesis import example
 from hypothesis import strategies as st
 
 from docs_platform_action.api.client import LARGEST_RESPONSE_BYTES, ApiClient, ApiResponse
-from docs_platform_action.http.client import Bounds
+from docs_platform_action.http.client import Bounds, Request
 from docs_platform_action.http.faults import NetworkError
-from docs_platform_action.http.request import Request
 from docs_platform_action.models import (
     LONGEST_TEXT,
     AgentJob,

@@ -19,9 +19,8 @@ from hypothesis import strategies as st
 
 from docs_platform_action.api.client import ApiClient
 from docs_platform_action.errors import InvalidInput
-from docs_platform_action.http.client import Bounds
+from docs_platform_action.http.client import Bounds, Request
 from docs_platform_action.http.connection import GuardedRequest
-from docs_platform_action.http.request import Request
 from docs_platform_action.inputs.reader import read_plan
 from docs_platform_action.inputs.settings import INPUTS, AgentSettings, ExportSettings, Plan
 from docs_platform_action.inputs.validators import LONGEST_DURATION_SECONDS

@@ -12,10 +12,9 @@ import pytest
 
 from docs_platform_action.errors import Cancelled
 from docs_platform_action.http import connection
-from docs_platform_action.http.client import Bounds
+from docs_platform_action.http.client import Bounds, Request
 from docs_platform_action.http.connection import Exchanges, Guard, open_socket
 from docs_platform_action.http.faults import NetworkError
-from docs_platform_action.http.request import Request
 from tests.inside import run_inside
 from tests.integration.parts import api_client_to
 from tests.integration.raw import RawServer, read_request

@@ -14,10 +14,9 @@ from pathlib import Path
 import pytest
 
 from docs_platform_action.errors import Cancelled
-from docs_platform_action.http.client import Bounds
+from docs_platform_action.http.client import Bounds, Request
 from docs_platform_action.http.connection import Exchanges, GuardedAdapter, trusting
 from docs_platform_action.http.faults import NetworkError
-from docs_platform_action.http.request import Request
 from tests.integration.parts import api_client_to
 from tests.integration.raw import RawServer, hold, read_request
 

@@ -17,10 +17,9 @@ import pytest
 
 from admin_api_simulator.tls import make_certificates
 from docs_platform_action.api.client import ApiClient
-from docs_platform_action.http.client import Bounds
+from docs_platform_action.http.client import Bounds, Request
 from docs_platform_action.http.connection import GuardedAdapter, trusting
 from docs_platform_action.http.faults import NetworkError
-from docs_platform_action.http.request import Request
 from docs_platform_action.http.response import MOST_INTERIM_RESPONSES
 from tests.action import Action
 from tests.integration.parts import api_client_to

@@ -11,8 +11,7 @@ import pytest
 from admin_api_simulator import Fault, Simulator
 from docs_platform_action.api.statuses import Call
 from docs_platform_action.errors import StartUnconfirmed
-from docs_platform_action.http.client import Bounds
-from docs_platform_action.http.request import Request
+from docs_platform_action.http.client import Bounds, Request
 from docs_platform_action.job import Job
 from docs_platform_action.models import EXPORT, read_started_export
 from tests.action import Action

@@ -11,9 +11,8 @@ import trustme
 from admin_api_simulator import Simulator
 from docs_platform_action.bundle.storage import request_bundle
 from docs_platform_action.events import Events
-from docs_platform_action.http.client import Bounds
+from docs_platform_action.http.client import Bounds, Request
 from docs_platform_action.http.connection import GuardedAdapter, trusting
-from docs_platform_action.http.request import Request
 from tests.inside import run_inside
 from tests.integration.parts import api_client_to, finished_export
 from tests.integration.raw import RawServer, read_request, tunnel

@@ -24,8 +24,7 @@ import yaml
 from docs_platform_action import main
 from docs_platform_action.api.client import ApiClient, ApiResponse
 from docs_platform_action.bundle import download, storage
-from docs_platform_action.http.client import Bounds
-from docs_platform_action.http.request import Request
+from docs_platform_action.http.client import Bounds, Request
 from tests.ended import Ended
 from tests.inside import QuickClock, run_inside, unmeasured
 from tests.leaks import leaked, leaked_in_part

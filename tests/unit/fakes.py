@@ -17,10 +17,9 @@ from docs_platform_action.cleanups import Cleanups
 from docs_platform_action.clock import Cancellation, Clock
 from docs_platform_action.context import Context
 from docs_platform_action.events import Events
-from docs_platform_action.http.client import Bounds, HttpClient
+from docs_platform_action.http.client import Bounds, HttpClient, Request
 from docs_platform_action.http.connection import Exchanges
 from docs_platform_action.http.faults import NetworkError, UntrustedError
-from docs_platform_action.http.request import Request
 from docs_platform_action.job import Job
 from docs_platform_action.redaction import SHORTEST_TO_RECOGNISE, Redactor
 from docs_platform_action.report.console import Console

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from docs_platform_action.errors import Cancelled, DownloadFailed, InvalidBundle, InvalidInput, JobFailed, Unauthorized
-from docs_platform_action.http.request import Request
+from docs_platform_action.http.client import Request
 from docs_platform_action.job import BUNDLE, QUEUE, RUN, Job, Phase
 from docs_platform_action.models import AgentJob, Bundle, Downloaded, ExportJob
 

@@ -13,9 +13,8 @@ from datetime import datetime, timedelta
 from docs_platform_action.api.client import ApiClient, ApiResponse
 from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import Cancelled
-from docs_platform_action.http.client import Bounds
+from docs_platform_action.http.client import Bounds, Request
 from docs_platform_action.http.faults import NetworkError
-from docs_platform_action.http.request import Request
 from tests.unit.fakes import BASE_URL, NOON, FakeAdapter, http_client
 
 STUCK_SECONDS = 20.0

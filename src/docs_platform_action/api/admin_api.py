@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from ..http.client import Bounds
-from ..http.request import Request
+from ..http.client import Bounds, Request
 from ..models import AgentJob, Bundle, ExportJob, StartedExport, read_agent_job, read_bundle, read_export_job, read_started_export
 from .calls import Caller
 from .statuses import Call, until_settled

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from ..http.client import Bounds, HttpClient
-from ..http.faults import NetworkError, ResponseTimeout
-from ..http.request import Request
+from ..http.client import Bounds, HttpClient, Request
+from ..http.faults import NetworkError, ResponseTimeout, request_id_of
 from ..models import read_error
 
 LARGEST_RESPONSE_BYTES: Final = 1024 * 1024
@@ -65,7 +64,7 @@ class ApiClient:
             headers=response.headers,
             body=body,
             size=len(content),
-            request_id=response.request_id,
+            request_id=request_id_of(response.headers),
         )
 
     def _read_json(self, content: bytes) -> object:

@@ -9,8 +9,7 @@ from urllib.parse import urlsplit
 
 from ..clock import Clock
 from ..errors import ActionError, Advice, BadResponse, Forbidden, NotFound, Rejected, Unauthorized
-from ..http.client import Bounds
-from ..http.request import Request
+from ..http.client import Bounds, Request
 from ..http.retry import TEMPORARY_STATUSES, TemporaryError, read_retry_after
 from ..models import reports_missing_endpoint
 from .client import ApiClient, ApiResponse

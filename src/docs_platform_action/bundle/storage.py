@@ -13,9 +13,8 @@ from urllib.parse import urljoin, urlsplit
 
 from ..context import Context
 from ..errors import DownloadFailed
-from ..http.client import Bounds, Response
+from ..http.client import Bounds, Request, Response
 from ..http.faults import NetworkError, ResponseTimeout, SocksProxyError, UntrustedError, request_id_of
-from ..http.request import Request
 from ..job import Job
 from ..models import UNUSABLE, is_bundle_url
 from ..redaction import Redactor

@@ -21,12 +21,25 @@ from ..errors import Cancelled
 from ..redaction import Redactor
 from ..text import netloc_of
 from .connection import Exchanges, Guard, GuardedRequest
-from .faults import FAULTS, ResponseTimeout, SocksProxyError, fault_of, request_id_of
-from .request import Request
+from .faults import FAULTS, ResponseTimeout, SocksProxyError, fault_of
 
 PIECE_BYTES: Final = 256 * 1024
 
 _PRINTABLE_ASCII: Final = "".join(map(chr, range(0x21, 0x7F)))
+
+
+@dataclass(kw_only=True)
+class Request:
+    """A request, and whether the server may have processed it.
+
+    `url` is absolute, or is what follows a base URL; `body` is sent as JSON. `maybe_processed` is set as soon as there is a
+    connection. The caller clears it when the response, or the lack of one, shows that the server did not process the request.
+    """
+
+    method: str
+    url: str
+    body: Mapping[str, object] | None = None
+    maybe_processed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,11 +108,6 @@ class Response:
         self.headers: Mapping[str, str] = CaseInsensitiveDict(
             {name: redactor.hide(value) for name, value in received.headers.items()}
         )
-
-    @property
-    def request_id(self) -> str | None:
-        """The server's own name for the request."""
-        return request_id_of(self.headers)
 
     @property
     def remaining_seconds(self) -> float:

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
 from itertools import zip_longest
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import certifi
 import requests
@@ -27,17 +27,16 @@ from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConn
 from urllib3.util.connection import allowed_gai_family
 
 from ..errors import Cancelled
-from .request import Request
 from .response import FinalResponse
+
+if TYPE_CHECKING:
+    from .client import Request
 
 NEXT_ADDRESS_SECONDS: Final = 0.25
 """Head start of an address before the next one is tried as well (RFC 8305, section 8)."""
 
 MOST_CONNECTIONS: Final = 128
 """Maximum to one host, one for each concurrent exchange: urllib3 would log a warning for more."""
-
-_Address = tuple[socket.AddressFamily, socket.SocketKind, int, str, tuple[Any, ...]]
-"""One of a host's addresses, as `getaddrinfo` returns it."""
 
 
 class Guard:
@@ -180,7 +179,7 @@ class GuardedRequest(requests.PreparedRequest):
     a path, and ASCII without white space.
     """
 
-    def __init__(self, request: Request, guard: Guard) -> None:
+    def __init__(self, request: "Request", guard: Guard) -> None:
         super().__init__()
         self._request = request
         self.guard = guard
@@ -347,15 +346,15 @@ def open_socket(
     raise errors[0] if len({type(error) for error in errors}) == 1 else OSError("no address could be connected to")
 
 
-def _alternating(addresses: Iterable[_Address]) -> deque[_Address]:
-    """Return a host's addresses in their order, but with IPv6 and IPv4 in turns (RFC 8305, section 4)."""
-    families: dict[socket.AddressFamily, list[_Address]] = {}
+def _alternating(addresses: Iterable[tuple[Any, ...]]) -> deque[tuple[Any, ...]]:
+    """Return a host's addresses in the order of `getaddrinfo`, but with IPv6 and IPv4 in turns (RFC 8305, section 4)."""
+    families: dict[int, list[tuple[Any, ...]]] = {}
     for address in addresses:
         families.setdefault(address[0], []).append(address)
     return deque(address for turn in zip_longest(*families.values()) for address in turn if address)
 
 
-def _begin_connect(address: _Address, options: Iterable[tuple[int, int, int | bytes]], guard: Guard) -> socket.socket:
+def _begin_connect(address: tuple[Any, ...], options: Iterable[tuple[int, int, int | bytes]], guard: Guard) -> socket.socket:
     """Begin to connect, under a guard; the socket is writable when that has ended. Raises `OSError`."""
     family, kind, protocol, _, target = address
     sock = socket.socket(family, kind, protocol)

@@ -27,10 +27,9 @@ from docs_platform_action.errors import (
     Unavailable,
 )
 from docs_platform_action.http.circuit_breaker import CircuitBreaker
-from docs_platform_action.http.client import Bounds
+from docs_platform_action.http.client import Bounds, Request
 from docs_platform_action.http.faults import NetworkError, UntrustedError
 from docs_platform_action.http.rate_limit import RateLimiter
-from docs_platform_action.http.request import Request
 from docs_platform_action.http.retry import LAST_ATTEMPT_SECONDS, LONGEST_PAUSE_SECONDS, SHORTEST_ATTEMPT_SECONDS
 from docs_platform_action.job import Job
 from docs_platform_action.models import API, EXPORT

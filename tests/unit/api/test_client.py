@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from docs_platform_action import __version__
 from docs_platform_action.api.client import LARGEST_RESPONSE_BYTES, ApiClient, ApiResponse
-from docs_platform_action.http.client import Bounds
+from docs_platform_action.http.client import Bounds, Request
 from docs_platform_action.http.faults import NetworkError
-from docs_platform_action.http.request import Request
 from docs_platform_action.models import ExportJob, StartedExport, read_export_job, read_started_export
 from tests.keys import ADMIN_KEY
 from tests.unit.fakes import BASE_URL, FakeAdapter, http_client

@@ -1,23 +1,19 @@
 """One request goes out as it should, and its response, or the lack of one, is explained."""
 
-import http.client
 import socket
-import ssl
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 import requests
-from urllib3.exceptions import NameResolutionError, ProtocolError
 
 from docs_platform_action import __version__
 from docs_platform_action.errors import Cancelled
-from docs_platform_action.http.client import Bounds, HttpClient
+from docs_platform_action.http.client import Bounds, HttpClient, Request
 from docs_platform_action.http.connection import Exchanges, GuardedRequest
-from docs_platform_action.http.faults import NetworkError, ResponseTimeout, SocksProxyError, UntrustedError
-from docs_platform_action.http.request import Request
+from docs_platform_action.http.faults import ResponseTimeout, SocksProxyError, request_id_of
 from tests.keys import ADMIN_KEY
-from tests.unit.fakes import BASE_URL, HOST, FakeAdapter, http_client
+from tests.unit.fakes import BASE_URL, FakeAdapter, http_client
 
 PROXIES = {"https": "http://proxy.example.com:3128"}
 
@@ -32,13 +28,7 @@ def fetch(client: HttpClient, *, bounds: Bounds | None = None, fresh: bool = Fal
 def headers_of(adapter: FakeAdapter) -> tuple[Mapping[str, str], str | None]:
     """Send a request; return the headers of its response and the id that the server gave to the request."""
     with http_client(adapter).send(Request(method="GET", url=f"{BASE_URL}/x"), Bounds(), headers={}) as response:
-        return response.headers, response.request_id
-
-
-def failed(adapter: FakeAdapter, proxies: Mapping[str, str] = PROXIES) -> NetworkError:
-    with pytest.raises(NetworkError) as caught:
-        fetch(http_client(adapter, proxies=proxies))
-    return caught.value
+        return response.headers, request_id_of(response.headers)
 
 
 class TestRequest:
@@ -136,16 +126,6 @@ class TestResponse:
                 next(pieces)
 
 
-def refused() -> Exception:
-    return requests.ConnectionError(ProtocolError("Connection aborted.", ConnectionRefusedError(111, "Connection refused")))
-
-
-def untrusted() -> Exception:
-    cause = ssl.SSLCertVerificationError(1, "certificate verify failed")
-    cause.verify_message, cause.verify_code = "self-signed certificate", 18
-    return requests.exceptions.SSLError(cause)
-
-
 class TestFresh:
     @pytest.mark.parametrize("fresh", [True, False])
     def test_a_connection_of_its_own_is_asked_for_where_one_that_was_kept_will_not_do(self, fresh: bool) -> None:
@@ -156,110 +136,6 @@ class TestFresh:
         (request,) = adapter.requests
         assert isinstance(request, GuardedRequest)
         assert request.guard.fresh is fresh
-
-
-GONE = [
-    ConnectionResetError(),
-    BrokenPipeError(),
-    http.client.RemoteDisconnected(),
-    ssl.SSLEOFError(),
-    ssl.SSLZeroReturnError(),
-]
-
-
-class TestStale:
-    @staticmethod
-    def fault(error: Exception, *, reused: bool) -> NetworkError:
-        adapter = FakeAdapter(error=requests.ConnectionError(ProtocolError("Connection aborted.", error)))
-
-        def connect(request: Any) -> None:
-            request.guard.connected, request.guard.reused = True, reused
-
-        adapter.before = connect
-        return failed(adapter)
-
-    @pytest.mark.parametrize("error", GONE, ids=lambda error: type(error).__name__)
-    def test_a_kept_connection_that_was_closed_is_told_apart(self, error: Exception) -> None:
-        assert self.fault(error, reused=True).stale
-
-    @pytest.mark.parametrize("error", GONE, ids=lambda error: type(error).__name__)
-    def test_a_new_one_that_breaks_is_none(self, error: Exception) -> None:
-        assert not self.fault(error, reused=False).stale
-
-    @pytest.mark.parametrize("error", [TimeoutError(), http.client.BadStatusLine("x"), http.client.IncompleteRead(b"")])
-    def test_a_kept_one_with_another_fault_is_none(self, error: Exception) -> None:
-        assert not self.fault(error, reused=True).stale
-
-
-class TestFaults:
-    @pytest.mark.parametrize(
-        ("error", "what"),
-        [
-            (refused(), f"{HOST} refused the connection"),
-            (
-                requests.ConnectionError(NameResolutionError(HOST, None, socket.gaierror(-2, "unknown"))),  # type: ignore[arg-type]
-                f"The name of {HOST} could not be resolved",
-            ),
-            (requests.ConnectTimeout(), f"{HOST} could not be reached in time"),
-            (requests.ReadTimeout(), f"{HOST} sent nothing for too long"),
-            (TimeoutError(), f"{HOST} sent nothing for too long"),
-            (requests.exceptions.ProxyError(), f"The proxy did not let the request through to {HOST}"),
-            (requests.exceptions.InvalidProxyURL(), "The proxy address in the environment cannot be used"),
-            (requests.exceptions.SSLError(ssl.SSLError("wrong version")), f"The TLS connection to {HOST} failed"),
-            (
-                requests.exceptions.ProxyError(ProtocolError("x", ConnectionRefusedError())),
-                "The proxy refused the connection",
-            ),
-            (
-                requests.exceptions.ProxyError(NameResolutionError("proxy", None, socket.gaierror(-2, "unknown"))),  # type: ignore[arg-type]
-                "The name of the proxy could not be resolved",
-            ),
-            (http.client.BadStatusLine("x"), f"No connection to {HOST} could be made"),
-            (ValueError(ADMIN_KEY), f"No connection to {HOST} could be made"),
-        ],
-        ids=lambda value: type(value).__name__ if isinstance(value, Exception) else None,
-    )
-    def test_a_network_error_says_in_a_few_words_what_it_means(self, error: Exception, what: str) -> None:
-        fault = failed(FakeAdapter(error=error))
-
-        assert (fault.what, fault.sent, fault.proxied) == (what, False, "roxy" in what)
-
-    def test_without_a_proxy_none_is_to_blame(self) -> None:
-        fault = failed(FakeAdapter(error=requests.exceptions.ProxyError(ConnectionRefusedError())), proxies={})
-
-        assert (fault.what, fault.proxied) == (f"{HOST} refused the connection", False)
-
-    @pytest.mark.parametrize("error", [http.client.BadStatusLine("x"), http.client.LineTooLong("header line"), ValueError("x")])
-    def test_an_answer_that_is_no_http_says_so(self, error: Exception) -> None:
-        adapter = FakeAdapter(error=error)
-        adapter.before = lambda request: setattr(request.guard, "connected", True)
-
-        fault = failed(adapter)
-
-        assert (fault.what, fault.sent) == (f"What {HOST} answered is no HTTP that can be read", True)
-
-    def test_it_tells_when_the_server_may_have_seen_the_request(self) -> None:
-        adapter = FakeAdapter(error=requests.ConnectionError(ProtocolError("Connection aborted.", ConnectionResetError())))
-        adapter.before = lambda request: setattr(request.guard, "connected", True)
-
-        fault = failed(adapter)
-
-        assert (fault.what, fault.sent) == (f"The connection to {HOST} broke off before the answer was whole", True)
-
-    def test_a_certificate_that_is_not_trusted_is_told_apart(self) -> None:
-        with pytest.raises(UntrustedError) as caught:
-            fetch(http_client(FakeAdapter(error=untrusted())))
-
-        assert caught.value.reason == "self-signed certificate"
-
-    def test_one_that_takes_too_long_says_so(self) -> None:
-        adapter = FakeAdapter(error=requests.ConnectionError())
-        adapter.before = lambda request: request.guard.expire()
-
-        fault = failed(adapter)
-
-        assert isinstance(fault, ResponseTimeout)
-        assert fault.what == f"{HOST} took longer than 60 s to answer"
 
 
 class TestAbort:

@@ -9,10 +9,9 @@ import pytest
 
 from docs_platform_action.api.client import ApiClient, ApiResponse
 from docs_platform_action.errors import Cancelled
-from docs_platform_action.http.client import Bounds
+from docs_platform_action.http.client import Bounds, Request
 from docs_platform_action.http.connection import Exchanges, Guard, GuardedAdapter, trusting
 from docs_platform_action.http.faults import NetworkError
-from docs_platform_action.http.request import Request
 from docs_platform_action.http.response import MOST_INTERIM_RESPONSES
 from tests.unit.fakes import http_client
 

@@ -22,7 +22,7 @@ from docs_platform_action.errors import (
     TimedOut,
     Unauthorized,
 )
-from docs_platform_action.http.request import Request
+from docs_platform_action.http.client import Request
 from docs_platform_action.job import Job
 from docs_platform_action.models import AgentJob, Bundle, ExportJob
 from docs_platform_action.report.console import Console
