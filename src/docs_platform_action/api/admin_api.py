@@ -32,64 +32,57 @@ class AdminApi:
         self.host = caller.client.host
 
     def start_export(self, job: "Job", options: Mapping[str, object]) -> StartedExport:
-        """Start a static export of a job's domain. The request is not repeated once the platform may have processed it.
-
-        It becomes the job's `start_request`.
-        """
+        """Start a static export of a job's domain, with a request that becomes the job's `start_request`."""
         job.start_request = Request(method="POST", url="/v1/static-export/jobs", body={**options, "domain": job.domain})
-        return self._caller.send(
-            Call(
-                job=job,
-                request=job.start_request,
-                about=f"the domain {job.domain}",
-                named_by="`domain`",
-                read=read_started_export,
-                repeatable=False,
-                other_jobs=[other for other in self._jobs if other is not job],
-            )
+        call = Call(
+            job=job,
+            request=job.start_request,
+            about=f"the domain {job.domain}",
+            named_by="`domain`",
+            read=read_started_export,
+            repeatable=False,
+            other_jobs=[other for other in self._jobs if other is not job],
         )
+        return self._caller.send(call)
 
     def read_export(self, job: "Job", *, deadline: float) -> ExportJob:
         """Return the status of an export job."""
-        return self._caller.send(
-            Call(
-                job=job,
-                request=Request(method="GET", url=f"/v1/static-export/jobs/{_segment(job.job_id)}"),
-                about=f"the job {job.job_id}",
-                named_by="`job-id`",
-                read=read_export_job,
-                temporary_until=until_settled(job),
-                deadline=deadline,
-            )
+        call = Call(
+            job=job,
+            request=Request(method="GET", url=f"/v1/static-export/jobs/{_segment(job.job_id)}"),
+            about=f"the job {job.job_id}",
+            named_by="`job-id`",
+            read=read_export_job,
+            temporary_until=until_settled(job),
+            deadline=deadline,
         )
+        return self._caller.send(call)
 
     def make_bundle(self, job: "Job") -> Bundle:
         """Pack a completed export, or make a fresh link to its bundle."""
-        return self._caller.send(
-            Call(
-                job=job,
-                request=Request(method="POST", url=f"/v1/static-export/jobs/{_segment(job.job_id)}/bundle"),
-                about=f"the job {job.job_id}",
-                named_by="`job-id`",
-                read=read_bundle,
-                contract_is_final=True,
-                temporary_until={409: math.inf, **until_settled(job)},  # the platform answers 409 while it packs the bundle
-                bounds=Bounds(idle_seconds=BUNDLING_SECONDS, total_seconds=BUNDLING_SECONDS),
-            )
+        call = Call(
+            job=job,
+            request=Request(method="POST", url=f"/v1/static-export/jobs/{_segment(job.job_id)}/bundle"),
+            about=f"the job {job.job_id}",
+            named_by="`job-id`",
+            read=read_bundle,
+            contract_is_final=True,
+            temporary_until={409: math.inf, **until_settled(job)},  # the platform answers 409 while it packs the bundle
+            bounds=Bounds(idle_seconds=BUNDLING_SECONDS, total_seconds=BUNDLING_SECONDS),
         )
+        return self._caller.send(call)
 
     def read_agent_job(self, job: "Job", *, deadline: float) -> AgentJob:
         """Return the status of an agent job."""
-        return self._caller.send(
-            Call(
-                job=job,
-                request=Request(method="GET", url=f"/v2/agent/{_segment(job.project_id)}/job/{_segment(job.job_id)}"),
-                about=f"the project {job.project_id}, or in it the job {job.job_id}",
-                named_by="`project-id`, `job-id`",
-                read=read_agent_job,
-                deadline=deadline,
-            )
+        call = Call(
+            job=job,
+            request=Request(method="GET", url=f"/v2/agent/{_segment(job.project_id)}/job/{_segment(job.job_id)}"),
+            about=f"the project {job.project_id}, or in it the job {job.job_id}",
+            named_by="`project-id`, `job-id`",
+            read=read_agent_job,
+            deadline=deadline,
         )
+        return self._caller.send(call)
 
 
 def _segment(identifier: str | None) -> str:

@@ -129,7 +129,7 @@ class Caller:
 
     def _unavailable(self, error: TemporaryError, state: RetryState) -> Unavailable | DeadlinePassed:
         since = state.failing_since
-        alone = not error.not_ready and since is not None and self.breaker.has_answered_since(since)
+        alone = not error.not_ready and since is not None and self.breaker.last_answered_began_at > since
         advice = _ALONE if alone else error.advice
         unavailable = Unavailable(
             f"the API at {self.client.host} {'kept failing for this job alone' if alone else 'stayed unavailable'}",

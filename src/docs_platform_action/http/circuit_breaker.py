@@ -33,7 +33,8 @@ class CircuitBreaker:
     others wait for its result. Any response closes it. So an outage costs the server as many requests from a hundred jobs as
     from one. A `Retry-After` blocks all requests. A request whose sender has no time left is never blocked.
 
-    `failing_since` is when the breaker opened, `None` while it is closed. All times are on the clock's `monotonic`.
+    `failing_since` is when the breaker opened, `None` while it is closed. `last_answered_began_at` is when the latest request
+    that the server has answered began. Both are on the clock's `monotonic`.
     """
 
     def __init__(self, clock: Clock, limiter: RateLimiter) -> None:
@@ -45,16 +46,12 @@ class CircuitBreaker:
         self._probe: QueuedRequest | None = None
         self._open_until = self._drawn_until = -math.inf
         self._retry_after_received_at = self._retry_after_until = -math.inf
-        self._last_answered_began_at = -math.inf
+        self.last_answered_began_at = -math.inf
 
     @property
     def ceiling_seconds(self) -> float:
         """The longest pause for the number of probes that have failed."""
         return growing_ceiling_seconds(self._failed_probes)
-
-    def has_answered_since(self, moment: float) -> bool:
-        """Return whether the server has answered a request that began after a moment."""
-        return self._last_answered_began_at > moment
 
     @contextlib.contextmanager
     def request(self, state: RetryState) -> Iterator[None]:
@@ -75,10 +72,9 @@ class CircuitBreaker:
             else:
                 self._failed(request, error)
             raise
-        except Cancelled:
-            raise
-        except ActionError:
-            self._succeeded(request)  # the server responded
+        except ActionError as error:
+            if not isinstance(error, Cancelled):
+                self._succeeded(request)  # the server responded
             raise
         else:
             self._succeeded(request)
@@ -132,7 +128,7 @@ class CircuitBreaker:
         with self._lock:
             now = self._clock.monotonic()
             was_rejected = error.retry_after_seconds is not None or not error.maybe_processed
-            if not was_rejected and request.began_at < self._last_answered_began_at:
+            if not was_rejected and request.began_at < self.last_answered_began_at:
                 return  # a request that began later has been answered since
             if self.failing_since is None:
                 self.failing_since = now
@@ -143,7 +139,7 @@ class CircuitBreaker:
 
     def _succeeded(self, request: QueuedRequest) -> None:
         with self._lock:
-            self._last_answered_began_at = max(self._last_answered_began_at, request.began_at)
+            self.last_answered_began_at = max(self.last_answered_began_at, request.began_at)
             self.failing_since = None
             self._failed_probes = 0
             self._open_until = self._drawn_until = -math.inf

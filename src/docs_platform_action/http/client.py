@@ -52,11 +52,7 @@ class Bounds:
 
     def within(self, total_seconds: float) -> "Bounds":
         """Return these bounds, with none of them longer than `total_seconds`."""
-        return Bounds(
-            connect_seconds=min(self.connect_seconds, total_seconds),
-            idle_seconds=min(self.idle_seconds, total_seconds),
-            total_seconds=min(self.total_seconds, total_seconds),
-        )
+        return Bounds(**{name: min(seconds, total_seconds) for name, seconds in vars(self).items()})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -282,15 +282,14 @@ class GuardedAdapter(HTTPAdapter):
 
 
 def trusting(certificates_pem: str | None) -> ssl.SSLContext:
-    """Trust the public certificate authorities, and those in a PEM text beside them.
+    """Return a context that trusts the public certificate authorities, and those in a PEM text.
 
     The public ones are certifi's, whatever `SSL_CERT_FILE` or `REQUESTS_CA_BUNDLE` of the workflow's environment say: their
     paths are the host's, not the container's. Raises `ssl.SSLError` when the text holds no certificate.
 
-    The flags are those of curl, on every Python. `VERIFY_X509_STRICT`, which Python 3.13 sets, is off: it refuses roots made with
-    `openssl req -x509`. `VERIFY_X509_PARTIAL_CHAIN`, which Python sets from 3.13 on, is on: it lets an intermediate authority be
-    trusted without its root (source: CURLOPT_SSL_OPTIONS(3), CURLSSLOPT_NO_PARTIALCHAIN). Neither changes how names, dates and
-    signatures are verified.
+    The flags are those of curl, whatever Python's defaults. `VERIFY_X509_STRICT` is off: it refuses roots made with `openssl req
+    -x509`. `VERIFY_X509_PARTIAL_CHAIN` is on: it lets an intermediate authority be trusted without its root (source:
+    CURLOPT_SSL_OPTIONS(3), CURLSSLOPT_NO_PARTIALCHAIN). Neither changes how names, dates and signatures are verified.
     """
     context = ssl.create_default_context(cafile=certifi.where())
     context.minimum_version = ssl.TLSVersion.TLSv1_2  # some distributions leave it to OpenSSL's configuration
@@ -306,8 +305,7 @@ def open_socket(
     """Connect to the first of a host's addresses that accepts, within `timeout` seconds for all of them (RFC 8305, section 5).
 
     urllib3 tries them one after the other, and shows a socket only when it is connected. Raises `OSError`: what the addresses
-    failed with if that is the same for all, such as `TimeoutError` if none answered in time or the guard ended the exchange. Then
-    `guard.tried` has what each one failed with.
+    failed with if that is the same for all, such as `TimeoutError` if none answered in time. `guard.tried` has each one's.
     """
     addresses = _alternating(socket.getaddrinfo(host.strip("[]"), port, allowed_gai_family(), socket.SOCK_STREAM))
     until = time.monotonic() + timeout

@@ -11,10 +11,8 @@ from typing import Any, Final
 MOST_INTERIM_RESPONSES: Final = 100
 LONGEST_LINE_BYTES: Final = 64 * 1024
 LARGEST_HEAD_BYTES: Final = 64 * 1024
-"""The size limit for the status line and headers of a response, interim responses included.
-
-The time that requests needs to read cookies grows with the square of their size, and no timeout ends it.
-"""
+"""Size limit for the status line and headers, interim responses included: the time that requests needs to read cookies grows
+with the square of their size, and no timeout ends it."""
 
 _FRAMING: Final = re.compile(r"^(transfer-encoding|content-length)[ \t]*:", re.IGNORECASE | re.MULTILINE)
 _FOLD: Final = re.compile(r"[ \t]*\r?\n[ \t]+")
@@ -25,14 +23,12 @@ _WITHOUT_BODY: Final = frozenset({http.HTTPStatus.NO_CONTENT, http.HTTPStatus.NO
 class FinalResponse(http.client.HTTPResponse):
     """A final response with complete headers.
 
-    `http.client` differs in three ways. It takes the end of the stream for the blank line after the headers, so that a truncated
-    response looks complete and without a body. It takes any interim response but 100 for the final one, which then stays on the
-    connection as the response to the next request; a client must skip them all (RFC 9110, section 15.2). And it skips any number
-    of 100s.
+    `http.client` takes the end of the stream for the blank line after the headers, so that a truncated response looks complete
+    and without a body. It takes any interim response but 100 for the final one, which then stays on the connection as the
+    response to the next request; a client must skip them all (RFC 9110, section 15.2). And it skips any number of 100s.
 
     `http.client` and urllib3 also read header values differently: to the first, `chunked` with a trailing space is not chunked.
-    So the headers are cleaned before either of them uses the values, and a response that does not say clearly where it ends is
-    refused.
+    So the values are cleaned first, and a response that does not say clearly where it ends is refused.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -83,8 +79,7 @@ class _Lines(io.BufferedReader):
 def _clean(headers: http.client.HTTPMessage) -> None:
     """Strip values and replace folded lines by spaces (RFC 9110, section 5.5; RFC 9112, section 5.2).
 
-    Raises `http.client.HTTPException` if the headers that give the body's length follow a line that is not a header: the parser
-    stops at such a line.
+    Raises `http.client.HTTPException` if a header that gives the body's length follows a line at which the parser stopped.
     """
     if _FRAMING.search(str(headers.get_payload())):
         raise http.client.HTTPException("the headers cannot be read")
@@ -99,8 +94,7 @@ def _settle_length(headers: http.client.HTTPMessage) -> int | None:
     """Reduce the headers to one statement of where the body ends, and return its `Content-Length` (RFC 9112, section 6.3).
 
     Without one, the body ends with the last chunk if there is a `Transfer-Encoding`, and with the connection otherwise. Repeated
-    values count once: no sender may apply `chunked` twice (section 6.1). Raises `http.client.HTTPException` if the statement
-    is ambiguous.
+    values count once: no sender may apply `chunked` twice (section 6.1). Raises `http.client.HTTPException` if it is ambiguous.
     """
     codings = {coding.lower() for coding in _list(headers, "Transfer-Encoding")} - {"identity"}
     lengths = {*_list(headers, "Content-Length")}
