@@ -203,13 +203,19 @@ def is_job_id(value: object) -> bool:
 
 def is_web_address(url: str) -> bool:
     """Return whether this is an absolute http or https address without white space or control characters."""
-    return _scheme_and_host(url) is not None
+    if UNUSABLE.search(url) or re.search(r"\s", url):
+        return False
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(host) and port != 0 and not _UNCLEAR_HOST.search(parts.netloc)
 
 
 def is_bundle_url(url: str) -> bool:
     """Return whether a bundle may be downloaded from an address: https, or http on this machine."""
-    found = _scheme_and_host(url)
-    return found is not None and (found[0] == "https" or is_loopback(found[1]))
+    return is_web_address(url) and (urlsplit(url).scheme == "https" or is_loopback(urlsplit(url).hostname or ""))
 
 
 def is_loopback(host: str) -> bool:
@@ -220,19 +226,6 @@ def is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _scheme_and_host(url: str) -> tuple[str, str] | None:
-    if UNUSABLE.search(url) or re.search(r"\s", url):
-        return None
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        return None
-    if parts.scheme not in {"http", "https"} or not host or port == 0 or _UNCLEAR_HOST.search(parts.netloc):
-        return None
-    return parts.scheme, host
 
 
 def _status(body: Mapping[str, object]) -> str:

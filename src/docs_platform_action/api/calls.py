@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from ..clock import Clock, DeadlinePassed
@@ -59,7 +58,7 @@ class Caller:
             breaker=self.breaker,
         )
         try:
-            return retry(partial(self._attempt, call, state), state)
+            return retry(lambda: self._attempt(call, state), state)
         except TemporaryError as error:
             raise self._unavailable(error, state) from error
 
@@ -118,13 +117,9 @@ class Caller:
             outcome = error.what
             raise
         finally:
-            self.events.request_ended(
-                call.job,
-                f"{call.request.method} {call.request.url}",
-                outcome=outcome,
-                milliseconds=(self.clock.monotonic() - began) * 1000,
-                request_id=request_id,
-            )
+            request = f"{call.request.method} {call.request.url}"
+            milliseconds = (self.clock.monotonic() - began) * 1000
+            self.events.request_ended(call.job, request, outcome=outcome, milliseconds=milliseconds, request_id=request_id)
         return answer
 
     def _unavailable(self, error: TemporaryError, state: RetryState) -> Unavailable | DeadlinePassed:

@@ -59,13 +59,8 @@ class ApiClient:
         except ResponseTimeout as error:
             what = f"The API's answer took longer than {bounds.total_seconds:.3g} s"
             raise ResponseTimeout(what, sent=error.sent) from error
-        return ApiResponse(
-            status=response.status,
-            headers=response.headers,
-            body=body,
-            size=len(content),
-            request_id=request_id_of(response.headers),
-        )
+        request_id = request_id_of(response.headers)
+        return ApiResponse(status=response.status, headers=response.headers, body=body, size=len(content), request_id=request_id)
 
     def _read_json(self, content: bytes) -> object:
         try:

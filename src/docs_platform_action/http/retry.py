@@ -99,12 +99,10 @@ class RetryState:
         self.is_last_attempt = remaining <= 0
         return LAST_ATTEMPT_SECONDS if self.is_last_attempt else max(SHORTEST_ATTEMPT_SECONDS, remaining)
 
-    def begin_outage(self) -> bool:
-        """Record a failed attempt. Return whether an outage begins with it."""
-        if self.failing_since is not None:
-            return False
-        self.failing_since = self.clock.monotonic()
-        return True
+    def begin_outage(self) -> None:
+        """Record a failed attempt, with which an outage begins unless there is one."""
+        if self.failing_since is None:
+            self.failing_since = self.clock.monotonic()
 
     def end(self) -> None:
         """Record a success, and announce the end of an outage that was announced."""
@@ -148,8 +146,9 @@ def retry(attempt: Callable[[], T], state: RetryState) -> T:
         try:
             result = attempt()
         except TemporaryError as error:
-            if state.begin_outage():
+            if state.failing_since is None:
                 failures = 0
+            state.begin_outage()
             if error.at_capacity:  # not an outage: the tolerance counts from now
                 state.failing_since, state.is_last_attempt = state.clock.monotonic(), False
             if state.is_last_attempt:
