@@ -28,8 +28,7 @@ LONGEST_TEXT: Final = 1000
 """Maximum characters kept of a text for people, such as a status or an error."""
 
 _UNCLEAR_HOST: Final = re.compile(r"""\\|[%<>"^`{|}][^@]*\Z""")
-"""Characters on which URL parsers disagree about the host: some end it at a backslash, even before an `@`, and some decode or
-encode what no host name contains."""
+"""Characters in which URL parsers differ: some end the host at a backslash, even before an `@`, some decode or encode others."""
 
 _NO_ENDPOINT: Final = re.compile(
     r"(?<![\w.-])(?:endpoint|route|path|url|uri)(?![\w.-]).{0,80}?\bnot (?:be )?found\b"

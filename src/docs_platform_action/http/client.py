@@ -6,6 +6,7 @@ nor the environment.
 
 import contextlib
 import re
+import string
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -24,8 +25,6 @@ from .connection import Exchanges, Guard, GuardedRequest
 from .faults import FAULTS, ResponseTimeout, SocksProxyError, fault_of
 
 PIECE_BYTES: Final = 256 * 1024
-
-_PRINTABLE_ASCII: Final = "".join(map(chr, range(0x21, 0x7F)))
 
 
 @dataclass(kw_only=True)
@@ -101,9 +100,8 @@ class Response:
         self._received = received
         self._exchange = exchange
         self.status = received.status_code
-        self.headers: Mapping[str, str] = CaseInsensitiveDict(
-            {name: redactor.hide(value) for name, value in received.headers.items()}
-        )
+        headers = {name: redactor.hide(value) for name, value in received.headers.items()}
+        self.headers: Mapping[str, str] = CaseInsensitiveDict(headers)
 
     @property
     def remaining_seconds(self) -> float:
@@ -184,6 +182,6 @@ def _prepare(request: Request, url: str, headers: Mapping[str, str], guard: Guar
         json=request.body,
     )
     # set here, because `prepare` would decode what is percent-encoded, and with it the dots of an id such as `..`
-    target = quote(target, safe=_PRINTABLE_ASCII)
+    target = quote(target, safe=string.punctuation)
     prepared.url = f"{str(prepared.url).removesuffix('/')}/{target.removeprefix('/')}"
     return prepared

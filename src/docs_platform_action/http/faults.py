@@ -55,10 +55,7 @@ class ResponseTimeout(NetworkError):
 
 @dataclass(eq=False)
 class UntrustedError(Exception):
-    """The certificate of the server, or of the proxy if `proxied`, is not trusted.
-
-    `reason` is what TLS said, `code` is OpenSSL's for it.
-    """
+    """The certificate of the server, or of the proxy if `proxied`, is not trusted, for OpenSSL's `reason` and its `code`."""
 
     reason: str
     _: KW_ONLY
@@ -119,8 +116,9 @@ def _tried(guard: Guard) -> str:
     if len(guard.tried) < 2:
         return ""
     failures = [f"{address}: {_why(error)}" for address, error in guard.tried.items()]
-    more = [f"{len(failures) - MOST_ADDRESSES_SHOWN} more"] if len(failures) > MOST_ADDRESSES_SHOWN else []
-    return f" (tried {'; '.join([*failures[:MOST_ADDRESSES_SHOWN], *more])})"
+    if len(failures) > MOST_ADDRESSES_SHOWN:
+        failures[MOST_ADDRESSES_SHOWN:] = [f"{len(failures) - MOST_ADDRESSES_SHOWN} more"]
+    return f" (tried {'; '.join(failures)})"
 
 
 def _why(error: OSError) -> str:

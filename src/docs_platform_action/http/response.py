@@ -9,7 +9,6 @@ import re
 from typing import Any, Final
 
 MOST_INTERIM_RESPONSES: Final = 100
-LONGEST_LINE_BYTES: Final = 64 * 1024
 LARGEST_HEAD_BYTES: Final = 64 * 1024
 """Size limit for the status line and headers, interim responses included: the time that requests needs to read cookies grows
 with the square of their size, and no timeout ends it."""
@@ -54,7 +53,7 @@ class FinalResponse(http.client.HTTPResponse):
             version, status, reason = super()._read_status()  # type: ignore[misc]  # missing in the type stubs
             if status == http.HTTPStatus.SWITCHING_PROTOCOLS or not 100 <= status < 200:
                 return version, status, reason
-            while self._lines.readline(LONGEST_LINE_BYTES) not in (b"\r\n", b"\n", b""):
+            while self._lines.readline(LARGEST_HEAD_BYTES) not in (b"\r\n", b"\n", b""):
                 pass
         raise http.client.BadStatusLine("too many interim responses")
 

@@ -74,8 +74,8 @@ class RetryState:
 
     An outage lasts from the first failed attempt to the next success. The tolerance counts from `failing_since`, when that
     attempt failed; reports count from `last_success_at`: the last success, or the beginning of the first attempt. With a
-    `breaker`, other jobs send requests to the same server, and the outage is at least as old as the breaker's. `server` is
-    `API` or `STORAGE`, `deadline` is on the clock's `monotonic`.
+    `breaker`, other jobs send requests to the same `server` (`API` or `STORAGE`), and the outage is at least as old as the
+    breaker's. `deadline` is on the clock's `monotonic`.
     """
 
     job: "Job"
