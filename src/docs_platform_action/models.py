@@ -219,10 +219,8 @@ def is_bundle_url(url: str) -> bool:
 
 def is_loopback(host: str) -> bool:
     """Return whether a host name or address means this machine."""
-    if host.lower() == "localhost":
-        return True
     try:
-        return ip_address(host).is_loopback
+        return host.lower() == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False
 

@@ -100,7 +100,7 @@ class Exchanges:
     def __init__(self) -> None:
         self._guards: set[Guard] = set()
         self._stopped = False
-        self._changed = threading.Condition()
+        self._changed = threading.Condition()  # reentrant
         self._watcher_runs = False
         self._watcher_kept = False
         self._watcher_wakes_at = math.inf
@@ -125,7 +125,7 @@ class Exchanges:
             if self._stopped:
                 raise Cancelled("cancelled")
             self._guards.add(guard)
-            self._set_end(guard, seconds)
+            self.extend(guard, seconds)
         try:
             yield
         finally:
@@ -137,7 +137,13 @@ class Exchanges:
     def extend(self, guard: Guard, seconds: float) -> None:
         """End a guard's exchange this many seconds from now instead."""
         with self._changed:
-            self._set_end(guard, seconds)
+            guard.ends_at = time.monotonic() + seconds
+            if not self._watcher_runs:
+                with contextlib.suppress(RuntimeError):  # the machine allows no more threads: the next exchange tries again
+                    threading.Thread(target=self._end_overdue, daemon=True, name="watcher").start()
+                    self._watcher_runs = True
+            elif guard.ends_at < self._watcher_wakes_at:
+                self._changed.notify()
 
     @contextlib.contextmanager
     def kept_watched(self) -> Iterator[None]:
@@ -149,15 +155,6 @@ class Exchanges:
             with self._changed:
                 self._watcher_kept = False
                 self._changed.notify()
-
-    def _set_end(self, guard: Guard, seconds: float) -> None:
-        guard.ends_at = time.monotonic() + seconds
-        if not self._watcher_runs:
-            with contextlib.suppress(RuntimeError):  # the machine allows no more threads: the next exchange tries again
-                threading.Thread(target=self._end_overdue, daemon=True, name="watcher").start()
-                self._watcher_runs = True
-        elif guard.ends_at < self._watcher_wakes_at:
-            self._changed.notify()
 
     def _end_overdue(self) -> None:
         with self._changed:

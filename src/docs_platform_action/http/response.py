@@ -16,7 +16,6 @@ with the square of their size, and no timeout ends it."""
 _FRAMING: Final = re.compile(r"^(transfer-encoding|content-length)[ \t]*:", re.IGNORECASE | re.MULTILINE)
 _FOLD: Final = re.compile(r"[ \t]*\r?\n[ \t]+")
 _LENGTH: Final = re.compile(r"[0-9]{1,18}")
-_WITHOUT_BODY: Final = frozenset({http.HTTPStatus.NO_CONTENT, http.HTTPStatus.NOT_MODIFIED})
 
 
 class FinalResponse(http.client.HTTPResponse):
@@ -43,7 +42,7 @@ class FinalResponse(http.client.HTTPResponse):
         _clean(self.headers)
         if self.status < 200:  # 101: what follows on this connection is not HTTP
             self.will_close = True
-        elif self.status not in _WITHOUT_BODY:
+        elif self.status not in {http.HTTPStatus.NO_CONTENT, http.HTTPStatus.NOT_MODIFIED}:  # which have no body
             self.length = _settle_length(self.headers)
             self.chunked = "Transfer-Encoding" in self.headers
             self.chunk_left = None
