@@ -1,16 +1,24 @@
 """Jobs as they end, to show on a page: a good one, a failed one, one of which every text is hostile."""
 
+import io
 from datetime import timedelta
 
 from docs_platform_action.errors import ActionError, Cancelled, JobFailed, Unauthorized, Unavailable
 from docs_platform_action.job import BUNDLE, DOWNLOAD, QUEUE, RUN, UNPACK, Job, Phase
 from docs_platform_action.models import Bundle, Downloaded, ExportJob
+from docs_platform_action.report.console import Console
+from docs_platform_action.report.view import View
 from tests.unit.fakes import NOON
 
 URL = "https://storage.example.com/se_1/bundle.tar.gz?X-Signature=abc"
 LINK = Bundle(url=URL, expires_at="2026-05-04T13:00:00Z", expires=NOON + timedelta(hours=1))
 NOW = 5000.0
 """Noon, on the other clock."""
+
+
+def view(console: Console | None = None) -> View:
+    """Give a view at noon, of a run without secrets if no console is given."""
+    return View(console=console or Console(io.StringIO(), in_workflow=False, debugging=False), now=NOON, monotonic=NOW)
 
 
 def phases(began: float, **seconds: float) -> list[Phase]:

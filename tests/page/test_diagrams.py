@@ -7,11 +7,9 @@ import pytest
 
 from docs_platform_action.job import QUEUE, RUN, Phase
 from docs_platform_action.report.summary import summary_of
-from docs_platform_action.report.view import View
-from docs_platform_action.text import clean
 from tests.page.diagrams import read_diagrams
 from tests.page.gfm import page_of
-from tests.page.samples import NOW, cancelled, failed, good, phases
+from tests.page.samples import NOW, cancelled, failed, good, phases, view
 from tests.unit.fakes import NOON
 
 HOSTILE = [
@@ -60,10 +58,7 @@ PAGES = {
 
 @pytest.fixture(scope="module")
 def texts() -> dict[str, str]:
-    pages = {
-        name: page_of(summary_of(records, View(safe=clean, now=NOON, monotonic=NOW), duration_seconds=1))
-        for name, records in PAGES.items()
-    }
+    pages = {name: page_of(summary_of(records, view(), duration_seconds=1)) for name, records in PAGES.items()}
     return {name: page.diagrams()[0] for name, page in pages.items()}
 
 

@@ -24,61 +24,48 @@ def write_traces(console: Console, jobs: Iterable[Job]) -> None:
                 console.debug(line)
 
 
-def annotate_failures(console: Console, records: Iterable[Job]) -> None:
-    """Write an annotation for each job that failed, or for as many as are shown and one that counts the rest."""
-    for lines in failures_shown(records):
-        console.error(lines)
-
-
-def failures_shown(records: Iterable[Job]) -> list[list[str]]:
-    """Give the lines of each failure that is shown: first those that are not merely cancelled, in the order of the records."""
-    failed = [(record, record.failure) for record in records if record.failure is not None]
+def failures_shown(jobs: Iterable[Job]) -> list[list[str]]:
+    """Return the lines of each failure that has an annotation: first those that are not merely cancelled, in the jobs' order."""
+    failed = [(job, job.failure) for job in jobs if job.failure is not None]
     failed.sort(key=lambda pair: isinstance(pair[1], Cancelled))
-    shown = [failure_lines(record, error) for record, error in failed[:MOST_FAILURES]]
+    shown = [failure_lines(job, error) for job, error in failed[:MOST_FAILURES]]
     rest = [error for _, error in failed[MOST_FAILURES:]]
     return [*shown, _counted(rest)] if rest else shown
 
 
 def _counted(errors: Sequence[ActionError]) -> list[str]:
     kinds = {isinstance(error, Cancelled) for error in errors}
-    ended = "were cancelled" if kinds == {True} else "failed" if kinds == {False} else "failed or were cancelled"
-    subject = pluralize(len(errors), "more export")
+    cancelled = "was cancelled" if len(errors) == 1 else "were cancelled"
+    ended = cancelled if kinds == {True} else "failed" if kinds == {False} else "failed or were cancelled"
+    reasons = Counter(error.failure_reason for error in errors).most_common()
     return [
-        f"{subject} {ended.replace('were', 'was') if len(errors) == 1 else ended}",
-        f"{reasons_counted(errors)}.",
+        f"{pluralize(len(errors), 'more export')} {ended}",
+        f"{', '.join(f'{count:,} {reason}' for reason, count in reasons)}.",
         "The job summary and the output `results` hold each of them.",
     ]
 
 
-def reasons_counted(errors: Iterable[ActionError]) -> str:
-    """Count what went wrong, the most frequent first."""
-    counted = Counter(error.failure_reason for error in errors)
-    return ", ".join(f"{count:,} {reason}" for reason, count in counted.most_common())
-
-
-def failure_lines(record: Job, error: ActionError) -> list[str]:
-    """Tell what happened, why it probably did, what to do, and how to find it again. The first line is the title."""
-    lines = [record.headline(error), *error.facts, error.because, error.way_out, how_to_collect(record, error)]
-    if error.request_id:
-        lines.append(f"Request id {error.request_id}.")
+def failure_lines(job: Job, error: ActionError) -> list[str]:
+    """Return what happened, why it probably did, what to do, and how to find it again. The first line is the title."""
+    request = f"Request id {error.request_id}." if error.request_id else ""
+    lines = [job.headline(error), *error.facts, error.because, error.way_out, how_to_collect(job, error), request]
     return [line for line in lines if line]
 
 
-def how_to_collect(record: Job, error: ActionError) -> str:
-    """Tell how a later run can pick up a job that goes on, or has completed, without this one."""
-    attach = f"`job-id: {record.job_id}`"
-    if record.job_id is None or isinstance(error, InvalidInput | NotFound):
+def how_to_collect(job: Job, error: ActionError) -> str:
+    """Return how a later run can pick up a job that goes on, or has completed, without this one."""
+    attach = f"`job-id: {job.job_id}`"
+    if job.job_id is None or isinstance(error, InvalidInput | NotFound):
         return ""
-    if record.mode == EXPORT and record.status == ExportJob.COMPLETED:
-        return f"Job {record.job_id} is completed; a run with {attach} makes its bundle link without exporting again."
-    is_seen = record.started or record.status is not None
-    has_ended = record.agent_job is not None and record.agent_job.ended
-    if not error.job_goes_on or not is_seen or has_ended:
+    if job.mode == EXPORT and job.status == ExportJob.COMPLETED:
+        return f"Job {job.job_id} is completed; a run with {attach} makes its bundle link without exporting again."
+    has_ended = job.agent_job is not None and job.agent_job.ended
+    if not error.job_goes_on or not job.api_responded or has_ended:
         return ""
-    return f"Job {record.job_id} goes on at the platform; nothing is lost. Collect it in a later run with {attach}."
+    return f"Job {job.job_id} goes on at the platform; nothing is lost. Collect it in a later run with {attach}."
 
 
-def how_to_collect_in_short(record: Job, error: ActionError) -> str:
-    """Tell the same in what completes "The job …", where there is little room."""
-    told = how_to_collect(record, error).removeprefix(f"Job {record.job_id} ")
+def how_to_collect_in_short(job: Job, error: ActionError) -> str:
+    """Return the same as a completion of "The job …", where there is little room."""
+    told = how_to_collect(job, error).removeprefix(f"Job {job.job_id} ")
     return told.replace("; nothing is lost. Collect it", "; collect it", 1)

@@ -6,7 +6,7 @@ from pathlib import Path
 from ..clock import Clock
 from ..job import Job
 from .console import Console
-from .failures import annotate_failures, write_traces
+from .failures import failures_shown, write_traces
 from .outputs import too_large_for_a_job
 from .summary import room_left, summary_of, write_summary
 from .view import View
@@ -19,7 +19,8 @@ def write_final_report(
     if (warning := too_large_for_a_job(results)) is not None:
         console.warning(warning)
     write_traces(console, jobs)
-    annotate_failures(console, jobs)
-    view = View(safe=console.safe, now=clock.now(), monotonic=clock.monotonic())
+    for lines in failures_shown(jobs):
+        console.error(lines)
+    view = View(console=console, now=clock.now(), monotonic=clock.monotonic())
     page = summary_of(jobs, view, duration_seconds=duration_seconds, room_bytes=room_left(summary_file))
     write_summary(page, summary_file, console)

@@ -5,10 +5,11 @@ are both in the reader's time zone, so what is written in UTC shows as UTC; more
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from heapq import nlargest
+from operator import itemgetter
 from typing import Final
 
 from ..errors import Cancelled
@@ -44,39 +45,27 @@ class _Bar:
     failed: bool
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Lane:
-    label: str
-    bars: Sequence[_Bar]
-
-
-def timeline_of(records: Sequence[Job], view: View) -> str:
+def timeline_of(jobs: Sequence[Job], view: View) -> str:
     """Draw when each job was in which phase, and say what is not shown. Empty if no phase took any time."""
-    chosen, all_shown = _choose(records, view.monotonic)
-    if not chosen:
+    lengths = [sum(_length(phase, view.monotonic) for phase in job.phases) for job in jobs]
+    measured = [(_has_failed(jobs[place]), seconds, place) for place, seconds in enumerate(lengths) if seconds > 0]
+    if not measured:
         return ""
-    labels = _labels((record.domain or record.job_id or "" for record in chosen), view)
-    lanes = [_Lane(label=label, bars=list(_bars(record, view))) for label, record in zip(labels, chosen, strict=True)]
+    chosen = [jobs[place] for place in sorted(place for *_, place in nlargest(MOST_LANES, measured))]
+    labels = _labels((job.domain or job.job_id or "" for job in chosen), view)
+    lanes = {label: list(_bars(job, view)) for label, job in zip(labels, chosen, strict=True)}
     below = []
-    if not all_shown:
-        kind = "domains" if all(record.domain for record in records) else "jobs"
+    if len(chosen) < len(measured):
+        kind = "domains" if all(job.domain for job in jobs) else "jobs"
         failed = "those that failed, then " if any(map(_has_failed, chosen)) else ""
-        below.append(f"The timeline shows {len(chosen)} of {len(records):,} {kind}: {failed}those that took longest.")
-    if _is_compact(lanes):
+        below.append(f"The timeline shows {len(chosen)} of {len(jobs):,} {kind}: {failed}those that took longest.")
+    if len(lanes) > MOST_LANES_APART:
         below.append("A line is queue, run, bundle, download and unpacking, one after the other; red is what failed.")
     return "\n".join(["```mermaid", *_diagram(lanes), "```", *(["", " ".join(below)] if below else [])]) + "\n"
 
 
-def _choose(records: Sequence[Job], monotonic: float) -> tuple[Sequence[Job], bool]:
-    """Find the jobs that are worth a line, in the order of the input, and tell whether these are all that have phases."""
-    lengths = ((sum(_length(phase, monotonic) for phase in record.phases), place) for place, record in enumerate(records))
-    measured = [(_has_failed(records[place]), seconds, place) for seconds, place in lengths if seconds > 0]
-    chosen = nlargest(MOST_LANES, measured)
-    return [records[place] for place in sorted(place for *_, place in chosen)], len(chosen) == len(measured)
-
-
 def _length(phase: Phase, monotonic: float) -> float:
-    """Tell how many seconds a phase took; what rounds to no millisecond took none."""
+    """Return how many seconds a phase took; what rounds to no millisecond took none."""
     seconds = _milliseconds(phase.ended, monotonic) - _milliseconds(phase.began, monotonic)
     return max(seconds, 0) / 1000
 
@@ -85,14 +74,14 @@ def _milliseconds(at: float | None, monotonic: float) -> int:
     return 0 if at is None else round((at - monotonic) * 1000)
 
 
-def _has_failed(record: Job) -> bool:
-    return record.failure is not None and not isinstance(record.failure, Cancelled)
+def _has_failed(job: Job) -> bool:
+    return job.failure is not None and not isinstance(job.failure, Cancelled)
 
 
-def _bars(record: Job, view: View) -> Iterator[_Bar]:
-    lengths = [(_length(phase, view.monotonic), place) for place, phase in enumerate(record.phases)]
-    for seconds, place in sorted(nlargest(MOST_BARS, lengths), key=lambda found: found[1]):
-        phase = record.phases[place]
+def _bars(job: Job, view: View) -> Iterator[_Bar]:
+    lengths = [(_length(phase, view.monotonic), place) for place, phase in enumerate(job.phases)]
+    for seconds, place in sorted(nlargest(MOST_BARS, lengths), key=itemgetter(1)):
+        phase = job.phases[place]
         began = view.now + timedelta(milliseconds=_milliseconds(phase.began, view.monotonic))
         if seconds:
             yield _Bar(
@@ -100,19 +89,19 @@ def _bars(record: Job, view: View) -> Iterator[_Bar]:
                 seconds=seconds,
                 began=began,
                 ended=began + timedelta(seconds=seconds),
-                failed=_has_failed(record) and place == len(record.phases) - 1,
+                failed=_has_failed(job) and place == len(job.phases) - 1,
             )
 
 
 def _labels(names: Iterable[str], view: View) -> Sequence[str]:
-    """Name each job by letters, digits and what host names hold.
+    """Return a label for each job, of letters, digits and what host names hold.
 
     No two are alike, as two sections of one name would be one. None is a single word: Mermaid keeps sections in a plain object,
     where `constructor` is something else.
     """
     labels: list[str] = []
     for name in names:
-        kept = re.sub(r"[^\w.-]+", " ", view.safe(name)).strip()
+        kept = re.sub(r"[^\w.-]+", " ", view.console.safe(name)).strip()
         kept = f"job {kept}".strip() if re.fullmatch(r"\w*", kept) else kept
         label = first = kept[: LONGEST_LABEL - 1] + "…" if len(kept) > LONGEST_LABEL else kept
         number = 1
@@ -123,41 +112,36 @@ def _labels(names: Iterable[str], view: View) -> Sequence[str]:
     return labels
 
 
-def _is_compact(lanes: Sequence[_Lane]) -> bool:
-    return len(lanes) > MOST_LANES_APART
-
-
-def _diagram(lanes: Sequence[_Lane]) -> Iterator[str]:
-    first = min(bar.began for lane in lanes for bar in lane.bars)
-    span_seconds = (max(bar.ended for lane in lanes for bar in lane.bars) - first).total_seconds()
-    padding = round(25 + _CHARACTER_PIXELS * max(len(lane.label) for lane in lanes))
+def _diagram(lanes: Mapping[str, Sequence[_Bar]]) -> Iterator[str]:
+    is_compact = len(lanes) > MOST_LANES_APART
+    first = min(bar.began for bars in lanes.values() for bar in bars)
+    span_seconds = (max(bar.ended for bars in lanes.values() for bar in bars) - first).total_seconds()
+    padding = round(25 + _CHARACTER_PIXELS * max(map(len, lanes)))
     yield "---"
-    if _is_compact(lanes):
+    if is_compact:
         yield "displayMode: compact"
     yield from ("config:", "  gantt:", f"    leftPadding: {padding}", "---", "gantt")
     yield f"    title Timeline of {first:%Y-%m-%d}, times in UTC"
     yield "    dateFormat YYYY-MM-DDTHH:mm:ss.SSS"
     yield from _axis(span_seconds)
     yield "    todayMarker off"
-    pixels = (_WIDTH_PIXELS - padding - 75) / span_seconds if _is_compact(lanes) else None
-    for lane in lanes:
-        yield f"    section {lane.label}"
-        for bar in lane.bars:
-            yield f"    {_name(bar, pixels)} :{_tag(bar)}{_written(bar.began)}, {_written(bar.ended)}"
+    pixels = (_WIDTH_PIXELS - padding - 75) / span_seconds if is_compact else None
+    for label, bars in lanes.items():
+        yield f"    section {label}"
+        for bar in bars:
+            tag = "crit, " if bar.failed else _TAGS.get(bar.name, "active, ")
+            yield f"    {_name(bar, pixels)} :{tag}{_written(bar.began)}, {_written(bar.ended)}"
+
+
+_TAGS: Final = {QUEUE: "done, ", RUN: ""}
 
 
 def _name(bar: _Bar, pixels_a_second: float | None) -> str:
-    """Tell phase and length, where they fit into the bar or beside it."""
+    """Return phase and length, where they fit into the bar or beside it."""
     length = "under 0.1 s" if bar.seconds < 0.1 else pause(bar.seconds) if bar.seconds < 9.95 else roughly(bar.seconds)
     name = f"{bar.name} {length}"
     fits = pixels_a_second is None or 10 + _CHARACTER_PIXELS * len(name) <= bar.seconds * pixels_a_second
     return name if fits else _NO_NAME
-
-
-def _tag(bar: _Bar) -> str:
-    if bar.failed:
-        return "crit, "
-    return {QUEUE: "done, ", RUN: ""}.get(bar.name, "active, ")
 
 
 def _written(moment: datetime) -> str:

@@ -1,8 +1,7 @@
-"""How the summary shows things: foreign text literally in Markdown and HTML, verdicts, and dates with how far off they are."""
+"""How the summary shows foreign text literally in Markdown and HTML, names, sizes, and dates with how far off they are."""
 
 import html
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -10,6 +9,7 @@ from typing import Final
 from ..job import Job
 from ..models import Bundle
 from ..text import LONGEST_FOREIGN_TEXT, markdown, roughly
+from .console import Console
 
 LONGEST_NAME: Final = 260
 """Characters of a name that are shown where it is a label: any domain with its port."""
@@ -20,76 +20,67 @@ LONGEST_WORD: Final = 60
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """The moment that a page shows, on both clocks, and the function that removes secrets and commands from a text."""
+    """The moment that a page shows, on both clocks, and the console, which removes secrets and commands from a text."""
 
-    safe: Callable[[str], str]
+    console: Console
     now: datetime
     monotonic: float
 
     def show(self, text: str | None, *, longest: int = LONGEST_FOREIGN_TEXT) -> str:
-        """Show foreign text literally in Markdown; it is cut when the secrets are out of it, lest a part of one stays."""
-        return markdown(_cut(self.safe(text), longest)) if text else ""
+        """Show foreign text literally in Markdown."""
+        return markdown(self._cut(text, longest)) if text else ""
 
     def show_prose(self, text: str, *, longest: int = LONGEST_FOREIGN_TEXT) -> str:
-        """Show a sentence of ours, which may hold foreign text, literally but for what it names in backticks: that is code."""
+        """Show our own sentence, which may hold foreign text, literally; what it names in backticks is shown as code."""
         return _with_code(self.show(text, longest=longest))
 
     def show_mistake(self, text: str) -> str:
-        """Show what is wrong with inputs, their names as code, but literally from where the first value is quoted."""
+        """Show what is wrong with inputs: their names as code, and everything from the first quoted value on literally."""
         named, quote, rest = self.show(text).partition("'")
         return _with_code(named) + quote + rest
 
     def show_in_html(self, text: str) -> str:
         """Show foreign text literally within an HTML tag, where Markdown's escapes do not work."""
-        return html.escape(_cut(self.safe(text), LONGEST_NAME))
+        return html.escape(self._cut(text, LONGEST_NAME))
 
     def works_until(self, bundle: Bundle) -> str:
-        """Tell until when a link works, as far as it is known: the date, and how long that is."""
+        """Return the date until which a link works, and how long that is, as far as it is known."""
         if bundle.expires is None:
             return self.show(bundle.expires_at, longest=LONGEST_WORD)
         left = (bundle.expires - self.now).total_seconds()
         when = minute(bundle.expires)
         return f"{when}, in {roughly(left)}" if left > 0 else f"expired at {when} by this runner's clock"
 
+    def _cut(self, text: str, longest: int) -> str:
+        """Shorten a text, between two words if there are many, once the secrets are out of it, or a part of one could stay."""
+        text = self.console.safe(text)
+        if len(text) <= longest:
+            return text
+        words, _, _ = text[:longest].rpartition(" ")
+        return (words if len(words) > longest * 0.8 else text[:longest]) + "…"
+
 
 def _with_code(escaped: str) -> str:
-    return re.sub(r"\\`((?:[A-Za-z0-9 .-]|:(?= |\\`)|\\_)+)\\`", _as_code, escaped)
-
-
-def _as_code(escaped: re.Match[str]) -> str:
-    return f"`{escaped[1]}`".replace("\\_", "_")
-
-
-def _cut(text: str, longest: int) -> str:
-    """Cut a text that is too long, between two words if they are many."""
-    if len(text) <= longest:
-        return text
-    words, _, _ = text[:longest].rpartition(" ")
-    return (words if len(words) > longest * 0.8 else text[:longest]) + "…"
+    return re.sub(r"\\`((?:[A-Za-z0-9 .-]|:(?= |\\`)|\\_)+)\\`", lambda code: f"`{code[1]}`".replace("\\_", "_"), escaped)
 
 
 def minute(when: datetime) -> str:
-    """Write a moment in UTC, to the minute."""
+    """Return a time in UTC, to the minute."""
     return f"{when:%Y-%m-%d %H:%M} UTC"
 
 
-def name_of(record: Job) -> str:
-    """Tell a job from the others: by its domain, else by its id."""
-    return record.domain or record.job_id or record.subject
+def name_of(job: Job) -> str:
+    """Return what distinguishes a job from the others: its domain, else its id."""
+    return job.domain or job.job_id or job.subject
 
 
-def link_of(record: Job) -> Bundle | None:
-    """Give the bundle's link, where it is one of the outputs."""
-    return record.bundle if record.failure is None else None
+def size_of(job: Job) -> int | None:
+    """Return the bundle's size in bytes: as it was downloaded, else as the API said."""
+    if job.downloaded is not None:
+        return job.downloaded.size
+    return job.bundle.size if job.bundle is not None else None
 
 
-def size_of(record: Job) -> int | None:
-    """Give the bundle's size in bytes: as it was downloaded, else as the API said."""
-    if record.downloaded is not None:
-        return record.downloaded.size
-    return record.bundle.size if record.bundle is not None else None
-
-
-def seconds_at(record: Job, view: View) -> float | None:
-    """Tell how long the step has been at a job, if it has taken it on."""
-    return None if record.began is None else record.duration_seconds(view.monotonic)
+def seconds_at(job: Job, view: View) -> float | None:
+    """Return how long the step has worked on a job, `None` before it began."""
+    return None if job.began is None else job.duration_seconds(view.monotonic)

@@ -22,14 +22,9 @@ from docs_platform_action.errors import (
 from docs_platform_action.job import Job
 from docs_platform_action.models import AgentJob
 from docs_platform_action.report.console import Console
-from docs_platform_action.report.failures import (
-    MOST_FAILURES,
-    annotate_failures,
-    failure_lines,
-    failures_shown,
-    reasons_counted,
-    write_traces,
-)
+from docs_platform_action.report.failures import MOST_FAILURES, failure_lines, failures_shown, write_traces
+from docs_platform_action.report.final_report import write_final_report
+from tests.unit.fakes import FakeClock
 
 
 def record(**changes: object) -> Job:
@@ -160,7 +155,8 @@ class TestManyFailures:
         stream = io.StringIO()
         records = failed(Rejected("no"), None, TimedOut("slow"))
 
-        annotate_failures(Console(stream, in_workflow=True, debugging=False), records)
+        console = Console(stream, in_workflow=True, debugging=False)
+        write_final_report(records, console, FakeClock(), results="[]", duration_seconds=0, summary_file=None)
 
         first, second = stream.getvalue().splitlines()
         assert first.startswith("::error title=Export of d0.example%3A no::Export of d0.example: no%0A")
@@ -206,7 +202,3 @@ class TestManyFailures:
     )
     def test_its_title_is_enough_by_itself(self, rest: list[ActionError], title: str) -> None:
         assert titles(failed(*[Rejected("no")] * MOST_FAILURES, *rest))[-1] == title
-
-    def test_reasons_are_counted(self) -> None:
-        assert reasons_counted([]) == ""
-        assert reasons_counted([TimedOut("a"), Rejected("b"), Rejected("c")]) == "2 rejected, 1 timeout"

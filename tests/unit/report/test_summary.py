@@ -27,18 +27,17 @@ from docs_platform_action.job import Job
 from docs_platform_action.models import AgentJob, Bundle, ExportJob
 from docs_platform_action.report.console import Console
 from docs_platform_action.report.summary import ROOM_BYTES, SMALLEST_ROOM_BYTES, room_left, summary_of, write_summary
-from docs_platform_action.report.view import View
 from docs_platform_action.text import clean
 from tests.keys import ADMIN_KEY
 from tests.page.gfm import Element, page_of
-from tests.page.samples import NOW, URL, cancelled, failed, good, hostile, refused, unavailable
+from tests.page.samples import NOW, URL, cancelled, failed, good, hostile, refused, unavailable, view
 from tests.unit.fakes import NOON
 from tests.unit.jobs.test_runner import Jobs
 from tests.unit.report.test_console import Log
 
 
 def page(*records: Job, seconds: float = 253.0, room: int = ROOM_BYTES) -> str:
-    return summary_of(records, View(safe=clean, now=NOON, monotonic=NOW), duration_seconds=seconds, room_bytes=room)
+    return summary_of(records, view(), duration_seconds=seconds, room_bytes=room)
 
 
 def parsed(*records: Job, room: int = ROOM_BYTES) -> Element:
@@ -103,6 +102,7 @@ class TestOneExport:
             (Bundle(url=URL, expires_at="in an hour"), "on storage.example.com, works until in an hour"),
             (Bundle(url=URL, expires_at="e" * 99), f"on storage.example.com, works until {'e' * 60}…"),
             (Bundle(url=URL), "on storage.example.com"),
+            (Bundle(url="https://user:pa55word@storage.example.com:8443/a"), "on storage.example.com"),
         ],
     )
     def test_an_expiry_is_told_as_far_as_it_is_known(self, bundle: Bundle, cell: str) -> None:
@@ -679,7 +679,7 @@ class TestForeignText:
 
         told = summary_of(
             [good(status=f"x {ADMIN_KEY}"), good(ADMIN_KEY, job_id=ADMIN_KEY, status=key_at_the_cut)],
-            View(safe=log.console.safe, now=NOON, monotonic=NOW),
+            view(log.console),
             duration_seconds=1,
         )
 
@@ -809,13 +809,15 @@ class TestShortening:
     def test_twenty_thousand_jobs_take_no_more_work_than_a_full_page(self) -> None:
         cleaned = 0
 
-        def safe(text: str) -> str:
-            nonlocal cleaned
-            cleaned += len(text)
-            return clean(text)
+        class Counting(Console):
+            def safe(self, text: str) -> str:
+                nonlocal cleaned
+                cleaned += len(text)
+                return super().safe(text)
 
+        console = Counting(io.StringIO(), in_workflow=False, debugging=False)
         records = [hostile("*" * 1000, ends_well=number % 100 > 0) for number in range(20_000)]
-        told = summary_of(records, View(safe=safe, now=NOON, monotonic=NOW), duration_seconds=1, room_bytes=50_000)
+        told = summary_of(records, view(console), duration_seconds=1, room_bytes=50_000)
 
         assert 45_000 < len(told.encode()) <= 50_000
         assert cleaned < 500_000  # the names alone are twenty million

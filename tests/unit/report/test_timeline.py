@@ -1,5 +1,6 @@
 """The timeline's text: what is in it, what is left out of it, and that the page says so. `tests/page` has Mermaid read it."""
 
+import io
 import re
 from collections.abc import Sequence
 
@@ -8,15 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docs_platform_action.job import BUNDLE, QUEUE, RUN, Job, Phase
+from docs_platform_action.report.console import Console
 from docs_platform_action.report.timeline import timeline_of
-from docs_platform_action.report.view import View
-from docs_platform_action.text import clean
-from tests.page.samples import NOW, cancelled, failed, good, phases
-from tests.unit.fakes import NOON
+from tests.page.samples import NOW, cancelled, failed, good, phases, view
 
 
 def timeline(*records: Job) -> str:
-    return timeline_of(records, View(safe=clean, now=NOON, monotonic=NOW))
+    return timeline_of(records, view())
 
 
 def lines_with(text: str, word: str) -> list[str]:
@@ -139,9 +138,10 @@ def test_a_label_is_a_host_name_or_says_that_it_is_a_job(name: str, label: str) 
 
 
 def test_a_secret_is_no_label() -> None:
-    view = View(safe=lambda text: text.replace("key", "***"), now=NOON, monotonic=NOW)
+    console = Console(io.StringIO(), in_workflow=False, debugging=False)
+    console.mask("key")
 
-    told = timeline_of([good("key.example.com")], view)
+    told = timeline_of([good("key.example.com")], view(console))
 
     assert lines_with(told, "section") == ["section .example.com"]
 
