@@ -1,4 +1,4 @@
-"""Takes a secret out of texts, in whatever form a server, an encoder or this program has written it there.
+"""Removes secrets from texts, in whatever form a server, an encoder or this program has written them there.
 
 Escapes are undone rather than listed: percent-encoding, the escapes of JSON, Python and Markdown, and HTML entities, nested or
 mixed, and characters that nobody sees are left out, in the text as in the secret. White space is left out as well, so that a
@@ -13,6 +13,8 @@ import html
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from operator import itemgetter
 from typing import Final
 from urllib.parse import quote
 
@@ -78,13 +80,8 @@ class Redactor:
         self._digits = _Runs(digits, parts=parts)
 
     def hide(self, text: str) -> str:
-        """Replace each secret with asterisks."""
-        shown: list[str] = []
-        covered = 0
-        for start, end in self._spans(text):
-            shown += [text[covered:start], HIDDEN]
-            covered = end
-        return "".join([*shown, text[covered:]]) if shown else text
+        """Return the text with asterisks in place of each secret."""
+        return replace_spans(text, self._spans(text), HIDDEN)
 
     def finds_in(self, text: str) -> bool:
         """Return whether there is anything to hide."""
@@ -135,7 +132,7 @@ class _Runs:
     """
 
     def __init__(self, texts: Iterable[tuple[str, int]], names: Iterable[str] = (), *, parts: bool = True) -> None:
-        """Take texts with the length of the shortest run of each that is looked for."""
+        """Take each text with the length of the shortest run of it that is looked for."""
         shown = "\n".join(names)
         self._runs: dict[int, set[str]] = {}
         for text, length in texts:
@@ -171,33 +168,40 @@ class _Replaced:
     def __init__(self, text: str, pattern: re.Pattern[str], replacement: Callable[[re.Match[str]], str] | str = "") -> None:
         self._original, self._pattern, self._replacement = text, pattern, replacement
         self.text = pattern.sub(replacement, text)
-        self._starts: list[int] | None = None
-        self._edits: list[tuple[int, Span]] = []
 
     def origin(self, span: Span) -> Span:
         """Return what a span of the new text was in the original."""
         return self._place(span[0])[0], self._place(span[1] - 1)[1]
 
     def _place(self, at: int) -> Span:
-        if self._starts is None:
-            self._starts = [*self._note_edits()]
-        number = bisect_right(self._starts, at) - 1
+        number = bisect_right(self._edits, at, key=itemgetter(0)) - 1
         if number < 0:
             return at, at + 1
-        end, (original_start, original_end) = self._edits[number]
+        _, end, (original_start, original_end) = self._edits[number]
         if at < end:
             return original_start, original_end
         return original_end + at - end, original_end + at - end + 1
 
-    def _note_edits(self) -> Iterator[int]:
-        """Keep where each replacement ends and what it stands for, and give where it begins."""
-        shift = 0
+    @cached_property
+    def _edits(self) -> list[tuple[int, int, Span]]:
+        """Where each replacement begins and ends, and what it stands for; few texts hold a secret and need this."""
+        edits, shift = [], 0
         for found in self._pattern.finditer(self._original):
             start = found.start() + shift
             end = start + len(self._replacement(found) if callable(self._replacement) else self._replacement)
-            self._edits.append((end, found.span()))
+            edits.append((start, end, found.span()))
             shift = end - found.end()
-            yield start
+        return edits
+
+
+def replace_spans(text: str, spans: Iterable[Span], replacement: str) -> str:
+    """Replace each span of a text, those that overlap as one."""
+    kept: list[str] = []
+    covered = 0
+    for start, end in _merged(spans):
+        kept += [text[covered:start], replacement]
+        covered = end
+    return "".join([*kept, text[covered:]])
 
 
 def _pieces(text: str, length: int) -> Iterator[str]:
@@ -206,7 +210,7 @@ def _pieces(text: str, length: int) -> Iterator[str]:
 
 
 def _merged(spans: Iterable[Span]) -> list[Span]:
-    """Join spans that overlap, and put all in order."""
+    """Return spans in order, those that overlap as one."""
     merged: list[Span] = []
     for start, end in sorted(spans):
         if merged and start < merged[-1][1]:
@@ -245,7 +249,7 @@ def _read(text: str, left_out: re.Pattern[str]) -> str:
 
 
 def _meaning(written: re.Match[str]) -> str:
-    """Tell the character that an escape stands for, if it is one; a backslash by itself is no character."""
+    """Return the character that an escape stands for, if it is one; a backslash by itself stands for none."""
     code = written["percent"] or written["unit"] or written["byte"]
     if code is not None:
         return chr(int(code, 16))

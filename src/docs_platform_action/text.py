@@ -5,7 +5,7 @@ import re
 import unicodedata
 from datetime import datetime
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 LONGEST_FOREIGN_TEXT: Final = 1000
 """Characters of one line that are shown; what a server sends beyond that helps nobody."""
@@ -16,7 +16,7 @@ _SHAPELESS: Final = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u31
 
 
 def clean(text: str, *, longest: int = LONGEST_FOREIGN_TEXT) -> str:
-    """Make text that came from outside harmless in a line of the log.
+    """Return text that came from outside, made harmless in a line of the log.
 
     It becomes one line without control, formatting (bidirectional, zero-width), shapeless or surrogate characters, and holds
     neither `::`, which begins a workflow command at a line's start, nor `##[`, which does so anywhere (source: actions/runner,
@@ -39,7 +39,7 @@ def _visible(character: str) -> str:
 
 
 def markdown(text: str) -> str:
-    """Show text literally in a cell or a line of GitHub's Markdown: nothing in it formats, links, mentions or ends the cell."""
+    """Escape text for a cell or a line of GitHub's Markdown: nothing in it formats, links, mentions or ends the cell."""
     escaped = re.sub(r"([\\`*_{}\[\]<>()#|~$@&!^=+]|:(?=//|[\w+-]+:)|(?<=[wW]{3})\.)", r"\\\1", clean(text).strip())
     # GitHub finds addresses of mail once the escapes are gone, but not across what is no text (source: cmark-gfm, autolink.c)
     escaped = re.sub(r"(?<=[A-Za-z0-9.+_-])\\@", r"\\@<!-- -->", escaped)
@@ -47,9 +47,8 @@ def markdown(text: str) -> str:
 
 
 def link_target(url: str) -> str:
-    """Write a foreign web address as the target of a Markdown link: what could end it there is percent-encoded."""
-    encoded = re.sub(r"[^A-Za-z0-9\-._~:/?#@!$&*+,;=%]", lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()), url)
-    return encoded.replace("&", "&amp;")  # `&copy;` in a query is no copyright sign
+    """Return a foreign web address as the target of a Markdown link: what could end it there is percent-encoded."""
+    return quote(url, safe=":/?#@!$&*+,;=%").replace("&", "&amp;")  # `&copy;` in a query is not a copyright sign
 
 
 def netloc_of(url: str) -> str:
@@ -58,24 +57,19 @@ def netloc_of(url: str) -> str:
 
 
 def without_query(url: str) -> str:
-    """Show a link by host and path alone: its query is what opens it."""
+    """Return a link's host and path alone: its query is what opens it."""
     return netloc_of(url) + urlsplit(url).path
 
 
-def host_of(url: str) -> str:
-    """Give a link's host."""
-    return urlsplit(url).hostname or ""
-
-
 def minutes(seconds: float) -> str:
-    """Write a duration as `m:ss` or `h:mm:ss`."""
+    """Return a duration as `m:ss` or `h:mm:ss`."""
     whole = int(max(seconds, 0.0))
     hours, rest = divmod(whole, 3600)
     return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
 
 
 def roughly(seconds: float) -> str:
-    """Write a time span as one number with its unit."""
+    """Return a time span as one number with its unit."""
     if seconds < 90:
         return f"{max(seconds, 0):.0f} s"
     if seconds < 90 * 60:
@@ -84,13 +78,13 @@ def roughly(seconds: float) -> str:
 
 
 def about(seconds: float) -> str:
-    """Write an estimate as `m:ss` or `h:mm:ss`, as fine as it can be: to 5 s below a minute, to 10 s below ten, else to 1 min."""
+    """Return an estimate as `m:ss` or `h:mm:ss`, rounded to 5 s below a minute, to 10 s below ten, else to 1 min."""
     step = 5 if seconds < 60 else 10 if seconds < 600 else 60
     return minutes(max(math.floor(seconds / step + 0.5), 1) * step)
 
 
 def pause(seconds: float) -> str:
-    """Write a short pause, with a decimal below ten seconds."""
+    """Return a short pause, with a decimal below ten seconds."""
     return f"{seconds:.0f} s" if seconds >= 9.95 else f"{seconds:.1f}".removesuffix(".0") + " s"
 
 
@@ -100,7 +94,7 @@ def seconds(lasted: float) -> str:
 
 
 def trying_again(what: str, budget_seconds: float, pause_seconds: float) -> str:
-    """Tell of temporary trouble, and what happens next; without an end to it, others make room for this."""
+    """Return a temporary error, and what happens next; an infinite budget lasts while other jobs make room for this one."""
     soon = f"in {pause(pause_seconds)}" if pause_seconds >= 0.05 else "at once"
     how_long = f"for up to {minutes(round(budget_seconds))}" if math.isfinite(budget_seconds) else "while others are under way"
     return f"{what}. Trying again {how_long}, next {soon}."
@@ -112,24 +106,24 @@ def pluralize(count: int, noun: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """Give a text the full stop that it lacks where another sentence follows; a quotation may end with its own."""
+    """Return a text with a full stop, unless it, or a quotation at its end, has one."""
     return text if text.endswith((".", "…", "!", "?", '."', '!"', '?"')) else f"{text}."
 
 
 def works_until(expires: datetime, now: datetime) -> str:
-    """Tell until when a link works, and how long that is."""
+    """Return until when a link works, and how long that is."""
     left = (expires - now).total_seconds()
     when = moment(expires, now)
     return f"works until {when} ({roughly(left)})" if left > 0 else f"expired at {when} by this runner's clock"
 
 
 def moment(when: datetime, now: datetime) -> str:
-    """Write a time of day in UTC, with the date unless it is today."""
+    """Return a time of day in UTC, with the date unless it is today."""
     return f"{when:%H:%M} UTC" if when.date() == now.date() else f"{when:%Y-%m-%d %H:%M} UTC"
 
 
 def size(count: float) -> str:
-    """Write a number of bytes with a binary unit and one decimal."""
+    """Return a number of bytes with a binary unit and one decimal."""
     if count < 1024:
         return f"{count:.0f} byte{'' if count == 1 else 's'}"
     for unit in ("KiB", "MiB", "GiB"):

@@ -14,7 +14,6 @@ from markdown_it.token import Token
 from docs_platform_action.text import (
     LONGEST_FOREIGN_TEXT,
     clean,
-    host_of,
     link_target,
     markdown,
     minutes,
@@ -247,10 +246,6 @@ class TestLinks:
     )
     def test_a_link_is_shown_without_what_opens_it(self, url: str, open_part: str) -> None:
         assert without_query(url) == open_part
-
-    def test_a_host_is_shown_alone(self) -> None:
-        assert host_of("https://user:pa55word@storage.example.com:8443/a") == "storage.example.com"
-        assert host_of("nothing") == ""
 
 
 class TestNumbers:

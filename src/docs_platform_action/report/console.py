@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from actions_toolkit.command import Command
 
-from ..redaction import Redactor
+from ..redaction import Redactor, replace_spans
 from ..text import clean
 
 if TYPE_CHECKING:
@@ -52,15 +52,12 @@ class LinkSecrets:
         with self._lock:
             for name, secret in secrets:
                 if len(secret) >= SHORTEST_ANYWHERE:
-                    self._add_long(secret)
-                else:  # one without a name is behind none
+                    self._secrets.add(secret)  # first: another thread then finds it by its length
+                    beginning = secret[:SHORTEST_ANYWHERE]
+                    lengths = {*self._lengths.get(beginning, ()), len(secret)}
+                    self._lengths[beginning] = tuple(sorted(lengths, reverse=True))
+                else:  # one without a name follows none, so it is never found
                     self._short.setdefault(name.lower(), set()).add(secret)
-
-    def _add_long(self, secret: str) -> None:
-        self._secrets.add(secret)  # first: whoever reads at the same time finds it by its length
-        beginning = secret[:SHORTEST_ANYWHERE]
-        lengths = {*self._lengths.get(beginning, ()), len(secret)}
-        self._lengths[beginning] = tuple(sorted(lengths, reverse=True))
 
     def always_show(self, names: Iterable[str]) -> None:
         """Hide none of these, nor a part of one."""
@@ -69,14 +66,8 @@ class LinkSecrets:
             self._all_shown = "\n".join(self._shown)
 
     def hide(self, text: str) -> str:
-        """Replace each one with an ellipsis; of those that overlap nothing is left."""
-        shown: list[str] = []
-        covered = 0
-        for start, end in sorted([*self._long_in(text), *self._short_in(text)]):
-            if start >= covered:
-                shown += [text[covered:start], "…"]
-            covered = max(covered, end)
-        return "".join([*shown, text[covered:]])
+        """Return the text with an ellipsis in place of each; of those that overlap nothing is left."""
+        return replace_spans(text, [*self._long_in(text), *self._short_in(text)], "…")
 
     def _long_in(self, text: str) -> Iterator[tuple[int, int]]:
         for at in range(len(text) - SHORTEST_ANYWHERE + 1) if self._lengths else ():
@@ -104,33 +95,22 @@ class Console:
     """
 
     def __init__(self, stream: TextIO, *, in_workflow: bool, debugging: bool) -> None:
+        self.in_workflow = in_workflow
+        self.debugging = debugging
+        self.broken = False
         self._stream = stream
-        self._in_workflow = in_workflow
-        self._debugging = debugging
         self._secrets: set[str] = set()
         self._names: set[str] = set()
         self._redactor: Redactor | None = None  # made when a text is searched
         self._link_secrets = LinkSecrets()
         self._warnings = 0
         self._lock = threading.Lock()
-        self.broken = False
-
-    @property
-    def in_workflow(self) -> bool:
-        """Whether a runner reads what is written."""
-        return self._in_workflow
-
-    @property
-    def debugging(self) -> bool:
-        """Whether debug logging is on."""
-        return self._debugging
 
     def mask(self, secret: str) -> None:
         """Hide a secret: from here on in whatever this console writes, and by the runner in whatever the job writes."""
         if not secret:
             return
-        if self._in_workflow:
-            self._write(str(Command("add-mask", {}, secret)))
+        self.mask_for_the_job(secret)
         with self._lock:
             self._secrets |= {secret, *filter(None, secret.splitlines())}  # every line, as the runner does it
             self._redactor = None
@@ -144,7 +124,7 @@ class Console:
 
     def mask_for_the_job(self, text: str) -> None:
         """Have the runner hide what this console never writes but later steps may; elsewhere nobody could hide it."""
-        if self._in_workflow:
+        if self.in_workflow:
             self._write(str(Command("add-mask", {}, text)))
 
     def keep_link_out(self, url: str, names: Iterable[str | None] = ()) -> None:
@@ -169,13 +149,11 @@ class Console:
         """Take the secrets of links out of a text."""
         return self._link_secrets.hide(text)
 
-    def _hide_all(self, text: str) -> str:
-        return self.hide_links(self.hide(text))
-
     def safe(self, text: str) -> str:
-        """Take the secrets out of a text and make it harmless; once more after the cleaning, which may join what was split."""
-        cleaned = clean(hidden := self._hide_all(text))
-        return text if cleaned == hidden == text else self._hide_all(cleaned)
+        """Return the text without secrets and harmless; the cleaning may join what was split, so they are hidden once more."""
+        hidden = self.hide_links(self.hide(text))
+        cleaned = clean(hidden)
+        return text if cleaned == hidden == text else self.hide_links(self.hide(cleaned))
 
     def line(self, text: str) -> None:
         """Write a line of the log."""
@@ -186,11 +164,11 @@ class Console:
 
         The runner folds what lies between two commands of its own (source: actions/runner), which no line here can be.
         """
-        head, foot = (
-            (str(Command("group", {}, self.safe(title))), ["::endgroup::"]) if self._in_workflow else (self.safe(title), [])
-        )
-        indent = "" if self._in_workflow else "  "
-        self._write("\n".join([head, *(f"{indent}{self.safe(line)}" for line in lines), *foot]))
+        if self.in_workflow:
+            written = [str(Command("group", {}, self.safe(title))), *map(self.safe, lines), "::endgroup::"]
+        else:
+            written = [self.safe(title), *(f"  {self.safe(line)}" for line in lines)]
+        self._write("\n".join(written))
 
     def error(self, lines: Sequence[str]) -> None:
         """Write one error annotation; its first line is the title, which has to be enough by itself."""
@@ -205,18 +183,18 @@ class Console:
 
     def debug(self, text: str) -> None:
         """Write a line that is seen only with debug logging."""
-        if self._debugging:
-            self._write(str(Command("debug", {}, self.safe(text))) if self._in_workflow else f"debug: {self.safe(text)}")
+        if self.debugging:
+            self._write(str(Command("debug", {}, self.safe(text))) if self.in_workflow else f"debug: {self.safe(text)}")
 
     def output(self, name: str, value: str) -> None:
         """Print an output, where there is no runner to hand it to."""
         value = self.hide(value)
-        self._write(f"{name}={clean(value, longest=len(value)) if self._in_workflow else value}")
+        self._write(f"{name}={clean(value, longest=len(value)) if self.in_workflow else value}")
 
     def _annotate(self, kind: str, lines: Sequence[str], *, annotated: bool = True) -> None:
         title, *rest = [self.safe(line) for line in lines]
         message = "\n".join([title, *(f"  {line}" for line in rest)])[:ANNOTATION_LIMIT]
-        is_command = annotated and self._in_workflow
+        is_command = annotated and self.in_workflow
         self._write(str(Command(kind, {"title": title}, message)) if is_command else f"{kind.capitalize()}: {message}")
 
     def _write(self, line: str) -> None:
