@@ -39,11 +39,11 @@ OUTPUTS_OF_ONE_JOB: Final = (
 class Outputs(Events):
     """Writes outputs to the file that `GITHUB_OUTPUT` names, or prints them where there is none.
 
-    The runner reads the file after a cancel too. As a listener it is for a run with one job: it writes `jobId` early.
+    The runner reads the file after a cancel too. As a listener it is for a run with one job: it writes `jobId` early. `redactor`
+    keeps the key out of `results`.
     """
 
     def __init__(self, file: Path | None, console: Console, redactor: Redactor) -> None:
-        """Create outputs whose `results` the redactor keeps the key out of."""
         super().__init__()
         self._file = file
         self._console = console
@@ -58,11 +58,11 @@ class Outputs(Events):
             self._append(self._file, b"")
 
     def job_known(self, job: Job) -> None:
-        """Write `jobId`. Raises `InternalError` when the file cannot be written."""
+        """Write `jobId`. Raises `InternalError` like `check`."""
         self.write("jobId", job.job_id)
 
     def write_all(self, jobs: Sequence[Job], *, now: float, duration_seconds: float) -> str:
-        """Write every output, accept no more, and return `results`.
+        """Write every output, and return `results`. Later outputs are ignored: a thread that a cancel left behind may write some.
 
         An output that cannot be written fails the first job; the others are still written.
         """
@@ -76,7 +76,8 @@ class Outputs(Events):
         self._write_or_fail(first, "results", results)
         failure = next((job.failure for job in jobs if job.failure is not None), None)
         self._write_or_fail(first, "failureReason", failure.failure_reason if failure is not None else None)
-        self.close()
+        with self._lock:
+            self._closed = True
         return results
 
     def _write_or_fail(self, job: Job, name: str, value: object) -> None:
@@ -91,17 +92,15 @@ class Outputs(Events):
         A message may quote what has not been searched yet, such as names in an archive.
         """
         hidden = {name: self._redactor.hide(value) if isinstance(value, str) else value for name, value in result.items()}
-        message = hidden["message"]
-        return {**hidden, "message": self._console.hide_links(message) if isinstance(message, str) else message}
+        if isinstance(message := hidden["message"], str):
+            hidden["message"] = self._console.hide_links(message)
+        return hidden
 
     def write(self, name: str, value: object) -> None:
-        """Write an output, unless it is `None` or has that value already.
-
-        Raises `InternalError` when the file cannot be written.
-        """
+        """Write an output, unless it is `None` or has that value already. Raises `InternalError` like `check`."""
         if value is None:
             return
-        text = _storable(str(value))
+        text = UNUSABLE.sub(" ", str(value))  # what UTF-8 cannot hold, and control characters: every output is one line
         with self._lock:
             if self._closed or self._written.get(name) == text:
                 return
@@ -112,7 +111,7 @@ class Outputs(Events):
             self._written[name] = text
 
     def _append(self, file: Path, record: bytes) -> None:
-        """Add a whole record or nothing: half of one would cost the runner all outputs."""
+        """Append a whole record or nothing: half of one would cost the runner all outputs."""
         try:
             with file.open("ab", buffering=0) as stream:
                 size = file.stat().st_size  # not `tell`, which a pipe refuses
@@ -132,11 +131,6 @@ class Outputs(Events):
                 remedy=DENIED_REMEDY if denied else "Fix the runner and run the workflow again.",
             ) from error
 
-    def close(self) -> None:
-        """Ignore further outputs: a thread that a cancel left behind may still write some."""
-        with self._lock:
-            self._closed = True
-
 
 def too_large_for_a_job(results: str) -> list[str] | None:
     """Return a warning if `results` is more than one job can pass to another."""
@@ -150,8 +144,3 @@ def too_large_for_a_job(results: str) -> list[str] | None:
         "The steps of this job can read it, but a job whose `outputs` hold it fails when it ends.",
         "Hand on what the next job needs alone, `toJSON(fromJSON(steps.ID.outputs.results).*.jobId)`, or export in two jobs.",
     ]
-
-
-def _storable(text: str) -> str:
-    """Replace what cannot be stored in UTF-8, and control characters: every output is one line."""
-    return UNUSABLE.sub(" ", text)

@@ -114,15 +114,6 @@ class TestFile:
 
         assert read_outputs(file.read_text()) == [("status", "queued"), ("status", "completed")]
 
-    def test_once_closed_it_takes_no_more(self, file: Path) -> None:
-        outputs = outputs_in(file)
-        outputs.write("jobId", "se_1")
-
-        outputs.close()
-        outputs.write("status", "completed")
-
-        assert read_outputs(file.read_text()) == [("jobId", "se_1")]
-
     def test_nothing_goes_to_the_log(self, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
         log = Log()
 
