@@ -9,7 +9,6 @@ from ..errors import Cancelled
 from ..job import CANCELLED, DONE, FAILED, NOT_STARTED, STARTED, VERDICTS, Job
 from ..models import ExportJob
 from ..text import minutes, moment, pluralize, size, works_until
-from .failures import failure_lines
 
 AT_WORK: Final = "at work"
 TO_COME: Final = "to come"
@@ -33,15 +32,8 @@ class DomainState:
 
     @property
     def name(self) -> str:
-        """Return what the domain is called in the log."""
+        """What the domain is called in the log."""
         return self.job.domain or self.job.subject
-
-
-def in_the_end(state: DomainState) -> str:
-    """Return a domain's stage at the end of the run, whether its end was announced or not."""
-    if state.stage == TO_COME:
-        return NOT_STARTED
-    return state.job.verdict if state.stage == AT_WORK and state.job.failure is not None else state.stage
 
 
 def what_became(job: Job, now: datetime) -> str:
@@ -49,26 +41,15 @@ def what_became(job: Job, now: datetime) -> str:
     failure, bundle = job.failure, job.bundle
     if failure is not None:
         return failure.happened if isinstance(failure, Cancelled) else f"failed: {failure.failure_reason}, {failure.happened}"
-    told = ", ".join(
-        filter(
-            None,
-            [
-                pluralize(job.page_count, "page") if job.page_count is not None else "",
-                size(job.downloaded.size) if job.downloaded is not None else "",
-                _link(bundle.expires, now) if bundle is not None and bundle.expires is not None else "",
-            ],
-        )
-    )
-    return f"{DONE}: {told}" if told else DONE
-
-
-def _link(expires: datetime, now: datetime) -> str:
-    return f"link works until {moment(expires, now)}" if expires > now else f"link {works_until(expires, now)}"
-
-
-def why(job: Job) -> list[str]:
-    """Return the lines of a job's failure, none if it did not fail."""
-    return failure_lines(job, job.failure) if job.failure is not None else []
+    told = []
+    if job.page_count is not None:
+        told.append(pluralize(job.page_count, "page"))
+    if job.downloaded is not None:
+        told.append(size(job.downloaded.size))
+    if bundle is not None and bundle.expires is not None:
+        works = bundle.expires > now
+        told.append(f"link {f'works until {moment(bundle.expires, now)}' if works else works_until(bundle.expires, now)}")
+    return f"{DONE}: {', '.join(told)}" if told else DONE
 
 
 def how_long(state: DomainState, seconds: float) -> str:
@@ -98,8 +79,7 @@ def never_begun(states: Iterable[DomainState]) -> list[str]:
     lines: list[str] = []
     for alike in by_reason.values():
         failure = alike[0].job.failure
-        happened = "the run was cancelled" if isinstance(failure, Cancelled) else failure.happened if failure is not None else ""
-        why = f": {happened}" if happened else ""
+        why = "" if failure is None else f": {'the run was cancelled' if isinstance(failure, Cancelled) else failure.happened}"
         subject = f"{pluralize(len(alike), 'domain')} {'was' if len(alike) == 1 else 'were'}"
         lines.append(f"{subject} not started ({names(alike)}){why}")
     return lines

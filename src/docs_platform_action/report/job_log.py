@@ -57,8 +57,21 @@ class JobLog(Events):
     def check_for_standstill(self) -> None:
         """Warn, once a job, when its progress stands still. During an outage nobody knows whether it does."""
         with self._lock:
-            if not self._in_api_outage:
-                self._warn_of_standstill()
+            job, now = self._job, self._clock.monotonic()
+            seconds = self._stood_still_seconds(now)
+            if self._in_api_outage or self._warned_of_standstill or seconds < STANDSTILL_SECONDS:
+                return
+            self._warned_of_standstill = True
+            today = self._clock.now()
+            state = ", ".join(filter(None, self._shown_progress())) or f"'{job.status}'"
+            self._write_warning(
+                [
+                    f"{job.subject}: no progress for {minutes(seconds)}",
+                    f"It has stood at {state} since {moment(today - timedelta(seconds=seconds), today)}.",
+                    "Waiting goes on until `timeout`.",
+                    f"Look at job {job.job_id} in the dashboard. To attach to it later: `job-id: {job.job_id}`",
+                ]
+            )
 
     def close(self) -> None:
         """Do nothing: every line is written at once."""
@@ -83,12 +96,14 @@ class JobLog(Events):
 
     def status_read(self, job: Job) -> None:
         with self._lock:
-            state = (job.status, self._percent(), job.page_count)
+            state = (job.status, *self._shown_progress())
             if state != self._shown:
                 self._shown = state
-                self._explain_unknown_status(job.status)
+                if job.status is not None and job.status not in self._explained_statuses:
+                    self._explained_statuses.add(job.status)
+                    self._note(f"The platform reports the status '{job.status}', which is not known here; waiting goes on.")
                 self._log(self._status_line())
-            self._warn_of_standstill()
+            self.check_for_standstill()
 
     def job_ended(self, job: Job) -> None:
         if job.mode == AGENT and job.failure is None:
@@ -221,14 +236,11 @@ class JobLog(Events):
             self._console.mask_for_the_job(bundle.url)
         return bundle
 
-    def _percent(self) -> int | None:
-        progress = self._job.progress  # read once: it may change during a heartbeat
-        return None if progress is None or self._job.status == ExportJob.COMPLETED else int(progress)
-
-    def _explain_unknown_status(self, status: str | None) -> None:
-        if status is not None and status not in self._explained_statuses:
-            self._explained_statuses.add(status)
-            self._note(f"The platform reports the status '{status}', which is not known here; waiting goes on.")
+    def _shown_progress(self) -> tuple[str, str]:
+        """Return the percentage and the page count, each empty where it is not known."""
+        progress, count = self._job.progress, self._job.page_count  # read once: they may change during a heartbeat
+        percent = "" if progress is None or self._job.status == ExportJob.COMPLETED else f"{int(progress)} %"
+        return percent, "" if count is None else pluralize(count, "page")
 
     def _current_line(self) -> str:
         """Return the line of the phase that the job is in, as far as is known."""
@@ -237,17 +249,16 @@ class JobLog(Events):
         return self._unpack_line() if self._phase == UNPACK else self._status_line()
 
     def _status_line(self) -> str:
-        job, percent, now = self._job, self._percent(), self._clock.monotonic()
-        shown_percent = "" if percent is None else f"{percent} %"
-        counted = "" if job.page_count is None else pluralize(job.page_count, "page")
+        job, now = self._job, self._clock.monotonic()
+        percent, counted = self._shown_progress()
         elapsed = minutes(now - self._polling_since)
         remaining = job.remaining_seconds(now) if self._stood_still_seconds(now) < STANDSTILL_SECONDS else None
         left = "" if remaining is None else f"    about {about(remaining)} left"
         state = job.status or ("waiting" if job.job_id else "starting")
-        return f"  {state:<10} {shown_percent:>5} {counted:>12} {elapsed:>9}{left}"
+        return f"  {state:<10} {percent:>5} {counted:>12} {elapsed:>9}{left}"
 
     def _download_line(self) -> str:
-        now, received, total = self._clock.monotonic(), self._received_bytes, self._bundle_bytes  # as they are: see `_percent`
+        now, received, total = self._clock.monotonic(), self._received_bytes, self._bundle_bytes  # read once, as above
         rate = max(received - self._logged_bytes, 0) / max(now - self._progress_logged_at, 1.0)
         share = f"{100 * received // total} %" if total else ""
         so_far = f"{size(received)} of {size(total)}" if total else size(received)
@@ -272,23 +283,3 @@ class JobLog(Events):
     def _stood_still_seconds(self, now: float) -> float:
         since = self._job.still_since
         return 0.0 if since is None else now - since
-
-    def _warn_of_standstill(self) -> None:
-        job, now = self._job, self._clock.monotonic()
-        seconds = self._stood_still_seconds(now)
-        if self._warned_of_standstill or seconds < STANDSTILL_SECONDS:
-            return
-        self._warned_of_standstill = True
-        today = self._clock.now()
-        percent = self._percent()
-        known = [f"{percent} %"] if percent is not None else []
-        known += [pluralize(job.page_count, "page")] if job.page_count is not None else []
-        state = ", ".join(known) or f"'{job.status}'"
-        self._write_warning(
-            [
-                f"{job.subject}: no progress for {minutes(seconds)}",
-                f"It has stood at {state} since {moment(today - timedelta(seconds=seconds), today)}.",
-                "Waiting goes on until `timeout`.",
-                f"Look at job {job.job_id} in the dashboard. To attach to it later: `job-id: {job.job_id}`",
-            ]
-        )

@@ -18,13 +18,12 @@ from .domain_state import (
     TO_COME,
     DomainState,
     how_long,
-    in_the_end,
     names,
     never_begun,
     what_became,
     where,
-    why,
 )
+from .failures import failure_lines
 from .job_log import JobLog
 
 MOST_STATUSES: Final = 8
@@ -50,7 +49,6 @@ class MultiLog(Events):
         self._states = {id(job): DomainState(job=job) for job in jobs}
         self._logs = {number: _DomainLog(self, console, clock, state) for number, state in self._states.items()}
         self._counted = Counter(state.stage for state in self._states.values())
-        self._working: dict[DomainState, None] = {}
         self._max_parallel = max_parallel
         self._explained_statuses = {*ExportJob.KNOWN_STATUSES}
         self._width = min(max((len(state.name) for state in self._states.values()), default=0), _WIDEST_DOMAIN)
@@ -63,23 +61,26 @@ class MultiLog(Events):
         self._lock = threading.RLock()  # a job's log takes it while it holds its own lock, so no job's log is called with it held
 
     def begin(self) -> None:
-        """Write the title, and count time from here."""
+        """Write the title."""
         count = len(self._states)
         at_a_time = f"{self._max_parallel} at a time" if self._max_parallel < count else "all at the same time"
-        with self._lock:
-            self._began = self._last_line_at = self._clock.monotonic()
-            self._console.line(f"Static export of {count:,} domains, {at_a_time}")
+        self._console.line(f"Static export of {count:,} domains, {at_a_time}")
 
     def heartbeat(self, every_seconds: float) -> None:
         """Show the state of all if nothing was shown live for this long, and warn of jobs that stand still."""
-        with self._lock:
-            working = [*self._working]
-        for state in working:
+        for state in self._at_work():
             self._logs[id(state.job)].check_for_standstill()
         with self._lock:
-            if self._clock.monotonic() - self._last_line_at >= every_seconds:
-                self._shown_counts = self._counts()
-                self._write(self._counts(naming=True) + self._outage_note())
+            if self._clock.monotonic() - self._last_line_at < every_seconds:
+                return
+            working, troubled = self._at_work(), [*self._outage.states]
+            self._shown_counts = told = self._counts()
+            if 0 < len(working) <= NAMES:
+                told = told.replace(AT_WORK, f"{AT_WORK} ({', '.join(map(where, working))})")
+            if troubled:
+                some = "" if len(troubled) >= len(working) else f" for {names(troubled)}"
+                told += f"    (no good answer from the API{some})"
+            self._write(told)
 
     def close(self) -> None:
         """Write how it all ended, what never began, and each domain's log. Whatever comes later is ignored."""
@@ -87,7 +88,10 @@ class MultiLog(Events):
             if self._closed:
                 return
             for state in self._states.values():
-                self._move(state, in_the_end(state))
+                if state.stage == TO_COME:
+                    self._move(state, NOT_STARTED)
+                elif state.stage == AT_WORK and state.job.failure is not None:  # its end was not announced
+                    self._move(state, state.job.verdict)
             if self._counts() != self._shown_counts:
                 self._write(self._counts())
             for line in never_begun(state for state in self._states.values() if state.stage == NOT_STARTED):
@@ -156,8 +160,8 @@ class MultiLog(Events):
                 return
             self._move(state, job.verdict if state.stage == AT_WORK else NOT_STARTED)
             self._outage.leave(state)
-            if state.lines:
-                state.lines += [self._timed(line) for line in why(job)]
+            if state.lines and job.failure is not None:
+                state.lines += [self._timed(line) for line in failure_lines(job, job.failure)]
             if state.stage not in {NOT_STARTED, STARTED}:  # `close` shows what never began, and `job_known` what only started
                 self._show(state, what_became(job, self._clock.now()), counts=state.stage != CANCELLED)
 
@@ -218,22 +222,13 @@ class MultiLog(Events):
         """Change a domain's stage and the counts: counting all domains for each line would take quadratic time."""
         self._counted[state.stage] -= 1
         self._counted[stage] += 1
-        self._working.pop(state, None)
-        if stage == AT_WORK:
-            self._working[state] = None
         state.stage = stage
 
-    def _counts(self, *, naming: bool = False) -> str:
-        counted, working = self._counted, self._working if naming else {}
-        named = {AT_WORK: f" ({', '.join(map(where, working))})" if 0 < len(working) <= NAMES else ""}
-        return ", ".join(f"{counted[stage]:,} {stage}{named.get(stage, '')}" for stage in STAGES if counted[stage])
+    def _counts(self) -> str:
+        return ", ".join(f"{self._counted[stage]:,} {stage}" for stage in STAGES if self._counted[stage])
 
-    def _outage_note(self) -> str:
-        states = self._outage.states
-        if not states:
-            return ""
-        some = "" if len(states) >= len(self._working) else f" for {names(states)}"
-        return f"    (no good answer from the API{some})"
+    def _at_work(self) -> Sequence[DomainState]:
+        return [state for state in self._states.values() if state.stage == AT_WORK]
 
 
 class _DomainLog(JobLog):
@@ -268,15 +263,14 @@ class _SharedOutage:
     """An outage of the API that several domains meet: one of them reports it for all."""
 
     def __init__(self) -> None:
-        self.states: list[DomainState] = []
+        self.states: dict[DomainState, None] = {}  # in the order in which they met it
         self._reporter: DomainState | None = None
         self._since: float | None = None
         self._quiet_until = float("-inf")
 
     def begin(self, state: DomainState, now: float) -> bool:
         """Record that a domain meets it, and return whether that should be shown."""
-        if state not in self.states:
-            self.states.append(state)
+        self.states[state] = None
         if self._since is not None or now < self._quiet_until:
             return False
         self._since, self._reporter, self._quiet_until = now, state, now + QUIET_SECONDS
@@ -284,7 +278,7 @@ class _SharedOutage:
 
     def end(self, state: DomainState, now: float) -> float | None:
         """Record that a domain has recovered, and return how long the outage lasted if its end should be shown."""
-        self._forget(state)
+        self.states.pop(state, None)
         if self._since is None or self._reporter not in (None, state):
             return None
         lasted, self._since = now - self._since, None
@@ -292,11 +286,7 @@ class _SharedOutage:
 
     def leave(self, state: DomainState) -> None:
         """Record that a domain has ended. If it was the reporter, the next domain to recover reports the end."""
-        self._forget(state)
+        self.states.pop(state, None)
         if self._reporter is state:
             self._reporter = None
             self._since = self._since if self.states else None
-
-    def _forget(self, state: DomainState) -> None:
-        if state in self.states:
-            self.states.remove(state)
