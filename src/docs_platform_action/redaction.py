@@ -70,14 +70,10 @@ class Redactor:
     def __init__(self, secrets: Iterable[str] = (), *, shortest: int = 1, names: Iterable[str] = (), parts: bool = True) -> None:
         recognised = [secret for secret in secrets if len(secret) >= shortest]
         forms = [form for secret in recognised for form in _forms(secret)]
-        digits = [
-            (secret.encode("utf-8", "replace").hex(), _SHORTEST_HEX_RUN)
-            for secret in recognised
-            if len(secret) >= SHORTEST_TO_RECOGNISE
-        ]
+        in_hex = [secret.encode("utf-8", "replace").hex() for secret in recognised if len(secret) >= SHORTEST_TO_RECOGNISE]
         self._short = _Runs([form for form in forms if len(form[0]) < SHORTEST_TO_RECOGNISE])
         self._long = _Runs([form for form in forms if len(form[0]) >= SHORTEST_TO_RECOGNISE], names, parts=parts)
-        self._digits = _Runs(digits, parts=parts)
+        self._digits = _Runs([(digits, _SHORTEST_HEX_RUN) for digits in in_hex], parts=parts)
 
     def hide(self, text: str) -> str:
         """Return the text with asterisks in place of each secret."""

@@ -172,14 +172,14 @@ class Console:
 
     def error(self, lines: Sequence[str]) -> None:
         """Write one error annotation; its first line is the title, which has to be enough by itself."""
-        self._annotate("error", lines)
+        self._annotate("error", lines, is_command=self.in_workflow)
 
     def warning(self, lines: Sequence[str]) -> None:
         """Write one warning annotation; a plain line where there are too many of them to be shown."""
         with self._lock:
             self._warnings += 1
-            annotated = self._warnings <= MOST_WARNINGS
-        self._annotate("warning", lines, annotated=annotated)
+            is_shown = self._warnings <= MOST_WARNINGS
+        self._annotate("warning", lines, is_command=self.in_workflow and is_shown)
 
     def debug(self, text: str) -> None:
         """Write a line that is seen only with debug logging."""
@@ -191,10 +191,9 @@ class Console:
         value = self.hide(value)
         self._write(f"{name}={clean(value, longest=len(value)) if self.in_workflow else value}")
 
-    def _annotate(self, kind: str, lines: Sequence[str], *, annotated: bool = True) -> None:
+    def _annotate(self, kind: str, lines: Sequence[str], *, is_command: bool) -> None:
         title, *rest = [self.safe(line) for line in lines]
         message = "\n".join([title, *(f"  {line}" for line in rest)])[:ANNOTATION_LIMIT]
-        is_command = annotated and self.in_workflow
         self._write(str(Command(kind, {"title": title}, message)) if is_command else f"{kind.capitalize()}: {message}")
 
     def _write(self, line: str) -> None:

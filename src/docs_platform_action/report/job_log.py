@@ -25,7 +25,7 @@ SHORTEST_REPORTED_OUTAGE_SECONDS: Final = 5.0
 class JobLog(Events):
     """Writes the log of one job. Safe to use from several threads.
 
-    The `_write_…` methods, `_note_at_once` and `_mask_explanation` are what a log of several jobs overrides.
+    `warning`, the `_write_…` methods, `_note_at_once` and `_mask_explanation` are what a log of several jobs overrides.
     """
 
     def __init__(self, console: Console, clock: Clock, job: Job) -> None:
@@ -64,14 +64,13 @@ class JobLog(Events):
             self._warned_of_standstill = True
             today = self._clock.now()
             state = ", ".join(filter(None, self._shown_progress())) or f"'{job.status}'"
-            self._write_warning(
-                [
-                    f"{job.subject}: no progress for {minutes(seconds)}",
-                    f"It has stood at {state} since {moment(today - timedelta(seconds=seconds), today)}.",
-                    "Waiting goes on until `timeout`.",
-                    f"Look at job {job.job_id} in the dashboard. To attach to it later: `job-id: {job.job_id}`",
-                ]
-            )
+            lines = [
+                f"{job.subject}: no progress for {minutes(seconds)}",
+                f"It has stood at {state} since {moment(today - timedelta(seconds=seconds), today)}.",
+                "Waiting goes on until `timeout`.",
+                f"Look at job {job.job_id} in the dashboard. To attach to it later: `job-id: {job.job_id}`",
+            ]
+            self.warning(job, lines)
 
     def close(self) -> None:
         """Do nothing: every line is written at once."""
@@ -110,7 +109,7 @@ class JobLog(Events):
             self._note(f"Pull request: {job.pr_link}" if job.pr_link else "No pull request.")
 
     def warning(self, job: Job, lines: Sequence[str]) -> None:
-        self._write_warning(lines)
+        self._console.warning(lines)
 
     def request_ended(self, job: Job, request: str, *, outcome: str, milliseconds: float, request_id: str | None) -> None:
         named = f" request id {request_id}" if request_id else ""
@@ -217,9 +216,6 @@ class JobLog(Events):
     def _write_debug(self, text: str) -> None:
         self._console.debug(text)
 
-    def _write_warning(self, lines: Sequence[str]) -> None:
-        self._console.warning(lines)
-
     def _mask_explanation(self, job: Job) -> str:
         """Explain what masking the link means. Source: GitHub's documentation of job outputs."""
         return (
@@ -243,7 +239,6 @@ class JobLog(Events):
         return percent, "" if count is None else pluralize(count, "page")
 
     def _current_line(self) -> str:
-        """Return the line of the phase that the job is in, as far as is known."""
         if self._phase == DOWNLOAD:
             return self._download_line()
         return self._unpack_line() if self._phase == UNPACK else self._status_line()

@@ -249,7 +249,7 @@ class _DomainLog(JobLog):
     def _write_debug(self, text: str) -> None:
         self._multi_log.show_debug(self._state, text)
 
-    def _write_warning(self, lines: Sequence[str]) -> None:
+    def warning(self, job: Job, lines: Sequence[str]) -> None:
         self._multi_log.show_warning(self._state, lines)
 
     def _mask_explanation(self, job: Job) -> str:

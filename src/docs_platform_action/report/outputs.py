@@ -87,10 +87,7 @@ class Outputs(Events):
             job.failure = job.failure or error  # later steps cannot read what was not written
 
     def _without_secrets(self, result: dict[str, object]) -> dict[str, object]:
-        """Hide the key in a job's result, and the secrets of links in its message.
-
-        A message may quote what has not been searched yet, such as names in an archive.
-        """
+        """Hide the key in a job's result, and the secrets of links in its message, which may quote names in an archive."""
         hidden = {name: self._redactor.hide(value) if isinstance(value, str) else value for name, value in result.items()}
         if isinstance(message := hidden["message"], str):
             hidden["message"] = self._console.hide_links(message)

@@ -104,7 +104,9 @@ class _Jobs:
         """Return the pieces of the page with all rows, each version shorter than the one before."""
         drawn = timeline_of(self._jobs, self._view)
         others_alike = {id(job) for job in self._alike[1:]}
-        bad = [job for job in self._bad if id(job) not in others_alike and not _is_put_off(job)]
+        # all that is known of them is that a cancel came before their turn
+        put_off = {id(job) for job in self._by_verdict[NOT_STARTED] if isinstance(job.failure, Cancelled)}
+        bad = [job for job in self._bad if id(job) not in others_alike and id(job) not in put_off]
         yield self._page(table, drawn, detailed=[*bad, *self._good])
         if bad:
             only = "Shortened: details are shown only of what failed or was cancelled"
@@ -184,11 +186,6 @@ class _Jobs:
 
 def _more(count: int) -> str:
     return f"\n… and {count:,} more: see the output `results`.\n" if count else ""
-
-
-def _is_put_off(job: Job) -> bool:
-    """Return whether all that is known of a job is that a cancel came before its turn."""
-    return job.verdict == NOT_STARTED and isinstance(job.failure, Cancelled)
 
 
 def _within(room_bytes: int, pieces: Iterable[str]) -> str | None:
