@@ -23,11 +23,9 @@ from docs_platform_action.job import Job
 from docs_platform_action.models import AgentJob
 from docs_platform_action.report.console import Console
 from docs_platform_action.report.failures import MOST_FAILURES, failure_lines, failures_shown, write_traces
-from docs_platform_action.report.final_report import write_final_report
-from tests.unit.fakes import FakeClock
 
 
-def record(**changes: object) -> Job:
+def running_job(**changes: object) -> Job:
     known = {"mode": "export", "domain": "docs.example.com", "job_id": "se_1", "status": "running", "started_at": 0.0}
     return Job(**{**known, **changes})  # type: ignore[arg-type]
 
@@ -35,7 +33,7 @@ def record(**changes: object) -> Job:
 def test_it_tells_what_happened_why_what_to_do_and_how_to_find_it_again() -> None:
     error = Unauthorized("the platform refused the admin key (401)", facts=('The API said: "no".',), request_id="7f3a91c2")
 
-    assert failure_lines(record(), error) == [
+    assert failure_lines(running_job(), error) == [
         "Export of docs.example.com: the platform refused the admin key (401)",
         'The API said: "no".',
         Unauthorized.cause,
@@ -46,7 +44,7 @@ def test_it_tells_what_happened_why_what_to_do_and_how_to_find_it_again() -> Non
 
 
 def test_what_is_not_known_leaves_no_line() -> None:
-    assert failure_lines(record(), JobFailed("it broke")) == ["Export of docs.example.com: it broke"]
+    assert failure_lines(running_job(), JobFailed("it broke")) == ["Export of docs.example.com: it broke"]
 
 
 def test_a_mistake_in_the_inputs_names_no_job() -> None:
@@ -62,29 +60,29 @@ def test_a_mistake_in_the_inputs_names_no_job() -> None:
 
 @pytest.mark.parametrize("error", [TimedOut("slow"), Cancelled("cancelled"), Unauthorized("no"), Rejected("no")])
 def test_a_job_that_goes_on_can_be_collected(error: ActionError) -> None:
-    assert "`job-id: se_1`" in "\n".join(failure_lines(record(), error))
+    assert "`job-id: se_1`" in "\n".join(failure_lines(running_job(), error))
 
 
 @pytest.mark.parametrize("error", [JobFailed("it broke"), NotFound("gone")])
 def test_one_that_does_not_can_not(error: ActionError) -> None:
-    assert "`job-id: se_1`" not in "\n".join(failure_lines(record(), error))
+    assert "`job-id: se_1`" not in "\n".join(failure_lines(running_job(), error))
 
 
 def test_a_job_that_this_run_never_saw_is_not_promised() -> None:
-    lines = failure_lines(record(started_at=None, status=None), Unauthorized("no"))
+    lines = failure_lines(running_job(started_at=None, status=None), Unauthorized("no"))
 
     assert not any("goes on" in line for line in lines)
 
 
 def test_one_that_the_platform_does_not_know_any_more_makes_no_link() -> None:
-    lines = failure_lines(record(status="completed"), NotFound("the platform does not know the job se_1 (404)"))
+    lines = failure_lines(running_job(status="completed"), NotFound("the platform does not know the job se_1 (404)"))
 
     assert not any("makes its bundle link" in line for line in lines)
 
 
 @pytest.mark.parametrize("error", [Cancelled("cancelled"), Rejected("no"), InternalError("it broke")])
 def test_an_agent_job_that_has_ended_does_not_go_on(error: ActionError) -> None:
-    ended = record(mode="agent", project_id="p", status="completed", agent_job=AgentJob(status="completed"))
+    ended = running_job(mode="agent", project_id="p", status="completed", agent_job=AgentJob(status="completed"))
 
     lines = failure_lines(ended, error)
 
@@ -92,7 +90,7 @@ def test_an_agent_job_that_has_ended_does_not_go_on(error: ActionError) -> None:
 
 
 def test_without_a_job_there_is_nothing_to_collect() -> None:
-    assert not any("goes on" in line for line in failure_lines(record(job_id=None), TimedOut("slow")))
+    assert not any("goes on" in line for line in failure_lines(running_job(job_id=None), TimedOut("slow")))
 
 
 @pytest.mark.parametrize(
@@ -108,7 +106,7 @@ def test_without_a_job_there_is_nothing_to_collect() -> None:
 )
 @pytest.mark.parametrize("started", [True, False])
 def test_a_completed_export_needs_its_link_alone(error: ActionError, started: bool) -> None:
-    lines = failure_lines(record(status="completed", started_at=0.0 if started else None), error)
+    lines = failure_lines(running_job(status="completed", started_at=0.0 if started else None), error)
 
     assert "Job se_1 is completed; a run with `job-id: se_1` makes its bundle link without exporting again." in lines
 
@@ -143,25 +141,14 @@ class TestTraces:
 
 
 def failed(*errors: ActionError | None) -> list[Job]:
-    return [record(domain=f"d{number}.example", failure=error) for number, error in enumerate(errors)]
+    return [running_job(domain=f"d{number}.example", failure=error) for number, error in enumerate(errors)]
 
 
-def titles(records: list[Job]) -> list[str]:
-    return [lines[0] for lines in failures_shown(records)]
+def titles(jobs: list[Job]) -> list[str]:
+    return [lines[0] for lines in failures_shown(jobs)]
 
 
 class TestManyFailures:
-    def test_each_has_its_annotation(self) -> None:
-        stream = io.StringIO()
-        records = failed(Rejected("no"), None, TimedOut("slow"))
-
-        console = Console(stream, in_workflow=True, debugging=False)
-        write_final_report(records, console, FakeClock(), results="[]", duration_seconds=0, summary_file=None)
-
-        first, second = stream.getvalue().splitlines()
-        assert first.startswith("::error title=Export of d0.example%3A no::Export of d0.example: no%0A")
-        assert second.startswith("::error title=Export of d2.example%3A slow::")
-
     def test_none_is_none(self) -> None:
         assert failures_shown(failed(None, None)) == []
 
@@ -169,9 +156,9 @@ class TestManyFailures:
         assert len(failures_shown(failed(*[Rejected("no")] * MOST_FAILURES))) == 9
 
     def test_the_rest_is_counted_by_reason(self) -> None:
-        records = failed(*[Rejected("no")] * 10, *[Unauthorized("no")] * 12, *[TimedOut("slow")] * 8)
+        jobs = failed(*[Rejected("no")] * 10, *[Unauthorized("no")] * 12, *[TimedOut("slow")] * 8)
 
-        shown = failures_shown(records)
+        shown = failures_shown(jobs)
 
         assert len(shown) == 10
         assert shown[-1] == [
@@ -181,9 +168,9 @@ class TestManyFailures:
         ]
 
     def test_those_that_really_failed_come_first_in_their_order(self) -> None:
-        records = failed(Cancelled("cancelled"), Rejected("no"), Cancelled("cancelled"), TimedOut("slow"))
+        jobs = failed(Cancelled("cancelled"), Rejected("no"), Cancelled("cancelled"), TimedOut("slow"))
 
-        assert titles(records) == [
+        assert titles(jobs) == [
             "Export of d1.example: no",
             "Export of d3.example: slow",
             "Export of d0.example: cancelled",

@@ -3,7 +3,7 @@
 import io
 from pathlib import Path
 
-from docs_platform_action.errors import JobFailed
+from docs_platform_action.errors import JobFailed, Rejected, TimedOut
 from docs_platform_action.job import Job
 from docs_platform_action.report.console import Console
 from docs_platform_action.report.final_report import write_final_report
@@ -11,23 +11,37 @@ from docs_platform_action.report.outputs import MOST_BYTES_OF_A_JOB
 from tests.unit.fakes import FakeClock
 
 
-def report(job: Job, summary_file: Path, *, results: str = "[]") -> str:
+def report(*jobs: Job, summary_file: Path, results: str = "[]") -> str:
     stream = io.StringIO()
     console = Console(stream, in_workflow=True, debugging=False)
-    write_final_report([job], console, FakeClock(), results=results, duration_seconds=7.0, summary_file=summary_file)
+    write_final_report(jobs, console, FakeClock(), results=results, duration_seconds=7.0, summary_file=summary_file)
     return stream.getvalue()
 
 
 def test_a_failure_is_an_annotation_and_in_the_summary(tmp_path: Path) -> None:
     job = Job(mode="export", domain="docs.example.com", began=5000.0, failure=JobFailed("the export failed at the platform"))
 
-    log = report(job, tmp_path / "summary")
+    log = report(job, summary_file=tmp_path / "summary")
 
     assert log.startswith("::error title=Export of docs.example.com%3A the export failed at the platform::")
     assert "the export failed at the platform" in (tmp_path / "summary").read_text()
 
 
 def test_results_that_are_too_large_for_a_job_are_warned_of(tmp_path: Path) -> None:
-    log = report(Job(mode="export", began=5000.0), tmp_path / "summary", results="x" * (MOST_BYTES_OF_A_JOB // 2 + 1))
+    log = report(
+        Job(mode="export", began=5000.0), summary_file=tmp_path / "summary", results="x" * (MOST_BYTES_OF_A_JOB // 2 + 1)
+    )
 
     assert "::warning title=The output `results` is too large to become an output of the job::" in log
+
+
+class TestManyFailures:
+    def test_each_has_its_annotation(self, tmp_path: Path) -> None:
+        failures = (Rejected("no"), None, TimedOut("slow"))
+        jobs = [Job(mode="export", domain=f"d{number}.example", failure=failure) for number, failure in enumerate(failures)]
+
+        log = report(*jobs, summary_file=tmp_path / "summary")
+
+        first, second = log.splitlines()
+        assert first.startswith("::error title=Export of d0.example%3A no::Export of d0.example: no%0A")
+        assert second.startswith("::error title=Export of d2.example%3A slow::")

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from docs_platform_action.errors import ActionError, Cancelled, Rejected, TimedOut, Unauthorized
+from docs_platform_action.errors import ActionError, Rejected
 from docs_platform_action.job import Job
 from docs_platform_action.jobs.progress import SteadyEstimate
 from docs_platform_action.models import API, STORAGE, Bundle, Downloaded, ExportJob
@@ -199,32 +199,6 @@ class TestLive:
             "0:00 b.example running",
         ]
 
-    @pytest.mark.parametrize(
-        ("known", "told"),
-        [
-            ({}, "done"),
-            ({"page_count": 1}, "done: 1 page"),
-            ({"bundle": Bundle(url="https://s.example.com/b")}, "done"),
-            (
-                {"bundle": Bundle(url="https://s.example.com/b", expires=NOON - timedelta(minutes=1))},
-                "done: link expired at 11:59 UTC by this runner's clock",
-            ),
-            ({"failure": TimedOut("still going on after 60:00")}, "failed: timeout, still going on after 60:00"),
-            ({"failure": Cancelled("cancelled after 0:31")}, "cancelled after 0:31"),
-        ],
-    )
-    def test_an_end_tells_what_is_known(self, known: dict[str, object], told: str) -> None:
-        run = Run("a.example")
-        run.begin(0)
-        for name, value in known.items():
-            setattr(run.jobs[0], name, value)
-        run.jobs[0].job_id = "se_1"
-
-        run.log.job_ended(run.jobs[0])
-
-        counted = "" if told.startswith("cancelled") else " 1 failed" if told.startswith("failed") else " 1 done"
-        assert run.told == [f"0:00 a.example {told}{counted}"]
-
     @pytest.mark.parametrize("statuses", [["queued", "running"] * 50, [f"page {number} of 100" for number in range(100)]])
     def test_a_status_that_flaps_or_counts_floods_nothing(self, statuses: list[str]) -> None:
         run = Run("a.example", "b.example")
@@ -334,32 +308,6 @@ class TestLive:
         run.debug(1)
 
         assert run.lines == ["::debug::b.example: GET /v1/x: 200, 7 ms"]
-
-
-class TestNotStarted:
-    def test_all_are_told_in_one_line_a_reason(self) -> None:
-        run = Run(*(f"d{number}.example" for number in range(7)))
-        run.begin(0)
-        for number in range(6):
-            run.end(number, Unauthorized("the key is refused (401)"))
-        run.end(6, Cancelled("cancelled after 0:00"))
-        run.clock.pass_(1)
-
-        run.log.close()
-
-        assert run.told == [
-            "0:00 d0.example failed: unauthorized, the key is refused (401) 1 failed, 6 to come",
-            "0:01 1 failed, 6 not started",
-            "5 domains were not started (d1.example, d2.example, d3.example and 2 more): the key is refused (401)",
-            "1 domain was not started (d6.example): the run was cancelled",
-        ]
-
-    def test_nor_were_those_that_nobody_told_of(self) -> None:
-        run = Run("a.example", "b.example")
-
-        run.log.close()
-
-        assert run.told == ["0:00 2 not started", "2 domains were not started (a.example, b.example)"]
 
 
 class TestTrouble:
@@ -486,16 +434,6 @@ class TestHeartbeat:
 
         assert run.heartbeat(54.9) == ""
 
-    def test_few_that_are_left_are_named_with_their_state(self) -> None:
-        run = Run()
-        run.begin(0, 1, 2)
-        run.read(1, "running", 57)
-        run.read(2, "completed", 100)
-
-        told = run.heartbeat()
-
-        assert told == "0:55 3 at work (a.example starting, b.example running 57 %, c.example completed)"
-
     @pytest.mark.parametrize(
         ("troubled", "told"),
         [
@@ -606,28 +544,6 @@ class TestGroups:
         start = run.lines.index("b.example: done in 1:02")
         assert run.lines[start + 1] == "  12:00:00  Static export of b.example"
         assert "::" not in run.stream.getvalue()
-
-    @pytest.mark.parametrize(
-        ("failure", "ended", "title"),
-        [
-            (Cancelled("cancelled"), True, "a.example: cancelled after 0:09"),
-            (Cancelled("cancelled"), False, "a.example: cancelled after 0:09"),
-            (TimedOut("slow"), False, "a.example: failed after 0:09 (timeout)"),
-            (None, False, "a.example: not ended after 0:09"),
-        ],
-    )
-    def test_their_titles_tell_the_end(self, failure: ActionError | None, ended: bool, title: str) -> None:
-        run = Run("a.example")
-        run.begin(0)
-        run.note(0)
-        run.clock.pass_(9)
-        run.jobs[0].failure = failure
-        if ended:
-            run.log.job_ended(run.jobs[0])
-
-        run.log.close()
-
-        assert f"::group::{title}" in run.lines
 
     def test_what_a_platform_says_neither_begins_nor_ends_one(self) -> None:
         run = Run()

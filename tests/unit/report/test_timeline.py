@@ -14,8 +14,8 @@ from docs_platform_action.report.timeline import timeline_of
 from tests.page.samples import NOW, cancelled, failed, good, phases, view
 
 
-def timeline(*records: Job) -> str:
-    return timeline_of(records, view())
+def timeline(*jobs: Job) -> str:
+    return timeline_of(jobs, view())
 
 
 def lines_with(text: str, word: str) -> list[str]:
@@ -88,10 +88,10 @@ def test_of_a_job_with_many_phases_the_longest_are_drawn_in_their_order() -> Non
 
 
 def test_of_many_jobs_the_failed_and_the_longest_are_drawn_in_their_order() -> None:
-    records = [good(f"d{number}.example.com", run=100.0 + number) for number in range(50)]
-    records[2:2] = [failed("failed.example.com"), cancelled("cancelled.example.com")]
+    jobs = [good(f"d{number}.example.com", run=100.0 + number) for number in range(50)]
+    jobs[2:2] = [failed("failed.example.com"), cancelled("cancelled.example.com")]
 
-    told = timeline(*records)
+    told = timeline(*jobs)
 
     sections = [line.removeprefix("section ") for line in lines_with(told, "section ")]
     assert sections == ["failed.example.com", "cancelled.example.com", *(f"d{number}.example.com" for number in range(12, 50))]

@@ -1,0 +1,19 @@
+"""The summary of jobs, as it is written and as GitHub reads it."""
+
+from docs_platform_action.job import Job
+from docs_platform_action.report.summary import ROOM_BYTES, summary_of
+from tests.page.gfm import Element, page_of
+from tests.page.samples import good, view
+
+
+def page(*jobs: Job, seconds: float = 253.0, room: int = ROOM_BYTES) -> str:
+    return summary_of(jobs, view(), duration_seconds=seconds, room_bytes=room)
+
+
+def parsed(*jobs: Job, room: int = ROOM_BYTES) -> Element:
+    return page_of(page(*jobs, room=room))
+
+
+def exported(**changes: object) -> Job:
+    """Give a good export of which no bundle was fetched, and no phase took any time."""
+    return good(**{"downloaded": None, "phases": [], **changes})  # type: ignore[arg-type]

@@ -1,0 +1,142 @@
+"""The table of several jobs: its columns, and what a row says."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from docs_platform_action.errors import ActionError, Cancelled, InvalidBundle, Rejected, TimedOut
+from docs_platform_action.http.client import Request
+from docs_platform_action.job import Job
+from docs_platform_action.models import Bundle, ExportJob
+from tests.page.samples import NOW, URL, cancelled, failed, good, unavailable
+from tests.unit.report.pages import page, parsed
+
+
+class TestSeveral:
+    def test_what_nobody_has_to_tell_has_no_column(self) -> None:
+        started = [good(name, bundle=None, downloaded=None, page_count=None, status="queued") for name in ("a", "b")]
+
+        told = parsed(*started)
+
+        assert told.tables()[0] == [
+            ["Domain", "Result", "Time"],
+            ["a", "started (queued)", "4:13"],
+            ["b", "started (queued)", "4:13"],
+        ]
+        assert "In all" not in told.text
+
+    def test_the_last_column_is_named_after_what_it_holds(self) -> None:
+        assert parsed(good(), good()).tables()[0][0][-1] == "Link works until"
+        assert parsed(failed(), failed()).tables()[0][0][-1] == "What happened"
+
+    def test_a_job_without_a_domain_goes_by_its_id(self) -> None:
+        told = parsed(good(domain=None), good())
+
+        assert [row[0] for row in told.tables()[0]] == ["Job", "se_1", "docs.example.com"]
+
+    def test_a_size_is_the_apis_where_nothing_was_downloaded(self) -> None:
+        told = parsed(good(downloaded=None, bundle=Bundle(url=URL, size=1024)), good(downloaded=None), good())
+
+        assert [row[3] for row in told.tables()[0][1:]] == ["1.0\N{NO-BREAK SPACE}KiB", "", "38.1\N{NO-BREAK SPACE}MiB"]
+
+    def test_a_job_that_nobody_took_on_took_no_time(self) -> None:
+        told = parsed(good(), Job(mode="export", domain="late.example.com", began=None))
+
+        assert told.tables()[0][2] == ["late.example.com", "not started", "", "", "", ""]
+
+    @pytest.mark.parametrize(
+        ("job", "result"),
+        [
+            (failed(), "failed"),
+            (failed(status=None), "failed"),
+            (failed(status="queued"), "failed, last seen queued"),
+            (failed(status=ExportJob.COMPLETED), "failed, last seen completed"),
+            (cancelled(), "cancelled, last seen running"),
+            (cancelled(job_id=None, status=None, began=None), "not started"),
+            (good(status="packed"), "done (packed)"),
+        ],
+    )
+    def test_the_result_says_as_what_a_job_was_last_seen(self, job: Job, result: str) -> None:
+        assert parsed(job, good()).tables()[0][1][1] == result
+
+    def test_one_that_goes_on_is_timed_up_to_now(self) -> None:
+        assert parsed(good(), good(ended=None)).tables()[0][2][4] == "4:13"
+
+
+def cell(job: Job) -> str:
+    """Give the Markdown of what the overview says of a failure."""
+    return page(job, good()).split(" |\n")[2].rpartition(" | ")[2]
+
+
+class TestWhatHappened:
+    """The overview's last cell."""
+
+    GOES_ON = "collect it in a later run with `job-id: se_2`."
+
+    @pytest.mark.parametrize("error", [TimedOut("still going on after 60:00", facts=("It was last seen.",)), Cancelled("c")])
+    def test_of_a_job_that_was_left_it_is_how_to_collect_it(self, error: ActionError) -> None:
+        told = cell(failed(failure=error, status="running"))
+
+        assert told == f"`{error.failure_reason}`: goes on at the platform; {self.GOES_ON}"
+
+    def test_of_one_whose_state_nobody_could_read_it_is_that_as_well(self) -> None:
+        error = TimedOut("its state could not be read after 60:00", facts=("No reading of it succeeded.",))
+
+        assert cell(failed(failure=error, status=None)) == (
+            f"`timeout`: its state could not be read after 60:00. No reading of it succeeded. "
+            f"The job goes on at the platform; {self.GOES_ON}"
+        )
+
+    def test_of_one_that_goes_on_while_the_api_is_away_it_is_both(self) -> None:
+        assert cell(failed(failure=unavailable(303), status="queued")) == (
+            "`unavailable`: the API stayed unavailable. No good answer came for 303 s. The last try: The API answered 502. "
+            f"The job goes on at the platform; {self.GOES_ON}"
+        )
+
+    def test_of_one_that_is_completed_it_is_how_to_get_the_bundle(self) -> None:
+        assert cell(failed(failure=InvalidBundle("the bundle is damaged"), status=ExportJob.COMPLETED)) == (
+            "`invalid-bundle`: the bundle is damaged. The job is completed; "
+            "a run with `job-id: se_2` makes its bundle link without exporting again."
+        )
+
+    def test_of_one_that_no_run_can_collect_it_is_the_remedy(self) -> None:
+        assert cell(failed(failure=TimedOut("late", remedy="Set `timeout`."), job_id=None)) == "`timeout`: late. Set `timeout`."
+
+    def test_without_a_remedy_it_is_what_happened_alone(self) -> None:
+        assert cell(failed(failure=Rejected("no", remedy=""), job_id=None)) == "`rejected`: no."
+
+    @pytest.mark.parametrize("known", [{"began": None, "job_id": "se_2"}, {"began": NOW - 1, "job_id": None}])
+    def test_of_a_cancel_before_there_was_a_job_it_is_to_run_again(self, known: Mapping[str, object]) -> None:
+        assert cell(cancelled(status=None, **known)) == "`cancelled`, not started: run the workflow again."
+
+    def test_of_a_cancel_while_it_was_being_started_it_is_where_to_look(self) -> None:
+        error = Cancelled("cancelled after 0:01", facts=("Look in the dashboard.",))
+        request = Request(method="POST", url="/v1/static-export/jobs", maybe_processed=True)
+
+        told = cell(failed(failure=error, job_id=None, status=None, start_request=request))
+
+        assert told == "`cancelled`: Look in the dashboard."
+
+    def test_of_a_cancel_of_which_nothing_is_known_it_is_the_reason(self) -> None:
+        assert cell(cancelled(status=None, started_at=None)) == "`cancelled`"
+
+    def test_a_long_quotation_is_cut_between_words_and_closed(self) -> None:
+        error = Rejected("no", facts=(f'The API at platform.example.com said: "{"word " * 99}"',), remedy="Mend it.")
+
+        assert cell(failed(failure=error, job_id=None)) == f'`rejected`: no. The API said: "{"word " * 24}word…" Mend it.'
+
+    def test_a_long_word_is_cut_where_the_room_ends(self) -> None:
+        told = cell(failed(failure=Rejected(f"no {'x' * 999}", remedy="Mend it."), job_id=None))
+
+        assert told == f"`rejected`: no {'x' * 117}… Mend it."
+
+    @pytest.mark.parametrize(("said", "told"), [("no", '"no".'), ("No.", '"No."'), ("No!", '"No!"'), ("Why?", '"Why?"')])
+    def test_a_quotation_ends_with_one_full_stop(self, said: str, told: str) -> None:
+        error = Rejected("no", facts=(f'The API at platform.example.com said: "{said}"',), remedy="")
+
+        assert cell(failed(failure=error, job_id=None)) == f"`rejected`: no. The API said: {told}".replace("!", "\\!")
+
+    def test_what_happened_is_cut_and_no_quotation_is_made_of_it(self) -> None:
+        told = cell(failed(failure=Rejected("x" * 999, remedy="Mend it."), job_id=None))
+
+        assert told == f"`rejected`: {'x' * 120}… Mend it."

@@ -1,0 +1,121 @@
+"""Foreign text is shown literally in the summary, without secrets, and breaks nothing."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from docs_platform_action.errors import InvalidInput, Unauthorized
+from docs_platform_action.job import Job
+from docs_platform_action.models import AgentJob
+from docs_platform_action.report.summary import summary_of
+from docs_platform_action.text import clean
+from tests.keys import ADMIN_KEY
+from tests.page.samples import failed, good, hostile, view
+from tests.unit.report.pages import page, parsed
+from tests.unit.report.test_console import Log
+
+HOSTILE = st.one_of(
+    st.text(min_size=1),
+    st.text("|<>[]()`*_\n&:#-~$@!^=+\\ '\"", min_size=1, max_size=12),
+    st.sampled_from(
+        ["</summary></details><script>", "```\n```mermaid\ngantt", "https://e.example www.e.example", "`timeout`", "a`b c`d"]
+    ),
+)
+
+
+class TestForeignText:
+    OURS = frozenset({"h3", "p", "strong", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "code", "pre"})
+
+    @given(HOSTILE, st.booleans())
+    def test_it_breaks_nothing_on_the_page_of_one_job(self, text: str, ends_well: bool) -> None:
+        told = parsed(hostile(text, ends_well=ends_well))
+
+        assert told.tags() <= self.OURS
+        (table,) = told.tables()
+        assert {len(row) for row in table} == {2}
+        assert len(table) <= 12
+        assert len(told.all("h3")) == len(told.all("pre")) == 1
+        assert len(told.all("li")) <= 5
+
+    @given(HOSTILE)
+    def test_it_breaks_nothing_on_the_page_of_several(self, text: str) -> None:
+        told = parsed(hostile(text, ends_well=True), hostile(text, ends_well=False))
+
+        assert told.tags() <= {*self.OURS, "details", "summary", "b"}
+        overview, *details = told.tables()
+        assert [len(row) for row in overview] == [6, 6, 6]
+        assert [{len(row) for row in table} for table in details] == [{2}, {2}]
+        assert len(told.all("h3")) == len(told.diagrams()) == 1
+        assert len(told.all("details")) == len(told.all("summary")) == 2
+
+    @given(HOSTILE)
+    def test_it_breaks_nothing_where_many_failed_alike(self, text: str) -> None:
+        told = parsed(*(hostile(text, ends_well=False) for _ in range(3)))
+
+        assert told.tags() <= {*self.OURS, "details", "summary", "b"}
+        assert [len(row) for row in told.tables()[0]] == [5, 5, 5, 5]
+        assert len(told.all("h3")) == len(told.diagrams()) == len(told.all("details")) == 1
+        assert told.all("strong")[0].text.startswith("All 3 domains: ")
+
+    @given(HOSTILE)
+    def test_an_inputs_value_is_no_code(self, text: str) -> None:
+        told = parsed(Job(mode=None, failure=InvalidInput(f"Invalid input `domain`: '{text}' is no bare host name")))
+
+        assert told.tags() <= self.OURS
+        assert [element.text for element in told.all("code")] == ["domain", "with:", "invalid-input"]
+
+    @given(st.text("|<>[]()*_&#-~$!^=+\\' ab", min_size=1, max_size=12).filter(str.strip))
+    def test_it_is_shown_as_it_is(self, text: str) -> None:
+        shown = " ".join(clean(text).split())
+
+        told = parsed(hostile(text, ends_well=True), hostile(text, ends_well=False))
+
+        names = [row[0] for row in told.tables()[0][1:]] + [summary.text.rpartition(":")[0] for summary in told.all("summary")]
+        assert {" ".join(name.split()) for name in names} == {shown}
+
+    @pytest.mark.parametrize(
+        ("text", "shown"),
+        [
+            ("give it `timeout`", "give it `timeout`"),
+            ("give it `job-id: se_1`", "give it `job-id: se_1`"),
+            ("give it `job-id: se|1`", "give it \\`job-id: se\\|1\\`"),
+            ("give it `a", "give it \\`a"),
+            ("a\\`b`", "a\\\\`b`"),
+        ],
+    )
+    def test_only_plain_words_of_a_remedy_are_code(self, text: str, shown: str) -> None:
+        told = page(failed(failure=Unauthorized("no", cause="", remedy=text)))
+
+        assert f"- {shown}\n" in told
+
+    def test_what_a_server_said_is_never_code(self) -> None:
+        told = parsed(failed(failure=Unauthorized("a `b`", facts=("said `c`",))))
+
+        assert [element.text for element in told.all("code")] == [
+            *("admin-key", "job-id: se_2", "unauthorized"),
+            *told.diagrams(),
+        ]
+
+    @given(st.text("|<>[]()`*_&:#-/?ab", max_size=12))
+    def test_a_link_leads_where_it_says(self, tail: str) -> None:
+        job = Job(mode="agent", project_id="prj", job_id="aj")
+        job.note_agent_job(AgentJob(status="completed", pr_link=f"https://git.example.com/{tail}"))
+
+        (link,) = parsed(job).all("a")
+
+        assert str(link.attributes["href"]).startswith("https://git.example.com/")
+
+    def test_a_secret_is_taken_out_before_it_is_escaped_or_cut(self) -> None:
+        log = Log()
+        log.console.mask(ADMIN_KEY)
+        key_at_the_cut = f"{'x' * 55} {ADMIN_KEY}"
+
+        told = summary_of(
+            [good(status=f"x {ADMIN_KEY}"), good(ADMIN_KEY, job_id=ADMIN_KEY, status=key_at_the_cut)],
+            view(log.console),
+            duration_seconds=1,
+        )
+
+        assert "| done (x \\*\\*\\*) |" in told
+        assert "<summary>***: done</summary>" in told
+        assert ADMIN_KEY[:4] not in told
