@@ -128,7 +128,7 @@ class _Runs:
     """
 
     def __init__(self, texts: Iterable[tuple[str, int]], names: Iterable[str] = (), *, parts: bool = True) -> None:
-        """Take each text with the length of the shortest run of it that is looked for."""
+        """Each text comes with the length of the shortest run of it that is looked for."""
         shown = "\n".join(names)
         self._runs: dict[int, set[str]] = {}
         for text, length in texts:

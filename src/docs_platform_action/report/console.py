@@ -128,17 +128,14 @@ class Console:
             self._write(str(Command("add-mask", {}, text)))
 
     def keep_link_out(self, url: str, names: Iterable[str | None] = ()) -> None:
-        """Show no secret of a link in log or summary, whoever echoes it there; the outputs have the link as it is.
-
-        `names`, such as the job and the date that are known with the link, are not hidden.
-        """
+        """Hide a link's secrets in log and summary, but not in the outputs; `names`, such as its job and date, stay visible."""
         from .signed_links import secrets_of
 
         self._link_secrets.always_show(filter(None, names))
         self._link_secrets.add(secrets_of(url))
 
     def hide(self, text: str) -> str:
-        """Take every secret out of a text, but for those of links."""
+        """Return the text without secrets, except those of links."""
         redactor = self._redactor
         if redactor is None:
             with self._lock:
@@ -146,7 +143,7 @@ class Console:
         return redactor.hide(text)
 
     def hide_links(self, text: str) -> str:
-        """Take the secrets of links out of a text."""
+        """Return the text without the secrets of links."""
         return self._link_secrets.hide(text)
 
     def safe(self, text: str) -> str:

@@ -152,8 +152,8 @@ class _Jobs:
     def _headline(self) -> str:
         counted = [f"{len(jobs):,} {verdict}" for verdict, jobs in self._by_verdict.items() if jobs]
         told = ", ".join(counted) if len(counted) > 1 else f"all {self._jobs[0].verdict}"
-        what = f"{len(self._jobs):,} {self._kind}"
-        what = what if any(job.mode == AGENT for job in self._jobs) else f"Static export of {what}"
+        counted_jobs = f"{len(self._jobs):,} {self._kind}"
+        what = counted_jobs if any(job.mode == AGENT for job in self._jobs) else f"Static export of {counted_jobs}"
         return f"### {what}: {told}\n\n{self._totals()}\n\n"
 
     def _totals(self) -> str:

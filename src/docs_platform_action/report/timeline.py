@@ -130,7 +130,8 @@ def _diagram(lanes: Mapping[str, Sequence[_Bar]]) -> Iterator[str]:
         yield f"    section {label}"
         for bar in bars:
             tag = "crit, " if bar.failed else _TAGS.get(bar.name, "active, ")
-            yield f"    {_name(bar, pixels)} :{tag}{_written(bar.began)}, {_written(bar.ended)}"
+            times = [at.replace(tzinfo=None).isoformat(timespec="milliseconds") for at in (bar.began, bar.ended)]
+            yield f"    {_name(bar, pixels)} :{tag}{', '.join(times)}"
 
 
 _TAGS: Final = {QUEUE: "done, ", RUN: ""}
@@ -142,10 +143,6 @@ def _name(bar: _Bar, pixels_a_second: float | None) -> str:
     name = f"{bar.name} {length}"
     fits = pixels_a_second is None or 10 + _CHARACTER_PIXELS * len(name) <= bar.seconds * pixels_a_second
     return name if fits else _NO_NAME
-
-
-def _written(moment: datetime) -> str:
-    return moment.replace(tzinfo=None).isoformat(timespec="milliseconds")
 
 
 _DAY_SECONDS: Final = 24 * 3600
