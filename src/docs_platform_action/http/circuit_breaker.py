@@ -13,7 +13,7 @@ from typing import Final
 from ..clock import Clock
 from ..errors import ActionError, Cancelled
 from .rate_limit import QueuedRequest, RateLimiter
-from .retry import LONGEST_PAUSE_SECONDS, RetryState, TemporaryError, growing_ceiling_seconds
+from .retry import LONGEST_PAUSE_SECONDS, RetryState, TemporaryError, growing_ceilings
 
 RECHECK_SECONDS: Final = 0.25
 """How often a blocked request checks whether it may begin."""
@@ -33,8 +33,9 @@ class CircuitBreaker:
     others wait for its result. Any response closes it. So an outage costs the server as many requests from a hundred jobs as
     from one. A `Retry-After` blocks all requests. A request whose sender has no time left is never blocked.
 
-    `failing_since` is when the breaker opened, `None` while it is closed. `last_answered_began_at` is when the latest request
-    that the server has answered began. Both are on the clock's `monotonic`.
+    `failing_since` is when the breaker opened, `None` while it is closed, and `ceiling_seconds` the longest pause until the next
+    probe. `last_answered_began_at` is when the latest request that the server has answered began. Both times are on the clock's
+    `monotonic`.
     """
 
     def __init__(self, clock: Clock, limiter: RateLimiter) -> None:
@@ -42,16 +43,12 @@ class CircuitBreaker:
         self._limiter = limiter
         self._lock = limiter.lock
         self.failing_since: float | None = None
-        self._failed_probes = 0
+        self.ceiling_seconds = 0.0
+        self._ceilings: Iterator[float] = iter(())
         self._probe: QueuedRequest | None = None
         self._open_until = self._drawn_until = -math.inf
         self._retry_after_received_at = self._retry_after_until = -math.inf
         self.last_answered_began_at = -math.inf
-
-    @property
-    def ceiling_seconds(self) -> float:
-        """The longest pause for the number of probes that have failed."""
-        return growing_ceiling_seconds(self._failed_probes)
 
     @contextlib.contextmanager
     def request(self, state: RetryState) -> Iterator[None]:
@@ -132,8 +129,10 @@ class CircuitBreaker:
                 return  # a request that began later has been answered since
             if self.failing_since is None:
                 self.failing_since = now
+                self._ceilings = growing_ceilings()
+                self.ceiling_seconds = next(self._ceilings)
             elif self._probe is request:  # others that were under way may fail in large numbers
-                self._failed_probes += 1
+                self.ceiling_seconds = next(self._ceilings)
             # until the failed request draws its pause, which it does not if it gives up
             self._open_until = max(self._open_until, now + self.ceiling_seconds)
 
@@ -141,7 +140,7 @@ class CircuitBreaker:
         with self._lock:
             self.last_answered_began_at = max(self.last_answered_began_at, request.began_at)
             self.failing_since = None
-            self._failed_probes = 0
+            self.ceiling_seconds = 0.0
             self._open_until = self._drawn_until = -math.inf
             if request.began_at > self._retry_after_received_at:  # a response to an earlier request does not end the pause
                 self._retry_after_until = -math.inf

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -63,9 +63,13 @@ def full_jitter(ceiling_seconds: float) -> float:
     return float(backoff.full_jitter(ceiling_seconds))
 
 
-def growing_ceiling_seconds(failures: int) -> float:
-    """Return the longest pause for this many failures after the first: it doubles with each, up to `LONGEST_PAUSE_SECONDS`."""
-    return float(min(2**failures, LONGEST_PAUSE_SECONDS))
+def growing_ceilings() -> Iterator[float]:
+    """Return the longest pause in seconds after each failure in turn: 1, doubled each time up to `LONGEST_PAUSE_SECONDS`."""
+    import backoff
+
+    ceilings: Iterator[float] = backoff.expo(base=2, factor=1, max_value=LONGEST_PAUSE_SECONDS)
+    next(ceilings)  # primes the generator
+    return ceilings
 
 
 @dataclass(kw_only=True)
@@ -141,22 +145,21 @@ def retry(attempt: Callable[[], T], state: RetryState) -> T:
 
     Raises the last `TemporaryError` when no time remains, `Cancelled`, and any other error of `attempt`.
     """
-    failures = 0
+    ceilings: Iterator[float] | None = None
     while True:
         try:
             result = attempt()
         except TemporaryError as error:
-            if state.failing_since is None:
-                failures = 0
+            if state.failing_since is None or ceilings is None:
+                ceilings = growing_ceilings()
             state.begin_outage()
             if error.at_capacity:  # not an outage: the tolerance counts from now
                 state.failing_since, state.is_last_attempt = state.clock.monotonic(), False
             if state.is_last_attempt:
                 raise
             remaining = min(state.remaining_seconds(), error.retry_for_seconds)
-            pause = max(state.pause_seconds(growing_ceiling_seconds(failures)), error.retry_after_seconds or 0.0)
+            pause = max(state.pause_seconds(next(ceilings)), error.retry_after_seconds or 0.0)
             pause = min(pause, max(remaining, 0.0))
-            failures += 1
             if not state.announced and remaining > 0:
                 state.announced = True
                 budget = math.inf if error.at_capacity else remaining
