@@ -22,7 +22,7 @@ from .cleanups import Cleanups
 from .clock import Clock, SystemClock
 from .context import Context
 from .errors import ActionError, internal_error
-from .events import Events
+from .events import Events, Listeners
 from .http.circuit_breaker import CircuitBreaker
 from .http.client import HttpClient
 from .http.connection import Exchanges, GuardedAdapter, trusting
@@ -82,7 +82,7 @@ def run(
             console.warning([warning])
         jobs = [job_of(settings) for settings in plan.jobs]
         log = _log_for(plan, jobs, console, clock)
-        context = _context_for(plan, jobs, clock, Events(outputs, log) if len(jobs) == 1 else Events(log), environ)
+        context = _context_for(plan, jobs, clock, Listeners(outputs, log) if len(jobs) == 1 else log, environ)
         works = [*zip(jobs, plan.jobs, strict=True)]
         runner = Runner(works, context, max_parallel=plan.max_parallel, heartbeat_seconds=heartbeat_seconds)
         with context.client.exchanges.kept_watched():

@@ -103,7 +103,6 @@ class Overlap(Events):
     """
 
     def __init__(self, archive: Path, site: Path, owner: Owner | None, context: Context) -> None:
-        super().__init__()
         self._archive = archive
         self._site = site
         self._owner = owner

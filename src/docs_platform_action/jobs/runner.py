@@ -3,11 +3,12 @@
 import threading
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from ..context import Context
 from ..errors import ActionError, Cancelled, Forbidden, Unauthorized, internal_error
-from ..events import Events
+from ..events import Events, Listeners
 from ..inputs.settings import AgentSettings, ExportSettings
 from ..job import Job
 from ..models import AGENT, EXPORT
@@ -47,14 +48,13 @@ class Runner(Events):
         self.tick_seconds = min(1.0, heartbeat_seconds / 2)
         self.unfinished = [job for job, _ in jobs]
         self._jobs = [job for job, _ in jobs]
-        self._context = context
+        self._context = replace(context, events=Listeners(context.events, self))
         self._heartbeat_seconds = heartbeat_seconds
         self._first, self._first_settings = jobs[0]
         self._queue = deque(jobs[1:])
         self._max_parallel = max_parallel
         self._helpers: list[threading.Thread] = []
         self._lock = threading.Lock()
-        context.events.add_listener(self)
 
     def run(self) -> None:
         """Run all jobs; what becomes of each is in the job. Raises `Cancelled` when they were cut short."""

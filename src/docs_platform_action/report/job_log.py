@@ -29,7 +29,6 @@ class JobLog(Events):
     """
 
     def __init__(self, console: Console, clock: Clock, job: Job) -> None:
-        super().__init__()
         self._console = console
         self._clock = clock
         self._job = job

@@ -44,7 +44,6 @@ class Outputs(Events):
     """
 
     def __init__(self, file: Path | None, console: Console, redactor: Redactor) -> None:
-        super().__init__()
         self._file = file
         self._console = console
         self._redactor = redactor

@@ -54,7 +54,7 @@ class Jobs:
         self.watcher = Watcher()
         self.jobs = [Job(mode="export", domain=letter) for letter, _ in zip("abcdefghijklm", what, strict=False)]
         self._what = dict(zip("abcdefghijklm", what, strict=False))
-        self._context = context(self.clock, Events(self.watcher))
+        self._context = context(self.clock, self.watcher)
         self.runner = Runner([(job, SETTINGS) for job in self.jobs], self._context, max_parallel=at_once)
 
     def run(self) -> Sequence[str | None]:
