@@ -7,7 +7,7 @@ from ..inputs.settings import WaitSettings
 from ..job import Job
 from ..models import AGENT, AgentJob, ExportJob
 from ..text import minutes, pluralize
-from .progress import Progress
+from .progress import EagerEstimate, SteadyEstimate
 from .schedule import Schedule
 
 
@@ -20,14 +20,9 @@ def poll(job: Job, settings: WaitSettings, context: Context) -> None:
     began = clock.monotonic()
     deadline = began + settings.timeout_seconds
     has_just_started = job.started and job.status not in {ExportJob.COMPLETED, ExportJob.FAILED}
-    schedule = Schedule(
-        began=began,
-        shortest_seconds=settings.shortest_pause_seconds,
-        longest_seconds=settings.longest_pause_seconds,
-        has_just_started=has_just_started,
-    )
-    progress = Progress(began=began if has_just_started else None, finest_seconds=settings.shortest_pause_seconds)
-    job.estimate = progress.steady
+    schedule = Schedule(settings, began=began, has_just_started=has_just_started)
+    eager = EagerEstimate(began=began if has_just_started else None, finest_seconds=settings.shortest_pause_seconds)
+    job.estimate = steady = SteadyEstimate()
     job.read_at = began
     context.events.polling(job)
     pause = schedule.first_pause_seconds
@@ -40,14 +35,15 @@ def poll(job: Job, settings: WaitSettings, context: Context) -> None:
             raise timed_out(job, settings.timeout_seconds, error.outage) from error
         now = clock.monotonic()
         is_queued = job.status == ExportJob.QUEUED
-        progress.see(now, job.progress, job.page_count, queued=is_queued, ended=reading.ended)
+        percent = None if is_queued else job.progress  # what a job in the queue reports is not its own progress
+        eager.see(now, percent)
+        steady.see(now, percent, job.page_count, queued=is_queued, ended=reading.ended)
         context.events.status_read(job)
         if reading.ended:
             return
         if is_last:
             raise timed_out(job, settings.timeout_seconds, None)
-        shows_progress = job.progress is not None and not is_queued and progress.eager.is_to_be_trusted
-        pause = schedule.pause_after(now, reading.status, progress.eager if shows_progress else None)
+        pause = schedule.pause_after(now, reading.status, eager if percent is not None and eager.is_to_be_trusted else None)
 
 
 def _read(job: Job, deadline: float, context: Context) -> ExportJob | AgentJob:

@@ -3,7 +3,6 @@
 The eager one is there from the first movement on, and rather too short than too long. The steady one waits for enough movement.
 """
 
-import threading
 from typing import Final, NamedTuple
 
 NOISE_POINTS: Final = 5.0
@@ -26,7 +25,6 @@ GRAIN_POINTS: Final = 2.0
 STILL: Final = 2.0
 """How many times the longest step so far makes a standstill."""
 
-
 LEAST_POINTS: Final = 5.0
 LEAST_SECONDS: Final = 5.0
 """The least movement that an estimate rests on. Platforms report whole percents, and readings lie a second or more apart: over
@@ -34,23 +32,6 @@ five of each, either of them is off by a fifth at most."""
 
 LONGEST_REST_SECONDS: Final = 24 * 3600.0
 """An estimate beyond a day says no more than that the job is slow: no job on a hosted runner waits that long."""
-
-
-class Progress:
-    """A job's progress, from reading to reading. All times are seconds on one clock that never runs backwards.
-
-    `began` is when the job certainly had made no progress, if anybody knows; `finest_seconds` is the shortest time between two
-    readings.
-    """
-
-    def __init__(self, *, began: float | None, finest_seconds: float) -> None:
-        self.eager = EagerEstimate(began=began, finest_seconds=finest_seconds)
-        self.steady = SteadyEstimate()
-
-    def see(self, at: float, percent: float | None, page_count: int | None, *, queued: bool, ended: bool) -> None:
-        """Take a reading into account: 0 to 100 % and pages, or `None` for what it did not report."""
-        self.eager.see(at, None if queued else percent)  # what a job in the queue reports is not its own progress
-        self.steady.see(at, percent, page_count, queued=queued, ended=ended)
 
 
 class Step(NamedTuple):
@@ -61,10 +42,11 @@ class Step(NamedTuple):
 
 
 class EagerEstimate:
-    """The estimate that the next reading is planned by.
+    """The estimate that the next reading is planned by. All times are seconds on one clock that never runs backwards.
 
     A pace holds from the last reading without progress on. A standstill begins a new one, and so does progress
-    that stays behind where it was.
+    that stays behind where it was. `began` is when the job certainly had made no progress, if anybody knows; `finest_seconds` is
+    the shortest time between two readings.
     """
 
     def __init__(self, *, began: float | None, finest_seconds: float) -> None:
@@ -127,68 +109,55 @@ class EagerEstimate:
 
 
 class SteadyEstimate:
-    """The estimate that people see. Safe to use from several threads.
+    """The estimate that people see. Any thread may read it.
 
     The pace is measured from an anchor. That is the last reading before progress appeared, which counts as 0 %, when this run saw
     the job in the queue or without progress; otherwise it is the first reading with progress. Progress that runs backwards, or a
     job that is queued again, sets a new one.
     """
 
+    still_since: float | None = None
+    """When percentage and page count last moved, if a later reading showed them unmoved.
+
+    `None` while nobody knows of a standstill: neither was ever reported, the job is queued or has ended, or no reading came
+    since they moved.
+    """
+
     def __init__(self) -> None:
-        self._anchor: tuple[float, float] | None = None
+        self._anchor: Step | None = None
         self._percent: float | None = None
         self._page_count: int | None = None
         self._moved_at: float | None = None
-        self._standing = False
-        self._going_on = False
-        self._lock = threading.Lock()
-
-    @property
-    def still_since(self) -> float | None:
-        """When percentage and page count last moved, if a later reading showed them unmoved.
-
-        `None` while nobody knows of a standstill: neither was ever reported, the job is queued or has ended, or no reading came
-        since they moved.
-        """
-        with self._lock:
-            return self._moved_at if self._standing else None
+        self._pace: tuple[Step, float] | None = None  # one value, so that no thread reads half of a change
 
     def see(self, at: float, percent: float | None, page_count: int | None, *, queued: bool = False, ended: bool = False) -> None:
         """Take a reading into account: 0 to 100 % and pages, or `None` for what it did not report."""
-        with self._lock:
-            self._see(at, percent, page_count, queued=queued, ended=ended)
-
-    def _see(self, at: float, percent: float | None, page_count: int | None, *, queued: bool, ended: bool) -> None:
         if queued:
-            self._percent = self._page_count = self._moved_at = None
+            percent = page_count = self._percent = self._page_count = self._moved_at = None
         before = (self._percent, self._page_count)
-        self._move_anchor(at, None if queued else percent)
-        if not queued:
-            self._percent = self._percent if percent is None else percent
-            self._page_count = self._page_count if page_count is None else page_count
+        if percent is not None:
+            if self._anchor is None or (self._percent is not None and percent < self._percent):
+                self._anchor = Step(at, percent)
+            self._percent = percent
+        elif self._percent is None:
+            self._anchor = Step(at, 0.0)
+        self._page_count = self._page_count if page_count is None else page_count
         moved = (self._percent, self._page_count) != before
         self._moved_at = at if moved else self._moved_at
-        self._standing = not (moved or ended)
-        self._going_on = percent is not None and not ended
+        self.still_since = None if moved or ended else self._moved_at
+        self._pace = (self._anchor, percent) if self._anchor is not None and percent is not None and not ended else None
 
     def remaining_seconds(self, now: float) -> float | None:
         """Estimate the remaining time from the pace since the anchor; `None` without enough movement.
 
         As long as no reading shows movement, the pace falls and the estimate grows.
         """
-        with self._lock:
-            anchor, percent, is_going_on = self._anchor, self._percent, self._going_on
-        if anchor is None or percent is None or not is_going_on:
+        pace = self._pace
+        if pace is None:
             return None
-        since, at_first = anchor
-        points, seconds = percent - at_first, now - since
+        anchor, percent = pace
+        points, seconds = percent - anchor.percent, now - anchor.at
         if points < LEAST_POINTS or seconds < LEAST_SECONDS or percent >= 100:
             return None
         rest = (100 - percent) * seconds / points
         return rest if rest <= LONGEST_REST_SECONDS else None
-
-    def _move_anchor(self, at: float, percent: float | None) -> None:
-        if percent is None and self._percent is None:
-            self._anchor = (at, 0.0)
-        elif percent is not None and (self._anchor is None or (self._percent is not None and percent < self._percent)):
-            self._anchor = (at, percent)

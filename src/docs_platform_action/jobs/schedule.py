@@ -8,6 +8,7 @@ The figures are in docs/evidence/performance.md.
 import math
 from typing import Final
 
+from ..inputs.settings import WaitSettings
 from .progress import EagerEstimate
 
 FIRST_SECONDS: Final = 3.0
@@ -39,20 +40,19 @@ OVERDUE_SHARE: Final = 1 / 4
 
 
 class Schedule:
-    """Plans the readings of one job, with pauses within bounds. All durations are seconds.
+    """Plans the readings of one job.
 
-    `has_just_started` is for a job whose age is known, because this run started it: the wait begins with a pause, a short one
-    whatever `shortest_seconds` is. Any other may have ended long ago, and is read at once. Below a second, `shortest_seconds`
-    scales all times that are given here in seconds: the pauses, and how long a job counts as young. `began` is when the wait
-    began, on the clock that `pause_after` is asked with.
+    `began` is when the wait began. `has_just_started` is for a job that this run started: its age is known, and the wait begins
+    with a short pause. Any other may have ended long ago, and is read at once. A shortest pause below a second scales all times
+    that are given here in seconds: the pauses, and how long a job counts as young.
     """
 
-    def __init__(self, *, began: float, shortest_seconds: float, longest_seconds: float, has_just_started: bool) -> None:
+    def __init__(self, settings: WaitSettings, *, began: float, has_just_started: bool) -> None:
         self._began = began
-        self._shortest_seconds = shortest_seconds
-        self._longest_seconds = longest_seconds
+        self._shortest_seconds = settings.shortest_pause_seconds
+        self._longest_seconds = settings.longest_pause_seconds
         self._has_just_started = has_just_started
-        self._scale = min(shortest_seconds, 1.0)
+        self._scale = min(self._shortest_seconds, 1.0)
         self._status: str | None = None
         self._status_since = began
         self._due = math.inf

@@ -21,6 +21,7 @@ class Platform:
         self.events = RecordedEvents()
         self.job = Job(**{"mode": "export", "domain": "docs.example.com", "job_id": "se_1", **known})
         self.status_at = status_at
+        self.progress_at: Callable[[float], float | None] = lambda _: None
         self.reading_seconds = reading_seconds
         self.asked_at: list[float] = []
         self.deadlines: list[float] = []
@@ -30,11 +31,11 @@ class Platform:
         self.asked_at.append(self.clock.elapsed)
         self.deadlines.append(deadline)
         self.clock.pass_(self.reading_seconds)
-        return ExportJob(status=self.status_at(self.clock.elapsed))
+        return ExportJob(status=self.status_at(self.clock.elapsed), progress=self.progress_at(self.clock.elapsed))
 
-    def wait(self, timeout: float = 600.0, *, pause: float = 1.0) -> str | None:
-        """Wait with even pauses; return the status in the end."""
-        settings = WaitSettings(timeout_seconds=timeout, shortest_pause_seconds=pause, longest_pause_seconds=pause)
+    def wait(self, timeout: float = 600.0, *, pause: float = 1.0, longest: float | None = None) -> str | None:
+        """Wait, with even pauses unless told otherwise; return the status in the end."""
+        settings = WaitSettings(timeout_seconds=timeout, shortest_pause_seconds=pause, longest_pause_seconds=longest or pause)
         poll(self.job, settings, context(self.clock, self.events, api=self))
         return self.job.status
 
@@ -138,6 +139,29 @@ class TestPoll:
 
         platform.status_at = status_at
         return platform
+
+
+class TestProgress:
+    @staticmethod
+    def waited(status: str, progress_at: Callable[[float], float | None]) -> Platform:
+        """Return a job that was not waited for to its end."""
+        platform = Platform(lambda _: status)
+        platform.progress_at = progress_at
+        with pytest.raises(TimedOut):
+            platform.wait(50, longest=30)
+        return platform
+
+    def test_both_estimates_are_fed(self) -> None:
+        platform = self.waited("running", lambda now: now)
+
+        assert platform.asked_at != self.waited("running", lambda _: None).asked_at
+        assert platform.job.remaining_seconds(platform.clock.monotonic()) == pytest.approx(50)
+
+    def test_what_a_queued_job_reports_is_not_its_progress(self) -> None:
+        platform = self.waited("queued", lambda now: now)
+
+        assert platform.asked_at == self.waited("queued", lambda _: None).asked_at
+        assert platform.job.remaining_seconds(platform.clock.monotonic()) is None
 
 
 class TestTimedOut:

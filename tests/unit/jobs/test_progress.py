@@ -11,7 +11,6 @@ from docs_platform_action.jobs.progress import (
     LEAST_SECONDS,
     LONGEST_REST_SECONDS,
     EagerEstimate,
-    Progress,
     SteadyEstimate,
 )
 
@@ -355,21 +354,3 @@ def test_whatever_is_read_makes_a_number_or_none(readings: list[tuple[float, flo
         rest = pace.remaining_seconds(now)
         assert rest is None or not math.isnan(rest)
         assert 0 <= pace.still_for(now) <= pace.seen_for(now) <= now
-
-
-def test_both_estimates_are_fed_at_once() -> None:
-    progress = Progress(began=0.0, finest_seconds=1.0)
-
-    progress.see(10, 0, None, queued=False, ended=False)
-    progress.see(20, 10, 7, queued=False, ended=False)
-
-    assert (progress.eager.remaining_seconds(20), progress.steady.remaining_seconds(20)) == (90, 90)
-
-
-def test_what_a_queued_job_reports_is_not_its_progress() -> None:
-    progress = Progress(began=0.0, finest_seconds=1.0)
-
-    progress.see(10, 40, None, queued=True, ended=False)
-    progress.see(20, 50, None, queued=False, ended=False)
-
-    assert progress.eager.remaining_seconds(20) == progress.steady.remaining_seconds(20) == 10

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docs_platform_action.jobs.progress import Progress
+from docs_platform_action.inputs.settings import WaitSettings
+from docs_platform_action.jobs.progress import EagerEstimate
 from docs_platform_action.jobs.schedule import Schedule
 
 
@@ -25,15 +26,17 @@ class Followed:
     """A job that is read as its schedule says."""
 
     def __init__(self, *, shortest: float = 1.0, longest: float = 30.0, just_started: bool = True) -> None:
-        self._progress = Progress(began=0.0 if just_started else None, finest_seconds=shortest)
-        self._schedule = Schedule(began=0.0, shortest_seconds=shortest, longest_seconds=longest, has_just_started=just_started)
+        settings = WaitSettings(timeout_seconds=1e9, shortest_pause_seconds=shortest, longest_pause_seconds=longest)
+        self._estimate = EagerEstimate(began=0.0 if just_started else None, finest_seconds=shortest)
+        self._schedule = Schedule(settings, began=0.0, has_just_started=just_started)
         self.first_pause = self._schedule.first_pause_seconds
 
     def read(self, elapsed: float, percent: float | None, status: str = "running") -> float:
         """Read seconds after the beginning; return the pause to the next reading."""
-        self._progress.see(elapsed, percent, None, queued=status == "queued", ended=False)
-        shows_progress = percent is not None and status != "queued" and self._progress.eager.is_to_be_trusted
-        return self._schedule.pause_after(elapsed, status, self._progress.eager if shows_progress else None)
+        percent = None if status == "queued" else percent
+        self._estimate.see(elapsed, percent)
+        shows_progress = percent is not None and self._estimate.is_to_be_trusted
+        return self._schedule.pause_after(elapsed, status, self._estimate if shows_progress else None)
 
 
 def last(pauses: Sequence[float]) -> float:
