@@ -130,7 +130,7 @@ def _log_for(plan: Plan, jobs: Sequence[Job], console: Console, clock: Clock) ->
 
 
 def _context_for(plan: Plan, jobs: Sequence[Job], clock: SystemClock, events: Events, environ: Mapping[str, str]) -> Context:
-    settings = plan.jobs[0].api
+    settings = plan.api
     client = HttpClient(
         adapter=GuardedAdapter(trusting(settings.authorities_pem)),
         exchanges=Exchanges(),

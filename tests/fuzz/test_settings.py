@@ -22,7 +22,7 @@ from docs_platform_action.errors import InvalidInput
 from docs_platform_action.http.client import Bounds, Request
 from docs_platform_action.http.connection import GuardedRequest
 from docs_platform_action.inputs.reader import read_plan
-from docs_platform_action.inputs.settings import INPUTS, AgentSettings, ExportSettings, Plan
+from docs_platform_action.inputs.settings import INPUTS, AgentSettings, ApiSettings, ExportSettings, Plan
 from docs_platform_action.inputs.validators import LONGEST_DURATION_SECONDS
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_bytes, mutated_text
@@ -220,17 +220,17 @@ def check(plan: Plan, roots: tuple[Path, Path]) -> None:
     """See that a plan is one that can be carried out, and that the contract allows it."""
     assert plan.jobs
     assert 1 <= plan.max_parallel <= 100
-    assert len({(job.api, job.waiting) for job in plan.jobs}) == 1
+    assert len({job.waiting for job in plan.jobs}) == 1
     first = plan.jobs[0]
     seconds = (
         *(first.waiting.timeout_seconds, first.waiting.shortest_pause_seconds, first.waiting.longest_pause_seconds),
-        first.api.outage_tolerance_seconds,
+        plan.api.outage_tolerance_seconds,
     )
     assert all(0 < duration <= LONGEST_DURATION_SECONDS for duration in seconds)
     assert first.waiting.shortest_pause_seconds <= first.waiting.longest_pause_seconds
-    assert re.fullmatch(r"[\x21-\x7e]+", first.api.admin_key)
-    assert first.api.admin_key not in repr(plan) or len(first.api.admin_key) < 8
-    check_address(first.api.base_url)
+    assert re.fullmatch(r"[\x21-\x7e]+", plan.api.admin_key)
+    assert plan.api.admin_key not in repr(plan) or len(plan.api.admin_key) < 8
+    check_address(plan.api.base_url)
     if isinstance(first, AgentSettings):
         assert len(plan.jobs) == 1
         assert is_identifier(first.project_id)
@@ -239,7 +239,7 @@ def check(plan: Plan, roots: tuple[Path, Path]) -> None:
     exports = [job for job in plan.jobs if isinstance(job, ExportSettings)]
     assert len(exports) == len(plan.jobs)
     check_exports(exports, roots)
-    check_what_is_sent(first)
+    check_what_is_sent(first, plan.api)
 
 
 def check_address(url: str) -> None:
@@ -276,10 +276,9 @@ def check_exports(exports: list[ExportSettings], roots: tuple[Path, Path]) -> No
         assert not any(other.path.is_relative_to(place.path) for other in places[:number] + places[number + 1 :])
 
 
-def check_what_is_sent(settings: ExportSettings) -> None:
+def check_what_is_sent(settings: ExportSettings, api: ApiSettings) -> None:
     """See that the start request goes out as it was asked for, to the address that was given, with the key that was given."""
     adapter = FakeAdapter()
-    api = settings.api
     client = ApiClient(http_client(adapter), base_url=api.base_url, key=api.admin_key)
     client.send(Request(method="POST", url="/v1/jobs", body={**settings.start_options, "domain": "d"}), Bounds())
     (request,) = adapter.requests
@@ -344,12 +343,12 @@ def respelled(plan: Plan, inputs: Mapping[str, str]) -> dict[str, str]:
     first = plan.jobs[0]
     again = {
         **inputs,
-        "base-url": first.api.base_url + "/",
-        "admin-key": first.api.admin_key,
+        "base-url": plan.api.base_url + "/",
+        "admin-key": plan.api.admin_key,
         "timeout": duration(first.waiting.timeout_seconds),
         "poll-interval": duration(first.waiting.shortest_pause_seconds),
         "max-poll-interval": duration(first.waiting.longest_pause_seconds),
-        "outage-tolerance": duration(first.api.outage_tolerance_seconds),
+        "outage-tolerance": duration(plan.api.outage_tolerance_seconds),
         "job-id": first.job_id or "",
     }
     if isinstance(first, AgentSettings):
@@ -418,7 +417,7 @@ def test_any_file_is_certificates_or_none(
     if refused({**EXPORT, "ca-bundle": "file.txt"}, roots) == ["ca-bundle"]:
         assert not content or content.replace(pem, b"")
         return
-    found = read({**EXPORT, "ca-bundle": "file.txt"}, roots).jobs[0].api.authorities_pem
+    found = read({**EXPORT, "ca-bundle": "file.txt"}, roots).api.authorities_pem
     assert found is not None
     ssl.create_default_context(cadata=found)
     block = "(?s)-----BEGIN.*?END CERTIFICATE-----"

@@ -5,7 +5,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Final
 
@@ -97,11 +97,15 @@ def is_usable(folder: Path) -> bool:
     return folder.is_dir()
 
 
-def read_each(value: str, domains: Sequence[str | None], read: Callable[[str], Place], *, several: bool) -> list[Place]:
-    """Read the places that one input names, one for each domain, which `{domain}` stands for in it, and has to for `several`.
-
-    Raises `ValueError`.
-    """
+def read_each(
+    value: str,
+    read: Callable[[str, Sequence[Path]], Place],
+    roots: Sequence[Path],
+    domains: Sequence[str | None],
+    *,
+    several: bool,
+) -> list[Place]:
+    """Read a place for each domain, which `{domain}` stands for in the path, and has to for `several`. Raises `ValueError`."""
     if PLACEHOLDER in value and None in domains:
         raise ValueError(f"holds {PLACEHOLDER}, but there is no domain; give `domain` beside `job-id`, or write the path out")
     if PLACEHOLDER not in value and several:
@@ -109,7 +113,7 @@ def read_each(value: str, domains: Sequence[str | None], read: Callable[[str], P
     places, problems = [], []
     for domain in domains:
         try:
-            places.append(read(value.replace(PLACEHOLDER, domain or "")))
+            places.append(read(value.replace(PLACEHOLDER, domain or ""), roots))
         except ValueError as error:
             problems.append(str(error))
     if problems:
@@ -120,13 +124,11 @@ def read_each(value: str, domains: Sequence[str | None], read: Callable[[str], P
 
 def overlaps(places: Mapping[str, Sequence[Place]]) -> list[tuple[str, str]]:
     """Find inputs whose places, one for each domain, are in each other's way; give the name of one and what is wrong with it."""
-    first = {name: given[0] for name, given in places.items()}
-    names = [*first]
+    first = [(name, given[0]) for name, given in places.items()]
     found = [
-        (name, _in_the_way(first[name], other, first[other]))
-        for number, name in enumerate(names)
-        for other in names[:number]
-        if _overlap(first[name], first[other])
+        (name, _in_the_way(place, other_name, other))
+        for (other_name, other), (name, place) in combinations(first, 2)
+        if _overlap(place, other)
     ]
     if found:
         return found

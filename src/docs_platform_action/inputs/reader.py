@@ -1,24 +1,26 @@
 """Reads the inputs, and reports every mistake in them at once."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from ..errors import DENIED_BY, DENIED_REMEDY, InvalidInput
-from ..models import EXPORT, MODES
+from ..models import AGENT, EXPORT, MODES
 from ..redaction import SHORTEST_TO_RECOGNISE, Redactor
 from . import validators
-from .paths import PLACEHOLDER, is_usable, overlaps, read_each, read_file_place, read_folder_place, read_path
+from .paths import PLACEHOLDER, is_usable, overlaps, read_each, read_file_place, read_folder_place
 from .settings import INPUTS, AgentSettings, ApiSettings, DeliverySettings, ExportSettings, Place, Plan, WaitSettings
-from .validators import MOST_MISTAKES
+from .validators import MOST_MISTAKES, MOST_PAGES, MOST_PARALLEL
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 LONGEST_NAME: Final = 80
 """Characters that are shown of a name that is not an input."""
 
 _PREFIX: Final = "INPUT_"
+
+_PLACES: Final = {"bundle-path": read_file_place, "site-path": read_folder_place, "values-file": read_file_place}
 
 _OF_EVERY_CONTAINER: Final = frozenset({"args", "entrypoint"})
 """Keys that GitHub allows in `with:` for every container action (source: actions/runner, ContainerActionHandler.cs)."""
@@ -70,24 +72,20 @@ def read_plan(environ: Mapping[str, str], *, roots: Sequence[Path]) -> Plan:
     temporary folder. Raises `InvalidInput` that lists every mistake.
     """
     reader = _Reader(environ)
-    mode = reader.get("mode", validators.mode)
+    mode = reader.get("mode", validators.mode)  # of an unknown mode, the inputs of both are checked, but none is required
     api, waiting = _read_api(reader, roots), _read_waiting(reader)
-    if mode is None:  # the values can be checked all the same, but not what a mode requires
-        _read_export(reader, api, waiting, roots, ())
-        _read_agent(reader, api, waiting)
-        raise reader.failure()
-    warnings = tuple(reader.misplaced(mode))
-    if mode == EXPORT:
-        if not reader.text("domain") and not reader.text("job-id"):
-            reader.problem("domain", "mode export needs a domain to export, or a job-id to attach to")
-        plan = _read_export(reader, api, waiting, roots, warnings)
-    else:
+    if mode == EXPORT and not reader.text("domain") and not reader.text("job-id"):
+        reader.problem("domain", "mode export needs a domain to export, or a job-id to attach to")
+    if mode == AGENT:
         reader.require("project-id", "mode agent needs the project: copy it from the API keys page")
         reader.require("job-id", "mode agent needs the agent job to wait for")
-        plan = Plan(jobs=(_read_agent(reader, api, waiting),), max_parallel=1, warnings=warnings)
+    exports = _read_exports(reader, waiting, roots) if mode != AGENT else []
+    agents = [_read_agent(reader, waiting)] if mode != EXPORT else []
+    max_parallel = reader.get("max-parallel", validators.whole_number, MOST_PARALLEL) if mode != AGENT else None
     if reader.problems:
         raise reader.failure()
-    return plan
+    warnings = [*reader.misplaced(mode), *(_without_effect(exports[0]) if exports else ())]
+    return Plan(api=api, jobs=(*exports, *agents), max_parallel=max_parallel or 1, warnings=tuple(warnings))
 
 
 def _read_api(reader: "_Reader", roots: Sequence[Path]) -> ApiSettings:
@@ -97,7 +95,7 @@ def _read_api(reader: "_Reader", roots: Sequence[Path]) -> ApiSettings:
         base_url=reader.get("base-url", validators.base_url) or "",
         admin_key=reader.get("admin-key", validators.admin_key) or "",
         outage_tolerance_seconds=reader.get("outage-tolerance", validators.duration) or 0.0,
-        authorities_pem=reader.get("ca-bundle", lambda value: validators.certificates(read_path(value, roots).path)),
+        authorities_pem=reader.get("ca-bundle", validators.certificates, roots),
     )
 
 
@@ -113,9 +111,8 @@ def _read_waiting(reader: "_Reader") -> WaitSettings:
     )
 
 
-def _read_agent(reader: "_Reader", api: ApiSettings, waiting: WaitSettings) -> AgentSettings:
+def _read_agent(reader: "_Reader", waiting: WaitSettings) -> AgentSettings:
     return AgentSettings(
-        api=api,
         waiting=waiting,
         project_id=reader.get("project-id", validators.identifier) or "",
         job_id=reader.get("job-id", validators.identifier) or "",
@@ -123,27 +120,58 @@ def _read_agent(reader: "_Reader", api: ApiSettings, waiting: WaitSettings) -> A
     )
 
 
-def _read_export(
-    reader: "_Reader", api: ApiSettings, waiting: WaitSettings, roots: Sequence[Path], warnings: tuple[str, ...]
-) -> Plan:
-    domains, attaching = reader.get("domain", validators.domains) or [None], bool(reader.text("job-id"))
+def _read_exports(reader: "_Reader", waiting: WaitSettings, roots: Sequence[Path]) -> list[ExportSettings]:
+    domains: Sequence[str | None] = reader.get("domain", validators.domains) or [None]
     named = len(validators.lines_of(reader.text("domain")))  # however many of them can be used
+    job_id, attaching = reader.get("job-id", validators.identifier), bool(reader.text("job-id"))
     if attaching and named > 1:
         reader.problem("domain", f"names {named} domains, but job-id one job; give the one domain that it belongs to, or none")
-    first = ExportSettings(
-        api=api,
-        waiting=waiting,
-        domain=domains[0],
-        job_id=reader.get("job-id", validators.identifier),
-        wait=reader.get("wait", validators.boolean) is not False,
-        start_options=reader.get("start-options", validators.start_options) or {},
-    )
-    max_parallel = reader.get("max-parallel", validators.max_parallel) or 1
-    deliveries = _read_deliveries(reader, roots, domains, several=named > 1)
-    if attaching and not first.wait:
+    wait = reader.get("wait", validators.boolean) is not False
+    if attaching and not wait:
         reader.problem("wait", "false starts a job and stops there, but job-id names one that is started; leave one of them out")
-    jobs = tuple(replace(first, domain=domain, delivery=delivery) for domain, delivery in zip(domains, deliveries, strict=True))
-    return Plan(jobs=jobs, max_parallel=max_parallel, warnings=(*warnings, *_without_effect(jobs[0])))
+    start_options = reader.get("start-options", validators.start_options) or {}
+    places = _read_places(reader, roots, domains, several=named > 1)
+    for name, problem in overlaps(places):
+        reader.problem(name, problem)
+    version = reader.get("export-version", validators.identifier)
+    min_pages = reader.get("min-pages", validators.whole_number, MOST_PAGES)
+    mask_bundle_url = reader.get("mask-bundle-url", validators.boolean) is True
+    temporary = [root for root in roots[1:] if is_usable(root)]
+    nowhere = [None] * len(domains)
+    bundles, sites, values = (places.get(name, nowhere) for name in _PLACES)
+    return [
+        ExportSettings(
+            waiting=waiting,
+            domain=domain,
+            job_id=job_id,
+            wait=wait,
+            start_options=start_options,
+            delivery=DeliverySettings(
+                bundle=bundle,
+                site=site,
+                values=values_file,
+                version=version,
+                min_pages=min_pages,
+                scratch=next((root for root in temporary if site is None or not root.resolve().is_relative_to(site.path)), None),
+                mask_bundle_url=mask_bundle_url,
+            ),
+        )
+        for domain, bundle, site, values_file in zip(domains, bundles, sites, values, strict=True)
+    ]
+
+
+def _read_places(
+    reader: "_Reader", roots: Sequence[Path], domains: Sequence[str | None], *, several: bool
+) -> dict[str, list[Place]]:
+    """Return the places of each input that names some, one for each domain."""
+    places = {}
+    for name, read in _PLACES.items():
+        if PLACEHOLDER in reader.text(name) and any(wrong == "domain" for wrong, _ in reader.problems):
+            continue  # nobody knows yet which places are meant
+        given = reader.get(name, read_each, read, roots, domains, several=several)
+        if given is not None:
+            places[name] = given
+    return places
 
 
 def _without_effect(settings: ExportSettings) -> Iterator[str]:
@@ -151,58 +179,12 @@ def _without_effect(settings: ExportSettings) -> Iterator[str]:
     if settings.job_id is not None and settings.start_options:
         yield "Input `start-options` has no effect together with `job-id`: no job is started."
     if not settings.wait:
-        given = {
-            "bundle-path": delivery.bundle,
-            "site-path": delivery.site,
-            "min-pages": delivery.min_pages,
-            "values-file": delivery.values,
-        }
-        for name in (name for name, value in given.items() if value is not None):
-            yield f"Input `{name}` has no effect together with `wait: false`: set it where `job-id` attaches to the job."
+        values = (delivery.bundle, delivery.site, delivery.min_pages, delivery.values)
+        for name, value in zip(("bundle-path", "site-path", "min-pages", "values-file"), values, strict=True):
+            if value is not None:
+                yield f"Input `{name}` has no effect together with `wait: false`: set it where `job-id` attaches to the job."
     if delivery.version is not None and delivery.values is None:
         yield "Input `export-version` has no effect without `values-file`, which it goes into."
-
-
-def _read_deliveries(
-    reader: "_Reader", roots: Sequence[Path], domains: Sequence[str | None], *, several: bool
-) -> list[DeliverySettings]:
-    """Read what is to become of each domain's bundle."""
-
-    def read(name: str, read_place: Callable[[str, Sequence[Path]], Place]) -> list[Place] | None:
-        if reader.is_refused("domain") and PLACEHOLDER in reader.text(name):
-            return None  # nobody knows yet which places are meant
-        return reader.get(name, lambda value: read_each(value, domains, lambda path: read_place(path, roots), several=several))
-
-    found = {
-        "bundle-path": read("bundle-path", read_file_place),
-        "site-path": read("site-path", read_folder_place),
-        "values-file": read("values-file", read_file_place),
-    }
-    places = {name: given for name, given in found.items() if given is not None}
-    for name, problem in overlaps(places):
-        reader.problem(name, problem)
-    version, min_pages = reader.get("export-version", validators.identifier), reader.get("min-pages", validators.min_pages)
-    scratch = next((root for root in roots[1:] if is_usable(root)), None)
-    mask_bundle_url = reader.get("mask-bundle-url", validators.boolean) is True
-
-    def delivery_of(number: int) -> DeliverySettings:
-        bundle, site, values = (given[number] if given is not None else None for given in found.values())
-        apart = None if scratch is None or _within(scratch, site) else scratch
-        return DeliverySettings(
-            bundle=bundle,
-            site=site,
-            values=values,
-            version=version,
-            min_pages=min_pages,
-            scratch=apart,
-            mask_bundle_url=mask_bundle_url,
-        )
-
-    return [delivery_of(number) for number in range(len(domains))]
-
-
-def _within(folder: Path, place: Place | None) -> bool:
-    return place is not None and folder.resolve().is_relative_to(place.path)
 
 
 class _Reader:
@@ -219,8 +201,8 @@ class _Reader:
         """Return an input's text, or its default if it is empty."""
         return _raw(self._environ, name) or self._defaults[name]
 
-    def get(self, name: str, clean: Callable[[str], T]) -> T | None:
-        """Return an input's value, or `None` if it has no text and no default. A mistake is recorded, and gives `None` too."""
+    def get(self, name: str, clean: Callable[Concatenate[str, P], T], *args: P.args, **options: P.kwargs) -> T | None:
+        """Return what `clean` makes of an input's text and the other arguments, or `None` if it has no text or a mistake."""
         text = self.text(name)
         if not text:
             return None
@@ -229,7 +211,7 @@ class _Reader:
             return None
         try:
             text.encode()
-            return clean(text)
+            return clean(text, *args, **options)
         except UnicodeEncodeError:
             self.problem(name, "is not valid UTF-8")
         except ValueError as error:
@@ -251,11 +233,7 @@ class _Reader:
         if (name, what) not in self.problems:
             self.problems.append((name, what))
 
-    def is_refused(self, name: str) -> bool:
-        """Return whether an input has a mistake."""
-        return any(name == wrong for wrong, _ in self.problems)
-
-    def misplaced(self, mode: str) -> list[str]:
+    def misplaced(self, mode: str | None) -> list[str]:
         """Return a warning for each input that is set but belongs to another mode."""
         is_agents = mode == EXPORT and self.text("project-id") and self.text("job-id")
         return [

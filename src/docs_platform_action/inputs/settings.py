@@ -95,7 +95,6 @@ class DeliverySettings:
 class ExportSettings:
     """One export. Without `job_id` there is a `domain` to start an export of."""
 
-    api: ApiSettings
     waiting: WaitSettings
     domain: str | None
     job_id: str | None
@@ -108,7 +107,6 @@ class ExportSettings:
 class AgentSettings:
     """The wait for one agent job."""
 
-    api: ApiSettings
     waiting: WaitSettings
     project_id: str
     job_id: str
@@ -119,6 +117,7 @@ class AgentSettings:
 class Plan:
     """What a run is to do: its jobs, at most `max_parallel` of them at the same time, and what its author should be warned of."""
 
+    api: ApiSettings
     jobs: tuple[ExportSettings | AgentSettings, ...]
     max_parallel: int
     warnings: tuple[str, ...]

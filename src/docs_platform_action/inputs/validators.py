@@ -4,7 +4,7 @@ import json
 import re
 import ssl
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from ipaddress import IPv6Address
 from pathlib import Path
 from typing import Final
@@ -13,17 +13,18 @@ from urllib.parse import urlsplit
 import idna
 
 from ..models import MODES, is_job_id, is_loopback
-from .paths import (
-    reason_of,
-    shown,
-)
+from .paths import read_path, reason_of, shown
 
 LONGEST_DURATION_SECONDS: Final = 35 * 24 * 3600.0
 """GitHub cancels a workflow run after 35 days (source: GitHub's documentation of usage limits)."""
 
 LARGEST_CA_BUNDLE_BYTES: Final = 8 * 1024 * 1024
 
+_PEM_BEGINNING: Final = "-----BEGIN CERTIFICATE-----"
+_PEM_END: Final = "-----END CERTIFICATE-----"
+
 MOST_PARALLEL: Final = 100
+MOST_PAGES: Final = 999_999_999
 
 MOST_MISTAKES: Final = 20
 """How many mistakes of one input are told before the rest is counted."""
@@ -49,15 +50,12 @@ def duration(value: str) -> float:
     """Read a duration such as `1h30m`, in seconds. Raises `ValueError`."""
     form = "a number with a unit, such as 500ms, 30s, 15m or 1h30m; a bare number is seconds"
     number = r"([0-9]+(?:\.[0-9]+)?)"
-    bare = re.fullmatch(number, value)
-    units = re.fullmatch(rf"(?:{number}h)?(?:{number}m)?(?:{number}s)?(?:{number}ms)?", value)
-    if bare:
-        seconds = float(value)
-    elif units:
-        amounts = zip(units.groups(default="0"), (3600.0, 60.0, 1.0, 0.001), strict=True)
-        seconds = sum(float(amount) * unit for amount, unit in amounts)
-    else:
+    with_unit = f"{value}s" if re.fullmatch(number, value) else value
+    amounts = re.fullmatch(rf"(?:{number}h)?(?:{number}m)?(?:{number}s)?(?:{number}ms)?", with_unit)
+    if amounts is None:
         raise ValueError(f"{shown(value)} is no duration: write {form}")
+    units = zip(amounts.groups(default="0"), (3600.0, 60.0, 1.0, 0.001), strict=True)
+    seconds = sum(float(amount) * unit for amount, unit in units)
     if seconds <= 0:
         raise ValueError(f"{shown(value)} is no time at all: a duration is above zero")
     if seconds > LONGEST_DURATION_SECONDS:
@@ -96,17 +94,10 @@ def admin_key(value: str) -> str:
     return value
 
 
-def max_parallel(value: str) -> int:
-    """Read how many jobs may run at the same time. Raises `ValueError`."""
-    if not re.fullmatch("[0-9]{1,9}", value) or not 1 <= int(value) <= MOST_PARALLEL:
-        raise ValueError(f"write a whole number from 1 to {MOST_PARALLEL}, not {shown(value)}")
-    return int(value)
-
-
-def min_pages(value: str) -> int:
-    """Read the least number of pages. Raises `ValueError`."""
-    if not re.fullmatch("[0-9]{1,9}", value) or int(value) == 0:
-        raise ValueError(f"write a whole number from 1 to 999,999,999, not {shown(value)}")
+def whole_number(value: str, most: int) -> int:
+    """Read a number from 1 to `most`. Raises `ValueError`."""
+    if not re.fullmatch("[0-9]{1,9}", value) or not 1 <= int(value) <= most:
+        raise ValueError(f"write a whole number from 1 to {most:,}, not {shown(value)}")
     return int(value)
 
 
@@ -133,7 +124,7 @@ _JOINERS: Final = "\u200c\u200d"
 """Invisible characters that some scripts need within a word (source: RFC 5892, appendix A)."""
 
 
-def domains(value: str) -> list[str | None]:
+def domains(value: str) -> list[str]:
     """Read one domain a line. Raises `ValueError`."""
     lines = lines_of(value)
     if not lines:
@@ -144,7 +135,7 @@ def domains(value: str) -> list[str | None]:
     if wrong:
         more = f"; and {len(wrong) - MOST_MISTAKES} more" if len(wrong) > MOST_MISTAKES else ""
         raise ValueError("; ".join(wrong[:MOST_MISTAKES]) + more)
-    return [*lines]
+    return lines
 
 
 def lines_of(value: str) -> list[str]:
@@ -213,8 +204,9 @@ def start_options(value: str) -> Mapping[str, object]:
     return options
 
 
-def certificates(path: Path) -> str:
-    """Read the certificates of a PEM file. Raises `ValueError`."""
+def certificates(value: str, roots: Sequence[Path]) -> str:
+    """Read the certificates of a PEM file, whose path is inside one of the `roots`. Raises `ValueError`."""
+    path = read_path(value, roots).path
     try:
         if not path.is_file():
             raise ValueError("there is no such file" if not path.exists() else "it is no regular file")
@@ -222,7 +214,8 @@ def certificates(path: Path) -> str:
             text = file.read(LARGEST_CA_BUNDLE_BYTES).decode("ascii", errors="ignore")
     except OSError as error:
         raise ValueError(f"the file cannot be read ({reason_of(error)})") from None
-    pem = "\n".join(_pem_blocks(text)) + "\n"
+    ended = "".join(text.rpartition(_PEM_END)[:2])  # beginnings behind the last end would each have the rest searched for one
+    pem = "\n".join(re.findall(f"{_PEM_BEGINNING}.*?{_PEM_END}", ended, re.DOTALL)) + "\n"
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=pem)
     except (ssl.SSLError, ValueError):
@@ -230,13 +223,3 @@ def certificates(path: Path) -> str:
             "the file holds no PEM certificates that can be read; convert one with `openssl x509 -in FILE -out ca.pem`"
         ) from None
     return pem
-
-
-def _pem_blocks(text: str) -> Iterator[str]:
-    """Find the certificates; not by an expression, which would look for an end anew from each beginning that has none."""
-    beginning, end = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
-    at = text.find(beginning)
-    while at >= 0 and (until := text.find(end, at + len(beginning))) >= 0:
-        until += len(end)
-        yield text[at:until]
-        at = text.find(beginning, until)

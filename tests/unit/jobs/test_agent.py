@@ -6,11 +6,11 @@ import pytest
 
 from docs_platform_action.clock import DeadlinePassed
 from docs_platform_action.errors import ActionError, JobFailed, NoPullRequest, NotFound, TimedOut, Unavailable
-from docs_platform_action.inputs.settings import AgentSettings, ApiSettings, WaitSettings
+from docs_platform_action.inputs.settings import AgentSettings, WaitSettings
 from docs_platform_action.job import Job
 from docs_platform_action.jobs.agent import wait_for_agent
 from docs_platform_action.models import AgentJob
-from tests.unit.fakes import BASE_URL, HOST, FakeClock, RecordedEvents, context
+from tests.unit.fakes import HOST, FakeClock, RecordedEvents, context
 
 LINK = "https://git.example.com/docs/pull/7"
 ACTIVE = AgentJob(status="active")
@@ -41,7 +41,6 @@ class Run:
         self.api = FakeApi(*readings)
         self.clock = FakeClock()
         self.settings = AgentSettings(
-            api=ApiSettings(base_url=BASE_URL, admin_key="k", outage_tolerance_seconds=300),
             waiting=WaitSettings(timeout_seconds=600, shortest_pause_seconds=1, longest_pause_seconds=1),
             project_id="prj_1",
             job_id="aj_1",

@@ -21,12 +21,12 @@ from docs_platform_action.errors import (
     TooFewPages,
     Unavailable,
 )
-from docs_platform_action.inputs.settings import ApiSettings, DeliverySettings, ExportSettings, Place, WaitSettings
+from docs_platform_action.inputs.settings import DeliverySettings, ExportSettings, Place, WaitSettings
 from docs_platform_action.job import Job
 from docs_platform_action.jobs.export import export_site
 from docs_platform_action.models import Bundle, ExportJob, StartedExport
 from docs_platform_action.report.failures import how_to_collect
-from tests.unit.fakes import BASE_URL, HOST, NOON, FakeClock, RecordedEvents, context
+from tests.unit.fakes import HOST, NOON, FakeClock, RecordedEvents, context
 
 BUNDLE = Bundle(
     url="https://storage.example.com/se_1/bundle.tar.gz?X-Signature=abc",
@@ -84,7 +84,6 @@ class Run:
         self.clock = FakeClock()
         self.settings = ExportSettings(
             **{
-                "api": ApiSettings(base_url=BASE_URL, admin_key="k", outage_tolerance_seconds=300),
                 "waiting": WaitSettings(timeout_seconds=600, shortest_pause_seconds=1, longest_pause_seconds=1),
                 "domain": "docs.example.com",
                 "job_id": None,

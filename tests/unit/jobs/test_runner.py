@@ -9,18 +9,17 @@ import pytest
 from docs_platform_action.context import Context
 from docs_platform_action.errors import ActionError, Cancelled, Forbidden, InternalError, JobFailed, NotFound, Unauthorized
 from docs_platform_action.events import Events
-from docs_platform_action.inputs.settings import ApiSettings, ExportSettings, WaitSettings
+from docs_platform_action.inputs.settings import ExportSettings, WaitSettings
 from docs_platform_action.job import RUN, Job, Phase
 from docs_platform_action.jobs import runner
 from docs_platform_action.jobs.runner import Runner
-from tests.unit.fakes import BASE_URL, FakeClock, context
+from tests.unit.fakes import FakeClock, context
 
 SECONDS = 30.0
 """How long a thread waits for another before the test has failed."""
 
 
 SETTINGS = ExportSettings(
-    api=ApiSettings(base_url=BASE_URL, admin_key="k", outage_tolerance_seconds=300),
     waiting=WaitSettings(timeout_seconds=600, shortest_pause_seconds=1, longest_pause_seconds=1),
     domain=None,
     job_id=None,
