@@ -15,17 +15,16 @@ from ..ownership import LONGEST_PART_BYTES
 from .settings import Place
 
 LEAST_FREE_BYTES: Final = 1024 * 1024
-"""A disk with less room than this is as good as full."""
+"""A disk with less room is full."""
 
 PLACEHOLDER: Final = "{domain}"
-"""What each domain's own name takes the place of in a path."""
 
 MOST_PROBLEMS: Final = 3
-"""How many of the domains an input is told to be wrong for."""
+"""Maximum domains that an error names for one input."""
 
 
 def shown(value: str) -> str:
-    """Quote a value for an error, shortened; never used for a key or an address that may hold one."""
+    """Quote a value for an error, shortened. Not for a key, or for an address that may hold one."""
     return f"'{value[:80]}…'" if len(value) > 80 else f"'{value}'"
 
 
@@ -33,13 +32,12 @@ def read_path(value: str, roots: Sequence[Path]) -> Place:
     """Read a path: relative to the first of the `roots`, or absolute, and inside one of them. Raises `ValueError`."""
     if UNUSABLE.search(value):
         raise ValueError("holds a control character")
+    path = Path(os.path.realpath(roots[0] / value))  # not `resolve`, which raises for a circle before Python 3.13 only
     try:
-        path = (roots[0] / value).resolve()
-        circle = _leads_in_a_circle(path)  # which `resolve` tells before Python 3.13 only
-    except (OSError, RuntimeError):
-        circle = True
-    if circle:
-        raise ValueError(f"{shown(value)} is a link that leads in a circle")
+        path.stat()
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise ValueError(f"{shown(value)} is a link that leads in a circle") from None
     workspace, *others = [root.resolve() for root in roots]
     root = next((root for root in (workspace, *others) if path.is_relative_to(root)), None)
     if root is None:
@@ -123,7 +121,7 @@ def read_each(
 
 
 def overlaps(places: Mapping[str, Sequence[Place]]) -> list[tuple[str, str]]:
-    """Find inputs whose places, one for each domain, are in each other's way; give the name of one and what is wrong with it."""
+    """Return the inputs whose places, one for each domain, overlap: the name of one of them and what is wrong with it."""
     first = [(name, given[0]) for name, given in places.items()]
     found = [
         (name, _in_the_way(place, other_name, other))
@@ -156,19 +154,11 @@ def _read_target(value: str, roots: Sequence[Path]) -> Place:
 
 
 def _status(path: Path) -> os.stat_result | None:
-    """Look at what is there. Not with `exists`, which some Pythons have say no to what cannot be looked at."""
+    """Return what is there, if anything. `Path.exists` would hide other errors in some versions of Python."""
     try:
         return path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return None
-
-
-def _leads_in_a_circle(path: Path) -> bool:
-    try:
-        path.stat()
-    except OSError as error:
-        return error.errno == errno.ELOOP
-    return False
 
 
 def reason_of(error: OSError) -> str:
@@ -177,7 +167,7 @@ def reason_of(error: OSError) -> str:
 
 
 def _check_writable(folder: Path) -> None:
-    """See that something can be put into a folder, or into what is there of the way to it. Raises `ValueError`, `OSError`."""
+    """Raise `ValueError` or `OSError` unless something can be put into a folder, or into what is there of the way to it."""
     while not folder.exists():
         folder = folder.parent
     if not folder.is_dir():

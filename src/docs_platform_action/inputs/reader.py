@@ -27,24 +27,24 @@ _OF_EVERY_CONTAINER: Final = frozenset({"args", "entrypoint"})
 
 
 def read_key(environ: Mapping[str, str]) -> str:
-    """Read the admin key as it is, before anything is known of it, so that it can be masked first."""
+    """Return the admin key as it is given, so that it can be masked before anything is checked."""
     return _raw(environ, "admin-key")
 
 
 def read_names(environ: Mapping[str, str]) -> list[str]:
-    """Read the inputs that name the run's own places and jobs, as they are."""
+    """Return the inputs that name the run's own places and jobs, as they are given."""
     names = ("base-url", "domain", "job-id", "project-id")
     return [line.strip() for name in names for line in _raw(environ, name).splitlines()]
 
 
 def read_mode(environ: Mapping[str, str]) -> str | None:
-    """Read the mode, if it is one of those that exist, so that a report on other inputs can name it."""
+    """Return the mode if it exists, so that a report on other inputs can name it."""
     mode = _raw(environ, "mode") or EXPORT
     return mode if mode in MODES else None
 
 
 def unknown_inputs(environ: Mapping[str, str]) -> list[str]:
-    """Make a warning for each `INPUT_` variable that is not an input, with the nearest input's name. Their values are not read.
+    """Return a warning for each `INPUT_` variable that is not an input, with the nearest input's name. No value is read.
 
     The runner passes whatever `with:` holds (source: actions/runner, Handler.cs).
     """
@@ -188,7 +188,7 @@ def _without_effect(settings: ExportSettings) -> Iterator[str]:
 
 
 class _Reader:
-    """Reads input by input and collects what is wrong with them."""
+    """Reads inputs and collects what is wrong with them."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
@@ -206,7 +206,9 @@ class _Reader:
         text = self.text(name)
         if not text:
             return None
-        if name != "admin-key" and self._holds_key(text):
+        # the key is found in any form, also pasted with a line's end or something invisible inside
+        visible = "".join(character for character in text if character.isprintable() and not character.isspace())
+        if name != "admin-key" and self._redactor.finds_in(visible):
             self.problem(name, "holds the admin key, which belongs in `admin-key` alone")
             return None
         try:
@@ -218,18 +220,13 @@ class _Reader:
             self.problem(name, str(error))
         return None
 
-    def _holds_key(self, text: str) -> bool:
-        """Look for the key in any form, also for one that was pasted with a line's end or something invisible inside."""
-        seen = "".join(character for character in text if character.isprintable() and not character.isspace())
-        return self._redactor.finds_in(seen)
-
     def require(self, name: str, how: str) -> None:
-        """Note a mistake if an input is empty."""
+        """Record a mistake if an input is empty."""
         if not self.text(name):
             self.problem(name, f"missing: {how}")
 
     def problem(self, name: str, what: str) -> None:
-        """Note a mistake, once however often it is found."""
+        """Record a mistake, once however often it is found."""
         if (name, what) not in self.problems:
             self.problems.append((name, what))
 
@@ -244,9 +241,8 @@ class _Reader:
         ]
 
     def failure(self) -> InvalidInput:
-        """Make one error of all mistakes, in the order in which the inputs are documented."""
-        order = [*self._defaults]
-        problems = sorted(self.problems, key=lambda problem: order.index(problem[0]))
+        """Return one error for all mistakes, in the order in which the inputs are documented."""
+        problems = [(name, what) for name in self._defaults for wrong, what in self.problems if wrong == name]
         remedies = (DENIED_REMEDY if DENIED_BY in what else InvalidInput.remedy for _, what in problems)
         remedy = " ".join(dict.fromkeys(remedies))
         if len(problems) == 1:

@@ -27,7 +27,7 @@ MOST_PARALLEL: Final = 100
 MOST_PAGES: Final = 999_999_999
 
 MOST_MISTAKES: Final = 20
-"""How many mistakes of one input are told before the rest is counted."""
+"""Maximum mistakes of one input that an error names; the others are counted."""
 
 
 def mode(value: str) -> str:
@@ -48,11 +48,11 @@ def boolean(value: str) -> bool:
 
 def duration(value: str) -> float:
     """Read a duration such as `1h30m`, in seconds. Raises `ValueError`."""
-    form = "a number with a unit, such as 500ms, 30s, 15m or 1h30m; a bare number is seconds"
     number = r"([0-9]+(?:\.[0-9]+)?)"
     with_unit = f"{value}s" if re.fullmatch(number, value) else value
     amounts = re.fullmatch(rf"(?:{number}h)?(?:{number}m)?(?:{number}s)?(?:{number}ms)?", with_unit)
     if amounts is None:
+        form = "a number with a unit, such as 500ms, 30s, 15m or 1h30m; a bare number is seconds"
         raise ValueError(f"{shown(value)} is no duration: write {form}")
     units = zip(amounts.groups(default="0"), (3600.0, 60.0, 1.0, 0.001), strict=True)
     seconds = sum(float(amount) * unit for amount, unit in units)
@@ -188,12 +188,8 @@ def _is_domain(text: str) -> bool:
 def start_options(value: str) -> Mapping[str, object]:
     """Read a JSON object of further fields of the start request. Raises `ValueError`."""
     form = 'write a JSON object of further fields, such as {"version": "v2"}'
-
-    def no_constant(name: str) -> object:
-        raise ValueError(f"{name} is no JSON")
-
     try:
-        options = json.loads(value, parse_constant=no_constant)
+        options = json.loads(value, parse_constant=int)  # `int` refuses NaN and Infinity, which are not JSON
         json.dumps(options, allow_nan=False)  # a number such as 1e999 is read as infinite, which cannot be sent
     except (ValueError, RecursionError):
         raise ValueError(f"is no JSON: {form}") from None
@@ -219,7 +215,6 @@ def certificates(value: str, roots: Sequence[Path]) -> str:
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=pem)
     except (ssl.SSLError, ValueError):
-        raise ValueError(
-            "the file holds no PEM certificates that can be read; convert one with `openssl x509 -in FILE -out ca.pem`"
-        ) from None
+        convert = "convert one with `openssl x509 -in FILE -out ca.pem`"
+        raise ValueError(f"the file holds no PEM certificates that can be read; {convert}") from None
     return pem
