@@ -19,7 +19,7 @@ FAILED: Final = "failed"
 CANCELLED: Final = "cancelled"
 NOT_STARTED: Final = "not started"
 VERDICTS: Final = (DONE, STARTED, FAILED, CANCELLED, NOT_STARTED)
-"""All of them, in the order in which they are counted."""
+"""In the order in which they are counted."""
 
 QUEUE: Final = "queue"
 RUN: Final = "run"
@@ -92,7 +92,7 @@ class Job:
 
     @property
     def subject(self) -> str:
-        """What the job is, as a sentence begins."""
+        """What the job is, as the beginning of a sentence."""
         if self.mode == AGENT:
             return f"Agent job {self.job_id} of project {self.project_id}" if self.job_id else "Agent job"
         if self.domain is not None:
@@ -115,7 +115,7 @@ class Job:
 
     @property
     def verdict(self) -> str:
-        """Judge the job in a word."""
+        """One of the `VERDICTS`."""
         if self.failure is not None and self.began is None and not isinstance(self.failure, InvalidInput):
             return NOT_STARTED
         if self.failure is not None:
@@ -137,7 +137,7 @@ class Job:
         return self.start_request is not None and self.start_request.maybe_processed
 
     def note_export_job(self, reading: ExportJob, now: float) -> None:
-        """Take over a reading of the export job, made at `now` on the clock's `monotonic`."""
+        """Record a reading of the export job, made at `now` on the clock's `monotonic`."""
         self.export_job = reading
         self.status = reading.status
         self.progress = reading.progress
@@ -148,7 +148,7 @@ class Job:
         self.read_at = now
 
     def note_agent_job(self, reading: AgentJob) -> None:
-        """Take over a reading of the agent job."""
+        """Record a reading of the agent job."""
         self.status = reading.status
         self.agent_job = reading
 
@@ -207,9 +207,5 @@ class Job:
             "failureReason": failure.failure_reason if failure else None,
             "message": self.message(failure) if failure else None,
         }
-        return {name: _on_one_line(value) for name, value in known.items()}
-
-
-def _on_one_line(value: object) -> object:
-    """Replace line breaks in a text from outside: a workflow that prints it could print a command to the runner with it."""
-    return UNUSABLE.sub(" ", value) if isinstance(value, str) else value
+        # without line breaks from outside: a workflow that prints a value could print a command to the runner with it
+        return {name: UNUSABLE.sub(" ", value) if isinstance(value, str) else value for name, value in known.items()}

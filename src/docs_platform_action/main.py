@@ -50,7 +50,7 @@ def main(interruptions: Interruptions) -> int:
     interruptions.ignore()
     try:
         stream.flush()
-    except OSError:  # reported already; Python would try once more when it ends, and turn that into an exit code of its own
+    except OSError:  # reported already; Python would flush again when it ends, and turn that into an exit code of its own
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     return exit_code
 
@@ -68,7 +68,8 @@ def run(
     console = Console(stream, in_workflow=in_workflow, debugging=environ.get("RUNNER_DEBUG") == "1")
     console.mask(read_key(environ))
     console.always_show(read_names(environ))
-    outputs = Outputs(_named_file(environ, "GITHUB_OUTPUT"), console, _redactor(environ))
+    redactor = Redactor([read_key(environ)], shortest=SHORTEST_TO_RECOGNISE, names=read_names(environ))
+    outputs = Outputs(_named_file(environ, "GITHUB_OUTPUT"), console, redactor)
     clock = clock or SystemClock()
     began = clock.monotonic()
     jobs = [Job(mode=read_mode(environ), began=began)]  # stands for a run whose inputs cannot be read
@@ -82,9 +83,9 @@ def run(
             console.warning([warning])
         jobs = [job_of(settings) for settings in plan.jobs]
         log = _log_for(plan, jobs, console, clock)
-        context = _context_for(plan, jobs, clock, Listeners(outputs, log) if len(jobs) == 1 else log, environ)
-        works = [*zip(jobs, plan.jobs, strict=True)]
-        runner = Runner(works, context, max_parallel=plan.max_parallel, heartbeat_seconds=heartbeat_seconds)
+        context = _context_for(plan, jobs, clock, Listeners(outputs, log) if len(jobs) == 1 else log, redactor)
+        work = [*zip(jobs, plan.jobs, strict=True)]
+        runner = Runner(work, context, max_parallel=plan.max_parallel, heartbeat_seconds=heartbeat_seconds)
         with context.client.exchanges.kept_watched():
             received = interruptions.run(runner)
         context.cleanups.clear()
@@ -129,13 +130,13 @@ def _log_for(plan: Plan, jobs: Sequence[Job], console: Console, clock: Clock) ->
     return log
 
 
-def _context_for(plan: Plan, jobs: Sequence[Job], clock: SystemClock, events: Events, environ: Mapping[str, str]) -> Context:
+def _context_for(plan: Plan, jobs: Sequence[Job], clock: SystemClock, events: Events, redactor: Redactor) -> Context:
     settings = plan.api
     client = HttpClient(
         adapter=GuardedAdapter(trusting(settings.authorities_pem)),
         exchanges=Exchanges(),
         proxies_for=functools.cache(_proxies_for),  # requests goes through the whole environment, twice for each request
-        redactor=_redactor(environ),
+        redactor=redactor,
     )
     caller = Caller(
         client=ApiClient(client, base_url=settings.base_url, key=settings.admin_key),
@@ -159,10 +160,6 @@ def _fail(jobs: Sequence[Job], error: ActionError) -> None:
     """Fail the jobs with what ended the run before them, or with them."""
     for job in jobs:
         job.failure = job.failure or error
-
-
-def _redactor(environ: Mapping[str, str]) -> Redactor:
-    return Redactor([read_key(environ)], shortest=SHORTEST_TO_RECOGNISE, names=read_names(environ))
 
 
 def _proxies_for(url: str) -> dict[str, str]:

@@ -17,10 +17,10 @@ from typing import Final, Protocol
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 LEAVING_SECONDS: Final = 0.2
-"""How long an aborted work gets to end by itself, so that a cancel is over within a second."""
+"""How long aborted work gets to end by itself, so that a cancel is over within a second."""
 
 PATIENCE_SECONDS: Final = 6.0
-"""A signal that comes so long after the first finds a run that cannot end by itself, blocked by its log, say: it ends it."""
+"""A signal that comes so long after the first ends the process: the run cannot end by itself, because its log blocks it, say."""
 
 
 class Work(Protocol):
@@ -68,16 +68,14 @@ class Interruptions:
             return received
         threading.Thread(target=self._post, args=(work,), daemon=True, name="work").start()
         letter = self._next_letter(work)
-        if not isinstance(letter, signal.Signals):
-            if letter is not None:
-                raise letter
-            return None
-        if not self._ends_within(work.stop()):
+        if isinstance(letter, BaseException):
+            raise letter
+        if letter is not None and not self._ends_within(work.stop()):
             self._ends_within(work.abort())
         return letter
 
     def _next_letter(self, work: Work) -> signal.Signals | BaseException | None:
-        """Wait for a letter. Raises what `work.tick` raises, which is called in another thread meanwhile."""
+        """Wait for a letter, and call `work.tick` in another thread meanwhile. Raises what that raises."""
         idle: threading.Thread | None = None
         failed: list[Exception] = []
 
@@ -120,7 +118,7 @@ class Interruptions:
             self._mail.put(None)
 
     def ignore(self) -> None:
-        """Receive no more: all is told, and what is left is to end."""
+        """Ignore signals from here on: everything is reported."""
         for number in SIGNALS:
             signal.signal(number, signal.SIG_IGN)
 

@@ -1,5 +1,6 @@
 """Runs the jobs of a step side by side, each to its end, whatever becomes of the others."""
 
+import contextlib
 import threading
 from collections import deque
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ from .export import export_site
 Settings = ExportSettings | AgentSettings
 
 HEARTBEAT_SECONDS: Final = 55.0
-"""A sign of life at least every minute, with a margin for the second in which it is looked for."""
+"""A sign of life at least every minute, with a margin for the tick that shows it."""
 
 CLEANING_SECONDS: Final = 5.0
 """How long a cancelled delivery gets to remove its parts: the runner sends its last signal 7.5 s after the first, and kills 2.5 s
@@ -32,9 +33,8 @@ START_GRACE_SECONDS: Final = 0.5
 class Runner(Events):
     """Runs jobs with their settings, at most `max_parallel` of them at the same time. It is the work that signals interrupt.
 
-    The first one is alone until its job is known or it has failed: where the platform refuses the key, it is asked once, and
-    not again for each job. So the runner listens to the events of `context`. `unfinished` are the jobs that had not ended
-    when a signal came.
+    The first one is alone until its job is known, which the runner listens for, or it has failed: where the platform refuses the
+    key, it is asked only once. `unfinished` are the jobs that had not ended when a signal came.
     """
 
     def __init__(
@@ -50,8 +50,8 @@ class Runner(Events):
         self._jobs = [job for job, _ in jobs]
         self._context = replace(context, events=Listeners(context.events, self))
         self._heartbeat_seconds = heartbeat_seconds
-        self._first, self._first_settings = jobs[0]
-        self._queue = deque(jobs[1:])
+        self._first = jobs[0][0]
+        self._queue = deque(jobs)
         self._max_parallel = max_parallel
         self._helpers: list[threading.Thread] = []
         self._lock = threading.Lock()
@@ -59,7 +59,7 @@ class Runner(Events):
     def run(self) -> None:
         """Run all jobs; what becomes of each is in the job. Raises `Cancelled` when they were cut short."""
         try:
-            self._run_job(self._first, self._first_settings)
+            self._run_job(*self._queue.popleft())
             refusal = self._first.failure
             if isinstance(refusal, Unauthorized | Forbidden) and self._first.job_id is None:
                 self._refuse_others(refusal)
@@ -70,7 +70,7 @@ class Runner(Events):
                 helper.join()
 
     def tick(self) -> None:
-        """Have the log show that the run goes on, if nothing else did for a while."""
+        """Announce a heartbeat."""
         self._context.events.heartbeat(self._heartbeat_seconds)
 
     def stop(self) -> float:
@@ -101,10 +101,8 @@ class Runner(Events):
                 self._helpers.append(helper)
 
     def _help(self) -> None:
-        try:
+        with contextlib.suppress(Cancelled):  # whoever cancelled it reports what was not done
             self._work_off()
-        except Cancelled:
-            return  # whoever cancelled it reports what was not done
 
     def _work_off(self) -> None:
         while (work := self._next()) is not None:
