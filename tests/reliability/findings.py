@@ -80,7 +80,7 @@ FINDINGS: Final = (
     ),
     Finding(
         what="A `ca-bundle` of beginnings without an end took the square of its length in time: hours for 8 MiB.",
-        test="tests/unit/inputs/test_reader.py::TestCaBundle::test_one_of_beginnings_alone_is_refused_at_once",
+        test="tests/unit/inputs/test_validators.py::TestCaBundle::test_one_of_beginnings_alone_is_refused_at_once",
     ),
     Finding(
         what="A link with a backslash or the like in its host: the log named one host, and the request went to another.",

@@ -1,21 +1,15 @@
 """Inputs become settings, or one error that lists every mistake."""
 
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-import requests
-import trustme
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from docs_platform_action.errors import InvalidInput
 from docs_platform_action.inputs.reader import read_key, read_mode, read_plan, unknown_inputs
 from docs_platform_action.inputs.settings import INPUTS, AgentSettings, DeliverySettings, ExportSettings, Place, Plan
-from docs_platform_action.inputs.validators import LARGEST_CA_BUNDLE_BYTES, LONGEST_DURATION_SECONDS
 from tests.keys import ADMIN_KEY
 
 WORKSPACE = Path("/github/workspace")
@@ -304,77 +298,11 @@ class TestBooleans:
         assert export(mask_bundle_url=text).delivery.mask_bundle_url is value
         assert agent(require_pr=text).require_pr is value
 
-    @given(st.one_of(st.sampled_from(["yes", "no", "on", "off", "1", "0", "tRue", "y", "null"]), st.text(min_size=1)))
-    def test_nothing_else_is(self, text: str) -> None:
-        if text.strip() in {"", "true", "True", "TRUE", "false", "False", "FALSE"}:
-            return
-
-        assert "`wait`" in refusal(EXPORT, wait=text)
-
     def test_whether_the_link_is_masked_is_one_of_them(self) -> None:
         assert refusal(EXPORT, mask_bundle_url="yes") == "Invalid input `mask-bundle-url`: write true or false, not 'yes'"
 
 
-def spelled(hours: int, minutes: int, seconds: int, milliseconds: int) -> str:
-    parts = ((hours, "h"), (minutes, "m"), (seconds, "s"), (milliseconds, "ms"))
-    return "".join(f"{amount}{unit}" for amount, unit in parts if amount)
-
-
 class TestDurations:
-    @pytest.mark.parametrize(
-        ("text", "seconds"),
-        [
-            ("500ms", 0.5),
-            ("30s", 30),
-            ("15m", 900),
-            ("1h30m", 5400),
-            ("90", 90),
-            ("1.5h", 5400),
-            ("0.5", 0.5),
-            ("1m30s", 90),
-            ("2h3m4s5ms", 7384.005),
-            ("840h", LONGEST_DURATION_SECONDS),
-        ],
-    )
-    def test_the_documented_forms_are_read(self, text: str, seconds: float) -> None:
-        assert export(timeout=text).waiting.timeout_seconds == pytest.approx(seconds)
-
-    @given(st.integers(0, 800), st.integers(0, 59), st.integers(0, 59), st.integers(0, 999))
-    def test_what_is_spelled_out_is_read_back(self, hours: int, minutes: int, seconds: int, milliseconds: int) -> None:
-        text = spelled(hours, minutes, seconds, milliseconds) or "1s"
-
-        read = export(timeout=text).waiting.timeout_seconds
-
-        assert read == pytest.approx(hours * 3600 + minutes * 60 + seconds + milliseconds / 1000 or 1)
-
-    @given(st.one_of(st.text("0123456789.hms -+e_", min_size=1, max_size=8), st.text(min_size=1)))
-    @example("1h 30m")
-    @example("30m1h")
-    @example("5 m")
-    @example("1e3")
-    @example("-5s")
-    @example("٣s")
-    @example("1d")
-    @example("1H")
-    @example("inf")
-    @example("1.s")
-    @example(".5s")
-    def test_nothing_else_is(self, text: str) -> None:
-        text = text.strip()
-        unit = r"\d+(\.\d+)?"
-        if re.fullmatch(rf"(?a:{unit}|(?=.)({unit}h)?({unit}m)?({unit}s)?({unit}ms)?)", text) or not text:
-            return
-
-        assert "is no duration" in refusal(EXPORT, timeout=text)
-
-    @pytest.mark.parametrize("nothing", ["0", "0s", "0.0h", "0h0m", "000ms"])
-    def test_zero_is_refused(self, nothing: str) -> None:
-        assert "above zero" in refusal(EXPORT, timeout=nothing)
-
-    @pytest.mark.parametrize("text", ["841h", "9" * 400, "99999999999m"])
-    def test_more_than_a_workflow_run_can_last_is_refused(self, text: str) -> None:
-        assert "35 days" in refusal(EXPORT, timeout=text)
-
     @pytest.mark.parametrize("name", ["timeout", "poll-interval", "max-poll-interval", "outage-tolerance"])
     def test_a_malformed_one_is_named_with_the_forms_there_are(self, name: str) -> None:
         said = refusal({**EXPORT, name: "soon"})
@@ -398,207 +326,6 @@ class TestDurations:
         waiting = export(poll_interval="10s", max_poll_interval="10s").waiting
 
         assert waiting.shortest_pause_seconds == waiting.longest_pause_seconds == 10
-
-
-class TestBaseUrl:
-    @pytest.mark.parametrize(
-        ("text", "kept"),
-        [
-            ("https://api.example.com", "https://api.example.com"),
-            ("https://api.example.com/", "https://api.example.com"),
-            ("https://api.example.com//", "https://api.example.com"),
-            ("https://example.com:8443/admin/api/", "https://example.com:8443/admin/api"),
-            ("https://example.com/a%20b", "https://example.com/a%20b"),
-            ("https://10.0.0.1", "https://10.0.0.1"),
-            ("https://[2001:db8::1]:8443", "https://[2001:db8::1]:8443"),
-            ("http://localhost:8080", "http://localhost:8080"),
-            ("http://127.0.0.1:8080/x", "http://127.0.0.1:8080/x"),
-            ("http://[::1]:8080", "http://[::1]:8080"),
-        ],
-    )
-    def test_an_address_is_kept_without_its_trailing_slash(self, text: str, kept: str) -> None:
-        assert plan(EXPORT, base_url=text).api.base_url == kept
-
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "api.example.com",
-            "//api.example.com",
-            "ftp://api.example.com",
-            "https://",
-            "https:///v1",
-            "https:api.example.com",
-            "https://api example.com",
-            "https://api.example.com\nhttps://other.example.com",
-            "https://münchen.example.com",
-            "https://api.example.com:port",
-            "https://api.example.com:99999",
-            "https://api.example.com:0",
-            "https://api.example.com:",
-            "https://[::1",
-            "https://[api]",
-            "https://a..example.com",
-            "https://.example.com",
-            "https://*.example.com",
-            "https://<host>",
-            "https://a|b.example.com",
-            f"https://{'a' * 64}.example.com",
-            "https://api.example.com/a/../b",
-            "https://api.example.com/a|b",
-            "https://api.example.com/%zz",
-            "https://api.example.com/a[b]",
-            "https://api.example.com\\@evil.example.com",
-        ],
-    )
-    def test_what_is_no_usable_address_is_refused(self, text: str) -> None:
-        assert "`base-url`" in refusal(EXPORT, base_url=text)
-
-    def test_http_is_for_this_machine_alone(self) -> None:
-        assert "would show the key to the network" in refusal(EXPORT, base_url="http://api.example.com")
-
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "https://user:pa55word@api.example.com",
-            "https://api.example.com?token=pa55word",
-            "https://api.example.com/#pa55word",
-            "https://user:pa55word@api.example.com:port",
-            "https://user:pa55word@ api.example.com",
-            "ftp://user:pa55word@api.example.com",
-        ],
-    )
-    def test_credentials_are_refused_and_not_shown(self, text: str) -> None:
-        assert "pa55word" not in refusal(EXPORT, base_url=text)
-
-    @given(
-        st.one_of(
-            st.text(max_size=30),
-            st.text("abz09.-_:/@?#%[]|<>\\ ", max_size=24).map("https://{}".format),
-            st.from_regex(r"https://[a-z0-9.:-]{1,20}(/[a-z0-9%.]{0,8}){0,3}", fullmatch=True),
-        )
-    )
-    @example("https://0/%30")
-    def test_what_is_accepted_can_be_sent_to(self, text: str) -> None:
-        try:
-            kept = plan(EXPORT, base_url=text).api.base_url
-        except InvalidInput:
-            return
-
-        request = requests.PreparedRequest()
-        request.prepare(method="GET", url=f"{kept}/v1/static-export/jobs")
-
-        # requests writes escapes that no character needs, such as `%7E`, as the character (RFC 3986, section 6.2.2.2)
-        assert str(request.url).lower() == requests.utils.unquote_unreserved(f"{kept}/v1/static-export/jobs").lower()
-
-
-class TestAdminKey:
-    @pytest.mark.parametrize("inside", [" ", "\n", "\t", "\x00", "\x7f", "é", "\u200b"])
-    def test_a_key_that_cannot_be_one_is_refused_without_being_shown(self, inside: str) -> None:
-        said = refusal(EXPORT, admin_key=f"first{inside}second")
-
-        assert said == (
-            "Invalid input `admin-key`: holds white space, control or non-ASCII characters inside, so it cannot be a key"
-        )
-
-    def test_a_pasted_header_is_refused_with_what_to_leave_out(self) -> None:
-        said = refusal(EXPORT, admin_key="Bearer s3cr3t-key")
-
-        assert "without `Bearer`" in said
-        assert "s3cr3t" not in said
-
-    @given(st.text(min_size=1).filter(str.strip))
-    def test_what_is_accepted_fits_a_header(self, key: str) -> None:
-        try:
-            kept = plan(EXPORT, admin_key=key, base_url="https://127.0.0.1", domain="1.1").api.admin_key
-        except InvalidInput:
-            return
-
-        assert re.fullmatch(r"[\x21-\x7e]+", kept)
-
-    @given(st.text("abcXYZ", min_size=4), st.sampled_from(" \t\n\x00é\u2028"), st.text("abcXYZ", min_size=4))
-    def test_what_is_refused_is_not_shown(self, first: str, inside: str, second: str) -> None:
-        said = refusal(EXPORT, admin_key=f"{first}{inside}{second}")
-
-        assert first not in said
-        assert second not in said
-
-
-class TestDomain:
-    @pytest.mark.parametrize(
-        "domain", ["docs.example.com", "localhost", "docs.example.com:8443", "xn--mnchen-3ya.example.com", "a_b.example.com"]
-    )
-    def test_a_bare_host_name_is_kept(self, domain: str) -> None:
-        assert export(domain=domain).domain == domain
-
-    @pytest.mark.parametrize(
-        ("text", "corrected"),
-        [
-            ("https://docs.example.com", "docs.example.com"),
-            ("https://docs.example.com/", "docs.example.com"),
-            ("https://docs.example.com:8443/guide?x#y", "docs.example.com:8443"),
-            ("docs.example.com/guide", "docs.example.com"),
-            ("docs.example.com.", "docs.example.com"),
-            ("docs. example.com", "docs.example.com"),
-            ("- docs.example.com", "docs.example.com"),
-            ("münchen.example.com", "xn--mnchen-3ya.example.com"),
-            ("straße.de", "xn--strae-oqa.de"),
-            ("STRAßE.De", "xn--strae-oqa.de"),
-            ("https://straße.de:8443/weg", "xn--strae-oqa.de:8443"),
-            ("a_b.straße.de.", "a_b.xn--strae-oqa.de"),
-            ("βόλος.com", "xn--nxasmm1c.com"),
-            ("\uff44\uff4f\uff43\uff53\u3002example\uff61com", "docs.example.com"),
-            ("日本語。jp", "xn--wgv71a119e.jp"),
-        ],
-    )
-    def test_what_is_no_bare_host_name_is_refused_with_the_corrected_form(self, text: str, corrected: str) -> None:
-        assert refusal(EXPORT, domain=text) == f"Invalid input `domain`: '{text}' is no bare host name; write {corrected}"
-
-    def test_a_joiner_that_a_name_needs_is_kept_in_the_corrected_form(self) -> None:
-        assert refusal(EXPORT, domain="\u0646\u0627\u0645\u0647\u200c\u0627\u06cc.com").endswith("write xn--mgba3gch31f060k.com")
-
-    @pytest.mark.parametrize(
-        "text",
-        [
-            *("https://", "/", "...", "-docs.example.com", "docs.example.com:0", "docs.example.com:99999"),
-            *("👍.example.com", "☃.example.com", "I♥docs.example.com", "ü-.example.com", "docs\uff0fguide.example.com"),
-            *("ü\u200cb.example.com", "xn--ü.example.com", f"{'ü' * 63}.example.com", "docs.\u0627a.example.com"),
-        ],
-    )
-    def test_where_nothing_can_be_meant_an_example_is_given(self, text: str) -> None:
-        assert refusal(EXPORT, domain=text).endswith("is no bare host name, such as docs.example.com")
-
-    def test_credentials_in_it_are_not_shown(self) -> None:
-        said = refusal(EXPORT, domain="https://user:pa55word@docs.example.com/")
-
-        assert "pa55word" not in said
-        assert said.endswith("write docs.example.com")
-
-    @pytest.mark.parametrize("second", ["docs.example.com", "Docs.Example.COM"])
-    def test_a_domain_named_twice_is_refused(self, second: str) -> None:
-        said = refusal(EXPORT, domain=f"docs.example.com\n{second}")
-
-        assert "named twice" in said
-
-    @pytest.mark.parametrize("between", [", ", ",", " ", "; "])
-    def test_several_on_one_line_are_told_apart(self, between: str) -> None:
-        said = refusal(EXPORT, domain=f"a.example.com{between}b.example.com:8443")
-
-        assert said.endswith("b.example.com:8443' are 2 domains; write each on a line of its own")
-
-    def test_every_wrong_line_is_told(self) -> None:
-        said = refusal(EXPORT, domain="https://a.example.com\nb.example.com/x")
-
-        assert "write a.example.com" in said
-        assert "write b.example.com" in said
-
-    @given(st.one_of(st.text(max_size=40), st.text("ab.:-_/@ ß", max_size=20)))
-    def test_what_is_accepted_is_a_host_and_a_port(self, text: str) -> None:
-        try:
-            domain = export(domain=text, job_id="se_1").domain
-        except InvalidInput:
-            return
-
-        assert domain is None or re.fullmatch(r"(?a:[\w-]{1,63}(\.[\w-]{1,63})*(:\d{1,5})?)", domain)
 
 
 class TestSeveralDomains:
@@ -635,26 +362,6 @@ class TestSeveralDomains:
     def test_min_pages_is_a_whole_number_above_zero(self, text: str) -> None:
         assert "write a whole number from 1 to 999,999,999, not '" in refusal(EXPORT, min_pages=text)
 
-    def test_a_byte_order_mark_within_is_trimmed_too(self) -> None:
-        jobs = plan(EXPORT, domain="a.example.com\n\ufeffb.example.com").jobs
-
-        assert [job.domain for job in jobs if isinstance(job, ExportSettings)] == ["a.example.com", "b.example.com"]
-
-    def test_what_cannot_be_seen_is_told(self) -> None:
-        said = refusal(EXPORT, domain="a.exa\u200bmple.com")
-
-        assert said.endswith("holds an invisible character, so it is no bare host name; write a.example.com")
-
-    def test_a_port_written_in_two_ways_is_the_same_one(self) -> None:
-        assert "named twice" in refusal(EXPORT, domain="a.example.com:443\na.example.com:0443")
-        assert len(plan(EXPORT, domain="a.example.com\na.example.com:443").jobs) == 2
-
-    def test_many_mistakes_are_counted(self) -> None:
-        said = refusal(EXPORT, domain="\n".join(f"https://d{number}.example.com" for number in range(50)))
-
-        assert said.count("is no bare host name; write") == 20
-        assert said.endswith("write d19.example.com; and 30 more")
-
     def test_one_job_id_cannot_be_that_of_several(self) -> None:
         said = refusal(EXPORT, domain=self.SEVERAL, job_id="se_1")
 
@@ -689,119 +396,6 @@ class TestJobId:
 
         assert said.startswith("Invalid input `wait`: ")
         assert "job-id" in said
-
-
-class TestStartOptions:
-    def test_an_object_of_further_fields_is_read(self) -> None:
-        options = export(start_options='{"version": "v2", "paths": ["/a"], "deep": {"domain": 1}}').start_options
-
-        assert options == {"version": "v2", "paths": ["/a"], "deep": {"domain": 1}}
-
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "version=v2",
-            "{",
-            '{"a": NaN}',
-            '{"a": 1e999}',
-            '{"a": -Infinity}',
-            "{'a': 1}",
-            "[" * 100_000,
-            '{"a": ' + "9" * 5000 + "}",
-        ],
-        ids=lambda text: text[:16],
-    )
-    def test_what_is_no_json_is_refused(self, text: str) -> None:
-        assert refusal(EXPORT, start_options=text) == (
-            'Invalid input `start-options`: is no JSON: write a JSON object of further fields, such as {"version": "v2"}'
-        )
-
-    @pytest.mark.parametrize("text", ["[]", "1", '"x"', "null", "true"])
-    def test_json_that_is_no_object_is_refused(self, text: str) -> None:
-        assert "is JSON, but no object" in refusal(EXPORT, start_options=text)
-
-    def test_the_domain_is_an_input_of_its_own(self) -> None:
-        said = refusal(EXPORT, start_options='{"domain": "other.example.com"}')
-
-        assert said == "Invalid input `start-options`: holds `domain`, which is an input of its own"
-
-    @given(
-        st.recursive(
-            st.none() | st.booleans() | st.floats() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
-        )
-    )
-    def test_what_is_accepted_can_be_sent(self, value: Any) -> None:
-        text = requests.compat.json.dumps({"a": value})
-
-        try:
-            options = export(start_options=text).start_options
-        except InvalidInput:
-            return
-
-        requests.Request("POST", "https://api.example.com", json=options).prepare()
-
-
-@pytest.fixture(scope="module")
-def authority_pem() -> bytes:
-    return trustme.CA().cert_pem.bytes()
-
-
-class TestCaBundle:
-    def test_certificates_are_read_whatever_stands_between_them(self, tmp_path: Path, authority_pem: bytes) -> None:
-        (tmp_path / "ca.pem").write_bytes("Zürich\r\n".encode("latin-1") + authority_pem + b"# end\n" + authority_pem)
-
-        authorities = plan(EXPORT, tmp_path, ca_bundle="ca.pem").api.authorities_pem
-
-        assert authorities is not None
-        assert authorities.count("BEGIN CERTIFICATE") == 2
-
-    @pytest.mark.parametrize(
-        "garbage", [b"", b"garbage", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", b"\xff\xfe\x00"]
-    )
-    def test_garbage_is_refused(self, tmp_path: Path, garbage: bytes) -> None:
-        (tmp_path / "ca.pem").write_bytes(garbage)
-
-        assert "holds no PEM certificates" in refusal(EXPORT, tmp_path, ca_bundle="ca.pem")
-
-    def test_a_file_that_is_not_there_is_refused(self, tmp_path: Path) -> None:
-        assert refusal(EXPORT, tmp_path, ca_bundle="ca.pem") == "Invalid input `ca-bundle`: there is no such file"
-
-    def test_a_folder_is_refused(self, tmp_path: Path) -> None:
-        assert refusal(EXPORT, tmp_path, ca_bundle=".") == "Invalid input `ca-bundle`: it is no regular file"
-
-    def test_a_pipe_that_nobody_writes_to_is_refused_without_waiting(self, tmp_path: Path) -> None:
-        os.mkfifo(tmp_path / "ca.pem")
-
-        assert "it is no regular file" in refusal(EXPORT, tmp_path, ca_bundle="ca.pem")
-
-    @pytest.mark.timeout(20, method="signal")  # an expression that looks for an end behind each of them would take hours
-    def test_one_of_beginnings_alone_is_refused_at_once(self, tmp_path: Path) -> None:
-        beginning = b"-----BEGIN CERTIFICATE-----\n"
-        (tmp_path / "ca.pem").write_bytes(beginning * (LARGEST_CA_BUNDLE_BYTES // len(beginning)))
-
-        assert "holds no PEM certificates" in refusal(EXPORT, tmp_path, ca_bundle="ca.pem")
-
-    def test_one_without_an_end_is_not_read_to_it(
-        self, tmp_path: Path, authority_pem: bytes, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr("docs_platform_action.inputs.validators.LARGEST_CA_BUNDLE_BYTES", 100)
-        (tmp_path / "ca.pem").write_bytes(b"#" * 100 + authority_pem)
-
-        assert "holds no PEM certificates" in refusal(EXPORT, tmp_path, ca_bundle="ca.pem")
-
-    def test_one_that_cannot_be_read_is_refused(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        def refuse(*_: object) -> None:
-            raise PermissionError(13, "Permission denied")
-
-        (tmp_path / "ca.pem").touch()
-        monkeypatch.setattr(Path, "open", refuse)  # root, who runs the container, may read every file
-
-        assert "the file cannot be read (Permission denied; likely causes: SELinux" in refusal(
-            EXPORT, tmp_path, ca_bundle="ca.pem"
-        )
-
-    def test_a_domain_of_byte_order_marks_alone_is_refused(self) -> None:
-        assert refusal(EXPORT, domain="\ufeff\n\ufeff\n\ufeff") == "Invalid input `domain`: holds no domain"
 
 
 class TestPaths:
