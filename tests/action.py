@@ -15,7 +15,7 @@ from unittest import mock
 
 from admin_api_simulator import Simulator
 from admin_api_simulator.runner import StartedAction, start_action
-from docs_platform_action.clock import SystemClock
+from docs_platform_action.clock import Clock
 from docs_platform_action.inputs.reader import read_key
 from tests.ended import ENTRYPOINT, Ended, ended
 from tests.engine import remember_output
@@ -102,7 +102,7 @@ class Action:
             contextlib.chdir(self.workspace),
             contextlib.redirect_stderr(io.StringIO()) as stderr,
         ):
-            found = run_inside(self._inputs(platform, inputs), workspace=self.workspace, clock=SystemClock(), debug=self.debug)
+            found = run_inside(self._inputs(platform, inputs), workspace=self.workspace, clock=Clock(), debug=self.debug)
         remember_output(stderr.getvalue(), where="stderr")
         return replace(found, stderr=stderr.getvalue())
 

@@ -16,14 +16,14 @@ from unittest import mock
 import coverage
 
 from admin_api_simulator.runner import ActionRun, left_in, parse_outputs, read_text, runner_environment, with_defaults
-from docs_platform_action.clock import SystemClock
+from docs_platform_action.clock import Clock
 from docs_platform_action.inputs.reader import read_key
 from docs_platform_action.main import run
 from docs_platform_action.signals import Interruptions, Work
 from tests.ended import ENTRYPOINT, Ended, ended
 
 
-class QuickClock(SystemClock):
+class QuickClock(Clock):
     """The machine's clock, but for pauses, which count and take no time; what takes time counts `factor` times."""
 
     def __init__(self, *, factor: float = 1.0) -> None:
@@ -63,7 +63,7 @@ def run_inside(
     inputs: Mapping[str, str],
     *,
     workspace: Path,
-    clock: SystemClock | None = None,
+    clock: Clock | None = None,
     debug: bool = False,
     env: Mapping[str, str] | None = None,
 ) -> Ended:

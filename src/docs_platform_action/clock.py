@@ -3,7 +3,6 @@
 import threading
 import time
 from datetime import UTC, datetime
-from typing import Protocol
 
 from .errors import Cancelled, Unavailable
 
@@ -14,22 +13,6 @@ class DeadlinePassed(Exception):
     def __init__(self, outage: Unavailable | None = None) -> None:
         super().__init__()
         self.outage = outage
-
-
-class Clock(Protocol):
-    """What waiting needs of time."""
-
-    def monotonic(self) -> float:
-        """Seconds on a clock that never runs backwards."""
-        ...
-
-    def now(self) -> datetime:
-        """Tell the time of day, aware, in UTC."""
-        ...
-
-    def sleep(self, seconds: float) -> None:
-        """Pause. Raises `Cancelled` once the run is cancelled."""
-        ...
 
 
 class Cancellation:
@@ -53,7 +36,7 @@ class Cancellation:
             raise Cancelled("cancelled")
 
 
-class SystemClock:
+class Clock:
     """The machine's own time. Its `cancellation` ends every sleep, in whichever thread."""
 
     def __init__(self) -> None:

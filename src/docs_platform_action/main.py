@@ -19,7 +19,7 @@ from .api.admin_api import AdminApi
 from .api.calls import Caller
 from .api.client import ApiClient
 from .cleanups import Cleanups
-from .clock import Clock, SystemClock
+from .clock import Clock
 from .context import Context
 from .errors import ActionError, internal_error
 from .events import Events, Listeners
@@ -30,7 +30,7 @@ from .http.rate_limit import REQUESTS_A_SECOND, RateLimiter
 from .inputs.reader import read_key, read_mode, read_names, read_plan, unknown_inputs
 from .inputs.settings import Plan
 from .job import Job
-from .jobs.runner import HEARTBEAT_SECONDS, Runner, job_of
+from .jobs.runner import Runner, job_of
 from .models import is_loopback
 from .redaction import SHORTEST_TO_RECOGNISE, Redactor
 from .report.console import Console
@@ -55,14 +55,7 @@ def main(interruptions: Interruptions) -> int:
     return exit_code
 
 
-def run(
-    environ: Mapping[str, str],
-    stream: TextIO,
-    interruptions: Interruptions,
-    *,
-    clock: SystemClock | None = None,
-    heartbeat_seconds: float = HEARTBEAT_SECONDS,
-) -> int:
+def run(environ: Mapping[str, str], stream: TextIO, interruptions: Interruptions, *, clock: Clock | None = None) -> int:
     """Run the action with an environment; return its exit code: 0, 1, or 128 and the number of the signal that ended it."""
     in_workflow = bool(environ.get("GITHUB_OUTPUT")) or environ.get("GITHUB_ACTIONS") == "true"
     console = Console(stream, in_workflow=in_workflow, debugging=environ.get("RUNNER_DEBUG") == "1")
@@ -70,7 +63,7 @@ def run(
     console.always_show(read_names(environ))
     redactor = Redactor([read_key(environ)], shortest=SHORTEST_TO_RECOGNISE, names=read_names(environ))
     outputs = Outputs(_named_file(environ, "GITHUB_OUTPUT"), console, redactor)
-    clock = clock or SystemClock()
+    clock = clock or Clock()
     began = clock.monotonic()
     jobs = [Job(mode=read_mode(environ), began=began)]  # stands for a run whose inputs cannot be read
     log: JobLog | MultiLog | None = None
@@ -84,8 +77,7 @@ def run(
         jobs = [job_of(settings) for settings in plan.jobs]
         log = _log_for(plan, jobs, console, clock)
         context = _context_for(plan, jobs, clock, Listeners(outputs, log) if len(jobs) == 1 else log, redactor)
-        work = [*zip(jobs, plan.jobs, strict=True)]
-        runner = Runner(work, context, max_parallel=plan.max_parallel, heartbeat_seconds=heartbeat_seconds)
+        runner = Runner([*zip(jobs, plan.jobs, strict=True)], context, max_parallel=plan.max_parallel)
         with context.client.exchanges.kept_watched():
             received = interruptions.run(runner)
         context.cleanups.clear()
@@ -130,7 +122,7 @@ def _log_for(plan: Plan, jobs: Sequence[Job], console: Console, clock: Clock) ->
     return log
 
 
-def _context_for(plan: Plan, jobs: Sequence[Job], clock: SystemClock, events: Events, redactor: Redactor) -> Context:
+def _context_for(plan: Plan, jobs: Sequence[Job], clock: Clock, events: Events, redactor: Redactor) -> Context:
     settings = plan.api
     client = HttpClient(
         adapter=GuardedAdapter(trusting(settings.authorities_pem)),

@@ -7,7 +7,7 @@ import backoff
 from docs_platform_action.api.admin_api import AdminApi
 from docs_platform_action.api.calls import Caller
 from docs_platform_action.api.client import ApiClient
-from docs_platform_action.clock import SystemClock
+from docs_platform_action.clock import Clock
 from docs_platform_action.events import Events
 from docs_platform_action.http.circuit_breaker import CircuitBreaker
 from docs_platform_action.http.connection import Exchanges, GuardedAdapter, trusting
@@ -33,7 +33,7 @@ def caller_to(
     base_url: str, *, outage_tolerance_seconds: float = 0.4, jitter: Callable[[float], float] = backoff.full_jitter
 ) -> Caller:
     """Make what makes the calls of a run, against a base URL."""
-    clock = SystemClock()
+    clock = Clock()
     return Caller(
         client=api_client_to(base_url),
         breaker=CircuitBreaker(clock, RateLimiter()),

@@ -19,7 +19,7 @@ import yaml
 
 from admin_api_simulator import Fault, Simulator
 from docs_platform_action.bundle.deliver import deliver
-from docs_platform_action.clock import SystemClock
+from docs_platform_action.clock import Clock
 from docs_platform_action.errors import InvalidBundle
 from docs_platform_action.events import Events
 from docs_platform_action.http.connection import GuardedAdapter, trusting
@@ -280,7 +280,7 @@ class TestHostileArchives:
 
 
 def deliver_site(platform: Simulator, workspace: Path) -> None:
-    clock, api = SystemClock(), api_of(platform.base_url, outage_tolerance_seconds=1)
+    clock, api = Clock(), api_of(platform.base_url, outage_tolerance_seconds=1)
     client = http_client(GuardedAdapter(trusting(None)))
     job = Job(mode=EXPORT, job_id="export-finished")
     job.bundle = api.make_bundle(job)

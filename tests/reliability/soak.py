@@ -22,7 +22,8 @@ from typing import Any, Final
 
 from admin_api_simulator.runner import parse_outputs, runner_environment, with_defaults
 from docs_platform_action import main
-from docs_platform_action.clock import SystemClock
+from docs_platform_action.clock import Clock
+from docs_platform_action.jobs.runner import HEARTBEAT_SECONDS
 from docs_platform_action.signals import Interruptions, Work
 from tests.ended import ENTRYPOINT
 from tests.inside import unmeasured
@@ -51,10 +52,8 @@ MOST_ERRORS: Final = 10
 IDLE_SECONDS: Final = 11.0
 """How often the virtual main thread looks whether a sign of life is due; the real one looks every second."""
 
-HEARTBEAT_SECONDS: Final = main.HEARTBEAT_SECONDS
 
-
-class PassingClock(SystemClock):
+class PassingClock(Clock):
     """Time of a run of one thread: it passes when it is slept through, and the main thread's idle moments come in between."""
 
     def __init__(self) -> None:

@@ -43,7 +43,7 @@ AGENT_JOB: Mapping[str, object] = {
 """As the API answers it."""
 
 
-class FakeClock:
+class FakeClock(Clock):
     """Starts at noon, and at an odd number of seconds; only `sleep` and `pass_` make time pass."""
 
     def __init__(self) -> None:

@@ -6,13 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from docs_platform_action.clock import SystemClock
+from docs_platform_action.clock import Clock
 from docs_platform_action.errors import Cancelled
 
 
-class TestSystemClock:
+class TestClock:
     def test_it_reads_the_machines_time(self) -> None:
-        clock = SystemClock()
+        clock = Clock()
 
         first, second = clock.monotonic(), clock.monotonic()
 
@@ -21,10 +21,10 @@ class TestSystemClock:
 
     @pytest.mark.parametrize("seconds", [0.001, 0, -5])
     def test_a_pause_ends_by_itself(self, seconds: float) -> None:
-        SystemClock().sleep(seconds)
+        Clock().sleep(seconds)
 
     def test_a_cancel_wakes_a_sleeper_in_another_thread(self) -> None:
-        clock = SystemClock()
+        clock = Clock()
         woken: list[float] = []
 
         def sleep() -> None:
@@ -41,7 +41,7 @@ class TestSystemClock:
         assert woken
 
     def test_nobody_sleeps_after_a_cancel(self) -> None:
-        clock = SystemClock()
+        clock = Clock()
         clock.cancellation.cancel()
 
         with pytest.raises(Cancelled):

@@ -19,7 +19,7 @@ import pytest
 import requests
 
 from docs_platform_action import main
-from docs_platform_action.clock import SystemClock
+from docs_platform_action.clock import Clock
 from docs_platform_action.errors import Cancelled
 from docs_platform_action.http.connection import GuardedRequest
 from docs_platform_action.job import Job
@@ -618,10 +618,10 @@ class TestCancel:
     def test_one_that_only_paused_between_tries_was_not_made(
         self, run: Runner, monkeypatch: pytest.MonkeyPatch, pausing: object
     ) -> None:
-        def cancelled(_clock: SystemClock, _seconds: float) -> None:
+        def cancelled(_clock: Clock, _seconds: float) -> None:
             raise Cancelled("cancelled")
 
-        monkeypatch.setattr(SystemClock, "sleep", cancelled)
+        monkeypatch.setattr(Clock, "sleep", cancelled)
         interruptions = Quiet(signal.SIGTERM, in_work=True)
 
         ended = run(EXPORT, {"POST /v1/static-export/jobs": pausing}, interruptions=interruptions)

@@ -28,7 +28,7 @@ def test_what_takes_minutes_to_count_is_counted_for_one_file(counting: str) -> N
         ("tests/workflow/test_examples.py::TestUploadToS3::test_a", "act"),
         ("tests/workflow/test_workflows.py::TestExport::test_b", "act"),
         ("tests/container/test_image.py::test_c[pip]", "the image"),
-        ("tests/unit/test_clock.py::TestSystemClock::test_d[a::b]", "tests/unit/test_clock.py"),
+        ("tests/unit/test_clock.py::TestClock::test_d[a::b]", "tests/unit/test_clock.py"),
         ("tests/reliability/test_injection.py::test_e", "tests/reliability/test_injection.py"),
     ],
 )

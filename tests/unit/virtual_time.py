@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from docs_platform_action.api.client import ApiClient, ApiResponse
-from docs_platform_action.clock import Cancellation
+from docs_platform_action.clock import Cancellation, Clock
 from docs_platform_action.errors import Cancelled
 from docs_platform_action.http.client import Bounds, Request
 from docs_platform_action.http.faults import NetworkError
@@ -43,7 +43,7 @@ class _Worker:
     awaits: "_Worker | None" = None
 
 
-class VirtualClock:
+class VirtualClock(Clock):
     """A `Clock` for the threads that `run` starts, and those that they start as `clock.Thread`.
 
     One of them runs at a time, until it sleeps, joins another or ends; then comes the one that is to wake up earliest, and the

@@ -37,19 +37,12 @@ class Runner(Events):
     key, it is asked only once. `unfinished` are the jobs that had not ended when a signal came.
     """
 
-    def __init__(
-        self,
-        jobs: Sequence[tuple[Job, Settings]],
-        context: Context,
-        *,
-        max_parallel: int,
-        heartbeat_seconds: float = HEARTBEAT_SECONDS,
-    ) -> None:
-        self.tick_seconds = min(1.0, heartbeat_seconds / 2)
+    tick_seconds = 1.0
+
+    def __init__(self, jobs: Sequence[tuple[Job, Settings]], context: Context, *, max_parallel: int) -> None:
         self.unfinished = [job for job, _ in jobs]
         self._jobs = [job for job, _ in jobs]
         self._context = replace(context, events=Listeners(context.events, self))
-        self._heartbeat_seconds = heartbeat_seconds
         self._first = jobs[0][0]
         self._queue = deque(jobs)
         self._max_parallel = max_parallel
@@ -71,7 +64,7 @@ class Runner(Events):
 
     def tick(self) -> None:
         """Announce a heartbeat."""
-        self._context.events.heartbeat(self._heartbeat_seconds)
+        self._context.events.heartbeat(HEARTBEAT_SECONDS)
 
     def stop(self) -> float:
         """Ask the jobs to end by themselves; return how long they get, in seconds."""
