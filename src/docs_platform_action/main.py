@@ -86,10 +86,10 @@ def run(environ: Mapping[str, str], stream: TextIO, interruptions: Interruptions
             cancelled = runner.unfinished
             for job in cancelled:
                 job.cancel(received.name, clock.monotonic())
-    except ActionError as error:
-        _fail(jobs, error)
     except Exception as error:  # noqa: BLE001  # the last resort: it becomes one `internal-error`, never a bare trace
-        _fail(jobs, internal_error(error))
+        failure = error if isinstance(error, ActionError) else internal_error(error)
+        for job in jobs:
+            job.failure = job.failure or failure
     now = clock.monotonic()
     # first: a cancelled container has seconds until it is killed, and a log that nobody reads blocks whoever writes to it
     results = outputs.write_all(jobs, now=now, duration_seconds=now - began)
@@ -146,12 +146,6 @@ def _context_for(plan: Plan, jobs: Sequence[Job], clock: Clock, events: Events, 
         cleanups=Cleanups(),
         outage_tolerance_seconds=settings.outage_tolerance_seconds,
     )
-
-
-def _fail(jobs: Sequence[Job], error: ActionError) -> None:
-    """Fail the jobs with what ended the run before them, or with them."""
-    for job in jobs:
-        job.failure = job.failure or error
 
 
 def _proxies_for(url: str) -> dict[str, str]:

@@ -5,7 +5,6 @@ import re
 import ssl
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from ipaddress import IPv6Address
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -78,7 +77,7 @@ def base_url(value: str) -> str:
         raise ValueError("holds a user name, a query or a fragment; give scheme, host and, where there is one, a path alone")
     if parts.scheme == "http" and not is_loopback(host):
         raise ValueError("is http, which would show the key to the network; use https (http is for loopback hosts alone)")
-    if not _HOST.fullmatch(parts.netloc) and not _is_ipv6(parts.netloc, host):
+    if not _HOST.fullmatch(parts.netloc) and not _IPV6_HOST.fullmatch(parts.netloc):
         raise ValueError("holds a host or port that cannot be used")
     path_is_plain = re.fullmatch(r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/]|%[0-9A-Fa-f]{2})*", parts.path)  # RFC 3986, section 3.3
     if port == 0 or not path_is_plain or {"..", "."} & set(parts.path.split("/")):
@@ -108,18 +107,12 @@ def identifier(value: str) -> str:
     return value
 
 
-def _is_ipv6(netloc: str, host: str) -> bool:
-    try:
-        IPv6Address(host)
-    except ValueError:
-        return False
-    return re.fullmatch(r"\[[0-9A-Fa-f:.]+\](?::[0-9]{1,5})?", netloc) is not None
-
-
 _LABEL: Final = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 _DOMAIN: Final = re.compile(rf"(?=[^:]{{1,253}}(?::|\Z)){_LABEL}(?:\.{_LABEL})*(?::[0-9]{{1,5}})?")
 _HOST: Final = re.compile(rf"(?=[^:]{{1,253}}(?::|\Z)){_LABEL}(?:\.{_LABEL})*\.?(?::[0-9]{{1,5}})?")
 """As it may stand in an address: a full stop at its end is fine there."""
+_IPV6_HOST: Final = re.compile(r"\[[0-9A-Fa-f:.]+\](?::[0-9]{1,5})?")
+"""Only `urlsplit` sees whether it is an address; it also accepts a zone, and other names in brackets."""
 _JOINERS: Final = "\u200c\u200d"
 """Invisible characters that some scripts need within a word (source: RFC 5892, appendix A)."""
 

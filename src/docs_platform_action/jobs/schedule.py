@@ -56,11 +56,7 @@ class Schedule:
         self._status: str | None = None
         self._status_since = began
         self._due = math.inf
-
-    @property
-    def first_pause_seconds(self) -> float:
-        """The pause before the first reading."""
-        return min(FIRST_SECONDS * self._scale, self._longest_seconds) if self._has_just_started else 0.0
+        self.first_pause_seconds = min(FIRST_SECONDS * self._scale, self._longest_seconds) if has_just_started else 0.0
 
     def pause_after(self, now: float, status: str, estimate: EagerEstimate | None) -> float:
         """Return the pause after a reading at `now`; `estimate` is `None` for a reading without progress to go by."""
