@@ -1,4 +1,4 @@
-"""What is known of one job, from first to last: filled in by a mode, read by the report, and a row of `results`."""
+"""What is known of one job: filled in by a mode, read by the report, and a row of `results`."""
 
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
@@ -30,7 +30,7 @@ UNPACK: Final = "unpack"
 
 @dataclass(frozen=True, kw_only=True)
 class Phase:
-    """A stretch of a job's way; `began` and `ended` are on the clock's `monotonic`, and without the latter it goes on."""
+    """A phase of a job. `began` and `ended` are on the clock's `monotonic`; without the latter, it is the current one."""
 
     name: str
     began: float
@@ -42,7 +42,7 @@ class Job:
     """One job of the run. What is `None` is not known, yet or at all.
 
     `bundle_path`, `site_path` and `values_file` are what later steps find them by. `started_at`, for a job that this run started,
-    `began` and `ended` are on the clock's `monotonic`; without `began` nobody has taken the job on yet.
+    `began` and `ended` are on the clock's `monotonic`; without `began` its turn has not come.
     """
 
     mode: str | None

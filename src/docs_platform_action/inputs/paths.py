@@ -54,10 +54,10 @@ def read_file_place(value: str, roots: Sequence[Path]) -> Place:
     """Read the path of a file that is to be written; one that is there will be replaced. Raises `ValueError`."""
     place = _read_target(value, roots)
     try:
-        found = _status(place.path)
-        if value.endswith("/") or (found is not None and stat.S_ISDIR(found.st_mode)):
+        mode = _mode(place.path)
+        if value.endswith("/") or stat.S_ISDIR(mode):
             raise ValueError(f"{shown(value)} is a folder; name the file to write")
-        if found is not None and not stat.S_ISREG(found.st_mode):
+        if mode and not stat.S_ISREG(mode):
             raise ValueError(f"{shown(value)} is no regular file")
         _check_writable(place.path.parent)
     except OSError as error:
@@ -69,17 +69,15 @@ def read_folder_place(value: str, roots: Sequence[Path]) -> Place:
     """Read the path of a folder that is to be filled, which is missing or empty. Raises `ValueError`."""
     place = _read_target(value, roots)
     try:
-        status = _status(place.path)
-        if place.path in {root.resolve() for root in roots} or (status is not None and place.path.is_mount()):
+        mode = _mode(place.path)
+        if place.path in {root.resolve() for root in roots} or (mode and place.path.is_mount()):
             raise ValueError(f"{shown(value)} cannot be swapped in whole, as a site is; name a folder inside it")
-        if status is not None:
-            if not stat.S_ISDIR(status.st_mode):
-                raise ValueError(f"{shown(value)} is a file; name a folder that is missing or empty")
-            with os.scandir(place.path) as inside:
-                found = next(inside, None)
-            if found is not None:
-                held = shown(found.name)
-                raise ValueError(f"{shown(value)} is not empty: it holds {held}; empty it in a step before, or name another")
+        if mode and not stat.S_ISDIR(mode):
+            raise ValueError(f"{shown(value)} is a file; name a folder that is missing or empty")
+        found = next(place.path.iterdir(), None) if mode else None
+        if found is not None:
+            held = shown(found.name)
+            raise ValueError(f"{shown(value)} is not empty: it holds {held}; empty it in a step before, or name another")
         _check_writable(place.path.parent)
     except OSError as error:
         raise ValueError(f"{shown(value)} cannot be used ({reason_of(error)})") from None
@@ -153,12 +151,12 @@ def _read_target(value: str, roots: Sequence[Path]) -> Place:
     return place
 
 
-def _status(path: Path) -> os.stat_result | None:
-    """Return what is there, if anything. `Path.exists` would hide other errors in some versions of Python."""
+def _mode(path: Path) -> int:
+    """Return the mode of what is there, 0 for nothing. `Path.exists` would hide other errors in some versions of Python."""
     try:
-        return path.stat()
+        return path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
-        return None
+        return 0
 
 
 def reason_of(error: OSError) -> str:

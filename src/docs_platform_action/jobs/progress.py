@@ -1,6 +1,6 @@
 """How fast a job progresses: an eager estimate, which the next reading is planned by, and a steady one, which people see.
 
-The eager one is there from the first movement on, and rather too short than too long. The steady one waits for enough movement.
+The eager one begins with the first movement, and is rather too short than too long. The steady one waits for enough movement.
 """
 
 from typing import Final, NamedTuple
@@ -31,7 +31,7 @@ LEAST_SECONDS: Final = 5.0
 five of each, either of them is off by a fifth at most."""
 
 LONGEST_REST_SECONDS: Final = 24 * 3600.0
-"""An estimate beyond a day says no more than that the job is slow: no job on a hosted runner waits that long."""
+"""A longer estimate is not shown: no job on a hosted runner waits that long."""
 
 
 class Step(NamedTuple):
@@ -56,7 +56,7 @@ class EagerEstimate:
         self._falls = self._fallen = 0
 
     def see(self, at: float, percent: float | None) -> None:
-        """Take a reading into account: 0 to 100 %, or `None` if it did not report any."""
+        """Record a reading: 0 to 100 %, or `None` if it did not report any."""
         before, self._last_at = self._last_at, at
         if percent is None:
             return
@@ -131,7 +131,7 @@ class SteadyEstimate:
         self._pace: tuple[Step, float] | None = None  # one value, so that no thread reads half of a change
 
     def see(self, at: float, percent: float | None, page_count: int | None, *, queued: bool = False, ended: bool = False) -> None:
-        """Take a reading into account: 0 to 100 % and pages, or `None` for what it did not report."""
+        """Record a reading: 0 to 100 % and pages, or `None` for what it did not report."""
         if queued:
             percent = page_count = self._percent = self._page_count = self._moved_at = None
         before = (self._percent, self._page_count)

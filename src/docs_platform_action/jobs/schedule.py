@@ -1,7 +1,7 @@
 """When to read a job again: as seldom as the platform deserves, and soon after the end.
 
-A job that tells its progress is read after a good part of the rest that its pace promises, so the readings close in on the end.
-One that tells nothing, or stands still, is read at pauses that hardly depend on its age.
+A job that reports progress is read after a good part of its estimated rest, so the readings close in on the end. One that
+reports none, or stands still, is read at pauses that hardly depend on its age.
 The figures are in docs/evidence/performance.md.
 """
 
@@ -12,7 +12,7 @@ from ..inputs.settings import WaitSettings
 from .progress import EagerEstimate
 
 FIRST_SECONDS: Final = 3.0
-"""When a job that this run has started is read first. Its start has told that it is queued, and few jobs end sooner."""
+"""When a job that this run has started is read first: it was queued, and few jobs end sooner."""
 
 EARLY_SECONDS: Final = 7.5
 EARLY_UNTIL_SECONDS: Final = 40.0
@@ -23,7 +23,7 @@ chance that the job ends now. The time that jobs take spreads about a log-normal
 in the first half minute, nearly even for a quarter of an hour, and falls later. So are these."""
 
 SHARE: Final = 0.6
-"""The share of the rest to wait. The end of a job whose pace grows evenly to the double is still not overslept."""
+"""The share of the rest to wait: the end of a job whose pace grows evenly to the double is not missed."""
 
 TRUST: Final = 0.4
 FIRST_TRUST: Final = 0.5
@@ -36,7 +36,7 @@ BEHIND: Final = 0.1
 is, so much `BEHIND` it."""
 
 OVERDUE_SHARE: Final = 1 / 4
-"""The share of its standstill after which a job is read again that should have ended, or moved."""
+"""A job that should have ended, or moved, is read again after this share of its standstill."""
 
 
 class Schedule:
