@@ -38,11 +38,9 @@ def mode(value: str) -> str:
 
 def boolean(value: str) -> bool:
     """Read `true` or `false`. Raises `ValueError`."""
-    if value in {"true", "True", "TRUE"}:
-        return True
-    if value in {"false", "False", "FALSE"}:
-        return False
-    raise ValueError(f"write true or false, not {shown(value)}")
+    if value not in {"true", "True", "TRUE", "false", "False", "FALSE"}:
+        raise ValueError(f"write true or false, not {shown(value)}")
+    return value.lower() == "true"
 
 
 def duration(value: str) -> float:

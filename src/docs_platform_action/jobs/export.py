@@ -50,12 +50,10 @@ def _check(job: Job, delivery: DeliverySettings, context: Context) -> DeliverySe
             cause="The site could not be built or rendered." if export_job.error else "The API gave no reason.",
             remedy=f"Look at job {job.job_id} in the dashboard, mend the site, and run the workflow again.",
         )
-    if delivery.min_pages is None:
+    if delivery.min_pages is None or (export_job.page_count is None and delivery.site is not None):
         return delivery
     if export_job.page_count is None:
-        if delivery.site is None:
-            raise _unknown_page_count(job)
-        return delivery
+        raise _unknown_page_count(job)
     if export_job.page_count < delivery.min_pages:
         asked = f"fewer than the {delivery.min_pages:,} that `min-pages` asks for"
         raise TooFewPages(f"it has {pluralize(export_job.page_count, 'page')}, {asked}")

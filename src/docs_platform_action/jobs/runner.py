@@ -129,10 +129,8 @@ class Runner(Events):
                 wait_for_agent(job, settings, context)
         except Cancelled:
             raise
-        except ActionError as error:
-            job.failure = error
         except Exception as error:  # noqa: BLE001  # the last resort: it becomes one `internal-error`, and stops no other job
-            job.failure = internal_error(error)
+            job.failure = error if isinstance(error, ActionError) else internal_error(error)
         self._end(job)
 
     def _end(self, job: Job) -> None:
