@@ -22,7 +22,7 @@ from .cleanups import Cleanups
 from .clock import Clock
 from .context import Context
 from .errors import ActionError, internal_error
-from .events import Events, Listeners
+from .events import Events
 from .http.circuit_breaker import CircuitBreaker
 from .http.client import HttpClient
 from .http.connection import Exchanges, GuardedAdapter, trusting
@@ -76,7 +76,7 @@ def run(environ: Mapping[str, str], stream: TextIO, interruptions: Interruptions
             console.warning([warning])
         jobs = [job_of(settings) for settings in plan.jobs]
         log = _log_for(plan, jobs, console, clock)
-        context = _context_for(plan, jobs, clock, Listeners(outputs, log) if len(jobs) == 1 else log, redactor)
+        context = _context_for(plan, jobs, clock, Events(outputs, log) if len(jobs) == 1 else log, redactor)
         runner = Runner([*zip(jobs, plan.jobs, strict=True)], context, max_parallel=plan.max_parallel)
         with context.client.exchanges.kept_watched():
             received = interruptions.run(runner)

@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 
-from docs_platform_action.events import Events, Listeners
+from docs_platform_action.events import Events
 from docs_platform_action.job import Job
 from tests.unit.fakes import RecordedEvents
 
@@ -23,7 +23,7 @@ def announce(events: Events, name: str, job: Job) -> None:
 def test_an_event_is_passed_on_to_each_listener_as_it_is(name: str) -> None:
     job, first, second = Job(mode=None), RecordedEvents(), RecordedEvents()
 
-    announce(Listeners(first, Listeners(second)), name, job)
+    announce(Events(first, Events(second)), name, job)
 
     (event,) = first.seen
     assert event[:2] == (name, job)
@@ -40,11 +40,11 @@ def test_a_heartbeat_is_passed_on() -> None:
 
     pulse = Pulse()
 
-    Listeners(pulse).heartbeat(55.0)
+    Events(pulse).heartbeat(55.0)
 
     assert pulse.seconds == [55.0]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_listener_ignores_what_it_does_not_override(name: str) -> None:
-    announce(Listeners(Events()), name, Job(mode=None))
+    announce(Events(Events()), name, Job(mode=None))

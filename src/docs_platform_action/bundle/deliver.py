@@ -15,7 +15,7 @@ from ..archive.tar import begins_tar
 from ..archive.unpack import Unpacked, unpack
 from ..context import Context
 from ..errors import DENIED_CAUSE, DENIED_REMEDY, ActionError, DownloadFailed, InternalError, TooFewPages
-from ..events import Listeners
+from ..events import Events
 from ..inputs.settings import DeliverySettings, Place
 from ..job import DOWNLOAD, UNPACK, Job
 from ..models import Bundle, Downloaded
@@ -126,7 +126,7 @@ class _Delivery:
         overlap = None
         if site is not None:
             overlap = stack.enter_context(Overlap(archive.path, site.path, self._owner(site), context))
-            context = replace(context, events=Listeners(context.events, overlap))
+            context = replace(context, events=Events(context.events, overlap))
         space = DiskSpace(archive_folder=archive.path.parent, site_folder=site.path.parent if site is not None else None)
         self._job.enter(DOWNLOAD, context.clock.monotonic())
         self._events.downloading(self._job)

@@ -9,7 +9,7 @@ from typing import Final
 
 from ..context import Context
 from ..errors import ActionError, Cancelled, Forbidden, Unauthorized, internal_error
-from ..events import Events, Listeners
+from ..events import Events
 from ..inputs.settings import AgentSettings, ExportSettings
 from ..job import Job
 from ..models import AGENT, EXPORT
@@ -42,7 +42,7 @@ class Runner(Events):
     def __init__(self, jobs: Sequence[tuple[Job, Settings]], context: Context, *, max_parallel: int) -> None:
         self.unfinished = [job for job, _ in jobs]
         self._jobs = [job for job, _ in jobs]
-        self._context = replace(context, events=Listeners(context.events, self))
+        self._context = replace(context, events=Events(context.events, self))
         self._first = jobs[0][0]
         self._queue = deque(jobs)
         self._max_parallel = max_parallel

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ..clock import Clock
-from ..events import Events, Listeners
+from ..events import Events
 from ..job import CANCELLED, NOT_STARTED, STARTED, Job
 from ..models import API, ExportJob
 from ..text import minutes, trying_again
@@ -36,7 +36,7 @@ _WIDEST_DOMAIN: Final = 40
 _WIDEST_CHANGE: Final = 54
 
 
-class MultiLog(Listeners):
+class MultiLog(Events):
     """Writes the log of several exports. Safe to use from several threads.
 
     Live lines name their domain. What each job's own log says is kept, and written by `close`, after which all is ignored.

@@ -17,7 +17,7 @@ from docs_platform_action.bundle.overlap import FROM_BYTES, GrowingFile, Overlap
 from docs_platform_action.bundle.staging import staged
 from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import Cancelled
-from docs_platform_action.events import Listeners
+from docs_platform_action.events import Events
 from docs_platform_action.job import Job
 from tests.archives import HOSTILE, KINDS, SMALL_SITE, Site, tar
 from tests.unit.fakes import FakeClock, RecordedEvents, context
@@ -61,10 +61,10 @@ class Download:
         with self.archive.open("ab") as file:
             file.write(piece)
         self.received += len(piece)
-        Listeners(self.log, self.overlap).download_progressed(self.job, self.received, size)
+        Events(self.log, self.overlap).download_progressed(self.job, self.received, size)
 
     def restart(self) -> None:
-        Listeners(self.log, self.overlap).download_restarted(self.job, "the bundle there is another now")
+        Events(self.log, self.overlap).download_restarted(self.job, "the bundle there is another now")
 
     def receive_all(self, archive: bytes = ARCHIVE, *, pieces: int = 7) -> None:
         length = len(archive) // pieces + 1
