@@ -8,9 +8,9 @@ from .errors import Cancelled, Unavailable
 
 
 class DeadlinePassed(Exception):
-    """The time is up. `outage` is what kept the last reading from being taken, if anything did."""
+    """The time is up. `outage` is what kept the last reading from being taken."""
 
-    def __init__(self, outage: Unavailable | None = None) -> None:
+    def __init__(self, outage: Unavailable) -> None:
         super().__init__()
         self.outage = outage
 

@@ -1,4 +1,4 @@
-"""The ways a run can fail: one exception class per `failureReason`, each with its likely cause and remedy.
+"""The ways a run can fail: an exception class per `failureReason`, each with its likely cause and remedy.
 
 They may contain text from outside as it came: `report`, which shows them, cleans it.
 """
@@ -192,7 +192,7 @@ class Cancelled(ActionError):
 
 
 class InternalError(ActionError):
-    """A bug of the action itself."""
+    """A bug of the action itself, or files of the runner that cannot be written."""
 
     failure_reason = "internal-error"
     cause = "This is a fault of the action, not of your workflow."

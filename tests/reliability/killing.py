@@ -51,7 +51,7 @@ INPUTS: Final = {
 
 CALLS: Final = (
     *("open", "write", "close", "__exit__", "truncate", "flush"),
-    *("mkdir", "chmod", "symlink", "replace", "rename", "unlink", "rmdir"),
+    *("mkdir", "chmod", "symlink", "replace", "unlink", "rmdir"),
     *("connect", "sendall", "recv_into", "shutdown"),
 )
 """Functions of C that ask something of the system; `__exit__` is how a `with` closes a file."""
@@ -62,8 +62,8 @@ OWNERS: Final = ("posix", "io", "_io", "socket", "_socket")
 PARTS: Final = ("_deliver_archive", "_deliver_site", "_write_values")
 """The parts of a handover, as its code names them: a call is counted by the one that it serves, too."""
 
-NAMING: Final = ("replace", "rename")
-"""Those by which a result gets its name: drawn more often."""
+NAMING: Final = "replace"
+"""The function by which a result gets its name: drawn more often."""
 
 _HOOK: Final = """
     import json, os, signal, sys, threading
@@ -294,7 +294,7 @@ def draw_moment(seed: int, calls: Mapping[bool, Mapping[str, int]]) -> Moment:
     chance = random.Random(seed)  # noqa: S311  # nothing is to be kept secret
     is_new = chance.random() < 0.5
     names = sorted(calls[is_new])
-    key = chance.choices(names, [6 if key.split()[1] in NAMING else 1 for key in names])[0]
+    key = chance.choices(names, [6 if key.split()[1] == NAMING else 1 for key in names])[0]
     return Moment(
         seed=seed,
         key=key,

@@ -42,7 +42,7 @@ class TestWhereTheyWereKilled:
 
     def test_some_right_before_and_some_right_after_a_result_got_its_name(self, killed: tuple[Killed, ...]) -> None:
         keys = {run.moment.key for run in killed if run.was_killed and run.moment.after_seconds is None}
-        naming = {"replace _deliver_archive", "rename _deliver_site", "replace _write_values"}
+        naming = {"replace _deliver_archive", "replace _deliver_site", "replace _write_values"}
 
         assert {f"{event} {call}" for event in ("c_call", "c_return") for call in naming} <= keys
 

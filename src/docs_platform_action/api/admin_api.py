@@ -3,7 +3,6 @@
 Source: the API's description, version 2.0.0 (`docs/admin-api.openapi.yaml`).
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
@@ -11,7 +10,7 @@ from urllib.parse import quote
 from ..http.client import Bounds, Request
 from ..models import AgentJob, Bundle, ExportJob, StartedExport, read_agent_job, read_bundle, read_export_job, read_started_export
 from .calls import Caller
-from .statuses import Call, until_settled
+from .statuses import Call, until_packed, until_settled
 
 if TYPE_CHECKING:
     from ..job import Job
@@ -67,7 +66,7 @@ class AdminApi:
             named_by="`job-id`",
             read=read_bundle,
             contract_is_final=True,
-            temporary_until={409: math.inf, **until_settled(job)},  # the platform answers 409 while it packs the bundle
+            temporary_until=until_packed(job),
             bounds=Bounds(idle_seconds=BUNDLING_SECONDS, total_seconds=BUNDLING_SECONDS),
         )
         return self._caller.send(call)

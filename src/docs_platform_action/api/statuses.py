@@ -78,6 +78,11 @@ def until_settled(job: "Job") -> dict[int, float]:
     return {404: job.started_at + SETTLING_SECONDS} if job.started_at is not None else {}
 
 
+def until_packed(job: "Job") -> dict[int, float]:
+    """Return until when statuses are temporary for a bundle: the platform answers 409 while it packs it."""
+    return {409: math.inf, **until_settled(job)}
+
+
 def result_of(call: Call[T], answer: ApiResponse, client: ApiClient, clock: Clock) -> T:
     """Return the result of a call from the response to it.
 
@@ -93,7 +98,7 @@ def result_of(call: Call[T], answer: ApiResponse, client: ApiClient, clock: Cloc
         retry_for_seconds = call.temporary_until.get(answer.status, -math.inf) - clock.monotonic()
         if retry_for_seconds <= 0:
             raise _refused(call, answer, client)
-    # besides 5xx: a 1xx that http.client takes for a response, and statuses that no standard knows
+    # besides 5xx: 101, and statuses that no standard knows
     retry_after = read_retry_after(answer.headers, clock.now())
     raise TemporaryError(
         f"The API answered {_phrase(answer.status)}",

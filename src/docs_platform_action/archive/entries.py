@@ -1,6 +1,7 @@
-"""The entries of an archive of any kind, and the errors for those that are refused."""
+"""The entries of an archive: which types are unpacked, and the errors for those that are refused."""
 
 import enum
+import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -8,14 +9,6 @@ from typing import Final
 from ..errors import InvalidBundle
 
 _LONGEST_SHOWN: Final = 160  # characters of an archive's name in a message; of a longer one, both ends are shown
-
-REFUSED_TAR_TYPES: Final = {
-    b"3": "a character device",
-    b"4": "a block device",
-    b"6": "a named pipe",
-    b"7": "a contiguous file",
-    b"S": "a sparse file",
-}
 
 
 class EntryType(enum.Enum):
@@ -25,6 +18,33 @@ class EntryType(enum.Enum):
     FOLDER = "a folder"
     SYMBOLIC_LINK = "a symbolic link"
     HARD_LINK = "a hard link"
+
+
+TAR_TYPES: Final = {
+    b"0": EntryType.FILE,
+    b"\0": EntryType.FILE,
+    b"1": EntryType.HARD_LINK,
+    b"2": EntryType.SYMBOLIC_LINK,
+    b"5": EntryType.FOLDER,
+}
+"""The type flags of a tar header (POSIX, pax). An entry of any other type is refused."""
+
+REFUSED_TAR_TYPES: Final = {
+    b"3": "a character device",
+    b"4": "a block device",
+    b"6": "a named pipe",
+    b"7": "a contiguous file",
+    b"S": "a sparse file",
+}
+"""Descriptions, for the error, of types that are refused."""
+
+ZIP_TYPES: Final = {
+    0: EntryType.FILE,
+    stat.S_IFREG: EntryType.FILE,
+    stat.S_IFDIR: EntryType.FOLDER,
+    stat.S_IFLNK: EntryType.SYMBOLIC_LINK,
+}
+"""The types in a Unix mode, as zip archives hold it. An entry of any other type is refused."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

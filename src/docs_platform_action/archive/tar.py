@@ -10,20 +10,13 @@ Sources: POSIX.1-2017, pax, "ustar Interchange Format" and "pax Extended Header"
 from collections.abc import Generator, Iterator
 from typing import Final
 
-from .entries import REFUSED_TAR_TYPES, Entry, EntryType, damaged, shown, unsafe
+from .entries import REFUSED_TAR_TYPES, TAR_TYPES, Entry, EntryType, damaged, shown, unsafe
 from .reading import CHUNK_BYTES, Stream
 
 BLOCK_BYTES: Final = 512
 
 _LONGEST_HEADER_BYTES: Final = 1024 * 1024  # of an extended header; a name needs a thousandth of it
 _ZEROS: Final = bytes(BLOCK_BYTES)
-_TYPES: Final = {
-    b"0": EntryType.FILE,
-    b"\0": EntryType.FILE,
-    b"1": EntryType.HARD_LINK,
-    b"2": EntryType.SYMBOLIC_LINK,
-    b"5": EntryType.FOLDER,
-}
 _GNU_LONG: Final = {b"L": b"path", b"K": b"linkpath"}
 _EXTENDING: Final = frozenset({*_GNU_LONG, b"x", b"X", b"g"})  # describe the next entry, or all; `X` is Solaris' `x`
 
@@ -101,10 +94,10 @@ def _say(said: dict[bytes, bytes], key: bytes, value: bytes) -> None:
 def _entry(block: bytes, said: dict[bytes, bytes], stream: Stream) -> Iterator[Entry]:
     name = said.get(b"path") or _name(block)
     type_flag = block[156:157]
-    if type_flag not in _TYPES:
+    if type_flag not in TAR_TYPES:
         what = REFUSED_TAR_TYPES.get(type_flag, f"of the unknown type {shown(type_flag)}")
         raise unsafe(f"Entry {shown(name)} is {what}.")
-    entry_type = _TYPES[type_flag]
+    entry_type = TAR_TYPES[type_flag]
     if entry_type is EntryType.FILE and name.endswith(b"/"):
         entry_type = EntryType.FOLDER  # as writers before POSIX marked them
     size = 0 if type_flag == b"5" else _size(block, said)  # for a folder POSIX has it mean the room to set aside

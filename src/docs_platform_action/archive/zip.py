@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from .codecs import BZIP2, DEFLATE, decompressed
-from .entries import Entry, EntryType, damaged, shown, unsafe
+from .entries import ZIP_TYPES, Entry, EntryType, damaged, shown, unsafe
 from .limits import Meter
 from .names import LONGEST_NAME_BYTES, target_too_long
 from .reading import ArchiveFile, Stream
@@ -39,12 +39,6 @@ _STORED: Final = 0
 _CODECS: Final = {8: DEFLATE, 12: replace(BZIP2, magic=b"")}  # one stream an entry, as other readers have it
 _REFUSED_METHODS: Final = {9: "Deflate64", 14: "LZMA", 93: "Zstandard", 95: "XZ", 98: "PPMd"}  # 4.4.5
 _UNIX: Final = (3, 19)  # 4.4.2; 19 is Darwin, whose attributes are Unix's too
-_TYPES: Final = {
-    0: EntryType.FILE,
-    stat.S_IFREG: EntryType.FILE,
-    stat.S_IFDIR: EntryType.FOLDER,
-    stat.S_IFLNK: EntryType.SYMBOLIC_LINK,
-}
 _DOS_FOLDER: Final = 0x10
 
 
@@ -172,9 +166,9 @@ def _type(name: bytes, mode: int, attributes: int) -> EntryType:
     # and Windows have an attribute for it.
     if announced != stat.S_IFLNK and (name.endswith(b"/") or (not announced and attributes & _DOS_FOLDER)):
         return EntryType.FOLDER
-    if announced not in _TYPES:
+    if announced not in ZIP_TYPES:
         raise unsafe(f"Entry {shown(name)} is neither a file, a folder nor a symbolic link.")
-    return _TYPES[announced]
+    return ZIP_TYPES[announced]
 
 
 def _content_start(archive: ArchiveFile, record: _Record, end: int) -> int:

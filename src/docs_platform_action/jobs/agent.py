@@ -10,7 +10,7 @@ from ..models import AgentJob
 def wait_for_agent(job: Job, settings: AgentSettings, context: Context) -> None:
     """Wait for one agent job; what becomes known is in the job at once. Raises the `ActionError` that the job failed with."""
     context.events.job_known(job)
-    from .polling import poll  # here, because an export does not need it before its first request
+    from .polling import poll  # the runner imports this module for exports too, whose start request must not wait for it
 
     poll(job, settings.waiting, context)
     if job.status == AgentJob.FAILED:

@@ -15,11 +15,11 @@ def export_site(job: Job, settings: ExportSettings, context: Context) -> None:
     if settings.job_id is None:
         started = context.api.start_export(job, settings.start_options)
         job.job_id, job.status, job.started_at = started.job_id, started.status, context.clock.monotonic()
-    context.events.job_known(job)
+    context.events.job_known(job)  # the runner starts the other jobs on this
     if not settings.wait:
         context.events.not_waiting(job)
         return
-    # loaded here, while the platform is at work: the first request is not to wait for them
+    # imported after the start request, which must not wait for these modules
     from ..bundle.deliver import deliver
     from .polling import poll
 

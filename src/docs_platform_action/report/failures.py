@@ -5,14 +5,17 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from ..errors import ActionError, Cancelled, InternalError, InvalidInput, NotFound
-from ..job import Job
+from ..errors import ActionError, Cancelled, InternalError, InvalidInput, NotFound, TimedOut, Unavailable
+from ..job import NOT_STARTED, Job
 from ..models import EXPORT, ExportJob
 from ..text import pluralize
 from .console import Console
 
 MOST_FAILURES: Final = 9
 """Failures with an annotation of their own: the runner keeps ten a step (source: actions/runner); the last counts the rest."""
+
+FEWEST_ALIKE: Final = 3
+"""How many failures must have the same cause to be described once, and not again for each job."""
 
 
 def write_traces(console: Console, jobs: Iterable[Job]) -> None:
@@ -43,6 +46,26 @@ def _counted(errors: Sequence[ActionError]) -> list[str]:
         f"{', '.join(f'{count:,} {reason}' for reason, count in reasons)}.",
         "The job summary and the output `results` hold each of them.",
     ]
+
+
+def failed_alike(jobs: Iterable[Job]) -> Sequence[Job]:
+    """Return the jobs whose failures have the same cause, if they are many; of several causes that of the most jobs."""
+    alike: dict[tuple[str, ...], list[Job]] = {}
+    for job in jobs:
+        # how far a job was that goes on is its own
+        if job.failure is not None and not isinstance(job.failure, Cancelled | TimedOut):
+            alike.setdefault(_cause(job, job.failure), []).append(job)
+    most = max(alike.values(), key=len, default=[])
+    return most if len(most) >= FEWEST_ALIKE else []
+
+
+def _cause(job: Job, error: ActionError) -> tuple[str, ...]:
+    kind = (error.failure_reason, error.happened)
+    if isinstance(error, Unavailable):  # of one outage, its length and the last error differ between jobs
+        return kind
+    # the last fact of a job that was not started says whose response it was
+    facts = error.facts[:-1] if job.verdict == NOT_STARTED else error.facts
+    return (*kind, error.because, error.way_out, *facts)
 
 
 def failure_lines(job: Job, error: ActionError) -> list[str]:

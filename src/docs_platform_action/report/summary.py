@@ -1,18 +1,22 @@
-"""The job summary: the page that people look at after the run, as full as GitHub takes it."""
+"""The job summary: the page that people look at after the run, as full as GitHub takes it.
+
+A job's facts are in `_rows`, for a step of one job and of several; the table of several jobs is in `overview`.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
-from ..errors import DENIED_CAUSE, ActionError, Cancelled
-from ..job import CANCELLED, DONE, FAILED, NOT_STARTED, VERDICTS, Job
+from ..errors import DENIED_CAUSE, ActionError, Cancelled, InvalidInput
+from ..job import CANCELLED, DONE, FAILED, NOT_STARTED, STARTED, VERDICTS, Job
 from ..models import AGENT
-from ..text import minutes, pluralize, sentence, size
+from ..text import link_target, minutes, pluralize, sentence, size
 from .console import Console
-from .details import details_of, failed_alike, folded, told_for_all
+from .failures import failed_alike, failure_lines, how_to_collect
 from .overview import Overview
 from .timeline import timeline_of
-from .view import LONGEST_NAME, View, minute, name_of, size_of
+from .view import LONGEST_NAME, View, minute, name_of, seconds_at, size_of
 
 ROOM_BYTES: Final = 1_000_000
 """What a page may take: GitHub drops one of more than 1,048,576 bytes (source: actions/runner, CreateStepSummaryCommand)."""
@@ -64,12 +68,81 @@ def _page_of_one(job: Job, view: View, duration_seconds: float, room_bytes: int)
     headline = f"### {view.show(job.subject, longest=_LONGEST_SUBJECT)}: {job.verdict}\n\n"
     drawn = timeline_of([job], view)
     for quoting, note in ((True, ""), (False, "Shortened: what servers said is not shown.\n\n")):
-        details = "\n".join(details_of(job, view, duration_seconds=duration_seconds, quoting=quoting))
+        details = "\n".join(_details_of(job, view, duration_seconds=duration_seconds, quoting=quoting))
         page = f"{headline}{note}{details}\n" + (f"\n{drawn}" if drawn else "")
         if _bytes(page) <= room_bytes:
             return page
     reason = f"Failure reason: `{job.failure.failure_reason}`\n\n" if job.failure is not None else ""
     return f"{headline}{reason}Shortened: no details are shown; see the log, and the output `results`.\n"
+
+
+def _details_of(job: Job, view: View, *, duration_seconds: float | None, quoting: bool) -> Iterator[str]:
+    """Return the lines on one job; without `quoting` they leave out what servers said."""
+    if job.failure is not None:
+        title, *facts = _shown(failure_lines(job, job.failure), job.failure, view, quoting=quoting)
+        yield from (f"**{title}**", "", *(f"- {fact}" for fact in facts), *([""] if facts else []))
+    yield from ("| | |", "| --- | --- |")
+    yield from (f"| {name} | {value} |" for name, value in _rows(job, view, duration_seconds) if value)
+    if job.verdict == STARTED:
+        yield from ("", view.show_prose(f"Collect it in a later step or run with `job-id: {job.job_id}`."))
+
+
+def _folded(job: Job, view: View, *, quoting: bool) -> str:
+    """Return the same as a block that opens on a click; its empty lines are where HTML ends and Markdown begins."""
+    verdict = f"<b>{FAILED}</b>" if job.verdict == FAILED else job.verdict
+    lines = _details_of(job, view, duration_seconds=seconds_at(job, view), quoting=quoting)
+    summary = f"<details><summary>{view.show_in_html(name_of(job))}: {verdict}</summary>"
+    return "\n".join([summary, "", *lines, "", "</details>", "", ""])
+
+
+def _told_for_all(job: Job, error: ActionError, view: View) -> str:
+    """Return, after what happened, all that holds for each job that failed alike."""
+    own = how_to_collect(job, error)
+    lines = [sentence(line) for line in failure_lines(job, error) if line != own]
+    return " ".join(_shown(lines, error, view, quoting=True)[1:])
+
+
+def _shown(lines: Sequence[str], error: ActionError, view: View, *, quoting: bool) -> list[str]:
+    """Show the lines of a failure: the title, the facts, which may be what a server said, and our advice."""
+    advice = 1 + len([fact for fact in error.facts if fact])
+    show = view.show_mistake if isinstance(error, InvalidInput) else view.show
+    return [show(line) for line in lines[: advice if quoting else 1]] + [view.show_prose(line) for line in lines[advice:]]
+
+
+def _rows(job: Job, view: View, duration_seconds: float | None) -> Iterator[tuple[str, str]]:
+    """Return the rows of either mode, in which what is unknown is empty."""
+    show, source, downloaded, failure = view.show, job.agent_job, job.downloaded, job.failure
+    yield "Domain", show(job.domain)
+    if source is not None:
+        yield from (("Repository", show(source.repository)), ("Branch", show(source.ref)), ("Model", show(source.model)))
+    yield "Project", show(job.project_id)
+    yield "Job", show(job.job_id)
+    yield "Status", show(job.status)
+    yield "Pages", f"{job.page_count:,}" if job.page_count is not None else ""
+    yield "Duration", minutes(duration_seconds) if duration_seconds is not None else ""
+    yield "Failure reason", f"`{failure.failure_reason}`" if failure is not None else ""
+    yield "Bundle link", _link(job, view)
+    yield "Bundle", f"{size(downloaded.size)}, SHA-256 `{downloaded.sha256}`" if downloaded is not None else ""
+    yield "Saved as", show(job.bundle_path)
+    yield "Site", f"{pluralize(job.site_files, 'file')} in {show(job.site_path)}" if job.site_files is not None else ""
+    yield "Helm values", show(job.values_file)
+    yield "Pull request", _pull_request(job, view)
+
+
+def _link(job: Job, view: View) -> str:
+    """Return where the bundle is, and until when, if its link is among the outputs."""
+    if job.bundle is None or job.failure is not None:
+        return ""
+    host, until = f"on {view.show(urlsplit(job.bundle.url).hostname)}", view.works_until(job.bundle)
+    if not until:
+        return host
+    return f"{host}, {until}" if until.startswith("expired at ") else f"{host}, works until {until}"
+
+
+def _pull_request(job: Job, view: View) -> str:
+    if job.pr_link is not None:
+        return f"[{view.show(job.pr_link)}](<{link_target(job.pr_link)}>)"
+    return "none" if job.agent_job is not None and job.agent_job.ended else ""
 
 
 class _Jobs:
@@ -131,7 +204,7 @@ class _Jobs:
         yield "\n"
         yield f"{drawn}\n" if drawn else ""
         for job in detailed:
-            yield folded(job, self._view, quoting=quoting)
+            yield _folded(job, self._view, quoting=quoting)
 
     def _with_fewer_rows(self, room_bytes: int) -> str:
         """Return the page with the rows of what did not end well before others, each at its place."""
@@ -173,7 +246,7 @@ class _Jobs:
     def _told_once(self, cause: ActionError, *, detailed: bool) -> str:
         """Return for all that failed alike what is not repeated in each row."""
         first = self._alike[0]
-        told = f"{self._happened(cause)} {told_for_all(first, cause, self._view)}"
+        told = f"{self._happened(cause)} {_told_for_all(first, cause, self._view)}"
         name = self._view.show(name_of(first), longest=LONGEST_NAME)
         return f"{told} The details of {name}, the first, stand for all of them.\n\n" if detailed else f"{told}\n\n"
 
