@@ -8,8 +8,8 @@ INSTALLED := $(VENV)/installed
 DRAWING := $(VENV)/drawing
 MERMAID := tests/page/node_modules/installed
 NPM := $(abspath $(BIN))/npm --prefix tests/page
-# one more than there are processors: tests wait, too
-WORKERS ?= $(shell expr `nproc` + 1)
+# two more than there are processors: tests wait, too
+WORKERS ?= $(shell expr `nproc` + 2)
 
 .PHONY: help installed demo test test-on-image-python reliability soak fuzz bench lint format simulator lock clean
 

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docs_platform_action.redaction import HIDDEN, SHORTEST_RUN, SHORTEST_TO_RECOGNISE, Redactor
+from tests.inside import unmeasured
 from tests.keys import ADMIN_KEY, AWKWARD_KEYS
 from tests.leaks import forms_of, leaked_in_part
 
@@ -58,6 +59,7 @@ def test_no_form_of_a_key_is_left(key: str, before: str, after: str) -> None:
 @pytest.mark.parametrize("outer", ENCODERS)
 @pytest.mark.parametrize("inner", ENCODERS)
 @pytest.mark.parametrize("key", [ADMIN_KEY, *AWKWARD_KEYS])
+@unmeasured()
 def test_a_key_that_is_encoded_twice_is_hidden(key: str, inner: str, outer: str) -> None:
     shown = redactor_of(key).hide(f"[{ENCODERS[outer](ENCODERS[inner](key))}]")
 
@@ -177,6 +179,7 @@ FULL_OF_ESCAPES = {"adm\\u0041k3y\\x41\\n9f27\\", "%%%25%25%%adm"}
 
 @pytest.mark.parametrize("wrap", WRAPS)
 @pytest.mark.parametrize("key", [ADMIN_KEY, *AWKWARD_KEYS])
+@unmeasured()
 def test_a_key_that_is_wrapped_over_lines_is_hidden(key: str, wrap: str) -> None:
     for at in range(1, len(key)):
         shown = redactor_of(key).hide(WHOLE_LINE.format(key[:at] + wrap + key[at:]))
@@ -186,6 +189,7 @@ def test_a_key_that_is_wrapped_over_lines_is_hidden(key: str, wrap: str) -> None
 
 @pytest.mark.parametrize("wrap", ESCAPED_WRAPS)
 @pytest.mark.parametrize("key", [key for key in (ADMIN_KEY, *AWKWARD_KEYS) if key not in FULL_OF_ESCAPES])
+@unmeasured()
 def test_a_key_that_is_wrapped_by_an_escape_is_hidden(key: str, wrap: str) -> None:
     for at in range(1, len(key)):
         shown = redactor_of(key).hide(WHOLE_LINE.format(key[:at] + wrap + key[at:]))

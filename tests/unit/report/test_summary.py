@@ -23,6 +23,7 @@ from docs_platform_action.job import Job
 from docs_platform_action.models import AgentJob, Bundle
 from docs_platform_action.report.console import Console
 from docs_platform_action.report.summary import ROOM_BYTES, SMALLEST_ROOM_BYTES, room_left, summary_of, write_summary
+from tests.inside import unmeasured
 from tests.page.gfm import page_of
 from tests.page.samples import URL, cancelled, failed, good, hostile, refused, unavailable, view
 from tests.unit.fakes import NOON
@@ -549,12 +550,14 @@ class TestShortening:
     @pytest.mark.parametrize("room", [SMALLEST_ROOM_BYTES, 20_000, 50_000])
     @pytest.mark.parametrize("text", ["*" * 2000, "\N{LINEAR B SYLLABLE B008 A}" * 2000, '"' * 2000, "\ud800" * 2000])
     @pytest.mark.parametrize("count", [1, 2, 100])
+    @unmeasured()
     def test_the_longest_hostile_texts_fit_into_any_room(self, count: int, text: str, room: int) -> None:
         told = page(*(hostile(text, ends_well=number % 2 == 0) for number in range(count)), room=room)
 
         assert len(told.encode()) <= room
         page_of(told)
 
+    @unmeasured()
     def test_twenty_thousand_jobs_take_no_more_work_than_a_full_page(self) -> None:
         cleaned = 0
 
