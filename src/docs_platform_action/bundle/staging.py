@@ -69,7 +69,8 @@ def staged(target: Path, owner: Owner | None, cleanups: Cleanups, *, is_folder: 
             with contextlib.suppress(OSError):  # the first error is the one to report
                 result.remove()
             raise
-        result.remove()
+        if not result.is_published:
+            result.remove()
 
 
 def _part_beside(target: Path) -> Path:

@@ -131,7 +131,8 @@ class Exchanges:
         finally:
             with self._changed:
                 self._guards.discard(guard)
-                self._changed.notify()
+                if not self._guards and not self._watcher_kept:
+                    self._changed.notify()
             guard.release()
 
     def extend(self, guard: Guard, seconds: float) -> None:

@@ -34,7 +34,7 @@ def request_id_of(headers: Mapping[str, str]) -> str | None:
     return next((headers[name] for name in _REQUEST_ID_HEADERS if headers.get(name)), None)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class NetworkError(Exception):
     """No complete response came. `what` never holds the error's own text, which may hold addresses and secrets.
 
@@ -53,7 +53,7 @@ class ResponseTimeout(NetworkError):
     """The exchange was ended because its total time was up."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class UntrustedError(Exception):
     """The certificate of the server, or of the proxy if `proxied`, is not trusted, for OpenSSL's `reason` and its `code`."""
 

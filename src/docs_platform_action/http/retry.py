@@ -35,7 +35,7 @@ PROXY: Final = Advice(
 )
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class TemporaryError(Exception):
     """An attempt failed in a way that another attempt may not.
 

@@ -95,6 +95,17 @@ class TestParts:
 
         assert tree(tmp_path) == ["result"]
 
+    def test_what_is_published_is_not_looked_for_again(self, stage: Stage, tmp_path: Path) -> None:
+        parent = tmp_path / "a"
+        parent.mkdir()
+
+        with stage(parent / "result", None, Cleanups()) as staged:
+            staged.publish()
+            parent.rename(tmp_path / "b")
+            parent.touch()
+
+        assert tree(tmp_path / "b") == ["result"]
+
     def test_two_of_the_same_goal_do_not_meet(self, stage: Stage, tmp_path: Path) -> None:
         with stage(tmp_path / "result", None, Cleanups()) as one, stage(tmp_path / "result", None, Cleanups()) as other:
             assert one.path != other.path

@@ -113,6 +113,29 @@ class TestExchanges:
             assert watched.theirs.recv(1) == b"x"
             assert (watched.guard.expired, exchanges.cancelled) == (False, False)
 
+    def test_those_that_end_in_time_do_not_wake_the_watcher(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        is_asleep, notified = threading.Event(), []
+
+        class Counted(threading.Condition):
+            def wait(self, timeout: float | None = None) -> bool:
+                is_asleep.set()
+                return super().wait(timeout)
+
+            def notify(self, n: int = 1) -> None:
+                notified.append(n)
+                super().notify(n)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(threading, "Condition", Counted)
+            exchanges = Exchanges()
+        with exchanges.kept_watched():
+            with exchanges.watch(Guard(), 60):
+                assert is_asleep.wait(60)
+            for _ in range(3):
+                with exchanges.watch(Guard(), 60):
+                    pass
+            assert notified == []
+
     @pytest.mark.parametrize("end", [Exchanges.stop, Exchanges.abort])
     def test_none_begins_after_either(self, end: Callable[[Exchanges], None]) -> None:
         exchanges = Exchanges()
