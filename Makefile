@@ -8,8 +8,8 @@ INSTALLED := $(VENV)/installed
 DRAWING := $(VENV)/drawing
 MERMAID := tests/page/node_modules/installed
 NPM := $(abspath $(BIN))/npm --prefix tests/page
-# two more than there are processors: tests wait, too
-WORKERS ?= $(shell expr `nproc` + 2)
+# three more than there are processors: tests wait, too
+WORKERS ?= $(shell expr `nproc` + 3)
 
 .PHONY: help installed demo test test-on-image-python reliability soak fuzz bench lint format simulator lock clean
 
@@ -37,11 +37,12 @@ demo: $(INSTALLED)  ## run the action on the simulator and show what people see:
 	@$(BIN)/python -m admin_api_simulator.demo
 
 test: lint $(MERMAID)  ## check and test everything; REQUIRE_ENGINE=1 makes a missing container engine a failure
-	$(BIN)/python -m pytest --numprocesses=$(WORKERS) --max-worker-restart=0 --cov --cov-report=term
+	@fuzz=$$([ -z "$$($(BIN)/python -m tests.image_python)" ] || echo --ignore=tests/fuzz) && \
+		$(BIN)/python -m pytest --numprocesses=$(WORKERS) --max-worker-restart=0 --cov --cov-report=term $$fuzz
 	@$(MAKE) --no-print-directory test-on-image-python
 
 # The image's Python is newer than the oldest that the code supports, and differs from it in TLS, archives and sockets. The
-# simulator is not in the image.
+# simulator is not in the image. The fuzz tests try the same examples on every Python: where there are two, on the image's.
 test-on-image-python: $(INSTALLED)  ## unit, integration and fuzz tests on the image's Python, where that is another and is there
 	@python=$$($(BIN)/python -m tests.image_python) && if [ -n "$$python" ]; then \
 		$(MAKE) --no-print-directory PYTHON="$$python" VENV=$(IMAGE_VENV) $(IMAGE_VENV)/installed && \

@@ -1,4 +1,4 @@
-"""Polls a job until it has ended, or its `timeout` has passed."""
+"""Polls a job until it has ended, or its `timeout` has passed. The pauses between two readings are in `schedule`."""
 
 from ..clock import DeadlinePassed
 from ..context import Context
