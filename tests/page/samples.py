@@ -17,7 +17,7 @@ NOW = 5000.0
 
 
 def view(console: Console | None = None) -> View:
-    """Give a view at noon, of a run without secrets if no console is given."""
+    """Return a view at noon, of a run without secrets if no console is given."""
     return View(console=console or Console(io.StringIO(), in_workflow=False, debugging=False), now=NOON, monotonic=NOW)
 
 

@@ -14,7 +14,7 @@ from docs_platform_action.errors import InvalidBundle
 
 
 def tree_of(folder: Path) -> dict[str, bytes | str | None]:
-    """Tell what is in a folder: contents of files, targets of links, nothing for folders."""
+    """Return what is in a folder: contents of files, targets of links, nothing for folders."""
     tree: dict[str, bytes | str | None] = {}
     for inside, folders, files in os.walk(folder):
         for name in (*folders, *files):

@@ -15,5 +15,5 @@ def parsed(*jobs: Job, room: int = ROOM_BYTES) -> Element:
 
 
 def exported(**changes: object) -> Job:
-    """Give a good export of which no bundle was fetched, and no phase took any time."""
+    """Return a good export of which no bundle was fetched, and no phase took any time."""
     return good(**{"downloaded": None, "phases": [], **changes})  # type: ignore[arg-type]

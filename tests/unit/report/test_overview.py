@@ -64,7 +64,7 @@ class TestSeveral:
 
 
 def cell(job: Job) -> str:
-    """Give the Markdown of what the overview says of a failure."""
+    """Return the Markdown of what the overview says of a failure."""
     return page(job, good()).split(" |\n")[2].rpartition(" | ")[2]
 
 
