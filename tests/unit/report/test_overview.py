@@ -121,14 +121,14 @@ class TestWhatHappened:
         assert cell(cancelled(status=None, started_at=None)) == "`cancelled`"
 
     def test_a_long_quotation_is_cut_between_words_and_closed(self) -> None:
-        error = Rejected("no", facts=(f'The API at platform.example.com said: "{"word " * 99}"',), remedy="Mend it.")
+        error = Rejected("no", facts=(f'The API at platform.example.com said: "{"word " * 99}"',), remedy="Fix it.")
 
-        assert cell(failed(failure=error, job_id=None)) == f'`rejected`: no. The API said: "{"word " * 24}word…" Mend it.'
+        assert cell(failed(failure=error, job_id=None)) == f'`rejected`: no. The API said: "{"word " * 24}word…" Fix it.'
 
     def test_a_long_word_is_cut_where_the_room_ends(self) -> None:
-        told = cell(failed(failure=Rejected(f"no {'x' * 999}", remedy="Mend it."), job_id=None))
+        told = cell(failed(failure=Rejected(f"no {'x' * 999}", remedy="Fix it."), job_id=None))
 
-        assert told == f"`rejected`: no {'x' * 117}… Mend it."
+        assert told == f"`rejected`: no {'x' * 117}… Fix it."
 
     @pytest.mark.parametrize(("said", "told"), [("no", '"no".'), ("No.", '"No."'), ("No!", '"No!"'), ("Why?", '"Why?"')])
     def test_a_quotation_ends_with_one_full_stop(self, said: str, told: str) -> None:
@@ -137,6 +137,6 @@ class TestWhatHappened:
         assert cell(failed(failure=error, job_id=None)) == f"`rejected`: no. The API said: {told}".replace("!", "\\!")
 
     def test_what_happened_is_cut_and_no_quotation_is_made_of_it(self) -> None:
-        told = cell(failed(failure=Rejected("x" * 999, remedy="Mend it."), job_id=None))
+        told = cell(failed(failure=Rejected("x" * 999, remedy="Fix it."), job_id=None))
 
-        assert told == f"`rejected`: {'x' * 120}… Mend it."
+        assert told == f"`rejected`: {'x' * 120}… Fix it."
