@@ -36,7 +36,7 @@ class TestClock:
         sleeper.start()
 
         clock.cancellation.cancel()
-        sleeper.join(5)
+        sleeper.join(30)
 
         assert woken
 

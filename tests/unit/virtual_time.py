@@ -113,8 +113,9 @@ class VirtualClock(Clock):
 
     def run(self, *works: Callable[[], object]) -> None:
         """Carry the works out, each in a thread of its own, and wait until all have ended; raise what the first failed with."""
-        for number, work in enumerate(works):
-            self.Thread(target=work, name=f"work {number + 1}", daemon=True).start()
+        threads = [self.Thread(target=work, name=f"work {number + 1}", daemon=True) for number, work in enumerate(works)]
+        for thread in threads:
+            thread.start()
         if not works:
             return
         self._wake_next()
@@ -127,6 +128,8 @@ class VirtualClock(Clock):
         self._all_ended.clear()
         if self._stuck is not None:
             raise StuckError(self._stuck)
+        for thread in threads:
+            thread.join()  # it has done its work, but a loaded machine may not have ended it
         if self._failures:
             raise self._failures[0]
 

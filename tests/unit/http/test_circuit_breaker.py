@@ -834,7 +834,22 @@ class TestVirtualClock:
     def test_so_is_one_that_waits_for_something_else(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("tests.unit.virtual_time.STUCK_SECONDS", 0.01)
         clock = VirtualClock()
-        never = threading.Event()
+        waiting = threading.Event()
+
+        class Never(threading.Event):
+            def wait(self, timeout: float | None = None) -> bool:
+                waiting.set()
+                return super().wait(timeout)
+
+        class Patient(threading.Event):
+            """Has the clock look at its threads only when one waits."""
+
+            def wait(self, timeout: float | None = None) -> bool:
+                assert waiting.wait(60)
+                return super().wait(timeout)
+
+        never = Never()
+        monkeypatch.setattr(clock, "_all_ended", Patient())
 
         def waits() -> None:
             clock.sleep(2)
