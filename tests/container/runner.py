@@ -66,7 +66,7 @@ class Step:
     def log(self) -> str:
         return remember_output(read_text(self._log), where="the log")
 
-    def wait_for_log(self, text: str, *, timeout_seconds: float = 60) -> None:
+    def wait_for_log(self, text: str, *, timeout_seconds: float = 300) -> None:
         deadline = time.monotonic() + timeout_seconds
         while text not in self.log():
             assert self._client.poll() is None, f"the step ended before its log said {text!r}:\n{self.log()}"
@@ -87,7 +87,7 @@ class Step:
         """Return what the step has changed in its container's own file system."""
         return docker("diff", self.name).splitlines()
 
-    def wait(self, *, timeout_seconds: float = 60) -> Ended:
+    def wait(self, *, timeout_seconds: float = 300) -> Ended:
         try:
             exit_code = self._client.wait(timeout_seconds)
         except subprocess.TimeoutExpired:

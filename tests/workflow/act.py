@@ -105,7 +105,7 @@ class Act:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=300,
+            timeout=800,
             check=False,
         )
         return WorkflowRun(
