@@ -25,6 +25,9 @@ from tests.keys import ADMIN_KEY
 QUICK = {"poll-interval": "20ms", "outage-tolerance": "400ms"}
 """Pauses that a test can wait for; a test of theirs sets its own."""
 
+LONGEST_WAIT_SECONDS = 100.0
+"""For a line or for the end of a run; pytest ends a test after two minutes."""
+
 READ_LATE = re.compile(r"(?:https?|all|no)_proxy", re.IGNORECASE)
 """Variables that are read when a request is sent. The others need a process of their own, which reads them when it starts."""
 
@@ -42,7 +45,7 @@ class Running:
 
     def wait_for(self, text: str) -> str:
         """Wait for a line of the log that holds a text, and give the line."""
-        return self._started.wait_for_line(text)
+        return self._started.wait_for_line(text, timeout_seconds=LONGEST_WAIT_SECONDS)
 
     def signal(self, *numbers: signal.Signals) -> None:
         """Send signals, one right after the other."""
@@ -51,7 +54,7 @@ class Running:
 
     def end(self) -> Ended:
         """Wait for the run's end."""
-        return ended(self._started.collect(), key=self._key)
+        return ended(self._started.collect(timeout_seconds=LONGEST_WAIT_SECONDS), key=self._key)
 
     def __enter__(self) -> Self:
         return self
@@ -61,13 +64,14 @@ class Running:
 
 
 class Action:
-    """The action in a workspace of its own."""
+    """The action in a workspace of its own. `clock` is for the runs inside the test's process."""
 
     def __init__(self, workspace: Path) -> None:
         self.workspace = workspace
         self.python: Path | str = sys.executable
         self.entrypoint = ENTRYPOINT
         self.debug = False
+        self.clock: Clock | None = None
         self._constants: dict[str, float] = {}
 
     def start(self, platform: Simulator | str, *, env: Mapping[str, str | None] | None = None, **inputs: str) -> Running:
@@ -75,6 +79,7 @@ class Action:
 
         `env` comes on top of the runner's; `None` there stands for an empty text, which the action takes as unset.
         """
+        assert self.clock is None, "a process of its own has the machine's clock"
         given = self._inputs(platform, inputs)
         started = start_action(
             given,
@@ -102,7 +107,9 @@ class Action:
             contextlib.chdir(self.workspace),
             contextlib.redirect_stderr(io.StringIO()) as stderr,
         ):
-            found = run_inside(self._inputs(platform, inputs), workspace=self.workspace, clock=Clock(), debug=self.debug)
+            found = run_inside(
+                self._inputs(platform, inputs), workspace=self.workspace, clock=self.clock or Clock(), debug=self.debug
+            )
         remember_output(stderr.getvalue(), where="stderr")
         return replace(found, stderr=stderr.getvalue())
 

@@ -8,6 +8,7 @@ import signal
 import socket
 import stat
 import tarfile
+import threading
 import time
 import zipfile
 from collections.abc import Callable, Mapping
@@ -30,6 +31,7 @@ from tests.action import Action
 from tests.archives import HOSTILE, KINDS, NOT_ARCHIVES, SEVEN_ZIP, Site, crowded
 from tests.ended import Ended
 from tests.integration.parts import api_of
+from tests.integration.raw import RawServer, read_request
 from tests.unit.fakes import context, http_client
 
 EVERYTHING = {
@@ -182,12 +184,20 @@ class TestEmptyFolder:
     def test_one_that_was_filled_meanwhile_is_left_as_it_is(self, action: Action, platform: Simulator) -> None:
         site = action.workspace / "site"
         site.mkdir()
-        platform.script("download", Fault(delay_seconds=0.5))
+        archive, filled = KINDS["tar.gz"](Site(files={"index.html": b"<h1>Docs</h1>"})), threading.Event()
 
-        with action.start(platform, job_id="export-finished", site_path="site") as running:
-            running.wait_for("Bundle link ready")
-            (site / "mine").write_text("mine")
-            ended = running.end()
+        def answer_when_filled(connection: socket.socket) -> None:
+            read_request(connection)
+            filled.wait(100)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(archive) + archive)
+
+        with RawServer(answer_when_filled) as storage:
+            platform.override("make_bundle", {"bundleUrl": f"{storage.base_url}/bundle.tar.gz"})
+            with action.start(platform, job_id="export-finished", site_path="site") as running:
+                running.wait_for("Bundle link ready")
+                (site / "mine").write_text("mine")
+                filled.set()
+                ended = running.end()
 
         assert (ended.exit_code, ended.reason) == (1, "internal-error")
         assert "the site cannot be written to site" in ended.error
@@ -372,7 +382,7 @@ class TestCancel:
     ) -> None:
         platform.put_bundle("export-finished", crowded(60_000))
         (action.workspace / "site").mkdir()
-        action.set_constants(report__job_log__LINE_SECONDS=0.0)
+        action.set_constants(report__job_log__LINE_SECONDS=0.0, jobs__runner__CLEANING_SECONDS=60.0)
 
         with action.start(platform, job_id="export-finished", site_path="site") as running:
             running.wait_for("  unpacking ")
@@ -385,7 +395,7 @@ class TestCancel:
 
 def test_what_was_handed_over_before_a_cancel_is_told(action: Action, platform: Simulator) -> None:
     platform.put_bundle("export-finished", crowded(60_000))
-    action.set_constants(report__job_log__LINE_SECONDS=0.0)
+    action.set_constants(report__job_log__LINE_SECONDS=0.0, jobs__runner__CLEANING_SECONDS=60.0)
 
     with action.start(platform, job_id="export-finished", **EVERYTHING) as running:
         running.wait_for("  unpacking ")

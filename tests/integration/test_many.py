@@ -51,6 +51,7 @@ def group(ended: Ended, domain: str) -> list[str]:
     return str(body).splitlines()
 
 
+@pytest.mark.timeout(600)  # the run takes a minute on a machine that has nothing else to do
 class TestAHundredWithSevenFailures:
     @pytest.fixture(scope="class")
     @classmethod
@@ -77,7 +78,7 @@ class TestAHundredWithSevenFailures:
             domain="\n".join(ALL),
             max_parallel=str(MOST_PARALLEL),
             poll_interval="5s",
-            timeout="20s",
+            timeout="40s",
             outage_tolerance="5m",
             site_path="sites/{domain}",
             values_file="values/{domain}.yaml",
@@ -112,7 +113,7 @@ class TestAHundredWithSevenFailures:
         assert row["bundleSize"] > 0
         assert re.fullmatch("[0-9a-f]{64}", row["bundleSha256"])
         assert (row["bundlePath"], row["sitePath"], row["valuesFile"]) == (None, f"sites/{domain}", f"values/{domain}.yaml")
-        assert 5 <= row["durationSeconds"] <= 20
+        assert 5 <= row["durationSeconds"] <= 60
         assert domain in (workspace / "sites" / domain / "index.html").read_text()
         assert row["bundleUrl"] in (workspace / "values" / f"{domain}.yaml").read_text()
 
@@ -153,7 +154,10 @@ class TestAHundredWithSevenFailures:
     def test_nobody_is_read_more_often_than_the_pauses_allow(self, ended: Ended, platform: Simulator) -> None:
         assert ended.exit_code == 1
         for domain in DOMAINS:  # at once, and after a pause of five seconds that are the job's, and perhaps once more
-            assert 2 <= platform.count("read_export", domain=domain) <= 3
+            (started,), readings = (platform.requests_of(name, domain=domain) for name in ("start_export", "read_export"))
+            assert 1 <= len(readings) <= 3
+            # a busy machine may delay the first one until the job has ended
+            assert len(readings) >= 2 or readings[0].at - started.at > 4.9
 
     def test_as_many_jobs_as_are_allowed_run_at_the_same_time_and_no_more(self, ended: Ended, platform: Simulator) -> None:
         assert ended.exit_code == 1
@@ -226,15 +230,15 @@ class TestTheFirst:
 class TestOneOutageOfAll:
     def test_a_retry_after_that_one_gets_is_obeyed_by_all(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
         platform = make_platform(export_seconds=0.1)
-        platform.script("read_export", None, Fault(status=429, headers={"Retry-After": "2"}))
+        platform.script("read_export", None, Fault(status=429, headers={"Retry-After": "5"}))
 
         ended = action.run(platform, domain="\n".join(DOMAINS[:8]), outage_tolerance="1m")
 
         assert ended.exit_code == 0
         asked_at = next(request.at for request in platform.requests if request.status == 429)
         moments = [request.at - asked_at for request in platform.requests if request.operation != "download"]
-        slack = 0.5  # seconds in which the answer arrives, and those that are under way meanwhile too
-        assert not [moment for moment in moments if slack < moment < 2]
+        slack = 3  # seconds in which the answer arrives, and those that are under way meanwhile too
+        assert not [moment for moment in moments if slack < moment < 5]
         assert platform.count(status=429) == 1
 
     def test_an_outage_costs_the_platform_no_more_of_many_than_of_one(
@@ -242,6 +246,7 @@ class TestOneOutageOfAll:
     ) -> None:
         platform = make_platform()
         platform.script_forever("read_export", Fault(status=503))
+        action.set_constants(http__retry__SHORTEST_ATTEMPT_SECONDS=30.0)  # a start may be answered late
 
         ended = action.run(platform, domain="\n".join(DOMAINS[:10]), max_parallel="10", outage_tolerance="3s")
 
@@ -265,6 +270,7 @@ class TestNoRoom:
         self, action: Action, make_platform: Callable[..., Simulator]
     ) -> None:
         platform = make_platform(export_seconds=1.5, most_jobs=3)
+        action.set_constants(http__retry__SHORTEST_ATTEMPT_SECONDS=30.0)  # a start may be answered late
 
         ended = action.run(platform, domain="\n".join(DOMAINS[:9]), poll_interval="300ms", outage_tolerance="1s")
 
@@ -275,6 +281,7 @@ class TestNoRoom:
     def test_where_none_of_ours_makes_room_it_is_given_up(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
         platform = make_platform()
         platform.script_forever("start_export", Fault(status=429))
+        action.set_constants(http__retry__SHORTEST_ATTEMPT_SECONDS=30.0)  # a start may be answered late
 
         ended = action.run(platform, domain="a.example.com\nb.example.com", outage_tolerance="1s")
 
@@ -309,6 +316,7 @@ class TestCancel:
         platform.script_forever("read_export", Fault(json={"status": "running"}), domain="b.example.com")
 
         with action.start(platform, domain="a.example.com\nb.example.com", site_path="sites/{domain}") as running:
+            running.wait_for("b.example.com  running")
             running.wait_for("a.example.com  done")
             running.signal(signal.SIGTERM)
             ended = running.end()

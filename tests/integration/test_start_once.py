@@ -59,8 +59,9 @@ NOT_PROCESSED = {
 @pytest.mark.parametrize("how", NOT_PROCESSED)
 def test_a_start_that_was_turned_away_is_sent_again(action: Action, platform: Simulator, how: str) -> None:
     platform.script("start_export", *NOT_PROCESSED[how])
+    action.set_constants(http__retry__LONGEST_PAUSE_SECONDS=0.1)
 
-    ended = action.export(platform)
+    ended = action.export(platform, outage_tolerance="1m")
 
     assert (ended.exit_code, ended.reason) == (0, None), ended.stdout
     starts = [request for request in platform.requests if request.operation == "start_export"]
@@ -87,15 +88,18 @@ def test_a_start_after_one_that_was_turned_away_is_lost_only_once(action: Action
 
 
 def test_a_start_waits_for_a_platform_that_is_not_up_yet(action: Action, make_platform: Callable[..., Simulator]) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as reserved:
+    with socket.socket() as reserved:
+        # bound, so that nobody else gets the port, but the platform does, because nobody listens
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        reserved.bind(("127.0.0.1", 0))
         port = reserved.getsockname()[1]
+        with action.start(f"http://127.0.0.1:{port}", domain="docs.example.com", outage_tolerance="60s") as running:
+            told = running.wait_for(f"127.0.0.1:{port} refused the connection. Trying again for up to ")
+            platform = make_platform(port=port)
+            ended = running.end()
 
-    with action.start(f"http://127.0.0.1:{port}", domain="docs.example.com", outage_tolerance="60s") as running:
-        told = running.wait_for(f"127.0.0.1:{port} refused the connection. Trying again for up to 1:00, next ")
-        platform = make_platform(port=port)
-        ended = running.end()
-
-    assert re.search(r", next (in [0-9.]+ s|at once)\.$", told)  # the pause is drawn, and may be next to nothing
+    # a first retry imports a library, which takes a loaded machine some of the minute; the pause is drawn, and may be nothing
+    assert re.search(r" for up to (1:00|0:5[0-9]), next (in [0-9.]+ s|at once)\.$", told)
     assert (ended.exit_code, platform.count("start_export")) == (0, 1)
     assert "The API answers again after " in ended.log
 
@@ -120,8 +124,9 @@ def test_a_start_is_not_lost_on_a_connection_that_the_server_has_closed_meanwhil
         else:
             connection.sendall(b'HTTP/1.1 202 Accepted\r\nContent-Length: 15\r\n\r\n{"jobId": "j7"}')
 
+    action.set_constants(http__retry__LONGEST_PAUSE_SECONDS=0.1)
     with RawServer(turn_away_at_first) as server:
-        ended = action.export(server.base_url, outage_tolerance="200ms", wait="false")
+        ended = action.export(server.base_url, outage_tolerance="1m", wait="false")
 
     assert (ended.exit_code, ended.outputs["jobId"], len(starts)) == (0, "j7", 2)
 
@@ -142,7 +147,7 @@ def test_a_start_whose_answer_drips_past_its_bound_is_not_sent_again() -> None:
         named_by="`domain`",
         read=read_started_export,
         repeatable=False,
-        bounds=Bounds(total_seconds=0.2),
+        bounds=Bounds(total_seconds=1.0),
     )
     with RawServer(drip) as server, pytest.raises(StartUnconfirmed) as caught:
         caller_to(server.base_url).send(start)

@@ -9,7 +9,7 @@ import requests
 
 from admin_api_simulator import Simulator
 
-LONGEST_WAIT_SECONDS = 10.0
+LONGEST_WAIT_SECONDS = 30.0
 
 
 def call(
