@@ -58,6 +58,7 @@ class _Walk:
     """The state of one walk.
 
     `troubled` is when the first fault of the operation that goes on had come, `reading_since` when its first try began.
+    `asked_at` is when the latest `Retry-After` came, and `asked_until` when it ends.
     """
 
     wait: Wait
@@ -67,6 +68,8 @@ class _Walk:
     reading_since: float | None = None
     known_at: float = 0.0
     entered_at: float = 0.0
+    asked_at: float = -math.inf
+    asked_until: float = -math.inf
 
     def deadline(self, operation: str) -> float:
         return self.known_at + self.wait.timeout if operation == "read" else math.inf
@@ -160,8 +163,12 @@ def _check_pause(walk: _Walk, last: Seen, following: Seen) -> None:
     pause = following.began - last.ended
     if pause < -NOTHING:
         raise WrongError(f"two exchanges at a time: {last} and {following}")
+    if last.asked:
+        walk.asked_at, walk.asked_until = last.ended, last.ended + last.asked
     if last.got == "good":
         shortest, longest = _pauses_after(walk, last, following)
+        if last.began == walk.asked_at:  # only in virtual time: whether it began before or after cannot be told
+            longest = max(longest, walk.asked_until - last.ended)
     else:
         shortest, longest = last.asked, max(LONGEST_PAUSE_SECONDS, last.asked)
     limit = walk.limit(following.operation)
