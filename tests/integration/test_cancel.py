@@ -44,7 +44,9 @@ def wait_for_request(platform: Simulator, operation: Operation, number: int = 1)
 def assert_cancelled(ended: Ended, exit_code: int, *, job_id: str | None, status: str | None) -> None:
     assert ended.exit_code == exit_code, ended.stdout + ended.stderr
     assert (ended.reason, ended.outputs.get("jobId"), ended.outputs.get("status")) == ("cancelled", job_id, status)
-    assert re.search(r"cancelled after [0-9]+:[0-9]{2}", ended.error)
+    after = re.search(r"cancelled after ([0-9]+):([0-9]{2})", ended.error)
+    assert after is not None
+    assert 60 * int(after[1]) + int(after[2]) <= int(ended.outputs["durationSeconds"])
     assert ended.stderr == ""
     assert ": cancelled" in ended.summary
     if status is not None:

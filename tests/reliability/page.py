@@ -41,9 +41,9 @@ refused archive stays, to be looked at), and nothing else left behind; no start 
 request to a host that nobody named; the admin key, in any encoding, and the link's query nowhere but where they belong; a
 bounded number of requests; no thread or descriptor left.
 
-Pauses are skipped on a clock that counts them; time-outs are real, a fifteenth of the action's own (for the bundle, of a
-minute). `tests/reliability/faults.py` says how each fault is played, `expected.py` beside it what is expected and why. One cell
-alone:
+Pauses are skipped on a clock that counts them; time-outs are real: a fifteenth of the action's own where the fault makes it
+wait (for the bundle, of a minute), else its own. `tests/reliability/faults.py` says how each fault is played, `expected.py`
+beside it what is expected and why. One cell alone:
 
 ```console
 $ .venv/bin/python -m pytest tests/reliability/test_matrix.py -k "bundle and 502 and once"
