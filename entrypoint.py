@@ -3,12 +3,12 @@
 import gc
 import sys
 
-from docs_platform_action.signals import Interruptions
+from docs_platform_action.signals import SignalHandler
 
 
 def run() -> int:
     """Listen for signals first: the imports that follow take a moment, and a cancel may come in it."""
-    interruptions = Interruptions()
+    interruptions = SignalHandler()
     gc.disable()  # nothing of what is imported is garbage, and to look for it takes some percent of the time
     from docs_platform_action.main import main
 

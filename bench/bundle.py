@@ -45,7 +45,7 @@ from admin_api_simulator.runner import run_action
 FILES: Final = 20_000
 SITE_MIB: Final = 1024
 ROUNDS: Final = 3
-MOST_MIB: Final = 96
+MAX_MIB: Final = 96
 SIZES: Final = ((100, 1), (2_000, 64), (130_000, 128))
 """Files and MiB of the further sites whose memory is measured. The last has nearly as many entries as an archive may hold."""
 
@@ -56,7 +56,7 @@ SLOWEST: Final = 1.0
 MISSED: Final = 3
 """What a benchmark ends with when a goal is missed; 1 is a fault of its own (`page.py`)."""
 JOB: Final = "export-finished"
-LONGEST_SECONDS: Final = 1800.0
+MAX_SECONDS: Final = 1800.0
 ENTRYPOINT: Final = Path(__file__).parents[1] / "entrypoint.py"
 MEASURED: Final = Path(__file__).with_name("measured_entrypoint.py")
 MIB: Final = 1024 * 1024
@@ -133,7 +133,7 @@ def _measure(folder: Path, rounds: int, size: tuple[int, int]) -> int:
             archive.unlink()
     sys.stdout.write(_section(ratios, peaks, rounds, size))
     slow = any(wall > SLOWEST for wall, *_ in ratios.values())
-    return MISSED if slow or any(peak > MOST_MIB for *_, peak in peaks) else 0
+    return MISSED if slow or any(peak > MAX_MIB for *_, peak in peaks) else 0
 
 
 def _packed(folder: Path, files: int, mib: int) -> list[Path]:
@@ -238,7 +238,7 @@ def _run(platform: Platform, workspace: Path, entrypoint: Path, env: dict[str, s
         "bundle-path": "bundle",
         "site-path": "site",
     }
-    run = run_action(inputs, entrypoint=entrypoint, workspace=workspace, env=env, timeout_seconds=LONGEST_SECONDS)
+    run = run_action(inputs, entrypoint=entrypoint, workspace=workspace, env=env, timeout_seconds=MAX_SECONDS)
     if run.exit_code != 0:
         raise SystemExit(f"the run failed:\n{run.stdout}{run.stderr}")
 
@@ -278,11 +278,11 @@ def _section(
         parts = " | ".join(f"{100 * share:.0f} %" for share in shares)
         met = "met" if wall <= SLOWEST else f"missed by {wall - SLOWEST:.2f}"
         lines.append(f"| `{kind}` | {pace} | {wall:.2f} | {best:.2f} | {processor:.2f} | {met} | {parts} |")
-    lines.append(MEMORY.format(bound=MOST_MIB))
+    lines.append(MEMORY.format(bound=MAX_MIB))
     for name, count, unpacked, peak in peaks:
-        met = "met" if peak <= MOST_MIB else f"missed by {peak - MOST_MIB:.1f} MiB"
+        met = "met" if peak <= MAX_MIB else f"missed by {peak - MAX_MIB:.1f} MiB"
         kind = name.removeprefix("bundle")
-        lines.append(f"| `{kind}` | {count:,} | {unpacked:,} MiB | {peak:.1f} MiB | {peak / MOST_MIB:.2f} | {met} |")
+        lines.append(f"| `{kind}` | {count:,} | {unpacked:,} MiB | {peak:.1f} MiB | {peak / MAX_MIB:.2f} | {met} |")
     lines.append(MEANING)
     return "\n".join(lines)
 

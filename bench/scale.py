@@ -32,29 +32,29 @@ from typing import Any, Final
 
 from admin_api_simulator import Simulator
 from admin_api_simulator.runner import StartedAction, start_action
-from docs_platform_action.http.rate_limit import REQUESTS_A_SECOND
+from docs_platform_action.http.rate_limit import REQUESTS_PER_SECOND
 
 STEPS: Final = ((1, 10), (10, 10), (100, 10), (100, 100), (1000, 10), (1000, 100))
 """Domains, and how many of them at the same time."""
 
 ALONE: Final = 100
 
-MOST_REQUESTS: Final = 1.1
-MOST_SECONDS: Final = 1.05
-MOST_PROCESSOR: Final = 2.0
-MOST_MEMORY: Final = 2.0
+MAX_REQUESTS: Final = 1.1
+MAX_SECONDS: Final = 1.05
+MAX_PROCESSOR: Final = 2.0
+MAX_MEMORY: Final = 2.0
 FURTHER_THREADS: Final = 3
 """Beside `max-parallel`: the process's first one, and two of the clock's."""
 
-MOST_SUMMARY_BYTES: Final = 1_048_576
-MOST_RESULTS_CHARACTERS: Final = 524_288
-MOST_ERRORS: Final = 10
-LONGEST_JOB_SECONDS: Final = 6 * 3600
-MOST_IN_A_MATRIX: Final = 256
+MAX_SUMMARY_BYTES: Final = 1_048_576
+MAX_RESULTS_CHARACTERS: Final = 524_288
+MAX_ERRORS: Final = 10
+MAX_JOB_SECONDS: Final = 6 * 3600
+MAX_IN_A_MATRIX: Final = 256
 AT_ONCE_FOR_FREE: Final = 20
 DISK_MB: Final = 14_000
 SITES_MB: Final = (10, 100, 1000)
-MOST_INPUT_BYTES: Final = 131_072
+MAX_INPUT_BYTES: Final = 131_072
 """What Linux takes in one variable, in which an input comes to the container (`MAX_ARG_STRLEN`, execve(2))."""
 
 NAME_CHARACTERS: Final = 25
@@ -68,11 +68,11 @@ STRETCH_SECONDS: Final = 10.0
 """Requests arrive closer together than they left when the machine is busy, which a hundred bundles at once keep it: so those that
 arrive are counted over longer than those that leave, and a second's worth of them may be late."""
 
-MOST_IN_A_STRETCH: Final = REQUESTS_A_SECOND * (STRETCH_SECONDS + 1)
+MAX_IN_A_STRETCH: Final = REQUESTS_PER_SECOND * (STRETCH_SECONDS + 1)
 
 LOOK_SECONDS: Final = 0.01
-LONGEST_RUN_SECONDS: Final = 600.0
-MOST_MIB: Final = 96
+MAX_RUN_SECONDS: Final = 600.0
+MAX_MIB: Final = 96
 MISSED: Final = 3
 """What a benchmark ends with when a goal is missed; 1 is a fault of its own (`page.py`)."""
 ROOT: Final = Path(__file__).parents[1]
@@ -134,10 +134,10 @@ class Section:
         )
         yield _paragraph(
             f"""
-            Goal: requests a domain are flat, at most {MOST_REQUESTS:g} times those alone, and never more than
-            {REQUESTS_A_SECOND} within a second. The step takes at most {MOST_SECONDS:g} times what the exports take by
+            Goal: requests a domain are flat, at most {MAX_REQUESTS:g} times those alone, and never more than
+            {REQUESTS_PER_SECOND} within a second. The step takes at most {MAX_SECONDS:g} times what the exports take by
             themselves, so many at a time. The processor's work for a domain does not grow: at 1,000 it is at most
-            {MOST_PROCESSOR:g} times that at 100. (Work in the square of the domains would be 10 times that.)
+            {MAX_PROCESSOR:g} times that at 100. (Work in the square of the domains would be 10 times that.)
             """
         )
         yield _table(_COSTS, map(self._costs, self.steps))
@@ -149,8 +149,8 @@ class Section:
         )
         yield _paragraph(
             f"""
-            Goal: at most {MOST_MEMORY:g} times the memory of one domain, `max-parallel` threads and {FURTHER_THREADS} more,
-            {MOST_ERRORS} errors, and a summary that GitHub takes. Each of 1,000 domains takes {self._kib_a_domain:.0f} KiB
+            Goal: at most {MAX_MEMORY:g} times the memory of one domain, `max-parallel` threads and {FURTHER_THREADS} more,
+            {MAX_ERRORS} errors, and a summary that GitHub takes. Each of 1,000 domains takes {self._kib_a_domain:.0f} KiB
             more: its log, its record and its link are kept until the end.
             """
         )
@@ -158,7 +158,7 @@ class Section:
         yield _paragraph(
             f"""
             On real sockets, all domains at once, with download and unpacking. One thread ends every exchange that takes too
-            long. Goal: at most {MOST_MIB} MiB, and {MOST_IN_A_STRETCH:g} requests within {STRETCH_SECONDS:g} s at the platform,
+            long. Goal: at most {MAX_MIB} MiB, and {MAX_IN_A_STRETCH:g} requests within {STRETCH_SECONDS:g} s at the platform,
             where they arrive less evenly than they left.
             """
         )
@@ -174,23 +174,23 @@ class Section:
                     yield f"{which}: {name} {value:.3g}, the goal is {most:g}"
         for run in self.real:
             for name, value, most in (
-                ("MiB", run.peak_mib, MOST_MIB),
-                (f"requests within {STRETCH_SECONDS:g} s", run.most_in_a_stretch, MOST_IN_A_STRETCH),
+                ("MiB", run.peak_mib, MAX_MIB),
+                (f"requests within {STRETCH_SECONDS:g} s", run.most_in_a_stretch, MAX_IN_A_STRETCH),
             ):
                 if value > most:
                     yield f"{run.domains} domains on real sockets: {name} {value:.3g}, the goal is {most:g}"
 
     def _goals(self, cost: Cost) -> Sequence[tuple[str, float, float]]:
         return (
-            ("requests beside alone", self._beside_alone(cost, "requests"), MOST_REQUESTS),
-            ("requests within a second", cost["most_in_a_second"], REQUESTS_A_SECOND),
+            ("requests beside alone", self._beside_alone(cost, "requests"), MAX_REQUESTS),
+            ("requests within a second", cost["most_in_a_second"], REQUESTS_PER_SECOND),
             ("jobs at once", cost["most_jobs"], cost["max_parallel"]),
-            ("step beside the shortest", cost["seconds"] / cost["ideal_seconds"], MOST_SECONDS),
-            ("processor beside 100 domains", self._processor(cost), MOST_PROCESSOR),
-            ("memory beside one", cost["peak_kib"] / self.steps[0]["peak_kib"], MOST_MEMORY),
+            ("step beside the shortest", cost["seconds"] / cost["ideal_seconds"], MAX_SECONDS),
+            ("processor beside 100 domains", self._processor(cost), MAX_PROCESSOR),
+            ("memory beside one", cost["peak_kib"] / self.steps[0]["peak_kib"], MAX_MEMORY),
             ("threads", cost["threads"], cost["max_parallel"] + FURTHER_THREADS),
-            ("errors", cost["errors"], MOST_ERRORS),
-            ("bytes of summary", cost["summary_bytes"], MOST_SUMMARY_BYTES),
+            ("errors", cost["errors"], MAX_ERRORS),
+            ("bytes of summary", cost["summary_bytes"], MAX_SUMMARY_BYTES),
         )
 
     def _costs(self, cost: Cost) -> Sequence[object]:
@@ -214,8 +214,8 @@ class Section:
             f"{cost['peak_kib'] / self.steps[0]['peak_kib']:.2f}",
             cost["threads"],
             f"{cost['log_lines'] / cost['domains']:.0f}",
-            f"{cost['summary_bytes'] / MOST_SUMMARY_BYTES:.1%}",
-            f"{cost['results_characters'] / MOST_RESULTS_CHARACTERS:.1%}",
+            f"{cost['summary_bytes'] / MAX_SUMMARY_BYTES:.1%}",
+            f"{cost['results_characters'] / MAX_RESULTS_CHARACTERS:.1%}",
             f"{cost['errors']} of {cost['failed']}",
         )
 
@@ -251,8 +251,8 @@ class Section:
         """Tell from where on a matrix is better, by what was measured and GitHub's limits."""
         ten, hundred = (next(cost for cost in reversed(self.steps) if cost["max_parallel"] == most) for most in (10, 100))
         characters = hundred["results_characters"] / hundred["domains"]
-        short, long = (_rounded(MOST_RESULTS_CHARACTERS / (characters + token)) for token in (0, TOKEN_CHARACTERS))
-        by_ten, by_hundred = (_rounded(LONGEST_JOB_SECONDS / (cost["seconds"] / cost["domains"])) for cost in (ten, hundred))
+        short, long = (_rounded(MAX_RESULTS_CHARACTERS / (characters + token)) for token in (0, TOKEN_CHARACTERS))
+        by_ten, by_hundred = (_rounded(MAX_JOB_SECONDS / (cost["seconds"] / cost["domains"])) for cost in (ten, hundred))
         yield "\n### One step, or a matrix of jobs?\n"
         yield _paragraph(
             f"""
@@ -263,7 +263,7 @@ class Section:
         )
         yield _table(_MATRIX, map(self._beside_matrix, self.steps))
         yield _paragraph("How many domains each limit of one step takes:")
-        named = _rounded(MOST_INPUT_BYTES / (NAME_CHARACTERS + 1))
+        named = _rounded(MAX_INPUT_BYTES / (NAME_CHARACTERS + 1))
         disk = " / ".join(f"{DISK_MB // megabytes:,}" for megabytes in SITES_MB)
         sites = " / ".join(f"{megabytes:,}" for megabytes in SITES_MB)
         yield _table(
@@ -280,7 +280,7 @@ class Section:
             f"""
             **The rule.** Up to about {long:,} domains, if what they become fits on the runner's disk, one step is the better
             tool, with `max-parallel` as high as the number of exports that the platform runs at once. It takes a fraction of
-            the minutes, and asks the platform {REQUESTS_A_SECOND} times a second at most, where jobs of a matrix know nothing
+            the minutes, and asks the platform {REQUESTS_PER_SECOND} times a second at most, where jobs of a matrix know nothing
             of each other's requests and `Retry-After`. By 10 at a time, half as many as the matrix's jobs, it takes somewhat
             longer than the matrix; by 100 it is sooner over. Where no other job needs the whole of `results`, one step does for
             {by_ten:,} domains by 10 at a time, and for {by_hundred:,} by 100.
@@ -291,7 +291,7 @@ class Section:
             Beyond that, or where bundles and sites do not fit on one runner's disk, take a matrix of chunks, each with as many
             domains as the table allows; for time alone it is worth one where platform and plan run more than 100 exports at
             once. The platform has to run `max-parallel` exports for each job that runs at once. A matrix of one domain a job is
-            for what comes after the export, and ends at {MOST_IN_A_MATRIX} jobs.
+            for what comes after the export, and ends at {MAX_IN_A_MATRIX} jobs.
             """
         )
 
@@ -301,8 +301,8 @@ class Section:
             f"{jobs:,}",
             cost["max_parallel"],
             f"{cost['seconds'] / 3600:.2f}",
-            f"{cost['seconds'] / LONGEST_JOB_SECONDS:.2f}",
-            f"{cost['matrix_seconds'] / cost['seconds']:.2f}" if jobs <= MOST_IN_A_MATRIX else "too many jobs",
+            f"{cost['seconds'] / MAX_JOB_SECONDS:.2f}",
+            f"{cost['matrix_seconds'] / cost['seconds']:.2f}" if jobs <= MAX_IN_A_MATRIX else "too many jobs",
             f"{cost['matrix_minutes'] / minutes:.1f}",
             self._first_limit(cost),
         )
@@ -312,8 +312,8 @@ class Section:
         passed = [
             name
             for name, is_so in (
-                ("6 hours", cost["seconds"] > LONGEST_JOB_SECONDS),
-                ("1 MB of outputs", cost["results_characters"] > MOST_RESULTS_CHARACTERS),
+                ("6 hours", cost["seconds"] > MAX_JOB_SECONDS),
+                ("1 MB of outputs", cost["results_characters"] > MAX_RESULTS_CHARACTERS),
             )
             if is_so
         ]
@@ -400,7 +400,7 @@ def _real(domains: int, max_parallel: int) -> Real:
 def _most_threads(started: StartedAction) -> int:
     """Look at a run until it ends, or has no time left; tell how many threads it had at most (`Threads`, proc(5))."""
     status = Path(f"/proc/{started.pid}/status")
-    deadline = time.monotonic() + LONGEST_RUN_SECONDS
+    deadline = time.monotonic() + MAX_RUN_SECONDS
     most = 0
     while started.poll() is None and time.monotonic() < deadline:
         found = re.search(r"^Threads:\s+([0-9]+)$", status.read_text(encoding="utf-8"), re.MULTILINE)

@@ -36,15 +36,15 @@ EVEN_JOBS: Final = 20_000
 WIDTH: Final = 130
 MEDIAN_SECONDS: Final = 240.0
 SIGMA: Final = 1.0
-SHORTEST_JOB_SECONDS: Final = 8.0
-LONGEST_JOB_SECONDS: Final = 3600.0
+MIN_JOB_SECONDS: Final = 8.0
+MAX_JOB_SECONDS: Final = 3600.0
 
 MISSED: Final = 3
 """What a benchmark ends with when a goal is missed; 1 is a fault of its own (`page.py`)."""
 
-SHORTEST_PAUSE_SECONDS: Final = 1.0
-LONGEST_PAUSE_SECONDS: Final = 30.0
-TIMEOUT_SECONDS: Final = 2 * LONGEST_JOB_SECONDS
+MIN_PAUSE_SECONDS: Final = 1.0
+MAX_PAUSE_SECONDS: Final = 30.0
+TIMEOUT_SECONDS: Final = 2 * MAX_JOB_SECONDS
 """The default settings, but a `timeout` that no job outlasts."""
 
 Shape = Callable[[float], float | None]
@@ -153,7 +153,7 @@ def drawn_durations(jobs: int, seed: int = SEED) -> list[float]:
     drawn: list[float] = []
     while len(drawn) < jobs:
         seconds = chance.lognormvariate(math.log(MEDIAN_SECONDS), SIGMA)
-        if SHORTEST_JOB_SECONDS <= seconds <= LONGEST_JOB_SECONDS:
+        if MIN_JOB_SECONDS <= seconds <= MAX_JOB_SECONDS:
             drawn.append(seconds)
     return drawn
 
@@ -161,7 +161,7 @@ def drawn_durations(jobs: int, seed: int = SEED) -> list[float]:
 def even_durations(jobs: int) -> list[float]:
     """Give the durations that cut the same distribution into parts alike: what draws come to, without their chance."""
     normal = NormalDist(math.log(MEDIAN_SECONDS), SIGMA)
-    least, most = (normal.cdf(math.log(bound)) for bound in (SHORTEST_JOB_SECONDS, LONGEST_JOB_SECONDS))
+    least, most = (normal.cdf(math.log(bound)) for bound in (MIN_JOB_SECONDS, MAX_JOB_SECONDS))
     return [math.exp(normal.inv_cdf(least + (most - least) * (number + 0.5) / jobs)) for number in range(jobs)]
 
 
@@ -171,8 +171,8 @@ def read_by_the_action(seconds: float, shape: Shape, *, attached: bool = False) 
     job = Job(mode=EXPORT, job_id="se_1", started_at=None if attached else platform.clock.monotonic())
     settings = WaitSettings(
         timeout_seconds=TIMEOUT_SECONDS,
-        shortest_pause_seconds=SHORTEST_PAUSE_SECONDS,
-        longest_pause_seconds=LONGEST_PAUSE_SECONDS,
+        shortest_pause_seconds=MIN_PAUSE_SECONDS,
+        longest_pause_seconds=MAX_PAUSE_SECONDS,
     )
     poll(job, settings, platform.context)
     return platform.read_at
@@ -280,8 +280,8 @@ def section(judged: Judged) -> str:
         "## Seeing the end sooner with fewer requests",
         f"""
         {judged.jobs:,} jobs in virtual time, where a request takes none. Their durations are drawn from a log-normal curve (seed
-        {judged.seed}, median {MEDIAN_SECONDS:.0f} s, sigma {SIGMA:.0f}), from {SHORTEST_JOB_SECONDS:.0f} s to
-        {LONGEST_JOB_SECONDS / 3600:.0f} h, and the action's own code reads them with the default settings. Of three kinds of job,
+        {judged.seed}, median {MEDIAN_SECONDS:.0f} s, sigma {SIGMA:.0f}), from {MIN_JOB_SECONDS:.0f} s to
+        {MAX_JOB_SECONDS / 3600:.0f} h, and the action's own code reads them with the default settings. Of three kinds of job,
         *linear* goes at one pace; *convex* is in the queue for the first fifth, then goes faster and faster, and tells whole
         percents; *none* tells nothing. The other schedules do not look at progress, so one row each is enough. They pause before
         their first request; the action asks first after 3 s. In brackets: beside fixed 5 s.

@@ -10,7 +10,7 @@ In a container of the action's image the same is done once more without the engi
 Python is started in turns with `one_request.py` and with the action, and the processor time that its threads have used when the
 request comes is read from `schedstat` (proc(5), in nanoseconds). There `-X importtime` tells, too, what each import takes.
 
-Ends with 3 when the action takes more than `MOST_MILLISECONDS` longer.
+Ends with 3 when the action takes more than `MAX_MILLISECONDS` longer.
 """
 
 import argparse
@@ -41,14 +41,14 @@ from tests.container.runner import Runner
 from tests.container.stripped_base import base_of, built_on, stripped
 from tests.engine import ROOT, copy_action, docker, temporary_tag
 
-MOST_MILLISECONDS: Final = 60.0
+MAX_MILLISECONDS: Final = 60.0
 MISSED: Final = 3
 """What a benchmark ends with when a goal is missed; 1 is a fault of its own (`page.py`)."""
 ROUNDS: Final = 20
 STARTS: Final = 40
 IMPORTS: Final = 15
 LARGEST: Final = 10
-LONGEST_SECONDS: Final = 120.0
+MAX_SECONDS: Final = 120.0
 NEEDED: Final = ("certifi", "charset-normalizer", "idna", "requests", "urllib3")
 """What pip installs for `requests`."""
 
@@ -110,7 +110,7 @@ class FirstBytes:
 
     def wait(self) -> float:
         """Return when the next request came, on the monotonic clock."""
-        return self._came.get(timeout=LONGEST_SECONDS)
+        return self._came.get(timeout=MAX_SECONDS)
 
     def _serve(self) -> None:
         while True:
@@ -210,7 +210,7 @@ def look_inside(action: str) -> dict[str, Any]:
         told = docker(
             *("run", "--rm", "--interactive", "--network=host", "--workdir", "/tmp", *env),  # noqa: S108  # the container's own
             *("--entrypoint", PYTHON, action, "-I", "-", json.dumps(asked)),
-            timeout_seconds=LONGEST_SECONDS,
+            timeout_seconds=MAX_SECONDS,
             stdin=program,
         )
     found: dict[str, Any] = json.loads(told)
@@ -219,14 +219,14 @@ def look_inside(action: str) -> dict[str, Any]:
 
 def report(waits: Mapping[str, list[tuple[float, float]]], inside: Mapping[str, Any], rounds: int) -> int:
     """Write the section; return whether the goal is missed."""
-    out = [TITLE, TEXT.format(rounds=rounds, most=MOST_MILLISECONDS)]
+    out = [TITLE, TEXT.format(rounds=rounds, most=MAX_MILLISECONDS)]
     differences = {scheme: 1000 * statistics.median(ours - bare for bare, ours in pairs) for scheme, pairs in waits.items()}
     rows = [
         (
             scheme,
             f"{statistics.median(ours for _, ours in pairs) / statistics.median(bare for bare, _ in pairs):.2f}",
             f"{differences[scheme]:.0f} ms",
-            f"{differences[scheme] / MOST_MILLISECONDS:.0%}",
+            f"{differences[scheme] / MAX_MILLISECONDS:.0%}",
             f"{1000 * (min(ours for _, ours in pairs) - min(bare for bare, _ in pairs)):.0f} ms",
         )
         for scheme, pairs in waits.items()
@@ -235,14 +235,14 @@ def report(waits: Mapping[str, list[tuple[float, float]]], inside: Mapping[str, 
     out += [INSIDE.format(starts=STARTS)]
     bare, ours = ([start[name] / 1e6 for start in inside["starts"]] for name in ("bare", "action"))
     rows = [
-        (what, f"{of(ours) / of(bare):.2f}", f"{of(ours) - of(bare):.0f} ms", f"{(of(ours) - of(bare)) / MOST_MILLISECONDS:.0%}")
+        (what, f"{of(ours) / of(bare):.2f}", f"{of(ours) - of(bare):.0f} ms", f"{(of(ours) - of(bare)) / MAX_MILLISECONDS:.0%}")
         for what, of in (("median", statistics.median), ("least", min))
     ]
     out += table(("processor time", "beside the bare program", "more", "of the goal"), rows)
     out += [IMPORTED.format(imports=IMPORTS)]
     out += table(("imported", "modules", "beside all of `requests`"), further_imports(inside["imports"]))
     out += [MEANING]
-    beyond = {scheme: more - MOST_MILLISECONDS for scheme, more in differences.items() if more > MOST_MILLISECONDS}
+    beyond = {scheme: more - MAX_MILLISECONDS for scheme, more in differences.items() if more > MAX_MILLISECONDS}
     missed = ", ".join(f"{scheme} by {more:.0f} ms" for scheme, more in beyond.items())
     out += [f"The goal is missed: {missed}." if missed else "The goal is met."]
     sys.stdout.write("\n".join(out) + "\n")

@@ -25,7 +25,7 @@ from tests.keys import ADMIN_KEY
 QUICK = {"poll-interval": "20ms", "outage-tolerance": "400ms"}
 """Pauses that a test can wait for; a test of theirs sets its own."""
 
-LONGEST_WAIT_SECONDS = 100.0
+MAX_WAIT_SECONDS = 100.0
 """For a line or for the end of a run; pytest ends a test after two minutes."""
 
 READ_LATE = re.compile(r"(?:https?|all|no)_proxy", re.IGNORECASE)
@@ -45,7 +45,7 @@ class Running:
 
     def wait_for(self, text: str) -> str:
         """Wait for a line of the log that holds a text, and give the line."""
-        return self._started.wait_for_line(text, timeout_seconds=LONGEST_WAIT_SECONDS)
+        return self._started.wait_for_line(text, timeout_seconds=MAX_WAIT_SECONDS)
 
     def signal(self, *numbers: signal.Signals) -> None:
         """Send signals, one right after the other."""
@@ -54,7 +54,7 @@ class Running:
 
     def end(self) -> Ended:
         """Wait for the run's end."""
-        return ended(self._started.collect(timeout_seconds=LONGEST_WAIT_SECONDS), key=self._key)
+        return ended(self._started.collect(timeout_seconds=MAX_WAIT_SECONDS), key=self._key)
 
     def __enter__(self) -> Self:
         return self

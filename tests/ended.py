@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from admin_api_simulator.runner import ActionRun
-from docs_platform_action.redaction import SHORTEST_TO_RECOGNISE
+from docs_platform_action.redaction import MIN_SECRET_LENGTH
 from tests.commands import Command, commands_in, lines_of
 from tests.engine import remember_output
 from tests.keys import ADMIN_KEY
@@ -69,7 +69,7 @@ class Ended:
 
 def ended(run: ActionRun, *, key: str = ADMIN_KEY) -> Ended:
     """Have what a run left searched for its key and for links, and give it."""
-    if len(key) >= SHORTEST_TO_RECOGNISE:
+    if len(key) >= MIN_SECRET_LENGTH:
         SEARCH.keys.add(key)
     for where, text in {"stdout": run.stdout, "stderr": run.stderr, "the summary": run.summary}.items():
         remember_output(text, where=where)

@@ -19,7 +19,7 @@ from admin_api_simulator.runner import ActionRun, left_in, parse_outputs, read_t
 from docs_platform_action.clock import Clock
 from docs_platform_action.inputs.reader import read_key
 from docs_platform_action.main import run
-from docs_platform_action.signals import Interruptions, Work
+from docs_platform_action.signals import SignalHandler, Work
 from tests.ended import ENTRYPOINT, Ended, ended
 
 
@@ -49,7 +49,7 @@ class QuickClock(Clock):
         self._skipped += max(seconds, 0.0)
 
 
-class Uninterrupted(Interruptions):
+class Uninterrupted(SignalHandler):
     """Runs the work where it stands; no signal ends it."""
 
     def __init__(self) -> None:

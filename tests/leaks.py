@@ -10,13 +10,13 @@ from urllib.parse import quote, quote_plus
 
 from docs_platform_action.text import clean, markdown
 
-_SHORTEST_IN_BASE64 = 8
+_MIN_IN_BASE64 = 8
 """Characters of a base64 form that are no chance; a shorter one, of a very short secret, is part of other words."""
 
 _NO_HEX = re.compile(rb"0[xX](?=[0-9A-Fa-f]{2})|[:,._-]")
 """What programs write between the bytes of a text in hex."""
 
-_MOST_BYTES = 4 * 2**20
+_MAX_UNPACKED_BYTES = 4 * 2**20
 """More than any log or page of a run."""
 
 _JAVASCRIPT_LEAVES = "!'()*"
@@ -47,7 +47,7 @@ def leaked_in_part(key: str, text: str | bytes) -> list[str]:
     """Name the forms of a key that are in a text, or else those of any 16 of its characters in a row, wrapped or not."""
     searched = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
     found = leaked(key, searched)
-    if found or len(searched) > _MOST_BYTES:  # so large is a bundle alone
+    if found or len(searched) > _MAX_UNPACKED_BYTES:  # so large is a bundle alone
         return found
     joined = b"".join(searched.split())
     digits_alone = _NO_HEX.sub(b"", joined).lower()
@@ -67,7 +67,7 @@ def _parts_of(key: str) -> tuple[list[bytes], list[bytes], list[bytes]]:
     At least 20 characters of base64 stand for 16 bytes: any run of as many has one of the pieces in it.
     """
     content = key.encode("utf-8", "surrogatepass")
-    if len(content) < _SHORTEST_IN_BASE64:
+    if len(content) < _MIN_IN_BASE64:
         return [], [], []  # as short as a word, it is found in any two
     plain = _windows(content, 16, 1)
     whole = [form for name, form in forms_of(key).items() if name.startswith("base64")]
@@ -118,6 +118,6 @@ def _base64_forms(secret: str) -> Iterator[tuple[str, bytes]]:
         encoded = base64.b64encode(bytes(before) + content)
         # six bits a character: those that hold a bit of a neighbour differ with it
         whole = encoded[-(-before * 8 // 6) : (before + len(content)) * 8 // 6]
-        if len(whole) >= _SHORTEST_IN_BASE64:
+        if len(whole) >= _MIN_IN_BASE64:
             yield f"base64 after {before}", whole
             yield f"base64 for links after {before}", whole.translate(bytes.maketrans(b"+/", b"-_"))

@@ -13,7 +13,7 @@ from requests.adapters import BaseAdapter
 from docs_platform_action import main
 from docs_platform_action.http import connection
 from docs_platform_action.jobs import runner
-from docs_platform_action.signals import Interruptions, Work
+from docs_platform_action.signals import SignalHandler, Work
 from tests.unit.virtual_time import VirtualClock
 
 
@@ -23,7 +23,7 @@ class Monotonic(Protocol):
     def monotonic(self) -> float: ...
 
 
-class Beside(Interruptions):
+class Beside(SignalHandler):
     """Runs the work in virtual time, with the main thread's idle moments beside it; no signal comes."""
 
     def __init__(self, clock: VirtualClock, *, idle_seconds: float) -> None:

@@ -72,7 +72,7 @@ class Cleanups:
                 if self._folder_uses[path] == 1:
                     set_mode(path, FOLDER_MODE)
                     if owner is not None:
-                        owner.take(path)
+                        owner.chown(path)
 
     def _release(self, acquired: list[Path]) -> None:
         with self._folder_lock:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from .errors import Cancelled, Unavailable
 
 
-class DeadlinePassed(Exception):
+class DeadlineExceeded(Exception):
     """The time is up. `outage` is what kept the last reading from being taken."""
 
     def __init__(self, outage: Unavailable) -> None:

@@ -33,30 +33,30 @@ class Advice:
 class ActionError(Exception):
     """A failure that a workflow author can act on.
 
-    `happened` completes "Export of docs.example.com: …"; `facts` are further sentences, one per line; `request_id` is the
+    `summary` completes "Export of docs.example.com: …"; `details` are further sentences, one per line; `request_id` is the
     server's own name for the request.
     """
 
     failure_reason: ClassVar[str]
-    cause: ClassVar[str] = ""
-    remedy: ClassVar[str] = ""
-    job_goes_on: ClassVar[bool] = False
+    default_cause: ClassVar[str] = ""
+    default_remedy: ClassVar[str] = ""
+    job_continues: ClassVar[bool] = False
     """Whether a known job can still be collected, which the report then explains."""
 
     def __init__(
         self,
-        happened: str,
+        summary: str,
         *,
-        facts: tuple[str, ...] = (),
+        details: tuple[str, ...] = (),
         cause: str | None = None,
         remedy: str | None = None,
         request_id: str | None = None,
     ) -> None:
-        super().__init__(happened)
-        self.happened = happened
-        self.facts = facts
-        self.because = self.cause if cause is None else cause
-        self.way_out = self.remedy if remedy is None else remedy
+        super().__init__(summary)
+        self.summary = summary
+        self.details = details
+        self.cause = self.default_cause if cause is None else cause
+        self.remedy = self.default_remedy if remedy is None else remedy
         self.request_id = request_id
 
 
@@ -64,48 +64,48 @@ class InvalidInput(ActionError):
     """An input is missing or malformed; no request was made."""
 
     failure_reason = "invalid-input"
-    remedy = "Correct the `with:` block of the step. No request was made."
+    default_remedy = "Correct the `with:` block of the step. No request was made."
 
 
 class Unauthorized(ActionError):
     """The API answered 401."""
 
     failure_reason = "unauthorized"
-    cause = "The key is mistyped, expired, or belongs to another organisation."
-    remedy = (
+    default_cause = "The key is mistyped, expired, or belongs to another organisation."
+    default_remedy = (
         "Check the secret that `admin-key` reads. If it is right, create a new key on the dashboard's API keys page, "
         "store it in that secret, and run the workflow again."
     )
-    job_goes_on = True
+    job_continues = True
 
 
 class Forbidden(ActionError):
     """The API answered 403."""
 
     failure_reason = "forbidden"
-    cause = (
+    default_cause = (
         "The plan does not include this (static export needs an Enterprise plan), the key lacks the permission, "
         "or the platform does not allow the runner's address."
     )
-    remedy = "Check the organisation's plan and the key's permissions in the dashboard, then run the workflow again."
-    job_goes_on = True
+    default_remedy = "Check the organisation's plan and the key's permissions in the dashboard, then run the workflow again."
+    job_continues = True
 
 
 class NotFound(ActionError):
     """The API answered 404 for the job, the project or the domain."""
 
     failure_reason = "not-found"
-    cause = "The name or id is mistyped, what it names was removed, or it belongs to another organisation than the key."
-    remedy = "Compare the inputs with the dashboard: `base-url`, and what names the deployment, the project or the job."
+    default_cause = "The name or id is mistyped, what it names was removed, or it belongs to another organisation than the key."
+    default_remedy = "Compare the inputs with the dashboard: `base-url`, and what names the deployment, the project or the job."
 
 
 class Rejected(ActionError):
     """The API answered any other 4xx that is not temporary."""
 
     failure_reason = "rejected"
-    cause = "The platform does not accept this request as it is; sending it again would not help."
-    remedy = "Read what the API said, and correct the inputs of the step where they are at fault."
-    job_goes_on = True
+    default_cause = "The platform does not accept this request as it is; sending it again would not help."
+    default_remedy = "Read what the API said, and correct the inputs of the step where they are at fault."
+    job_continues = True
 
 
 class JobFailed(ActionError):
@@ -118,8 +118,8 @@ class TooFewPages(ActionError):
     """The export finished with fewer pages than `min-pages`, or their number is unknown."""
 
     failure_reason = "too-few-pages"
-    cause = "The export is incomplete, or pages were removed from the site. Nothing was published."
-    remedy = (
+    default_cause = "The export is incomplete, or pages were removed from the site. Nothing was published."
+    default_remedy = (
         "Compare the site with the dashboard. If the number is right, run the action with the job's `job-id` and a lower "
         "`min-pages`; nothing is exported again."
     )
@@ -129,39 +129,39 @@ class NoPullRequest(ActionError):
     """The job ended without a pull request, and `require-pr` asks for one."""
 
     failure_reason = "no-pull-request"
-    cause = "The agent changed no file, could not open a pull request, or was put aside before it did."
-    remedy = "Read the agent's session on the platform. Leave out `require-pr` where a run without changes is fine."
+    default_cause = "The agent changed no file, could not open a pull request, or was put aside before it did."
+    default_remedy = "Read the agent's session on the platform. Leave out `require-pr` where a run without changes is fine."
 
 
 class TimedOut(ActionError):
     """The job did not end within `timeout`; it continues at the platform."""
 
     failure_reason = "timeout"
-    job_goes_on = True
+    job_continues = True
 
 
 class Unavailable(ActionError):
     """Temporary errors lasted longer than `outage-tolerance`, or the API's certificate is not trusted."""
 
     failure_reason = "unavailable"
-    job_goes_on = True
+    job_continues = True
 
 
 class BadResponse(ActionError):
     """A final response that breaks the API's contract."""
 
     failure_reason = "bad-response"
-    cause = "What answers at `base-url` is not the platform's administrative API, or the API has changed."
-    remedy = "Check `base-url`. If it is right, report this to the platform with the time of the request."
-    job_goes_on = True
+    default_cause = "What answers at `base-url` is not the platform's administrative API, or the API has changed."
+    default_remedy = "Check `base-url`. If it is right, report this to the platform with the time of the request."
+    job_continues = True
 
 
 class StartUnconfirmed(ActionError):
     """The start request may have reached the platform, but no response confirmed it."""
 
     failure_reason = "start-unconfirmed"
-    cause = "The platform may have started the export all the same, so the request was not sent again."
-    remedy = (
+    default_cause = "The platform may have started the export all the same, so the request was not sent again."
+    default_remedy = (
         "Look in the dashboard whether the export runs. If it does, collect it with `job-id`; "
         "if it does not, run the workflow again."
     )
@@ -171,36 +171,38 @@ class DownloadFailed(ActionError):
     """The bundle could not be downloaded completely."""
 
     failure_reason = "download-failed"
-    cause = "The storage, or the network between it and this runner, is down or overloaded."
-    remedy = "Run the workflow again, or give the download longer with `outage-tolerance`."
+    default_cause = "The storage, or the network between it and this runner, is down or overloaded."
+    default_remedy = "Run the workflow again, or give the download longer with `outage-tolerance`."
 
 
 class InvalidBundle(ActionError):
     """The archive is damaged, unsafe or of an unknown kind; nothing of it is left in `site-path`."""
 
     failure_reason = "invalid-bundle"
-    cause = "The archive was damaged on its way, or it was not made by the platform."
-    remedy = "Run the workflow again. If it fails the same way, report it to the platform: its bundle cannot be opened safely."
+    default_cause = "The archive was damaged on its way, or it was not made by the platform."
+    default_remedy = (
+        "Run the workflow again. If it fails the same way, report it to the platform: its bundle cannot be opened safely."
+    )
 
 
 class Cancelled(ActionError):
     """SIGINT or SIGTERM ended the run."""
 
     failure_reason = "cancelled"
-    cause = "The workflow run was cancelled, or the step or job reached its `timeout-minutes`."
-    job_goes_on = True
+    default_cause = "The workflow run was cancelled, or the step or job reached its `timeout-minutes`."
+    job_continues = True
 
 
 class InternalError(ActionError):
     """A bug of the action itself, or files of the runner that cannot be written."""
 
     failure_reason = "internal-error"
-    cause = "This is a fault of the action, not of your workflow."
-    remedy = (
+    default_cause = "This is a fault of the action, not of your workflow."
+    default_remedy = (
         "Run the workflow again with debug logging (https://docs.github.com/actions/how-tos/monitor-workflows/"
         "enable-debug-logging), and attach that log to a bug report."
     )
-    job_goes_on = True
+    job_continues = True
     bug: Exception | None = None
 
 
@@ -210,7 +212,7 @@ def internal_error(error: Exception) -> InternalError:
     where = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else "unknown"
     failure = InternalError(
         "the action itself failed",
-        facts=(f"{type(error).__name__} at {where}, docs-platform-action {__version__}, Python {sys.version.split()[0]}.",),
+        details=(f"{type(error).__name__} at {where}, docs-platform-action {__version__}, Python {sys.version.split()[0]}.",),
     )
     failure.bug = error
     return failure

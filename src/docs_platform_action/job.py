@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from .errors import ActionError, Cancelled, InvalidInput
 from .models import AGENT, UNUSABLE, AgentJob, Bundle, Downloaded, ExportJob
-from .text import minutes
+from .text import format_clock
 
 if TYPE_CHECKING:
     from .http.client import Request
@@ -30,11 +30,11 @@ UNPACK: Final = "unpack"
 
 @dataclass(frozen=True, kw_only=True)
 class Phase:
-    """A phase of a job. `began` and `ended` are on the clock's `monotonic`; without the latter, it is the current one."""
+    """A phase of a job. `began_at` and `ended_at` are on the clock's `monotonic`; without the latter, it is the current one."""
 
     name: str
-    began: float
-    ended: float | None = None
+    began_at: float
+    ended_at: float | None = None
 
 
 @dataclass(kw_only=True)
@@ -42,7 +42,7 @@ class Job:
     """One job of the run. What is `None` is not known, yet or at all.
 
     `bundle_path`, `site_path` and `values_file` are what later steps find them by. `started_at`, for a job that this run started,
-    `began` and `ended` are on the clock's `monotonic`; without `began` its turn has not come.
+    `began_at` and `ended_at` are on the clock's `monotonic`; without `began_at` its turn has not come.
     """
 
     mode: str | None
@@ -61,34 +61,34 @@ class Job:
     export_job: ExportJob | None = None
     agent_job: AgentJob | None = None
     estimate: "SteadyEstimate | None" = None
-    read_at: float | None = None
+    last_read_at: float | None = None
     failure: ActionError | None = None
     start_request: "Request | None" = None
     started_at: float | None = None
-    began: float | None = None
-    ended: float | None = None
+    began_at: float | None = None
+    ended_at: float | None = None
     phases: list[Phase] = field(default_factory=list)
 
-    def enter(self, name: str, now: float) -> None:
+    def start_phase(self, name: str, now: float) -> None:
         """Begin a phase and end the one before, unless the job is in this phase already."""
         if not self.phases or self.phases[-1].name != name:
-            self.leave(now)
-            self.phases.append(Phase(name=name, began=now))
+            self.end_phase(now)
+            self.phases.append(Phase(name=name, began_at=now))
 
-    def leave(self, now: float) -> None:
+    def end_phase(self, now: float) -> None:
         """End the current phase, if there is one."""
-        if self.phases and self.phases[-1].ended is None:
-            self.phases[-1] = replace(self.phases[-1], ended=now)
+        if self.phases and self.phases[-1].ended_at is None:
+            self.phases[-1] = replace(self.phases[-1], ended_at=now)
 
     @property
-    def started(self) -> bool:
+    def was_started_here(self) -> bool:
         """Whether this run started the job."""
         return self.started_at is not None
 
     @property
     def api_responded(self) -> bool:
         """Whether the API has accepted a request for this job."""
-        return self.started or self.status is not None
+        return self.was_started_here or self.status is not None
 
     @property
     def subject(self) -> str:
@@ -101,28 +101,28 @@ class Job:
 
     def headline(self, error: ActionError) -> str:
         """Return what failed and how, in one sentence."""
-        is_about_an_input = isinstance(error, InvalidInput) or error.happened.startswith("`base-url`")
-        return error.happened if is_about_an_input else f"{self.subject}: {error.happened}"
+        is_about_an_input = isinstance(error, InvalidInput) or error.summary.startswith("`base-url`")
+        return error.summary if is_about_an_input else f"{self.subject}: {error.summary}"
 
     @property
     def is_under_way(self) -> bool:
         """Whether the platform is at work on the job, as far as this run knows."""
-        return self.job_id is not None and self.ended is None
+        return self.job_id is not None and self.ended_at is None
 
     def message(self, error: ActionError) -> str:
         """Return the headline and the facts of an error."""
-        return ". ".join([self.headline(error), " ".join(error.facts)]) if error.facts else self.headline(error)
+        return ". ".join([self.headline(error), " ".join(error.details)]) if error.details else self.headline(error)
 
     @property
     def verdict(self) -> str:
         """One of the `VERDICTS`."""
-        if self.failure is not None and self.began is None and not isinstance(self.failure, InvalidInput):
+        if self.failure is not None and self.began_at is None and not isinstance(self.failure, InvalidInput):
             return NOT_STARTED
         if self.failure is not None:
             return CANCELLED if isinstance(self.failure, Cancelled) else FAILED
-        if self.started and self.bundle is None:
+        if self.was_started_here and self.bundle is None:
             return STARTED
-        is_known = self.mode == AGENT or self.job_id is not None or self.ended is not None
+        is_known = self.mode == AGENT or self.job_id is not None or self.ended_at is not None
         return DONE if is_known else NOT_STARTED
 
     @property
@@ -132,22 +132,22 @@ class Job:
         return job.pr_link if job is not None and job.status in {AgentJob.COMPLETED, AgentJob.ARCHIVED} else None
 
     @property
-    def start_in_doubt(self) -> bool:
+    def is_start_unconfirmed(self) -> bool:
         """Whether the platform may have started a job whose id is not known: the response is still to come, or was lost."""
         return self.start_request is not None and self.start_request.maybe_processed
 
-    def note_export_job(self, reading: ExportJob, now: float) -> None:
+    def update_export(self, reading: ExportJob, now: float) -> None:
         """Record a reading of the export job, made at `now` on the clock's `monotonic`."""
         self.export_job = reading
         self.status = reading.status
         self.progress = reading.progress
         self.page_count = self.page_count if reading.page_count is None else reading.page_count
         # the phase of the first reading goes back to the start, and one that nobody saw to the last time that it had not begun
-        since = self.read_at if self.read_at is not None and (reading.ended or not self.phases) else now
-        self.enter(QUEUE if reading.status == ExportJob.QUEUED else RUN, since)
-        self.read_at = now
+        since = self.last_read_at if self.last_read_at is not None and (reading.has_ended or not self.phases) else now
+        self.start_phase(QUEUE if reading.status == ExportJob.QUEUED else RUN, since)
+        self.last_read_at = now
 
-    def note_agent_job(self, reading: AgentJob) -> None:
+    def update_agent(self, reading: AgentJob) -> None:
         """Record a reading of the agent job."""
         self.status = reading.status
         self.agent_job = reading
@@ -157,27 +157,29 @@ class Job:
         return self.estimate.remaining_seconds(now) if self.estimate is not None else None
 
     @property
-    def still_since(self) -> float | None:
+    def stalled_since(self) -> float | None:
         """When percentage and page count last moved, on the clock's `monotonic`, if a later reading showed them unmoved."""
-        return self.estimate.still_since if self.estimate is not None else None
+        return self.estimate.stalled_since if self.estimate is not None else None
 
     def duration_seconds(self, now: float) -> float:
         """Return how long the step has worked on this job, in seconds."""
-        if self.began is None:
+        if self.began_at is None:
             return 0.0
-        return (self.ended if self.ended is not None else now) - self.began
+        return (self.ended_at if self.ended_at is not None else now) - self.began_at
 
     def cancel(self, signal_name: str, now: float) -> None:
         """End the job, because a signal came."""
-        may_have_started = self.job_id is None and self.start_in_doubt
-        after = f"after {minutes(self.duration_seconds(now))}" if self.began is not None else "before it was begun"
+        may_have_started = self.job_id is None and self.is_start_unconfirmed
+        after = f"after {format_clock(self.duration_seconds(now))}" if self.began_at is not None else "before it was begun"
         self.failure = Cancelled(
             f"cancelled {after}",
-            facts=("A start request was under way; look in the dashboard whether the export runs.",) if may_have_started else (),
-            cause=f"{signal_name} came: {Cancelled.cause[0].lower()}{Cancelled.cause[1:]}",
+            details=("A start request was under way; look in the dashboard whether the export runs.",)
+            if may_have_started
+            else (),
+            cause=f"{signal_name} came: {Cancelled.default_cause[0].lower()}{Cancelled.default_cause[1:]}",
         )
-        self.ended = now
-        self.leave(now)
+        self.ended_at = now
+        self.end_phase(now)
 
     def result(self, now: float) -> dict[str, object]:
         """Return the job's object in `results`: every key, in the interface's order. Unknown values are `None`."""

@@ -25,24 +25,24 @@ from .errors import ActionError, internal_error
 from .events import Events
 from .http.circuit_breaker import CircuitBreaker
 from .http.client import HttpClient
-from .http.connection import Exchanges, GuardedAdapter, trusting
-from .http.rate_limit import REQUESTS_A_SECOND, RateLimiter
+from .http.connection import GuardedAdapter, InFlight, trusting
+from .http.rate_limit import REQUESTS_PER_SECOND, RateLimiter
 from .inputs.reader import read_key, read_mode, read_names, read_plan, unknown_inputs
 from .inputs.settings import Plan
 from .job import Job
 from .jobs.runner import Runner, job_of
 from .models import is_loopback
-from .redaction import SHORTEST_TO_RECOGNISE, Redactor
+from .redaction import MIN_SECRET_LENGTH, Redactor
 from .report.console import Console
 from .report.job_log import JobLog
 from .report.outputs import Outputs
-from .signals import Interruptions
+from .signals import SignalHandler
 
 if TYPE_CHECKING:
     from .report.multi_log import MultiLog
 
 
-def main(interruptions: Interruptions) -> int:
+def main(interruptions: SignalHandler) -> int:
     """Run the action as the runner calls it; return the exit code."""
     stream = sys.stdout if isinstance(sys.stdout, io.TextIOWrapper) else io.TextIOWrapper(io.BytesIO())
     stream.reconfigure(encoding="utf-8", errors="replace", newline="\n")
@@ -55,17 +55,17 @@ def main(interruptions: Interruptions) -> int:
     return exit_code
 
 
-def run(environ: Mapping[str, str], stream: TextIO, interruptions: Interruptions, *, clock: Clock | None = None) -> int:
+def run(environ: Mapping[str, str], stream: TextIO, interruptions: SignalHandler, *, clock: Clock | None = None) -> int:
     """Run the action with an environment; return its exit code: 0, 1, or 128 and the number of the signal that ended it."""
     in_workflow = bool(environ.get("GITHUB_OUTPUT")) or environ.get("GITHUB_ACTIONS") == "true"
     console = Console(stream, in_workflow=in_workflow, debugging=environ.get("RUNNER_DEBUG") == "1")
     console.mask(read_key(environ))
     console.always_show(read_names(environ))
-    redactor = Redactor([read_key(environ)], shortest=SHORTEST_TO_RECOGNISE, names=read_names(environ))
+    redactor = Redactor([read_key(environ)], shortest=MIN_SECRET_LENGTH, names=read_names(environ))
     outputs = Outputs(_named_file(environ, "GITHUB_OUTPUT"), console, redactor)
     clock = clock or Clock()
     began = clock.monotonic()
-    jobs = [Job(mode=read_mode(environ), began=began)]  # stands for a run whose inputs cannot be read
+    jobs = [Job(mode=read_mode(environ), began_at=began)]  # stands for a run whose inputs cannot be read
     log: JobLog | MultiLog | None = None
     cancelled: list[Job] = []
     exit_code = 0
@@ -78,7 +78,7 @@ def run(environ: Mapping[str, str], stream: TextIO, interruptions: Interruptions
         log = _log_for(plan, jobs, console, clock)
         context = _context_for(plan, jobs, clock, Events(outputs, log) if len(jobs) == 1 else log, redactor)
         runner = Runner([*zip(jobs, plan.jobs, strict=True)], context, max_parallel=plan.max_parallel)
-        with context.client.exchanges.kept_watched():
+        with context.client.in_flight.kept_watched():
             received = interruptions.run(runner)
         context.cleanups.clear()
         if received is not None:
@@ -126,13 +126,13 @@ def _context_for(plan: Plan, jobs: Sequence[Job], clock: Clock, events: Events, 
     settings = plan.api
     client = HttpClient(
         adapter=GuardedAdapter(trusting(settings.authorities_pem)),
-        exchanges=Exchanges(),
+        in_flight=InFlight(),
         proxies_for=functools.cache(_proxies_for),  # requests goes through the whole environment, twice for each request
         redactor=redactor,
     )
     caller = Caller(
         client=ApiClient(client, base_url=settings.base_url, key=settings.admin_key),
-        breaker=CircuitBreaker(clock, RateLimiter(requests_a_second=REQUESTS_A_SECOND)),
+        breaker=CircuitBreaker(clock, RateLimiter(requests_a_second=REQUESTS_PER_SECOND)),
         clock=clock,
         outage_tolerance_seconds=settings.outage_tolerance_seconds,
         events=events,

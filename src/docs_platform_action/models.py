@@ -24,7 +24,7 @@ STORAGE: Final = "storage"
 UNUSABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 """Control characters and lone surrogates, which no identifier or address may contain."""
 
-LONGEST_TEXT: Final = 1000
+MAX_TEXT_LENGTH: Final = 1000
 """Maximum characters kept of a text for people, such as a status or an error."""
 
 _UNCLEAR_HOST: Final = re.compile(r"""\\|[%<>"^`{|}][^@]*\Z""")
@@ -60,7 +60,7 @@ class ExportJob:
     """What platforms are known to report; any other is logged as unknown."""
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether the job has ended; a job with an unknown status still runs."""
         return self.status in {self.COMPLETED, self.FAILED}
 
@@ -116,7 +116,7 @@ class AgentJob:
     KNOWN_STATUSES: ClassVar[tuple[str, ...]] = ("active", COMPLETED, ARCHIVED, FAILED)
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether the job has ended."""
         return self.status in {self.COMPLETED, self.ARCHIVED, self.FAILED}
 
@@ -234,7 +234,7 @@ def _status(body: Mapping[str, object]) -> str:
 
 def _text(body: Mapping[str, object], name: str) -> str | None:
     value = body.get(name)
-    return (value.strip()[:LONGEST_TEXT] or None) if isinstance(value, str) else None
+    return (value.strip()[:MAX_TEXT_LENGTH] or None) if isinstance(value, str) else None
 
 
 def _number(value: object) -> float | None:

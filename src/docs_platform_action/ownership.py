@@ -10,7 +10,7 @@ FILE_MODE: Final = 0o644
 FOLDER_MODE: Final = 0o755
 """Modes of everything that is written, whatever an archive or the umask says: later steps may not run as root."""
 
-LONGEST_PART_BYTES: Final = 255
+MAX_PART_BYTES: Final = 255
 """Linux's `NAME_MAX`: the longest name of a file or folder."""
 
 _NOT_ALLOWED: Final = frozenset({errno.EPERM, errno.EACCES, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP})
@@ -23,15 +23,15 @@ class Owner:
 
     A container's files belong to root on the runner, where later steps could neither change nor delete them (source: GitHub's
     documentation of container actions; actions/runner starts the container without `--user`). Each file is given away when it is
-    created, so that the owner can delete it even after the container was killed. `refused` is the file system's error where it
-    does not allow that; the files then stay as they are.
+    created, so that the owner can delete it even after the container was killed. `chown_error` is the file system's error
+    where it does not allow that; the files then stay as they are.
     """
 
     uid: int
     gid: int
-    refused: str | None = field(default=None, init=False)
+    chown_error: str | None = field(default=None, init=False)
 
-    def take(self, path: bytes | Path, *, dir_fd: int | None = None) -> None:
+    def chown(self, path: bytes | Path, *, dir_fd: int | None = None) -> None:
         """Change the owner of a file, folder or link; a relative path is below the open folder `dir_fd`.
 
         Raises `OSError`, unless it is a refusal.
@@ -41,7 +41,7 @@ class Owner:
         except OSError as error:
             if error.errno not in _NOT_ALLOWED:
                 raise
-            self.refused = error.strerror
+            self.chown_error = error.strerror
 
 
 def owner_of(root: Path) -> Owner | None:

@@ -5,7 +5,7 @@ mixed, and characters that nobody sees are left out, in the text as in the secre
 secret that is wrapped over lines is found. Base64 and hex are searched for as they are: a secret has one form in hex, and three
 in base64, depending on where it begins among three bytes.
 
-A run of `SHORTEST_RUN` characters of a secret is hidden like the secret itself.
+A run of `MIN_RUN_LENGTH` characters of a secret is hidden like the secret itself.
 """
 
 import base64
@@ -18,24 +18,24 @@ from operator import itemgetter
 from typing import Final
 from urllib.parse import quote
 
-SHORTEST_TO_RECOGNISE: Final = 8
+MIN_SECRET_LENGTH: Final = 8
 """Characters of a secret that are looked for in what comes from outside: a shorter one may be part of ordinary words there, such
 as a status, and an output without it would be wrong."""
 
-SHORTEST_RUN: Final = 16
+MIN_RUN_LENGTH: Final = 16
 """Consecutive characters of a secret that are hidden when the rest is missing, as in a message that truncates it."""
 
 HIDDEN: Final = "***"
 
-_SHORTEST_BASE64_RUN: Final = SHORTEST_RUN * 8 // 6 - 1
-"""Base64 characters that `SHORTEST_RUN` bytes determine on their own, wherever they begin among three bytes."""
+_MIN_BASE64_RUN_LENGTH: Final = MIN_RUN_LENGTH * 8 // 6 - 1
+"""Base64 characters that `MIN_RUN_LENGTH` bytes determine on their own, wherever they begin among three bytes."""
 
-_SHORTEST_HEX_RUN: Final = SHORTEST_RUN * 2
+_MIN_HEX_RUN_LENGTH: Final = MIN_RUN_LENGTH * 2
 
-_MOST_LAYERS: Final = 5
+_MAX_LAYERS: Final = 5
 """Encodings around encodings that are undone; each costs a pass over the text."""
 
-_LONGEST_SEED: Final = 8
+_MAX_SEED_LENGTH: Final = 8
 
 _WRITTEN: Final = re.compile(
     r"%(?P<percent>[0-9A-Fa-f]{2})"
@@ -70,10 +70,10 @@ class Redactor:
     def __init__(self, secrets: Iterable[str] = (), *, shortest: int = 1, names: Iterable[str] = (), parts: bool = True) -> None:
         recognised = [secret for secret in secrets if len(secret) >= shortest]
         forms = [form for secret in recognised for form in _forms(secret)]
-        in_hex = [secret.encode("utf-8", "replace").hex() for secret in recognised if len(secret) >= SHORTEST_TO_RECOGNISE]
-        self._short = _Runs([form for form in forms if len(form[0]) < SHORTEST_TO_RECOGNISE])
-        self._long = _Runs([form for form in forms if len(form[0]) >= SHORTEST_TO_RECOGNISE], names, parts=parts)
-        self._digits = _Runs([(digits, _SHORTEST_HEX_RUN) for digits in in_hex], parts=parts)
+        in_hex = [secret.encode("utf-8", "replace").hex() for secret in recognised if len(secret) >= MIN_SECRET_LENGTH]
+        self._short = _Runs([form for form in forms if len(form[0]) < MIN_SECRET_LENGTH])
+        self._long = _Runs([form for form in forms if len(form[0]) >= MIN_SECRET_LENGTH], names, parts=parts)
+        self._digits = _Runs([(digits, _MIN_HEX_RUN_LENGTH) for digits in in_hex], parts=parts)
 
     def hide(self, text: str) -> str:
         """Return the text with asterisks in place of each secret."""
@@ -106,7 +106,7 @@ def _found_in_layers(text: str, left_out: re.Pattern[str], find: Callable[[str],
     """Return what is found in a text, and in what it reads as when layers of escapes are undone."""
     found: list[list[Span]] = [find(text)]
     steps: list[_Replaced] = []
-    for pattern, replacement in ((left_out, ""), (_WRITTEN, _meaning)) * _MOST_LAYERS:
+    for pattern, replacement in ((left_out, ""), (_WRITTEN, _meaning)) * _MAX_LAYERS:
         step = _Replaced(text, pattern, replacement)
         if step.text != text:
             text = step.text
@@ -137,7 +137,7 @@ class _Runs:
             for run in hidden if len(hidden) == len(runs) else [*hidden, text]:
                 self._runs.setdefault(len(run), set()).add(run)
         self.shortest = min(self._runs, default=0)
-        self._seed_length = min(self.shortest, _LONGEST_SEED)
+        self._seed_length = min(self.shortest, _MAX_SEED_LENGTH)
         self._stride = self.shortest - self._seed_length + 1
         self._seeds = {seed for runs in self._runs.values() for run in runs for seed in _pieces(run, self._seed_length)}
 
@@ -222,24 +222,24 @@ def _forms(secret: str) -> Iterator[tuple[str, int]]:
     joined = _UNSEEN_OR_WHITE_SPACE.sub("", secret)
     for form in dict.fromkeys([secret, joined, _read(secret, _UNSEEN), _read(secret, _UNSEEN_OR_WHITE_SPACE)]):
         if form:
-            yield form, SHORTEST_RUN
+            yield form, MIN_RUN_LENGTH
     content = secret.encode("utf-8", "replace")
     if not secret.isascii():  # a character has several bytes here, and is read as several characters
         encoded = quote(secret, safe="", errors="replace")
         yield encoded, len(encoded)
-    if len(content) < SHORTEST_TO_RECOGNISE:
+    if len(content) < MIN_SECRET_LENGTH:
         return  # a few characters of base64 stand in any word
     for before in range(3):
         encoded = base64.b64encode(bytes(before) + content).decode()
         # six bits a character: those that hold a bit of a neighbour differ with it
         whole = encoded[-(-before * 8 // 6) : (before + len(content)) * 8 // 6]
-        yield whole, _SHORTEST_BASE64_RUN
-        yield whole.translate(str.maketrans("+/", "-_")), _SHORTEST_BASE64_RUN
+        yield whole, _MIN_BASE64_RUN_LENGTH
+        yield whole.translate(str.maketrans("+/", "-_")), _MIN_BASE64_RUN_LENGTH
 
 
 def _read(text: str, left_out: re.Pattern[str]) -> str:
     """Undo every layer of escapes."""
-    for _ in range(_MOST_LAYERS):
+    for _ in range(_MAX_LAYERS):
         text = _WRITTEN.sub(_meaning, left_out.sub("", text))
     return text
 

@@ -1,6 +1,6 @@
 """Runs the work beside the main thread, so that a signal is answered at once, whatever the work is blocked in.
 
-The main thread only waits for a letter: from the work, when it ends, or from a signal handler. It writes no log while the work
+The main thread only waits for a event: from the work, when it ends, or from a signal handler. It writes no log while the work
 runs: a log that nobody reads would block it, and the signal with it. No exception is ever raised out of a handler, so none can
 arrive at a bad moment.
 """
@@ -16,10 +16,10 @@ from typing import Final, Protocol
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
-LEAVING_SECONDS: Final = 0.2
+ABORT_GRACE_SECONDS: Final = 0.2
 """How long aborted work gets to end by itself, so that a cancel is over within a second."""
 
-PATIENCE_SECONDS: Final = 6.0
+FORCE_EXIT_SECONDS: Final = 6.0
 """A signal that comes so long after the first ends the process: the run cannot end by itself, because its log blocks it, say."""
 
 
@@ -45,7 +45,7 @@ class Work(Protocol):
         ...
 
 
-class Interruptions:
+class SignalHandler:
     """Receives SIGINT and SIGTERM from the moment it is made.
 
     PID 1 of a container has no default action for SIGTERM, so without handlers the runner's cancel would be ignored.
@@ -53,7 +53,7 @@ class Interruptions:
 
     def __init__(self) -> None:
         # SimpleQueue.put is reentrant, so a handler may call it (source: the queue module's documentation)
-        self._mail: queue.SimpleQueue[signal.Signals | BaseException | None] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[signal.Signals | BaseException | None] = queue.SimpleQueue()
         self._first_at: float | None = None
         for number in SIGNALS:
             signal.signal(number, self._receive)
@@ -64,18 +64,18 @@ class Interruptions:
         On a signal, the work is asked to end by itself, and then told to. If that does not end it, its thread is left behind.
         Raises what `work.run` or `work.tick` raises.
         """
-        if not self._mail.empty() and isinstance(received := self._mail.get(), signal.Signals):
+        if not self._events.empty() and isinstance(received := self._events.get(), signal.Signals):
             return received
         threading.Thread(target=self._post, args=(work,), daemon=True, name="work").start()
-        letter = self._next_letter(work)
-        if isinstance(letter, BaseException):
-            raise letter
-        if letter is not None and not self._ends_within(work.stop()):
+        event = self._next_event(work)
+        if isinstance(event, BaseException):
+            raise event
+        if event is not None and not self._ends_within(work.stop()):
             self._ends_within(work.abort())
-        return letter
+        return event
 
-    def _next_letter(self, work: Work) -> signal.Signals | BaseException | None:
-        """Wait for a letter, and call `work.tick` in another thread meanwhile. Raises what that raises."""
+    def _next_event(self, work: Work) -> signal.Signals | BaseException | None:
+        """Wait for a event, and call `work.tick` in another thread meanwhile. Raises what that raises."""
         idle: threading.Thread | None = None
         failed: list[Exception] = []
 
@@ -87,7 +87,7 @@ class Interruptions:
 
         while True:
             try:
-                letter = self._mail.get(timeout=work.tick_seconds)
+                event = self._events.get(timeout=work.tick_seconds)
             except queue.Empty:
                 if failed:
                     raise failed[0] from None
@@ -97,13 +97,13 @@ class Interruptions:
                         idle.start()
             else:
                 if idle is not None and idle.is_alive():
-                    idle.join(LEAVING_SECONDS)  # what it writes must not follow the report, or meet the interpreter's end
-                return letter
+                    idle.join(ABORT_GRACE_SECONDS)  # what it writes must not follow the report, or meet the interpreter's end
+                return event
 
     def _ends_within(self, seconds: float) -> bool:
         until = time.monotonic() + seconds
         try:
-            while isinstance(self._mail.get(timeout=max(until - time.monotonic(), 0.0)), signal.Signals):
+            while isinstance(self._events.get(timeout=max(until - time.monotonic(), 0.0)), signal.Signals):
                 pass  # a second signal changes nothing
         except queue.Empty:
             return False
@@ -113,9 +113,9 @@ class Interruptions:
         try:
             work.run()
         except BaseException as error:  # noqa: BLE001  # handed to the main thread, which raises it
-            self._mail.put(error)
+            self._events.put(error)
         else:
-            self._mail.put(None)
+            self._events.put(None)
 
     def ignore(self) -> None:
         """Ignore signals from here on: everything is reported."""
@@ -124,7 +124,7 @@ class Interruptions:
 
     def _receive(self, number: int, _frame: FrameType | None) -> None:
         now = time.monotonic()
-        if self._first_at is not None and now > self._first_at + PATIENCE_SECONDS:
+        if self._first_at is not None and now > self._first_at + FORCE_EXIT_SECONDS:
             os._exit(128 + number)
         self._first_at = self._first_at or now
-        self._mail.put(signal.Signals(number))
+        self._events.put(signal.Signals(number))

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 from urllib.parse import quote, urlsplit
 
-LONGEST_FOREIGN_TEXT: Final = 1000
+MAX_FOREIGN_TEXT_LENGTH: Final = 1000
 """Characters of one line that are shown; what a server sends beyond that helps nobody."""
 
 _SHAPELESS: Final = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
@@ -15,7 +15,7 @@ _SHAPELESS: Final = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u31
 .NET, in which the runner is written, may not see them either where it compares texts."""
 
 
-def clean(text: str, *, longest: int = LONGEST_FOREIGN_TEXT) -> str:
+def clean(text: str, *, longest: int = MAX_FOREIGN_TEXT_LENGTH) -> str:
     """Return text that came from outside, made harmless in a line of the log.
 
     It becomes one line without control, formatting (bidirectional, zero-width), shapeless or surrogate characters, and holds
@@ -61,14 +61,14 @@ def without_query(url: str) -> str:
     return netloc_of(url) + urlsplit(url).path
 
 
-def minutes(seconds: float) -> str:
+def format_clock(seconds: float) -> str:
     """Return a duration as `m:ss` or `h:mm:ss`."""
     whole = int(max(seconds, 0.0))
     hours, rest = divmod(whole, 3600)
     return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
 
 
-def roughly(seconds: float) -> str:
+def format_approx(seconds: float) -> str:
     """Return a time span as one number with its unit."""
     if seconds < 90:
         return f"{max(seconds, 0):.0f} s"
@@ -77,26 +77,28 @@ def roughly(seconds: float) -> str:
     return f"{seconds / 3600:.0f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.0f} days"
 
 
-def about(seconds: float) -> str:
+def format_eta(seconds: float) -> str:
     """Return an estimate as `m:ss` or `h:mm:ss`, rounded to 5 s below a minute, to 10 s below ten, else to 1 min."""
     step = 5 if seconds < 60 else 10 if seconds < 600 else 60
-    return minutes(max(math.floor(seconds / step + 0.5), 1) * step)
+    return format_clock(max(math.floor(seconds / step + 0.5), 1) * step)
 
 
-def pause(seconds: float) -> str:
+def format_seconds(seconds: float) -> str:
     """Return a short pause, with a decimal below ten seconds."""
     return f"{seconds:.0f} s" if seconds >= 9.95 else f"{seconds:.1f}".removesuffix(".0") + " s"
 
 
-def seconds(lasted: float) -> str:
+def format_duration(lasted: float) -> str:
     """Return a duration in whole seconds, or in milliseconds below one."""
     return f"{lasted:.0f} s" if lasted >= 1 else f"{lasted * 1000:.0f} ms"
 
 
-def trying_again(what: str, budget_seconds: float, pause_seconds: float) -> str:
+def describe_retry(what: str, budget_seconds: float, pause_seconds: float) -> str:
     """Return a temporary error, and what happens next; an infinite budget lasts while other jobs make room for this one."""
-    soon = f"in {pause(pause_seconds)}" if pause_seconds >= 0.05 else "at once"
-    how_long = f"for up to {minutes(round(budget_seconds))}" if math.isfinite(budget_seconds) else "while others are under way"
+    soon = f"in {format_seconds(pause_seconds)}" if pause_seconds >= 0.05 else "at once"
+    how_long = (
+        f"for up to {format_clock(round(budget_seconds))}" if math.isfinite(budget_seconds) else "while others are under way"
+    )
     return f"{what}. Trying again {how_long}, next {soon}."
 
 
@@ -113,16 +115,16 @@ def sentence(text: str) -> str:
 def works_until(expires: datetime, now: datetime) -> str:
     """Return until when a link works, and how long that is."""
     left = (expires - now).total_seconds()
-    when = moment(expires, now)
-    return f"works until {when} ({roughly(left)})" if left > 0 else f"expired at {when} by this runner's clock"
+    when = format_time(expires, now)
+    return f"works until {when} ({format_approx(left)})" if left > 0 else f"expired at {when} by this runner's clock"
 
 
-def moment(when: datetime, now: datetime) -> str:
+def format_time(when: datetime, now: datetime) -> str:
     """Return a time of day in UTC, with the date unless it is today."""
     return f"{when:%H:%M} UTC" if when.date() == now.date() else f"{when:%Y-%m-%d %H:%M} UTC"
 
 
-def size(count: float) -> str:
+def format_bytes(count: float) -> str:
     """Return a number of bytes with a binary unit and one decimal."""
     if count < 1024:
         return f"{count:.0f} byte{'' if count == 1 else 's'}"

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import example
 from hypothesis import strategies as st
 
-from docs_platform_action.api.client import LARGEST_RESPONSE_BYTES, ApiClient, ApiResponse
-from docs_platform_action.http.client import Bounds, Request
+from docs_platform_action.api.client import MAX_RESPONSE_BYTES, ApiClient, ApiResponse
+from docs_platform_action.http.client import Request, Timeouts
 from docs_platform_action.http.faults import NetworkError
 from docs_platform_action.models import (
-    LONGEST_TEXT,
+    MAX_TEXT_LENGTH,
     AgentJob,
     Bundle,
     ExportJob,
@@ -55,7 +55,7 @@ strings = st.one_of(
     mutated_text(
         st.sampled_from(["se_1", "running", "https://s.example.com/b?sig=1", "http://127.0.0.1:9000/b", "2026-05-04T15:04:00Z"])
     ),
-    st.sampled_from([ADMIN_KEY, f"a{ADMIN_KEY}", "x" * (LONGEST_TEXT + 1), "W" * 100_000]),
+    st.sampled_from([ADMIN_KEY, f"a{ADMIN_KEY}", "x" * (MAX_TEXT_LENGTH + 1), "W" * 100_000]),
 )
 numbers = st.one_of(
     st.integers(),
@@ -84,7 +84,7 @@ def read_all(body: Mapping[str, object]) -> None:
 
 
 def assert_text(text: str | None) -> None:
-    assert text is None or (text == text.strip() != "" and len(text) <= LONGEST_TEXT)
+    assert text is None or (text == text.strip() != "" and len(text) <= MAX_TEXT_LENGTH)
 
 
 def check_started(started: StartedExport) -> None:
@@ -136,7 +136,7 @@ CHECKS: Final[Mapping[type, Callable[[Any], None]]] = {
 def exchange(content: bytes) -> ApiResponse:
     """Take these bytes in as the body of an answer."""
     client = ApiClient(http_client(FakeAdapter(200, content)), base_url=BASE_URL, key=ADMIN_KEY)
-    return client.send(Request(method="GET", url="/x"), Bounds())
+    return client.send(Request(method="GET", url="/x"), Timeouts())
 
 
 @fuzz("answers as values", body=bodies)
@@ -222,8 +222,8 @@ contents = st.one_of(
 @example(b'{"status": "running", "pageCount": ' + b"9" * 1_000_000 + b"}")
 @example(b'{"status": "running", "progress": 1.' + b"9" * 1_000_000 + b"}")
 @example(b'{"status": "running", "progress": 1e' + b"9" * 1_000_000 + b"}")
-@example(b"9" * (LARGEST_RESPONSE_BYTES - 1))
-@example(b"9" * (LARGEST_RESPONSE_BYTES + 1))
+@example(b"9" * (MAX_RESPONSE_BYTES - 1))
+@example(b"9" * (MAX_RESPONSE_BYTES + 1))
 @example(b'{"status": "r\xff"}')
 @example(b'\xef\xbb\xbf{"status": "r"}')
 @example('{"status": "r"}'.encode("utf-16"))
@@ -231,7 +231,7 @@ contents = st.one_of(
 @example(f'{{"{ADMIN_KEY}": 1, "status": "{ADMIN_KEY}"}}'.encode())
 @example(b'{"status": "a", "status": ["b"]}')
 def test_any_bytes_are_json_without_the_key_or_nothing(content: bytes) -> None:
-    if len(content) > LARGEST_RESPONSE_BYTES:
+    if len(content) > MAX_RESPONSE_BYTES:
         with pytest.raises(NetworkError, match="larger than 1024 KiB"):
             exchange(content)
         return

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from docs_platform_action.errors import InvalidInput
 from docs_platform_action.inputs.reader import read_plan
-from docs_platform_action.inputs.validators import LONGEST_DURATION_SECONDS
+from docs_platform_action.inputs.validators import MAX_DURATION_SECONDS
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, edited, edits
 from tests.keys import ADMIN_KEY
@@ -21,7 +21,7 @@ DIGITS: Final = "0123456789"
 NEARLY: Final = Fraction(1, 10**9)
 """The part of a duration by which a float may miss it."""
 
-LONGEST: Final = Fraction(LONGEST_DURATION_SECONDS)
+LONGEST: Final = Fraction(MAX_DURATION_SECONDS)
 
 Parts = list[tuple[str, str]]
 """Numbers as they are written, each with its unit."""
@@ -130,5 +130,5 @@ def test_a_very_long_one_is_told_from_a_duration_in_no_time(part: str, ending: s
     with pytest.raises(InvalidInput) as caught:
         read(text)
 
-    assert caught.value.happened.startswith("Invalid input `timeout`: ")
-    assert len(caught.value.happened) < 300
+    assert caught.value.summary.startswith("Invalid input `timeout`: ")
+    assert len(caught.value.summary) < 300

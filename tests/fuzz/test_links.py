@@ -33,7 +33,7 @@ def test_links_are_followed_as_linux_does(links: dict[str, str], kind: str) -> N
             with open_archive(root / "bundle", Cancellation()) as archive:
                 unpack(archive, root / "site", on_progress=lambda *_: None)
         except InvalidBundle as error:
-            refusal = error.facts[0]
+            refusal = error.details[0]
         else:
             refusal = ""
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from docs_platform_action.api.admin_api import AdminApi
 from docs_platform_action.api.calls import Caller
 from docs_platform_action.api.client import ApiClient
-from docs_platform_action.clock import DeadlinePassed
+from docs_platform_action.clock import DeadlineExceeded
 from docs_platform_action.errors import (
     BadResponse,
     Forbidden,
@@ -171,7 +171,7 @@ def test_no_server_keeps_it_waiting_for_longer_than_it_may(
     }
 
     with contextlib.suppress(
-        Unauthorized, Forbidden, NotFound, Rejected, BadResponse, StartUnconfirmed, Unavailable, DeadlinePassed
+        Unauthorized, Forbidden, NotFound, Rejected, BadResponse, StartUnconfirmed, Unavailable, DeadlineExceeded
     ):
         deeds[operation]()
 

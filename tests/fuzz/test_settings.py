@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 
 from docs_platform_action.api.client import ApiClient
 from docs_platform_action.errors import InvalidInput
-from docs_platform_action.http.client import Bounds, Request
+from docs_platform_action.http.client import Request, Timeouts
 from docs_platform_action.http.connection import GuardedRequest
 from docs_platform_action.inputs.reader import read_plan
 from docs_platform_action.inputs.settings import INPUTS, AgentSettings, ApiSettings, ExportSettings, Plan
-from docs_platform_action.inputs.validators import LONGEST_DURATION_SECONDS
+from docs_platform_action.inputs.validators import MAX_DURATION_SECONDS
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_bytes, mutated_text
 from tests.unit.fakes import FakeAdapter, http_client
@@ -188,20 +188,20 @@ def read(inputs: Mapping[str, str], roots: tuple[Path, Path]) -> Plan:
 
 def named_in(error: InvalidInput, inputs: Mapping[str, str]) -> list[str]:
     """Tell which inputs a refusal names, and see that it says what is wrong with each, and shows the key nowhere."""
-    said = "\n".join([error.happened, *error.facts, error.because, error.way_out])
+    said = "\n".join([error.summary, *error.details, error.cause, error.remedy])
     elsewhere = "".join(text for name, text in inputs.items() if name != "admin-key")
     if inputs.get("admin-key") == KEY or KEY not in "".join(filter(str.isprintable, elsewhere)):
         assert KEY not in said
     assert len(said) < 20_000
-    if one := re.match("Invalid input `([a-z-]+)`: .", error.happened):
+    if one := re.match("Invalid input `([a-z-]+)`: .", error.summary):
         names = [one[1]]
-        assert not error.facts
+        assert not error.details
     else:
-        count = re.match(r"(\d+) invalid inputs: ", error.happened)
+        count = re.match(r"(\d+) invalid inputs: ", error.summary)
         assert count is not None
-        assert int(count[1]) == len(error.facts)
-        names = re.findall("`([a-z-]+)`", error.happened)
-        told = [re.match("`([a-z-]+)`: .", fact) for fact in error.facts]
+        assert int(count[1]) == len(error.details)
+        names = re.findall("`([a-z-]+)`", error.summary)
+        told = [re.match("`([a-z-]+)`: .", fact) for fact in error.details]
         assert [*dict.fromkeys(match[1] for match in told if match)] == names
     assert names == sorted(set(names), key=NAMES.index)
     return names
@@ -226,7 +226,7 @@ def check(plan: Plan, roots: tuple[Path, Path]) -> None:
         *(first.waiting.timeout_seconds, first.waiting.shortest_pause_seconds, first.waiting.longest_pause_seconds),
         plan.api.outage_tolerance_seconds,
     )
-    assert all(0 < duration <= LONGEST_DURATION_SECONDS for duration in seconds)
+    assert all(0 < duration <= MAX_DURATION_SECONDS for duration in seconds)
     assert first.waiting.shortest_pause_seconds <= first.waiting.longest_pause_seconds
     assert re.fullmatch(r"[\x21-\x7e]+", plan.api.admin_key)
     assert plan.api.admin_key not in repr(plan) or len(plan.api.admin_key) < 8
@@ -280,7 +280,7 @@ def check_what_is_sent(settings: ExportSettings, api: ApiSettings) -> None:
     """See that the start request goes out as it was asked for, to the address that was given, with the key that was given."""
     adapter = FakeAdapter()
     client = ApiClient(http_client(adapter), base_url=api.base_url, key=api.admin_key)
-    client.send(Request(method="POST", url="/v1/jobs", body={**settings.start_options, "domain": "d"}), Bounds())
+    client.send(Request(method="POST", url="/v1/jobs", body={**settings.start_options, "domain": "d"}), Timeouts())
     (request,) = adapter.requests
 
     assert isinstance(request, GuardedRequest)

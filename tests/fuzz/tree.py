@@ -23,7 +23,7 @@ LIMITS: Final = Limits(entries=400, unpacked_bytes=1 << 20)
 
 ROOMY: Final = Limits(unpacked_bytes=1 << 24)
 
-MOST_CHECKS: Final = 20_000
+MAX_CHECKS: Final = 20_000
 """How often the work may ask whether it is to end; one that does so for longer goes on without an end in sight."""
 
 ESCAPED: Final = "fuzz-escaped"
@@ -39,7 +39,7 @@ class BoundedCancellation(Cancellation):
 
     def check(self) -> None:
         self._checks += 1
-        assert self._checks < MOST_CHECKS
+        assert self._checks < MAX_CHECKS
         super().check()
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from docs_platform_action.errors import Cancelled
 from docs_platform_action.http import connection
-from docs_platform_action.http.client import Bounds, Request
-from docs_platform_action.http.connection import Exchanges, Guard, open_socket
+from docs_platform_action.http.client import Request, Timeouts
+from docs_platform_action.http.connection import Guard, InFlight, open_socket
 from docs_platform_action.http.faults import NetworkError
 from tests.inside import run_inside
 from tests.integration.parts import api_client_to
@@ -21,13 +21,13 @@ from tests.integration.raw import RawServer, read_request
 from tests.keys import ADMIN_KEY
 
 HOST = "api.example.test"
-Place = tuple[str, int]
-UNUSABLE: Place = ("127.0.6.1", 1)
+OutputPath = tuple[str, int]
+UNUSABLE: OutputPath = ("127.0.6.1", 1)
 UNUSABLE_FAMILY = {"127.0.6.1": socket.AF_INET6}
 
 
 @contextlib.contextmanager
-def dead(address: str) -> Iterator[Place]:
+def dead(address: str) -> Iterator[OutputPath]:
     """Return a place that answers nobody: its queue of connections to accept is full."""
     with contextlib.ExitStack() as stack:
         listening = stack.enter_context(socket.socket())
@@ -41,7 +41,7 @@ def dead(address: str) -> Iterator[Place]:
 
 
 @contextlib.contextmanager
-def refusing(address: str) -> Iterator[Place]:
+def refusing(address: str) -> Iterator[OutputPath]:
     """Return a place that refuses connections: bound, so that nobody else gets the port, but not listening."""
     with socket.socket() as reserved:
         reserved.bind((address, 0))
@@ -52,7 +52,7 @@ def refusing(address: str) -> Iterator[Place]:
 def resolve(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Have the host's name lead to places, in this order."""
 
-    def resolve(*places: Place, families: dict[str, socket.AddressFamily] | None = None) -> None:
+    def resolve(*places: OutputPath, families: dict[str, socket.AddressFamily] | None = None) -> None:
         def found(host: str, *_: Any) -> list[Any]:
             assert host == HOST
             return [((families or {}).get(place[0], socket.AF_INET), socket.SOCK_STREAM, 6, "", place) for place in places]
@@ -71,16 +71,16 @@ def answer(connection: socket.socket) -> None:
     connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
 
 
-def exchange(*, connect_seconds: float = 30.0, total_seconds: float = 60.0, exchanges: Exchanges | None = None) -> int:
+def exchange(*, connect_seconds: float = 30.0, total_seconds: float = 60.0, in_flight: InFlight | None = None) -> int:
     """Make an exchange with the host, and give its status."""
-    bounds = Bounds(connect_seconds=connect_seconds, total_seconds=total_seconds)
-    return api_client_to(f"http://{HOST}", exchanges=exchanges).send(Request(method="GET", url="/v1/job"), bounds).status
+    timeouts = Timeouts(connect_seconds=connect_seconds, total_seconds=total_seconds)
+    return api_client_to(f"http://{HOST}", in_flight=in_flight).send(Request(method="GET", url="/v1/job"), timeouts).status
 
 
 def failure(*, connect_seconds: float = 30.0, total_seconds: float = 60.0) -> NetworkError:
     with pytest.raises(NetworkError) as caught:
         exchange(connect_seconds=connect_seconds, total_seconds=total_seconds)
-    assert not caught.value.sent
+    assert not caught.value.maybe_processed
     return caught.value
 
 
@@ -128,7 +128,7 @@ def test_whichever_answers_first_is_taken_and_the_others_are_closed(resolve: Res
             assert sock.getpeername() == ("127.0.0.1", live.port)
             assert sock.gettimeout() == 30.0
             assert [found.fileno() == -1 for found in sockets] == [True, False]
-        assert guard.tried == {}
+        assert guard.address_errors == {}
     guard.release()
 
 
@@ -143,7 +143,7 @@ def test_ipv6_and_ipv4_take_turns(resolve: Resolve) -> None:
             open_socket(HOST, 80, 30.0, (), guard)
 
     guard.release()
-    assert [*guard.tried] == ["127.0.6.1", "127.0.0.2", "127.0.6.2", "127.0.0.3", "127.0.6.3"]
+    assert [*guard.address_errors] == ["127.0.6.1", "127.0.0.2", "127.0.6.2", "127.0.0.3", "127.0.6.3"]
 
 
 def test_all_that_refuse_are_told_as_such(resolve: Resolve) -> None:
@@ -153,7 +153,7 @@ def test_all_that_refuse_are_told_as_such(resolve: Resolve) -> None:
         error = failure()
 
     refused = "connection refused"
-    assert error.what == f"{HOST} refused the connection (tried 127.0.0.2: {refused}; 127.0.0.3: {refused})"
+    assert error.message == f"{HOST} refused the connection (tried 127.0.0.2: {refused}; 127.0.0.3: {refused})"
 
 
 def test_all_that_are_dead_are_told_as_such_when_the_time_to_connect_is_up(resolve: Resolve) -> None:
@@ -162,7 +162,7 @@ def test_all_that_are_dead_are_told_as_such_when_the_time_to_connect_is_up(resol
 
         error = failure(connect_seconds=1.0)
 
-    assert error.what == f"{HOST} could not be reached in time (tried 127.0.0.2: no answer; 127.0.0.3: no answer)"
+    assert error.message == f"{HOST} could not be reached in time (tried 127.0.0.2: no answer; 127.0.0.3: no answer)"
 
 
 def test_so_are_they_when_the_time_for_the_whole_is_up(resolve: Resolve) -> None:
@@ -171,7 +171,7 @@ def test_so_are_they_when_the_time_for_the_whole_is_up(resolve: Resolve) -> None
 
         error = failure(total_seconds=2.0)
 
-    assert error.what == f"{HOST} could not be reached in time (tried 127.0.0.2: no answer; 127.0.0.3: no answer)"
+    assert error.message == f"{HOST} could not be reached in time (tried 127.0.0.2: no answer; 127.0.0.3: no answer)"
 
 
 def test_what_each_failed_with_is_told_of_the_first_few(resolve: Resolve) -> None:
@@ -181,8 +181,8 @@ def test_what_each_failed_with_is_told_of_the_first_few(resolve: Resolve) -> Non
 
         error = failure(connect_seconds=1.0)
 
-    assert error.what.startswith(f"No connection to {HOST} could be made (tried 127.0.0.2: connection refused; 127.0.6.1: ")
-    assert error.what.endswith("; 127.0.0.3: no answer; 2 more)")
+    assert error.message.startswith(f"No connection to {HOST} could be made (tried 127.0.0.2: connection refused; 127.0.6.1: ")
+    assert error.message.endswith("; 127.0.0.3: no answer; 2 more)")
 
 
 def test_one_address_alone_is_not_told(resolve: Resolve) -> None:
@@ -199,11 +199,11 @@ def test_a_name_without_an_address_is_told(resolve: Resolve) -> None:
 
 
 def test_an_abort_ends_the_tries(resolve: Resolve) -> None:
-    exchanges, connecting, caught = Exchanges(), threading.Event(), []
+    in_flight, connecting, caught = InFlight(), threading.Event(), []
 
     def work() -> None:
         try:
-            exchange(exchanges=exchanges)
+            exchange(in_flight=in_flight)
         except Cancelled as error:
             caught.append(error)
 
@@ -219,7 +219,7 @@ def test_an_abort_ends_the_tries(resolve: Resolve) -> None:
         thread = threading.Thread(target=work)
         thread.start()
         assert connecting.wait(60)
-        exchanges.abort()
+        in_flight.abort()
         thread.join(60)
 
     assert len(caught) == 1

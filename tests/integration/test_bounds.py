@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from docs_platform_action.errors import Cancelled
-from docs_platform_action.http.client import Bounds, Request
-from docs_platform_action.http.connection import Exchanges, GuardedAdapter, trusting
+from docs_platform_action.http.client import Request, Timeouts
+from docs_platform_action.http.connection import GuardedAdapter, InFlight, trusting
 from docs_platform_action.http.faults import NetworkError
 from tests.integration.parts import api_client_to
 from tests.integration.raw import RawServer, hold, read_request
@@ -78,9 +78,9 @@ def failed_exchange(
     adapter: GuardedAdapter, base_url: str, *, idle_seconds: float = 30.0, total_seconds: float = 1.0
 ) -> NetworkError:
     """Make an exchange that has to fail, and give its error."""
-    bounds = Bounds(connect_seconds=10, idle_seconds=idle_seconds, total_seconds=total_seconds)
+    timeouts = Timeouts(connect_seconds=10, idle_seconds=idle_seconds, total_seconds=total_seconds)
     with pytest.raises(NetworkError) as caught:
-        api_client_to(base_url, adapter=adapter).send(Request(method="GET", url="/v1/job"), bounds)
+        api_client_to(base_url, adapter=adapter).send(Request(method="GET", url="/v1/job"), timeouts)
     return caught.value
 
 
@@ -89,8 +89,8 @@ def test_an_answer_that_hangs_is_ended_by_the_bound_on_the_whole(adapter: Guarde
     with RawServer(HANGING[stage]) as server:
         error = failed_exchange(adapter, server.base_url)
 
-    assert error.what.startswith("The API's answer took longer than")
-    assert error.sent
+    assert error.message.startswith("The API's answer took longer than")
+    assert error.maybe_processed
 
 
 @pytest.mark.parametrize("stage", ["no answer", "half a status line"])
@@ -98,8 +98,8 @@ def test_an_answer_that_hangs_is_ended_by_the_bound_on_silence(adapter: GuardedA
     with RawServer(HANGING[stage]) as server:
         error = failed_exchange(adapter, server.base_url, idle_seconds=0.2, total_seconds=60)
 
-    assert error.what.endswith("sent nothing for too long")
-    assert error.sent
+    assert error.message.endswith("sent nothing for too long")
+    assert error.maybe_processed
 
 
 @pytest.mark.parametrize("part", ENDLESS_ANSWERS)
@@ -107,7 +107,7 @@ def test_an_answer_without_end_is_ended(adapter: GuardedAdapter, part: str) -> N
     with RawServer(ENDLESS_ANSWERS[part]) as server:
         error = failed_exchange(adapter, server.base_url, total_seconds=10)
 
-    assert error.sent
+    assert error.maybe_processed
 
 
 @pytest.mark.parametrize("part", ["body", "body without a length", "chunks"])
@@ -115,7 +115,7 @@ def test_a_body_without_end_is_ended_by_its_size(adapter: GuardedAdapter, part: 
     with RawServer(ENDLESS_ANSWERS[part]) as server:
         error = failed_exchange(adapter, server.base_url, total_seconds=60)
 
-    assert error.what == "The API's answer is larger than 1024 KiB"
+    assert error.message == "The API's answer is larger than 1024 KiB"
 
 
 @pytest.mark.parametrize("part", ["chunk size", "header", "headers", "status line", "interim answers"])
@@ -123,7 +123,7 @@ def test_a_head_or_a_line_without_end_is_ended_by_its_size(adapter: GuardedAdapt
     with RawServer(ENDLESS_ANSWERS[part]) as server:
         error = failed_exchange(adapter, server.base_url, total_seconds=60)
 
-    assert error.what.endswith("answered is no HTTP that can be read")
+    assert error.message.endswith("answered is no HTTP that can be read")
 
 
 def test_a_head_that_has_an_end_is_ended_by_its_size_too(adapter: GuardedAdapter) -> None:
@@ -133,14 +133,14 @@ def test_a_head_that_has_an_end_is_ended_by_its_size_too(adapter: GuardedAdapter
     with RawServer(sending(answer, b"", pause_seconds=1.0)) as server:
         error = failed_exchange(adapter, server.base_url, total_seconds=60)
 
-    assert error.what.endswith("answered is no HTTP that can be read")
+    assert error.message.endswith("answered is no HTTP that can be read")
 
 
 def test_a_head_of_any_use_is_not_ended_by_its_size(adapter: GuardedAdapter) -> None:
     headers = b"".join(b"X-Filler-%d: %b\r\n" % (number, b"x" * 600) for number in range(90))
     answer = OK + headers + b"Content-Length: 15\r\n\r\n" + b'{"jobId": "j7"}'
     with RawServer(sending(answer, b"", pause_seconds=1.0)) as server:
-        found = api_client_to(server.base_url, adapter=adapter).send(Request(method="GET", url="/v1/job"), Bounds())
+        found = api_client_to(server.base_url, adapter=adapter).send(Request(method="GET", url="/v1/job"), Timeouts())
 
     assert found.body == {"jobId": "j7"}
 
@@ -150,7 +150,7 @@ def test_a_tls_handshake_that_hangs_is_ended_and_nothing_was_sent(adapter: Guard
     with RawServer(hold) as server:
         error = failed_exchange(adapter, f"https://127.0.0.1:{server.port}", idle_seconds=idle_seconds)
 
-    assert not error.sent
+    assert not error.maybe_processed
 
 
 def test_a_tls_handshake_byte_by_byte_is_ended(adapter: GuardedAdapter) -> None:
@@ -164,8 +164,8 @@ def test_a_tls_handshake_byte_by_byte_is_ended(adapter: GuardedAdapter) -> None:
     with RawServer(handshake) as server:
         error = failed_exchange(adapter, f"https://127.0.0.1:{server.port}")
 
-    assert error.what.startswith("The API's answer took longer than")
-    assert not error.sent
+    assert error.message.startswith("The API's answer took longer than")
+    assert not error.maybe_processed
 
 
 def test_what_speaks_no_tls_is_told_as_such(adapter: GuardedAdapter) -> None:
@@ -177,8 +177,8 @@ def test_what_speaks_no_tls_is_told_as_such(adapter: GuardedAdapter) -> None:
     with RawServer(plain) as server:
         error = failed_exchange(adapter, f"https://127.0.0.1:{server.port}", total_seconds=30)
 
-    assert error.what == f"The TLS connection to 127.0.0.1:{server.port} failed"
-    assert not error.sent
+    assert error.message == f"The TLS connection to 127.0.0.1:{server.port} failed"
+    assert not error.maybe_processed
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
@@ -186,12 +186,12 @@ def test_an_exchange_that_hangs_ends_when_it_is_aborted(adapter: GuardedAdapter,
     caught: list[BaseException] = []
 
     with RawServer(hold) as server:
-        exchanges = Exchanges()
-        client = api_client_to(f"{scheme}://127.0.0.1:{server.port}", adapter=adapter, exchanges=exchanges)
+        in_flight = InFlight()
+        client = api_client_to(f"{scheme}://127.0.0.1:{server.port}", adapter=adapter, in_flight=in_flight)
 
         def exchange() -> None:
             try:
-                client.send(Request(method="GET", url="/v1/job"), Bounds())
+                client.send(Request(method="GET", url="/v1/job"), Timeouts())
             except Cancelled as error:
                 caught.append(error)
 
@@ -199,10 +199,10 @@ def test_an_exchange_that_hangs_ends_when_it_is_aborted(adapter: GuardedAdapter,
         thread.start()
         while not server.connections:
             time.sleep(0.005)
-        exchanges.abort()
+        in_flight.abort()
         thread.join()
         with pytest.raises(Cancelled):
-            client.send(Request(method="GET", url="/v1/job"), Bounds())
+            client.send(Request(method="GET", url="/v1/job"), Timeouts())
 
     assert len(caught) == 1
 
@@ -237,5 +237,5 @@ def test_a_body_that_is_packed_though_nobody_asked_is_ended_by_what_it_unpacks_t
         _, most_bytes = tracemalloc.get_traced_memory()
         tracemalloc.stop()
 
-    assert error.what == "The API's answer is larger than 1024 KiB"
+    assert error.message == "The API's answer is larger than 1024 KiB"
     assert most_bytes < 16 * 1024 * 1024

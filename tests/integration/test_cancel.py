@@ -250,7 +250,7 @@ def test_further_signals_change_nothing(
 ) -> None:
     platform.script("start_export", Fault(delay_seconds=NEVER_SECONDS))
     # the further signals come while the run ends, and before a late one would end the process
-    action.set_constants(jobs__runner__START_GRACE_SECONDS=2.0, signals__PATIENCE_SECONDS=600.0)
+    action.set_constants(jobs__runner__START_GRACE_SECONDS=2.0, signals__FORCE_EXIT_SECONDS=600.0)
 
     with action.start(platform, domain="docs.example.com") as running:
         wait_for_request(platform, "start_export")
@@ -274,7 +274,7 @@ def wait_for_outputs(file: Path) -> Mapping[str, str]:
 @pytest.fixture
 def outputs(action: Action, tmp_path: Path) -> Path:
     """Make an output file that can be read while a run is under way; its second signal need not be long in coming."""
-    action.set_constants(signals__PATIENCE_SECONDS=0.2)
+    action.set_constants(signals__FORCE_EXIT_SECONDS=0.2)
     file = tmp_path / "output"
     file.touch()
     return file
@@ -305,7 +305,7 @@ def test_a_run_whose_log_nobody_reads_writes_its_outputs_and_ends_by_a_late_sign
 ) -> None:
     action.python = shell_python(tmp_path, f'exec "$python" "$@" >"{tmp_path}/log"')
     action.debug = True  # a line for each request
-    action.set_constants(main__REQUESTS_A_SECOND=1000)  # to fill the pipe in less time
+    action.set_constants(main__REQUESTS_PER_SECOND=1000)  # to fill the pipe in less time
 
     with (
         pipe_that_nobody_reads(tmp_path / "log") as pipe,
@@ -323,7 +323,7 @@ def test_a_run_whose_log_nobody_reads_writes_its_outputs_and_ends_by_a_late_sign
 
 
 PIPE_BYTES = 4096
-LONGEST_LINE_BYTES = 200
+MAX_LINE_BYTES = 200
 
 
 @contextlib.contextmanager
@@ -341,7 +341,7 @@ def pipe_that_nobody_reads(path: Path) -> Iterator[int]:
 def wait_until_full(pipe: int) -> None:
     """Wait until a pipe has room for no further line of the log, and nothing has been written for a while."""
     before, held = -1, 0
-    while held < PIPE_BYTES - LONGEST_LINE_BYTES or held != before:
+    while held < PIPE_BYTES - MAX_LINE_BYTES or held != before:
         time.sleep(0.3)
         before, held = held, int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 

@@ -17,10 +17,10 @@ import pytest
 
 from admin_api_simulator.tls import make_certificates
 from docs_platform_action.api.client import ApiClient
-from docs_platform_action.http.client import Bounds, Request
+from docs_platform_action.http.client import Request, Timeouts
 from docs_platform_action.http.connection import GuardedAdapter, trusting
 from docs_platform_action.http.faults import NetworkError
-from docs_platform_action.http.response import MOST_INTERIM_RESPONSES
+from docs_platform_action.http.response import MAX_INTERIM_RESPONSES
 from tests.action import Action
 from tests.integration.parts import api_client_to
 from tests.integration.raw import Handler, RawServer, read_request
@@ -36,7 +36,7 @@ INTERIM = {
     "103": EARLY_HINTS,
     "several": PROCESSING + CONTINUE + EARLY_HINTS + PROCESSING,
     "bare line feeds": b"HTTP/1.1 103 Early Hints\nLink: </a>\n\n",
-    "as many as there may be": PROCESSING * MOST_INTERIM_RESPONSES,
+    "as many as there may be": PROCESSING * MAX_INTERIM_RESPONSES,
 }
 
 
@@ -106,20 +106,20 @@ def test_each_request_on_a_kept_connection_gets_its_own_answer(wire: Wire, inter
     counting = Counting(lambda number: INTERIM[interim] + FRAMINGS[framing]({"number": number}))
 
     with wire.client(counting) as (client, server):
-        answers = [client.send(Request(method="GET", url="/v1/job"), Bounds()) for _ in range(3)]
+        answers = [client.send(Request(method="GET", url="/v1/job"), Timeouts()) for _ in range(3)]
 
     assert [(answer.status, answer.body) for answer in answers] == [(200, {"number": number}) for number in (1, 2, 3)]
     assert server.connections == 1
 
 
-@pytest.mark.parametrize("fresh", [False, True])
-def test_a_connection_that_switched_to_another_protocol_is_not_used_again(wire: Wire, fresh: bool) -> None:
+@pytest.mark.parametrize("new_connection", [False, True])
+def test_a_connection_that_switched_to_another_protocol_is_not_used_again(wire: Wire, new_connection: bool) -> None:
     # what comes after the 101 would be read as the answer to the next request
     counting = Counting(lambda number: SWITCHING + sized({"number": 7}) if number == 1 else sized({"number": number}))
 
     with wire.client(counting) as (client, server):
-        first = client.send(Request(method="GET", url="/v1/job"), Bounds())
-        second = client.send(Request(method="GET", url="/v1/job"), Bounds(), fresh=fresh)
+        first = client.send(Request(method="GET", url="/v1/job"), Timeouts())
+        second = client.send(Request(method="GET", url="/v1/job"), Timeouts(), new_connection=new_connection)
 
     assert (first.status, first.body, second.status, second.body) == (101, None, 200, {"number": 2})
     assert server.connections == 2
@@ -132,8 +132,8 @@ BROKE_OFF = "broke off before the answer was whole"
 @pytest.mark.parametrize(
     ("interim", "told"),
     [
-        (PROCESSING * (MOST_INTERIM_RESPONSES + 1) + sized({}), NO_HTTP),
-        (CONTINUE * (MOST_INTERIM_RESPONSES + 1) + sized({}), NO_HTTP),
+        (PROCESSING * (MAX_INTERIM_RESPONSES + 1) + sized({}), NO_HTTP),
+        (CONTINUE * (MAX_INTERIM_RESPONSES + 1) + sized({}), NO_HTTP),
         (EARLY_HINTS + b"SSH-2.0-server\r\n", NO_HTTP),
         (EARLY_HINTS, BROKE_OFF),
         (b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n", BROKE_OFF),
@@ -149,27 +149,27 @@ def test_interim_answers_that_no_answer_follows_are_a_fault_that_may_pass(wire: 
         connection.sendall(interim)
 
     with wire.client(answer_and_leave) as (client, _), pytest.raises(NetworkError) as caught:
-        client.send(Request(method="GET", url="/v1/job"), Bounds())
+        client.send(Request(method="GET", url="/v1/job"), Timeouts())
 
-    assert caught.value.what.endswith(told)
-    assert (caught.value.sent, caught.value.stale) == (True, False)
+    assert caught.value.message.endswith(told)
+    assert (caught.value.maybe_processed, caught.value.is_stale) == (True, False)
 
 
 def test_a_kept_connection_that_the_server_cuts_is_told_apart_from_a_new_one(wire: Wire) -> None:
     counting = Counting(lambda number: sized({}) if number == 1 else None)
 
     with wire.client(counting) as (client, server):
-        client.send(Request(method="GET", url="/v1/job"), Bounds())
+        client.send(Request(method="GET", url="/v1/job"), Timeouts())
         kept, new = [failed(client) for _ in range(2)]
 
-    assert (kept.stale, new.stale) == (True, False)
-    assert (kept.sent, new.sent) == (True, True)
+    assert (kept.is_stale, new.is_stale) == (True, False)
+    assert (kept.maybe_processed, new.maybe_processed) == (True, True)
     assert server.connections == 2
 
 
 def failed(client: ApiClient) -> NetworkError:
     with pytest.raises(NetworkError) as caught:
-        client.send(Request(method="GET", url="/v1/job"), Bounds())
+        client.send(Request(method="GET", url="/v1/job"), Timeouts())
     return caught.value
 
 
@@ -177,8 +177,8 @@ def test_a_fresh_exchange_leaves_a_kept_connection_alone(wire: Wire) -> None:
     counting = Counting(lambda number: sized({"number": number}))
 
     with wire.client(counting) as (client, server):
-        for fresh in (False, True, False, True):
-            client.send(Request(method="POST", url="/v1/job", body={}), Bounds(), fresh=fresh)
+        for new_connection in (False, True, False, True):
+            client.send(Request(method="POST", url="/v1/job", body={}), Timeouts(), new_connection=new_connection)
 
     assert server.connections == 3
 
@@ -199,14 +199,16 @@ class Together:
             connection.sendall(sized({"path": path}))
 
 
-PATIENT = Bounds(connect_seconds=60, idle_seconds=60, total_seconds=90)
+PATIENT = Timeouts(connect_seconds=60, idle_seconds=60, total_seconds=90)
 """Time for a hundred exchanges at once on a loaded machine."""
 
 
-def exchange_all(client: ApiClient, *paths: str, fresh: bool = False) -> None:
+def exchange_all(client: ApiClient, *paths: str, new_connection: bool = False) -> None:
     """Make exchanges in a thread each, and see that each gets its own answer."""
     with ThreadPoolExecutor(len(paths)) as pool:
-        answers = list(pool.map(lambda path: client.send(Request(method="GET", url=path), PATIENT, fresh=fresh), paths))
+        answers = list(
+            pool.map(lambda path: client.send(Request(method="GET", url=path), PATIENT, new_connection=new_connection), paths)
+        )
     assert [answer.body for answer in answers] == [{"path": path} for path in paths]
 
 
@@ -239,7 +241,7 @@ def test_so_do_those_that_want_one_of_their_own(wire: Wire, caplog: pytest.LogCa
 
     with wire.client(Together(20)) as (client, server):
         exchange_all(client, *paths)
-        exchange_all(client, *paths, fresh=True)
+        exchange_all(client, *paths, new_connection=True)
         exchange_all(client, *paths)
 
     assert server.connections == 40
@@ -255,7 +257,7 @@ def test_a_fresh_exchange_disturbs_none_that_is_under_way(wire: Wire) -> None:
         while len(together.connections_of) < 7:
             time.sleep(0.001)
         for number in range(3):
-            exchange_all(client, f"/alone-{number}", fresh=True)
+            exchange_all(client, f"/alone-{number}", new_connection=True)
         assert not under_way.done()
         exchange_all(client, "/together/last")
         under_way.result(60)
@@ -272,7 +274,7 @@ def test_a_fresh_exchange_leaves_those_that_are_kept_for_others(wire: Wire) -> N
 
     with wire.client(Together(5)) as (client, server):
         exchange_all(client, *paths)
-        exchange_all(client, "/alone", fresh=True)
+        exchange_all(client, "/alone", new_connection=True)
         exchange_all(client, *paths)
 
     assert server.connections == 6
@@ -302,7 +304,7 @@ def test_interim_answers_cost_a_run_neither_its_job_nor_an_answer(action: Action
 
 
 def test_a_change_of_protocol_is_trouble_that_may_pass(action: Action) -> None:
-    action.set_constants(http__retry__LONGEST_PAUSE_SECONDS=0.1)
+    action.set_constants(http__retry__MAX_PAUSE_SECONDS=0.1)
 
     with RawServer(playing(SWITCHING + RUNNING, COMPLETED, LINKED)) as server:
         ended = action.run(server.base_url, job_id="j7", outage_tolerance="1m")
@@ -346,7 +348,7 @@ def test_a_connection_that_the_server_has_put_away_is_nobodys_trouble(action: Ac
 
 def test_a_server_that_cuts_new_connections_too_is_trouble(action: Action) -> None:
     turns = playing(RUNNING, None, None, COMPLETED, LINKED)
-    action.set_constants(http__retry__LONGEST_PAUSE_SECONDS=0.1)
+    action.set_constants(http__retry__MAX_PAUSE_SECONDS=0.1)
 
     with RawServer(turns) as server:
         ended = action.run(server.base_url, job_id="j7", outage_tolerance="1m")
@@ -373,7 +375,7 @@ def test_no_connection_reads_the_authorities_again(tmp_path: Path) -> None:
     with RawServer(Counting(lambda number: sized(number)), tls=certificates.server_context) as server:
         client = api_client_to(server.base_url, adapter=GuardedAdapter(context))
 
-        answers = [client.send(Request(method="GET", url="/x"), Bounds(), fresh=True).body for _ in range(3)]
+        answers = [client.send(Request(method="GET", url="/x"), Timeouts(), new_connection=True).body for _ in range(3)]
 
         assert server.connections == 3
     assert (answers, context.loads) == ([1, 2, 3], 1)
@@ -417,7 +419,7 @@ class TestFraming:
     )
     def test_a_clear_one_is_followed(self, wire: Wire, answer: bytes) -> None:
         with wire.client(playing_once(answer)) as (client, _):
-            answered = client.send(Request(method="GET", url="/v1/job"), Bounds())
+            answered = client.send(Request(method="GET", url="/v1/job"), Timeouts())
 
         assert (answered.status, answered.body) == (200, {"number": 7})
 
@@ -442,10 +444,10 @@ class TestFraming:
     )
     def test_an_unclear_one_is_refused(self, wire: Wire, answer: bytes) -> None:
         with wire.client(playing_once(answer)) as (client, _), pytest.raises(NetworkError) as caught:
-            client.send(Request(method="GET", url="/v1/job"), Bounds())
+            client.send(Request(method="GET", url="/v1/job"), Timeouts())
 
-        assert caught.value.what.endswith(NO_HTTP)
-        assert caught.value.sent
+        assert caught.value.message.endswith(NO_HTTP)
+        assert caught.value.maybe_processed
 
     @pytest.mark.parametrize("status", [b"204 No Content", b"304 Not Modified"])
     def test_an_answer_without_a_body_needs_none(self, wire: Wire, status: bytes) -> None:
@@ -453,8 +455,8 @@ class TestFraming:
         counting = Counting(lambda number: head if number == 1 else sized({"number": number}))
 
         with wire.client(counting) as (client, server):
-            first = client.send(Request(method="GET", url="/v1/job"), Bounds())
-            second = client.send(Request(method="GET", url="/v1/job"), Bounds())
+            first = client.send(Request(method="GET", url="/v1/job"), Timeouts())
+            second = client.send(Request(method="GET", url="/v1/job"), Timeouts())
 
         assert (first.status, first.size, second.body) == (int(status[:3]), 0, {"number": 2})
         assert server.connections == 1
@@ -463,7 +465,7 @@ class TestFraming:
         answer = OK + b"Transfer-Encoding: chunked \r\nContent-Length: 5\r\n\r\n" + CHUNKS
 
         with wire.client(Counting(lambda _: answer)) as (client, server):
-            answers = [client.send(Request(method="GET", url="/v1/job"), Bounds()).body for _ in range(3)]
+            answers = [client.send(Request(method="GET", url="/v1/job"), Timeouts()).body for _ in range(3)]
 
         assert (answers, server.connections) == ([{"number": 7}] * 3, 1)
 
@@ -472,7 +474,7 @@ def test_blanks_around_values_and_folds_are_no_part_of_them(wire: Wire) -> None:
     answer = OK + b'ETag: \t"a" \t\r\nX-Request-Id: one\r\n  two\t\r\nLink: <a>\r\nLink: <b> \r\nContent-Length: 2\r\n\r\n{}'
 
     with wire.client(playing_once(answer)) as (client, _):
-        answered = client.send(Request(method="GET", url="/v1/job"), Bounds())
+        answered = client.send(Request(method="GET", url="/v1/job"), Timeouts())
 
     assert (answered.headers["ETag"], answered.headers["Link"]) == ('"a"', "<a>, <b>")
     assert answered.request_id == "one two"

@@ -18,7 +18,7 @@ def test_every_request_has_its_line(action: Action, platform: Simulator) -> None
     running = Fault(json={"status": "running"})
     platform.script("read_export", Fault(status=502), running, Fault(cut="before_answer"), None)
     action.debug = True
-    action.set_constants(http__retry__LONGEST_PAUSE_SECONDS=0.1)
+    action.set_constants(http__retry__MAX_PAUSE_SECONDS=0.1)
 
     ended = action.run(platform, job_id="export-finished", outage_tolerance="1m")
 

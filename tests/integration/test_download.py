@@ -43,7 +43,7 @@ def ranges(platform: Simulator) -> list[str | None]:
 
 def fetch(action: Action, platform: Simulator, *, env: Mapping[str, str] | None = None, **inputs: str) -> Ended:
     """Fetch the bundle of a finished export with short pauses, and a tolerance that those of a good run do not use up."""
-    action.set_constants(http__retry__LONGEST_PAUSE_SECONDS=0.2)
+    action.set_constants(http__retry__MAX_PAUSE_SECONDS=0.2)
     given = {"job_id": "export-finished", "bundle_path": "bundle", "outage_tolerance": "1m", **inputs}
     return action.run(platform, env=env, **given)
 
@@ -159,7 +159,7 @@ class TestCut:
     def test_one_that_brings_almost_nothing_does_too(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
         platform = make_platform()
         platform.script("download", Fault(drip_seconds=0.005))
-        action.set_constants(bundle__storage__SLOW_SECONDS=0.3, bundle__storage__SLOWEST_BYTES_A_SECOND=1e9)
+        action.set_constants(bundle__storage__SLOW_SECONDS=0.3, bundle__storage__MIN_BYTES_PER_SECOND=1e9)
 
         ended = fetch(action, platform)
 
@@ -170,7 +170,7 @@ class TestCut:
         platform = make_platform()
         platform.script("download", Fault(drip_seconds=0.005))
         # some bytes come within each of these, on a loaded machine too, and all of them take longer than two
-        action.set_constants(bundle__storage__SLOW_SECONDS=2.0, bundle__storage__SLOWEST_BYTES_A_SECOND=1)
+        action.set_constants(bundle__storage__SLOW_SECONDS=2.0, bundle__storage__MIN_BYTES_PER_SECOND=1)
 
         ended = fetch(action, platform)
 
@@ -614,7 +614,7 @@ class TestLies:
     )
     def test_one_that_goes_on_for_ever_brings_nothing(self, action: Action, platform: Simulator, answer: bytes) -> None:
         action.set_constants(
-            bundle__storage__SLOW_SECONDS=0.3, bundle__storage__HEAD_SECONDS=0.3, http__retry__SHORTEST_ATTEMPT_SECONDS=0.3
+            bundle__storage__SLOW_SECONDS=0.3, bundle__storage__HEAD_SECONDS=0.3, http__retry__MIN_ATTEMPT_SECONDS=0.3
         )
 
         def drip(connection: socket.socket) -> None:

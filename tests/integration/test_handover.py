@@ -24,7 +24,7 @@ from docs_platform_action.clock import Clock
 from docs_platform_action.errors import InvalidBundle
 from docs_platform_action.events import Events
 from docs_platform_action.http.connection import GuardedAdapter, trusting
-from docs_platform_action.inputs.settings import DeliverySettings, Place
+from docs_platform_action.inputs.settings import DeliverySettings, OutputPath
 from docs_platform_action.job import Job
 from docs_platform_action.models import EXPORT
 from tests.action import Action
@@ -205,7 +205,7 @@ class TestEmptyFolder:
         assert tree(action.workspace) == {"site": None, "site/mine": b"mine"}
 
 
-def looks(folder: Path) -> dict[Path, tuple[int, ...]]:
+def describe_content(folder: Path) -> dict[Path, tuple[int, ...]]:
     """Tell what is there and unchanged; not when it was last looked at."""
     found = {path: path.lstat() for path in folder.rglob("*")}
     return {path: (status.st_mode, status.st_ino, status.st_size, status.st_mtime_ns) for path, status in found.items()}
@@ -242,13 +242,13 @@ class TestPlacesThatCannotWork:
         (action.workspace / "file").touch()
         (action.workspace / "away").symlink_to("/var")
         os.mkfifo(action.workspace / "pipe")
-        before = looks(action.workspace)
+        before = describe_content(action.workspace)
 
         ended = action.export(platform, **inputs)
 
         assert (ended.exit_code, ended.reason, platform.requests) == (1, "invalid-input", [])
         assert says in ended.error
-        assert looks(action.workspace) == before
+        assert describe_content(action.workspace) == before
 
     def test_all_are_told_at_once(self, action: Action, platform: Simulator) -> None:
         ended = action.export(platform, site_path="../site", bundle_path="/dev/null", values_file="/")
@@ -273,7 +273,7 @@ class TestHostileArchives:
         with pytest.raises(InvalidBundle) as caught:
             deliver_site(platform, workspace)
 
-        assert word in f"{caught.value.happened} {caught.value.facts}"
+        assert word in f"{caught.value.summary} {caught.value.details}"
         assert tree(tmp_path) == before
 
     @pytest.mark.parametrize("name", REFUSED[:: len(REFUSED) // 6])
@@ -294,7 +294,7 @@ def deliver_site(platform: Simulator, workspace: Path) -> None:
     client = http_client(GuardedAdapter(trusting(None)))
     job = Job(mode=EXPORT, job_id="export-finished")
     job.bundle = api.make_bundle(job)
-    site = Place(path=workspace / "public" / "site", root=workspace, name="public/site")
+    site = OutputPath(path=workspace / "public" / "site", root=workspace, name="public/site")
     deliver(job, DeliverySettings(site=site), context(clock, Events(), api=api, client=client, tolerance=1))
 
 
@@ -382,7 +382,7 @@ class TestCancel:
     ) -> None:
         platform.put_bundle("export-finished", crowded(60_000))
         (action.workspace / "site").mkdir()
-        action.set_constants(report__job_log__LINE_SECONDS=0.0, jobs__runner__CLEANING_SECONDS=60.0)
+        action.set_constants(report__job_log__LINE_SECONDS=0.0, jobs__runner__CLEANUP_GRACE_SECONDS=60.0)
 
         with action.start(platform, job_id="export-finished", site_path="site") as running:
             running.wait_for("  unpacking ")
@@ -395,7 +395,7 @@ class TestCancel:
 
 def test_what_was_handed_over_before_a_cancel_is_told(action: Action, platform: Simulator) -> None:
     platform.put_bundle("export-finished", crowded(60_000))
-    action.set_constants(report__job_log__LINE_SECONDS=0.0, jobs__runner__CLEANING_SECONDS=60.0)
+    action.set_constants(report__job_log__LINE_SECONDS=0.0, jobs__runner__CLEANUP_GRACE_SECONDS=60.0)
 
     with action.start(platform, job_id="export-finished", **EVERYTHING) as running:
         running.wait_for("  unpacking ")

@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from admin_api_simulator import Fault, Simulator
-from docs_platform_action.models import LONGEST_TEXT
+from docs_platform_action.models import MAX_TEXT_LENGTH
 from tests.action import Action
 from tests.commands import commands_in
 from tests.ended import Ended
@@ -263,4 +263,4 @@ def test_a_status_of_any_length_is_cut_in_the_outputs_too(action: Action, platfo
 
     ended = action.run(platform, job_id="export-finished", timeout="1ms")
 
-    assert (ended.reason, ended.outputs["status"]) == ("timeout", "x" * LONGEST_TEXT)
+    assert (ended.reason, ended.outputs["status"]) == ("timeout", "x" * MAX_TEXT_LENGTH)

@@ -18,7 +18,7 @@ from typing import NoReturn
 import pytest
 
 from admin_api_simulator import Fault, Simulator
-from docs_platform_action.redaction import SHORTEST_RUN, SHORTEST_TO_RECOGNISE
+from docs_platform_action.redaction import MIN_RUN_LENGTH, MIN_SECRET_LENGTH
 from tests.action import Action
 from tests.archives import entry, tar_of
 from tests.ended import Ended
@@ -47,8 +47,8 @@ ENCODERS: dict[str, Callable[[str], str]] = {
     "base64 with line breaks": lambda key: wrapped(base64.b64encode(f"Bearer {key}".encode()).decode(), 16),
     "hex": lambda key: key.encode().hex(),
     "hex in groups": lambda key: key.encode().hex(":").upper(),
-    "truncated": lambda key: key[: SHORTEST_RUN + 1] if len(key) > SHORTEST_RUN else key,
-    "cut at its beginning": lambda key: key[-SHORTEST_RUN:],
+    "truncated": lambda key: key[: MIN_RUN_LENGTH + 1] if len(key) > MIN_RUN_LENGTH else key,
+    "cut at its beginning": lambda key: key[-MIN_RUN_LENGTH:],
 }
 """Those that hold a line's end are another form in a header, where a space stands for it."""
 
@@ -171,7 +171,7 @@ def test_a_key_in_another_input_is_refused_in_whatever_form(platform: Simulator,
     assert (ended.reason, platform.requests) == ("invalid-input", [])
 
 
-@pytest.mark.parametrize("length", [1, SHORTEST_TO_RECOGNISE - 1])
+@pytest.mark.parametrize("length", [1, MIN_SECRET_LENGTH - 1])
 def test_a_key_as_short_as_a_word_costs_no_output_that_word_but_the_log_has_none_of_it(
     make_platform: Callable[..., Simulator], workspace: Path, length: int
 ) -> None:
@@ -227,7 +227,7 @@ def test_of_a_link_that_the_storage_echoes_domain_and_job_are_shown_and_the_sign
     assert JOB in ended.summary.replace("\\", "")
     for left in (ended.stdout, ended.summary, *ended.outputs.values()):
         assert f"sig={signature}" not in left
-        assert len(signature) < SHORTEST_TO_RECOGNISE or signature not in left
+        assert len(signature) < MIN_SECRET_LENGTH or signature not in left
 
 
 class Broken:

@@ -12,7 +12,7 @@ import pytest
 from admin_api_simulator import Simulator
 from admin_api_simulator.contract import check_requests
 from admin_api_simulator.faults import Fault
-from docs_platform_action.http.rate_limit import REQUESTS_A_SECOND
+from docs_platform_action.http.rate_limit import REQUESTS_PER_SECOND
 from docs_platform_action.job import Job
 from tests.action import Action
 from tests.archives import SEVEN_ZIP
@@ -21,7 +21,7 @@ from tests.engine import remember_output
 from tests.keys import ADMIN_KEY
 
 PAGES = 12
-MOST_PARALLEL = 20
+MAX_PARALLEL = 20
 DOMAINS = [f"docs{number:02}.example.com" for number in range(93)]
 FAILING = {
     "failing.example.com": "job-failed",
@@ -76,7 +76,7 @@ class TestAHundredWithSevenFailures:
         return Action(workspace).run(
             platform,
             domain="\n".join(ALL),
-            max_parallel=str(MOST_PARALLEL),
+            max_parallel=str(MAX_PARALLEL),
             poll_interval="5s",
             timeout="40s",
             outage_tolerance="5m",
@@ -162,7 +162,7 @@ class TestAHundredWithSevenFailures:
     def test_as_many_jobs_as_are_allowed_run_at_the_same_time_and_no_more(self, ended: Ended, platform: Simulator) -> None:
         assert ended.exit_code == 1
         # the job whose start got no answer goes on beside them, and nobody waits for it
-        assert MOST_PARALLEL // 2 < platform.jobs_at_once <= MOST_PARALLEL + 1
+        assert MAX_PARALLEL // 2 < platform.jobs_at_once <= MAX_PARALLEL + 1
 
     def test_requests_come_no_faster_than_promised(self, ended: Ended, platform: Simulator) -> None:
         assert ended.exit_code == 1
@@ -170,13 +170,13 @@ class TestAHundredWithSevenFailures:
         late = 1.0  # seconds by which a busy machine may delay one request, and so bunch it with others
         for number, moment in enumerate(moments):
             for further, later in enumerate(moments[number:]):
-                assert further + 1 <= REQUESTS_A_SECOND * (later - moment + 1 + late), f"at {moment - moments[0]:.1f} s"
+                assert further + 1 <= REQUESTS_PER_SECOND * (later - moment + 1 + late), f"at {moment - moments[0]:.1f} s"
 
     def test_they_share_connections(self, ended: Ended, platform: Simulator) -> None:
         assert ended.exit_code == 1
         starts = platform.count("start_export")  # each has one of its own, on which no answer can be another's
 
-        assert platform.connections.api < starts + MOST_PARALLEL
+        assert platform.connections.api < starts + MAX_PARALLEL
 
     def test_each_failure_is_one_annotation(self, ended: Ended) -> None:
         titles = [error.splitlines()[0] for error in ended.errors]
@@ -246,7 +246,7 @@ class TestOneOutageOfAll:
     ) -> None:
         platform = make_platform()
         platform.script_forever("read_export", Fault(status=503))
-        action.set_constants(http__retry__SHORTEST_ATTEMPT_SECONDS=30.0)  # a start may be answered late
+        action.set_constants(http__retry__MIN_ATTEMPT_SECONDS=30.0)  # a start may be answered late
 
         ended = action.run(platform, domain="\n".join(DOMAINS[:10]), max_parallel="10", outage_tolerance="3s")
 
@@ -270,7 +270,7 @@ class TestNoRoom:
         self, action: Action, make_platform: Callable[..., Simulator]
     ) -> None:
         platform = make_platform(export_seconds=1.5, most_jobs=3)
-        action.set_constants(http__retry__SHORTEST_ATTEMPT_SECONDS=30.0)  # a start may be answered late
+        action.set_constants(http__retry__MIN_ATTEMPT_SECONDS=30.0)  # a start may be answered late
 
         ended = action.run(platform, domain="\n".join(DOMAINS[:9]), poll_interval="300ms", outage_tolerance="1s")
 
@@ -281,7 +281,7 @@ class TestNoRoom:
     def test_where_none_of_ours_makes_room_it_is_given_up(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
         platform = make_platform()
         platform.script_forever("start_export", Fault(status=429))
-        action.set_constants(http__retry__SHORTEST_ATTEMPT_SECONDS=30.0)  # a start may be answered late
+        action.set_constants(http__retry__MIN_ATTEMPT_SECONDS=30.0)  # a start may be answered late
 
         ended = action.run(platform, domain="a.example.com\nb.example.com", outage_tolerance="1s")
 

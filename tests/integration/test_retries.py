@@ -64,7 +64,7 @@ def test_a_fault_that_passes_is_told_once_and_waited_through(
     action: Action, platform: Simulator, operation: Operation, fault: Fault
 ) -> None:
     platform.script(operation, fault)
-    action.set_constants(http__retry__LONGEST_PAUSE_SECONDS=0.1)
+    action.set_constants(http__retry__MAX_PAUSE_SECONDS=0.1)
 
     ended = action.run(platform, job_id="export-finished", outage_tolerance="1m")
 
@@ -193,7 +193,7 @@ def test_the_last_try_is_the_only_one_that_begins_after_the_tolerance(platform: 
         api.make_bundle(finished_export())
 
     assert platform.count("make_bundle") == 3
-    assert caught.value.facts[-1].endswith('said: "still down"')
+    assert caught.value.details[-1].endswith('said: "still down"')
 
 
 def test_a_job_that_could_never_be_read_in_time_is_told_with_what_was_in_the_way(action: Action, platform: Simulator) -> None:
@@ -375,7 +375,7 @@ def test_no_cookie_is_kept(action: Action, platform: Simulator) -> None:
 
 def test_agent_jobs_are_read_through_trouble_too(action: Action, platform: Simulator) -> None:
     platform.script("read_agent_job", Fault(status=502), None, Fault(cut="in_body"))
-    action.set_constants(http__retry__LONGEST_PAUSE_SECONDS=0.1)
+    action.set_constants(http__retry__MAX_PAUSE_SECONDS=0.1)
     agent = {"mode": "agent", "project_id": "demo-project", "job_id": "agent-pull-request"}
 
     ended = action.run(platform, outage_tolerance="1m", **agent)

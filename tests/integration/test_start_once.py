@@ -11,7 +11,7 @@ import pytest
 from admin_api_simulator import Fault, Simulator
 from docs_platform_action.api.statuses import Call
 from docs_platform_action.errors import StartUnconfirmed
-from docs_platform_action.http.client import Bounds, Request
+from docs_platform_action.http.client import Request, Timeouts
 from docs_platform_action.job import Job
 from docs_platform_action.models import EXPORT, read_started_export
 from tests.action import Action
@@ -59,7 +59,7 @@ NOT_PROCESSED = {
 @pytest.mark.parametrize("how", NOT_PROCESSED)
 def test_a_start_that_was_turned_away_is_sent_again(action: Action, platform: Simulator, how: str) -> None:
     platform.script("start_export", *NOT_PROCESSED[how])
-    action.set_constants(http__retry__LONGEST_PAUSE_SECONDS=0.1)
+    action.set_constants(http__retry__MAX_PAUSE_SECONDS=0.1)
 
     ended = action.export(platform, outage_tolerance="1m")
 
@@ -124,7 +124,7 @@ def test_a_start_is_not_lost_on_a_connection_that_the_server_has_closed_meanwhil
         else:
             connection.sendall(b'HTTP/1.1 202 Accepted\r\nContent-Length: 15\r\n\r\n{"jobId": "j7"}')
 
-    action.set_constants(http__retry__LONGEST_PAUSE_SECONDS=0.1)
+    action.set_constants(http__retry__MAX_PAUSE_SECONDS=0.1)
     with RawServer(turn_away_at_first) as server:
         ended = action.export(server.base_url, outage_tolerance="1m", wait="false")
 
@@ -146,11 +146,11 @@ def test_a_start_whose_answer_drips_past_its_bound_is_not_sent_again() -> None:
         about="the domain docs.example.com",
         named_by="`domain`",
         read=read_started_export,
-        repeatable=False,
-        bounds=Bounds(total_seconds=1.0),
+        idempotent=False,
+        timeouts=Timeouts(total_seconds=1.0),
     )
     with RawServer(drip) as server, pytest.raises(StartUnconfirmed) as caught:
         caller_to(server.base_url).send(start)
 
     assert len(started) == 1
-    assert "The API's answer took longer than" in caught.value.facts[0]
+    assert "The API's answer took longer than" in caught.value.details[0]

@@ -11,7 +11,7 @@ import trustme
 from admin_api_simulator import Simulator
 from docs_platform_action.bundle.storage import request_bundle
 from docs_platform_action.events import Events
-from docs_platform_action.http.client import Bounds, Request
+from docs_platform_action.http.client import Request, Timeouts
 from docs_platform_action.http.connection import GuardedAdapter, trusting
 from tests.inside import run_inside
 from tests.integration.parts import api_client_to, finished_export
@@ -126,7 +126,7 @@ def test_a_path_of_the_api_is_sent_as_it_is_built(prefix: str, path: str) -> Non
     recorder = Recorder()
 
     with RawServer(recorder) as server:
-        api_client_to(f"{server.base_url}{prefix}").send(Request(method="GET", url=path), Bounds())
+        api_client_to(f"{server.base_url}{prefix}").send(Request(method="GET", url=path), Timeouts())
 
     assert recorder.targets == [f"{prefix}{path}".encode()]
 

@@ -25,7 +25,7 @@ def phases(began: float, **seconds: float) -> list[Phase]:
     """Give phases that follow each other."""
     found = []
     for name, length in seconds.items():
-        found.append(Phase(name=name, began=began, ended=began + length))
+        found.append(Phase(name=name, began_at=began, ended_at=began + length))
         began += length
     return found
 
@@ -42,8 +42,8 @@ def good(domain: str | None = "docs.example.com", *, began: float = NOW - 253, r
         "bundle": LINK,
         "downloaded": Downloaded(size=40_000_000, sha256="9b1c" * 16),
         "started_at": 0.0,
-        "began": began,
-        "ended": way[-1].ended,
+        "began_at": began,
+        "ended_at": way[-1].ended_at,
         "phases": way,
     }
     return Job(**{**known, **changes})  # type: ignore[arg-type]
@@ -53,7 +53,7 @@ def failed(domain: str = "api.example.com", *, failure: ActionError | None = Non
     """Give a job that failed at the platform after 52 s, two minutes before the end."""
     error = failure or JobFailed(
         "the export failed at the platform",
-        facts=('The API at platform.example.com said: "no such page".',),
+        details=('The API at platform.example.com said: "no such page".',),
         cause="The site could not be built or rendered.",
         remedy="Look at job se_2 in the dashboard, mend the site, and run the workflow again.",
         request_id="7f3a",
@@ -66,8 +66,8 @@ def failed(domain: str = "api.example.com", *, failure: ActionError | None = Non
         "page_count": 7,
         "failure": error,
         "started_at": 0.0,
-        "began": NOW - 172,
-        "ended": NOW - 120,
+        "began_at": NOW - 172,
+        "ended_at": NOW - 120,
         "phases": phases(NOW - 172, **{QUEUE: 12.0, RUN: 40.0}),
     }
     return Job(**{**known, **changes})  # type: ignore[arg-type]
@@ -75,7 +75,7 @@ def failed(domain: str = "api.example.com", *, failure: ActionError | None = Non
 
 def cancelled(domain: str = "sdk.example.com", **changes: object) -> Job:
     """Give a job that was cancelled while it ran."""
-    known: dict[str, object] = {"status": "running", "ended": NOW, "phases": phases(NOW - 172, **{QUEUE: 12.0, RUN: 160.0})}
+    known: dict[str, object] = {"status": "running", "ended_at": NOW, "phases": phases(NOW - 172, **{QUEUE: 12.0, RUN: 160.0})}
     return failed(domain, failure=Cancelled("cancelled after 2:52"), **{**known, **changes})
 
 
@@ -84,12 +84,12 @@ def refused(count: int) -> list[Job]:
     said = 'The API at platform.example.com said: "invalid token"'
 
     def refusal(*more: str) -> Unauthorized:
-        return Unauthorized("the platform refused the admin key (401)", facts=(said, *more), request_id="7f3a")
+        return Unauthorized("the platform refused the admin key (401)", details=(said, *more), request_id="7f3a")
 
     nothing: dict[str, object] = {"job_id": None, "status": None, "page_count": None, "started_at": None, "phases": []}
-    first = failed("d0.example.com", failure=refusal(), ended=NOW - 171, **nothing)
+    first = failed("d0.example.com", failure=refusal(), ended_at=NOW - 171, **nothing)
     others = [
-        failed(f"d{number}.example.com", failure=refusal("It was not started."), began=None, **nothing)
+        failed(f"d{number}.example.com", failure=refusal("It was not started."), began_at=None, **nothing)
         for number in range(1, count)
     ]
     return [first, *others]
@@ -99,7 +99,7 @@ def unavailable(lasted_seconds: int) -> Unavailable:
     """Give what a job fails with in an outage."""
     return Unavailable(
         "the API at platform.example.com stayed unavailable",
-        facts=(f"No good answer came for {lasted_seconds} s. The last try: The API answered 502.",),
+        details=(f"No good answer came for {lasted_seconds} s. The last try: The API answered 502.",),
         cause="The platform is down.",
         remedy="Look at the platform's status page.",
     )
@@ -110,5 +110,5 @@ def hostile(text: str, *, ends_well: bool) -> Job:
     link = Bundle(url=URL, expires_at=text)
     paths = {"bundle_path": text, "site_path": text, "site_files": 1, "values_file": text, "project_id": text}
     texts: dict[str, object] = {"job_id": text, "status": text, **paths}
-    error = JobFailed(text, facts=(text, text), cause=text, remedy=text, request_id=text)
+    error = JobFailed(text, details=(text, text), cause=text, remedy=text, request_id=text)
     return good(text, bundle=link, **texts) if ends_well else failed(text, failure=error, **texts)

@@ -40,7 +40,7 @@ SPANS = (0.05, 2.9, 3, 7, 59, 61, 600, 3599, 4000, 50_000, 86_400, 3 * 86_400, 3
 PAGES = {
     "one": [good()],
     "three": [good(), failed(), cancelled()],
-    "twelve": [*(good(f"d{number}.example.com", began=NOW - 400 + 9 * number) for number in range(11)), failed()],
+    "twelve": [*(good(f"d{number}.example.com", began_at=NOW - 400 + 9 * number) for number in range(11)), failed()],
     "many": [good(f"d{number}.example.com", run=60.0 + number) for number in range(1000)],
     "hostile": [good(None, job_id=text) for text in HOSTILE],
     "alike": [good(), good(), good("docs.example.com 2")],
@@ -51,7 +51,7 @@ PAGES = {
         )
         for number in range(60)
     ],
-    "going on": [good(phases=[*phases(NOW - 30, **{QUEUE: 10.0}), Phase(name=RUN, began=NOW - 20)])],
+    "going on": [good(phases=[*phases(NOW - 30, **{QUEUE: 10.0}), Phase(name=RUN, began_at=NOW - 20)])],
     **{f"span {span}": [good(phases=phases(NOW - span, **{RUN: span}))] for span in SPANS},
 }
 

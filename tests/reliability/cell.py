@@ -25,7 +25,7 @@ import yaml
 from docs_platform_action import main
 from docs_platform_action.api.client import ApiClient, ApiResponse
 from docs_platform_action.bundle import download, storage
-from docs_platform_action.http.client import Bounds, Request
+from docs_platform_action.http.client import Request, Timeouts
 from tests.ended import Ended
 from tests.inside import QuickClock, run_inside, unmeasured
 from tests.leaks import leaked, leaked_in_part
@@ -46,10 +46,10 @@ from tests.reliability.world import (
     World,
 )
 
-MOST_REQUESTS: Final = 150
+MAX_REQUESTS: Final = 150
 """Of one run: ten minutes of reading, or an outage with its tries; no fault makes a run ask without end."""
 
-LONGEST_SECONDS: Final = 20 * 60.0
+MAX_SECONDS: Final = 20 * 60.0
 """Of the run's own clock: `timeout` and two outages."""
 
 CONNECT_SECONDS: Final = 1.5
@@ -58,10 +58,10 @@ CONNECT_SECONDS: Final = 1.5
 AT_ONCE: Final = 8
 """Cells that run at the same time: most of them wait, for a pause on the wire."""
 
-LEAVING_SECONDS: Final = 60.0
+ABORT_GRACE_SECONDS: Final = 60.0
 """What a thread may take that was told to end."""
 
-LARGEST_BUNDLE_BYTES: Final = 4 * 1024 * 1024
+MAX_BUNDLE_BYTES: Final = 4 * 1024 * 1024
 """In place of the 50 GiB at which an endless download ends."""
 
 
@@ -146,7 +146,7 @@ def run_cells(cells: Iterable[Cell]) -> Ran:
 def _still_alive(threads: Iterable[threading.Thread]) -> tuple[str, ...]:
     """Name the threads that do not end, though they get a moment for it."""
     for thread in threads:
-        thread.join(timeout=LEAVING_SECONDS)
+        thread.join(timeout=ABORT_GRACE_SECONDS)
     return tuple(thread.name for thread in threads if thread.is_alive())
 
 
@@ -168,10 +168,10 @@ def _hasty(world: World) -> Iterator[None]:
         patch.setattr(socket, "getaddrinfo", world.resolve)
         patch.setattr(certifi, "where", lambda: str(world.other_authorities))  # to read the public ones takes longest
         patch.setattr(main, "ApiClient", _HastyApiClient)
-        patch.setattr(storage, "Bounds", functools.partial(Bounds, connect_seconds=CONNECT_SECONDS))
+        patch.setattr(storage, "Timeouts", functools.partial(Timeouts, connect_seconds=CONNECT_SECONDS))
         for name in ("IDLE_SECONDS", "HEAD_SECONDS", "SLOW_SECONDS"):
             patch.setattr(storage, name, getattr(storage, name) / SCALE)
-        patch.setattr(download, "LARGEST_BYTES", LARGEST_BUNDLE_BYTES)
+        patch.setattr(download, "MAX_BUNDLE_BYTES", MAX_BUNDLE_BYTES)
         yield
 
 
@@ -181,17 +181,17 @@ class _HastyApiClient(ApiClient):
     Elsewhere a loaded machine may be slower than that, and a start without an answer is final.
     """
 
-    def send(self, request: Request, bounds: Bounds, *, fresh: bool = False) -> ApiResponse:
+    def send(self, request: Request, timeouts: Timeouts, *, new_connection: bool = False) -> ApiResponse:
         cell = _running.get()
         is_start = request.method == "POST" and not request.url.endswith("/bundle")
         if not _is_slow(cell) or (is_start and cell.operation is not Operation.START):
-            return super().send(request, bounds, fresh=fresh)
-        hasty = Bounds(
-            connect_seconds=min(bounds.connect_seconds, CONNECT_SECONDS),
-            idle_seconds=min(bounds.idle_seconds, 30.0) / SCALE,
-            total_seconds=max(min(bounds.total_seconds, 60.0) / SCALE, CONNECT_SECONDS),
+            return super().send(request, timeouts, new_connection=new_connection)
+        hasty = Timeouts(
+            connect_seconds=min(timeouts.connect_seconds, CONNECT_SECONDS),
+            idle_seconds=min(timeouts.idle_seconds, 30.0) / SCALE,
+            total_seconds=max(min(timeouts.total_seconds, 60.0) / SCALE, CONNECT_SECONDS),
         )
-        return super().send(request, hasty, fresh=fresh)
+        return super().send(request, hasty, new_connection=new_connection)
 
 
 def _run(cell: Cell, number: int, world: World) -> Outcome:
@@ -212,7 +212,7 @@ def _run(cell: Cell, number: int, world: World) -> Outcome:
             *_of_the_secrets(ended, workspace),
             *_of_those_asked(scene),
             *_of_the_values(workspace, scene),
-            *([f"it took {clock.elapsed:.0f} s"] if clock.elapsed > LONGEST_SECONDS else []),
+            *([f"it took {clock.elapsed:.0f} s"] if clock.elapsed > MAX_SECONDS else []),
         )
     return Outcome(end=end, problems=problems, requests=len(scene.seen), log=ended.stdout)
 
@@ -283,7 +283,7 @@ def _of_the_files(cell: Cell, workspace: Path, end: str) -> Iterator[str]:
 
 
 def _of_the_requests(cell: Cell, scene: Scene) -> Iterator[str]:
-    if max(len(scene.seen), len(scene.hosts)) > MOST_REQUESTS:
+    if max(len(scene.seen), len(scene.hosts)) > MAX_REQUESTS:
         yield f"{len(scene.seen)} requests on {len(scene.hosts)} connections"
     starts = [seen for seen in scene.seen if seen.operation is Operation.START]
     doubtful = [seen for seen in starts if not (seen.status == 429 or (seen.status == 503 and seen.retry_after))]

@@ -18,7 +18,7 @@ SCALE: Final = 15.0
 IDLE_SECONDS: Final = 5.0
 """How long a server keeps a connection that nobody uses."""
 
-LARGEST_ANSWER_BYTES: Final = 50_000_000
+MAX_ANSWER_BYTES: Final = 50_000_000
 
 
 class Nature(Enum):
@@ -161,9 +161,9 @@ def _body(content: bytes, kind: str = "application/json") -> Play:
 
 
 def _large(turn: Turn) -> None:
-    head = turn.head(200, Content_Length=str(LARGEST_ANSWER_BYTES), Content_Type="application/json", Content_Range=None)
+    head = turn.head(200, Content_Length=str(MAX_ANSWER_BYTES), Content_Type="application/json", Content_Range=None)
     turn.connection.sendall(head + b'{"status": "')
-    for _ in range(LARGEST_ANSWER_BYTES // PIECE_BYTES):
+    for _ in range(MAX_ANSWER_BYTES // PIECE_BYTES):
         turn.connection.sendall(b" " * PIECE_BYTES)
 
 

@@ -24,7 +24,7 @@ from admin_api_simulator.runner import parse_outputs, runner_environment, with_d
 from docs_platform_action import main
 from docs_platform_action.clock import Clock
 from docs_platform_action.jobs.runner import HEARTBEAT_SECONDS
-from docs_platform_action.signals import Interruptions, Work
+from docs_platform_action.signals import SignalHandler, Work
 from tests.ended import ENTRYPOINT
 from tests.inside import unmeasured
 from tests.keys import ADMIN_KEY
@@ -43,11 +43,11 @@ RUNS_OF_MANY: Final = max(RUNS // 100, 1)
 ONE: Final = os.environ.get("SOAK_SEED")
 """The seed to run alone."""
 
-MOST_AT_ONCE: Final = 10
-MOST_A_SECOND: Final = 10
+MAX_CONCURRENT_UNPACKS: Final = 10
+MAX_A_SECOND: Final = 10
 """From the interface and README: the default of `max-parallel`, and what an API gets of a run however many domains it has."""
 
-MOST_ERRORS: Final = 10
+MAX_ERRORS: Final = 10
 
 IDLE_SECONDS: Final = 11.0
 """How often the virtual main thread looks whether a sign of life is due; the real one looks every second."""
@@ -77,7 +77,7 @@ class PassingClock(Clock):
         self.elapsed = until
 
 
-class _Within(Interruptions):
+class _Within(SignalHandler):
     """Runs the work of one thread where it stands; the main thread's idle moments come in its pauses, and no signal does."""
 
     def __init__(self, clock: PassingClock) -> None:
@@ -175,7 +175,7 @@ def carry_out(wait: Wait, *, on_seen: Callable[[Seen], None] | None = None) -> R
         )
 
 
-def _time_of(wait: Wait) -> tuple[PassingClock | VirtualClock, Interruptions, type[threading.Thread]]:
+def _time_of(wait: Wait) -> tuple[PassingClock | VirtualClock, SignalHandler, type[threading.Thread]]:
     if len(wait.jobs) == 1:
         passing = PassingClock()
         return passing, _Within(passing), threading.Thread
@@ -264,10 +264,10 @@ def check_many(run: Run) -> dict[str, Verdict]:
     failed = [row["failureReason"] for row in run.results if row["failureReason"]]
     _hold(run.outputs.get("failureReason") == next(iter(failed), None), f"failureReason is not the first of {failed}")
     _hold(run.exit_code == bool(failed), f"exit code {run.exit_code}")
-    _check_shown(run, errors=min(len(failed), MOST_ERRORS))
-    _hold(run.most_under_way <= MOST_AT_ONCE, f"{run.most_under_way} requests at a time")
+    _check_shown(run, errors=min(len(failed), MAX_ERRORS))
+    _hold(run.most_under_way <= MAX_CONCURRENT_UNPACKS, f"{run.most_under_way} requests at a time")
     within = _most_within_a_second([exchange.began for exchange in in_order])
-    _hold(within <= MOST_A_SECOND, f"{within} requests within a second")
+    _hold(within <= MAX_A_SECOND, f"{within} requests within a second")
     lines = sum(most_lines(run, verdict) for verdict in verdicts.values())
     _hold(run.log.count("\n") <= lines, f"{run.log.count(chr(10))} lines, more than {lines:.0f}")
     return verdicts

@@ -19,9 +19,9 @@ NOTHING: Final = 1e-6
 ROW_SECONDS: Final = 1.2
 """How long the bound on requests a second may hold one up where there is one job, which makes few."""
 
-LONGEST_PAUSE_SECONDS: Final = 30.0
+MAX_PAUSE_SECONDS: Final = 30.0
 LAST_TRY_SECONDS: Final = 10.0
-SHORTEST_TRY_SECONDS: Final = 2.0
+MIN_TRY_SECONDS: Final = 2.0
 FIRST_SECONDS: Final = 3
 YOUNG_SECONDS: Final = 7.5
 EVEN_SECONDS: Final = 4.75
@@ -170,7 +170,7 @@ def _check_pause(walk: _Walk, last: Seen, following: Seen) -> None:
         if last.began == walk.asked_at:  # only in virtual time: whether it began before or after cannot be told
             longest = max(longest, walk.asked_until - last.ended)
     else:
-        shortest, longest = last.asked, max(LONGEST_PAUSE_SECONDS, last.asked)
+        shortest, longest = last.asked, max(MAX_PAUSE_SECONDS, last.asked)
     limit = walk.limit(following.operation)
     if pause < shortest - NOTHING and following.began < limit - NOTHING:
         raise WrongError(f"only {pause} s between {last} and {following}, not {shortest}")
@@ -178,7 +178,7 @@ def _check_pause(walk: _Walk, last: Seen, following: Seen) -> None:
         raise WrongError(f"as much as {pause} s between {last} and {following}, not {longest}")
     if following.began > max(limit, last.ended) + ROW_SECONDS:
         raise WrongError(f"nothing began when the time was up at {limit}, but {following}")
-    left = max(limit - following.began, SHORTEST_TRY_SECONDS) if following.began < limit - NOTHING else LAST_TRY_SECONDS
+    left = max(limit - following.began, MIN_TRY_SECONDS) if following.began < limit - NOTHING else LAST_TRY_SECONDS
     if following.ended - following.began > max(left, LAST_TRY_SECONDS if following.began > limit - NOTHING else 0.0) + NOTHING:
         raise WrongError(f"{following} took longer than the {left} s that were left")
 

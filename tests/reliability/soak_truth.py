@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-LONGEST_JOB_SECONDS: Final = 6 * 3600.0
+MAX_JOB_SECONDS: Final = 6 * 3600.0
 FAULT_RATE: Final = 0.2
 """The share of all exchanges that fail by chance, beside those that fall into an outage."""
 
@@ -106,7 +106,7 @@ def draw(seed: int, *, jobs: int = 1) -> Wait:
 
 
 def _draw_job(chance: random.Random, mode: str, number: int, poll: int) -> Job:
-    seconds = chance.uniform(0.1, 1.0) * LONGEST_JOB_SECONDS
+    seconds = chance.uniform(0.1, 1.0) * MAX_JOB_SECONDS
     ends = {"completed": 8, "failed": 2} if mode == "export" else {"completed": 5, "archived": 3, "failed": 2}
     flaps = poll >= 60 and chance.random() < 0.03
     return Job(

@@ -26,8 +26,8 @@ from ruamel.yaml import YAML
 from admin_api_simulator import Fault, Simulator
 from admin_api_simulator.faults import OPERATIONS
 from docs_platform_action.job import Job
-from docs_platform_action.models import LONGEST_TEXT, UNUSABLE, is_job_id
-from docs_platform_action.report.outputs import MOST_BYTES_OF_A_JOB
+from docs_platform_action.models import MAX_TEXT_LENGTH, UNUSABLE, is_job_id
+from docs_platform_action.report.outputs import MAX_JOB_OUTPUT_BYTES
 from tests.commands import Command, commands_in, lines_of
 from tests.ended import Ended
 from tests.hostile import COMMANDS, HARMFUL, UNSEEN
@@ -245,7 +245,7 @@ def assert_only_our_commands(ended: Ended) -> None:
     """Check that the runner carries out what the run itself asks for: a mask, warnings with a reason, an error if it failed."""
     found = commands_in(ended.stdout, ended.stderr)
     archived = ended.result["mode"] == "agent" and ended.result["status"] == "archived"
-    too_large = len(ended.outputs["results"].encode("utf-16-le")) > MOST_BYTES_OF_A_JOB
+    too_large = len(ended.outputs["results"].encode("utf-16-le")) > MAX_JOB_OUTPUT_BYTES
     assert found[0] == Command(name="add-mask", value=ADMIN_KEY)
     assert [command.name for command in found[1:]] == ["warning"] * (archived + too_large) + ["error"] * ended.exit_code
     for command in found[1:]:
@@ -345,7 +345,7 @@ def test_what_a_server_says_is_text_and_no_more(name: str, platform: Simulator, 
         assert_literal(ended)
         assert_whole(ended, workspace)
         if subject.output and is_job_id(text.strip()):
-            kept = text if subject.output == "jobId" else text.strip()[:LONGEST_TEXT]
+            kept = text if subject.output == "jobId" else text.strip()[:MAX_TEXT_LENGTH]
             assert ended.outputs[subject.output] == kept
 
     tried()

@@ -17,11 +17,11 @@ from docs_platform_action.cleanups import Cleanups
 from docs_platform_action.clock import Cancellation, Clock
 from docs_platform_action.context import Context
 from docs_platform_action.events import Events
-from docs_platform_action.http.client import Bounds, HttpClient, Request
-from docs_platform_action.http.connection import Exchanges
-from docs_platform_action.http.faults import NetworkError, UntrustedError
+from docs_platform_action.http.client import HttpClient, Request, Timeouts
+from docs_platform_action.http.connection import InFlight
+from docs_platform_action.http.faults import NetworkError, UntrustedCertificateError
 from docs_platform_action.job import Job
-from docs_platform_action.redaction import SHORTEST_TO_RECOGNISE, Redactor
+from docs_platform_action.redaction import MIN_SECRET_LENGTH, Redactor
 from docs_platform_action.report.console import Console
 from docs_platform_action.report.job_log import JobLog
 from tests.keys import ADMIN_KEY
@@ -82,16 +82,16 @@ def answer(
 def http_client(
     adapter: BaseAdapter,
     *,
-    exchanges: Exchanges | None = None,
+    in_flight: InFlight | None = None,
     proxies: Mapping[str, str] | None = None,
     secrets: Sequence[str] = (ADMIN_KEY,),
 ) -> HttpClient:
     """Make a client on an adapter, as `main` does."""
     return HttpClient(
         adapter=adapter,
-        exchanges=exchanges or Exchanges(),
+        in_flight=in_flight or InFlight(),
         proxies_for=lambda _url: proxies or {},
-        redactor=Redactor(secrets, shortest=SHORTEST_TO_RECOGNISE),
+        redactor=Redactor(secrets, shortest=MIN_SECRET_LENGTH),
     )
 
 
@@ -103,8 +103,8 @@ class Sent:
     method: str
     path: str
     body: Mapping[str, object] | None
-    bounds: Bounds
-    fresh: bool
+    timeouts: Timeouts
+    new_connection: bool
     at: float
 
 
@@ -118,11 +118,11 @@ class FakeApiClient(ApiClient):
         self._takes = seconds
         self.sent: list[Sent] = []
 
-    def send(self, request: Request, bounds: Bounds, *, fresh: bool = False) -> ApiResponse:
-        self.sent.append(Sent(request.method, request.url, request.body, bounds, fresh, self._clock.elapsed))
+    def send(self, request: Request, timeouts: Timeouts, *, new_connection: bool = False) -> ApiResponse:
+        self.sent.append(Sent(request.method, request.url, request.body, timeouts, new_connection, self._clock.elapsed))
         self._clock.pass_(self._takes)
         step = self._script.pop(0) if len(self._script) > 1 else self._script[0]
-        if not isinstance(step, UntrustedError) and not (isinstance(step, NetworkError) and not step.sent):
+        if not isinstance(step, UntrustedCertificateError) and not (isinstance(step, NetworkError) and not step.maybe_processed):
             request.maybe_processed = True
         if isinstance(step, Exception):
             raise step

@@ -25,15 +25,15 @@ def test_every_kind_has_a_word_of_its_own() -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.failure_reason)
 def test_a_kind_brings_its_cause_and_remedy(kind: type[ActionError]) -> None:
-    error = kind("it broke", facts=("One.", "Two."), request_id="r-1")
+    error = kind("it broke", details=("One.", "Two."), request_id="r-1")
 
-    assert (error.because, error.way_out) == (kind.cause, kind.remedy)
-    assert (error.happened, error.facts, error.request_id) == ("it broke", ("One.", "Two."), "r-1")
+    assert (error.cause, error.remedy) == (kind.default_cause, kind.default_remedy)
+    assert (error.summary, error.details, error.request_id) == ("it broke", ("One.", "Two."), "r-1")
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.failure_reason)
 def test_causes_and_remedies_are_sentences_without_exclamation(kind: type[ActionError]) -> None:
-    for text in filter(None, (kind.cause, kind.remedy)):
+    for text in filter(None, (kind.default_cause, kind.default_remedy)):
         assert text[0].isupper()
         assert text.endswith(".")
         assert "!" not in text
@@ -42,24 +42,24 @@ def test_causes_and_remedies_are_sentences_without_exclamation(kind: type[Action
 def test_one_failure_can_know_better() -> None:
     error = Rejected("it broke", cause="The moon.", remedy="")
 
-    assert (error.because, error.way_out) == ("The moon.", "")
+    assert (error.cause, error.remedy) == ("The moon.", "")
 
 
 def test_a_job_goes_on_after_a_fault_that_is_not_its_own() -> None:
-    assert TimedOut.job_goes_on
-    assert InternalError.job_goes_on
-    assert Rejected.job_goes_on
-    assert not JobFailed.job_goes_on
-    assert not NotFound.job_goes_on
+    assert TimedOut.job_continues
+    assert InternalError.job_continues
+    assert Rejected.job_continues
+    assert not JobFailed.job_continues
+    assert not NotFound.job_continues
 
 
 def test_the_cause_of_a_403_fits_both_modes() -> None:
-    assert "The plan does not include this (static export needs an Enterprise plan)" in Forbidden.cause
+    assert "The plan does not include this (static export needs an Enterprise plan)" in Forbidden.default_cause
 
 
 def test_a_401_advises_to_check_the_secret_before_a_new_key() -> None:
-    assert Unauthorized.remedy.startswith("Check the secret that `admin-key` reads.")
-    assert "If it is right, create a new key on the dashboard's API keys page" in Unauthorized.remedy
+    assert Unauthorized.default_remedy.startswith("Check the secret that `admin-key` reads.")
+    assert "If it is right, create a new key on the dashboard's API keys page" in Unauthorized.default_remedy
 
 
 def test_a_write_that_is_denied_has_two_likely_causes() -> None:
@@ -69,4 +69,4 @@ def test_a_write_that_is_denied_has_two_likely_causes() -> None:
 
 
 def test_what_was_not_found_has_a_likely_cause() -> None:
-    assert "mistyped" in NotFound.cause
+    assert "mistyped" in NotFound.default_cause

@@ -20,7 +20,7 @@ def exported(**changes: object) -> Job:
         "status": "completed",
         "page_count": 412,
         "bundle": Bundle(url=URL, expires_at="2026-05-04T15:04:00Z"),
-        "began": 100.0,
+        "began_at": 100.0,
     }
     return Job(**{**known, **changes})  # type: ignore[arg-type]
 
@@ -51,8 +51,8 @@ class TestReadings:
     def test_pages_that_a_later_reading_leaves_out_stay_known(self) -> None:
         record = Job(mode="export")
 
-        record.note_export_job(ExportJob(status="running", progress=99.0, page_count=400), 101.0)
-        record.note_export_job(ExportJob(status="completed"), 102.0)
+        record.update_export(ExportJob(status="running", progress=99.0, page_count=400), 101.0)
+        record.update_export(ExportJob(status="completed"), 102.0)
 
         assert (record.status, record.progress, record.page_count) == ("completed", None, 400)
 
@@ -60,7 +60,7 @@ class TestReadings:
     def test_a_pull_request_counts_when_the_job_ended_well(self, status: str, link: str | None) -> None:
         record = Job(mode="agent")
 
-        record.note_agent_job(AgentJob(status=status, pr_link="x"))
+        record.update_agent(AgentJob(status=status, pr_link="x"))
 
         assert record.pr_link == link
 
@@ -68,19 +68,19 @@ class TestReadings:
     def test_a_start_is_in_doubt_while_its_request_may_have_been_processed(self, in_doubt: bool) -> None:
         job = Job(mode="export", start_request=Request(method="POST", url="/", maybe_processed=in_doubt))
 
-        assert job.start_in_doubt is in_doubt
-        assert not Job(mode="export").start_in_doubt
+        assert job.is_start_unconfirmed is in_doubt
+        assert not Job(mode="export").is_start_unconfirmed
 
     def test_a_phase_ends_where_the_next_begins_and_is_not_entered_twice(self) -> None:
         record = Job(mode="export")
 
-        record.enter(QUEUE, 1.0)
-        record.enter(QUEUE, 2.0)
-        record.enter(RUN, 3.0)
-        record.leave(5.0)
-        record.leave(6.0)
+        record.start_phase(QUEUE, 1.0)
+        record.start_phase(QUEUE, 2.0)
+        record.start_phase(RUN, 3.0)
+        record.end_phase(5.0)
+        record.end_phase(6.0)
 
-        assert record.phases == [Phase(name=QUEUE, began=1.0, ended=3.0), Phase(name=RUN, began=3.0, ended=5.0)]
+        assert record.phases == [Phase(name=QUEUE, began_at=1.0, ended_at=3.0), Phase(name=RUN, began_at=3.0, ended_at=5.0)]
 
     @pytest.mark.parametrize(
         ("record", "verdict"),
@@ -89,11 +89,11 @@ class TestReadings:
             (Job(mode="export", failure=Cancelled("cancelled")), "not started"),
             (Job(mode="export", failure=Unauthorized("refused")), "not started"),
             (Job(mode=None, failure=InvalidInput("Invalid input")), "failed"),
-            (Job(mode="export", began=1.0, failure=Unauthorized("refused")), "failed"),
-            (Job(mode="export", began=1.0, failure=Cancelled("cancelled")), "cancelled"),
+            (Job(mode="export", began_at=1.0, failure=Unauthorized("refused")), "failed"),
+            (Job(mode="export", began_at=1.0, failure=Cancelled("cancelled")), "cancelled"),
             (Job(mode="export", job_id="se_1", started_at=0.0), "started"),
             (Job(mode="export", job_id="se_1"), "done"),
-            (Job(mode="export", began=1.0, ended=2.0), "done"),
+            (Job(mode="export", began_at=1.0, ended_at=2.0), "done"),
             (Job(mode="agent"), "done"),
         ],
     )
@@ -104,32 +104,32 @@ class TestReadings:
         record = Job(mode="export", domain="docs.example.com")
 
         assert record.message(Unauthorized("refused")) == "Export of docs.example.com: refused"
-        assert record.message(Unauthorized("refused", facts=("It said no.", "Twice."))) == (
+        assert record.message(Unauthorized("refused", details=("It said no.", "Twice."))) == (
             "Export of docs.example.com: refused. It said no. Twice."
         )
 
     def test_one_that_nobody_took_on_has_taken_no_time(self) -> None:
-        assert Job(mode="export", ended=5.0).duration_seconds(9.0) == 0
+        assert Job(mode="export", ended_at=5.0).duration_seconds(9.0) == 0
 
     def test_time_is_counted_until_the_end_once_there_is_one(self) -> None:
         record = exported()
 
         assert record.duration_seconds(130.0) == 30
-        record.ended = 150.0
+        record.ended_at = 150.0
         assert record.duration_seconds(1000.0) == 50
 
 
 class TestCancel:
     def test_it_says_after_what_time_and_by_which_signal(self) -> None:
         job = exported()
-        job.enter(BUNDLE, 120.0)
+        job.start_phase(BUNDLE, 120.0)
 
         job.cancel("SIGTERM", 131.0)
 
         assert job.failure is not None
-        assert (job.failure.happened, job.failure.facts) == ("cancelled after 0:31", ())
-        assert job.failure.because.startswith("SIGTERM came: the workflow run was cancelled")
-        assert (job.ended, job.phases[-1].ended) == (131.0, 131.0)
+        assert (job.failure.summary, job.failure.details) == ("cancelled after 0:31", ())
+        assert job.failure.cause.startswith("SIGTERM came: the workflow run was cancelled")
+        assert (job.ended_at, job.phases[-1].ended_at) == (131.0, 131.0)
 
     def test_one_whose_turn_had_not_come_was_not_begun(self) -> None:
         job = Job(mode="export")
@@ -137,7 +137,7 @@ class TestCancel:
         job.cancel("SIGINT", 131.0)
 
         assert job.failure is not None
-        assert job.failure.happened == "cancelled before it was begun"
+        assert job.failure.summary == "cancelled before it was begun"
 
     @pytest.mark.parametrize(("job_id", "count"), [(None, 1), ("se_1", 0)])
     def test_a_start_request_that_was_under_way_is_a_fact(self, job_id: str | None, count: int) -> None:
@@ -146,12 +146,12 @@ class TestCancel:
         job.cancel("SIGINT", 131.0)
 
         assert job.failure is not None
-        assert len(job.failure.facts) == count
+        assert len(job.failure.details) == count
 
 
 class TestResult:
     def test_what_is_unknown_is_none(self) -> None:
-        row = Job(mode=None, began=0.0).result(7.9)
+        row = Job(mode=None, began_at=0.0).result(7.9)
 
         assert {key: value for key, value in row.items() if value is not None} == {"durationSeconds": 7}
 
@@ -171,7 +171,7 @@ class TestResult:
 
     def test_a_finished_agent_job_is_told_in_full(self) -> None:
         record = Job(mode="agent", project_id="prj_1", job_id="aj_1")
-        record.note_agent_job(
+        record.update_agent(
             AgentJob(
                 status="archived", pr_link="p", repository="r", ref="main", model="m", created_at="then", archived_at="later"
             )
@@ -194,8 +194,8 @@ class TestResult:
         }
 
     def test_no_text_has_a_second_line(self) -> None:
-        record = Job(mode="export", domain="docs.example.com", began=0.0, status="a\nb")
-        record.failure = JobFailed("it failed", facts=('The API said: "one\n::add-mask::two\x1b[0m"',))
+        record = Job(mode="export", domain="docs.example.com", began_at=0.0, status="a\nb")
+        record.failure = JobFailed("it failed", details=('The API said: "one\n::add-mask::two\x1b[0m"',))
 
         row = record.result(7.9)
 

@@ -23,9 +23,9 @@ from docs_platform_action.clock import Clock
 from docs_platform_action.errors import Cancelled
 from docs_platform_action.http.connection import GuardedRequest
 from docs_platform_action.job import Job
-from docs_platform_action.jobs.runner import CLEANING_SECONDS, START_GRACE_SECONDS
+from docs_platform_action.jobs.runner import CLEANUP_GRACE_SECONDS, START_GRACE_SECONDS
 from docs_platform_action.ownership import Owner
-from docs_platform_action.signals import LEAVING_SECONDS, Interruptions, Work
+from docs_platform_action.signals import ABORT_GRACE_SECONDS, SignalHandler, Work
 from tests.archives import SEVEN_ZIP, SMALL_SITE, tar
 from tests.keys import ADMIN_KEY
 from tests.unit.fakes import BASE_URL, FakeAdapter
@@ -68,7 +68,7 @@ class Wire(FakeAdapter):
         return super().send(request, **options)
 
 
-class Quiet(Interruptions):
+class Quiet(SignalHandler):
     """Runs the work where it stands; on a signal, it is one that came at the beginning, or when the work was cancelled."""
 
     def __init__(self, received: signal.Signals | None = None, *, in_work: bool = False) -> None:
@@ -120,7 +120,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, remember_output: Callab
         inputs: Mapping[str, str],
         answers: Answers = PLATFORM,
         *,
-        interruptions: Interruptions | None = None,
+        interruptions: SignalHandler | None = None,
         environ: Mapping[str, str] | None = None,
         before: Callable[[Any], None] = lambda _request: None,
     ) -> Ended:
@@ -383,7 +383,7 @@ class TestSeveral:
         assert re.findall("^::group::(.*?):", log, re.MULTILINE) == ["a.example.com", "b.example.com"]
 
     def test_results_that_no_other_job_can_get_are_warned_of(self, run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("docs_platform_action.report.outputs.MOST_BYTES_OF_A_JOB", 1024)
+        monkeypatch.setattr("docs_platform_action.report.outputs.MAX_JOB_OUTPUT_BYTES", 1024)
 
         ended = run(self.SEVERAL)
 
@@ -602,7 +602,9 @@ class TestCancel:
         assert ended.seen == ["POST /v1/static-export/jobs"]
         assert ended.outputs["jobId"] == "se_1"
 
-    @pytest.mark.parametrize(("asked", "seconds"), [("https://api.", LEAVING_SECONDS), ("https://storage.", CLEANING_SECONDS)])
+    @pytest.mark.parametrize(
+        ("asked", "seconds"), [("https://api.", ABORT_GRACE_SECONDS), ("https://storage.", CLEANUP_GRACE_SECONDS)]
+    )
     def test_while_a_bundle_is_handed_over_there_is_time_to_clean_up(self, run: Runner, asked: str, seconds: float) -> None:
         interruptions, given = Quiet(signal.SIGTERM, in_work=True), []
 

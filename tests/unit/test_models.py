@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docs_platform_action.models import (
-    LONGEST_TEXT,
+    MAX_TEXT_LENGTH,
     UNUSABLE,
     AgentJob,
     ExportJob,
@@ -65,13 +65,13 @@ class TestExportJob:
     def test_a_text_of_a_failed_job_is_cut(self) -> None:
         job = read_export_job({"status": "failed", "error": {"message": "a" * 100_000}})
 
-        assert job.error == "a" * LONGEST_TEXT
+        assert job.error == "a" * MAX_TEXT_LENGTH
 
     def test_a_status_is_enough(self) -> None:
         assert read_export_job({"status": " queued\n"}) == ExportJob(status="queued")
 
     def test_a_text_without_end_is_cut(self) -> None:
-        assert read_export_job({"status": "a" * 100_000}).status == "a" * LONGEST_TEXT
+        assert read_export_job({"status": "a" * 100_000}).status == "a" * MAX_TEXT_LENGTH
 
     @pytest.mark.parametrize("body", [{}, *({"status": bad} for bad in (None, "", " ", 7, ["running"]))])
     def test_without_a_status_it_cannot_be_used(self, body: dict[str, object]) -> None:
@@ -94,7 +94,7 @@ class TestExportJob:
         ("status", "ended"), [("completed", True), ("failed", True), ("queued", False), ("paused", False), ("Completed", False)]
     )
     def test_a_job_ends_in_two_states_alone(self, status: str, ended: bool) -> None:
-        assert read_export_job({"status": status}).ended is ended
+        assert read_export_job({"status": status}).has_ended is ended
 
 
 class TestBundle:
@@ -197,7 +197,7 @@ class TestAgentJob:
         ("status", "ended"), [("completed", True), ("archived", True), ("failed", True), ("active", False), ("waiting", False)]
     )
     def test_a_job_ends_in_three_states_alone(self, status: str, ended: bool) -> None:
-        assert read_agent_job({"status": status}).ended is ended
+        assert read_agent_job({"status": status}).has_ended is ended
 
 
 class TestError:

@@ -40,9 +40,9 @@ class TestOwner:
     def test_a_file_is_given_away(self, file_system: FileSystem, tmp_path: Path) -> None:
         owner = Owner(*OWNER)
 
-        owner.take(tmp_path)
+        owner.chown(tmp_path)
 
-        assert (file_system.given, owner.refused) == ([str(tmp_path)], None)
+        assert (file_system.given, owner.chown_error) == ([str(tmp_path)], None)
 
     @pytest.mark.parametrize("refusal", [errno.EPERM, errno.EACCES, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP])
     def test_a_file_system_that_gives_nothing_away_is_remembered(
@@ -51,18 +51,18 @@ class TestOwner:
         owner = Owner(*OWNER)
         file_system.error = refusal
 
-        owner.take(tmp_path)
+        owner.chown(tmp_path)
 
-        assert owner.refused == os.strerror(refusal)
+        assert owner.chown_error == os.strerror(refusal)
 
     def test_one_that_is_broken_is_a_failure(self, file_system: FileSystem, tmp_path: Path) -> None:
         owner = Owner(*OWNER)
         file_system.error = errno.EIO
 
         with pytest.raises(OSError, match="Input/output error"):
-            owner.take(tmp_path)
+            owner.chown(tmp_path)
 
-        assert owner.refused is None
+        assert owner.chown_error is None
 
 
 class Root(type(Path())):  # type: ignore[misc]
@@ -88,7 +88,7 @@ class TestOwnerOf:
         owner = self.owner(tmp_path, monkeypatch, runs_as=0, belongs_to=1001)
 
         assert owner is not None
-        owner.take(tmp_path)
+        owner.chown(tmp_path)
         assert file_system.given == [str(tmp_path)]
 
     @pytest.mark.parametrize(("runs_as", "belongs_to"), [(0, 0), (1001, 1001), (1001, 0), (1001, 1002)])

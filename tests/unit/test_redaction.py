@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docs_platform_action.redaction import HIDDEN, SHORTEST_RUN, SHORTEST_TO_RECOGNISE, Redactor
+from docs_platform_action.redaction import HIDDEN, MIN_RUN_LENGTH, MIN_SECRET_LENGTH, Redactor
 from tests.inside import unmeasured
 from tests.keys import ADMIN_KEY, AWKWARD_KEYS
 from tests.leaks import forms_of, leaked_in_part
@@ -116,15 +116,15 @@ def test_a_base64_that_is_percent_encoded_is_hidden_too() -> None:
     assert HIDDEN in redactor_of(key).hide(urllib.parse.quote(encoded, safe=""))
 
 
-@pytest.mark.parametrize("length", [1, SHORTEST_TO_RECOGNISE - 1])
+@pytest.mark.parametrize("length", [1, MIN_SECRET_LENGTH - 1])
 def test_a_shorter_secret_than_is_looked_for_stays(length: int) -> None:
     secret = "queued-x"[:length]
 
-    assert Redactor([secret], shortest=SHORTEST_TO_RECOGNISE).hide(f"{secret} {secret}") == f"{secret} {secret}"
+    assert Redactor([secret], shortest=MIN_SECRET_LENGTH).hide(f"{secret} {secret}") == f"{secret} {secret}"
 
 
 def test_the_shortest_that_is_looked_for_is_hidden() -> None:
-    assert Redactor(["queued-x"], shortest=SHORTEST_TO_RECOGNISE).hide("queued-x") == HIDDEN
+    assert Redactor(["queued-x"], shortest=MIN_SECRET_LENGTH).hide("queued-x") == HIDDEN
 
 
 @pytest.mark.parametrize("secret", ["a", "\\", "%", "&amp;", "amp", "*", "**", "***", "\\***", "%2A"])
@@ -250,7 +250,7 @@ def test_other_hex_stays_as_it_is() -> None:
     assert redactor_of(ADMIN_KEY).hide(text) == text
 
 
-CUTS = [(start, end) for start in range(len(ADMIN_KEY)) for end in range(start + SHORTEST_RUN, len(ADMIN_KEY) + 1)]
+CUTS = [(start, end) for start in range(len(ADMIN_KEY)) for end in range(start + MIN_RUN_LENGTH, len(ADMIN_KEY) + 1)]
 
 
 @pytest.mark.parametrize("outer", [str, *ENCODERS.values()], ids=["as it is", *ENCODERS])
@@ -271,13 +271,13 @@ def test_such_a_run_is_hidden_in_base64_and_hex_too(before: int) -> None:
 
 
 def test_a_run_of_fifteen_characters_stays() -> None:
-    run = ADMIN_KEY[: SHORTEST_RUN - 1]
+    run = ADMIN_KEY[: MIN_RUN_LENGTH - 1]
     texts = [run, urllib.parse.quote(run), run.encode().hex(), f"se_{run}!"]
 
     assert [redactor_of(ADMIN_KEY).hide(text) for text in texts] == texts
 
 
-@pytest.mark.parametrize("key", [ADMIN_KEY[:SHORTEST_RUN], ADMIN_KEY[: SHORTEST_RUN - 1]])
+@pytest.mark.parametrize("key", [ADMIN_KEY[:MIN_RUN_LENGTH], ADMIN_KEY[: MIN_RUN_LENGTH - 1]])
 def test_a_key_of_no_more_than_a_run_is_hidden_whole_only(key: str) -> None:
     assert redactor_of(key).hide(f"{key} {key[1:]} {key[:-1]}") == f"{HIDDEN} {key[1:]} {key[:-1]}"
 
@@ -285,8 +285,8 @@ def test_a_key_of_no_more_than_a_run_is_hidden_whole_only(key: str) -> None:
 @given(st.data())
 def test_no_run_of_sixteen_characters_of_any_key_is_left(data: st.DataObject) -> None:
     key = data.draw(st.text(PRINTABLE, min_size=20, max_size=60))
-    start = data.draw(st.integers(0, len(key) - SHORTEST_RUN))
-    end = data.draw(st.integers(start + SHORTEST_RUN, len(key)))
+    start = data.draw(st.integers(0, len(key) - MIN_RUN_LENGTH))
+    end = data.draw(st.integers(start + MIN_RUN_LENGTH, len(key)))
 
     assert redactor_of(key).hide(f"«{key[start:end]}»") == f"«{HIDDEN}»"
 

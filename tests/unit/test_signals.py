@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from docs_platform_action.signals import LEAVING_SECONDS, PATIENCE_SECONDS, SIGNALS, Interruptions
+from docs_platform_action.signals import ABORT_GRACE_SECONDS, FORCE_EXIT_SECONDS, SIGNALS, SignalHandler
 
 
 @pytest.fixture
-def interruptions() -> Generator[Interruptions]:
+def interruptions() -> Generator[SignalHandler]:
     before = [signal.getsignal(number) for number in SIGNALS]
-    yield Interruptions()
+    yield SignalHandler()
     for number, handler in zip(SIGNALS, before, strict=True):
         signal.signal(number, handler)
 
@@ -41,7 +41,7 @@ class FakeWork:
     on_stop: Callable[[], None] = nothing
     on_abort: Callable[[], None] = nothing
     grace_seconds: float = 0.0
-    leaving_seconds: float = LEAVING_SECONDS
+    leaving_seconds: float = ABORT_GRACE_SECONDS
 
     def stop(self) -> float:
         self.on_stop()
@@ -52,18 +52,18 @@ class FakeWork:
         return self.leaving_seconds
 
 
-def run(interruptions: Interruptions, work: Callable[[], None], **parts: Any) -> signal.Signals | None:
+def run(interruptions: SignalHandler, work: Callable[[], None], **parts: Any) -> signal.Signals | None:
     return interruptions.run(FakeWork(work, **parts))
 
 
-def test_work_that_ends_is_no_interruption(interruptions: Interruptions) -> None:
+def test_work_that_ends_is_no_interruption(interruptions: SignalHandler) -> None:
     done: list[str] = []
 
     assert run(interruptions, lambda: done.append("work")) is None
     assert done == ["work"]
 
 
-def test_what_the_work_raises_is_raised(interruptions: Interruptions) -> None:
+def test_what_the_work_raises_is_raised(interruptions: SignalHandler) -> None:
     def work() -> None:
         raise LookupError("lost")
 
@@ -71,7 +71,7 @@ def test_what_the_work_raises_is_raised(interruptions: Interruptions) -> None:
         run(interruptions, work)
 
 
-def test_idle_time_is_told_while_the_work_goes_on(interruptions: Interruptions) -> None:
+def test_idle_time_is_told_while_the_work_goes_on(interruptions: SignalHandler) -> None:
     idle = threading.Event()
 
     run(interruptions, lambda: assert_soon(idle), tick=idle.set, tick_seconds=0.001)
@@ -79,7 +79,7 @@ def test_idle_time_is_told_while_the_work_goes_on(interruptions: Interruptions) 
     assert idle.is_set()
 
 
-def test_a_signal_ends_a_run_whose_idle_time_cannot_be_told(interruptions: Interruptions) -> None:
+def test_a_signal_ends_a_run_whose_idle_time_cannot_be_told(interruptions: SignalHandler) -> None:
     told, stopped = threading.Event(), threading.Event()
 
     def tick() -> None:
@@ -99,7 +99,7 @@ def test_a_signal_ends_a_run_whose_idle_time_cannot_be_told(interruptions: Inter
     assert received is signal.SIGINT
 
 
-def test_idle_time_that_cannot_be_told_is_not_told_again_meanwhile(interruptions: Interruptions) -> None:
+def test_idle_time_that_cannot_be_told_is_not_told_again_meanwhile(interruptions: SignalHandler) -> None:
     began, told = threading.Event(), threading.Event()
     calls: list[int] = []
 
@@ -118,8 +118,8 @@ def test_idle_time_that_cannot_be_told_is_not_told_again_meanwhile(interruptions
     assert calls == [1]
 
 
-def test_what_is_told_of_idle_time_is_told_before_the_end(interruptions: Interruptions, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("docs_platform_action.signals.LEAVING_SECONDS", 60.0)
+def test_what_is_told_of_idle_time_is_told_before_the_end(interruptions: SignalHandler, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("docs_platform_action.signals.ABORT_GRACE_SECONDS", 60.0)
     began, told = threading.Event(), threading.Event()
 
     def tick() -> None:
@@ -132,7 +132,7 @@ def test_what_is_told_of_idle_time_is_told_before_the_end(interruptions: Interru
     assert told.is_set()
 
 
-def test_what_goes_wrong_in_idle_time_is_raised(interruptions: Interruptions) -> None:
+def test_what_goes_wrong_in_idle_time_is_raised(interruptions: SignalHandler) -> None:
     ended = threading.Event()
 
     def tick() -> None:
@@ -148,7 +148,7 @@ def assert_soon(event: threading.Event) -> None:
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_a_signal_stops_the_work_and_is_given(interruptions: Interruptions, number: signal.Signals) -> None:
+def test_a_signal_stops_the_work_and_is_given(interruptions: SignalHandler, number: signal.Signals) -> None:
     stopped = threading.Event()
 
     def work() -> None:
@@ -158,7 +158,7 @@ def test_a_signal_stops_the_work_and_is_given(interruptions: Interruptions, numb
     assert run(interruptions, work, on_stop=stopped.set, grace_seconds=60.0) is number
 
 
-def test_work_that_ends_in_its_grace_is_not_aborted(interruptions: Interruptions) -> None:
+def test_work_that_ends_in_its_grace_is_not_aborted(interruptions: SignalHandler) -> None:
     stopped, aborted = threading.Event(), threading.Event()
 
     def work() -> None:
@@ -170,7 +170,7 @@ def test_work_that_ends_in_its_grace_is_not_aborted(interruptions: Interruptions
     assert not aborted.is_set()
 
 
-def test_work_that_does_not_stop_is_aborted(interruptions: Interruptions) -> None:
+def test_work_that_does_not_stop_is_aborted(interruptions: SignalHandler) -> None:
     aborted = threading.Event()
 
     def work() -> None:
@@ -181,7 +181,7 @@ def test_work_that_does_not_stop_is_aborted(interruptions: Interruptions) -> Non
     assert aborted.is_set()
 
 
-def test_work_that_is_deaf_to_everything_is_left_behind(interruptions: Interruptions) -> None:
+def test_work_that_is_deaf_to_everything_is_left_behind(interruptions: SignalHandler) -> None:
     released = threading.Event()
 
     def work() -> None:
@@ -192,7 +192,7 @@ def test_work_that_is_deaf_to_everything_is_left_behind(interruptions: Interrupt
     released.set()
 
 
-def test_work_that_has_something_to_clean_away_gets_its_time(interruptions: Interruptions) -> None:
+def test_work_that_has_something_to_clean_away_gets_its_time(interruptions: SignalHandler) -> None:
     aborted = threading.Event()
     cleaned: list[str] = []
 
@@ -207,7 +207,7 @@ def test_work_that_has_something_to_clean_away_gets_its_time(interruptions: Inte
     assert cleaned == ["parts"]
 
 
-def test_a_second_signal_changes_nothing(interruptions: Interruptions) -> None:
+def test_a_second_signal_changes_nothing(interruptions: SignalHandler) -> None:
     stopped = threading.Event()
 
     def work() -> None:
@@ -221,8 +221,8 @@ def test_a_second_signal_changes_nothing(interruptions: Interruptions) -> None:
     assert run(interruptions, work, on_stop=stop, grace_seconds=60.0) is signal.SIGINT
 
 
-def test_signals_without_end_do_not_put_the_abort_off(interruptions: Interruptions, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("docs_platform_action.signals.PATIENCE_SECONDS", math.inf)  # a late signal would end the tests
+def test_signals_without_end_do_not_put_the_abort_off(interruptions: SignalHandler, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("docs_platform_action.signals.FORCE_EXIT_SECONDS", math.inf)  # a late signal would end the tests
     aborted = threading.Event()
 
     def work() -> None:
@@ -236,7 +236,7 @@ def test_signals_without_end_do_not_put_the_abort_off(interruptions: Interruptio
     assert aborted.is_set()
 
 
-def test_what_the_work_raises_after_a_signal_is_not_told(interruptions: Interruptions) -> None:
+def test_what_the_work_raises_after_a_signal_is_not_told(interruptions: SignalHandler) -> None:
     stopped = threading.Event()
 
     def work() -> None:
@@ -247,7 +247,7 @@ def test_what_the_work_raises_after_a_signal_is_not_told(interruptions: Interrup
     assert run(interruptions, work, on_stop=stopped.set, grace_seconds=60.0) is signal.SIGINT
 
 
-def test_a_signal_before_the_work_keeps_it_from_beginning(interruptions: Interruptions) -> None:
+def test_a_signal_before_the_work_keeps_it_from_beginning(interruptions: SignalHandler) -> None:
     done: list[str] = []
     receive(signal.SIGTERM)
 
@@ -283,11 +283,11 @@ def now(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_long_after_the_first_ends_a_run_that_is_blocked(
-    interruptions: Interruptions, exits: list[int], now: Callable[[float], None], number: signal.Signals, code: int
+    interruptions: SignalHandler, exits: list[int], now: Callable[[float], None], number: signal.Signals, code: int
 ) -> None:
     now(0)
     receive(signal.SIGINT)
-    now(PATIENCE_SECONDS + 0.001)
+    now(FORCE_EXIT_SECONDS + 0.001)
 
     with pytest.raises(Left):
         receive(number)
@@ -296,8 +296,8 @@ def test_a_signal_long_after_the_first_ends_a_run_that_is_blocked(
     del interruptions
 
 
-def test_one_soon_after_it_does_not(interruptions: Interruptions, exits: list[int], now: Callable[[float], None]) -> None:
-    for seconds in (0, 0.5, PATIENCE_SECONDS):
+def test_one_soon_after_it_does_not(interruptions: SignalHandler, exits: list[int], now: Callable[[float], None]) -> None:
+    for seconds in (0, 0.5, FORCE_EXIT_SECONDS):
         now(seconds)
         receive(signal.SIGINT)
 
@@ -306,13 +306,13 @@ def test_one_soon_after_it_does_not(interruptions: Interruptions, exits: list[in
 
 
 def test_patience_counts_from_the_first_signal(
-    interruptions: Interruptions, exits: list[int], now: Callable[[float], None]
+    interruptions: SignalHandler, exits: list[int], now: Callable[[float], None]
 ) -> None:
     now(0)
     receive(signal.SIGINT)
-    now(PATIENCE_SECONDS - 0.5)
+    now(FORCE_EXIT_SECONDS - 0.5)
     receive(signal.SIGINT)
-    now(PATIENCE_SECONDS + 0.5)
+    now(FORCE_EXIT_SECONDS + 0.5)
 
     with pytest.raises(Left):
         receive(signal.SIGTERM)
@@ -321,7 +321,7 @@ def test_patience_counts_from_the_first_signal(
     del interruptions
 
 
-def test_once_all_is_told_signals_are_ignored(interruptions: Interruptions, exits: list[int]) -> None:
+def test_once_all_is_told_signals_are_ignored(interruptions: SignalHandler, exits: list[int]) -> None:
     interruptions.ignore()
 
     for number in SIGNALS:

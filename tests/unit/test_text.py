@@ -12,18 +12,18 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from docs_platform_action.text import (
-    LONGEST_FOREIGN_TEXT,
+    MAX_FOREIGN_TEXT_LENGTH,
     clean,
+    describe_retry,
+    format_approx,
+    format_bytes,
+    format_clock,
+    format_duration,
+    format_seconds,
+    format_time,
     link_target,
     markdown,
-    minutes,
-    moment,
-    pause,
     pluralize,
-    roughly,
-    seconds,
-    size,
-    trying_again,
     without_query,
     works_until,
 )
@@ -79,9 +79,9 @@ class TestClean:
         assert clean(text) == cleaned
 
     def test_a_long_text_is_cut_and_shows_that_it_is(self) -> None:
-        cleaned = clean("x" * (LONGEST_FOREIGN_TEXT + 1))
+        cleaned = clean("x" * (MAX_FOREIGN_TEXT_LENGTH + 1))
 
-        assert cleaned == "x" * LONGEST_FOREIGN_TEXT + "…"
+        assert cleaned == "x" * MAX_FOREIGN_TEXT_LENGTH + "…"
 
     @given(nasty)
     @example("##\n[error]")
@@ -254,7 +254,7 @@ class TestNumbers:
         [(0, "0:00"), (31, "0:31"), (144.9, "2:24"), (3599, "59:59"), (3600, "1:00:00"), (90061, "25:01:01"), (-5, "0:00")],
     )
     def test_times_are_minutes_and_seconds(self, seconds: float, text: str) -> None:
-        assert minutes(seconds) == text
+        assert format_clock(seconds) == text
 
     @pytest.mark.parametrize(
         ("seconds", "text"),
@@ -270,18 +270,18 @@ class TestNumbers:
         ],
     )
     def test_time_spans_are_one_number_with_its_unit(self, seconds: float, text: str) -> None:
-        assert roughly(seconds) == text
+        assert format_approx(seconds) == text
 
     @pytest.mark.parametrize(
         ("seconds", "text"),
         [(0.04, "0 s"), (0.25, "0.2 s"), (4, "4 s"), (4.5, "4.5 s"), (9.99, "10 s"), (10, "10 s"), (30, "30 s")],
     )
     def test_pauses_have_a_decimal_while_they_are_short(self, seconds: float, text: str) -> None:
-        assert pause(seconds) == text
+        assert format_seconds(seconds) == text
 
     @pytest.mark.parametrize(("lasted", "text"), [(0.0, "0 ms"), (0.25, "250 ms"), (1.0, "1 s"), (4.4, "4 s"), (300.0, "300 s")])
     def test_what_lasted_less_than_a_second_is_told_in_milliseconds(self, lasted: float, text: str) -> None:
-        assert seconds(lasted) == text
+        assert format_duration(lasted) == text
 
     @pytest.mark.parametrize(("count", "text"), [(0, "0 files"), (1, "1 file"), (2, "2 files"), (1904, "1,904 files")])
     def test_counts_carry_their_noun(self, count: int, text: str) -> None:
@@ -306,7 +306,7 @@ class TestNumbers:
         ],
     )
     def test_sizes_are_binary_with_one_decimal(self, count: float, text: str) -> None:
-        assert size(count) == text
+        assert format_bytes(count) == text
 
     @pytest.mark.parametrize(
         ("seconds", "text"),
@@ -321,15 +321,16 @@ class TestNumbers:
         assert works_until(NOON + timedelta(seconds=seconds), NOON) == text
 
     def test_moments_are_in_utc_and_say_so(self) -> None:
-        assert moment(NOON.replace(hour=15, minute=4), NOON) == "15:04 UTC"
-        assert moment(NOON + timedelta(days=1), NOON) == "2026-05-05 12:00 UTC"
+        assert format_time(NOON.replace(hour=15, minute=4), NOON) == "15:04 UTC"
+        assert format_time(NOON + timedelta(days=1), NOON) == "2026-05-05 12:00 UTC"
 
 
 class TestTryingAgain:
     def test_it_tells_for_how_long_and_when_next(self) -> None:
-        assert trying_again("It broke", 299.6, 4) == "It broke. Trying again for up to 5:00, next in 4 s."
+        assert describe_retry("It broke", 299.6, 4) == "It broke. Trying again for up to 5:00, next in 4 s."
 
     def test_without_an_end_others_make_room(self) -> None:
         assert (
-            trying_again("It is full", float("inf"), 0.01) == "It is full. Trying again while others are under way, next at once."
+            describe_retry("It is full", float("inf"), 0.01)
+            == "It is full. Trying again while others are under way, next at once."
         )

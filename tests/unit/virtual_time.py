@@ -13,14 +13,14 @@ from datetime import datetime, timedelta
 from docs_platform_action.api.client import ApiClient, ApiResponse
 from docs_platform_action.clock import Cancellation, Clock
 from docs_platform_action.errors import Cancelled
-from docs_platform_action.http.client import Bounds, Request
+from docs_platform_action.http.client import Request, Timeouts
 from docs_platform_action.http.faults import NetworkError
 from tests.unit.fakes import BASE_URL, NOON, FakeAdapter, http_client
 
 STUCK_SECONDS = 20.0
 """Of real time: a thread that runs for so long without a pause waits for something that does not come."""
 
-MOST_PAUSES = 2_000_000
+MAX_PAUSES = 2_000_000
 """A test that makes more of them has a thread in it that wakes up over and over."""
 
 
@@ -96,8 +96,8 @@ class VirtualClock(Clock):
         if self._cancelled:
             raise Cancelled("cancelled")
         self.pauses += 1
-        if self.pauses > MOST_PAUSES:
-            self._stuck = self._stuck or f"more than {MOST_PAUSES} pauses in {self.elapsed} s"
+        if self.pauses > MAX_PAUSES:
+            self._stuck = self._stuck or f"more than {MAX_PAUSES} pauses in {self.elapsed} s"
             raise StuckError(self._stuck)
         worker = self._me()
         self._queue(worker, max(seconds, 0.0))
@@ -222,7 +222,7 @@ Reply = tuple[float, ApiResponse | Exception]
 
 
 class VirtualPlatform(ApiClient):
-    """Answers what `reply` gives for a method, a path and the moment; whatever takes longer than the caller's bounds is cut."""
+    """Answers what `reply` gives for a method, a path and the moment; whatever takes longer than the caller's timeouts is cut."""
 
     def __init__(self, clock: VirtualClock, reply: Callable[[str, str, float], Reply]) -> None:
         super().__init__(http_client(FakeAdapter()), base_url=BASE_URL, key="k")
@@ -231,12 +231,12 @@ class VirtualPlatform(ApiClient):
         self.under_way = 0
         self.requests: list[Seen] = []
 
-    def send(self, request: Request, bounds: Bounds, *, fresh: bool = False) -> ApiResponse:  # noqa: ARG002  # all are fresh
+    def send(self, request: Request, timeouts: Timeouts, *, new_connection: bool = False) -> ApiResponse:  # noqa: ARG002  # all are fresh
         began = self._clock.elapsed
         takes, got = self._reply(request.method, request.url, began)
-        longest = min(bounds.total_seconds, bounds.idle_seconds)
+        longest = min(timeouts.total_seconds, timeouts.idle_seconds)
         if takes > longest:
-            takes, got = longest, NetworkError(f"The API's answer took longer than {longest:.3g} s", sent=True)
+            takes, got = longest, NetworkError(f"The API's answer took longer than {longest:.3g} s", maybe_processed=True)
         request.maybe_processed = True
         self.under_way += 1
         try:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from ..http.client import Bounds, Request
+from ..http.client import Request, Timeouts
 from ..models import AgentJob, Bundle, ExportJob, StartedExport, read_agent_job, read_bundle, read_export_job, read_started_export
 from .calls import Caller
 from .statuses import Call, until_packed, until_settled
@@ -15,7 +15,7 @@ from .statuses import Call, until_packed, until_settled
 if TYPE_CHECKING:
     from ..job import Job
 
-BUNDLING_SECONDS: Final = 300.0
+BUNDLE_TIMEOUT_SECONDS: Final = 300.0
 """How long the platform may take to pack a bundle before it answers."""
 
 
@@ -39,7 +39,7 @@ class AdminApi:
             about=f"the domain {job.domain}",
             named_by="`domain`",
             read=read_started_export,
-            repeatable=False,
+            idempotent=False,
             other_jobs=[other for other in self._jobs if other is not job],
         )
         return self._caller.send(call)
@@ -67,7 +67,7 @@ class AdminApi:
             read=read_bundle,
             contract_is_final=True,
             temporary_until=until_packed(job),
-            bounds=Bounds(idle_seconds=BUNDLING_SECONDS, total_seconds=BUNDLING_SECONDS),
+            timeouts=Timeouts(idle_seconds=BUNDLE_TIMEOUT_SECONDS, total_seconds=BUNDLE_TIMEOUT_SECONDS),
         )
         return self._caller.send(call)
 

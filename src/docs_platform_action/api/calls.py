@@ -4,14 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from ..clock import Clock, DeadlinePassed
+from ..clock import Clock, DeadlineExceeded
 from ..errors import ActionError, Advice, StartUnconfirmed, Unavailable
 from ..http.circuit_breaker import CircuitBreaker
-from ..http.client import Bounds
-from ..http.faults import NetworkError, SocksProxyError, UntrustedError
-from ..http.retry import PROXY, SHORTEST_ATTEMPT_SECONDS, RetryState, TemporaryError, full_jitter, retry
+from ..http.client import Timeouts
+from ..http.faults import NetworkError, SocksProxyError, UntrustedCertificateError
+from ..http.retry import MIN_ATTEMPT_SECONDS, PROXY, RetryState, TransientError, full_jitter, retry
 from ..models import API
-from ..text import seconds
+from ..text import format_duration
 from .client import ApiClient, ApiResponse
 from .statuses import NETWORK, Call, result_of
 
@@ -44,8 +44,8 @@ class Caller:
     def send(self, call: Call[T]) -> T:
         """Make a call and return its result.
 
-        Raises the `ActionError` for the response, `Unavailable` if temporary errors last too long, `DeadlinePassed` if they last
-        until the deadline, `StartUnconfirmed` if a call that must not be repeated may have been processed, and `Cancelled`.
+        Raises the `ActionError` for the response, `Unavailable` if temporary errors last too long, `DeadlineExceeded` if they
+        last until the deadline, `StartUnconfirmed` if a call that must not be repeated may have been processed, and `Cancelled`.
         """
         state = RetryState(
             job=call.job,
@@ -59,81 +59,81 @@ class Caller:
         )
         try:
             return retry(lambda: self._attempt(call, state), state)
-        except TemporaryError as error:
+        except TransientError as error:
             raise self._unavailable(error, state) from error
 
     def _attempt(self, call: Call[T], state: RetryState) -> T:
         try:
             with self.breaker.request(state):
-                return self._result(call, call.bounds.within(state.begin_attempt()))
-        except TemporaryError as error:
+                return self._result(call, call.timeouts.within(state.start_attempt()))
+        except TransientError as error:
             call.request.maybe_processed = error.maybe_processed
-            if error.maybe_processed and not call.repeatable:
+            if error.maybe_processed and not call.idempotent:
                 raise StartUnconfirmed(
                     "it is unknown whether the platform started it",
-                    facts=(f"{error.what}.", *self.client.quote(error.said)),
+                    details=(f"{error.message}.", *self.client.quote(error.error_text)),
                     request_id=error.request_id,
                 ) from error
             raise
 
-    def _result(self, call: Call[T], bounds: Bounds) -> T:
+    def _result(self, call: Call[T], timeouts: Timeouts) -> T:
         try:
-            answer = self._answer(call, bounds)
-        except UntrustedError as error:
+            response = self._answer(call, timeouts)
+        except UntrustedCertificateError as error:
             raise error.failure(Unavailable, self.client.host, "API", "`base-url`") from error
         except SocksProxyError as error:
             raise error.failure(Unavailable, f"the API at {self.client.host}") from error
         try:
-            result = result_of(call, answer, self.client, self.clock)
+            result = result_of(call, response, self.client, self.clock)
         except ActionError:
-            if not 200 <= answer.status < 300:  # a final response other than 2xx says that nothing was processed
+            if not 200 <= response.status < 300:  # a final response other than 2xx says that nothing was processed
                 call.request.maybe_processed = False
             raise
         call.request.maybe_processed = False
         return result
 
-    def _answer(self, call: Call[T], bounds: Bounds) -> ApiResponse:
+    def _answer(self, call: Call[T], timeouts: Timeouts) -> ApiResponse:
         began = self.clock.monotonic()
         try:
             try:
-                return self._exchange(call, bounds, fresh=not call.repeatable)
+                return self._exchange(call, timeouts, new_connection=not call.idempotent)
             except NetworkError as error:
-                if not (error.stale and call.repeatable):
+                if not (error.is_stale and call.idempotent):
                     raise
             # no outage: the server had closed a connection that was kept
-            left = bounds.total_seconds - (self.clock.monotonic() - began)
-            return self._exchange(call, bounds.within(max(SHORTEST_ATTEMPT_SECONDS, left)), fresh=True)
+            left = timeouts.total_seconds - (self.clock.monotonic() - began)
+            return self._exchange(call, timeouts.within(max(MIN_ATTEMPT_SECONDS, left)), new_connection=True)
         except NetworkError as error:
-            advice = PROXY if error.proxied else NETWORK if error.sent else _UNREACHED
-            raise TemporaryError(error.what, maybe_processed=error.sent, advice=advice) from error
+            advice = PROXY if error.is_proxy_error else NETWORK if error.maybe_processed else _UNREACHED
+            raise TransientError(error.message, maybe_processed=error.maybe_processed, advice=advice) from error
 
-    def _exchange(self, call: Call[T], bounds: Bounds, *, fresh: bool) -> ApiResponse:
+    def _exchange(self, call: Call[T], timeouts: Timeouts, *, new_connection: bool) -> ApiResponse:
         began = self.clock.monotonic()
         outcome, request_id = "ended without an answer", None
         try:
-            answer = self.client.send(call.request, bounds, fresh=fresh)
-            outcome, request_id = str(answer.status), answer.request_id
+            response = self.client.send(call.request, timeouts, new_connection=new_connection)
+            outcome, request_id = str(response.status), response.request_id
         except NetworkError as error:
-            outcome = error.what
+            outcome = error.message
             raise
         finally:
             request = f"{call.request.method} {call.request.url}"
             milliseconds = (self.clock.monotonic() - began) * 1000
             self.events.request_ended(call.job, request, outcome=outcome, milliseconds=milliseconds, request_id=request_id)
-        return answer
+        return response
 
-    def _unavailable(self, error: TemporaryError, state: RetryState) -> Unavailable | DeadlinePassed:
+    def _unavailable(self, error: TransientError, state: RetryState) -> Unavailable | DeadlineExceeded:
         since = state.failing_since
-        alone = not error.not_ready and since is not None and self.breaker.last_answered_began_at > since
+        alone = not error.job_specific and since is not None and self.breaker.last_answered_began_at > since
         advice = _ALONE if alone else error.advice
         unavailable = Unavailable(
             f"the API at {self.client.host} {'kept failing for this job alone' if alone else 'stayed unavailable'}",
-            facts=(
-                f"No good answer came for {seconds(state.outage_seconds())}. The last try: {error.what}.",
-                *self.client.quote(error.said),
+            details=(
+                f"No good answer came for {format_duration(state.outage_seconds())}. The last try: {error.message}.",
+                *self.client.quote(error.error_text),
             ),
             cause=advice.cause,
             remedy=advice.remedy,
             request_id=error.request_id,
         )
-        return DeadlinePassed(unavailable) if self.clock.monotonic() >= state.deadline else unavailable
+        return DeadlineExceeded(unavailable) if self.clock.monotonic() >= state.deadline else unavailable

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from ..http.client import Bounds, HttpClient, Request
+from ..http.client import HttpClient, Request, Timeouts
 from ..http.faults import NetworkError, ResponseTimeout, request_id_of
 from ..models import read_error
 
-LARGEST_RESPONSE_BYTES: Final = 1024 * 1024
+MAX_RESPONSE_BYTES: Final = 1024 * 1024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +24,7 @@ class ApiResponse:
     request_id: str | None
 
     @property
-    def said(self) -> str | None:
+    def error_text(self) -> str | None:
         """The text of an error response."""
         return read_error(self.body)
 
@@ -38,27 +38,29 @@ class ApiClient:
         self.base_url = base_url
         self.host = urlsplit(base_url).netloc
 
-    def quote(self, said: str | None) -> tuple[str, ...]:
+    def quote(self, error_text: str | None) -> tuple[str, ...]:
         """Return what the API said as a fact for people, if it said anything."""
-        return (f'The API at {self.host} said: "{said}"',) if said else ()
+        return (f'The API at {self.host} said: "{error_text}"',) if error_text else ()
 
-    def send(self, request: Request, bounds: Bounds, *, fresh: bool = False) -> ApiResponse:
-        """Send a request and read the response. `fresh` asks for a new connection.
+    def send(self, request: Request, timeouts: Timeouts, *, new_connection: bool = False) -> ApiResponse:
+        """Send a request and read the response. `new_connection` asks for a new connection.
 
-        Raises `NetworkError`, `UntrustedError`, `SocksProxyError`, and `Cancelled` once the exchanges are stopped or aborted.
+        Raises `NetworkError`, `UntrustedCertificateError`, `SocksProxyError`, and `Cancelled` once requests are stopped.
         """
         headers = {"Authorization": f"Bearer {self._key}", "Accept": "application/json"}
         try:
-            with self._client.send(request, bounds, base_url=self.base_url, headers=headers, fresh=fresh) as response:
-                content = response.read(LARGEST_RESPONSE_BYTES + 1)
-                if len(content) > LARGEST_RESPONSE_BYTES:
-                    raise NetworkError(f"The API's answer is larger than {LARGEST_RESPONSE_BYTES // 1024} KiB", sent=True)
+            with self._client.send(
+                request, timeouts, base_url=self.base_url, headers=headers, new_connection=new_connection
+            ) as response:
+                content = response.read(MAX_RESPONSE_BYTES + 1)
+                if len(content) > MAX_RESPONSE_BYTES:
+                    raise NetworkError(f"The API's answer is larger than {MAX_RESPONSE_BYTES // 1024} KiB", maybe_processed=True)
                 body = self._read_json(content)
                 if body is None:
                     response.check_complete()
         except ResponseTimeout as error:
-            what = f"The API's answer took longer than {bounds.total_seconds:.3g} s"
-            raise ResponseTimeout(what, sent=error.sent) from error
+            what = f"The API's answer took longer than {timeouts.total_seconds:.3g} s"
+            raise ResponseTimeout(what, maybe_processed=error.maybe_processed) from error
         request_id = request_id_of(response.headers)
         return ApiResponse(status=response.status, headers=response.headers, body=body, size=len(content), request_id=request_id)
 

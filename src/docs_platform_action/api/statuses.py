@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 from ..clock import Clock
 from ..errors import ActionError, Advice, BadResponse, Forbidden, NotFound, Rejected, Unauthorized
-from ..http.client import Bounds, Request
-from ..http.retry import TEMPORARY_STATUSES, TemporaryError, read_retry_after
+from ..http.client import Request, Timeouts
+from ..http.retry import TEMPORARY_STATUSES, TransientError, read_retry_after
 from ..models import reports_missing_endpoint
 from .client import ApiClient, ApiResponse
 
@@ -55,7 +55,7 @@ class Call(Generic[T]):
     `about` says what a 404 does not find, and `named_by` which inputs name it. `read` makes the result from the response's JSON
     object, and raises `ValueError` if the object breaks the contract. Such a response may come from a gateway and is retried,
     unless `contract_is_final`. `temporary_until` maps statuses that are normally final to the moment until which they are
-    retried; one last attempt follows when `deadline` is reached, both on the clock's `monotonic`. A call that is not `repeatable`
+    retried; one last attempt follows when `deadline` is reached, both on the clock's `monotonic`. A call that is not `idempotent`
     is never sent again once the platform may have processed it, which its `request` knows. While one of `other_jobs` is under
     way, a 429 is not an outage: the platform takes the call once such a job has ended.
     """
@@ -65,11 +65,11 @@ class Call(Generic[T]):
     about: str
     named_by: str
     read: Callable[[Mapping[str, object]], T]
-    repeatable: bool = True
+    idempotent: bool = True
     contract_is_final: bool = False
     temporary_until: Mapping[int, float] = field(default_factory=dict)
     other_jobs: Sequence["Job"] = ()
-    bounds: Bounds = field(default_factory=Bounds)
+    timeouts: Timeouts = field(default_factory=Timeouts)
     deadline: float = math.inf
 
 
@@ -83,84 +83,84 @@ def until_packed(job: "Job") -> dict[int, float]:
     return {409: math.inf, **until_settled(job)}
 
 
-def result_of(call: Call[T], answer: ApiResponse, client: ApiClient, clock: Clock) -> T:
+def result_of(call: Call[T], response: ApiResponse, client: ApiClient, clock: Clock) -> T:
     """Return the result of a call from the response to it.
 
-    Raises the `ActionError` for a final response, and `TemporaryError` for one that is to be retried.
+    Raises the `ActionError` for a final response, and `TransientError` for one that is to be retried.
     """
-    if 200 <= answer.status < 300:
-        return _read(call, answer)
-    if 300 <= answer.status < 400:
-        raise _redirected(answer, client)
+    if 200 <= response.status < 300:
+        return _read(call, response)
+    if 300 <= response.status < 400:
+        raise _redirected(response, client)
     retry_for_seconds = math.inf
-    normally_final = 400 <= answer.status < 500 and answer.status not in TEMPORARY_STATUSES
+    normally_final = 400 <= response.status < 500 and response.status not in TEMPORARY_STATUSES
     if normally_final:
-        retry_for_seconds = call.temporary_until.get(answer.status, -math.inf) - clock.monotonic()
+        retry_for_seconds = call.temporary_until.get(response.status, -math.inf) - clock.monotonic()
         if retry_for_seconds <= 0:
-            raise _refused(call, answer, client)
+            raise _refused(call, response, client)
     # besides 5xx: 101, and statuses that no standard knows
-    retry_after = read_retry_after(answer.headers, clock.now())
-    raise TemporaryError(
-        f"The API answered {_phrase(answer.status)}",
-        maybe_processed=not (answer.status == 429 or (answer.status == 503 and retry_after is not None)),
-        advice={404: _UNSETTLED, 409: _UNREADY, 429: _TOO_MANY}.get(answer.status, NETWORK),
+    retry_after = read_retry_after(response.headers, clock.now())
+    raise TransientError(
+        f"The API answered {_phrase(response.status)}",
+        maybe_processed=not (response.status == 429 or (response.status == 503 and retry_after is not None)),
+        advice={404: _UNSETTLED, 409: _UNREADY, 429: _TOO_MANY}.get(response.status, NETWORK),
         retry_after_seconds=retry_after,
         retry_for_seconds=retry_for_seconds,
-        at_capacity=answer.status == 429 and any(job.is_under_way for job in call.other_jobs),
-        not_ready=normally_final,
-        said=answer.said,
-        request_id=answer.request_id,
+        at_capacity=response.status == 429 and any(job.is_under_way for job in call.other_jobs),
+        job_specific=normally_final,
+        error_text=response.error_text,
+        request_id=response.request_id,
     )
 
 
-def _read(call: Call[T], answer: ApiResponse) -> T:
-    if isinstance(answer.body, dict):
+def _read(call: Call[T], response: ApiResponse) -> T:
+    if isinstance(response.body, dict):
         try:
-            return call.read(answer.body)
+            return call.read(response.body)
         except ValueError as error:
             problem = str(error)
     else:
-        problem = f"it is no JSON object ({_content_type(answer)}, {answer.size} bytes)"
-    what = f"The API answered {answer.status}, but {problem}"
-    if not call.repeatable or (call.contract_is_final and isinstance(answer.body, dict)):
-        doubt = () if call.repeatable else ("It may have started a job all the same: look in the dashboard before the next run.",)
+        problem = f"it is no JSON object ({_content_type(response)}, {response.size} bytes)"
+    what = f"The API answered {response.status}, but {problem}"
+    if not call.idempotent or (call.contract_is_final and isinstance(response.body, dict)):
+        doubt = () if call.idempotent else ("It may have started a job all the same: look in the dashboard before the next run.",)
         raise BadResponse(
             f"the API's answer to {call.request.method} {call.request.url} cannot be used",
-            facts=(f"{what}.", *doubt),
-            request_id=answer.request_id,
+            details=(f"{what}.", *doubt),
+            request_id=response.request_id,
         )
-    raise TemporaryError(what, advice=_FOREIGN, request_id=answer.request_id)
+    raise TransientError(what, advice=_FOREIGN, request_id=response.request_id)
 
 
-def _refused(call: Call[T], answer: ApiResponse, client: ApiClient) -> ActionError:
-    no_endpoint = answer.status in {404, 405} and not call.job.api_responded and reports_missing_endpoint(answer.body)
-    if no_endpoint and not call.repeatable:
-        return _wrong_base_url(call, answer, client)
-    kind, happened = {
+def _refused(call: Call[T], response: ApiResponse, client: ApiClient) -> ActionError:
+    no_endpoint = response.status in {404, 405} and not call.job.api_responded and reports_missing_endpoint(response.body)
+    if no_endpoint and not call.idempotent:
+        return _wrong_base_url(call, response, client)
+    kind, summary = {
         401: (Unauthorized, "the platform refused the admin key (401)"),
         403: (Forbidden, "the platform does not allow this (403)"),
         404: (NotFound, f"the platform does not know {call.about} (404)"),
-    }.get(answer.status, (Rejected, f"the platform rejected the request, {_phrase(answer.status)}"))
+    }.get(response.status, (Rejected, f"the platform rejected the request, {_phrase(response.status)}"))
     remedy = f"Compare {call.named_by} and `base-url` with the dashboard." if kind is NotFound else None
     cause = _WRONG_BASE_URL if kind is NotFound and no_endpoint else None
-    return kind(happened, facts=client.quote(answer.said), cause=cause, remedy=remedy, request_id=answer.request_id)
+    return kind(summary, details=client.quote(response.error_text), cause=cause, remedy=remedy, request_id=response.request_id)
 
 
-def _wrong_base_url(call: Call[T], answer: ApiResponse, client: ApiClient) -> ActionError:
-    kind = NotFound if answer.status == 404 else Rejected
+def _wrong_base_url(call: Call[T], response: ApiResponse, client: ApiClient) -> ActionError:
+    kind = NotFound if response.status == 404 else Rejected
     return kind(
-        f"`base-url` is probably wrong: {client.base_url} has no static-export endpoint ({answer.status})",
-        facts=client.quote(answer.said)
-        or (f"The response is not the API's JSON ({_content_type(answer)}, {answer.size} bytes).",),
+        f"`base-url` is probably wrong: {client.base_url} has no static-export endpoint ({response.status})",
+        details=client.quote(response.error_text)
+        or (f"The response is not the API's JSON ({_content_type(response)}, {response.size} bytes).",),
         cause="The address is mistyped, its path prefix is missing or wrong, or it is the dashboard's and not the API's.",
         remedy="Look up the API's address in the platform's documentation: the request went to "
         f"{client.base_url}{call.request.url}. If `base-url` is right, compare {call.named_by} with the dashboard.",
-        request_id=answer.request_id,
+        request_id=response.request_id,
     )
 
 
-def _redirected(answer: ApiResponse, client: ApiClient) -> BadResponse:
-    location = answer.headers.get("Location", "")
+def _redirected(response: ApiResponse, client: ApiClient) -> BadResponse:
+    location = response.headers.get("Location", "")
     try:
         target = urlsplit(location)
         host = target.netloc.rpartition("@")[2] or client.host
@@ -168,18 +168,18 @@ def _redirected(answer: ApiResponse, client: ApiClient) -> BadResponse:
     except ValueError:
         host, path = "an address that cannot be read", ""
     if not location:
-        return BadResponse(f"the API answered {_phrase(answer.status)}, a redirect to nowhere", request_id=answer.request_id)
+        return BadResponse(f"the API answered {_phrase(response.status)}, a redirect to nowhere", request_id=response.request_id)
     return BadResponse(
-        f"the API redirects to {host}{path} ({answer.status})",
-        facts=("The redirect was not followed: the admin key goes to the address in `base-url` alone.",),
+        f"the API redirects to {host}{path} ({response.status})",
+        details=("The redirect was not followed: the admin key goes to the address in `base-url` alone.",),
         cause="`base-url` is not the API's own address, or a login page or gateway stands in front of it.",
         remedy="Set `base-url` to the address that the API answers at without a redirect.",
-        request_id=answer.request_id,
+        request_id=response.request_id,
     )
 
 
-def _content_type(answer: ApiResponse) -> str:
-    return answer.headers.get("Content-Type", "no content type").split(";")[0]
+def _content_type(response: ApiResponse) -> str:
+    return response.headers.get("Content-Type", "no content type").split(";")[0]
 
 
 def _phrase(status: int) -> str:

@@ -13,7 +13,7 @@ from .reading import CHUNK_BYTES
 LZMA_MEMORY_BYTES: Final = 80 * 1024 * 1024
 """Maximum memory for decompressing xz. `xz -9`, its strongest setting, needs 65 MiB (source: xz(1))."""
 
-MOST_STREAMS: Final = 1_000_000
+MAX_STREAMS: Final = 1_000_000
 """Maximum compressed streams in a row; bgzip writes 330,000 for 20 GiB. Each takes 10 µs, and empty ones compress to nothing."""
 
 
@@ -60,10 +60,10 @@ def decompressed(codec: Codec, compressed: Iterator[bytes]) -> Iterator[bytes]:
     """Decompress into chunks of at most `CHUNK_BYTES`.
 
     Several compressed streams in a row are read as one, as gzip(1) does, and zeros may pad the end. Raises `InvalidBundle` for
-    anything else behind a stream, for one that ends early or does not match its checksum, and for more than `MOST_STREAMS`.
+    anything else behind a stream, for one that ends early or does not match its checksum, and for more than `MAX_STREAMS`.
     """
     data = next(compressed, b"")
-    for _ in range(MOST_STREAMS):
+    for _ in range(MAX_STREAMS):
         decompressor = codec.make()
         while not decompressor.eof:
             if decompressor.needs_input and not (data := data or next(compressed, b"")):
@@ -81,7 +81,7 @@ def decompressed(codec: Codec, compressed: Iterator[bytes]) -> Iterator[bytes]:
         data = _what_follows(codec, decompressor.unused_data, compressed)
         if not data:
             return
-    raise unsafe(f"The {codec.name} data consists of more than {MOST_STREAMS:,} streams.")
+    raise unsafe(f"The {codec.name} data consists of more than {MAX_STREAMS:,} streams.")
 
 
 def _what_follows(codec: Codec, data: bytes, compressed: Iterator[bytes]) -> bytes:

@@ -8,7 +8,7 @@ from typing import Final
 
 from ..errors import InvalidBundle
 
-_LONGEST_SHOWN: Final = 160  # characters of an archive's name in a message; of a longer one, both ends are shown
+_MAX_QUOTED_LENGTH: Final = 160  # characters of an archive's name in a message; of a longer one, both ends are shown
 
 
 class EntryType(enum.Enum):
@@ -64,23 +64,23 @@ class Entry:
 
 def damaged(fact: str) -> InvalidBundle:
     """Return the error for an archive that is incomplete or malformed."""
-    return InvalidBundle("the bundle is damaged", facts=(fact,))
+    return InvalidBundle("the bundle is damaged", details=(fact,))
 
 
 def unsafe(fact: str) -> InvalidBundle:
     """Return the error for an archive that holds something that must not be unpacked."""
     return InvalidBundle(
         "the bundle cannot be opened safely",
-        facts=(fact,),
+        details=(fact,),
         cause="It was not made by the platform, or the site holds something that cannot be delivered as files.",
         remedy="Where it comes from the site's sources, mend it there and export again; else report it to the platform.",
     )
 
 
-def shown(name: bytes) -> str:
+def quoted(name: bytes) -> str:
     """Quote a name for a message. Bytes that are not UTF-8 are escaped, and a long name is shortened in the middle."""
-    text = name[: 4 * _LONGEST_SHOWN].decode("utf-8", "backslashreplace")
-    if len(text) > _LONGEST_SHOWN or len(name) > 4 * _LONGEST_SHOWN:
-        half = _LONGEST_SHOWN // 2
+    text = name[: 4 * _MAX_QUOTED_LENGTH].decode("utf-8", "backslashreplace")
+    if len(text) > _MAX_QUOTED_LENGTH or len(name) > 4 * _MAX_QUOTED_LENGTH:
+        half = _MAX_QUOTED_LENGTH // 2
         text = f"{text[:half]}…{name[-half:].decode('utf-8', 'backslashreplace')[-half:]}"
     return f"'{text}'"

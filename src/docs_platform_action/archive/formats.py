@@ -10,7 +10,7 @@ from ..clock import Cancellation
 from ..errors import InvalidBundle
 from .codecs import BZIP2, GZIP, XZ, Codec, decompressed
 from .entries import Entry
-from .limits import Meter
+from .limits import Quota
 from .reading import ArchiveFile, Stream
 from .tar import BLOCK_BYTES, begins_tar, is_header, tar_entries
 from .zip import BEGINNINGS, zip_entries
@@ -55,7 +55,7 @@ def is_read_in_order(start: bytes) -> bool:
     return is_archive(start) and not start.startswith(BEGINNINGS)
 
 
-def archive_entries(archive: ArchiveFile, meter: Meter, *, scratch: Path) -> Generator[Entry]:
+def archive_entries(archive: ArchiveFile, meter: Quota, *, scratch: Path) -> Generator[Entry]:
     """Return the entries of an archive, whatever its kind. Close the generator in the end: it may hold an open file.
 
     One gzip layer around a zip or a compressed tar is unpacked too: a storage adds it to objects that it keeps with
@@ -87,12 +87,12 @@ def _codec(start: bytes) -> Codec | None:
     return next((codec for codec in (GZIP, BZIP2, XZ) if start.startswith(codec.magic)), None)
 
 
-def _bounded(chunks: Iterator[bytes], cancellation: Cancellation, meter: Meter) -> Iterator[bytes]:
+def _bounded(chunks: Iterator[bytes], cancellation: Cancellation, meter: Quota) -> Iterator[bytes]:
     count = 0
     for chunk in chunks:
         cancellation.check()
         count += len(chunk)
-        meter.hold_stream(count)
+        meter.check_stream_bytes(count)
         yield chunk
 
 
@@ -104,10 +104,10 @@ def _peeked(chunks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
     return start[:BLOCK_BYTES], chain([start], chunks)
 
 
-def _zip_entries_of_stream(chunks: Iterator[bytes], cancellation: Cancellation, meter: Meter, scratch: Path) -> Generator[Entry]:
+def _zip_entries_of_stream(chunks: Iterator[bytes], cancellation: Cancellation, meter: Quota, scratch: Path) -> Generator[Entry]:
     with TemporaryFile(dir=scratch) as file:
         for chunk in chunks:
-            meter.count_scratch(len(chunk))
+            meter.add_scratch_bytes(len(chunk))
             file.write(chunk)
         file.flush()
         yield from zip_entries(ArchiveFile(file.fileno(), file.tell(), cancellation), meter)
@@ -116,8 +116,8 @@ def _zip_entries_of_stream(chunks: Iterator[bytes], cancellation: Cancellation, 
 def _unknown(what: str, start: bytes) -> InvalidBundle:
     return InvalidBundle(
         "the bundle is no archive that can be opened",
-        facts=(
-            f"{what} {looks(start)}.",
+        details=(
+            f"{what} {describe_content(start)}.",
             (
                 "What can be opened is tar, alone or compressed with gzip, bzip2 or xz, and zip, whatever the file's name; "
                 "one more gzip layer around these is opened too."
@@ -127,7 +127,7 @@ def _unknown(what: str, start: bytes) -> InvalidBundle:
     )
 
 
-def looks(start: bytes) -> str:
+def describe_content(start: bytes) -> str:
     """Return what a file with this beginning looks like, as the end of a sentence."""
     if not start:
         return "is empty"

@@ -7,23 +7,23 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import InvalidBundle
-from ..text import size
+from ..text import format_bytes
 
-MOST_ENTRIES: Final = 250_000
+MAX_ENTRIES: Final = 250_000
 """Maximum entries, with the folders that only their names imply. Large documentation sites have some 50,000 pages."""
 
-MOST_BYTES: Final = 20 * 1024**3
+MAX_UNPACKED_BYTES: Final = 20 * 1024**3
 """Maximum bytes of all files. A hosted runner has at least 14 GiB (source: GitHub docs, "GitHub-hosted runners reference")."""
 
-MOST_RESERVED_BYTES: Final = 1024**3
+MAX_RESERVED_BYTES: Final = 1024**3
 """Bytes of a disk that stay free; on a disk of less than 10 GiB, a tenth of it."""
 
-MOST_RESERVED_INODES: Final = 10_000
+MAX_RESERVED_INODES: Final = 10_000
 """Inodes of a disk that stay free, with the same rule. Every file, folder and symbolic link takes one."""
 
 _ENTRY_BYTES: Final = 4096  # on the disk beside the content: the last block of a file is rounded up, a folder has a block
 _BYTES_BETWEEN_CHECKS: Final = 16 * 1024**2  # of the disk, because others write to it too
-_MOST_AT_ONCE: Final = 100  # archives that are unpacked at the same time: the upper limit of `max-parallel`
+_MAX_CONCURRENT_UNPACKS: Final = 100  # archives that are unpacked at the same time: the upper limit of `max-parallel`
 _HEADER_BYTES: Final = 4096  # in a tar archive, on average, for an entry's headers and padding
 _LAST_RECORD_BYTES: Final = 16 * 1024**2  # of padding at the end of a tar archive; GNU tar writes up to 10 KiB by default
 
@@ -40,12 +40,12 @@ class Space:
     @property
     def reserved_bytes(self) -> int:
         """The bytes that have to stay free: 10 % of the disk or 1 GiB, whichever is smaller."""
-        return min(self.total_bytes // 10, MOST_RESERVED_BYTES)
+        return min(self.total_bytes // 10, MAX_RESERVED_BYTES)
 
     @property
     def reserved_inodes(self) -> int:
         """The inodes that have to stay free."""
-        return min(self.total_inodes // 10, MOST_RESERVED_INODES)
+        return min(self.total_inodes // 10, MAX_RESERVED_INODES)
 
     @property
     def usable_bytes(self) -> int:
@@ -87,11 +87,11 @@ class Disk:
 class Limits:
     """The limits for one archive, whatever the disk."""
 
-    entries: int = MOST_ENTRIES
-    unpacked_bytes: int = MOST_BYTES
+    entries: int = MAX_ENTRIES
+    unpacked_bytes: int = MAX_UNPACKED_BYTES
 
 
-class Meter:
+class Quota:
     """Counts what an archive unpacks to on a disk. Each method raises `InvalidBundle` beyond the limits."""
 
     def __init__(self, limits: Limits, disk: Disk) -> None:
@@ -103,47 +103,47 @@ class Meter:
         self._budget_inodes = 0
         self._stream_bytes = limits.unpacked_bytes + limits.entries * _HEADER_BYTES + _LAST_RECORD_BYTES
 
-    def announce_entries(self, count: int) -> None:
+    def check_declared_entries(self, count: int) -> None:
         """Check a number of entries that the archive announces."""
         if count > self._limits.entries:
             raise _too_large(f"It holds more than {self._limits.entries:,} files and folders.")
 
-    def announce_bytes(self, count: int) -> None:
+    def check_declared_bytes(self, count: int) -> None:
         """Check a file size that the archive announces."""
         self._hold_bytes(self.unpacked_bytes + count)
-        self._hold_space(count, next_file=f"; the next file is {size(count)}")
+        self._hold_space(count, next_file=f"; the next file is {format_bytes(count)}")
 
-    def count_entry(self) -> None:
+    def add_entry(self) -> None:
         """Count an entry, or a folder that a name implies, before it is created."""
         self._entries += 1
-        self.announce_entries(self._entries)
-        self.take_space_of_entry()
+        self.check_declared_entries(self._entries)
+        self.add_entry_space()
 
-    def take_space_of_entry(self) -> None:
+    def add_entry_space(self) -> None:
         """Count the disk space of an entry without its content, before it is created."""
         self._hold_space(_ENTRY_BYTES, inodes=1)
         self._budget_bytes -= _ENTRY_BYTES
         self._budget_inodes -= 1
 
-    def count_bytes(self, count: int) -> None:
+    def add_bytes(self, count: int) -> None:
         """Count bytes of a file, before they are written."""
         self._hold_bytes(self.unpacked_bytes + count)
-        self.count_scratch(count)
+        self.add_scratch_bytes(count)
         self.unpacked_bytes += count
 
-    def count_scratch(self, count: int) -> None:
+    def add_scratch_bytes(self, count: int) -> None:
         """Count bytes that are on the disk only until the archive is unpacked, before they are written."""
         self._hold_space(count)
         self._budget_bytes -= count
 
-    def hold_stream(self, count: int) -> None:
+    def check_stream_bytes(self, count: int) -> None:
         """Check how many bytes of one compressed stream were decompressed, whatever they are."""
         if count > self._stream_bytes:
             self._hold_bytes(count)
 
     def _hold_bytes(self, count: int) -> None:
         if count > self._limits.unpacked_bytes:
-            raise _too_large(f"It unpacks to more than {size(self._limits.unpacked_bytes)}.")
+            raise _too_large(f"It unpacks to more than {format_bytes(self._limits.unpacked_bytes)}.")
 
     def _hold_space(self, count: int, *, inodes: int = 0, next_file: str = "") -> None:
         if count <= self._budget_bytes and inodes <= self._budget_inodes:
@@ -151,8 +151,8 @@ class Meter:
         space = self._disk.space()
         if count > space.usable_bytes:
             free = (
-                f"{size(space.free_bytes)} of the disk's {size(space.total_bytes)} are free; "
-                f"the action leaves {size(space.reserved_bytes)} free."
+                f"{format_bytes(space.free_bytes)} of the disk's {format_bytes(space.total_bytes)} are free; "
+                f"the action leaves {format_bytes(space.reserved_bytes)} free."
             )
         elif inodes > space.usable_inodes:
             free = (
@@ -161,14 +161,14 @@ class Meter:
             )
         else:
             # so little of the reserve that all the archives which are unpacked at the same time keep the rest of it
-            share = space.reserved_bytes // _MOST_AT_ONCE or space.usable_bytes
+            share = space.reserved_bytes // _MAX_CONCURRENT_UNPACKS or space.usable_bytes
             self._budget_bytes = min(space.usable_bytes, share, _BYTES_BETWEEN_CHECKS)
-            share = space.reserved_inodes // _MOST_AT_ONCE or space.usable_inodes
+            share = space.reserved_inodes // _MAX_CONCURRENT_UNPACKS or space.usable_inodes
             self._budget_inodes = min(space.usable_inodes, share)
             return
         raise InvalidBundle(
             "the bundle is too large for the runner's disk",
-            facts=(f"Unpacking stopped after {size(self.unpacked_bytes)}{next_file}.", free),
+            details=(f"Unpacking stopped after {format_bytes(self.unpacked_bytes)}{next_file}.", free),
             cause="The disk is too small or full of other things, or the archive was made to fill it.",
             remedy=(
                 "Free space in a step before, or use a runner with a larger disk. If the site should be smaller than this, "
@@ -180,7 +180,7 @@ class Meter:
 def _too_large(fact: str) -> InvalidBundle:
     return InvalidBundle(
         "the bundle is too large to be opened safely",
-        facts=(fact,),
+        details=(fact,),
         cause="It was made to fill the runner's disk, or it holds more than a documentation site.",
         remedy=(
             "Look at the archive: save it with `bundle-path`, and leave `site-path` out. "

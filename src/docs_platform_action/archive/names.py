@@ -6,10 +6,10 @@ import unicodedata
 from typing import Final
 
 from ..errors import InvalidBundle
-from ..ownership import LONGEST_PART_BYTES
-from .entries import EntryType, shown, unsafe
+from ..ownership import MAX_PART_BYTES
+from .entries import EntryType, quoted, unsafe
 
-LONGEST_NAME_BYTES: Final = 1024
+MAX_NAME_BYTES: Final = 1024
 """The longest key that S3 takes (source: Amazon S3 User Guide, "Naming Amazon S3 objects"); Linux would take 4095."""
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # Unicode's category Cc
@@ -37,21 +37,21 @@ def path_of(name: bytes) -> str:
 
     Raises `InvalidBundle` for a name that leads elsewhere, or that some place that sites are deployed to cannot store.
     """
-    what = f"Entry {shown(name)}"
+    what = f"Entry {quoted(name)}"
     parts = [part for part in text_of(name, what).split("/") if part not in {"", "."}]
     if ".." in parts:
         raise unsafe(f"{what} has '..' in its name, which leads outside of the folder.")
     path = "/".join(parts)
-    if len(path.encode()) > LONGEST_NAME_BYTES:
-        raise unsafe(f"{what} has a name of more than {LONGEST_NAME_BYTES:,} bytes, the most that S3 can store.")
-    if any(len(part.encode()) > LONGEST_PART_BYTES for part in parts):
-        raise unsafe(f"{what} has a part of more than {LONGEST_PART_BYTES} bytes in its name, more than file systems take.")
+    if len(path.encode()) > MAX_NAME_BYTES:
+        raise unsafe(f"{what} has a name of more than {MAX_NAME_BYTES:,} bytes, the most that S3 can store.")
+    if any(len(part.encode()) > MAX_PART_BYTES for part in parts):
+        raise unsafe(f"{what} has a part of more than {MAX_PART_BYTES} bytes in its name, more than file systems take.")
     return path
 
 
 def target_too_long(name: bytes) -> InvalidBundle:
     """Return the error for a link whose target is longer than any entry's name."""
-    return unsafe(f"Entry {shown(name)} is a link to a name of more than {LONGEST_NAME_BYTES:,} bytes.")
+    return unsafe(f"Entry {quoted(name)} is a link to a name of more than {MAX_NAME_BYTES:,} bytes.")
 
 
 class Register:
@@ -63,7 +63,7 @@ class Register:
     def __init__(self) -> None:
         self._taken: dict[bytes, tuple[bytes, EntryType]] = {}
 
-    def take(self, path: str, type_: EntryType) -> bool:
+    def claim(self, path: str, type_: EntryType) -> bool:
         """Take a path, and return whether it was free. A folder may be taken as a folder again.
 
         Raises `InvalidBundle` for a path that is taken by something else, or by a name that some file systems do not distinguish:
@@ -77,7 +77,7 @@ class Register:
             self._taken[digest] = (exact, type_)
             return True
         taken_by, taken_as = taken
-        entry = f"Entry {shown(path.encode())}"
+        entry = f"Entry {quoted(path.encode())}"
         if taken_by != exact:
             raise unsafe(f"{entry} has the name of another, but for upper and lower case or the way that Unicode composes it.")
         if taken_as is not type_:

@@ -15,7 +15,7 @@ from ..clock import Cancellation
 from .entries import Entry, EntryType
 from .reading import CHUNK_BYTES
 
-MOST_BATCHES: Final = 4
+MAX_BATCHES: Final = 4
 """Maximum batches in the queue. A disk can pause for longer than they last, but many sites side by side share the memory."""
 
 BATCH_BYTES: Final = 2 * CHUNK_BYTES
@@ -24,7 +24,7 @@ BATCH_BYTES: Final = 2 * CHUNK_BYTES
 BATCH_ITEMS: Final = 64
 """A batch with this many entries and chunks is full, however short they are."""
 
-_LONGEST_WAIT_SECONDS: Final = 0.05  # for a batch to fill
+_MAX_WAIT_SECONDS: Final = 0.05  # for a batch to fill
 
 _Item = Entry | bytes | BaseException | None
 """An entry, a chunk of its content (an empty one ends the content), or the end: what the reading failed with, or `None`."""
@@ -58,7 +58,7 @@ class _Pipe:
     """A queue between the two threads. It holds batches, because handing over one item costs as much as a small file."""
 
     def __init__(self) -> None:
-        self._batches: Queue[list[_Item]] = Queue(MOST_BATCHES)
+        self._batches: Queue[list[_Item]] = Queue(MAX_BATCHES)
         self._batch: list[_Item] = []
         self._bytes = 0
         self._lock = threading.Lock()  # of the batch that is being filled
@@ -109,7 +109,7 @@ class _Pipe:
         """Return the next batch, or what there is of it after a while: gigabytes may lie between one entry and the next."""
         while True:
             with suppress(Empty):
-                return self._batches.get(timeout=_LONGEST_WAIT_SECONDS)
+                return self._batches.get(timeout=_MAX_WAIT_SECONDS)
             with self._lock:
                 if self._batches.empty() and self._batch:
                     batch, self._batch = self._batch, []

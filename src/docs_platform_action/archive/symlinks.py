@@ -6,22 +6,22 @@ from typing import Final
 
 from ..clock import Cancellation
 from ..errors import InvalidBundle
-from .entries import EntryType, shown, unsafe
+from .entries import EntryType, quoted, unsafe
 from .names import Register
 
-MOST_LINKS: Final = 10_000
+MAX_LINKS: Final = 10_000
 """Maximum symbolic links. They are kept in memory until everything else is unpacked."""
 
-MOST_IN_A_ROW: Final = 40
+MAX_LINK_CHAIN: Final = 40
 """Maximum links that lead from one to the next. Linux follows no more (source: path_resolution(7))."""
 
-MOST_STEPS: Final = 1_000_000
+MAX_STEPS: Final = 1_000_000
 """Maximum names to look up in all. The links of a site have a few each."""
 
-MOST_FOLDERS_SEEN: Final = 2 * MOST_LINKS
+MAX_FOLDERS_SEEN: Final = 2 * MAX_LINKS
 """Maximum folders that a walk which follows links goes through because of them. A few links can make that any number."""
 
-MOST_FOLDERS_IN_A_ROW: Final = 100
+MAX_FOLDER_CHAIN: Final = 100
 
 
 class Links:
@@ -50,7 +50,7 @@ class Links:
         """Return the path that a link leads to in the end, and how many links that takes."""
         if link in self._ends:
             return self._ends[link]
-        if link in self._followed or len(self._followed) >= MOST_IN_A_ROW:
+        if link in self._followed or len(self._followed) >= MAX_LINK_CHAIN:
             raise leads_nowhere(link)
         self._followed.add(link)
         at, crossed = link.rpartition("/")[0], 1
@@ -67,7 +67,7 @@ class Links:
                 if at in self._targets:
                     at, more = self._end_of(at)
                     crossed += more
-        if crossed > MOST_IN_A_ROW or (at and self._register.type_at(at) is None):
+        if crossed > MAX_LINK_CHAIN or (at and self._register.type_at(at) is None):
             raise leads_nowhere(link)
         self._followed.remove(link)
         self._ends[link] = (at, crossed)
@@ -87,11 +87,11 @@ class Links:
             self._step()
             end = self._ends[link][0]
             if end in self._entered:
-                raise unsafe(f"Symbolic link {shown(link.encode())} leads in a circle, back to {shown((end or '.').encode())}.")
-            if len(self._entered) >= MOST_FOLDERS_IN_A_ROW:
+                raise unsafe(f"Symbolic link {quoted(link.encode())} leads in a circle, back to {quoted((end or '.').encode())}.")
+            if len(self._entered) >= MAX_FOLDER_CHAIN:
                 raise _entangled(link)
             seen += self._walk(end)
-            if seen > MOST_FOLDERS_SEEN:
+            if seen > MAX_FOLDERS_SEEN:
                 raise _entangled(link)
         self._entered.remove(folder)
         self._seen[folder] = seen
@@ -102,7 +102,7 @@ class Links:
 
     def _step(self) -> None:
         self._steps += 1
-        if self._steps > MOST_STEPS:
+        if self._steps > MAX_STEPS:
             raise unsafe("Its symbolic links are so many and so long that to follow them takes too much time.")
         if self._steps % 1000 == 0:
             self._cancellation.check()
@@ -110,13 +110,13 @@ class Links:
 
 def leads_outside(link: str) -> InvalidBundle:
     """Return the error for a link that leads out of the tree."""
-    return unsafe(f"Symbolic link {shown(link.encode())} leads outside of the folder.")
+    return unsafe(f"Symbolic link {quoted(link.encode())} leads outside of the folder.")
 
 
 def leads_nowhere(link: str) -> InvalidBundle:
     """Return the error for a link that leads to nothing, or in a circle."""
-    return unsafe(f"Symbolic link {shown(link.encode())} leads to nothing, or in a circle.")
+    return unsafe(f"Symbolic link {quoted(link.encode())} leads to nothing, or in a circle.")
 
 
 def _entangled(link: str) -> InvalidBundle:
-    return unsafe(f"Symbolic link {shown(link.encode())} leads through so many others that nobody could follow them all.")
+    return unsafe(f"Symbolic link {quoted(link.encode())} leads through so many others that nobody could follow them all.")

@@ -10,12 +10,12 @@ Sources: POSIX.1-2017, pax, "ustar Interchange Format" and "pax Extended Header"
 from collections.abc import Generator, Iterator
 from typing import Final
 
-from .entries import REFUSED_TAR_TYPES, TAR_TYPES, Entry, EntryType, damaged, shown, unsafe
+from .entries import REFUSED_TAR_TYPES, TAR_TYPES, Entry, EntryType, damaged, quoted, unsafe
 from .reading import CHUNK_BYTES, Stream
 
 BLOCK_BYTES: Final = 512
 
-_LONGEST_HEADER_BYTES: Final = 1024 * 1024  # of an extended header; a name needs a thousandth of it
+_MAX_HEADER_BYTES: Final = 1024 * 1024  # of an extended header; a name needs a thousandth of it
 _ZEROS: Final = bytes(BLOCK_BYTES)
 _GNU_LONG: Final = {b"L": b"path", b"K": b"linkpath"}
 _EXTENDING: Final = frozenset({*_GNU_LONG, b"x", b"X", b"g"})  # describe the next entry, or all; `X` is Solaris' `x`
@@ -46,76 +46,76 @@ def tar_entries(stream: Stream) -> Generator[Entry]:
     Raises `InvalidBundle` for an archive that is damaged, that ends without its mark or goes on behind it, and for entries that
     are neither files, folders nor links.
     """
-    said: dict[bytes, bytes] = {}
+    attributes: dict[bytes, bytes] = {}
     while (block := stream.read(BLOCK_BYTES)) != _ZEROS:
         if len(block) < BLOCK_BYTES:
             raise damaged("The tar archive ends without its end mark: a part of it is missing.")
         if not is_header(block):
             raise damaged("The header of an entry does not match its checksum.")
         if (type_flag := block[156:157]) == b"V":  # a name for the archive as a whole (GNU tar's `--label`)
-            if said or _field(block, 124, 136):
+            if attributes or _field(block, 124, 136):
                 raise damaged("The archive's label has content, or a header that describes it.")
         elif type_flag in _EXTENDING:
-            _extend(said, type_flag, _text_of(stream, _field(block, 124, 136)))
+            _extend(attributes, type_flag, _text_of(stream, _field(block, 124, 136)))
         else:
-            yield from _entry(block, said, stream)
-            said = {}
-    if said:
+            yield from _entry(block, attributes, stream)
+            attributes = {}
+    if attributes:
         raise damaged("The tar archive ends where an entry was announced.")
     while rest := stream.some(CHUNK_BYTES):
         if rest.strip(b"\0"):
             raise damaged("Something follows the tar archive's end mark.")
 
 
-def _extend(said: dict[bytes, bytes], type_flag: bytes, text: bytes) -> None:
+def _extend(attributes: dict[bytes, bytes], type_flag: bytes, text: bytes) -> None:
     """Add what an extending header says about the entry behind it, by the keys of pax."""
     if type_flag in _GNU_LONG:
-        _say(said, _GNU_LONG[type_flag], text.rstrip(b"\0"))
+        _set_attribute(attributes, _GNU_LONG[type_flag], text.rstrip(b"\0"))
         return
     for key, value in _records(text):
         if key.startswith(b"GNU.sparse."):
-            named = f" ({shown(value)})" if key == b"GNU.sparse.name" else ""
+            named = f" ({quoted(value)})" if key == b"GNU.sparse.name" else ""
             raise unsafe(f"It holds a sparse file{named}, which need not have the size that it takes.")
         if key in {b"path", b"linkpath", b"size"}:
             if type_flag == b"g":
                 raise unsafe(f"It gives one {key.decode()} to all of its entries.")
-            _say(said, key, value)
+            _set_attribute(attributes, key, value)
 
 
-def _say(said: dict[bytes, bytes], key: bytes, value: bytes) -> None:
+def _set_attribute(attributes: dict[bytes, bytes], key: bytes, value: bytes) -> None:
     # Readers differ in which of two they believe, and whether none is the header's or an empty one, so nothing honest has that.
-    if key in said:
+    if key in attributes:
         raise unsafe(f"It gives the {key.decode()} of one entry twice.")
     if not value:
         raise unsafe(f"It gives an empty {key.decode()} to an entry.")
-    said[key] = value
+    attributes[key] = value
 
 
-def _entry(block: bytes, said: dict[bytes, bytes], stream: Stream) -> Iterator[Entry]:
-    name = said.get(b"path") or _name(block)
+def _entry(block: bytes, attributes: dict[bytes, bytes], stream: Stream) -> Iterator[Entry]:
+    name = attributes.get(b"path") or _name(block)
     type_flag = block[156:157]
     if type_flag not in TAR_TYPES:
-        what = REFUSED_TAR_TYPES.get(type_flag, f"of the unknown type {shown(type_flag)}")
-        raise unsafe(f"Entry {shown(name)} is {what}.")
+        what = REFUSED_TAR_TYPES.get(type_flag, f"of the unknown type {quoted(type_flag)}")
+        raise unsafe(f"Entry {quoted(name)} is {what}.")
     entry_type = TAR_TYPES[type_flag]
     if entry_type is EntryType.FILE and name.endswith(b"/"):
         entry_type = EntryType.FOLDER  # as writers before POSIX marked them
-    size = 0 if type_flag == b"5" else _size(block, said)  # for a folder POSIX has it mean the room to set aside
+    size = 0 if type_flag == b"5" else _size(block, attributes)  # for a folder POSIX has it mean the room to set aside
     if entry_type is not EntryType.FILE and size:
-        raise damaged(f"Entry {shown(name)} is {entry_type.value}, but has content.")
+        raise damaged(f"Entry {quoted(name)} is {entry_type.value}, but has content.")
     yield Entry(
         name=name,
         type=entry_type,
         mode=_field(block, 100, 108),
         size=size,
-        target=said.get(b"linkpath") or _until_zero(block[157:257]),
+        target=attributes.get(b"linkpath") or _until_zero(block[157:257]),
         content=stream.pieces(size),
     )
     stream.read(-size % BLOCK_BYTES)
 
 
-def _size(block: bytes, said: dict[bytes, bytes]) -> int:
-    digits = said.get(b"size")
+def _size(block: bytes, attributes: dict[bytes, bytes]) -> int:
+    digits = attributes.get(b"size")
     if digits is None:
         return _field(block, 124, 136)
     if not digits.isdigit() or len(digits) > 20:
@@ -131,7 +131,7 @@ def _name(block: bytes) -> bytes:
 
 
 def _text_of(stream: Stream, size: int) -> bytes:
-    if size > _LONGEST_HEADER_BYTES:
+    if size > _MAX_HEADER_BYTES:
         raise unsafe("An extended header holds more than 1 MiB, where it should hold a name.")
     text = stream.read(size)
     if len(text) < size:

@@ -9,12 +9,12 @@ from itertools import accumulate
 from typing import Final
 
 from ..clock import Cancellation
-from ..ownership import FILE_MODE, FOLDER_MODE, LONGEST_PART_BYTES, Owner, set_mode
-from .entries import Entry, EntryType, shown, unsafe
-from .limits import Meter
-from .names import LONGEST_NAME_BYTES, Register, path_of, target_too_long, text_of
+from ..ownership import FILE_MODE, FOLDER_MODE, MAX_PART_BYTES, Owner, set_mode
+from .entries import Entry, EntryType, quoted, unsafe
+from .limits import Quota
+from .names import MAX_NAME_BYTES, Register, path_of, target_too_long, text_of
 from .reading import CHUNK_BYTES
-from .symlinks import MOST_LINKS, Links, leads_nowhere, leads_outside
+from .symlinks import MAX_LINKS, Links, leads_nowhere, leads_outside
 
 _NAME_REFUSED: Final = frozenset({errno.EEXIST, errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG})
 """Errors of a file system that refuses a name: the same as another's, not in its characters, or too long."""
@@ -26,7 +26,7 @@ class Tree:
     Paths are bytes relative to its descriptor, so no locale changes them, and the folder's own path does not make them longer.
     """
 
-    def __init__(self, root: int, meter: Meter, cancellation: Cancellation, owner: Owner | None) -> None:
+    def __init__(self, root: int, meter: Quota, cancellation: Cancellation, owner: Owner | None) -> None:
         self.files = 0
         self.html_files = 0
         self._root = root
@@ -38,12 +38,12 @@ class Tree:
 
     def add(self, entry: Entry) -> None:
         """Add an entry. Symbolic links are created by `link` in the end, so that nothing can be written through one."""
-        self._meter.count_entry()
+        self._meter.add_entry()
         is_root = entry.type is EntryType.FOLDER and not entry.name.strip(b"/")  # as Python's tarfile names it for some
         path = "" if is_root else path_of(entry.name)
         if not path:
             if entry.type is not EntryType.FOLDER:
-                raise unsafe(f"Entry {shown(entry.name)} is {entry.type.value} where the folder itself must be.")
+                raise unsafe(f"Entry {quoted(entry.name)} is {entry.type.value} where the folder itself must be.")
             return
         self._add_parents(path)
         if entry.type is EntryType.FOLDER:
@@ -60,7 +60,7 @@ class Tree:
         Links(self._links, self._register, self._cancellation).verify()
         for path, target in self._links.items():
             self._cancellation.check()
-            self._meter.take_space_of_entry()  # again: those that were counted before are not on the disk yet
+            self._meter.add_entry_space()  # again: those that were counted before are not on the disk yet
             with _name_explained(path):
                 os.symlink(target.encode(), path.encode(), dir_fd=self._root)
             self._give(path)
@@ -71,11 +71,11 @@ class Tree:
             return
         for folder in accumulate(above, "{}/{}".format):
             if self._add_folder(folder):
-                self._meter.count_entry()
+                self._meter.add_entry()
 
     def _add_folder(self, path: str) -> bool:
         """Create a folder unless it exists, and return whether it was created."""
-        if not self._register.take(path, EntryType.FOLDER):
+        if not self._register.claim(path, EntryType.FOLDER):
             return False
         with _name_explained(path):
             os.mkdir(path.encode(), FOLDER_MODE, dir_fd=self._root)
@@ -90,15 +90,15 @@ class Tree:
         nginx's ETag take a changed file of the same size for the old one.
         """
         if entry.mode & (stat.S_ISUID | stat.S_ISGID | stat.S_ISVTX):
-            raise unsafe(f"Entry {shown(entry.name)} has the setuid, setgid or sticky bit set (mode {entry.mode & 0o7777:04o}).")
-        self._meter.announce_bytes(entry.size)
+            raise unsafe(f"Entry {quoted(entry.name)} has the setuid, setgid or sticky bit set (mode {entry.mode & 0o7777:04o}).")
+        self._meter.check_declared_bytes(entry.size)
         content = entry.content
         if entry.type is EntryType.HARD_LINK:
             target = path_of(entry.target)
             if self._register.type_at(target) is not EntryType.FILE:
-                raise unsafe(f"Entry {shown(entry.name)} is a hard link to {shown(entry.target)}, which is no file before it.")
+                raise unsafe(f"Entry {quoted(entry.name)} is a hard link to {quoted(entry.target)}, which is no file before it.")
             content = self._read(target)
-        self._register.take(path, EntryType.FILE)
+        self._register.claim(path, EntryType.FILE)
         with _name_explained(path):
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
             descriptor = os.open(path.encode(), flags, FILE_MODE, dir_fd=self._root)
@@ -107,7 +107,7 @@ class Tree:
             self._give(path)
             for chunk in content:
                 self._cancellation.check()
-                self._meter.count_bytes(len(chunk))
+                self._meter.add_bytes(len(chunk))
                 rest = memoryview(chunk)
                 while rest:
                     rest = rest[os.write(descriptor, rest) :]
@@ -118,7 +118,7 @@ class Tree:
 
     def _give(self, path: str) -> None:
         if self._owner is not None:
-            self._owner.take(path.encode(), dir_fd=self._root)
+            self._owner.chown(path.encode(), dir_fd=self._root)
 
     def _read(self, path: str) -> Iterator[bytes]:
         with os.fdopen(os.open(path.encode(), os.O_RDONLY | os.O_NOFOLLOW, dir_fd=self._root), "rb", buffering=0) as file:
@@ -126,19 +126,19 @@ class Tree:
                 yield chunk
 
     def _add_link(self, path: str, target: bytes) -> None:
-        if len(target) > LONGEST_NAME_BYTES:
+        if len(target) > MAX_NAME_BYTES:
             raise target_too_long(path.encode())
         depth = path.count("/")
-        text = text_of(target, f"The target of symbolic link {shown(path.encode())}")
+        text = text_of(target, f"The target of symbolic link {quoted(path.encode())}")
         for part in text.split("/"):
             depth += -1 if part == ".." else part not in {"", "."}
             if depth < 0:
                 raise leads_outside(path)
-            if len(part.encode()) > LONGEST_PART_BYTES:
+            if len(part.encode()) > MAX_PART_BYTES:
                 raise leads_nowhere(path)
-        self._register.take(path, EntryType.SYMBOLIC_LINK)
-        if len(self._links) >= MOST_LINKS:
-            raise unsafe(f"It holds more than {MOST_LINKS:,} symbolic links.")
+        self._register.claim(path, EntryType.SYMBOLIC_LINK)
+        if len(self._links) >= MAX_LINKS:
+            raise unsafe(f"It holds more than {MAX_LINKS:,} symbolic links.")
         self._links[path] = text
 
 
@@ -150,4 +150,4 @@ def _name_explained(path: str) -> Iterator[None]:
     except OSError as error:
         if error.errno not in _NAME_REFUSED:
             raise
-        raise unsafe(f"Entry {shown(path.encode())} has a name that the runner's disk refuses ({error.strerror}).") from error
+        raise unsafe(f"Entry {quoted(path.encode())} has a name that the runner's disk refuses ({error.strerror}).") from error

@@ -12,7 +12,7 @@ from pathlib import Path
 from ..errors import InvalidBundle
 from ..ownership import Owner
 from .formats import archive_entries
-from .limits import Disk, Limits, Meter
+from .limits import Disk, Limits, Quota
 from .prefetch import prefetch
 from .reading import ArchiveFile
 from .tree import Tree
@@ -44,7 +44,7 @@ def unpack(
     """
     root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        meter = Meter(limits or Limits(), disk or Disk(root))
+        meter = Quota(limits or Limits(), disk or Disk(root))
         tree = Tree(root, meter, archive.cancellation, owner)
         with (
             closing(archive_entries(archive, meter, scratch=folder)) as entries,

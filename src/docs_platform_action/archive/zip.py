@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from .codecs import BZIP2, DEFLATE, decompressed
-from .entries import ZIP_TYPES, Entry, EntryType, damaged, shown, unsafe
-from .limits import Meter
-from .names import LONGEST_NAME_BYTES, target_too_long
+from .entries import ZIP_TYPES, Entry, EntryType, damaged, quoted, unsafe
+from .limits import Quota
+from .names import MAX_NAME_BYTES, target_too_long
 from .reading import ArchiveFile, Stream
 
 BEGINNINGS: Final = (b"PK\x03\x04", b"PK\x05\x06")
@@ -27,8 +27,8 @@ _END_64: Final = struct.Struct("<4sQ2H2I4Q")  # 4.3.14
 _LOCATOR_64: Final = struct.Struct("<4sIQI")  # 4.3.15
 _RECORD: Final = struct.Struct("<4sxB2x2H4x3I3H4x2I")  # 4.3.12
 _LOCAL: Final = struct.Struct("<4s22x2H")  # 4.3.7
-_LONGEST_COMMENT_BYTES: Final = 0xFFFF
-_MOST_PADDING_BYTES: Final = 1024 * 1024
+_MAX_COMMENT_BYTES: Final = 0xFFFF
+_MAX_PADDING_BYTES: Final = 1024 * 1024
 """Maximum zeros behind the archive. bsdtar pads a piped archive, by default to a multiple of 10 KiB (source: bsdtar(1), `-b`)."""
 
 _IN_ZIP64: Final = 0xFFFFFFFF
@@ -56,14 +56,14 @@ class _Record:
     offset: int
 
 
-def zip_entries(archive: ArchiveFile, meter: Meter) -> Generator[Entry]:
+def zip_entries(archive: ArchiveFile, meter: Quota) -> Generator[Entry]:
     """Return the entries of an archive, in the directory's order.
 
     Raises `InvalidBundle` for an archive that is damaged, encrypted, divided, compressed in a way that cannot be read, or that is
     not the whole of the file.
     """
     directory_start, directory_end, count = _directory(archive)
-    meter.announce_entries(count)
+    meter.check_declared_entries(count)
     records = Stream(archive.blocks(directory_start, directory_end))
     taken, first = 0, directory_start
     for _ in range(count):
@@ -74,7 +74,7 @@ def zip_entries(archive: ArchiveFile, meter: Meter) -> Generator[Entry]:
         first = min(first, record.offset)
         # Entries that share their content would unpack to any size from a small file.
         if max(end, taken) > directory_start:
-            raise unsafe(f"Entry {shown(record.name)} overlaps with another, or with the archive's directory.")
+            raise unsafe(f"Entry {quoted(record.name)} overlaps with another, or with the archive's directory.")
         yield _entry(record, archive.blocks(start, end))
     if records.some(1) or first:
         raise damaged("The zip archive holds something that its directory does not list.")
@@ -82,12 +82,12 @@ def zip_entries(archive: ArchiveFile, meter: Meter) -> Generator[Entry]:
 
 def _directory(archive: ArchiveFile) -> tuple[int, int, int]:
     """Return where the directory starts and ends, and how many entries it has, by its end record, which only zeros may follow."""
-    tail_at = max(0, archive.size - _END.size - _LONGEST_COMMENT_BYTES - _MOST_PADDING_BYTES)
+    tail_at = max(0, archive.size - _END.size - _MAX_COMMENT_BYTES - _MAX_PADDING_BYTES)
     tail = archive.read(archive.size - tail_at, tail_at)
     padding_at = len(tail.rstrip(b"\0"))  # or earlier than the padding, as a record or a comment may end with zeros
     at = tail.rfind(b"PK\x05\x06")
     # the last one alone: readers differ in which of several they believe
-    if at < 0 or not max(padding_at, len(tail) - _MOST_PADDING_BYTES) <= _record_end(tail, at) <= len(tail):
+    if at < 0 or not max(padding_at, len(tail) - _MAX_PADDING_BYTES) <= _record_end(tail, at) <= len(tail):
         raise damaged("The end of the zip archive is missing, or something follows it.")
     _, *numbers, _ = _END.unpack_from(tail, at)
     end = tail_at + at
@@ -128,10 +128,10 @@ def _read_record(records: Stream) -> _Record:
     _, system, flags, method, checksum, compressed, size, *lengths, attributes, offset = _RECORD.unpack(fixed)
     name, extra, _ = (records.read(length) for length in lengths)
     if flags & _ENCRYPTED:
-        raise unsafe(f"Entry {shown(name)} is encrypted, and there is no password for it.")
+        raise unsafe(f"Entry {quoted(name)} is encrypted, and there is no password for it.")
     if method != _STORED and method not in _CODECS:
         how = _REFUSED_METHODS.get(method, f"method {method}")
-        raise unsafe(f"Entry {shown(name)} is compressed with {how}; in a zip archive only deflate and bzip2 can be read.")
+        raise unsafe(f"Entry {quoted(name)} is compressed with {how}; in a zip archive only deflate and bzip2 can be read.")
     size, compressed, offset = _large(extra, [size, compressed, offset])
     mode = attributes >> 16 if system in _UNIX else 0
     return _Record(
@@ -167,7 +167,7 @@ def _type(name: bytes, mode: int, attributes: int) -> EntryType:
     if announced != stat.S_IFLNK and (name.endswith(b"/") or (not announced and attributes & _DOS_FOLDER)):
         return EntryType.FOLDER
     if announced not in ZIP_TYPES:
-        raise unsafe(f"Entry {shown(name)} is neither a file, a folder nor a symbolic link.")
+        raise unsafe(f"Entry {quoted(name)} is neither a file, a folder nor a symbolic link.")
     return ZIP_TYPES[announced]
 
 
@@ -175,10 +175,10 @@ def _content_start(archive: ArchiveFile, record: _Record, end: int) -> int:
     length = _LOCAL.size + len(record.name)
     header = archive.read(length, record.offset) if record.offset + length <= end else b""
     if not header.startswith(b"PK\x03\x04") or header[_LOCAL.size :] != record.name:
-        raise damaged(f"Entry {shown(record.name)} is not where the zip archive's directory has it.")
+        raise damaged(f"Entry {quoted(record.name)} is not where the zip archive's directory has it.")
     _, name_length, extra_length = _LOCAL.unpack_from(header)
     if name_length != len(record.name):
-        raise damaged(f"Entry {shown(record.name)} has another name in the zip archive's directory.")
+        raise damaged(f"Entry {quoted(record.name)} has another name in the zip archive's directory.")
     return int(record.offset + length + extra_length)
 
 
@@ -186,10 +186,10 @@ def _entry(record: _Record, compressed: Iterator[bytes]) -> Entry:
     content = compressed if record.method == _STORED else decompressed(_CODECS[record.method], compressed)
     verified = _verified(record, content)
     if record.type is EntryType.FOLDER and record.size:
-        raise damaged(f"Entry {shown(record.name)} is a folder, but has content.")
+        raise damaged(f"Entry {quoted(record.name)} is a folder, but has content.")
     if record.type is not EntryType.SYMBOLIC_LINK:
         return Entry(name=record.name, type=record.type, mode=record.mode, size=record.size, content=verified)
-    if record.size > LONGEST_NAME_BYTES:
+    if record.size > MAX_NAME_BYTES:
         raise target_too_long(record.name)
     return Entry(name=record.name, type=record.type, mode=record.mode, target=b"".join(verified))
 
@@ -204,4 +204,4 @@ def _verified(record: _Record, content: Iterator[bytes]) -> Iterator[bytes]:
         checksum = zlib.crc32(chunk, checksum)
         yield chunk
     if left or checksum != record.checksum:
-        raise damaged(f"The content of entry {shown(record.name)} does not match its size and checksum.")
+        raise damaged(f"The content of entry {quoted(record.name)} does not match its size and checksum.")

@@ -16,14 +16,14 @@ from ..archive.unpack import Unpacked, unpack
 from ..context import Context
 from ..errors import DENIED_CAUSE, DENIED_REMEDY, ActionError, DownloadFailed, InternalError, TooFewPages
 from ..events import Events
-from ..inputs.settings import DeliverySettings, Place
+from ..inputs.settings import DeliverySettings, OutputPath
 from ..job import DOWNLOAD, UNPACK, Job
 from ..models import Bundle, Downloaded
 from ..ownership import Owner, owner_of
 from ..text import pluralize
 from .disk_space import DiskSpace, DiskTooSmall, existing_folder
 from .download import Download
-from .overlap import Overlap
+from .overlap import OverlappedUnpack
 from .staging import Staged, staged
 
 _UNSAVED: Final = "the bundle cannot be saved"
@@ -43,7 +43,7 @@ class _Fetched:
     """A downloaded archive, and what unpacks the site meanwhile, if a site is wanted."""
 
     archive: Staged
-    overlap: Overlap | None
+    overlap: OverlappedUnpack | None
     downloaded: Downloaded
 
 
@@ -70,11 +70,11 @@ class _Delivery:
         finally:
             self._warn_of_refused_owner()
 
-    def _owner(self, place: Place) -> Owner | None:
+    def _owner(self, place: OutputPath) -> Owner | None:
         return self._owners.setdefault(place.root, owner_of(place.root))
 
     def _warn_of_refused_owner(self) -> None:
-        refused = next((owner.refused for owner in self._owners.values() if owner is not None and owner.refused), None)
+        refused = next((owner.chown_error for owner in self._owners.values() if owner is not None and owner.chown_error), None)
         if refused is not None:
             self._events.warning(
                 self._job,
@@ -125,10 +125,10 @@ class _Delivery:
         archive = stack.enter_context(staged(target, owner, context.cleanups))
         overlap = None
         if site is not None:
-            overlap = stack.enter_context(Overlap(archive.path, site.path, self._owner(site), context))
+            overlap = stack.enter_context(OverlappedUnpack(archive.path, site.path, self._owner(site), context))
             context = replace(context, events=Events(context.events, overlap))
         space = DiskSpace(archive_folder=archive.path.parent, site_folder=site.path.parent if site is not None else None)
-        self._job.enter(DOWNLOAD, context.clock.monotonic())
+        self._job.start_phase(DOWNLOAD, context.clock.monotonic())
         self._events.downloading(self._job)
         with archive.path.open("r+b") as file:
             download = Download(self._job, file, context, disk_space=space, masked=self._settings.mask_bundle_url)
@@ -149,8 +149,8 @@ class _Delivery:
         if lines:
             self._events.warning(self._job, lines)
 
-    def _deliver_site(self, archive: Staged, site: Place, overlap: Overlap) -> None:
-        self._job.enter(UNPACK, self._context.clock.monotonic())
+    def _deliver_site(self, archive: Staged, site: OutputPath, overlap: OverlappedUnpack) -> None:
+        self._job.start_phase(UNPACK, self._context.clock.monotonic())
         self._events.unpacking(self._job)
         with _disk_errors_as(InternalError, f"the site cannot be written to {site.name}"), ExitStack() as stack:
             staged_site, unpacked = overlap.result(self._job) or self._unpack(archive, site, stack)
@@ -161,7 +161,7 @@ class _Delivery:
         self._job.site_path, self._job.site_files = site.name, unpacked.files
         self._events.unpacked(self._job)
 
-    def _unpack(self, archive: Staged, site: Place, stack: ExitStack) -> tuple[Staged, Unpacked]:
+    def _unpack(self, archive: Staged, site: OutputPath, stack: ExitStack) -> tuple[Staged, Unpacked]:
         owner = self._owner(site)
         staged_site = stack.enter_context(staged(site.path, owner, self._context.cleanups, is_folder=True))
         on_progress = partial(self._events.unpack_progressed, self._job)
@@ -175,7 +175,7 @@ class _Delivery:
             html_files = pluralize(unpacked.html_files, "`.html` file")
             raise TooFewPages(
                 f"its bundle has {html_files}, fewer than the {self._settings.min_pages:,} pages that `min-pages` asks for",
-                facts=("The API reported no usable `pageCount`, so the `.html` files in the bundle were counted.",),
+                details=("The API reported no usable `pageCount`, so the `.html` files in the bundle were counted.",),
             )
 
     def _publish_archive(self, archive: Staged) -> None:
@@ -187,7 +187,7 @@ class _Delivery:
             self._job.bundle_path = place.name
             self._events.archive_saved(self._job)
 
-    def _write_values(self, place: Place) -> None:
+    def _write_values(self, place: OutputPath) -> None:
         from .helm_values import values_text  # imports a YAML library, which few runs need
 
         job, bundle = self._job, self._job.bundle
@@ -215,7 +215,7 @@ def _values_comment(job: Job, bundle: Bundle) -> tuple[str, str]:
 
 
 @contextlib.contextmanager
-def _disk_errors_as(failure: type[ActionError], happened: str) -> Iterator[None]:
+def _disk_errors_as(failure: type[ActionError], summary: str) -> Iterator[None]:
     """Raise an `OSError` as a failure that says what happened."""
     try:
         yield
@@ -228,4 +228,4 @@ def _disk_errors_as(failure: type[ActionError], happened: str) -> Iterator[None]
             cause = "The runner's disk does not work as it should, or another process is at work there."
             remedy = "Fix the runner and run again."
         said = f"The system said: {error.strerror or type(error).__name__}."
-        raise failure(happened, facts=(said,), cause=cause, remedy=remedy) from error
+        raise failure(summary, details=(said,), cause=cause, remedy=remedy) from error

@@ -5,17 +5,17 @@ from pathlib import Path
 
 from ..archive.limits import space_at
 from ..errors import DownloadFailed
-from ..text import size as format_size
+from ..text import format_bytes
 
 
 class DiskTooSmall(DownloadFailed):
     """The bundle does not fit on the disk of `folder`."""
 
-    cause = "The runner's disk is too small, or full of other things."
-    remedy = "Free space in a step before, or use a runner with a larger disk."
+    default_cause = "The runner's disk is too small, or full of other things."
+    default_remedy = "Free space in a step before, or use a runner with a larger disk."
 
     def __init__(self, folder: Path, fact: str) -> None:
-        super().__init__("the bundle does not fit on the runner's disk", facts=(fact,))
+        super().__init__("the bundle does not fit on the runner's disk", details=(fact,))
         self.folder = folder
 
 
@@ -39,8 +39,8 @@ class DiskSpace:
             reserved = space.reserved_bytes if site_folder in on_device else 0
             if size * len(on_device) > space.free_bytes - reserved:
                 unpacked = ", and unpacked as much again at least" if len(on_device) > 1 else ""
-                left = f", and the action leaves {format_size(reserved)} free" if reserved else ""
-                fact = f"It has {format_size(size)}{unpacked}; {format_size(space.free_bytes)} are free{left}."
+                left = f", and the action leaves {format_bytes(reserved)} free" if reserved else ""
+                fact = f"It has {format_bytes(size)}{unpacked}; {format_bytes(space.free_bytes)} are free{left}."
                 raise DiskTooSmall(on_device[0], fact)
 
 

@@ -7,25 +7,25 @@ from typing import BinaryIO, Final
 from ..context import Context
 from ..errors import Advice, DownloadFailed
 from ..http.faults import NetworkError
-from ..http.retry import PROXY, TEMPORARY_STATUSES, RetryState, TemporaryError, read_retry_after, retry
+from ..http.retry import PROXY, TEMPORARY_STATUSES, RetryState, TransientError, read_retry_after, retry
 from ..job import Job
 from ..models import STORAGE, Bundle, Downloaded
-from ..text import seconds
+from ..text import format_duration
 from .disk_space import DiskSpace
 from .partial import PartialBundle, address_of
-from .storage import Answer, request_bundle
+from .storage import StorageResponse, request_bundle
 from .transcoding import Transcoding, read_archive_start
 
 GOOD_BYTES: Final = 64 * 1024
 """Minimum of new bytes that end an outage."""
 
-LARGEST_BYTES: Final = 50 * 1024**3
+MAX_BUNDLE_BYTES: Final = 50 * 1024**3
 """Maximum size of a bundle that announces no length; no runner of GitHub's has room for more."""
 
 _LINK_REFUSED: Final = frozenset({400, 401, 403, 404, 410})
 """Statuses of storages for a link that has expired or whose object is gone (source: AWS, Google and Azure documentation)."""
 
-_STORAGE: Final = Advice(cause=DownloadFailed.cause, remedy=DownloadFailed.remedy)
+_STORAGE: Final = Advice(cause=DownloadFailed.default_cause, remedy=DownloadFailed.default_remedy)
 _CUT_OFF: Final = Advice(
     cause="The runner's network does not let it through to the storage, or the storage is down.",
     remedy="Allow the runner to reach the storage's host, or run the workflow again.",
@@ -84,10 +84,12 @@ class Download:
             self._disk_space.check(self._bundle.size)
         try:
             retry(self._attempt, self._retries)
-        except TemporaryError as error:
+        except TransientError as error:
             raise DownloadFailed(
                 "the bundle could not be fetched whole",
-                facts=(f"Nothing good came for {seconds(self._retries.outage_seconds())}. The last try: {error.what}.",),
+                details=(
+                    f"Nothing good came for {format_duration(self._retries.outage_seconds())}. The last try: {error.message}.",
+                ),
                 cause=error.advice.cause,
                 remedy=error.advice.remedy,
                 request_id=error.request_id,
@@ -108,16 +110,16 @@ class Download:
         return None if self._transcoding.is_transcoded else self._bundle.size
 
     def _attempt(self) -> None:
-        within_seconds = self._retries.begin_attempt()
+        within_seconds = self._retries.start_attempt()
         try:
             while not self._request(within_seconds):
                 pass
         except NetworkError as error:
-            advice = PROXY if error.proxied else _STORAGE if error.sent else _CUT_OFF
-            raise TemporaryError(f"{error.what}{self._partial.so_far}", advice=advice) from error
+            advice = PROXY if error.is_proxy_error else _STORAGE if error.maybe_processed else _CUT_OFF
+            raise TransientError(f"{error.message}{self._partial.so_far}", advice=advice) from error
         if self._partial.received < max(self._partial.size or self._promised or 0, self._transcoding.least_bytes):
             # a response without a length looks complete when its connection breaks
-            raise TemporaryError(f"The storage ended the bundle too early{self._partial.so_far}", advice=_STORAGE)
+            raise TransientError(f"The storage ended the bundle too early{self._partial.so_far}", advice=_STORAGE)
 
     def _request(self, within_seconds: float) -> bool:
         """Request what is missing, and return whether it was taken; if not, the next request follows without a pause."""
@@ -130,42 +132,42 @@ class Download:
         resuming = bool(headers)
         if self._transcoding.accepts_gzip:
             headers["Accept-Encoding"] = "gzip"
-        with request_bundle(url, headers, self._job, self._context, within_seconds=within_seconds) as answer:
+        with request_bundle(url, headers, self._job, self._context, within_seconds=within_seconds) as response:
             requested = headers.get("Range")
             self._events.storage_responded(
-                self._job, address_of(url), status=answer.status, requested=requested, request_id=answer.request_id
+                self._job, address_of(url), status=response.status, requested=requested, request_id=response.request_id
             )
-            if answer.status == 200:
-                return self._take_whole(answer)
-            if answer.status == 206:
-                return self._take_range(answer, resuming=resuming)
+            if response.status == 200:
+                return self._take_whole(response)
+            if response.status == 206:
+                return self._take_range(response, resuming=resuming)
             if self._transcoding.accepts_gzip and not resuming:
                 self._transcoding.accepts_gzip = False  # the storage may refuse gzip, not the bundle
                 return False
-            if answer.status in _LINK_REFUSED:
-                return self._refused(answer, resuming=resuming)
-            if answer.status == 416 and resuming:
-                return self._beyond_the_end(answer)
-            raise self._unexpected(answer, resuming=resuming)
+            if response.status in _LINK_REFUSED:
+                return self._refused(response, resuming=resuming)
+            if response.status == 416 and resuming:
+                return self._beyond_the_end(response)
+            raise self._unexpected(response, resuming=resuming)
 
-    def _take_whole(self, answer: Answer) -> bool:
-        start = read_archive_start(answer)
-        if self._transcoding.must_request_again(answer, start, self._bundle):
+    def _take_whole(self, response: StorageResponse) -> bool:
+        start = read_archive_start(response)
+        if self._transcoding.must_request_again(response, start, self._bundle):
             return False
-        same = self._partial.has_etag(answer.validator)
+        same = self._partial.has_etag(response.validator)
         self._start_over("the storage does not resume it" if same else "what is there is not known to be the same")
-        self._partial.set_source(self._bundle.url, answer)
-        end = answer.length if answer.length is not None else self._promised
-        return self._take(answer, itertools.chain([start], answer.pieces), size=answer.length, end=end)
+        self._partial.set_source(self._bundle.url, response)
+        end = response.length if response.length is not None else self._promised
+        return self._take(response, itertools.chain([start], response.pieces), size=response.length, end=end)
 
-    def _take_range(self, answer: Answer, *, resuming: bool) -> bool:
-        found = self._partial.next_range(answer) if resuming else None
+    def _take_range(self, response: StorageResponse, *, resuming: bool) -> bool:
+        found = self._partial.next_range(response) if resuming else None
         if found is None:
             self._start_over("the storage sent another part than was asked for")
-            raise TemporaryError("The storage sent another part of the bundle than was asked for", advice=_CHANGED)
-        return self._take(answer, answer.pieces, size=found.size, end=found.end)
+            raise TransientError("The storage sent another part of the bundle than was asked for", advice=_CHANGED)
+        return self._take(response, response.pieces, size=found.size, end=found.end)
 
-    def _take(self, answer: Answer, pieces: Iterator[bytes], *, size: int | None, end: int | None) -> bool:
+    def _take(self, response: StorageResponse, pieces: Iterator[bytes], *, size: int | None, end: int | None) -> bool:
         """Write the pieces of a response to the file; return `False` if the bundle's `size` is not what the API reported.
 
         Raises `DownloadFailed` for bytes behind the `end` of the response.
@@ -174,22 +176,22 @@ class Download:
             if self._partial.size is None and self._promised is None:
                 self._disk_space.check(size)
             self._partial.size = size
-        if not self._has_promised_size(answer):
+        if not self._has_promised_size(response):
             return False
-        most = end if end is not None else LARGEST_BYTES
+        most = end if end is not None else MAX_BUNDLE_BYTES
         for piece in pieces:
             if self._partial.received + len(piece) > most:
-                happened = f"the storage sent more than the {most:,} bytes that the bundle may have"
-                raise DownloadFailed(happened, cause=_CHANGED.cause, remedy=_CHANGED.remedy)
+                summary = f"the storage sent more than the {most:,} bytes that the bundle may have"
+                raise DownloadFailed(summary, cause=_CHANGED.cause, remedy=_CHANGED.remedy)
             self._partial.write(piece)
             self._refusals = 0
             if self._partial.received >= self._good_bytes:
                 self._good_bytes = self._partial.received + GOOD_BYTES
-                self._retries.end()
+                self._retries.record_success()
             self._events.download_progressed(self._job, self._partial.received, self._partial.size)
         return True
 
-    def _has_promised_size(self, answer: Answer) -> bool:
+    def _has_promised_size(self, response: StorageResponse) -> bool:
         """Return whether the storage and the API report the same size, as far as they do.
 
         If not, the bundle may have been packed again in between, so the API is asked once more. Raises `DownloadFailed` the
@@ -200,56 +202,56 @@ class Download:
             return True
         what = f"the storage has {announced:,} bytes of the bundle, the API speaks of {promised:,}"
         if self._contradicted:
-            kind = answer.headers.get("Content-Type", "")
+            kind = response.headers.get("Content-Type", "")
             named = (f"The storage calls it {kind}.",) if kind else ()
-            raise DownloadFailed(what, facts=named, cause=_CHANGED.cause, remedy=_CHANGED.remedy)
+            raise DownloadFailed(what, details=named, cause=_CHANGED.cause, remedy=_CHANGED.remedy)
         self._contradicted = self._needs_link = True
         self._start_over("its size is not what the API said")
         self._events.link_expired(self._job, f"{what[0].upper()}{what[1:]}")
         return False
 
-    def _refused(self, answer: Answer, *, resuming: bool) -> bool:
-        """Request a fresh link: without a pause for the first refusal, later with one, which `TemporaryError` asks for."""
-        self._retries.begin_outage()
+    def _refused(self, response: StorageResponse, *, resuming: bool) -> bool:
+        """Request a fresh link: without a pause for the first refusal, later with one, which `TransientError` asks for."""
+        self._retries.record_failure()
         self._refusals += 1
         self._needs_link = True
-        said = answer.said()
+        said = response.error_text()
         what = f"The storage refused the link with {said}"
         if self._refusals == 1:
             self._events.link_expired(self._job, what)
             return False
         if resuming:
             self._start_over("the storage refuses to resume it")
-        advice = _GONE if answer.status in {404, 410} else _SHORT_LIVED if "xpired" in said else _REFUSED
-        raise TemporaryError(f"{what}, though it was made a moment ago", advice=advice, request_id=answer.request_id)
+        advice = _GONE if response.status in {404, 410} else _SHORT_LIVED if "xpired" in said else _REFUSED
+        raise TransientError(f"{what}, though it was made a moment ago", advice=advice, request_id=response.request_id)
 
-    def _beyond_the_end(self, answer: Answer) -> bool:
+    def _beyond_the_end(self, response: StorageResponse) -> bool:
         """Return whether the bundle is complete, which a 416 may say; the storage has to say it twice if it announced more."""
-        if not self._partial.is_whole(answer):
+        if not self._partial.is_whole(response):
             self._start_over("the bundle there is another now")
-            raise TemporaryError("The storage has fewer bytes of the bundle than it sent before", advice=_CHANGED)
+            raise TransientError("The storage has fewer bytes of the bundle than it sent before", advice=_CHANGED)
         if self._partial.size not in {None, self._partial.received} and not self._was_shorter:
             self._was_shorter = True
             self._start_over("the storage has less of it than it announced")
-            raise TemporaryError("The storage has fewer bytes of the bundle than it announced", advice=_CHANGED)
+            raise TransientError("The storage has fewer bytes of the bundle than it announced", advice=_CHANGED)
         self._partial.size = self._partial.received
-        return self._has_promised_size(answer)
+        return self._has_promised_size(response)
 
-    def _unexpected(self, answer: Answer, *, resuming: bool) -> Exception:
-        what = f"The storage answered {answer.said()}"
-        if 400 <= answer.status < 500 and answer.status not in TEMPORARY_STATUSES | {416}:
+    def _unexpected(self, response: StorageResponse, *, resuming: bool) -> Exception:
+        what = f"The storage answered {response.error_text()}"
+        if 400 <= response.status < 500 and response.status not in TEMPORARY_STATUSES | {416}:
             if not resuming:
                 return DownloadFailed(
-                    f"the storage answered {answer.status}",
-                    facts=(f"{what}.",),
+                    f"the storage answered {response.status}",
+                    details=(f"{what}.",),
                     cause=_REFUSED.cause,
                     remedy=_REFUSED.remedy,
-                    request_id=answer.request_id,
+                    request_id=response.request_id,
                 )
             self._start_over("the storage refuses to resume it")
-        pause = read_retry_after(answer.headers, self._context.clock.now())
+        pause = read_retry_after(response.headers, self._context.clock.now())
         what = f"{what}{self._partial.so_far}"
-        return TemporaryError(what, advice=_STORAGE, retry_after_seconds=pause, request_id=answer.request_id)
+        return TransientError(what, advice=_STORAGE, retry_after_seconds=pause, request_id=response.request_id)
 
     def _start_over(self, why: str) -> None:
         if self._partial.received:

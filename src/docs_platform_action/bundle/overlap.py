@@ -96,7 +96,7 @@ class _Unpacking(threading.Thread):
         self.progress = (files, size)
 
 
-class Overlap(Events):
+class OverlappedUnpack(Events):
     """Unpacks a bundle in a thread of its own, behind the download that writes it to `archive` and that this listens to.
 
     The staged folder is removed on exit unless it is published.

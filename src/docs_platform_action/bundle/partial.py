@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import BinaryIO
 from urllib.parse import urlsplit
 
-from ..text import size as format_size
-from .storage import Answer
+from ..text import format_bytes
+from .storage import StorageResponse
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,8 +38,8 @@ class PartialBundle:
     @property
     def so_far(self) -> str:
         """How much is downloaded, to be appended to an error; empty for nothing."""
-        of_all = f" of {format_size(self.size)}" if self.size is not None else ""
-        return f", after {format_size(self.received)}{of_all}" if self.received else ""
+        of_all = f" of {format_bytes(self.size)}" if self.size is not None else ""
+        return f", after {format_bytes(self.received)}{of_all}" if self.received else ""
 
     def write(self, piece: bytes) -> None:
         """Append to the file. Raises `OSError`."""
@@ -56,11 +56,11 @@ class PartialBundle:
         self.received = 0
         self.size: int | None = None
 
-    def set_source(self, link: str, answer: Answer) -> None:
+    def set_source(self, link: str, response: StorageResponse) -> None:
         """Record where the bytes come from, if the response can be resumed."""
         # what is compressed on the fly may be resumed as something else
-        if answer.validator is not None and not (answer.is_encoded and answer.length is None):
-            self._source = _Source(link=address_of(link), address=answer.address, validator=answer.validator)
+        if response.validator is not None and not (response.is_encoded and response.length is None):
+            self._source = _Source(link=address_of(link), address=response.address, validator=response.validator)
 
     def has_etag(self, etag: str | None) -> bool:
         """Return whether the downloaded bytes are of the object with this ETag."""
@@ -75,36 +75,36 @@ class PartialBundle:
             return {}
         return {"Range": f"bytes={self.received}-", "If-Range": self._source.validator}
 
-    def next_range(self, answer: Answer) -> ContentRange | None:
+    def next_range(self, response: StorageResponse) -> ContentRange | None:
         """Return the range of a 206 response; `None` unless it continues the downloaded bytes."""
-        source, found = self._source, read_content_range(answer)
+        source, found = self._source, read_content_range(response)
         continues = (
             found is not None
             and source is not None
-            and answer.address == source.address
-            and self._may_be_same(answer)
+            and response.address == source.address
+            and self._may_be_same(response)
             and found.begin == self.received
             and (found.size == self.size or None in {found.size, self.size})
         )
         return found if continues else None
 
-    def is_whole(self, answer: Answer) -> bool:
+    def is_whole(self, response: StorageResponse) -> bool:
         """Return whether a 416 response says that there is nothing after the downloaded bytes (RFC 9110, section 15.5.17)."""
-        is_at_end = re.fullmatch(rf"bytes \*/{self.received}", answer.headers.get("Content-Range", ""))
-        return is_at_end is not None and self._may_be_same(answer)
+        is_at_end = re.fullmatch(rf"bytes \*/{self.received}", response.headers.get("Content-Range", ""))
+        return is_at_end is not None and self._may_be_same(response)
 
-    def _may_be_same(self, answer: Answer) -> bool:
+    def _may_be_same(self, response: StorageResponse) -> bool:
         """Return whether a response, which may leave out the ETag, may be of the object that was downloaded so far."""
-        return self._source is not None and answer.headers.get("ETag") in {None, self._source.validator}
+        return self._source is not None and response.headers.get("ETag") in {None, self._source.validator}
 
 
-def read_content_range(answer: Answer) -> ContentRange | None:
+def read_content_range(response: StorageResponse) -> ContentRange | None:
     """Read a `Content-Range` (RFC 9110, section 14.4); `None` if it is malformed or contradicts the response's length."""
-    found = re.fullmatch(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)", answer.headers.get("Content-Range", ""))
+    found = re.fullmatch(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)", response.headers.get("Content-Range", ""))
     if found is None:
         return None
     begin, end, size = int(found[1]), int(found[2]) + 1, None if found[3] == "*" else int(found[3])
-    if not begin < end or (size is not None and end > size) or answer.length not in {None, end - begin}:
+    if not begin < end or (size is not None and end > size) or response.length not in {None, end - begin}:
         return None
     return ContentRange(begin=begin, end=end, size=size)
 

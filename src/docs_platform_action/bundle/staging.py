@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from ..cleanups import Cleanups
-from ..ownership import FILE_MODE, FOLDER_MODE, LONGEST_PART_BYTES, Owner, set_mode
+from ..ownership import FILE_MODE, FOLDER_MODE, MAX_PART_BYTES, Owner, set_mode
 
 ABANDONED_SECONDS: Final = 24 * 3600.0
 """Age at which an unfinished part is taken to be left over from a process that was killed."""
@@ -62,7 +62,7 @@ def staged(target: Path, owner: Owner | None, cleanups: Cleanups, *, is_folder: 
         try:
             result.create()
             if owner is not None:
-                owner.take(result.path)
+                owner.chown(result.path)
             _remove_abandoned(result.path)
             yield result
         except BaseException:
@@ -76,7 +76,7 @@ def staged(target: Path, owner: Owner | None, cleanups: Cleanups, *, is_folder: 
 def _part_beside(target: Path) -> Path:
     """Return a new, hidden name beside the target; hidden, so that no glob of a later step matches it."""
     ending = f".{secrets.token_hex(8)}.part"
-    name = target.name.encode()[: LONGEST_PART_BYTES - 1 - len(ending)].decode(errors="ignore")
+    name = target.name.encode()[: MAX_PART_BYTES - 1 - len(ending)].decode(errors="ignore")
     return target.with_name(f".{name}{ending}")
 
 

@@ -13,8 +13,8 @@ from urllib.parse import urljoin, urlsplit
 
 from ..context import Context
 from ..errors import DownloadFailed
-from ..http.client import Bounds, Request, Response
-from ..http.faults import NetworkError, ResponseTimeout, SocksProxyError, UntrustedError, request_id_of
+from ..http.client import Request, Response, Timeouts
+from ..http.faults import NetworkError, ResponseTimeout, SocksProxyError, UntrustedCertificateError, request_id_of
 from ..job import Job
 from ..models import UNUSABLE, is_bundle_url
 from ..redaction import Redactor
@@ -27,17 +27,17 @@ HEAD_SECONDS: Final = 60.0
 """Time limit for a response to begin, redirects included, and for one that is not a bundle to end."""
 
 SLOW_SECONDS: Final = 60.0
-SLOWEST_BYTES_A_SECOND: Final = 1024
+MIN_BYTES_PER_SECOND: Final = 1024
 """A connection that brings less than that over this time counts as cut too: no bundle would arrive in time."""
 
-MOST_REDIRECTS: Final = 5
-LARGEST_ERROR_BYTES: Final = 16 * 1024
+MAX_REDIRECTS: Final = 5
+MAX_ERROR_BYTES: Final = 16 * 1024
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class StorageResponse:
     """A response of the storage, its body still to come. `address` is the one behind all redirects, without its query."""
 
     status: int
@@ -76,44 +76,44 @@ class Answer:
         etag = self.headers.get("ETag", "")
         return etag if re.fullmatch(r'"[\x21\x23-\x7e]+"', etag) else None
 
-    def said(self) -> str:
+    def error_text(self) -> str:
         """Read what an error answer says: its status, and the code and the message where the storage's XML has them."""
         text = b""
         with contextlib.suppress(NetworkError):  # what has come so far is enough: the status says the rest
             for piece in self.pieces:
                 text += piece
-                if len(text) > LARGEST_ERROR_BYTES:
+                if len(text) > MAX_ERROR_BYTES:
                     break
         body = self.redactor.hide(text.decode("utf-8", "replace"))
         found = [re.search(rf"<{name}>([^<]{{1,200}})</{name}>", body) for name in ("Code", "Message")]
-        said = ": ".join(match[1] for match in found if match)
-        return f"{self.status} ({said})" if said else str(self.status)
+        error_text = ": ".join(match[1] for match in found if match)
+        return f"{self.status} ({error_text})" if error_text else str(self.status)
 
 
 @contextlib.contextmanager
 def request_bundle(
     url: str, headers: Mapping[str, str], job: Job, context: Context, *, within_seconds: float
-) -> Iterator[Answer]:
+) -> Iterator[StorageResponse]:
     """Request a link, follow redirects to https or to this machine, and yield the response.
 
     It has to begin within so many seconds. Raises `NetworkError`, here and from the response's `pieces`, `DownloadFailed` for
     what a retry cannot change, and `Cancelled`.
     """
     seconds = min(within_seconds, HEAD_SECONDS)
-    bounds = Bounds(idle_seconds=IDLE_SECONDS, total_seconds=seconds)
+    timeouts = Timeouts(idle_seconds=IDLE_SECONDS, total_seconds=seconds)
     # a new connection, and closed afterwards: there is little to save, and one that was kept may be dead
     headers = {"Accept": "*/*", "Connection": "close", **headers}
-    for _ in range(MOST_REDIRECTS + 1):
+    for _ in range(MAX_REDIRECTS + 1):
         host = netloc_of(url)
         with (
             _errors_of_storage(host, seconds),
-            context.client.send(Request(method="GET", url=url), bounds, headers=headers, fresh=True) as response,
+            context.client.send(Request(method="GET", url=url), timeouts, headers=headers, new_connection=True) as response,
         ):
             if response.status not in _REDIRECTS:
                 is_bundle = response.status in {200, 206}
                 if is_bundle:
                     response.extend(SLOW_SECONDS)
-                yield Answer(
+                yield StorageResponse(
                     status=response.status,
                     headers=response.headers,
                     address=f"{urlsplit(url).scheme}://{host}{urlsplit(url).path}",
@@ -122,27 +122,27 @@ def request_bundle(
                 )
                 return
             url = _redirected(url, response.headers.get("Location", ""), response.status)
-            bounds = replace(bounds, total_seconds=response.remaining_seconds)
+            timeouts = replace(timeouts, total_seconds=response.remaining_seconds)
         context.events.link_redirected(job, url)
     raise DownloadFailed(
-        f"the storage redirects more than {MOST_REDIRECTS} times",
+        f"the storage redirects more than {MAX_REDIRECTS} times",
         cause="The storage, or a gateway before it, sends the request in a circle.",
         remedy="Report it to the platform.",
     )
 
 
 def _bundle_pieces(response: Response, host: str) -> Iterator[bytes]:
-    """Yield the body of a bundle, for as long as it arrives at `SLOWEST_BYTES_A_SECOND` or faster."""
+    """Yield the body of a bundle, for as long as it arrives at `MIN_BYTES_PER_SECOND` or faster."""
     received = 0
     try:
         for piece in response.pieces():
             received += len(piece)
-            if received >= SLOWEST_BYTES_A_SECOND * SLOW_SECONDS:
+            if received >= MIN_BYTES_PER_SECOND * SLOW_SECONDS:
                 received = 0
                 response.extend(SLOW_SECONDS)
             yield piece
     except ResponseTimeout as error:
-        raise NetworkError(f"{host} sent almost nothing for {SLOW_SECONDS:.3g} s", sent=True) from error
+        raise NetworkError(f"{host} sent almost nothing for {SLOW_SECONDS:.3g} s", maybe_processed=True) from error
 
 
 @contextlib.contextmanager
@@ -151,8 +151,8 @@ def _errors_of_storage(host: str, seconds: float) -> Iterator[None]:
     try:
         yield
     except ResponseTimeout as error:
-        raise NetworkError(f"{host} took longer than {seconds:.3g} s to answer", sent=error.sent) from error
-    except UntrustedError as error:
+        raise NetworkError(f"{host} took longer than {seconds:.3g} s to answer", maybe_processed=error.maybe_processed) from error
+    except UntrustedCertificateError as error:
         raise error.failure(DownloadFailed, f"the storage at {host}", "storage", "the link, which the platform makes") from error
     except SocksProxyError as error:
         raise error.failure(DownloadFailed, f"the storage at {host}") from error

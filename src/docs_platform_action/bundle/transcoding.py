@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..archive.codecs import GZIP, decompressed
-from ..archive.formats import START_BYTES, is_archive, looks
+from ..archive.formats import START_BYTES, describe_content, is_archive
 from ..archive.tar import begins_tar
 from ..errors import Advice, InvalidBundle
-from ..http.retry import TemporaryError
+from ..http.retry import TransientError
 from ..models import Bundle
 from .partial import address_of
-from .storage import Answer
+from .storage import StorageResponse
 
-MOST_START_BYTES: Final = 64 * 1024
+MAX_START_BYTES: Final = 64 * 1024
 """Maximum compressed bytes to read for the first `START_BYTES` inside."""
 
 _GZIP_TYPES: Final = ("application/gzip", "application/x-gzip")
@@ -43,43 +43,43 @@ class Transcoding:
     least_bytes: int = 0
     _tried_gzip: bool = False
 
-    def must_request_again(self, answer: Answer, start: bytes, bundle: Bundle) -> bool:
+    def must_request_again(self, response: StorageResponse, start: bytes, bundle: Bundle) -> bool:
         """Return whether to request the bundle again with a changed `accepts_gzip`, to get the bytes as they are stored."""
         is_tar = begins_tar(start[:START_BYTES])
-        was_decompressed = _was_decompressed(answer, bundle.url, is_tar=is_tar)
-        may_be_decompressed = was_decompressed or (is_tar and answer.length is None and not answer.is_encoded)
+        was_decompressed = _was_decompressed(response, bundle.url, is_tar=is_tar)
+        may_be_decompressed = was_decompressed or (is_tar and response.length is None and not response.is_encoded)
         if may_be_decompressed and not self._tried_gzip:
             self.accepts_gzip = self._tried_gzip = True
             return True
-        if self.accepts_gzip and answer.is_encoded and answer.length is None and not answer.is_stored_as_gzip:
+        if self.accepts_gzip and response.is_encoded and response.length is None and not response.is_stored_as_gzip:
             self.accepts_gzip = False
             return True
-        is_compressed = answer.is_encoded and answer.length != bundle.size and not answer.is_stored_as_gzip
+        is_compressed = response.is_encoded and response.length != bundle.size and not response.is_stored_as_gzip
         self.least_bytes = (bundle.size or 0) if was_decompressed else 0  # a tar is not smaller than its gzip
-        is_proven = was_decompressed and answer.is_stored_as_gzip
+        is_proven = was_decompressed and response.is_stored_as_gzip
         self.is_transcoded = is_proven or (bundle.size is not None and (was_decompressed or is_compressed))
         return False
 
 
-def read_archive_start(answer: Answer) -> bytes:
-    """Read the first bytes of a response. Raises `TemporaryError` unless they are an archive's, whatever the headers say.
+def read_archive_start(response: StorageResponse) -> bytes:
+    """Read the first bytes of a response. Raises `TransientError` unless they are an archive's, whatever the headers say.
 
     Web pages may come compressed too, so of a response with a `Content-Encoding` the decompressed bytes are checked as well.
     """
     start = b""
-    while len(start) < START_BYTES and (piece := next(answer.pieces, b"")):
+    while len(start) < START_BYTES and (piece := next(response.pieces, b"")):
         start += piece
     inside = start
-    if answer.is_encoded and start.startswith(GZIP.magic):
-        while len(inside := _decompressed_start(start)) < START_BYTES and len(start) < MOST_START_BYTES:
-            if not (piece := next(answer.pieces, b"")):
+    if response.is_encoded and start.startswith(GZIP.magic):
+        while len(inside := _decompressed_start(start)) < START_BYTES and len(start) < MAX_START_BYTES:
+            if not (piece := next(response.pieces, b"")):
                 break
             start += piece
     if is_archive(start) and is_archive(inside):
         return start
-    kind = answer.headers.get("Content-Type")
+    kind = response.headers.get("Content-Type")
     called = f" (Content-Type {kind})" if kind else ""
-    raise TemporaryError(f"What the storage sent in place of the bundle {looks(inside)}{called}", advice=_INTERCEPTED)
+    raise TransientError(f"What the storage sent in place of the bundle {describe_content(inside)}{called}", advice=_INTERCEPTED)
 
 
 def _decompressed_start(start: bytes) -> bytes:
@@ -93,11 +93,11 @@ def _decompressed_start(start: bytes) -> bytes:
     return inside
 
 
-def _was_decompressed(answer: Answer, link: str, *, is_tar: bool) -> bool:
+def _was_decompressed(response: StorageResponse, link: str, *, is_tar: bool) -> bool:
     """Return whether the headers or the names say that the response was stored as gzip, and it is not gzip any more."""
-    if answer.is_encoded:
+    if response.is_encoded:
         return False
-    kind = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-    names = (address_of(link), answer.address)
+    kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    names = (address_of(link), response.address)
     is_named_gzip = kind in _GZIP_TYPES or any(name.lower().endswith((".gz", ".tgz")) for name in names)
-    return answer.is_stored_as_gzip or (is_named_gzip and is_tar)
+    return response.is_stored_as_gzip or (is_named_gzip and is_tar)

@@ -13,7 +13,7 @@ from typing import Final
 from ..clock import Clock
 from ..errors import ActionError, Cancelled
 from .rate_limit import QueuedRequest, RateLimiter
-from .retry import LONGEST_PAUSE_SECONDS, RetryState, TemporaryError, growing_ceilings
+from .retry import MAX_PAUSE_SECONDS, RetryState, TransientError, backoff_ceilings
 
 RECHECK_SECONDS: Final = 0.25
 """How often a blocked request checks whether it may begin."""
@@ -52,7 +52,7 @@ class CircuitBreaker:
 
     @contextlib.contextmanager
     def request(self, state: RetryState) -> Iterator[None]:
-        """Wait until a request may begin, and learn from its result: a `TemporaryError`, or a response. Raises `Cancelled`."""
+        """Wait until a request may begin, and learn from its result: a `TransientError`, or a response. Raises `Cancelled`."""
         request = QueuedRequest()
         with self._lock:
             self._limiter.enqueue(request)
@@ -60,8 +60,8 @@ class CircuitBreaker:
             while (pause := self._begin(request, state.remaining_seconds())) > 0:
                 self._clock.sleep(pause)
             yield
-        except TemporaryError as error:
-            if error.not_ready:
+        except TransientError as error:
+            if error.job_specific:
                 self._succeeded(request)
             elif error.at_capacity:
                 self._succeeded(request)
@@ -77,11 +77,11 @@ class CircuitBreaker:
             self._succeeded(request)
         finally:
             with self._lock:
-                self._limiter.leave(request)
+                self._limiter.remove(request)
                 if self._probe is request:
                     self._probe = None
 
-    def hold_open(self, pause_seconds: float) -> None:
+    def back_off(self, pause_seconds: float) -> None:
         """Keep an open breaker open for the pause that a failed request has drawn, up to the ceiling."""
         with self._lock:
             if self.failing_since is None:
@@ -111,7 +111,7 @@ class CircuitBreaker:
         if self.failing_since is None:
             return 0.0
         # a probe that takes longer may be a bundle that is being packed, which is no sign of an outage
-        is_probing = self._probe is not None and now < self._probe.began_at + LONGEST_PAUSE_SECONDS
+        is_probing = self._probe is not None and now < self._probe.began_at + MAX_PAUSE_SECONDS
         return RECHECK_SECONDS if is_probing or not self._limiter.is_oldest(request) else 0.0
 
     def _block(self, retry_after_seconds: float) -> None:
@@ -119,7 +119,7 @@ class CircuitBreaker:
             self._retry_after_received_at = self._clock.monotonic()
             self._retry_after_until = max(self._retry_after_until, self._retry_after_received_at + retry_after_seconds)
 
-    def _failed(self, request: QueuedRequest, error: TemporaryError) -> None:
+    def _failed(self, request: QueuedRequest, error: TransientError) -> None:
         if error.retry_after_seconds is not None:
             self._block(error.retry_after_seconds)
         with self._lock:
@@ -129,7 +129,7 @@ class CircuitBreaker:
                 return  # a request that began later has been answered since
             if self.failing_since is None:
                 self.failing_since = now
-                self._ceilings = growing_ceilings()
+                self._ceilings = backoff_ceilings()
                 self.ceiling_seconds = next(self._ceilings)
             elif self._probe is request:  # others that were under way may fail in large numbers
                 self.ceiling_seconds = next(self._ceilings)

@@ -21,7 +21,7 @@ from .. import __version__
 from ..errors import Cancelled
 from ..redaction import Redactor
 from ..text import netloc_of
-from .connection import Exchanges, Guard, GuardedRequest
+from .connection import Guard, GuardedRequest, InFlight
 from .faults import FAULTS, ResponseTimeout, SocksProxyError, fault_of
 
 PIECE_BYTES: Final = 256 * 1024
@@ -42,16 +42,16 @@ class Request:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bounds:
+class Timeouts:
     """How long an exchange may take, in seconds: to connect, between two bytes of the response, and in total."""
 
     connect_seconds: float = 10.0
     idle_seconds: float = 30.0
     total_seconds: float = 60.0
 
-    def within(self, total_seconds: float) -> "Bounds":
-        """Return these bounds, with none of them longer than `total_seconds`."""
-        return Bounds(**{name: min(seconds, total_seconds) for name, seconds in vars(self).items()})
+    def within(self, total_seconds: float) -> "Timeouts":
+        """Return these timeouts, with none of them longer than `total_seconds`."""
+        return Timeouts(**{name: min(seconds, total_seconds) for name, seconds in vars(self).items()})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,31 +62,37 @@ class HttpClient:
     """
 
     adapter: BaseAdapter
-    exchanges: Exchanges
+    in_flight: InFlight
     proxies_for: Callable[[str], Mapping[str, str]]
     redactor: Redactor
 
     @contextlib.contextmanager
     def send(
-        self, request: Request, bounds: Bounds, *, base_url: str = "", headers: Mapping[str, str], fresh: bool = False
+        self,
+        request: Request,
+        timeouts: Timeouts,
+        *,
+        base_url: str = "",
+        headers: Mapping[str, str],
+        new_connection: bool = False,
     ) -> Iterator["Response"]:
-        """Send a request, and yield the response as soon as its headers are there. `fresh` asks for a new connection.
+        """Send a request, and yield the response as soon as its headers are there. `new_connection` asks for a new connection.
 
-        Raises `NetworkError`, `UntrustedError`, `SocksProxyError`, and `Cancelled` once the exchanges are stopped or aborted.
+        Raises `NetworkError`, `UntrustedCertificateError`, `SocksProxyError`, and `Cancelled` once requests are stopped.
         """
         url = base_url + request.url
         proxies = dict(self.proxies_for(url))
         proxy = select_proxy(url, proxies)
-        guard = Guard(fresh=fresh)
-        exchange = _Exchange(self.exchanges, guard, netloc_of(url), proxy is not None, bounds.total_seconds)
-        with self.exchanges.watch(guard, bounds.total_seconds):
+        guard = Guard(new_connection=new_connection)
+        exchange = _Exchange(self.in_flight, guard, netloc_of(url), proxy is not None, timeouts.total_seconds)
+        with self.in_flight.watch(guard, timeouts.total_seconds):
             if proxy is not None and re.match(r"socks[0-9a-z]*://", proxy, re.IGNORECASE):
                 raise SocksProxyError
             with exchange.faults_explained():
                 received = self.adapter.send(
                     _prepare(request, url, headers, guard),
                     stream=True,
-                    timeout=(bounds.connect_seconds, bounds.idle_seconds),
+                    timeout=(timeouts.connect_seconds, timeouts.idle_seconds),
                     proxies=proxies,
                 )
             with received:
@@ -110,7 +116,7 @@ class Response:
 
     def extend(self, seconds: float) -> None:
         """End the exchange this many seconds from now, and not when its total time is up."""
-        self._exchange.exchanges.extend(self._exchange.guard, seconds)
+        self._exchange.in_flight.extend(self._exchange.guard, seconds)
 
     def read(self, most_bytes: int) -> bytes:
         """Return the decoded body, or its beginning as soon as that has `most_bytes`. Raises `NetworkError` and `Cancelled`."""
@@ -135,7 +141,7 @@ class Response:
     def check_complete(self) -> None:
         """Raise `ResponseTimeout` or `Cancelled` if the exchange was ended: a body without a length looks complete then."""
         with self._exchange.faults_explained():
-            if self._exchange.guard.expired:
+            if self._exchange.guard.is_expired:
                 raise TimeoutError
 
 
@@ -143,7 +149,7 @@ class Response:
 class _Exchange:
     """An exchange under way, and what an error in it means."""
 
-    exchanges: Exchanges
+    in_flight: InFlight
     guard: Guard
     host: str
     through_proxy: bool
@@ -155,11 +161,11 @@ class _Exchange:
         try:
             yield
         except FAULTS as error:
-            if self.exchanges.cancelled:
+            if self.in_flight.cancelled:
                 raise Cancelled("cancelled") from error
-            if self.guard.expired and not self.guard.tried:
+            if self.guard.is_expired and not self.guard.address_errors:
                 what = f"{self.host} took longer than {self.total_seconds:.3g} s to answer"
-                raise ResponseTimeout(what, sent=self.guard.connected) from error
+                raise ResponseTimeout(what, maybe_processed=self.guard.is_connected) from error
             raise fault_of(error, self.guard, host=self.host, through_proxy=self.through_proxy) from error
 
 

@@ -35,45 +35,46 @@ if TYPE_CHECKING:
 NEXT_ADDRESS_SECONDS: Final = 0.25
 """Head start of an address before the next one is tried as well (RFC 8305, section 8)."""
 
-MOST_CONNECTIONS: Final = 128
+MAX_CONNECTIONS: Final = 128
 """Maximum to one host, one for each concurrent exchange: urllib3 would log a warning for more."""
 
 
 class Guard:
     """Can end one exchange, and holds what is known about its connection.
 
-    `connected` says whether there is a connection, TLS included: without one, the server did not see the request. `fresh` asks
-    for a new connection, `reused` says that it is left from an earlier exchange, `expired` that the guard ended this one.
-    `ends_at` is on `time.monotonic`. If no connection could be made, `tried` has the error of each of the host's addresses.
+    `is_connected` is whether there is a connection, TLS included: without one, the server did not see the request.
+    `new_connection` asks for a new connection. `is_reused` is whether the connection is left from an earlier request, and
+    `is_expired` whether the guard has ended this one. `ends_at` is on `time.monotonic`. If no connection could be made,
+    `address_errors` has the error of each of the host's addresses.
     """
 
-    def __init__(self, *, fresh: bool = False) -> None:
-        self.fresh = fresh
-        self.connected = False
-        self.reused = False
-        self.expired = False
+    def __init__(self, *, new_connection: bool = False) -> None:
+        self.new_connection = new_connection
+        self.is_connected = False
+        self.is_reused = False
+        self.is_expired = False
         self.ends_at = math.inf
-        self.tried: dict[str, OSError] = {}
+        self.address_errors: dict[str, OSError] = {}
         self._sockets: list[socket.socket] = []
         self._lock = threading.Lock()
 
     @property
     def remaining_seconds(self) -> float:
         """How long until the exchange is ended."""
-        return 0.0 if self.expired else max(self.ends_at - time.monotonic(), 0.0)
+        return 0.0 if self.is_expired else max(self.ends_at - time.monotonic(), 0.0)
 
     def adopt(self, sock: socket.socket) -> None:
         """Hold a duplicate of a socket of this exchange."""
         with self._lock:
             # not `sock.dup()`, which a TLS socket refuses: the connection below it is what gets shut down
             self._sockets.append(socket.socket(fileno=os.dup(sock.fileno())))
-            if self.expired:
+            if self.is_expired:
                 self._shut_down()
 
     def expire(self) -> None:
         """End the exchange now, from any thread: what reads or writes on its connection fails at once."""
         with self._lock:
-            self.expired = True
+            self.is_expired = True
             self._shut_down()
 
     def release(self) -> None:
@@ -89,7 +90,7 @@ class Guard:
                 sock.shutdown(socket.SHUT_RDWR)
 
 
-class Exchanges:
+class InFlight:
     """The exchanges that are under way: none begins once they are stopped, and all can be ended at once.
 
     One thread, the watcher, ends those that take too long. It starts with the first exchange, before a run's helpers can take all
@@ -189,7 +190,7 @@ class GuardedRequest(requests.PreparedRequest):
 
     def mark_connected(self) -> None:
         """Record that there is a connection: from now on the server may receive the request, and process it."""
-        self.guard.connected = True
+        self.guard.is_connected = True
         self._request.maybe_processed = True
 
 
@@ -219,8 +220,8 @@ class _Connection(HTTPConnection):
         request = _current.get()
         if self.sock is not None:  # kept alive from an earlier exchange, or just made
             request.guard.adopt(self.sock)
-            if not request.guard.connected:
-                request.guard.reused = True
+            if not request.guard.is_connected:
+                request.guard.is_reused = True
                 request.mark_connected()
         super().request(method, request.target, *args, **kwargs)
 
@@ -234,7 +235,7 @@ class _Pool(HTTPConnectionPool):
 
     def _get_conn(self, timeout: float | None = None) -> Any:
         connection = super()._get_conn(timeout)
-        if _current.get().guard.fresh:
+        if _current.get().guard.new_connection:
             connection.close()  # it connects again when it is used
         return connection
 
@@ -251,7 +252,7 @@ class GuardedAdapter(HTTPAdapter):
 
     def __init__(self, ssl_context: ssl.SSLContext) -> None:
         self._ssl_context = ssl_context
-        super().__init__(pool_maxsize=MOST_CONNECTIONS)
+        super().__init__(pool_maxsize=MAX_CONNECTIONS)
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         """Make the pools of direct connections; requests calls this."""
@@ -303,14 +304,14 @@ def open_socket(
     """Connect to the first of a host's addresses that accepts, within `timeout` seconds for all of them (RFC 8305, section 5).
 
     urllib3 tries them one after the other, and shows a socket only when it is connected. Raises `OSError`: what the addresses
-    failed with if that is the same for all, such as `TimeoutError` if none answered in time. `guard.tried` has each one's.
+    failed with if that is the same for all, such as `TimeoutError` if none answered in time. `guard.address_errors` has them all.
     """
     addresses = _alternating(socket.getaddrinfo(host.strip("[]"), port, allowed_gai_family(), socket.SOCK_STREAM))
     until = time.monotonic() + timeout
     failures: dict[str, OSError] = {}
     with selectors.DefaultSelector() as selector:
         try:
-            while (addresses or selector.get_map()) and not guard.expired and (left := until - time.monotonic()) > 0:
+            while (addresses or selector.get_map()) and not guard.is_expired and (left := until - time.monotonic()) > 0:
                 if addresses:
                     address = addresses.popleft()
                     name = str(address[-1][0])
@@ -323,7 +324,7 @@ def open_socket(
                 for key, _ in selector.select(min(left, NEXT_ADDRESS_SECONDS) if addresses else left):
                     sock = cast("socket.socket", key.fileobj)
                     code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-                    if guard.expired:
+                    if guard.is_expired:
                         break
                     selector.unregister(sock)
                     if code == 0:
@@ -337,7 +338,7 @@ def open_socket(
                 with contextlib.suppress(OSError):
                     sock.shutdown(socket.SHUT_RDWR)  # closing it is not enough: its guard holds a duplicate
                 sock.close()
-    guard.tried = failures
+    guard.address_errors = failures
     errors = [*failures.values()]
     raise errors[0] if len({type(error) for error in errors}) == 1 else OSError("no address could be connected to")
 

@@ -16,7 +16,7 @@ FAULTS = (requests.RequestException, HTTPError, http.client.HTTPException, OSErr
 """What a requests adapter raises; `ValueError` is what urllib3 and http.client let through of a malformed status line, header or
 proxy address."""
 
-MOST_ADDRESSES_SHOWN: Final = 3
+MAX_ADDRESSES_SHOWN: Final = 3
 
 _WRONG_DATE: Final = frozenset({9, 10})
 _WRONG_NAME: Final = frozenset({62, 64})
@@ -42,11 +42,11 @@ class NetworkError(Exception):
     turned out to be closed, `proxied` whether the proxy is at fault.
     """
 
-    what: str
+    message: str
     _: KW_ONLY
-    sent: bool
-    stale: bool = False
-    proxied: bool = False
+    maybe_processed: bool
+    is_stale: bool = False
+    is_proxy_error: bool = False
 
 
 class ResponseTimeout(NetworkError):
@@ -54,17 +54,17 @@ class ResponseTimeout(NetworkError):
 
 
 @dataclass(eq=False, repr=False)
-class UntrustedError(Exception):
+class UntrustedCertificateError(Exception):
     """The certificate of the server, or of the proxy if `proxied`, is not trusted, for OpenSSL's `reason` and its `code`."""
 
     reason: str
     _: KW_ONLY
     code: int = 0
-    proxied: bool = False
+    is_proxy_error: bool = False
 
     def failure(self, kind: type[ActionError], whose: str, server: str, address: str) -> ActionError:
         """Return the failure for a `server`, such as "API", whose address comes from `address`."""
-        if self.proxied:
+        if self.is_proxy_error:
             whose, server, address = f"the proxy for {whose}", "proxy", "the address of the proxy in the environment"
         if self.code in _WRONG_DATE:
             cause = f"The {server}'s certificate has expired, or is not valid yet by this runner's clock."
@@ -80,7 +80,7 @@ class UntrustedError(Exception):
                 "certificate: have the server send the full chain, or add that certificate to the file."
             )
         facts = (f"TLS said: {self.reason.rstrip('.')}.",)
-        return kind(f"the certificate of {whose} is not trusted", facts=facts, cause=cause, remedy=remedy)
+        return kind(f"the certificate of {whose} is not trusted", details=facts, cause=cause, remedy=remedy)
 
 
 class SocksProxyError(Exception):
@@ -97,27 +97,27 @@ class SocksProxyError(Exception):
         )
 
 
-def fault_of(error: Exception, guard: Guard, *, host: str, through_proxy: bool) -> NetworkError | UntrustedError:
+def fault_of(error: Exception, guard: Guard, *, host: str, through_proxy: bool) -> NetworkError | UntrustedCertificateError:
     """Return what an adapter's error means. `through_proxy` says whether the environment names a proxy for the host."""
     causes = [*_chain(error)]
     untrusted = next((cause for cause in causes if isinstance(cause, ssl.SSLCertVerificationError)), None)
     if untrusted is not None:
-        proxied = _among(causes, requests.exceptions.ProxyError)
-        return UntrustedError(untrusted.verify_message, code=untrusted.verify_code, proxied=proxied)
+        is_proxy_error = _among(causes, requests.exceptions.ProxyError)
+        return UntrustedCertificateError(untrusted.verify_message, code=untrusted.verify_code, is_proxy_error=is_proxy_error)
     if through_proxy and (fault := _proxy_fault(causes, host)):
-        return NetworkError(f"{fault}{_tried(guard)}", sent=guard.connected, proxied=True)
+        return NetworkError(f"{fault}{_tried(guard)}", maybe_processed=guard.is_connected, is_proxy_error=True)
     gone = _among(causes, ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
-    what = _describe(causes, host, connected=guard.connected)
-    return NetworkError(f"{what}{_tried(guard)}", sent=guard.connected, stale=guard.reused and gone)
+    message = _describe(causes, host, connected=guard.is_connected)
+    return NetworkError(f"{message}{_tried(guard)}", maybe_processed=guard.is_connected, is_stale=guard.is_reused and gone)
 
 
 def _tried(guard: Guard) -> str:
     """Say how each address failed, where a host has several."""
-    if len(guard.tried) < 2:
+    if len(guard.address_errors) < 2:
         return ""
-    failures = [f"{address}: {_why(error)}" for address, error in guard.tried.items()]
-    if len(failures) > MOST_ADDRESSES_SHOWN:
-        failures[MOST_ADDRESSES_SHOWN:] = [f"{len(failures) - MOST_ADDRESSES_SHOWN} more"]
+    failures = [f"{address}: {_why(error)}" for address, error in guard.address_errors.items()]
+    if len(failures) > MAX_ADDRESSES_SHOWN:
+        failures[MAX_ADDRESSES_SHOWN:] = [f"{len(failures) - MAX_ADDRESSES_SHOWN} more"]
     return f" (tried {'; '.join(failures)})"
 
 
@@ -163,9 +163,9 @@ def _describe(causes: list[BaseException], host: str, *, connected: bool) -> str
         TimeoutError: f"{host} sent nothing for too long",
         ssl.SSLError: f"The TLS connection to {host} failed",
     }
-    for kind, what in what_of.items():
+    for kind, message in what_of.items():
         if _among(causes, kind):
-            return what
+            return message
     if not connected:
         return f"No connection to {host} could be made"
     if _among(causes, ConnectionError, http.client.IncompleteRead):  # RemoteDisconnected is a ConnectionError

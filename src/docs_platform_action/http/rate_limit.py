@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Final
 
-REQUESTS_A_SECOND: Final = 10
+REQUESTS_PER_SECOND: Final = 10
 """Ten jobs, the default `max-parallel`, make this many at the default `poll-interval`. More jobs are each read less often."""
 
 SPREAD_SECONDS: Final = 0.1
@@ -27,7 +27,7 @@ class RateLimiter:
     Overdue requests come first, then the others in the order in which they came. Callers hold `lock` while they call a method.
     """
 
-    def __init__(self, *, requests_a_second: int = REQUESTS_A_SECOND, spread_seconds: float = SPREAD_SECONDS) -> None:
+    def __init__(self, *, requests_a_second: int = REQUESTS_PER_SECOND, spread_seconds: float = SPREAD_SECONDS) -> None:
         self.lock = threading.Lock()
         self._requests_a_second = requests_a_second
         self._window_seconds = 1.0 + spread_seconds
@@ -38,7 +38,7 @@ class RateLimiter:
         """Add a request to the queue's end."""
         self._queue[request] = None
 
-    def leave(self, request: QueuedRequest) -> None:
+    def remove(self, request: QueuedRequest) -> None:
         """Remove a request from the queue, if it is still there."""
         self._queue.pop(request, None)
 
@@ -54,6 +54,6 @@ class RateLimiter:
 
     def begin(self, request: QueuedRequest, now: float) -> None:
         """Remove a request from the queue, and count it."""
-        self.leave(request)
+        self.remove(request)
         request.began_at = now
         self._begun_at.append(now)

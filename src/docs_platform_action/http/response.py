@@ -8,8 +8,8 @@ import io
 import re
 from typing import Any, Final
 
-MOST_INTERIM_RESPONSES: Final = 100
-LARGEST_HEAD_BYTES: Final = 64 * 1024
+MAX_INTERIM_RESPONSES: Final = 100
+MAX_HEAD_BYTES: Final = 64 * 1024
 """Size limit for the status line and headers, interim responses included: the time that requests needs to read cookies grows
 with the square of their size, and no timeout ends it."""
 
@@ -48,11 +48,11 @@ class FinalResponse(http.client.HTTPResponse):
             self.chunk_left = None
 
     def _read_status(self) -> tuple[str, int, str]:
-        for _ in range(MOST_INTERIM_RESPONSES + 1):
+        for _ in range(MAX_INTERIM_RESPONSES + 1):
             version, status, reason = super()._read_status()  # type: ignore[misc]  # missing in the type stubs
             if status == http.HTTPStatus.SWITCHING_PROTOCOLS or not 100 <= status < 200:
                 return version, status, reason
-            while self._lines.readline(LARGEST_HEAD_BYTES) not in (b"\r\n", b"\n", b""):
+            while self._lines.readline(MAX_HEAD_BYTES) not in (b"\r\n", b"\n", b""):
                 pass
         raise http.client.BadStatusLine("too many interim responses")
 
@@ -61,7 +61,7 @@ class _Lines(io.BufferedReader):
     """Limits the total size of all lines of the head. `ended` says whether the last read was the end of the stream."""
 
     ended = False
-    remaining_bytes: float = LARGEST_HEAD_BYTES
+    remaining_bytes: float = MAX_HEAD_BYTES
 
     def readline(self, size: int | None = -1, /) -> bytes:
         line = super().readline(size)

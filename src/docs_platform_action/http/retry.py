@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-LONGEST_PAUSE_SECONDS: Final = 30.0
+MAX_PAUSE_SECONDS: Final = 30.0
 
-SHORTEST_ATTEMPT_SECONDS: Final = 2.0
+MIN_ATTEMPT_SECONDS: Final = 2.0
 """Minimum time for an attempt, even if less time remains."""
 
 LAST_ATTEMPT_SECONDS: Final = 10.0
@@ -36,23 +36,23 @@ PROXY: Final = Advice(
 
 
 @dataclass(eq=False, repr=False)
-class TemporaryError(Exception):
+class TransientError(Exception):
     """An attempt failed in a way that another attempt may not.
 
-    `maybe_processed` says whether the server may have processed the request, and `retry_for_seconds` how long a status is retried
-    that is normally final. Two errors come from a healthy server: `not_ready`, because one job is not ready, and `at_capacity`,
-    because other jobs of the run have to end first.
+    `maybe_processed` is whether the server may have processed the request, and `retry_for_seconds` how long to retry a status
+    that is normally final. Two errors come from a healthy server: `job_specific`, because one job is not ready, and
+    `at_capacity`, because other jobs of the run have to end first.
     """
 
-    what: str
+    message: str
     _: KW_ONLY
     advice: Advice
     maybe_processed: bool = True
     retry_after_seconds: float | None = None
     retry_for_seconds: float = math.inf
-    not_ready: bool = False
+    job_specific: bool = False
     at_capacity: bool = False
-    said: str | None = None
+    error_text: str | None = None
     request_id: str | None = None
 
 
@@ -63,11 +63,11 @@ def full_jitter(ceiling_seconds: float) -> float:
     return float(backoff.full_jitter(ceiling_seconds))
 
 
-def growing_ceilings() -> Iterator[float]:
-    """Return the longest pause in seconds after each failure in turn: 1, doubled each time up to `LONGEST_PAUSE_SECONDS`."""
+def backoff_ceilings() -> Iterator[float]:
+    """Return the longest pause in seconds after each failure in turn: 1, doubled each time up to `MAX_PAUSE_SECONDS`."""
     import backoff
 
-    ceilings: Iterator[float] = backoff.expo(base=2, factor=1, max_value=LONGEST_PAUSE_SECONDS)
+    ceilings: Iterator[float] = backoff.expo(base=2, factor=1, max_value=MAX_PAUSE_SECONDS)
     next(ceilings)  # primes the generator
     return ceilings
 
@@ -92,29 +92,29 @@ class RetryState:
     breaker: "CircuitBreaker | None" = None
     last_success_at: float | None = field(default=None, init=False)
     failing_since: float | None = field(default=None, init=False)
-    announced: bool = field(default=False, init=False)
+    reported: bool = field(default=False, init=False)
     is_last_attempt: bool = field(default=False, init=False)
 
-    def begin_attempt(self) -> float:
+    def start_attempt(self) -> float:
         """Begin an attempt. Return how many seconds it may take."""
         if self.last_success_at is None:
             self.last_success_at = self.clock.monotonic()
         remaining = self.remaining_seconds()
         self.is_last_attempt = remaining <= 0
-        return LAST_ATTEMPT_SECONDS if self.is_last_attempt else max(SHORTEST_ATTEMPT_SECONDS, remaining)
+        return LAST_ATTEMPT_SECONDS if self.is_last_attempt else max(MIN_ATTEMPT_SECONDS, remaining)
 
-    def begin_outage(self) -> None:
+    def record_failure(self) -> None:
         """Record a failed attempt, with which an outage begins unless there is one."""
         if self.failing_since is None:
             self.failing_since = self.clock.monotonic()
 
-    def end(self) -> None:
-        """Record a success, and announce the end of an outage that was announced."""
+    def record_success(self) -> None:
+        """Record a success, and announce the end of an outage that was reported."""
         now = self.clock.monotonic()
-        if self.failing_since is not None and self.announced:
+        if self.failing_since is not None and self.reported:
             self.events.recovered(self.job, self.server, after_seconds=now - self.failing_since)
         self.last_success_at = now
-        self.failing_since, self.announced, self.is_last_attempt = None, False, False
+        self.failing_since, self.reported, self.is_last_attempt = None, False, False
 
     def remaining_seconds(self) -> float:
         """Return how long attempts may continue, infinite without a deadline or an outage."""
@@ -131,7 +131,7 @@ class RetryState:
         if self.breaker is None:
             return self.jitter(ceiling_seconds)
         pause = self.jitter(max(ceiling_seconds, self.breaker.ceiling_seconds))
-        self.breaker.hold_open(pause)
+        self.breaker.back_off(pause)
         return pause
 
     def _or_breakers(self, since: float | None) -> list[float]:
@@ -141,18 +141,18 @@ class RetryState:
 
 
 def retry(attempt: Callable[[], T], state: RetryState) -> T:
-    """Return the result of `attempt`, which is repeated while it raises `TemporaryError`, with pauses that grow.
+    """Return the result of `attempt`, which is repeated while it raises `TransientError`, with pauses that grow.
 
-    Raises the last `TemporaryError` when no time remains, `Cancelled`, and any other error of `attempt`.
+    Raises the last `TransientError` when no time remains, `Cancelled`, and any other error of `attempt`.
     """
     ceilings: Iterator[float] | None = None
     while True:
         try:
             result = attempt()
-        except TemporaryError as error:
+        except TransientError as error:
             if state.failing_since is None or ceilings is None:
-                ceilings = growing_ceilings()
-            state.begin_outage()
+                ceilings = backoff_ceilings()
+            state.record_failure()
             if error.at_capacity:  # not an outage: the tolerance counts from now
                 state.failing_since, state.is_last_attempt = state.clock.monotonic(), False
             if state.is_last_attempt:
@@ -160,12 +160,12 @@ def retry(attempt: Callable[[], T], state: RetryState) -> T:
             remaining = min(state.remaining_seconds(), error.retry_for_seconds)
             pause = max(state.pause_seconds(next(ceilings)), error.retry_after_seconds or 0.0)
             pause = min(pause, max(remaining, 0.0))
-            if not state.announced and remaining > 0:
-                state.announced = True
+            if not state.reported and remaining > 0:
+                state.reported = True
                 budget = math.inf if error.at_capacity else remaining
-                state.events.retrying(state.job, state.server, error.what, budget_seconds=budget, pause_seconds=pause)
+                state.events.retrying(state.job, state.server, error.message, budget_seconds=budget, pause_seconds=pause)
         else:
-            state.end()
+            state.record_success()
             return result
         state.clock.sleep(pause)
 

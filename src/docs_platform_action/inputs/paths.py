@@ -11,24 +11,24 @@ from typing import Final
 
 from ..errors import DENIED_BY
 from ..models import UNUSABLE
-from ..ownership import LONGEST_PART_BYTES
-from .settings import Place
+from ..ownership import MAX_PART_BYTES
+from .settings import OutputPath
 
-LEAST_FREE_BYTES: Final = 1024 * 1024
+MIN_FREE_BYTES: Final = 1024 * 1024
 """A disk with less room is full."""
 
 PLACEHOLDER: Final = "{domain}"
 
-MOST_PROBLEMS: Final = 3
+MAX_LISTED_DOMAINS: Final = 3
 """Maximum domains that an error names for one input."""
 
 
-def shown(value: str) -> str:
+def quoted(value: str) -> str:
     """Quote a value for an error, shortened. Not for a key, or for an address that may hold one."""
     return f"'{value[:80]}…'" if len(value) > 80 else f"'{value}'"
 
 
-def read_path(value: str, roots: Sequence[Path]) -> Place:
+def read_path(value: str, roots: Sequence[Path]) -> OutputPath:
     """Read a path: relative to the first of the `roots`, or absolute, and inside one of them. Raises `ValueError`."""
     if UNUSABLE.search(value):
         raise ValueError("holds a control character")
@@ -37,50 +37,50 @@ def read_path(value: str, roots: Sequence[Path]) -> Place:
         path.stat()
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise ValueError(f"{shown(value)} is a link that leads in a circle") from None
+            raise ValueError(f"{quoted(value)} is a link that leads in a circle") from None
     workspace, *others = [root.resolve() for root in roots]
     root = next((root for root in (workspace, *others) if path.is_relative_to(root)), None)
     if root is None:
         how = ", by a link" if Path(os.path.normpath(roots[0] / value)).is_relative_to(roots[0]) else ""
-        raise ValueError(f"{shown(value)} is outside the workspace{how}, where the container cannot see it; use a path inside")
-    if any(len(os.fsencode(part)) > LONGEST_PART_BYTES for part in path.parts):
-        raise ValueError(f"{shown(value)} holds a name longer than {LONGEST_PART_BYTES} bytes")
+        raise ValueError(f"{quoted(value)} is outside the workspace{how}, where the container cannot see it; use a path inside")
+    if any(len(os.fsencode(part)) > MAX_PART_BYTES for part in path.parts):
+        raise ValueError(f"{quoted(value)} holds a name longer than {MAX_PART_BYTES} bytes")
     if UNUSABLE.search(str(path)):
-        raise ValueError(f"{shown(value)} leads to a name with a control character")
-    return Place(path=path, root=root, name=str(path.relative_to(workspace)) if root == workspace else str(path))
+        raise ValueError(f"{quoted(value)} leads to a name with a control character")
+    return OutputPath(path=path, root=root, name=str(path.relative_to(workspace)) if root == workspace else str(path))
 
 
-def read_file_place(value: str, roots: Sequence[Path]) -> Place:
+def read_file_path(value: str, roots: Sequence[Path]) -> OutputPath:
     """Read the path of a file that is to be written; one that is there will be replaced. Raises `ValueError`."""
     place = _read_target(value, roots)
     try:
         mode = _mode(place.path)
         if value.endswith("/") or stat.S_ISDIR(mode):
-            raise ValueError(f"{shown(value)} is a folder; name the file to write")
+            raise ValueError(f"{quoted(value)} is a folder; name the file to write")
         if mode and not stat.S_ISREG(mode):
-            raise ValueError(f"{shown(value)} is no regular file")
+            raise ValueError(f"{quoted(value)} is no regular file")
         _check_writable(place.path.parent)
     except OSError as error:
-        raise ValueError(f"{shown(value)} cannot be used ({reason_of(error)})") from None
+        raise ValueError(f"{quoted(value)} cannot be used ({reason_of(error)})") from None
     return place
 
 
-def read_folder_place(value: str, roots: Sequence[Path]) -> Place:
+def read_folder_path(value: str, roots: Sequence[Path]) -> OutputPath:
     """Read the path of a folder that is to be filled, which is missing or empty. Raises `ValueError`."""
     place = _read_target(value, roots)
     try:
         mode = _mode(place.path)
         if place.path in {root.resolve() for root in roots} or (mode and place.path.is_mount()):
-            raise ValueError(f"{shown(value)} cannot be swapped in whole, as a site is; name a folder inside it")
+            raise ValueError(f"{quoted(value)} cannot be swapped in whole, as a site is; name a folder inside it")
         if mode and not stat.S_ISDIR(mode):
-            raise ValueError(f"{shown(value)} is a file; name a folder that is missing or empty")
+            raise ValueError(f"{quoted(value)} is a file; name a folder that is missing or empty")
         found = next(place.path.iterdir(), None) if mode else None
         if found is not None:
-            held = shown(found.name)
-            raise ValueError(f"{shown(value)} is not empty: it holds {held}; empty it in a step before, or name another")
+            held = quoted(found.name)
+            raise ValueError(f"{quoted(value)} is not empty: it holds {held}; empty it in a step before, or name another")
         _check_writable(place.path.parent)
     except OSError as error:
-        raise ValueError(f"{shown(value)} cannot be used ({reason_of(error)})") from None
+        raise ValueError(f"{quoted(value)} cannot be used ({reason_of(error)})") from None
     return place
 
 
@@ -95,12 +95,12 @@ def is_usable(folder: Path) -> bool:
 
 def read_each(
     value: str,
-    read: Callable[[str, Sequence[Path]], Place],
+    read: Callable[[str, Sequence[Path]], OutputPath],
     roots: Sequence[Path],
     domains: Sequence[str | None],
     *,
     several: bool,
-) -> list[Place]:
+) -> list[OutputPath]:
     """Read a place for each domain, which `{domain}` stands for in the path, and has to for `several`. Raises `ValueError`."""
     if PLACEHOLDER in value and None in domains:
         raise ValueError(f"holds {PLACEHOLDER}, but there is no domain; give `domain` beside `job-id`, or write the path out")
@@ -113,12 +113,14 @@ def read_each(
         except ValueError as error:
             problems.append(str(error))
     if problems:
-        more = len(problems) - MOST_PROBLEMS
-        raise ValueError("; ".join(problems[:MOST_PROBLEMS]) + (f"; and so for {more} more of the domains" if more > 0 else ""))
+        more = len(problems) - MAX_LISTED_DOMAINS
+        raise ValueError(
+            "; ".join(problems[:MAX_LISTED_DOMAINS]) + (f"; and so for {more} more of the domains" if more > 0 else "")
+        )
     return places
 
 
-def overlaps(places: Mapping[str, Sequence[Place]]) -> list[tuple[str, str]]:
+def overlaps(places: Mapping[str, Sequence[OutputPath]]) -> list[tuple[str, str]]:
     """Return the inputs whose places, one for each domain, overlap: the name of one of them and what is wrong with it."""
     first = [(name, given[0]) for name, given in places.items()]
     found = [
@@ -136,18 +138,18 @@ def overlaps(places: Mapping[str, Sequence[Place]]) -> list[tuple[str, str]]:
     return []
 
 
-def _overlap(one: Place, other: Place) -> bool:
+def _overlap(one: OutputPath, other: OutputPath) -> bool:
     return one.path.is_relative_to(other.path) or other.path.is_relative_to(one.path)
 
 
-def _in_the_way(place: Place, other_name: str, other: Place) -> str:
+def _in_the_way(place: OutputPath, other_name: str, other: OutputPath) -> str:
     return f"'{place.name}' and {other_name}, '{other.name}', are in each other's way; keep them apart"
 
 
-def _read_target(value: str, roots: Sequence[Path]) -> Place:
+def _read_target(value: str, roots: Sequence[Path]) -> OutputPath:
     place = read_path(value, roots)
     if not place.root.is_dir():
-        raise ValueError(f"{shown(value)} is in {shown(str(place.root))}, which is not there")
+        raise ValueError(f"{quoted(value)} is in {quoted(str(place.root))}, which is not there")
     return place
 
 
@@ -169,12 +171,12 @@ def _check_writable(folder: Path) -> None:
     while not folder.exists():
         folder = folder.parent
     if not folder.is_dir():
-        raise ValueError(f"{shown(folder.name)} on the way there is a file")
+        raise ValueError(f"{quoted(folder.name)} on the way there is a file")
     try:
         # not `os.access`, which knows neither of a server's own rules nor of a quota
         with tempfile.TemporaryFile(dir=folder) as probe:
             room = os.fstatvfs(probe.fileno())
     except OSError as error:
-        raise ValueError(f"the folder {shown(folder.name)} cannot be written to ({reason_of(error)})") from None
-    if room.f_bavail * room.f_frsize < LEAST_FREE_BYTES:
-        raise ValueError(f"there is no room left on the disk of the folder {shown(folder.name)}")
+        raise ValueError(f"the folder {quoted(folder.name)} cannot be written to ({reason_of(error)})") from None
+    if room.f_bavail * room.f_frsize < MIN_FREE_BYTES:
+        raise ValueError(f"there is no room left on the disk of the folder {quoted(folder.name)}")

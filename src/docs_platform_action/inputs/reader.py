@@ -6,21 +6,21 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from ..errors import DENIED_BY, DENIED_REMEDY, InvalidInput
 from ..models import AGENT, EXPORT, MODES
-from ..redaction import SHORTEST_TO_RECOGNISE, Redactor
+from ..redaction import MIN_SECRET_LENGTH, Redactor
 from . import validators
-from .paths import PLACEHOLDER, is_usable, overlaps, read_each, read_file_place, read_folder_place
-from .settings import INPUTS, AgentSettings, ApiSettings, DeliverySettings, ExportSettings, Place, Plan, WaitSettings
-from .validators import MOST_MISTAKES, MOST_PAGES, MOST_PARALLEL
+from .paths import PLACEHOLDER, is_usable, overlaps, read_each, read_file_path, read_folder_path
+from .settings import INPUTS, AgentSettings, ApiSettings, DeliverySettings, ExportSettings, OutputPath, Plan, WaitSettings
+from .validators import MAX_ERRORS_PER_INPUT, MAX_PAGES, MAX_PARALLEL
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-LONGEST_NAME: Final = 80
+MAX_NAME_LENGTH: Final = 80
 """Characters that are shown of a name that is not an input."""
 
 _PREFIX: Final = "INPUT_"
 
-_PLACES: Final = {"bundle-path": read_file_place, "site-path": read_folder_place, "values-file": read_file_place}
+_PLACES: Final = {"bundle-path": read_file_path, "site-path": read_folder_path, "values-file": read_file_path}
 
 _OF_EVERY_CONTAINER: Final = frozenset({"args", "entrypoint"})
 """Keys that GitHub allows in `with:` for every container action (source: actions/runner, ContainerActionHandler.cs)."""
@@ -55,13 +55,13 @@ def unknown_inputs(environ: Mapping[str, str]) -> list[str]:
         return []
     from difflib import get_close_matches  # few runs need it
 
-    key = Redactor([read_key(environ).lower()], shortest=SHORTEST_TO_RECOGNISE)
+    key = Redactor([read_key(environ).lower()], shortest=MIN_SECRET_LENGTH)
     warnings = []
-    for name in unknown[:MOST_MISTAKES]:
+    for name in unknown[:MAX_ERRORS_PER_INPUT]:
         nearest = get_close_matches(name.replace("_", "-"), known, n=1)
         suggestion = f"did you mean `{nearest[0]}`?" if nearest else "it has no effect."
-        warnings.append(f"`{key.hide(name)[:LONGEST_NAME]}` is not an input; {suggestion}")
-    more = len(unknown) - MOST_MISTAKES
+        warnings.append(f"`{key.hide(name)[:MAX_NAME_LENGTH]}` is not an input; {suggestion}")
+    more = len(unknown) - MAX_ERRORS_PER_INPUT
     return [*warnings, f"More names that are not inputs: {more}."] if more > 0 else warnings
 
 
@@ -81,7 +81,7 @@ def read_plan(environ: Mapping[str, str], *, roots: Sequence[Path]) -> Plan:
         reader.require("job-id", "mode agent needs the agent job to wait for")
     exports = _read_exports(reader, waiting, roots) if mode != AGENT else []
     agents = [_read_agent(reader, waiting)] if mode != EXPORT else []
-    max_parallel = reader.get("max-parallel", validators.whole_number, MOST_PARALLEL) if mode != AGENT else None
+    max_parallel = reader.get("max-parallel", validators.whole_number, MAX_PARALLEL) if mode != AGENT else None
     if reader.problems:
         raise reader.failure()
     warnings = [*reader.misplaced(mode), *(_without_effect(exports[0]) if exports else ())]
@@ -134,7 +134,7 @@ def _read_exports(reader: "_Reader", waiting: WaitSettings, roots: Sequence[Path
     for name, problem in overlaps(places):
         reader.problem(name, problem)
     version = reader.get("export-version", validators.identifier)
-    min_pages = reader.get("min-pages", validators.whole_number, MOST_PAGES)
+    min_pages = reader.get("min-pages", validators.whole_number, MAX_PAGES)
     mask_bundle_url = reader.get("mask-bundle-url", validators.boolean) is True
     temporary = [root for root in roots[1:] if is_usable(root)]
     nowhere = [None] * len(domains)
@@ -162,7 +162,7 @@ def _read_exports(reader: "_Reader", waiting: WaitSettings, roots: Sequence[Path
 
 def _read_places(
     reader: "_Reader", roots: Sequence[Path], domains: Sequence[str | None], *, several: bool
-) -> dict[str, list[Place]]:
+) -> dict[str, list[OutputPath]]:
     """Return the places of each input that names some, one for each domain."""
     places = {}
     for name, read in _PLACES.items():
@@ -193,7 +193,7 @@ class _Reader:
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
         # whole: an identifier that the key holds, such as the project's, is a good input
-        self._redactor = Redactor([read_key(environ)], shortest=SHORTEST_TO_RECOGNISE, parts=False)
+        self._redactor = Redactor([read_key(environ)], shortest=MIN_SECRET_LENGTH, parts=False)
         self._defaults = {known.name: known.default for known in INPUTS}
         self.problems: list[tuple[str, str]] = []
 
@@ -243,7 +243,7 @@ class _Reader:
     def failure(self) -> InvalidInput:
         """Return one error for all mistakes, in the order in which the inputs are documented."""
         problems = [(name, what) for name in self._defaults for wrong, what in self.problems if wrong == name]
-        remedies = (DENIED_REMEDY if DENIED_BY in what else InvalidInput.remedy for _, what in problems)
+        remedies = (DENIED_REMEDY if DENIED_BY in what else InvalidInput.default_remedy for _, what in problems)
         remedy = " ".join(dict.fromkeys(remedies))
         if len(problems) == 1:
             name, what = problems[0]
@@ -251,7 +251,7 @@ class _Reader:
         names = ", ".join(f"`{name}`" for name in dict.fromkeys(name for name, _ in problems))
         return InvalidInput(
             f"{len(problems)} invalid inputs: {names}",
-            facts=tuple(f"`{name}`: {what}." for name, what in problems),
+            details=tuple(f"`{name}`: {what}." for name, what in problems),
             remedy=remedy,
         )
 

@@ -43,7 +43,7 @@ INPUTS: Final = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class OutputPath:
     """Where something is to be put: `path` in the container, below `root`, which outlives it.
 
     `name` is what later steps find it by: relative to the workspace, or for the runner's temporary folder the container's own
@@ -82,9 +82,9 @@ class DeliverySettings:
     `mask_bundle_url` masks the link in the logs of the whole workflow job.
     """
 
-    bundle: Place | None = None
-    site: Place | None = None
-    values: Place | None = None
+    bundle: OutputPath | None = None
+    site: OutputPath | None = None
+    values: OutputPath | None = None
     version: str | None = None
     min_pages: int | None = None
     scratch: Path | None = None

@@ -12,34 +12,34 @@ from urllib.parse import urlsplit
 import idna
 
 from ..models import MODES, is_job_id, is_loopback
-from .paths import read_path, reason_of, shown
+from .paths import quoted, read_path, reason_of
 
-LONGEST_DURATION_SECONDS: Final = 35 * 24 * 3600.0
+MAX_DURATION_SECONDS: Final = 35 * 24 * 3600.0
 """GitHub cancels a workflow run after 35 days (source: GitHub's documentation of usage limits)."""
 
-LARGEST_CA_BUNDLE_BYTES: Final = 8 * 1024 * 1024
+MAX_CA_BUNDLE_BYTES: Final = 8 * 1024 * 1024
 
 _PEM_BEGINNING: Final = "-----BEGIN CERTIFICATE-----"
 _PEM_END: Final = "-----END CERTIFICATE-----"
 
-MOST_PARALLEL: Final = 100
-MOST_PAGES: Final = 999_999_999
+MAX_PARALLEL: Final = 100
+MAX_PAGES: Final = 999_999_999
 
-MOST_MISTAKES: Final = 20
+MAX_ERRORS_PER_INPUT: Final = 20
 """Maximum mistakes of one input that an error names; the others are counted."""
 
 
 def mode(value: str) -> str:
     """Return the name of a mode. Raises `ValueError`."""
     if value not in MODES:
-        raise ValueError(f"unknown mode {shown(value)}; the two that exist are `export` and `agent`")
+        raise ValueError(f"unknown mode {quoted(value)}; the two that exist are `export` and `agent`")
     return value
 
 
 def boolean(value: str) -> bool:
     """Read `true` or `false`. Raises `ValueError`."""
     if value not in {"true", "True", "TRUE", "false", "False", "FALSE"}:
-        raise ValueError(f"write true or false, not {shown(value)}")
+        raise ValueError(f"write true or false, not {quoted(value)}")
     return value.lower() == "true"
 
 
@@ -50,13 +50,13 @@ def duration(value: str) -> float:
     amounts = re.fullmatch(rf"(?:{number}h)?(?:{number}m)?(?:{number}s)?(?:{number}ms)?", with_unit)
     if amounts is None:
         form = "a number with a unit, such as 500ms, 30s, 15m or 1h30m; a bare number is seconds"
-        raise ValueError(f"{shown(value)} is no duration: write {form}")
+        raise ValueError(f"{quoted(value)} is no duration: write {form}")
     units = zip(amounts.groups(default="0"), (3600.0, 60.0, 1.0, 0.001), strict=True)
     seconds = sum(float(amount) * unit for amount, unit in units)
     if seconds <= 0:
-        raise ValueError(f"{shown(value)} is no time at all: a duration is above zero")
-    if seconds > LONGEST_DURATION_SECONDS:
-        raise ValueError(f"{shown(value)} is longer than a workflow run can last, 35 days")
+        raise ValueError(f"{quoted(value)} is no time at all: a duration is above zero")
+    if seconds > MAX_DURATION_SECONDS:
+        raise ValueError(f"{quoted(value)} is longer than a workflow run can last, 35 days")
     return seconds
 
 
@@ -94,7 +94,7 @@ def admin_key(value: str) -> str:
 def whole_number(value: str, most: int) -> int:
     """Read a number from 1 to `most`. Raises `ValueError`."""
     if not re.fullmatch("[0-9]{1,9}", value) or not 1 <= int(value) <= most:
-        raise ValueError(f"write a whole number from 1 to {most:,}, not {shown(value)}")
+        raise ValueError(f"write a whole number from 1 to {most:,}, not {quoted(value)}")
     return int(value)
 
 
@@ -122,10 +122,10 @@ def domains(value: str) -> list[str]:
         raise ValueError("holds no domain")
     wrong = [problem for problem in map(_domain_problem, lines) if problem]
     hosts = Counter(_spelled_alike(line) for line in lines if _is_domain(line))
-    wrong += [f"{shown(host)} is named twice" for host, count in hosts.items() if count > 1]
+    wrong += [f"{quoted(host)} is named twice" for host, count in hosts.items() if count > 1]
     if wrong:
-        more = f"; and {len(wrong) - MOST_MISTAKES} more" if len(wrong) > MOST_MISTAKES else ""
-        raise ValueError("; ".join(wrong[:MOST_MISTAKES]) + more)
+        more = f"; and {len(wrong) - MAX_ERRORS_PER_INPUT} more" if len(wrong) > MAX_ERRORS_PER_INPUT else ""
+        raise ValueError("; ".join(wrong[:MAX_ERRORS_PER_INPUT]) + more)
     return lines
 
 
@@ -144,18 +144,18 @@ def _domain_problem(line: str) -> str | None:
     if _is_domain(line):
         return None
     # what stands before an @ may be a password
-    quoted = shown("/".join(part if "@" not in part else f"…@{part.rpartition('@')[2]}" for part in line.split("/")))
+    given = quoted("/".join(part if "@" not in part else f"…@{part.rpartition('@')[2]}" for part in line.split("/")))
     if len(listed := re.split(r"\s*[,;]\s*|\s+", line.strip(",; "))) > 1 and all(
         "." in one and _is_domain(one) for one in listed
     ):
-        return f"{quoted} are {len(listed)} domains; write each on a line of its own"
+        return f"{given} are {len(listed)} domains; write each on a line of its own"
     bare = re.sub(r"^-\s+|^[A-Za-z][A-Za-z0-9+.-]*://", "", line).partition("/")[0]
     bare = re.split(r"[?#\\]", bare)[0].rpartition("@")[2].strip().rstrip(".")
     seen = "".join(character for character in bare if character.isprintable() and not character.isspace())
     bare = seen if seen.isascii() else _ascii_host(bare)
     meant = f"; write {bare}" if _is_domain(bare) else ", such as docs.example.com"
     hidden = "holds an invisible character, so it " if not line.isprintable() else ""
-    return f"{quoted} {hidden}is no bare host name{meant}"
+    return f"{given} {hidden}is no bare host name{meant}"
 
 
 def _ascii_host(text: str) -> str:
@@ -198,7 +198,7 @@ def certificates(value: str, roots: Sequence[Path]) -> str:
         if not path.is_file():
             raise ValueError("there is no such file" if not path.exists() else "it is no regular file")
         with path.open("rb") as file:
-            text = file.read(LARGEST_CA_BUNDLE_BYTES).decode("ascii", errors="ignore")
+            text = file.read(MAX_CA_BUNDLE_BYTES).decode("ascii", errors="ignore")
     except OSError as error:
         raise ValueError(f"the file cannot be read ({reason_of(error)})") from None
     ended = "".join(text.rpartition(_PEM_END)[:2])  # beginnings behind the last end would each have the rest searched for one

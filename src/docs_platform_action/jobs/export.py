@@ -26,10 +26,10 @@ def export_site(job: Job, settings: ExportSettings, context: Context) -> None:
     try:
         poll(job, settings.waiting, context)
         delivery = _check(job, settings.delivery, context)
-        job.enter(BUNDLE, context.clock.monotonic())
+        job.start_phase(BUNDLE, context.clock.monotonic())
         job.bundle = context.api.make_bundle(job)
     except NotFound as error:
-        if not job.started:
+        if not job.was_started_here:
             raise
         raise _explained(error, job) from error
     context.events.link_made(job, masked=settings.delivery.mask_bundle_url)
@@ -46,7 +46,7 @@ def _check(job: Job, delivery: DeliverySettings, context: Context) -> DeliverySe
     if export_job.status == ExportJob.FAILED:
         raise JobFailed(
             "the export failed at the platform",
-            facts=(f'The API at {context.api.host} said: "{export_job.error}"',) if export_job.error else (),
+            details=(f'The API at {context.api.host} said: "{export_job.error}"',) if export_job.error else (),
             cause="The site could not be built or rendered." if export_job.error else "The API gave no reason.",
             remedy=f"Look at job {job.job_id} in the dashboard, mend the site, and run the workflow again.",
         )
@@ -65,7 +65,7 @@ def _unknown_page_count(job: Job) -> TooFewPages:
     earlier = f" An earlier count, {seen:,}, does not count: the export was still running." if seen is not None else ""
     return TooFewPages(
         "the number of its pages is unknown, and `min-pages` is set",
-        facts=(f"The API reported no usable `pageCount` for the completed job.{earlier}",),
+        details=(f"The API reported no usable `pageCount` for the completed job.{earlier}",),
         cause="This platform does not report the number of pages of a completed export. Nothing was published.",
         remedy="Set `site-path`, so that the `.html` files in the bundle are counted, or remove `min-pages`.",
     )
@@ -76,14 +76,14 @@ def _explained(error: NotFound, job: Job) -> NotFound:
     if job.status == ExportJob.COMPLETED:
         return NotFound(
             "the export is completed, but the platform made no bundle link (404)",
-            facts=error.facts,
+            details=error.details,
             cause="The bundle is not there yet, or the platform has removed it.",
             remedy=f"Run the action with `job-id: {job.job_id}` in a few minutes. If it fails again, export anew.",
             request_id=error.request_id,
         )
     return NotFound(
         f"the platform no longer knows the job that it started as {job.job_id} (404)",
-        facts=error.facts,
+        details=error.details,
         cause="It was removed, or the platform lost it.",
         remedy=f"Look in the dashboard whether the export runs. If it does, collect it with `job-id: {job.job_id}`; "
         "if it does not, run the workflow again.",

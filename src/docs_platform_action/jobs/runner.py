@@ -13,7 +13,7 @@ from ..events import Events
 from ..inputs.settings import AgentSettings, ExportSettings
 from ..job import Job
 from ..models import AGENT, EXPORT
-from ..signals import LEAVING_SECONDS
+from ..signals import ABORT_GRACE_SECONDS
 from .agent import wait_for_agent
 from .export import export_site
 
@@ -22,7 +22,7 @@ Settings = ExportSettings | AgentSettings
 HEARTBEAT_SECONDS: Final = 55.0
 """A sign of life at least every minute, with a margin for the tick that shows it."""
 
-CLEANING_SECONDS: Final = 5.0
+CLEANUP_GRACE_SECONDS: Final = 5.0
 """How long a cancelled delivery gets to remove its parts: the runner sends its last signal 7.5 s after the first, and kills 2.5 s
 later (source: actions/runner, ProcessInvoker)."""
 
@@ -68,15 +68,15 @@ class Runner(Events):
 
     def stop(self) -> float:
         """Ask the jobs to end by themselves; return how long they get, in seconds."""
-        self.unfinished = [job for job in self._jobs if job.ended is None]  # now: one that ends in its grace was cancelled too
+        self.unfinished = [job for job in self._jobs if job.ended_at is None]  # now: one that ends in its grace was cancelled too
         self._context.cancellation.cancel()
-        self._context.client.exchanges.stop()
-        return START_GRACE_SECONDS if any(job.start_in_doubt for job in self._jobs) else 0.0
+        self._context.client.in_flight.stop()
+        return START_GRACE_SECONDS if any(job.is_start_unconfirmed for job in self._jobs) else 0.0
 
     def abort(self) -> float:
         """End every exchange; return how long the jobs get to clean up, in seconds."""
-        self._context.client.exchanges.abort()
-        return CLEANING_SECONDS if self._context.cleanups else LEAVING_SECONDS
+        self._context.client.in_flight.abort()
+        return CLEANUP_GRACE_SECONDS if self._context.cleanups else ABORT_GRACE_SECONDS
 
     def job_known(self, job: Job) -> None:
         """Start the other jobs once the first one is known."""
@@ -110,17 +110,17 @@ class Runner(Events):
         while (work := self._next()) is not None:
             job, _ = work
             job.failure = type(refusal)(
-                refusal.happened,
-                facts=(*refusal.facts, f"It was not started: this was the answer for {self._first.domain}, the first."),
-                cause=refusal.because,
-                remedy=refusal.way_out,
+                refusal.summary,
+                details=(*refusal.details, f"It was not started: this was the answer for {self._first.domain}, the first."),
+                cause=refusal.cause,
+                remedy=refusal.remedy,
                 request_id=refusal.request_id,
             )
             self._end(job)
 
     def _run_job(self, job: Job, settings: Settings) -> None:
         context = self._context
-        job.began = context.clock.monotonic()
+        job.began_at = context.clock.monotonic()
         context.events.job_begun(job)
         try:
             if isinstance(settings, ExportSettings):
@@ -134,8 +134,8 @@ class Runner(Events):
         self._end(job)
 
     def _end(self, job: Job) -> None:
-        job.ended = self._context.clock.monotonic()
-        job.leave(job.ended)
+        job.ended_at = self._context.clock.monotonic()
+        job.end_phase(job.ended_at)
         self._context.events.job_ended(job)
 
 

@@ -17,25 +17,25 @@ FIRST_SECONDS: Final = 3.0
 EARLY_SECONDS: Final = 7.5
 EARLY_UNTIL_SECONDS: Final = 40.0
 STEADY_SECONDS: Final = 4.75
-LATE_SHARE: Final = 1 / 250
+LATE_FRACTION: Final = 1 / 250
 """The pauses without progress to go by. Fewest readings for the same delay come from pauses that go with one over the root of the
 chance that the job ends now. The time that jobs take spreads about a log-normal curve; for one of minutes that chance is small
 in the first half minute, nearly even for a quarter of an hour, and falls later. So are these."""
 
-SHARE: Final = 0.6
+REMAINING_FRACTION: Final = 0.6
 """The share of the rest to wait: the end of a job whose pace grows evenly to the double is not missed."""
 
-TRUST: Final = 0.4
-FIRST_TRUST: Final = 0.5
+OBSERVED_FRACTION: Final = 0.4
+FIRST_OBSERVED_FRACTION: Final = 0.5
 """The share of the time over which a pace was seen that a pause may take, and the same when nothing has moved yet."""
 
-CLOSING: Final = 4.0
-LAST: Final = 2.0
-BEHIND: Final = 0.1
-"""In shortest pauses: with less than `CLOSING` left the next reading but one is to meet the end; with less than `LAST` the next
-is, so much `BEHIND` it."""
+ENDGAME: Final = 4.0
+FINAL_POLL: Final = 2.0
+OVERSHOOT: Final = 0.1
+"""In shortest pauses. With less than `ENDGAME` left, the second reading from now is aimed at the predicted end; with less than
+`FINAL_POLL`, the next one is, plus `OVERSHOOT`."""
 
-OVERDUE_SHARE: Final = 1 / 4
+OVERDUE_FRACTION: Final = 1 / 4
 """A job that should have ended, or moved, is read again after this share of its standstill."""
 
 
@@ -63,25 +63,25 @@ class Schedule:
         if status != self._status:
             self._status, self._status_since = status, self._began if self._status is None else now
         is_early = self._has_just_started and now - self._began < EARLY_UNTIL_SECONDS * self._scale
-        blind = max((EARLY_SECONDS if is_early else STEADY_SECONDS) * self._scale, (now - self._status_since) * LATE_SHARE)
+        blind = max((EARLY_SECONDS if is_early else STEADY_SECONDS) * self._scale, (now - self._status_since) * LATE_FRACTION)
         pause = blind if estimate is None else _towards_the_end(estimate, now, blind, self._shortest_seconds)
         rest = None if estimate is None else estimate.remaining_seconds(now)
-        if rest is None or rest > CLOSING * self._shortest_seconds:
+        if rest is None or rest > ENDGAME * self._shortest_seconds:
             self._due = math.inf
         else:  # progress that creeps promises its end anew at each reading
-            self._due = min(self._due, now + CLOSING * self._shortest_seconds)
-            pause = max(pause, min((now - self._due) * OVERDUE_SHARE, blind))
+            self._due = min(self._due, now + ENDGAME * self._shortest_seconds)
+            pause = max(pause, min((now - self._due) * OVERDUE_FRACTION, blind))
         return min(max(pause, self._shortest_seconds), self._longest_seconds)
 
 
 def _towards_the_end(pace: EagerEstimate, now: float, blind_seconds: float, shortest_seconds: float) -> float:
     rest = pace.remaining_seconds(now)
     if rest is None:
-        return min(pace.seen_for(now) * FIRST_TRUST, blind_seconds)
-    if rest <= 0 or pace.stands_still(now):
-        return min(pace.still_for(now) * OVERDUE_SHARE, blind_seconds)
-    if rest <= LAST * shortest_seconds:
-        return rest + BEHIND * shortest_seconds
-    if rest <= CLOSING * shortest_seconds:
+        return min(pace.observed_seconds(now) * FIRST_OBSERVED_FRACTION, blind_seconds)
+    if rest <= 0 or pace.is_stalled(now):
+        return min(pace.seconds_since_progress(now) * OVERDUE_FRACTION, blind_seconds)
+    if rest <= FINAL_POLL * shortest_seconds:
+        return rest + OVERSHOOT * shortest_seconds
+    if rest <= ENDGAME * shortest_seconds:
         return rest - shortest_seconds
-    return min(rest * SHARE, pace.seen_for(now) * TRUST)
+    return min(rest * REMAINING_FRACTION, pace.observed_seconds(now) * OBSERVED_FRACTION)

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 ANNOTATION_LIMIT: Final = 4096
 """Characters of an annotation that the runner keeps (source: actions/runner)."""
 
-MOST_WARNINGS: Final = 9
+MAX_WARNINGS: Final = 9
 """Warnings that are annotations; the runner shows ten of a kind a step (source: actions/runner), and others may come from it."""
 
-SHORTEST_ANYWHERE: Final = 8
+MIN_LONG_SECRET_LENGTH: Final = 8
 """Characters of a link's secret that is hidden wherever it is; a shorter one may be part of ordinary words."""
 
 _NAME: Final = re.compile(
@@ -34,7 +34,7 @@ _NAME: Final = re.compile(
 class LinkSecrets:
     """The secrets of signed links, and the names that are shown all the same. Safe to use from several threads.
 
-    A secret of at least `SHORTEST_ANYWHERE` characters is hidden wherever it is, a shorter one only behind its parameter's name.
+    A secret of at least `MIN_LONG_SECRET_LENGTH` characters is hidden everywhere, a shorter one only behind its parameter's name.
     The long ones are looked up by their first characters, and then by the lengths that such ones have: a text costs the same
     with one link as with thousands, whose signatures differ but are equally long.
     """
@@ -51,9 +51,9 @@ class LinkSecrets:
         """Hide these from here on."""
         with self._lock:
             for name, secret in secrets:
-                if len(secret) >= SHORTEST_ANYWHERE:
+                if len(secret) >= MIN_LONG_SECRET_LENGTH:
                     self._secrets.add(secret)  # first: another thread then finds it by its length
-                    beginning = secret[:SHORTEST_ANYWHERE]
+                    beginning = secret[:MIN_LONG_SECRET_LENGTH]
                     lengths = {*self._lengths.get(beginning, ()), len(secret)}
                     self._lengths[beginning] = tuple(sorted(lengths, reverse=True))
                 else:  # one without a name follows none, so it is never found
@@ -70,8 +70,8 @@ class LinkSecrets:
         return replace_spans(text, [*self._long_in(text), *self._short_in(text)], "…")
 
     def _long_in(self, text: str) -> Iterator[tuple[int, int]]:
-        for at in range(len(text) - SHORTEST_ANYWHERE + 1) if self._lengths else ():
-            for length in self._lengths.get(text[at : at + SHORTEST_ANYWHERE], ()):
+        for at in range(len(text) - MIN_LONG_SECRET_LENGTH + 1) if self._lengths else ():
+            for length in self._lengths.get(text[at : at + MIN_LONG_SECRET_LENGTH], ()):
                 secret = text[at : at + length]
                 if secret in self._secrets and secret not in self._all_shown:
                     yield at, at + length
@@ -80,7 +80,7 @@ class LinkSecrets:
     def _short_in(self, text: str) -> Iterator[tuple[int, int]]:
         for found in _NAME.finditer(text) if self._short else ():
             secrets, start = self._short.get(found[1].lower(), ()), found.end()
-            for end in range(min(start + SHORTEST_ANYWHERE - 1, len(text)), start, -1):
+            for end in range(min(start + MIN_LONG_SECRET_LENGTH - 1, len(text)), start, -1):
                 secret = text[start:end]
                 if secret in secrets and secret not in self._shown:
                     yield start, end
@@ -110,7 +110,7 @@ class Console:
         """Hide a secret: from here on in whatever this console writes, and by the runner in whatever the job writes."""
         if not secret:
             return
-        self.mask_for_the_job(secret)
+        self.mask_in_job(secret)
         with self._lock:
             self._secrets |= {secret, *filter(None, secret.splitlines())}  # every line, as the runner does it
             self._redactor = None
@@ -122,12 +122,12 @@ class Console:
             self._redactor = None
         self._link_secrets.always_show(self._names)
 
-    def mask_for_the_job(self, text: str) -> None:
+    def mask_in_job(self, text: str) -> None:
         """Have the runner hide what this console never writes but later steps may; elsewhere nobody could hide it."""
         if self.in_workflow:
             self._write(str(Command("add-mask", {}, text)))
 
-    def keep_link_out(self, url: str, names: Iterable[str | None] = ()) -> None:
+    def redact_link(self, url: str, names: Iterable[str | None] = ()) -> None:
         """Hide a link's secrets in log and summary, but not in the outputs; `names`, such as its job and date, stay visible."""
         from .signed_links import secrets_of
 
@@ -175,7 +175,7 @@ class Console:
         """Write one warning annotation; a plain line where there are too many of them to be shown."""
         with self._lock:
             self._warnings += 1
-            is_shown = self._warnings <= MOST_WARNINGS
+            is_shown = self._warnings <= MAX_WARNINGS
         self._annotate("warning", lines, is_command=self.in_workflow and is_shown)
 
     def debug(self, text: str) -> None:

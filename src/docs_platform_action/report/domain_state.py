@@ -8,11 +8,11 @@ from typing import Final
 from ..errors import Cancelled
 from ..job import CANCELLED, DONE, FAILED, NOT_STARTED, STARTED, VERDICTS, Job
 from ..models import ExportJob
-from ..text import minutes, moment, pluralize, size, works_until
+from ..text import format_bytes, format_clock, format_time, pluralize, works_until
 
-AT_WORK: Final = "at work"
-TO_COME: Final = "to come"
-STAGES: Final = (*VERDICTS, AT_WORK, TO_COME)
+RUNNING: Final = "at work"
+PENDING: Final = "to come"
+STAGES: Final = (*VERDICTS, RUNNING, PENDING)
 """The stages of a domain, in the order in which they are counted."""
 
 NAMES: Final = 3
@@ -24,7 +24,7 @@ class DomainState:
     """What is known of one domain. `lines` are those of its own log, and `status` is the last one that was read."""
 
     job: Job
-    stage: str = TO_COME
+    stage: str = PENDING
     status: str | None = None
     unknown_statuses: set[str] = field(default_factory=set)
     shown_statuses: int = 0
@@ -36,25 +36,25 @@ class DomainState:
         return self.job.domain or self.job.subject
 
 
-def what_became(job: Job, now: datetime) -> str:
+def describe_outcome(job: Job, now: datetime) -> str:
     """Return how a domain's job ended: its result, or why it failed."""
     failure, bundle = job.failure, job.bundle
     if failure is not None:
-        return failure.happened if isinstance(failure, Cancelled) else f"failed: {failure.failure_reason}, {failure.happened}"
+        return failure.summary if isinstance(failure, Cancelled) else f"failed: {failure.failure_reason}, {failure.summary}"
     told = []
     if job.page_count is not None:
         told.append(pluralize(job.page_count, "page"))
     if job.downloaded is not None:
-        told.append(size(job.downloaded.size))
+        told.append(format_bytes(job.downloaded.size))
     if bundle is not None and bundle.expires is not None:
         works = bundle.expires > now
-        told.append(f"link {f'works until {moment(bundle.expires, now)}' if works else works_until(bundle.expires, now)}")
+        told.append(f"link {f'works until {format_time(bundle.expires, now)}' if works else works_until(bundle.expires, now)}")
     return f"{DONE}: {', '.join(told)}" if told else DONE
 
 
-def how_long(state: DomainState, seconds: float) -> str:
+def describe_duration(state: DomainState, seconds: float) -> str:
     """Return how a domain's job ended, and after how long."""
-    failure, took = state.job.failure, minutes(seconds)
+    failure, took = state.job.failure, format_clock(seconds)
     if state.stage == NOT_STARTED:
         return state.stage
     if state.stage in {DONE, STARTED}:
@@ -71,7 +71,7 @@ def where(state: DomainState) -> str:
     return f"{state.name} {status or 'starting'}{percent}"
 
 
-def never_begun(states: Iterable[DomainState]) -> list[str]:
+def describe_unstarted(states: Iterable[DomainState]) -> list[str]:
     """Return a line for each reason why domains were not started."""
     by_reason: dict[str, list[DomainState]] = {}
     for state in states:
@@ -79,7 +79,7 @@ def never_begun(states: Iterable[DomainState]) -> list[str]:
     lines: list[str] = []
     for alike in by_reason.values():
         failure = alike[0].job.failure
-        why = "" if failure is None else f": {'the run was cancelled' if isinstance(failure, Cancelled) else failure.happened}"
+        why = "" if failure is None else f": {'the run was cancelled' if isinstance(failure, Cancelled) else failure.summary}"
         subject = f"{pluralize(len(alike), 'domain')} {'was' if len(alike) == 1 else 'were'}"
         lines.append(f"{subject} not started ({names(alike)}){why}")
     return lines

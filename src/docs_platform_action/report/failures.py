@@ -11,10 +11,10 @@ from ..models import EXPORT, ExportJob
 from ..text import pluralize
 from .console import Console
 
-MOST_FAILURES: Final = 9
+MAX_FAILURES: Final = 9
 """Failures with an annotation of their own: the runner keeps ten a step (source: actions/runner); the last counts the rest."""
 
-FEWEST_ALIKE: Final = 3
+MIN_ALIKE: Final = 3
 """How many failures must have the same cause to be described once, and not again for each job."""
 
 
@@ -31,8 +31,8 @@ def failures_shown(jobs: Iterable[Job]) -> list[list[str]]:
     """Return the lines of each failure that has an annotation: first those that are not merely cancelled, in the jobs' order."""
     failed = [(job, job.failure) for job in jobs if job.failure is not None]
     failed.sort(key=lambda pair: isinstance(pair[1], Cancelled))
-    shown = [failure_lines(job, error) for job, error in failed[:MOST_FAILURES]]
-    rest = [error for _, error in failed[MOST_FAILURES:]]
+    shown = [failure_lines(job, error) for job, error in failed[:MAX_FAILURES]]
+    rest = [error for _, error in failed[MAX_FAILURES:]]
     return [*shown, _counted(rest)] if rest else shown
 
 
@@ -56,22 +56,22 @@ def failed_alike(jobs: Iterable[Job]) -> Sequence[Job]:
         if job.failure is not None and not isinstance(job.failure, Cancelled | TimedOut):
             alike.setdefault(_cause(job, job.failure), []).append(job)
     most = max(alike.values(), key=len, default=[])
-    return most if len(most) >= FEWEST_ALIKE else []
+    return most if len(most) >= MIN_ALIKE else []
 
 
 def _cause(job: Job, error: ActionError) -> tuple[str, ...]:
-    kind = (error.failure_reason, error.happened)
+    kind = (error.failure_reason, error.summary)
     if isinstance(error, Unavailable):  # of one outage, its length and the last error differ between jobs
         return kind
     # the last fact of a job that was not started says whose response it was
-    facts = error.facts[:-1] if job.verdict == NOT_STARTED else error.facts
-    return (*kind, error.because, error.way_out, *facts)
+    facts = error.details[:-1] if job.verdict == NOT_STARTED else error.details
+    return (*kind, error.cause, error.remedy, *facts)
 
 
 def failure_lines(job: Job, error: ActionError) -> list[str]:
     """Return what happened, why it probably did, what to do, and how to find it again. The first line is the title."""
     request = f"Request id {error.request_id}." if error.request_id else ""
-    lines = [job.headline(error), *error.facts, error.because, error.way_out, how_to_collect(job, error), request]
+    lines = [job.headline(error), *error.details, error.cause, error.remedy, how_to_collect(job, error), request]
     return [line for line in lines if line]
 
 
@@ -82,8 +82,8 @@ def how_to_collect(job: Job, error: ActionError) -> str:
         return ""
     if job.mode == EXPORT and job.status == ExportJob.COMPLETED:
         return f"Job {job.job_id} is completed; a run with {attach} makes its bundle link without exporting again."
-    has_ended = job.agent_job is not None and job.agent_job.ended
-    if not error.job_goes_on or not job.api_responded or has_ended:
+    has_ended = job.agent_job is not None and job.agent_job.has_ended
+    if not error.job_continues or not job.api_responded or has_ended:
         return ""
     return f"Job {job.job_id} goes on at the platform; nothing is lost. Collect it in a later run with {attach}."
 

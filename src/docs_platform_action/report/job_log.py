@@ -9,16 +9,26 @@ from ..clock import Clock
 from ..events import Events
 from ..job import DOWNLOAD, UNPACK, Job
 from ..models import AGENT, API, AgentJob, Bundle, ExportJob
-from ..text import about, minutes, moment, pause, pluralize, size, trying_again, without_query, works_until
+from ..text import (
+    describe_retry,
+    format_bytes,
+    format_clock,
+    format_eta,
+    format_seconds,
+    format_time,
+    pluralize,
+    without_query,
+    works_until,
+)
 from .console import Console
 
-STANDSTILL_SECONDS: Final = 600.0
+STALL_SECONDS: Final = 600.0
 """How long progress may stand still before people are warned."""
 
 LINE_SECONDS: Final = 10.0
 """The pause between two progress lines of a download or of unpacking, and between two reports of storage errors."""
 
-SHORTEST_REPORTED_OUTAGE_SECONDS: Final = 5.0
+MIN_REPORTED_OUTAGE_SECONDS: Final = 5.0
 """The end of a shorter storage outage is not reported: its beginning was."""
 
 
@@ -58,14 +68,14 @@ class JobLog(Events):
         with self._lock:
             job, now = self._job, self._clock.monotonic()
             seconds = self._stood_still_seconds(now)
-            if self._in_api_outage or self._warned_of_standstill or seconds < STANDSTILL_SECONDS:
+            if self._in_api_outage or self._warned_of_standstill or seconds < STALL_SECONDS:
                 return
             self._warned_of_standstill = True
             today = self._clock.now()
             state = ", ".join(filter(None, self._shown_progress())) or f"'{job.status}'"
             lines = [
-                f"{job.subject}: no progress for {minutes(seconds)}",
-                f"It has stood at {state} since {moment(today - timedelta(seconds=seconds), today)}.",
+                f"{job.subject}: no progress for {format_clock(seconds)}",
+                f"It has stood at {state} since {format_time(today - timedelta(seconds=seconds), today)}.",
                 "Waiting goes on until `timeout`.",
                 f"Look at job {job.job_id} in the dashboard. To attach to it later: `job-id: {job.job_id}`",
             ]
@@ -81,7 +91,7 @@ class JobLog(Events):
             self._log(f"Static export of {job.domain}" if job.domain else "Static export")
 
     def job_known(self, job: Job) -> None:
-        if job.started:
+        if job.was_started_here:
             self._note(f"Job {job.job_id} started. To attach to it later: job-id: {job.job_id}")
         elif job.mode != AGENT:  # an agent's job is in the title
             self._note(f"Attaching to job {job.job_id}.")
@@ -115,7 +125,7 @@ class JobLog(Events):
         self._write_debug(f"{request}: {outcome}, {milliseconds:.0f} ms{named}")
 
     def retrying(self, job: Job, server: str, error: str, *, budget_seconds: float, pause_seconds: float) -> None:
-        text = trying_again(error, budget_seconds, pause_seconds)
+        text = describe_retry(error, budget_seconds, pause_seconds)
         if server == API:
             self._in_api_outage = True
             self._note(text)
@@ -128,9 +138,9 @@ class JobLog(Events):
     def recovered(self, job: Job, server: str, *, after_seconds: float) -> None:
         if server == API:
             self._in_api_outage = False
-            self._note(f"The API answers again after {minutes(after_seconds)}.")
-        elif after_seconds >= SHORTEST_REPORTED_OUTAGE_SECONDS:
-            self._note_at_once(f"The download goes on after {minutes(after_seconds)}.")
+            self._note(f"The API answers again after {format_clock(after_seconds)}.")
+        elif after_seconds >= MIN_REPORTED_OUTAGE_SECONDS:
+            self._note_at_once(f"The download goes on after {format_clock(after_seconds)}.")
 
     def link_made(self, job: Job, *, masked: bool) -> None:
         bundle = self._hide_link(job, masked=masked)
@@ -145,7 +155,7 @@ class JobLog(Events):
         self._hide_link(job, masked=masked)
 
     def link_redirected(self, job: Job, url: str) -> None:
-        self._console.keep_link_out(url)
+        self._console.redact_link(url)
 
     def link_expired(self, job: Job, error: str) -> None:
         self._note_at_once(f"{error}. Making a fresh link.")
@@ -176,10 +186,10 @@ class JobLog(Events):
         assert downloaded is not None  # noqa: S101  # it is set before the event; this tells the type checker
         kept = f" to {job.bundle_path}" if job.bundle_path is not None else ""
         seconds = self._clock.monotonic() - self._phase_began
-        took = pause(seconds) if seconds >= 0.05 else "under 0.1 s"
+        took = format_seconds(seconds) if seconds >= 0.05 else "under 0.1 s"
         over = f" over {self._connections} connections" if self._connections > 1 else ""
         shortened = f"{downloaded.sha256[:4]}…{downloaded.sha256[-4:]}"
-        self._note(f"Downloaded {size(downloaded.size)}{kept} in {took}{over}, SHA-256 {shortened}")
+        self._note(f"Downloaded {format_bytes(downloaded.size)}{kept} in {took}{over}, SHA-256 {shortened}")
 
     def archive_saved(self, job: Job) -> None:
         self._note(f"Saved the archive to {job.bundle_path}")
@@ -226,9 +236,9 @@ class JobLog(Events):
         """Keep the secrets of the job's link out of the log, and return its bundle."""
         bundle = job.bundle
         assert bundle is not None  # noqa: S101  # it is set before the event; this tells the type checker
-        self._console.keep_link_out(bundle.url, names=[job.job_id, bundle.expires_at])
+        self._console.redact_link(bundle.url, names=[job.job_id, bundle.expires_at])
         if masked:
-            self._console.mask_for_the_job(bundle.url)
+            self._console.mask_in_job(bundle.url)
         return bundle
 
     def _shown_progress(self) -> tuple[str, str]:
@@ -245,9 +255,9 @@ class JobLog(Events):
     def _status_line(self) -> str:
         job, now = self._job, self._clock.monotonic()
         percent, counted = self._shown_progress()
-        elapsed = minutes(now - self._polling_since)
-        remaining = job.remaining_seconds(now) if self._stood_still_seconds(now) < STANDSTILL_SECONDS else None
-        left = "" if remaining is None else f"    about {about(remaining)} left"
+        elapsed = format_clock(now - self._polling_since)
+        remaining = job.remaining_seconds(now) if self._stood_still_seconds(now) < STALL_SECONDS else None
+        left = "" if remaining is None else f"    about {format_eta(remaining)} left"
         state = job.status or ("waiting" if job.job_id else "starting")
         return f"  {state:<10} {percent:>5} {counted:>12} {elapsed:>9}{left}"
 
@@ -255,12 +265,12 @@ class JobLog(Events):
         now, received, total = self._clock.monotonic(), self._received_bytes, self._bundle_bytes  # read once, as above
         rate = max(received - self._logged_bytes, 0) / max(now - self._progress_logged_at, 1.0)
         share = f"{100 * received // total} %" if total else ""
-        so_far = f"{size(received)} of {size(total)}" if total else size(received)
-        return f"  downloading {share:>5} {so_far:>24} {size(rate):>12}/s {minutes(now - self._phase_began):>9}"
+        so_far = f"{format_bytes(received)} of {format_bytes(total)}" if total else format_bytes(received)
+        return f"  downloading {share:>5} {so_far:>24} {format_bytes(rate):>12}/s {format_clock(now - self._phase_began):>9}"
 
     def _unpack_line(self) -> str:
-        elapsed = minutes(self._clock.monotonic() - self._phase_began)
-        return f"  unpacking {pluralize(self._unpacked_files, 'file'):>18}, {size(self._unpacked_bytes)} {elapsed:>9}"
+        elapsed = format_clock(self._clock.monotonic() - self._phase_began)
+        return f"  unpacking {pluralize(self._unpacked_files, 'file'):>18}, {format_bytes(self._unpacked_bytes)} {elapsed:>9}"
 
     def _begin_phase(self, name: str) -> None:
         self._phase_began = self._progress_logged_at = self._clock.monotonic()
@@ -275,5 +285,5 @@ class JobLog(Events):
             self._progress_logged_at, self._logged_bytes = now, self._received_bytes
 
     def _stood_still_seconds(self, now: float) -> float:
-        since = self._job.still_since
+        since = self._job.stalled_since
         return 0.0 if since is None else now - since

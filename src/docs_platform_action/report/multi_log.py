@@ -9,24 +9,24 @@ from ..clock import Clock
 from ..events import Events
 from ..job import CANCELLED, NOT_STARTED, STARTED, Job
 from ..models import API, ExportJob
-from ..text import minutes, trying_again
+from ..text import describe_retry, format_clock
 from .console import Console
 from .domain_state import (
-    AT_WORK,
     NAMES,
+    PENDING,
+    RUNNING,
     STAGES,
-    TO_COME,
     DomainState,
-    how_long,
+    describe_duration,
+    describe_outcome,
+    describe_unstarted,
     names,
-    never_begun,
-    what_became,
     where,
 )
 from .failures import failure_lines
 from .job_log import JobLog
 
-MOST_STATUSES: Final = 8
+MAX_STATUSES: Final = 8
 """Changes of one domain's status that are shown live."""
 
 QUIET_SECONDS: Final = 30.0
@@ -76,7 +76,7 @@ class MultiLog(Events):
             working, troubled = self._at_work(), [*self._outage.states]
             self._shown_counts = told = self._counts()
             if 0 < len(working) <= NAMES:
-                told = told.replace(AT_WORK, f"{AT_WORK} ({', '.join(map(where, working))})")
+                told = told.replace(RUNNING, f"{RUNNING} ({', '.join(map(where, working))})")
             if troubled:
                 some = "" if len(troubled) >= len(working) else f" for {names(troubled)}"
                 told += f"    (no good answer from the API{some})"
@@ -88,13 +88,13 @@ class MultiLog(Events):
             if self._closed:
                 return
             for state in self._states.values():
-                if state.stage == TO_COME:
+                if state.stage == PENDING:
                     self._move(state, NOT_STARTED)
-                elif state.stage == AT_WORK and state.job.failure is not None:  # its end was not announced
+                elif state.stage == RUNNING and state.job.failure is not None:  # its end was not announced
                     self._move(state, state.job.verdict)
             if self._counts() != self._shown_counts:
                 self._write(self._counts())
-            for line in never_begun(state for state in self._states.values() if state.stage == NOT_STARTED):
+            for line in describe_unstarted(state for state in self._states.values() if state.stage == NOT_STARTED):
                 self._console.line(f"  {line}")
             self._closed = True
             logged = [state for state in self._states.values() if state.lines]
@@ -102,15 +102,15 @@ class MultiLog(Events):
         if logged:
             self._console.line("The log of each domain, by the time of day in UTC:")
         for state in logged:
-            title = f"{state.name}: {how_long(state, state.job.duration_seconds(now))}"
+            title = f"{state.name}: {describe_duration(state, state.job.duration_seconds(now))}"
             self._console.group(title, state.lines)
 
     def job_begun(self, job: Job) -> None:
         super().job_begun(job)
         state = self._states[id(job)]
         with self._lock:
-            if state.stage == TO_COME:
-                self._move(state, AT_WORK)
+            if state.stage == PENDING:
+                self._move(state, RUNNING)
 
     def job_known(self, job: Job) -> None:
         super().job_known(job)
@@ -131,7 +131,7 @@ class MultiLog(Events):
             if status not in ExportJob.KNOWN_STATUSES:
                 state.unknown_statuses.add(status)
             state.shown_statuses += 1
-            if state.shown_statuses > MOST_STATUSES:
+            if state.shown_statuses > MAX_STATUSES:
                 return  # a status that counts or flaps: its own log has every change
             explained = status in self._explained_statuses
             self._explained_statuses.add(status)
@@ -142,7 +142,7 @@ class MultiLog(Events):
         state = self._states[id(job)]
         with self._lock:
             if server == API and self._outage.begin(state, self._clock.monotonic()):
-                self._show(state, trying_again(error, budget_seconds, pause_seconds))
+                self._show(state, describe_retry(error, budget_seconds, pause_seconds))
 
     def recovered(self, job: Job, server: str, *, after_seconds: float) -> None:
         super().recovered(job, server, after_seconds=after_seconds)
@@ -150,20 +150,20 @@ class MultiLog(Events):
         with self._lock:
             lasted = self._outage.end(state, self._clock.monotonic()) if server == API else None
             if lasted is not None:
-                self._show(state, f"The API answers again after {minutes(max(lasted, after_seconds))}.")
+                self._show(state, f"The API answers again after {format_clock(max(lasted, after_seconds))}.")
 
     def job_ended(self, job: Job) -> None:
         super().job_ended(job)
         state = self._states[id(job)]
         with self._lock:
-            if state.stage not in {AT_WORK, TO_COME}:
+            if state.stage not in {RUNNING, PENDING}:
                 return
-            self._move(state, job.verdict if state.stage == AT_WORK else NOT_STARTED)
-            self._outage.leave(state)
+            self._move(state, job.verdict if state.stage == RUNNING else NOT_STARTED)
+            self._outage.remove(state)
             if state.lines and job.failure is not None:
                 state.lines += [self._timed(line) for line in failure_lines(job, job.failure)]
             if state.stage not in {NOT_STARTED, STARTED}:  # `close` shows what never began, and `job_known` what only started
-                self._show(state, what_became(job, self._clock.now()), counts=state.stage != CANCELLED)
+                self._show(state, describe_outcome(job, self._clock.now()), counts=state.stage != CANCELLED)
 
     def keep_line(self, state: DomainState, text: str) -> None:
         """Keep a line of a domain's own log."""
@@ -216,7 +216,7 @@ class MultiLog(Events):
     def _write(self, text: str) -> None:
         if not self._closed:
             self._last_line_at = self._clock.monotonic()
-            self._console.line(f"{minutes(self._last_line_at - self._began):>7}  {text}")
+            self._console.line(f"{format_clock(self._last_line_at - self._began):>7}  {text}")
 
     def _move(self, state: DomainState, stage: str) -> None:
         """Change a domain's stage and the counts: counting all domains for each line would take quadratic time."""
@@ -228,7 +228,7 @@ class MultiLog(Events):
         return ", ".join(f"{self._counted[stage]:,} {stage}" for stage in STAGES if self._counted[stage])
 
     def _at_work(self) -> Sequence[DomainState]:
-        return [state for state in self._states.values() if state.stage == AT_WORK]
+        return [state for state in self._states.values() if state.stage == RUNNING]
 
 
 class _DomainLog(JobLog):
@@ -284,7 +284,7 @@ class _SharedOutage:
         lasted, self._since = now - self._since, None
         return lasted
 
-    def leave(self, state: DomainState) -> None:
+    def remove(self, state: DomainState) -> None:
         """Record that a domain has ended. If it was the reporter, the next domain to recover reports the end."""
         self.states.pop(state, None)
         if self._reporter is state:

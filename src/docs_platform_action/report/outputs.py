@@ -14,10 +14,10 @@ from ..events import Events
 from ..job import Job
 from ..models import UNUSABLE
 from ..redaction import Redactor
-from ..text import size
+from ..text import format_bytes
 from .console import Console
 
-MOST_BYTES_OF_A_JOB: Final = 1024 * 1024
+MAX_JOB_OUTPUT_BYTES: Final = 1024 * 1024
 """What all outputs of a job may have together, in UTF-16 (source: GitHub's documentation of job outputs)."""
 
 OUTPUTS_OF_ONE_JOB: Final = (
@@ -122,7 +122,7 @@ class Outputs(Events):
             denied = isinstance(error, PermissionError)
             raise InternalError(
                 "the step's output file cannot be written",
-                facts=(f"The file that GITHUB_OUTPUT names: {error.strerror or type(error).__name__}.",),
+                details=(f"The file that GITHUB_OUTPUT names: {error.strerror or type(error).__name__}.",),
                 cause=DENIED_CAUSE if denied else "The runner's disk is full, or its temporary folder cannot be written to.",
                 remedy=DENIED_REMEDY if denied else "Fix the runner and run the workflow again.",
             ) from error
@@ -131,9 +131,9 @@ class Outputs(Events):
 def too_large_for_a_job(results: str) -> list[str] | None:
     """Return a warning if `results` is more than one job can pass to another."""
     count = len(results.encode("utf-16-le"))
-    if count <= MOST_BYTES_OF_A_JOB:
+    if count <= MAX_JOB_OUTPUT_BYTES:
         return None
-    counted, most = size(count), size(MOST_BYTES_OF_A_JOB)
+    counted, most = format_bytes(count), format_bytes(MAX_JOB_OUTPUT_BYTES)
     return [
         "The output `results` is too large to become an output of the job",
         f"It has {counted} as GitHub counts, two bytes a character; all outputs of a job together may have {most}.",

@@ -8,13 +8,13 @@ from typing import Final
 from ..errors import ActionError, Cancelled, TimedOut
 from ..job import DONE, FAILED, NOT_STARTED, Job
 from ..models import ExportJob
-from ..text import minutes, sentence, size
+from ..text import format_bytes, format_clock, sentence
 from .failures import how_to_collect_in_short
-from .view import LONGEST_NAME, LONGEST_WORD, View, name_of, seconds_at, size_of
+from .view import MAX_NAME_LENGTH, MAX_WORD_LENGTH, View, name_of, seconds_at, size_of
 
-_LONGEST_HAPPENED: Final = 120
-_LONGEST_FACT: Final = 140
-_LONGEST_REMEDY: Final = 400
+_MAX_SUMMARY_LENGTH: Final = 120
+_MAX_DETAIL_LENGTH: Final = 140
+_MAX_REMEDY_LENGTH: Final = 400
 """It may hold the id of a job, which nobody can use a part of."""
 
 _SAYING_THE_SAME: Final = {(DONE, ExportJob.COMPLETED), (FAILED, ExportJob.FAILED)}
@@ -36,7 +36,7 @@ class Overview:
             True,
             any(job.page_count is not None for job in jobs),
             any(size_of(job) is not None for job in jobs),
-            any(job.began is not None for job in jobs),
+            any(job.began_at is not None for job in jobs),
             linked or failed,
         )
         last = "Link works until, or what happened" if linked and failed else "Link works until" if linked else "What happened"
@@ -47,11 +47,11 @@ class Overview:
         """Return a job's row."""
         count, seconds = size_of(job), seconds_at(job, self._view)
         cells = (
-            self._view.show(name_of(job), longest=LONGEST_NAME),
+            self._view.show(name_of(job), longest=MAX_NAME_LENGTH),
             self._result(job),
             "" if job.page_count is None else f"{job.page_count:,}",
-            "" if count is None else size(count).replace(" ", "&nbsp;"),  # in a narrow column it would break there
-            "" if seconds is None else minutes(seconds),
+            "" if count is None else format_bytes(count).replace(" ", "&nbsp;"),  # in a narrow column it would break there
+            "" if seconds is None else format_clock(seconds),
             self._link_or_failure(job),
         )
         return self._line(cells)
@@ -63,7 +63,7 @@ class Overview:
         """Return the verdict, and the status where it says more."""
         verdict = job.verdict
         told = f"**{verdict}**" if verdict == FAILED else verdict
-        status = self._view.show(job.status, longest=LONGEST_WORD)
+        status = self._view.show(job.status, longest=MAX_WORD_LENGTH)
         if not status or (verdict, job.status) in _SAYING_THE_SAME:
             return told
         return f"{told} ({status})" if job.failure is None else f"{told}, last seen {status}"
@@ -74,7 +74,7 @@ class Overview:
         if error is None:
             return "" if job.bundle is None else view.works_until(job.bundle)
         reason = f"`{error.failure_reason}`"
-        is_unstarted = job.verdict == NOT_STARTED or (job.job_id is None and not job.start_in_doubt)
+        is_unstarted = job.verdict == NOT_STARTED or (job.job_id is None and not job.is_start_unconfirmed)
         if isinstance(error, Cancelled) and is_unstarted:
             return f"{reason}, not started: run the workflow again."
         collecting = how_to_collect_in_short(job, error)
@@ -83,17 +83,17 @@ class Overview:
         told_beside = bool(collecting) and isinstance(error, Cancelled | TimedOut) and job.status is not None
         told = [] if told_above or told_beside else self._happened(error)
         if collecting:
-            told.append(view.show_prose(f"The job {collecting}" if told else collecting, longest=_LONGEST_REMEDY))
-        elif error.way_out and not told_above:
-            told.append(view.show_prose(error.way_out, longest=_LONGEST_REMEDY))
+            told.append(view.show_prose(f"The job {collecting}" if told else collecting, longest=_MAX_REMEDY_LENGTH))
+        elif error.remedy and not told_above:
+            told.append(view.show_prose(error.remedy, longest=_MAX_REMEDY_LENGTH))
         return f"{reason}: {' '.join(told)}" if told else reason
 
     def _happened(self, error: ActionError) -> list[str]:
         """Return in short what happened, and the first fact, such as what the API said."""
-        fact = [self._short(said, _LONGEST_FACT) for said in error.facts[:1]]
+        fact = [self._short(said, _MAX_DETAIL_LENGTH) for said in error.details[:1]]
         if isinstance(error, Cancelled):  # which the second cell says
             return fact
-        return [self._short(error.happened, _LONGEST_HAPPENED), *fact]
+        return [self._short(error.summary, _MAX_SUMMARY_LENGTH), *fact]
 
     def _short(self, text: str, longest: int) -> str:
         """Show a sentence without the API's host, which is the same in each row; a quotation that is cut is still closed."""

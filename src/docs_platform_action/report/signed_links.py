@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote, unquote_plus, urlsplit
 
-SHORTEST_RANDOM: Final = 16
+MIN_RANDOM_SECRET_LENGTH: Final = 16
 """Characters of a value that looks random, where its parameter's name does not say what it is."""
 
-SHORTEST_BARE: Final = 8
+MIN_BARE_SECRET_LENGTH: Final = 8
 """Characters of a random query that has no name at all."""
 
 _SECRET_WORDS: Final = frozenset(
@@ -54,13 +54,17 @@ def _secrets_in(query: str, *, nested: bool = False) -> Iterator[LinkSecret]:
     for parameter in re.split("[&;]", query):
         name, _, value = parameter.partition("=")
         if not value.strip("="):  # base64 ends with such
-            if len(name) >= SHORTEST_BARE and not _is_secret_name(name) and _looks_random(parameter, SHORTEST_BARE):
+            if (
+                len(name) >= MIN_BARE_SECRET_LENGTH
+                and not _is_secret_name(name)
+                and _looks_random(parameter, MIN_BARE_SECRET_LENGTH)
+            ):
                 yield LinkSecret("", parameter)
         elif _is_secret_name(name) and not _is_object_key(name, value):
             yield from _secrets_of_parameter(name, value)
         elif "?" in (decoded := unquote(value)) and not nested:
             yield from _secrets_in(decoded.partition("?")[2], nested=True)  # a link within the link
-        elif _looks_random(decoded, SHORTEST_RANDOM):
+        elif _looks_random(decoded, MIN_RANDOM_SECRET_LENGTH):
             yield LinkSecret(name, value)
 
 
@@ -91,7 +95,7 @@ def _looks_random(value: str, shortest: int) -> bool:
     letters = sum(character.isalnum() for character in rest)
     if letters < shortest or _FILE.fullmatch(rest):
         return False
-    return len(_CHANGE.findall(rest)) >= (max(4, letters / 5) if shortest == SHORTEST_RANDOM else 1)
+    return len(_CHANGE.findall(rest)) >= (max(4, letters / 5) if shortest == MIN_RANDOM_SECRET_LENGTH else 1)
 
 
 def _forms(value: str) -> set[str]:

@@ -11,22 +11,22 @@ from urllib.parse import urlsplit
 from ..errors import DENIED_CAUSE, ActionError, Cancelled, InvalidInput
 from ..job import CANCELLED, DONE, FAILED, NOT_STARTED, STARTED, VERDICTS, Job
 from ..models import AGENT
-from ..text import link_target, minutes, pluralize, sentence, size
+from ..text import format_bytes, format_clock, link_target, pluralize, sentence
 from .console import Console
 from .failures import failed_alike, failure_lines, how_to_collect
 from .overview import Overview
 from .timeline import timeline_of
-from .view import LONGEST_NAME, View, minute, name_of, seconds_at, size_of
+from .view import MAX_NAME_LENGTH, View, minute, name_of, seconds_at, size_of
 
 ROOM_BYTES: Final = 1_000_000
 """What a page may take: GitHub drops one of more than 1,048,576 bytes (source: actions/runner, CreateStepSummaryCommand)."""
 
-SMALLEST_ROOM_BYTES: Final = 2_048
+MIN_ROOM_BYTES: Final = 2_048
 """Any page can be shortened until it fits into this."""
 
-_LONGEST_SUBJECT: Final = 300
-_LONGEST_CAUSE: Final = 200
-_MOST_NAMED: Final = 10
+_MAX_SUBJECT_LENGTH: Final = 300
+_MAX_CAUSE_LENGTH: Final = 200
+_MAX_LISTED_NAMES: Final = 10
 _FEW_ROWS: Final = 12
 """Rows of a table that needs no scrolling: nobody has to be told which of them to look for."""
 
@@ -34,7 +34,7 @@ _FEW_ROWS: Final = 12
 def summary_of(jobs: Sequence[Job], view: View, *, duration_seconds: float, room_bytes: int = ROOM_BYTES) -> str:
     """Return the page of a step in GitHub's Markdown: the verdict, what is known of each job, and a timeline.
 
-    `duration_seconds` is the step's. A page of more than `room_bytes` in UTF-8 (at least `SMALLEST_ROOM_BYTES`) is shortened
+    `duration_seconds` is the step's. A page of more than `room_bytes` in UTF-8 (at least `MIN_ROOM_BYTES`) is shortened
     step by step, and says so.
     """
     if len(jobs) == 1:
@@ -48,7 +48,7 @@ def room_left(file: Path | None) -> int:
         held = file.stat().st_size if file is not None else 0
     except OSError:  # there is no such file yet, or writing to it will show what is wrong with it
         held = 0
-    return max(ROOM_BYTES - held, SMALLEST_ROOM_BYTES)
+    return max(ROOM_BYTES - held, MIN_ROOM_BYTES)
 
 
 def write_summary(page: str, file: Path | None, console: Console) -> None:
@@ -65,7 +65,7 @@ def write_summary(page: str, file: Path | None, console: Console) -> None:
 
 
 def _page_of_one(job: Job, view: View, duration_seconds: float, room_bytes: int) -> str:
-    headline = f"### {view.show(job.subject, longest=_LONGEST_SUBJECT)}: {job.verdict}\n\n"
+    headline = f"### {view.show(job.subject, longest=_MAX_SUBJECT_LENGTH)}: {job.verdict}\n\n"
     drawn = timeline_of([job], view)
     for quoting, note in ((True, ""), (False, "Shortened: what servers said is not shown.\n\n")):
         details = "\n".join(_details_of(job, view, duration_seconds=duration_seconds, quoting=quoting))
@@ -104,7 +104,7 @@ def _told_for_all(job: Job, error: ActionError, view: View) -> str:
 
 def _shown(lines: Sequence[str], error: ActionError, view: View, *, quoting: bool) -> list[str]:
     """Show the lines of a failure: the title, the facts, which may be what a server said, and our advice."""
-    advice = 1 + len([fact for fact in error.facts if fact])
+    advice = 1 + len([fact for fact in error.details if fact])
     show = view.show_mistake if isinstance(error, InvalidInput) else view.show
     return [show(line) for line in lines[: advice if quoting else 1]] + [view.show_prose(line) for line in lines[advice:]]
 
@@ -119,10 +119,10 @@ def _rows(job: Job, view: View, duration_seconds: float | None) -> Iterator[tupl
     yield "Job", show(job.job_id)
     yield "Status", show(job.status)
     yield "Pages", f"{job.page_count:,}" if job.page_count is not None else ""
-    yield "Duration", minutes(duration_seconds) if duration_seconds is not None else ""
+    yield "Duration", format_clock(duration_seconds) if duration_seconds is not None else ""
     yield "Failure reason", f"`{failure.failure_reason}`" if failure is not None else ""
     yield "Bundle link", _link(job, view)
-    yield "Bundle", f"{size(downloaded.size)}, SHA-256 `{downloaded.sha256}`" if downloaded is not None else ""
+    yield "Bundle", f"{format_bytes(downloaded.size)}, SHA-256 `{downloaded.sha256}`" if downloaded is not None else ""
     yield "Saved as", show(job.bundle_path)
     yield "Site", f"{pluralize(job.site_files, 'file')} in {show(job.site_path)}" if job.site_files is not None else ""
     yield "Helm values", show(job.values_file)
@@ -142,7 +142,7 @@ def _link(job: Job, view: View) -> str:
 def _pull_request(job: Job, view: View) -> str:
     if job.pr_link is not None:
         return f"[{view.show(job.pr_link)}](<{link_target(job.pr_link)}>)"
-    return "none" if job.agent_job is not None and job.agent_job.ended else ""
+    return "none" if job.agent_job is not None and job.agent_job.has_ended else ""
 
 
 class _Jobs:
@@ -233,25 +233,28 @@ class _Jobs:
         done = self._by_verdict[DONE]
         counts = [job.page_count for job in done if job.page_count is not None]
         sizes = [count for count in map(size_of, done) if count is not None]
-        told = [*([pluralize(sum(counts), "page")] if counts else []), *([f"{size(sum(sizes))} of bundles"] if sizes else [])]
-        took = f"The step took {minutes(self._duration_seconds)} and ended at {minute(self._view.now)}."
+        told = [
+            *([pluralize(sum(counts), "page")] if counts else []),
+            *([f"{format_bytes(sum(sizes))} of bundles"] if sizes else []),
+        ]
+        took = f"The step took {format_clock(self._duration_seconds)} and ended at {minute(self._view.now)}."
         return f"{took} In all {' and '.join(told)}." if told else took
 
     def _happened(self, cause: ActionError) -> str:
         """Return what happened to those that failed alike."""
         count, total = len(self._alike), len(self._jobs)
         who = f"All {total:,}" if count == total else f"{count:,} of {total:,}"
-        return f"**{who} {self._kind}: {self._view.show(sentence(cause.happened), longest=_LONGEST_CAUSE)}**"
+        return f"**{who} {self._kind}: {self._view.show(sentence(cause.summary), longest=_MAX_CAUSE_LENGTH)}**"
 
     def _told_once(self, cause: ActionError, *, detailed: bool) -> str:
         """Return for all that failed alike what is not repeated in each row."""
         first = self._alike[0]
         told = f"{self._happened(cause)} {_told_for_all(first, cause, self._view)}"
-        name = self._view.show(name_of(first), longest=LONGEST_NAME)
+        name = self._view.show(name_of(first), longest=MAX_NAME_LENGTH)
         return f"{told} The details of {name}, the first, stand for all of them.\n\n" if detailed else f"{told}\n\n"
 
     def _named(self, failed: Sequence[Job]) -> str:
-        few = [(name_of(job), job.failure.failure_reason) for job in failed[:_MOST_NAMED] if job.failure is not None]
+        few = [(name_of(job), job.failure.failure_reason) for job in failed[:_MAX_LISTED_NAMES] if job.failure is not None]
         names = [f"{self._view.show(name)} (`{reason}`)" for name, reason in few]
         more = [f"and {len(failed) - len(names):,} more"] if len(failed) > len(names) else []
         return f"{'Also failed' if self._alike else 'Failed'}: {', '.join([*names, *more])}.\n\n"

@@ -14,19 +14,19 @@ from typing import Final
 
 from ..errors import Cancelled
 from ..job import QUEUE, RUN, Job, Phase
-from ..text import pause, roughly
+from ..text import format_approx, format_seconds
 from .view import View
 
-MOST_LANES: Final = 40
+MAX_LANES: Final = 40
 """Jobs in the picture: more of them cannot be told apart on one screen."""
 
-MOST_LANES_APART: Final = 8
+MAX_EXPANDED_LANES: Final = 8
 """Jobs whose phases stand below each other, each with its label; of more jobs each has one line."""
 
-MOST_BARS: Final = 8
+MAX_BARS: Final = 8
 """Phases of one job: the longest ones. With the above this keeps a diagram below the 50,000 characters that Mermaid draws."""
 
-LONGEST_LABEL: Final = 40
+MAX_LABEL_LENGTH: Final = 40
 
 _WIDTH_PIXELS: Final = 850
 _CHARACTER_PIXELS: Final = 6.5
@@ -51,7 +51,7 @@ def timeline_of(jobs: Sequence[Job], view: View) -> str:
     measured = [(_has_failed(jobs[place]), seconds, place) for place, seconds in enumerate(lengths) if seconds > 0]
     if not measured:
         return ""
-    chosen = [jobs[place] for place in sorted(place for *_, place in nlargest(MOST_LANES, measured))]
+    chosen = [jobs[place] for place in sorted(place for *_, place in nlargest(MAX_LANES, measured))]
     labels = _labels((job.domain or job.job_id or "" for job in chosen), view)
     lanes = {label: list(_bars(job, view)) for label, job in zip(labels, chosen, strict=True)}
     below = []
@@ -59,14 +59,14 @@ def timeline_of(jobs: Sequence[Job], view: View) -> str:
         kind = "domains" if all(job.domain for job in jobs) else "jobs"
         failed = "those that failed, then " if any(map(_has_failed, chosen)) else ""
         below.append(f"The timeline shows {len(chosen)} of {len(jobs):,} {kind}: {failed}those that took longest.")
-    if len(lanes) > MOST_LANES_APART:
+    if len(lanes) > MAX_EXPANDED_LANES:
         below.append("A line is queue, run, bundle, download and unpacking, one after the other; red is what failed.")
     return "\n".join(["```mermaid", *_diagram(lanes), "```", *(["", " ".join(below)] if below else [])]) + "\n"
 
 
 def _length(phase: Phase, monotonic: float) -> float:
     """Return how many seconds a phase took; what rounds to no millisecond took none."""
-    seconds = _milliseconds(phase.ended, monotonic) - _milliseconds(phase.began, monotonic)
+    seconds = _milliseconds(phase.ended_at, monotonic) - _milliseconds(phase.began_at, monotonic)
     return max(seconds, 0) / 1000
 
 
@@ -80,9 +80,9 @@ def _has_failed(job: Job) -> bool:
 
 def _bars(job: Job, view: View) -> Iterator[_Bar]:
     lengths = [(_length(phase, view.monotonic), place) for place, phase in enumerate(job.phases)]
-    for seconds, place in sorted(nlargest(MOST_BARS, lengths), key=itemgetter(1)):
+    for seconds, place in sorted(nlargest(MAX_BARS, lengths), key=itemgetter(1)):
         phase = job.phases[place]
-        began = view.now + timedelta(milliseconds=_milliseconds(phase.began, view.monotonic))
+        began = view.now + timedelta(milliseconds=_milliseconds(phase.began_at, view.monotonic))
         if seconds:
             yield _Bar(
                 name=phase.name,
@@ -103,7 +103,7 @@ def _labels(names: Iterable[str], view: View) -> Sequence[str]:
     for name in names:
         kept = re.sub(r"[^\w.-]+", " ", view.console.safe(name)).strip()
         kept = f"job {kept}".strip() if re.fullmatch(r"\w*", kept) else kept
-        label = first = kept[: LONGEST_LABEL - 1] + "…" if len(kept) > LONGEST_LABEL else kept
+        label = first = kept[: MAX_LABEL_LENGTH - 1] + "…" if len(kept) > MAX_LABEL_LENGTH else kept
         number = 1
         while label in labels:
             number += 1
@@ -113,7 +113,7 @@ def _labels(names: Iterable[str], view: View) -> Sequence[str]:
 
 
 def _diagram(lanes: Mapping[str, Sequence[_Bar]]) -> Iterator[str]:
-    is_compact = len(lanes) > MOST_LANES_APART
+    is_compact = len(lanes) > MAX_EXPANDED_LANES
     first = min(bar.began for bars in lanes.values() for bar in bars)
     span_seconds = (max(bar.ended for bars in lanes.values() for bar in bars) - first).total_seconds()
     padding = round(25 + _CHARACTER_PIXELS * max(map(len, lanes)))
@@ -139,7 +139,9 @@ _TAGS: Final = {QUEUE: "done, ", RUN: ""}
 
 def _name(bar: _Bar, pixels_a_second: float | None) -> str:
     """Return phase and length, where they fit into the bar or beside it."""
-    length = "under 0.1 s" if bar.seconds < 0.1 else pause(bar.seconds) if bar.seconds < 9.95 else roughly(bar.seconds)
+    length = (
+        "under 0.1 s" if bar.seconds < 0.1 else format_seconds(bar.seconds) if bar.seconds < 9.95 else format_approx(bar.seconds)
+    )
     name = f"{bar.name} {length}"
     fits = pixels_a_second is None or 10 + _CHARACTER_PIXELS * len(name) <= bar.seconds * pixels_a_second
     return name if fits else _NO_NAME
@@ -155,7 +157,7 @@ _TICKS: Final = (
     (7 * _DAY_SECONDS, "1week"),
 )
 
-_MOST_TICKS: Final = 8
+_MAX_TICKS: Final = 8
 
 
 def _axis(span_seconds: float) -> Iterator[str]:
@@ -163,7 +165,7 @@ def _axis(span_seconds: float) -> Iterator[str]:
     if span_seconds < 3:
         yield "    axisFormat %H:%M:%S.%L"
         return
-    step_seconds, interval = next((tick for tick in _TICKS if span_seconds / tick[0] <= _MOST_TICKS), _TICKS[-1])
+    step_seconds, interval = next((tick for tick in _TICKS if span_seconds / tick[0] <= _MAX_TICKS), _TICKS[-1])
     if step_seconds < 60:
         yield "    axisFormat %H:%M:%S"
     elif span_seconds < _DAY_SECONDS:

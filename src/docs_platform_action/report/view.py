@@ -8,13 +8,13 @@ from typing import Final
 
 from ..job import Job
 from ..models import Bundle
-from ..text import LONGEST_FOREIGN_TEXT, markdown, roughly
+from ..text import MAX_FOREIGN_TEXT_LENGTH, format_approx, markdown
 from .console import Console
 
-LONGEST_NAME: Final = 260
+MAX_NAME_LENGTH: Final = 260
 """Characters of a name that are shown where it is a label: any domain with its port."""
 
-LONGEST_WORD: Final = 60
+MAX_WORD_LENGTH: Final = 60
 """Characters that are shown of what should be a word or a date."""
 
 
@@ -26,11 +26,11 @@ class View:
     now: datetime
     monotonic: float
 
-    def show(self, text: str | None, *, longest: int = LONGEST_FOREIGN_TEXT) -> str:
+    def show(self, text: str | None, *, longest: int = MAX_FOREIGN_TEXT_LENGTH) -> str:
         """Show foreign text literally in Markdown."""
         return markdown(self._cut(text, longest)) if text else ""
 
-    def show_prose(self, text: str, *, longest: int = LONGEST_FOREIGN_TEXT) -> str:
+    def show_prose(self, text: str, *, longest: int = MAX_FOREIGN_TEXT_LENGTH) -> str:
         """Show our own sentence, which may hold foreign text, literally; what it names in backticks is shown as code."""
         return _with_code(self.show(text, longest=longest))
 
@@ -41,15 +41,15 @@ class View:
 
     def show_in_html(self, text: str) -> str:
         """Show foreign text literally within an HTML tag, where Markdown's escapes do not work."""
-        return html.escape(self._cut(text, LONGEST_NAME))
+        return html.escape(self._cut(text, MAX_NAME_LENGTH))
 
     def works_until(self, bundle: Bundle) -> str:
         """Return the date until which a link works, and how long that is, as far as it is known."""
         if bundle.expires is None:
-            return self.show(bundle.expires_at, longest=LONGEST_WORD)
+            return self.show(bundle.expires_at, longest=MAX_WORD_LENGTH)
         left = (bundle.expires - self.now).total_seconds()
         when = minute(bundle.expires)
-        return f"{when}, in {roughly(left)}" if left > 0 else f"expired at {when} by this runner's clock"
+        return f"{when}, in {format_approx(left)}" if left > 0 else f"expired at {when} by this runner's clock"
 
     def _cut(self, text: str, longest: int) -> str:
         """Shorten a text, between two words if there are many, once the secrets are out of it, or a part of one could stay."""
@@ -83,4 +83,4 @@ def size_of(job: Job) -> int | None:
 
 def seconds_at(job: Job, view: View) -> float | None:
     """Return how long the step has worked on a job, `None` before it began."""
-    return None if job.began is None else job.duration_seconds(view.monotonic)
+    return None if job.began_at is None else job.duration_seconds(view.monotonic)

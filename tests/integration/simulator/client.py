@@ -9,7 +9,7 @@ import requests
 
 from admin_api_simulator import Simulator
 
-LONGEST_WAIT_SECONDS = 30.0
+MAX_WAIT_SECONDS = 30.0
 
 
 def call(
@@ -18,7 +18,7 @@ def call(
     """Make one API request with the right key, on a connection of its own."""
     given = {"Authorization": f"Bearer {platform.key}", **(headers or {})}
     return requests.request(
-        method, platform.base_url + path, json=json, headers=given, timeout=LONGEST_WAIT_SECONDS, allow_redirects=False
+        method, platform.base_url + path, json=json, headers=given, timeout=MAX_WAIT_SECONDS, allow_redirects=False
     )
 
 
@@ -41,7 +41,7 @@ def raw_exchange(platform: Simulator, target: str, *, method: str = "GET") -> by
     address = urlsplit(platform.base_url)
     assert address.hostname
     assert address.port
-    with socket.create_connection((address.hostname, address.port), timeout=LONGEST_WAIT_SECONDS) as connection:
+    with socket.create_connection((address.hostname, address.port), timeout=MAX_WAIT_SECONDS) as connection:
         connection.sendall(
             f"{method} {target} HTTP/1.1\r\nHost: {address.netloc}\r\nAuthorization: Bearer {platform.key}\r\n"
             "Content-Length: 0\r\nConnection: close\r\n\r\n".encode()
@@ -54,7 +54,7 @@ def raw_exchange(platform: Simulator, target: str, *, method: str = "GET") -> by
 
 def eventually(told: Callable[[], str], expected: str) -> list[str]:
     """Ask until the answer is the expected one; return the different answers on the way."""
-    deadline = time.monotonic() + LONGEST_WAIT_SECONDS
+    deadline = time.monotonic() + MAX_WAIT_SECONDS
     seen: list[str] = []
     while not seen or seen[-1] != expected:
         assert time.monotonic() < deadline, f"never {expected}, but {seen}"

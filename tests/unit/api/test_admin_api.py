@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docs_platform_action.api.admin_api import BUNDLING_SECONDS, AdminApi
+from docs_platform_action.api.admin_api import BUNDLE_TIMEOUT_SECONDS, AdminApi
 from docs_platform_action.api.calls import Caller
 from docs_platform_action.api.statuses import SETTLING_SECONDS
 from docs_platform_action.errors import ActionError, BadResponse, NotFound, Rejected, StartUnconfirmed, Unavailable
@@ -117,14 +117,14 @@ class TestStart:
 
         platform.start()
 
-        assert platform.exchanger.sent[0].fresh
+        assert platform.exchanger.sent[0].new_connection
 
     def test_a_domain_that_is_not_known_is_named(self) -> None:
         platform = Platform(UNKNOWN)
 
         error = platform.failure(platform.start)
 
-        assert error.happened == "the platform does not know the domain docs.example.com (404)"
+        assert error.summary == "the platform does not know the domain docs.example.com (404)"
 
 
 class TestReadExport:
@@ -151,7 +151,7 @@ class TestReadExport:
         error = platform.failure(platform.read)
 
         assert isinstance(error, NotFound)
-        assert error.happened == "the platform does not know the job se_1 (404)"
+        assert error.summary == "the platform does not know the job se_1 (404)"
         assert [sent.at for sent in platform.exchanger.sent] == [0, 1, 3, 7, 15, SETTLING_SECONDS]
 
     def test_what_is_told_of_it_and_the_pauses_stay_within_that_time(self) -> None:
@@ -192,7 +192,7 @@ class TestBundle:
 
         assert bundle.url == URL
         assert platform.sent == [("POST", "/v1/static-export/jobs/se_1/bundle", None)]
-        assert platform.exchanger.sent[0].bounds.total_seconds == BUNDLING_SECONDS
+        assert platform.exchanger.sent[0].timeouts.total_seconds == BUNDLE_TIMEOUT_SECONDS
 
     @pytest.mark.parametrize("bad", [answer(409, {"error": "not ready"}), answer(502), answer(200, None)])
     def test_a_conflict_and_the_usual_trouble_are_temporary(self, bad: Step) -> None:
@@ -206,16 +206,16 @@ class TestBundle:
         error = platform.failure(platform.make_bundle)
 
         assert isinstance(error, Unavailable)
-        assert error.facts[1] == f'The API at {HOST} said: "not ready"'
-        assert "has not finished the export's bundle" in error.because
-        assert "collect it in a later run" in error.way_out
+        assert error.details[1] == f'The API at {HOST} said: "not ready"'
+        assert "has not finished the export's bundle" in error.cause
+        assert "collect it in a later run" in error.remedy
 
     def test_a_job_that_is_not_known_is_named(self) -> None:
         platform = Platform(UNKNOWN)
 
         error = platform.failure(platform.make_bundle)
 
-        assert error.happened == "the platform does not know the job se_1 (404)"
+        assert error.summary == "the platform does not know the job se_1 (404)"
         assert len(platform.sent) == 1
 
     def test_a_404_just_after_this_run_started_the_job_is_temporary(self) -> None:
@@ -269,7 +269,7 @@ class TestReadAgentJob:
 
         error = platform.failure(platform.read_agent_job)
 
-        assert error.happened == "the platform does not know the project prj_1, or in it the job aj_1 (404)"
+        assert error.summary == "the platform does not know the project prj_1, or in it the job aj_1 (404)"
 
 
 class TestPaths:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from docs_platform_action.api.calls import Caller
 from docs_platform_action.api.client import ApiResponse
 from docs_platform_action.api.statuses import Call
-from docs_platform_action.clock import DeadlinePassed
+from docs_platform_action.clock import DeadlineExceeded
 from docs_platform_action.errors import (
     ActionError,
     BadResponse,
@@ -27,18 +27,18 @@ from docs_platform_action.errors import (
     Unavailable,
 )
 from docs_platform_action.http.circuit_breaker import CircuitBreaker
-from docs_platform_action.http.client import Bounds, Request
-from docs_platform_action.http.faults import NetworkError, UntrustedError
+from docs_platform_action.http.client import Request, Timeouts
+from docs_platform_action.http.faults import NetworkError, UntrustedCertificateError
 from docs_platform_action.http.rate_limit import RateLimiter
-from docs_platform_action.http.retry import LAST_ATTEMPT_SECONDS, LONGEST_PAUSE_SECONDS, SHORTEST_ATTEMPT_SECONDS
+from docs_platform_action.http.retry import LAST_ATTEMPT_SECONDS, MAX_PAUSE_SECONDS, MIN_ATTEMPT_SECONDS
 from docs_platform_action.job import Job
 from docs_platform_action.models import API, EXPORT
 from tests.unit.fakes import HOST, NOON, FakeApiClient, FakeClock, RecordedEvents, Step, answer
 from tests.unit.virtual_time import Reply, VirtualClock, VirtualPlatform
 
 GOOD = answer(200, {"status": "running"})
-RESET = NetworkError(f"The connection to {HOST} broke off before the answer was whole", sent=True)
-REFUSED = NetworkError(f"{HOST} refused the connection", sent=False)
+RESET = NetworkError(f"The connection to {HOST} broke off before the answer was whole", maybe_processed=True)
+REFUSED = NetworkError(f"{HOST} refused the connection", maybe_processed=False)
 
 
 def read_status(body: Mapping[str, object]) -> str:
@@ -116,7 +116,7 @@ class Talk:
         return self.caller.send(call(self.job, deadline=at, **changes))
 
     def start(self, **changes: Any) -> str:
-        return self.read(method="POST", path="/v1/static-export/jobs", body={"domain": "d"}, repeatable=False, **changes)
+        return self.read(method="POST", path="/v1/static-export/jobs", body={"domain": "d"}, idempotent=False, **changes)
 
     def failure(self, act: Callable[[], str] | None = None) -> ActionError:
         with pytest.raises(ActionError) as caught:
@@ -125,7 +125,7 @@ class Talk:
 
     def outage(self, deadline: float) -> Unavailable:
         """Read until the deadline passes; give what kept the last reading from being taken."""
-        with pytest.raises(DeadlinePassed) as caught:
+        with pytest.raises(DeadlineExceeded) as caught:
             self.read(deadline=deadline)
         assert caught.value.outage is not None
         return caught.value.outage
@@ -158,7 +158,7 @@ class TestGoodAnswer:
 
 class TestRefusals:
     @pytest.mark.parametrize(
-        ("status", "kind", "happened"),
+        ("status", "kind", "summary"),
         [
             (400, Rejected, "the platform rejected the request, 400 (bad request)"),
             (401, Unauthorized, "the platform refused the admin key (401)"),
@@ -173,26 +173,26 @@ class TestRefusals:
             (499, Rejected, "the platform rejected the request, 499"),
         ],
     )
-    @pytest.mark.parametrize("repeatable", [True, False])
+    @pytest.mark.parametrize("idempotent", [True, False])
     def test_a_4xx_that_waiting_cannot_mend_fails_at_once(
-        self, status: int, kind: type[ActionError], happened: str | None, repeatable: bool
+        self, status: int, kind: type[ActionError], summary: str | None, idempotent: bool
     ) -> None:
         talk = Talk(answer(status, {"error": "no"}))
 
-        error = talk.failure(lambda: talk.read(repeatable=repeatable))
+        error = talk.failure(lambda: talk.read(idempotent=idempotent))
 
         assert type(error) is kind
-        assert happened is None or error.happened == happened
+        assert summary is None or error.summary == summary
         assert len(talk.exchanger.sent) == 1
 
     def test_it_carries_what_the_api_said_and_the_request_id(self) -> None:
         error = Talk(answer(400, {"error": "unknown domain"}, request_id="r-1")).failure()
 
-        assert error.facts == (f'The API at {HOST} said: "unknown domain"',)
+        assert error.details == (f'The API at {HOST} said: "unknown domain"',)
         assert error.request_id == "r-1"
 
     def test_a_silent_one_carries_no_quotation(self) -> None:
-        assert Talk(answer(401, None)).failure().facts == ()
+        assert Talk(answer(401, None)).failure().details == ()
 
 
 class TestWrongBaseUrl:
@@ -216,11 +216,9 @@ class TestWrongBaseUrl:
         error = talk.failure(talk.start)
 
         assert type(error) is kind
-        assert error.happened == (
-            f"`base-url` is probably wrong: https://{HOST} has no static-export endpoint ({refusal.status})"
-        )
-        assert error.facts == (fact,)
-        assert f"https://{HOST}/v1/static-export/jobs" in error.way_out
+        assert error.summary == (f"`base-url` is probably wrong: https://{HOST} has no static-export endpoint ({refusal.status})")
+        assert error.details == (fact,)
+        assert f"https://{HOST}/v1/static-export/jobs" in error.remedy
         assert error.request_id == refusal.request_id
 
     @pytest.mark.parametrize("refusal", [NO_ENDPOINT, PAGE], ids=["no endpoint", "page"])
@@ -228,21 +226,21 @@ class TestWrongBaseUrl:
         error = Talk(refusal).failure()
 
         assert isinstance(error, NotFound)
-        assert error.happened == "the platform does not know the job se_1 (404)"
-        assert error.because.startswith("`base-url` is probably wrong: ")
+        assert error.summary == "the platform does not know the job se_1 (404)"
+        assert error.cause.startswith("`base-url` is probably wrong: ")
 
     @pytest.mark.parametrize("known", [{"status": "running"}, {"started_at": 7.0}], ids=["read", "started"])
     def test_once_the_api_has_answered_it_is_not_blamed(self, known: Mapping[str, Any]) -> None:
         talk = Talk(self.PAGE)
         talk.job = Job(mode=EXPORT, job_id="se_1", **known)
 
-        assert talk.failure().because == NotFound.cause
+        assert talk.failure().cause == NotFound.default_cause
 
     def test_nor_when_the_api_itself_does_not_know_the_name(self) -> None:
         talk = Talk(answer(404, {"error": "not found"}))
 
-        assert talk.failure(talk.start).happened == "the platform does not know the job se_1 (404)"
-        assert talk.failure().because == NotFound.cause
+        assert talk.failure(talk.start).summary == "the platform does not know the job se_1 (404)"
+        assert talk.failure().cause == NotFound.default_cause
 
 
 class TestRedirects:
@@ -266,8 +264,8 @@ class TestRedirects:
         error = talk.failure()
 
         assert isinstance(error, BadResponse)
-        assert error.happened == f"the API redirects to {named} ({status})"
-        assert "s3cr3t" not in repr([error.happened, *error.facts, error.because, error.way_out])
+        assert error.summary == f"the API redirects to {named} ({status})"
+        assert "s3cr3t" not in repr([error.summary, *error.details, error.cause, error.remedy])
         assert len(talk.exchanger.sent) == 1
 
     @pytest.mark.parametrize("headers", [{}, {"Location": ""}])
@@ -275,20 +273,20 @@ class TestRedirects:
         error = Talk(answer(304, None, headers=headers, request_id="r-1")).failure()
 
         assert isinstance(error, BadResponse)
-        assert error.happened == "the API answered 304 (not modified), a redirect to nowhere"
-        assert (error.because, error.way_out, error.request_id) == (BadResponse.cause, BadResponse.remedy, "r-1")
+        assert error.summary == "the API answered 304 (not modified), a redirect to nowhere"
+        assert (error.cause, error.remedy, error.request_id) == (BadResponse.default_cause, BadResponse.default_remedy, "r-1")
 
 
 class TestCertificates:
-    @pytest.mark.parametrize("repeatable", [True, False])
-    def test_one_that_is_not_trusted_fails_at_once_and_points_to_ca_bundle(self, repeatable: bool) -> None:
-        talk = Talk(UntrustedError("self-signed certificate"))
+    @pytest.mark.parametrize("idempotent", [True, False])
+    def test_one_that_is_not_trusted_fails_at_once_and_points_to_ca_bundle(self, idempotent: bool) -> None:
+        talk = Talk(UntrustedCertificateError("self-signed certificate"))
 
-        error = talk.failure(lambda: talk.read(repeatable=repeatable))
+        error = talk.failure(lambda: talk.read(idempotent=idempotent))
 
         assert isinstance(error, Unavailable)
-        assert error.facts == ("TLS said: self-signed certificate.",)
-        assert "`ca-bundle`" in error.way_out
+        assert error.details == ("TLS said: self-signed certificate.",)
+        assert "`ca-bundle`" in error.remedy
         assert len(talk.exchanger.sent) == 1
 
 
@@ -321,18 +319,18 @@ class TestTemporaryFailures:
         error = talk.failure()
 
         assert isinstance(error, Unavailable)
-        assert error.happened == f"the API at {HOST} stayed unavailable"
-        assert error.facts[0].startswith("No good answer came for 100 s. The last try: ")
+        assert error.summary == f"the API at {HOST} stayed unavailable"
+        assert error.details[0].startswith("No good answer came for 100 s. The last try: ")
         assert talk.times[-1] == 100
 
     @pytest.mark.parametrize(
-        ("bad", "cause", "way_out"),
+        ("bad", "cause", "remedy"),
         [
             (REFUSED, "The host or port in `base-url` is mistyped", "Check `base-url` and the platform's status page"),
             (RESET, "is down or overloaded", "`outage-tolerance`"),
             (answer(503), "is down or overloaded", "`outage-tolerance`"),
-            (NetworkError("x", sent=False, proxied=True), "The proxy that the environment names", "NO_PROXY"),
-            (NetworkError("x", sent=True, proxied=True), "The proxy that the environment names", "NO_PROXY"),
+            (NetworkError("x", maybe_processed=False, is_proxy_error=True), "The proxy that the environment names", "NO_PROXY"),
+            (NetworkError("x", maybe_processed=True, is_proxy_error=True), "The proxy that the environment names", "NO_PROXY"),
             (answer(429), "takes fewer requests, or runs fewer jobs at once", "`poll-interval`"),
             (answer(409), "has not finished the export's bundle", "`outage-tolerance`"),
             (answer(404), "does not show the job yet that it has just started", "collect it in a later run"),
@@ -341,26 +339,26 @@ class TestTemporaryFailures:
         ],
         ids=["unreached", "network", "5xx", "proxy", "proxy-seen", "429", "409", "404", "no-json", "no-contract"],
     )
-    def test_cause_and_way_out_fit_the_kind_of_trouble(self, bad: Step, cause: str, way_out: str) -> None:
+    def test_cause_and_way_out_fit_the_kind_of_trouble(self, bad: Step, cause: str, remedy: str) -> None:
         talk = Talk(bad, tolerance=100)
 
         error = talk.failure(lambda: talk.read(temporary_until={404: math.inf, 409: math.inf}))
 
         assert isinstance(error, Unavailable)
-        assert cause in error.because
-        assert way_out in error.way_out
+        assert cause in error.cause
+        assert remedy in error.remedy
 
     @pytest.mark.parametrize(("seconds", "told"), [(20.0, "140 s"), (1.0, "102 s"), (0.4, "101 s"), (0.0, "100 s")])
     def test_an_outage_counts_from_the_beginning_of_the_first_try_that_failed(self, seconds: float, told: str) -> None:
         talk = Talk(answer(502), tolerance=100, seconds=seconds, jitter=lambda _: 100)
 
-        assert talk.failure().facts[0].startswith(f"No good answer came for {told}. ")
+        assert talk.failure().details[0].startswith(f"No good answer came for {told}. ")
 
     @pytest.mark.parametrize(("tolerance", "told"), [(0.25, "250 ms"), (0.999, "999 ms"), (1, "1 s")])
     def test_a_short_one_is_told_in_milliseconds(self, tolerance: float, told: str) -> None:
         talk = Talk(answer(502), tolerance=tolerance)
 
-        assert talk.failure().facts[0].startswith(f"No good answer came for {told}. ")
+        assert talk.failure().details[0].startswith(f"No good answer came for {told}. ")
 
     def test_pauses_grow_exponentially_up_to_a_bound(self) -> None:
         talk = Talk(answer(500), tolerance=100)
@@ -403,7 +401,7 @@ class TestTemporaryFailures:
 
         error = talk.failure()
 
-        assert error.facts == (
+        assert error.details == (
             "No good answer came for 1 s. The last try: The API answered 500 (internal server error).",
             f'The API at {HOST} said: "disk full"',
         )
@@ -462,12 +460,12 @@ class TestDeadline:
 
         outage = talk.outage(deadline=1)
 
-        assert outage.happened == f"the API at {HOST} stayed unavailable"
-        assert outage.facts == (
+        assert outage.summary == f"the API at {HOST} stayed unavailable"
+        assert outage.details == (
             "No good answer came for 1 s. The last try: The API answered 500 (internal server error).",
             f'The API at {HOST} said: "disk full"',
         )
-        assert "down or overloaded" in outage.because
+        assert "down or overloaded" in outage.cause
         assert outage.request_id == "r-9"
 
     def test_the_last_try_decides(self) -> None:
@@ -485,12 +483,12 @@ class TestDeadline:
 
     @pytest.mark.parametrize("overdue", [0, -0.001, -5])
     def test_a_certificate_that_is_not_trusted_is_no_matter_of_time(self, overdue: float) -> None:
-        talk = Talk(UntrustedError("self-signed certificate"))
+        talk = Talk(UntrustedCertificateError("self-signed certificate"))
 
         error = talk.failure(lambda: talk.read(deadline=overdue))
 
         assert isinstance(error, Unavailable)
-        assert "`ca-bundle`" in error.way_out
+        assert "`ca-bundle`" in error.remedy
 
     @pytest.mark.parametrize("refusal", [answer(401), answer(404), answer(301)])
     def test_nor_is_a_refusal(self, refusal: Step) -> None:
@@ -544,21 +542,21 @@ class TestDeadline:
         talk.outage(deadline=40)
 
         assert talk.times == [0, 39, 40]
-        assert [sent.bounds.total_seconds for sent in talk.exchanger.sent] == [40, SHORTEST_ATTEMPT_SECONDS, LAST_ATTEMPT_SECONDS]
+        assert [sent.timeouts.total_seconds for sent in talk.exchanger.sent] == [40, MIN_ATTEMPT_SECONDS, LAST_ATTEMPT_SECONDS]
 
     def test_the_end_of_the_tolerance_bounds_it_too(self) -> None:
         talk = Talk(answer(502), tolerance=40, jitter=lambda _: 39)
 
         talk.failure()
 
-        assert [sent.bounds.total_seconds for sent in talk.exchanger.sent] == [60, SHORTEST_ATTEMPT_SECONDS, LAST_ATTEMPT_SECONDS]
+        assert [sent.timeouts.total_seconds for sent in talk.exchanger.sent] == [60, MIN_ATTEMPT_SECONDS, LAST_ATTEMPT_SECONDS]
 
     def test_without_a_deadline_the_calls_own_bounds_hold(self) -> None:
         talk = Talk(GOOD)
 
-        talk.read(bounds=Bounds(idle_seconds=300, total_seconds=300))
+        talk.read(timeouts=Timeouts(idle_seconds=300, total_seconds=300))
 
-        assert talk.exchanger.sent[0].bounds.total_seconds == 300
+        assert talk.exchanger.sent[0].timeouts.total_seconds == 300
 
 
 class TestStartRequest:
@@ -594,7 +592,7 @@ class TestStartRequest:
         error = talk.failure(talk.start)
 
         assert isinstance(error, StartUnconfirmed)
-        assert error.facts == ("The API answered 502 (bad gateway).", f'The API at {HOST} said: "busy"')
+        assert error.details == ("The API answered 502 (bad gateway).", f'The API at {HOST} said: "busy"')
         assert error.request_id == "r-1"
 
     def test_one_that_never_got_through_is_unavailable(self) -> None:
@@ -607,7 +605,7 @@ class TestStartRequest:
 
         talk.start()
 
-        assert [sent.fresh for sent in talk.exchanger.sent] == [True, True, True]
+        assert [sent.new_connection for sent in talk.exchanger.sent] == [True, True, True]
 
     @pytest.mark.parametrize(
         ("bad", "in_doubt"),
@@ -616,7 +614,7 @@ class TestStartRequest:
             (answer(429), False),
             (answer(503, headers={"Retry-After": "2"}), False),
             (answer(403), False),
-            (UntrustedError("self-signed certificate"), False),
+            (UntrustedCertificateError("self-signed certificate"), False),
             (RESET, True),
             (answer(502), True),
             (answer(408), True),
@@ -634,19 +632,19 @@ class TestStartRequest:
             raise Cancelled("cancelled")
 
         talk.clock.on_sleep = cancel
-        talk.failure(lambda: talk.read(request=request, repeatable=False))
+        talk.failure(lambda: talk.read(request=request, idempotent=False))
 
         assert request.maybe_processed is in_doubt
 
     def test_it_is_not_in_doubt_once_it_succeeded(self) -> None:
         request = Request(method="POST", url="/v1/static-export/jobs")
 
-        Talk(answer(429), GOOD).read(request=request, repeatable=False)
+        Talk(answer(429), GOOD).read(request=request, idempotent=False)
 
         assert not request.maybe_processed
 
     def test_one_on_a_connection_that_was_closed_is_not_sent_again_all_the_same(self) -> None:
-        talk = Talk(NetworkError("x", sent=True, stale=True))
+        talk = Talk(NetworkError("x", maybe_processed=True, is_stale=True))
 
         assert isinstance(talk.failure(talk.start), StartUnconfirmed)
         assert len(talk.exchanger.sent) == 1
@@ -658,8 +656,8 @@ class TestStartRequest:
         error = talk.failure(talk.start)
 
         assert isinstance(error, BadResponse)
-        assert error.happened == "the API's answer to POST /v1/static-export/jobs cannot be used"
-        assert "look in the dashboard" in error.facts[1]
+        assert error.summary == "the API's answer to POST /v1/static-export/jobs cannot be used"
+        assert "look in the dashboard" in error.details[1]
         assert error.request_id == "r-1"
         assert len(talk.exchanger.sent) == 1
 
@@ -669,7 +667,7 @@ class TestStartRequest:
         assert isinstance(talk.failure(talk.start), Forbidden)
 
 
-STALE = NetworkError(f"The connection to {HOST} broke off before the answer was whole", sent=True, stale=True)
+STALE = NetworkError(f"The connection to {HOST} broke off before the answer was whole", maybe_processed=True, is_stale=True)
 
 
 class TestKeptConnections:
@@ -678,13 +676,13 @@ class TestKeptConnections:
 
         talk.read()
 
-        assert not talk.exchanger.sent[0].fresh
+        assert not talk.exchanger.sent[0].new_connection
 
     def test_one_that_the_server_had_closed_is_nobodys_trouble(self) -> None:
         talk = Talk(STALE, GOOD)
 
         assert talk.read() == "running"
-        assert [sent.fresh for sent in talk.exchanger.sent] == [False, True]
+        assert [sent.new_connection for sent in talk.exchanger.sent] == [False, True]
         assert (talk.clock.pauses, talk.retries, talk.recoveries) == ([], [], [])
 
     def test_each_exchange_is_told_all_the_same(self) -> None:
@@ -692,13 +690,13 @@ class TestKeptConnections:
 
         talk.read()
 
-        assert [outcome for _, outcome, _ in talk.requests] == [STALE.what, "200"]
+        assert [outcome for _, outcome, _ in talk.requests] == [STALE.message, "200"]
 
     def test_what_fails_on_a_fresh_one_is_trouble(self) -> None:
         talk = Talk(STALE, RESET, GOOD)
 
         assert talk.read() == "running"
-        assert talk.retries == [(RESET.what, 300, 1)]
+        assert talk.retries == [(RESET.message, 300, 1)]
 
     def test_a_server_that_closes_every_one_does_not_keep_it_busy(self) -> None:
         talk = Talk(STALE, tolerance=3)
@@ -711,14 +709,14 @@ class TestKeptConnections:
 
         talk.read(deadline=40)
 
-        assert [sent.bounds.total_seconds for sent in talk.exchanger.sent] == [40, 15]
+        assert [sent.timeouts.total_seconds for sent in talk.exchanger.sent] == [40, 15]
 
     def test_the_second_gets_a_moment_at_least(self) -> None:
         talk = Talk(STALE, GOOD, seconds=59.5)
 
         talk.read()
 
-        assert [sent.bounds.total_seconds for sent in talk.exchanger.sent] == [60, SHORTEST_ATTEMPT_SECONDS]
+        assert [sent.timeouts.total_seconds for sent in talk.exchanger.sent] == [60, MIN_ATTEMPT_SECONDS]
 
     def test_a_cancel_in_between_ends_it(self) -> None:
         talk = Talk(STALE, Cancelled("cancelled"))
@@ -733,7 +731,7 @@ class TestFinalContract:
         error = talk.failure(lambda: talk.read(contract_is_final=True))
 
         assert isinstance(error, BadResponse)
-        assert error.facts == ("The API answered 200, but it holds no `status`.",)
+        assert error.details == ("The API answered 200, but it holds no `status`.",)
 
     def test_a_gateways_page_is_temporary(self) -> None:
         talk = Talk(answer(200, None, headers={"Content-Type": "text/html"}), GOOD)
@@ -794,7 +792,7 @@ class TestAnyOutage:
     ) -> None:
         talk = Talk(*script, answer(502), tolerance=tolerance, seconds=seconds, jitter=lambda ceiling: ceiling * jitter)
 
-        with pytest.raises((DeadlinePassed, Unavailable)):
+        with pytest.raises((DeadlineExceeded, Unavailable)):
             talk.read(deadline=deadline)
 
         end = min(deadline, seconds + tolerance)
@@ -802,7 +800,7 @@ class TestAnyOutage:
         assert talk.times[-1] >= end - 1e-6
         assert len([at for at in talk.times if at > end + 1e-6]) <= 1
         assert talk.clock.elapsed >= end - 1e-6
-        assert all(pause <= max(LONGEST_PAUSE_SECONDS + 1, 77) for pause in talk.clock.pauses)
+        assert all(pause <= max(MAX_PAUSE_SECONDS + 1, 77) for pause in talk.clock.pauses)
         assert len(talk.retries) <= 1
 
 
@@ -840,7 +838,7 @@ class Crowd:
                     if number > 0:
                         self.clock.sleep(rest)
                     self.caller.send(call(job, path=f"/v1/{name}", deadline=until, **changes))
-            except (ActionError, DeadlinePassed) as caught:
+            except (ActionError, DeadlineExceeded) as caught:
                 error = caught
             self.ended[name] = (round(self.clock.elapsed, 3), error)
 
@@ -901,7 +899,7 @@ class TestManyJobs:
         for name in crowd.jobs:
             assert isinstance(crowd.failure(name), Unavailable)
             assert crowd.ended[name][0] == pytest.approx(100.2, abs=0.11)
-            assert crowd.failure(name).facts[0].startswith("No good answer came for 100 s. The last try: ")
+            assert crowd.failure(name).details[0].startswith("No good answer came for 100 s. The last try: ")
 
     def test_those_that_come_when_it_is_used_up_get_one_last_try_each(self) -> None:
         crowd = Crowd(down(10**6), tolerance=100)
@@ -929,8 +927,8 @@ class TestManyJobs:
         crowd.clock.run(crowd.job("good", reads=20), crowd.job("bad"))
 
         failure = crowd.failure("bad")
-        assert failure.happened == "the API at api.example.com kept failing for this job alone"
-        assert failure.because.startswith("The API answered others meanwhile")
+        assert failure.summary == "the API at api.example.com kept failing for this job alone"
+        assert failure.cause.startswith("The API answered others meanwhile")
 
     @pytest.mark.parametrize("headers", [{}, {"Retry-After": "7"}])
     def test_a_platform_without_room_is_waited_for_while_others_make_some(self, headers: dict[str, str]) -> None:
@@ -941,7 +939,7 @@ class TestManyJobs:
 
         crowd.clock.run(
             crowd.job("at work", reads=40, rest=15.0),
-            crowd.job("one more", repeatable=False, other_jobs=[Job(mode=EXPORT), Job(mode=EXPORT, job_id="se_2")]),
+            crowd.job("one more", idempotent=False, other_jobs=[Job(mode=EXPORT), Job(mode=EXPORT, job_id="se_2")]),
         )
 
         assert crowd.ended["one more"][1] is None
@@ -954,11 +952,11 @@ class TestManyJobs:
 
         def ends() -> None:
             crowd.clock.sleep(100)
-            other.ended = 100.0
+            other.ended_at = 100.0
 
         crowd.clock.run(
             crowd.job("at work", reads=11),
-            crowd.job("one more", repeatable=False, other_jobs=[other]),
+            crowd.job("one more", idempotent=False, other_jobs=[other]),
             ends,
         )
 
@@ -1007,8 +1005,8 @@ class TestManyJobs:
         crowd.clock.run(crowd.job("first"), crowd.job("timed", at=30, deadline=7.5), crowd.job("timed too", at=25.5, deadline=1))
 
         assert crowd.begun("timed") == [37.5]
-        assert isinstance(crowd.ended["timed"][1], DeadlinePassed)
-        assert isinstance(crowd.ended["timed too"][1], DeadlinePassed)
+        assert isinstance(crowd.ended["timed"][1], DeadlineExceeded)
+        assert isinstance(crowd.ended["timed too"][1], DeadlineExceeded)
         assert crowd.begun("timed too") == pytest.approx([26, 26.5], abs=1e-4)
 
     def test_a_deadline_in_the_row_is_followed_by_one_last_try(self) -> None:
@@ -1023,7 +1021,7 @@ class TestManyJobs:
     def test_a_start_that_fails_for_good_presses_nobody_to_try(self) -> None:
         crowd = Crowd(down(10**6, answer(502)), tolerance=60)
 
-        crowd.clock.run(*(crowd.job(f"{number}", at=number, repeatable=False) for number in range(30)))
+        crowd.clock.run(*(crowd.job(f"{number}", at=number, idempotent=False) for number in range(30)))
 
         assert all(isinstance(crowd.failure(f"{number}"), StartUnconfirmed) for number in range(30))
         assert len([at for at in crowd.platform.begun() if at < 60]) <= 7
@@ -1058,4 +1056,4 @@ class TestManyJobs:
 
 def test_phrases_of_unknown_statuses_are_left_out() -> None:
     assert 599 not in http.client.responses
-    assert Talk(answer(599), tolerance=1).failure().facts[0].endswith("The API answered 599.")
+    assert Talk(answer(599), tolerance=1).failure().details[0].endswith("The API answered 599.")

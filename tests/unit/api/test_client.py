@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docs_platform_action import __version__
-from docs_platform_action.api.client import LARGEST_RESPONSE_BYTES, ApiClient, ApiResponse
-from docs_platform_action.http.client import Bounds, Request
+from docs_platform_action.api.client import MAX_RESPONSE_BYTES, ApiClient, ApiResponse
+from docs_platform_action.http.client import Request, Timeouts
 from docs_platform_action.http.faults import NetworkError
 from docs_platform_action.models import ExportJob, StartedExport, read_export_job, read_started_export
 from tests.keys import ADMIN_KEY
@@ -22,7 +22,7 @@ def api_client(adapter: FakeAdapter, *, base_url: str = BASE_URL, key: str = ADM
 
 
 def exchange(adapter: FakeAdapter, method: str = "GET", path: str = "/x", body: dict[str, object] | None = None) -> ApiResponse:
-    return api_client(adapter).send(Request(method=method, url=path, body=body), Bounds())
+    return api_client(adapter).send(Request(method=method, url=path, body=body), Timeouts())
 
 
 class TestRequest:
@@ -57,7 +57,7 @@ class TestRequest:
     def test_a_path_is_sent_byte_for_byte_after_the_prefix(self, path: str) -> None:
         adapter = FakeAdapter()
 
-        api_client(adapter, base_url="https://example.com:8443/admin").send(Request(method="GET", url=path), Bounds())
+        api_client(adapter, base_url="https://example.com:8443/admin").send(Request(method="GET", url=path), Timeouts())
 
         assert adapter.requests[0].url == f"https://example.com:8443/admin{path}"
         assert adapter.requests[0].path_url == f"/admin{path}"
@@ -112,16 +112,16 @@ class TestAnswer:
         assert body is None or isinstance(body, list)
 
     def test_the_text_of_an_error_is_at_hand(self) -> None:
-        assert exchange(FakeAdapter(404, b'{"error": "job not found"}')).said == "job not found"
+        assert exchange(FakeAdapter(404, b'{"error": "job not found"}')).error_text == "job not found"
 
     def test_one_that_is_as_large_as_can_be_is_read(self) -> None:
-        content = b'"' + b"x" * (LARGEST_RESPONSE_BYTES - 2) + b'"'
+        content = b'"' + b"x" * (MAX_RESPONSE_BYTES - 2) + b'"'
 
-        assert exchange(FakeAdapter(200, content)).size == LARGEST_RESPONSE_BYTES
+        assert exchange(FakeAdapter(200, content)).size == MAX_RESPONSE_BYTES
 
     def test_a_larger_one_is_a_network_error(self) -> None:
         with pytest.raises(NetworkError, match="larger than 1024 KiB"):
-            exchange(FakeAdapter(200, b"x" * (LARGEST_RESPONSE_BYTES + 1)))
+            exchange(FakeAdapter(200, b"x" * (MAX_RESPONSE_BYTES + 1)))
 
 
 class TestScrubbing:
@@ -137,7 +137,7 @@ class TestScrubbing:
 
         answer = exchange(FakeAdapter(401, f'{{"error": "{escaped}"}}'.encode()))
 
-        assert answer.said == "***"
+        assert answer.error_text == "***"
 
     def test_an_echoed_key_is_taken_out_of_headers(self) -> None:
         answer = exchange(FakeAdapter(302, b"", {"Location": f"https://evil.example.com/{ADMIN_KEY}", "X-Request-Id": ADMIN_KEY}))
@@ -148,7 +148,7 @@ class TestScrubbing:
     def test_a_key_as_short_as_a_word_takes_no_word_apart(self) -> None:
         adapter = FakeAdapter(200, b'{"status": "running"}')
 
-        answer = api_client(adapter, key="run").send(Request(method="GET", url="/x"), Bounds())
+        answer = api_client(adapter, key="run").send(Request(method="GET", url="/x"), Timeouts())
 
         assert answer.body == {"status": "running"}
 

@@ -25,7 +25,7 @@ def tree_of(folder: Path) -> dict[str, bytes | str | None]:
 
 
 def told(error: InvalidBundle) -> str:
-    return f"{error.happened}. {' '.join(error.facts)}"
+    return f"{error.summary}. {' '.join(error.details)}"
 
 
 class Place:

@@ -32,7 +32,7 @@ class TestStreams:
 
     @pytest.mark.parametrize("layers", [1, 2])
     def test_may_be_no_more_in_a_row_than_take_seconds(self, place: Place, monkeypatch: pytest.MonkeyPatch, layers: int) -> None:
-        monkeypatch.setattr(codecs, "MOST_STREAMS", 3)
+        monkeypatch.setattr(codecs, "MAX_STREAMS", 3)
         whole = gzip.compress(FILE + EMPTY_END)
         few, many = (gzip.compress(b"") * count + whole for count in (2, 3))
         if layers == 2:

@@ -38,7 +38,7 @@ def test_what_cannot_be_unpacked_is_refused_with_the_reason(name: str, tmp_path:
 
     reason = RECIPES[name].refused
     assert reason is not None
-    assert reason in f"{refused.value.happened}. {' '.join(refused.value.facts)}"
+    assert reason in f"{refused.value.summary}. {' '.join(refused.value.details)}"
 
 
 class TestTheCorpus:

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from docs_platform_action.archive.limits import Disk, Limits, Meter, Space, space_at
+from docs_platform_action.archive.limits import Disk, Limits, Quota, Space, space_at
 from docs_platform_action.errors import InvalidBundle
 from tests.archives import KINDS, SMALL_SITE, Site, Zipped, entry, header, pax, pax_record, tar, tar_of, zip_of
 from tests.unit.archive.places import SMALL_TREE, Place, told
@@ -40,7 +40,7 @@ class TestBounds:
         refusal = place.refusal(tar_of(pax(size=b"21474836480"), header(b"a")))
 
         assert "more than 20.0 GiB" in told(refusal)
-        assert "`bundle-path`" in refusal.way_out
+        assert "`bundle-path`" in refusal.remedy
 
     def test_hold_for_copies_too(self, place: Place) -> None:
         links = [entry(b"%d" % number, type_=b"1", target=b"a") for number in range(20)]
@@ -97,7 +97,7 @@ class FakeDisk(Disk):
         self.place = place
         self.total, self.free = total, free
         self.inodes, self.free_inodes = inodes, free_inodes
-        self.looks = 0
+        self.describe_content = 0
         self.before: Callable[[], None] = lambda: None
 
     @property
@@ -122,7 +122,7 @@ class FakeDisk(Disk):
         return sum(1 for _ in entries_below(self.place.folder))
 
     def space(self) -> Space:
-        self.looks += 1
+        self.describe_content += 1
         self.before()
         return Space(
             total_bytes=self.total,
@@ -143,10 +143,10 @@ class TestDisk:
         refusal = place.refusal(archive, disk=disk)
 
         assert 2_500_000 < disk.used <= 3_000_000
-        assert refusal.happened == "the bundle is too large for the runner's disk"
-        assert refusal.facts[1].endswith("of the disk's 9.5 MiB are free; the action leaves 976.6 KiB free.")
-        assert "`bundle-path`" in refusal.way_out
-        assert "larger disk" in refusal.way_out
+        assert refusal.summary == "the bundle is too large for the runner's disk"
+        assert refusal.details[1].endswith("of the disk's 9.5 MiB are free; the action leaves 976.6 KiB free.")
+        assert "`bundle-path`" in refusal.remedy
+        assert "larger disk" in refusal.remedy
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_takes_what_fits_beside_the_reserve(self, place: Place, kind: str) -> None:
@@ -161,7 +161,7 @@ class TestDisk:
         refusal = place.refusal(tar_of(pax(size=b"%d" % (5 * 2**30)), header(b"a")), disk=disk)
 
         assert place.tree().keys() == {"index.html"}
-        assert refusal.facts == (
+        assert refusal.details == (
             "Unpacking stopped after 13 bytes; the next file is 5.0 GiB.",
             "3.0 GiB of the disk's 100.0 GiB are free; the action leaves 1.0 GiB free.",
         )
@@ -181,7 +181,7 @@ class TestDisk:
         refusal = place.refusal(tar_of(*entries), disk=disk)
 
         assert disk.made == 6_600 - 6_553
-        assert refusal.facts == (
+        assert refusal.details == (
             "Unpacking stopped after 13 bytes.",
             "6,553 of the disk's 65,536 inodes are free; the action leaves 6,553 free. Each file, folder and link takes one.",
         )
@@ -209,11 +209,11 @@ class TestDisk:
                 return Space(total_bytes=200 * 2**20, free_bytes=free - written, total_inodes=1000, free_inodes=1000)
 
         disk = SharedDisk(-1)
-        meters = [Meter(Limits(), disk) for _ in range(10)]
+        meters = [Quota(Limits(), disk) for _ in range(10)]
         while meters:
             for meter in [*meters]:
                 try:
-                    meter.count_bytes(64 * 1024)
+                    meter.add_bytes(64 * 1024)
                 except InvalidBundle:
                     meters.remove(meter)
                 else:
@@ -226,7 +226,7 @@ class TestDisk:
 
         place.unpack(KINDS["tar.gz"](Site(files={f"{number}": b"page" for number in range(1000)})), disk=disk)
 
-        assert disk.looks == 1
+        assert disk.describe_content == 1
 
     def test_holds_a_zip_archive_that_comes_out_of_gzip_as_well(self, place: Place) -> None:
         archive = gzip.compress(zip_of(Zipped(content=bytes(2_000_000), method=0)))
@@ -237,7 +237,7 @@ class TestDisk:
         refusal = place.refusal(archive, disk=disk)
 
         assert 1_800_000 < max(seen) <= 1_900_000
-        assert refusal.facts[0] == "Unpacking stopped after 0 bytes."
+        assert refusal.details[0] == "Unpacking stopped after 0 bytes."
         assert place.tree() == {}
         assert disk.unnamed == 0
 

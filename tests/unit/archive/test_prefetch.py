@@ -6,12 +6,12 @@ from collections.abc import Iterator
 import pytest
 
 from docs_platform_action.archive.entries import Entry, EntryType
-from docs_platform_action.archive.prefetch import BATCH_BYTES, BATCH_ITEMS, MOST_BATCHES, prefetch
+from docs_platform_action.archive.prefetch import BATCH_BYTES, BATCH_ITEMS, MAX_BATCHES, prefetch
 from docs_platform_action.archive.reading import CHUNK_BYTES
 from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import Cancelled, InvalidBundle
 
-MOST_BYTES = (MOST_BATCHES + 1) * (BATCH_BYTES + CHUNK_BYTES)
+MAX_UNPACKED_BYTES = (MAX_BATCHES + 1) * (BATCH_BYTES + CHUNK_BYTES)
 """What waits to be taken, and what is being put together."""
 
 
@@ -137,7 +137,7 @@ class TestAFailure:
         with pytest.raises(InvalidBundle, match="refused"):
             refuse()
 
-        assert endless.count <= (MOST_BATCHES + 3) * BATCH_ITEMS
+        assert endless.count <= (MAX_BATCHES + 3) * BATCH_ITEMS
         assert "reader" not in {thread.name for thread in threading.enumerate()}
 
     @pytest.mark.parametrize("failure", [Cancelled("cancelled"), InvalidBundle("broken"), KeyboardInterrupt()])
@@ -165,17 +165,17 @@ class TestAFailure:
 
 class TestWhatWaits:
     def test_is_bounded_in_bytes(self) -> None:
-        endless = Endless(MOST_BYTES // CHUNK_BYTES)
+        endless = Endless(MAX_UNPACKED_BYTES // CHUNK_BYTES)
         one = Entry(name=b"a", type=EntryType.FILE, mode=0, content=endless.chunks())
 
         with prefetch(iter([one]), Cancellation()):
             assert not endless.beyond.wait(0.02)
 
     def test_is_bounded_in_entries(self) -> None:
-        endless = Endless((MOST_BATCHES + 1) * BATCH_ITEMS)
+        endless = Endless((MAX_BATCHES + 1) * BATCH_ITEMS)
 
         with prefetch(endless.entries(), Cancellation()):
             assert not endless.beyond.wait(0.02)
 
     def test_takes_less_than_a_mebibyte(self) -> None:
-        assert MOST_BYTES < 1024**2
+        assert MAX_UNPACKED_BYTES < 1024**2

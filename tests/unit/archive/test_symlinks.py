@@ -1,4 +1,4 @@
-"""Symbolic links, followed by names alone, and within bounds; that Linux follows them so too is for `tests/fuzz`."""
+"""Symbolic links, followed by names alone, and within timeouts; that Linux follows them so too is for `tests/fuzz`."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ import pytest
 
 from docs_platform_action.archive.entries import EntryType
 from docs_platform_action.archive.names import Register
-from docs_platform_action.archive.symlinks import MOST_IN_A_ROW, MOST_LINKS, Links
+from docs_platform_action.archive.symlinks import MAX_LINK_CHAIN, MAX_LINKS, Links
 from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import Cancelled, InvalidBundle
 from tests.archives import entry, pax, tar_of
@@ -20,7 +20,7 @@ def verify(targets: Mapping[str, str], cancellation: Cancellation | None = None)
     register = Register()
     for paths, type_ in ((FOLDERS, EntryType.FOLDER), (FILES, EntryType.FILE), (targets, EntryType.SYMBOLIC_LINK)):
         for path in paths:
-            register.take(path, type_)
+            register.claim(path, type_)
     Links(targets, register, cancellation or Cancellation()).verify()
 
 
@@ -32,8 +32,8 @@ def verify(targets: Mapping[str, str], cancellation: Cancellation | None = None)
         {"a/b/c/home": "../../../index.html"},
         {"one": "two", "two": "three", "three": "d/page"},
         {"into": "a/b", "d/up": "../into/page"},
-        {f"l{number}": "a" for number in range(MOST_LINKS - 1)},
-        {f"l{number}": f"l{number + 1}" for number in range(MOST_IN_A_ROW - 1)} | {f"l{MOST_IN_A_ROW - 1}": "d/page"},
+        {f"l{number}": "a" for number in range(MAX_LINKS - 1)},
+        {f"l{number}": f"l{number + 1}" for number in range(MAX_LINK_CHAIN - 1)} | {f"l{MAX_LINK_CHAIN - 1}": "d/page"},
     ],
 )
 def test_those_that_lead_somewhere_inside_are_fine(targets: dict[str, str]) -> None:
@@ -50,7 +50,7 @@ def test_those_that_lead_somewhere_inside_are_fine(targets: dict[str, str]) -> N
         ({"l": "index.html/.."}, "nothing"),
         ({"l": "index.html/."}, "nothing"),
         ({"l": "l"}, "nothing, or in a circle"),
-        ({f"l{number}": f"l{number + 1}" for number in range(MOST_IN_A_ROW)} | {f"l{MOST_IN_A_ROW}": "d/page"}, "nothing, or"),
+        ({f"l{number}": f"l{number + 1}" for number in range(MAX_LINK_CHAIN)} | {f"l{MAX_LINK_CHAIN}": "d/page"}, "nothing, or"),
         ({"l": "a/m", "a/m": "b", "a/b/c/n": "../../../l"}, "circle, back to 'a/b'"),
         ({"a/b/home": "../../"}, "circle, back to '.'"),
     ],
@@ -59,7 +59,7 @@ def test_others_are_refused(targets: dict[str, str], says: str) -> None:
     with pytest.raises(InvalidBundle) as caught:
         verify(targets)
 
-    assert says in caught.value.facts[0]
+    assert says in caught.value.details[0]
 
 
 def test_a_cancel_ends_the_work() -> None:
@@ -72,7 +72,7 @@ def test_a_cancel_ends_the_work() -> None:
 
 class TestBounds:
     def test_hold_for_the_steps_of_all_links(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("docs_platform_action.archive.symlinks.MOST_STEPS", 10_000)
+        monkeypatch.setattr("docs_platform_action.archive.symlinks.MAX_STEPS", 10_000)
         links = (pax(linkpath=b"a/../" * 200 + b"a/b") + entry(b"l%d" % number, type_=b"2") for number in range(30))
 
         assert "takes too much time" in told(place.refusal(tar_of(entry(b"a/b"), *links)))

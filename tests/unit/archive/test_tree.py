@@ -86,7 +86,7 @@ class TestWhatComesOut:
 
 class TestLinks:
     def test_with_more_symbolic_links_than_are_kept_is_refused(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(trees, "MOST_LINKS", 1)
+        monkeypatch.setattr(trees, "MAX_LINKS", 1)
 
         refusal = place.refusal(tar_of(*(entry(name, type_=b"2", target=b"index.html") for name in (b"a", b"b"))))
 

@@ -106,9 +106,9 @@ class TestRefusals:
     def test_have_a_cause_a_way_out_and_no_more_than_a_few_lines(self, place: Place, archive: bytes) -> None:
         refusal = place.refusal(archive)
 
-        assert refusal.because
-        assert refusal.way_out
-        assert all(len(fact) < 600 for fact in refusal.facts)
+        assert refusal.cause
+        assert refusal.remedy
+        assert all(len(fact) < 600 for fact in refusal.details)
 
     @pytest.mark.parametrize("pack", KINDS.values(), ids=KINDS)
     def test_meet_every_archive_that_is_cut_anywhere(self, tmp_path: Path, pack: Callable[[Site], bytes]) -> None:

@@ -16,7 +16,7 @@ import yaml
 
 from docs_platform_action.bundle import download, helm_values, overlap
 from docs_platform_action.bundle.deliver import deliver
-from docs_platform_action.bundle.storage import Answer
+from docs_platform_action.bundle.storage import StorageResponse
 from docs_platform_action.cleanups import Cleanups
 from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import (
@@ -30,7 +30,7 @@ from docs_platform_action.errors import (
     TooFewPages,
 )
 from docs_platform_action.events import Events
-from docs_platform_action.inputs.settings import DeliverySettings, Place
+from docs_platform_action.inputs.settings import DeliverySettings, OutputPath
 from docs_platform_action.job import DOWNLOAD, UNPACK, Job
 from docs_platform_action.models import EXPORT, Bundle, Downloaded
 from docs_platform_action.ownership import Owner
@@ -69,12 +69,12 @@ class Shelf:
         return Bundle(url="https://storage.example.com/fresh?X-Signature=n3w")
 
     @contextlib.contextmanager
-    def get(self, url: str, headers: Mapping[str, str], *_: object, within_seconds: float) -> Iterator[Answer]:
+    def get(self, url: str, headers: Mapping[str, str], *_: object, within_seconds: float) -> Iterator[StorageResponse]:
         assert within_seconds > 0
         assert not headers
         self.asked.append(url)
         self.before()
-        yield Answer(
+        yield StorageResponse(
             redactor=NO_SECRETS,
             status=403 if url in self.dead else 200,
             headers=self.headers,
@@ -167,8 +167,8 @@ class Delivery:
         """Whether there is the part of a site."""
         return any(part.is_dir() for part in self.workspace.rglob(".*.part"))
 
-    def place(self, name: str) -> Place:
-        return Place(path=self.workspace / name, root=self.workspace, name=name)
+    def place(self, name: str) -> OutputPath:
+        return OutputPath(path=self.workspace / name, root=self.workspace, name=name)
 
     def asked(self, **names: str) -> DeliverySettings:
         return DeliverySettings(**{name: self.place(value) for name, value in names.items()}, scratch=self.temporary)
@@ -360,8 +360,8 @@ class TestMinPages:
         error = delivery.failure(self.settings(delivery, 3))
 
         assert isinstance(error, TooFewPages)
-        assert error.happened == "its bundle has 2 `.html` files, fewer than the 3 pages that `min-pages` asks for"
-        assert "no usable `pageCount`" in error.facts[0]
+        assert error.summary == "its bundle has 2 `.html` files, fewer than the 3 pages that `min-pages` asks for"
+        assert "no usable `pageCount`" in error.details[0]
         assert delivery.files == tree(delivery.temporary) == []
         assert (delivery.record.bundle_path, delivery.record.site_path, delivery.record.values_file) == (None, None, None)
 
@@ -383,7 +383,7 @@ class TestMinPages:
 
         error = delivery.failure(self.settings(delivery, 2))
 
-        assert error.happened == "the bundle cannot be saved"
+        assert error.summary == "the bundle cannot be saved"
         assert delivery.files == []
 
 
@@ -415,7 +415,7 @@ class TestSiteBehindTheDownload:
         error = delivery.failure(delivery.asked(bundle="bundle", site="site"))
 
         assert isinstance(error, InvalidBundle)
-        assert words in " ".join(error.facts)
+        assert words in " ".join(error.details)
         assert [told.split(" ")[0] for told in delivery.told] == ["downloading", "downloaded", "unpacking"]
         assert delivery.files == ["bundle"]
 
@@ -580,10 +580,10 @@ class TestDiskFaults:
         ids=lambda value: value.strerror or "unnamed" if isinstance(value, OSError) else "",
     )
 
-    def check(self, error: ActionError, happened: str, said: str, cause: str) -> None:
-        assert (error.happened, error.facts, error.because) == (happened, (f"The system said: {said}.",), cause)
+    def check(self, error: ActionError, summary: str, said: str, cause: str) -> None:
+        assert (error.summary, error.details, error.cause) == (summary, (f"The system said: {said}.",), cause)
         remedies = {FULL: "Free space in a step before", BROKEN: "Fix the runner", DENIED_CAUSE: DENIED_REMEDY}
-        assert error.way_out.startswith(remedies[cause])
+        assert error.remedy.startswith(remedies[cause])
 
     @KINDS
     def test_a_download_that_cannot_be_saved(self, delivery: Delivery, error: OSError, said: str, cause: str) -> None:
@@ -637,19 +637,19 @@ class TestDiskFaults:
         assert delivery.files == tree(delivery.temporary) == []
 
     @pytest.mark.parametrize(
-        ("names", "happened"),
+        ("names", "summary"),
         [
             ({"bundle": "x/bundle"}, "the bundle cannot be saved"),
             ({"values": "x/values"}, "the Helm values file cannot be written to x/values"),
             ({"site": "x/site"}, "the site cannot be written to x/site"),
         ],
     )
-    def test_a_folder_that_is_a_file_by_then(self, delivery: Delivery, names: dict[str, str], happened: str) -> None:
+    def test_a_folder_that_is_a_file_by_then(self, delivery: Delivery, names: dict[str, str], summary: str) -> None:
         (delivery.workspace / "x").touch()
 
         failure = delivery.failure(delivery.asked(**names))
 
-        self.check(failure, happened, "Not a directory", BROKEN)
+        self.check(failure, summary, "Not a directory", BROKEN)
         assert delivery.files == ["x"]
 
     def test_a_folder_in_the_archives_place_by_then(self, delivery: Delivery) -> None:
@@ -723,9 +723,9 @@ class TestRoom:
         error = delivery.failure(delivery.asked(**names), bundle)
 
         assert isinstance(error, DownloadFailed)
-        assert error.happened == "the bundle does not fit on the runner's disk"
-        assert error.because == "The runner's disk is too small, or full of other things."
-        assert error.way_out == "Free space in a step before, or use a runner with a larger disk."
+        assert error.summary == "the bundle does not fit on the runner's disk"
+        assert error.cause == "The runner's disk is too small, or full of other things."
+        assert error.remedy == "Free space in a step before, or use a runner with a larger disk."
         assert delivery.files == tree(delivery.temporary) == []
         assert delivery.shelf.asked == ([BUNDLE.url] if source == "storage" else [])
 
@@ -738,8 +738,8 @@ class TestRoom:
 
         archive, site = (delivery.failure(delivery.asked(**{name: "out"}), bundle) for name in ("bundle", "site"))
 
-        assert archive.facts == ("It has 10.0 KiB; 512 bytes are free.",)
-        assert site.facts == ("It has 10.0 KiB, and unpacked as much again at least; 512 bytes are free.",)
+        assert archive.details == ("It has 10.0 KiB; 512 bytes are free.",)
+        assert site.details == ("It has 10.0 KiB, and unpacked as much again at least; 512 bytes are free.",)
 
     @pytest.mark.parametrize("source", ["storage", "api"])
     def test_what_unpacking_leaves_free_is_needed_too(
@@ -752,7 +752,7 @@ class TestRoom:
 
         told = "It has 10.0 KiB, and unpacked as much again at least; 20.5 KiB are free, and the action leaves 512 bytes free."
         assert isinstance(error, DownloadFailed)
-        assert error.facts == (told,)
+        assert error.details == (told,)
         delivery(delivery.asked(bundle="bundle"), bundle)
         self.disk(monkeypatch, lambda _: 2 * self.SIZE + 512, total=total)
         delivery(delivery.asked(site="site"), bundle)
@@ -815,7 +815,7 @@ class TestRoom:
 
         error = delivery.failure(delivery.asked(site="out/site"))
 
-        assert (error.happened, error.because) == ("the bundle cannot be saved", FULL)
+        assert (error.summary, error.cause) == ("the bundle cannot be saved", FULL)
         assert (len(delivery.shelf.asked), "moved" in delivery.told) == (1, False)
 
     @pytest.mark.usefixtures("_two_disks")
@@ -824,7 +824,7 @@ class TestRoom:
 
         error = delivery.failure(delivery.asked(site="out/site"))
 
-        assert (error.happened, error.because) == ("the bundle cannot be saved", BROKEN)
+        assert (error.summary, error.cause) == ("the bundle cannot be saved", BROKEN)
         assert len(delivery.shelf.asked) == 1
 
     def test_an_archive_of_unknown_size_is_tried(self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -881,7 +881,7 @@ class TestOwner:
         self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         self.refuse(monkeypatch)
-        temporary = Place(path=delivery.temporary / "bundle", root=delivery.temporary, name=f"{delivery.temporary}/bundle")
+        temporary = OutputPath(path=delivery.temporary / "bundle", root=delivery.temporary, name=f"{delivery.temporary}/bundle")
 
         delivery(DeliverySettings(bundle=temporary, site=delivery.place("site"), values=delivery.place("values.yaml")))
 

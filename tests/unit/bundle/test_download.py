@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from docs_platform_action.bundle import download
 from docs_platform_action.bundle.disk_space import DiskSpace
-from docs_platform_action.bundle.download import LARGEST_BYTES, Download
-from docs_platform_action.bundle.storage import Answer
+from docs_platform_action.bundle.download import MAX_BUNDLE_BYTES, Download
+from docs_platform_action.bundle.storage import StorageResponse
 from docs_platform_action.errors import ActionError, DownloadFailed, Rejected
 from docs_platform_action.http.faults import NetworkError
 from docs_platform_action.job import Job
@@ -65,7 +65,7 @@ class FakeStorage:
         return Bundle(url=LINK.format(number=self.links))
 
     @contextlib.contextmanager
-    def get(self, url: str, headers: Mapping[str, str], *_: object, within_seconds: float) -> Iterator[Answer]:
+    def get(self, url: str, headers: Mapping[str, str], *_: object, within_seconds: float) -> Iterator[StorageResponse]:
         assert within_seconds >= 2
         assert url == LINK.format(number=self.links), "the freshest link is used"
         self.asked.append(headers)
@@ -75,9 +75,9 @@ class FakeStorage:
             self.content = SECOND if self.content == FIRST else FIRST
         yield self._answer(turn, headers)
 
-    def _answer(self, turn: Turn, headers: Mapping[str, str]) -> Answer:
+    def _answer(self, turn: Turn, headers: Mapping[str, str]) -> StorageResponse:
         if turn.status is not None:
-            return Answer(redactor=NO_SECRETS, status=turn.status, headers={}, address=ADDRESS, pieces=iter(()))
+            return StorageResponse(redactor=NO_SECRETS, status=turn.status, headers={}, address=ADDRESS, pieces=iter(()))
         etag = f'"{hashlib.sha256(self.content).hexdigest()}"'
         begin = 0
         if turn.ranges and headers.get("If-Range") == etag:
@@ -90,13 +90,13 @@ class FakeStorage:
             told["Content-Encoding"] = turn.encoding
         pieces = self._pieces(body, turn)
         if begin == len(self.content):
-            return Answer(
+            return StorageResponse(
                 redactor=NO_SECRETS, status=416, headers={"Content-Range": f"bytes */{begin}"}, address=ADDRESS, pieces=iter(())
             )
         if not begin:
-            return Answer(redactor=NO_SECRETS, status=200, headers=told, address=ADDRESS, pieces=pieces)
+            return StorageResponse(redactor=NO_SECRETS, status=200, headers=told, address=ADDRESS, pieces=pieces)
         told["Content-Range"] = f"bytes {begin}-{len(self.content) - 1}/{len(self.content)}"
-        return Answer(redactor=NO_SECRETS, status=206, headers=told, address=ADDRESS, pieces=pieces)
+        return StorageResponse(redactor=NO_SECRETS, status=206, headers=told, address=ADDRESS, pieces=pieces)
 
     def _pieces(self, body: bytes, turn: Turn) -> Iterator[bytes]:
         let_through = body if turn.cut_after is None else body[: turn.cut_after]
@@ -104,7 +104,7 @@ class FakeStorage:
             yield let_through[begin : begin + 10_000]
         # a connection that broke is seen as such only where the length was announced, or its framing tells
         if turn.cut_after is not None and turn.cut_after < len(body) and (turn.announces or turn.honest):
-            raise NetworkError("The connection broke off", sent=True)
+            raise NetworkError("The connection broke off", maybe_processed=True)
 
 
 class Disk(DiskSpace):
@@ -175,7 +175,7 @@ def test_what_is_not_an_archive_is_not_written() -> None:
     error = fetch.failure()
 
     assert isinstance(error, DownloadFailed)
-    assert "What the storage sent in place of the bundle " in error.facts[0]
+    assert "What the storage sent in place of the bundle " in error.details[0]
     assert fetch.file.getvalue() == b""
 
 
@@ -221,7 +221,7 @@ class TestRoom:
         fetch = Fetch(size=len(FIRST))
         fetch.disk.error = DownloadFailed("no room")
 
-        assert fetch.failure().happened == "no room"
+        assert fetch.failure().summary == "no room"
         assert fetch.storage.asked == []
 
 
@@ -242,7 +242,7 @@ class TestOutage:
 
         assert isinstance(error, DownloadFailed)
         assert 60 <= fetch.clock.elapsed <= 60 + 30 + 9
-        assert "Nothing good came for " in error.facts[0]
+        assert "Nothing good came for " in error.details[0]
 
     def test_what_comes_after_the_tolerance_in_the_last_try_still_counts(self) -> None:
         fetch = Fetch(Turn(status=503, takes_seconds=50), Turn(status=503, takes_seconds=50), tolerance=40)
@@ -257,12 +257,12 @@ class TestOutage:
     def test_a_proxy_at_fault_is_named(self) -> None:
         fetch = Fetch(tolerance=1)
 
-        def refuse(*_: object, **__: object) -> Iterator[Answer]:
-            raise NetworkError("The proxy refused the connection", sent=False, proxied=True)
+        def refuse(*_: object, **__: object) -> Iterator[StorageResponse]:
+            raise NetworkError("The proxy refused the connection", maybe_processed=False, is_proxy_error=True)
 
         fetch.storage.get = refuse  # type: ignore[method-assign,assignment]
 
-        assert "HTTPS_PROXY" in fetch.failure().because
+        assert "HTTPS_PROXY" in fetch.failure().cause
 
 
 class TestRefusal:
@@ -308,7 +308,7 @@ class TestRefusal:
         error = fetch.failure()
 
         assert isinstance(error, DownloadFailed)
-        assert cause in error.because
+        assert cause in error.cause
         assert fetch.clock.elapsed == 60
         assert fetch.storage.links <= 12
 
@@ -323,12 +323,12 @@ class TestRefusal:
 
 
 def test_one_without_length_or_end_is_given_up_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("docs_platform_action.bundle.download.LARGEST_BYTES", 50_000)
-    assert LARGEST_BYTES > 10**9
+    monkeypatch.setattr("docs_platform_action.bundle.download.MAX_BUNDLE_BYTES", 50_000)
+    assert MAX_BUNDLE_BYTES > 10**9
 
     error = Fetch(Turn(announces=False)).failure()
 
-    assert error.happened == "the storage sent more than the 50,000 bytes that the bundle may have"
+    assert error.summary == "the storage sent more than the 50,000 bytes that the bundle may have"
 
 
 turns = st.builds(

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from docs_platform_action.archive import limits
-from docs_platform_action.archive.limits import MOST_RESERVED_BYTES, Space
+from docs_platform_action.archive.limits import MAX_RESERVED_BYTES, Space
 from docs_platform_action.archive.unpack import Unpacked, unpack
 from docs_platform_action.bundle import overlap
-from docs_platform_action.bundle.overlap import FROM_BYTES, GrowingFile, Overlap
+from docs_platform_action.bundle.overlap import FROM_BYTES, GrowingFile, OverlappedUnpack
 from docs_platform_action.bundle.staging import staged
 from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import Cancelled
@@ -23,7 +23,7 @@ from tests.archives import HOSTILE, KINDS, SMALL_SITE, Site, tar
 from tests.unit.fakes import FakeClock, RecordedEvents, context
 
 ARCHIVE = KINDS["tar.gz"](SMALL_SITE)
-PLENTY = 10 * MOST_RESERVED_BYTES
+PLENTY = 10 * MAX_RESERVED_BYTES
 IN_ORDER = [kind for kind in KINDS if not kind.startswith("zip")]
 
 
@@ -44,14 +44,14 @@ class Download:
         monkeypatch.setattr(overlap, "staged", self.stage)
         self.overlap = self.overlap_to(self.site)
 
-    def overlap_to(self, site: Path) -> Overlap:
-        return Overlap(self.archive, site, None, self.context)
+    def overlap_to(self, site: Path) -> OverlappedUnpack:
+        return OverlappedUnpack(self.archive, site, None, self.context)
 
     def space(self, place: Path) -> Space:
         assert place.exists()
         if self.fails is not None:
             raise self.fails
-        return Space(total_bytes=100 * MOST_RESERVED_BYTES, free_bytes=self.free)
+        return Space(total_bytes=100 * MAX_RESERVED_BYTES, free_bytes=self.free)
 
     def stage(self, *given: Any, **named: Any) -> Any:
         self.staged += 1
@@ -236,7 +236,7 @@ class TestItDoesNotBegin:
         assert download.staged == 0
 
     def test_where_there_is_not_plenty_of_room(self, download: Download) -> None:
-        download.free = MOST_RESERVED_BYTES + len(ARCHIVE)
+        download.free = MAX_RESERVED_BYTES + len(ARCHIVE)
 
         with download.overlap:
             download.receive(ARCHIVE[:200], len(ARCHIVE))
@@ -284,7 +284,7 @@ class TestItGivesUp:
 
     def test_what_takes_more_room_than_is_free(self, download: Download) -> None:
         archive = KINDS["tar.gz"](Site(files={"zeros": bytes(1_000_000)}))
-        download.free = MOST_RESERVED_BYTES + 10 * len(archive)
+        download.free = MAX_RESERVED_BYTES + 10 * len(archive)
 
         with download.overlap:
             download.receive_all(archive)

@@ -14,7 +14,7 @@ import pytest
 
 from docs_platform_action.bundle.staging import Staged, staged
 from docs_platform_action.cleanups import Cleanups
-from docs_platform_action.ownership import LONGEST_PART_BYTES, Owner
+from docs_platform_action.ownership import MAX_PART_BYTES, Owner
 from tests.unit.test_ownership import OWNER, FileSystem
 
 Stage = Callable[[Path, Owner | None, Cleanups], AbstractContextManager[Staged]]
@@ -112,7 +112,7 @@ class TestParts:
 
     @pytest.mark.parametrize(
         "name",
-        ["x" * LONGEST_PART_BYTES, "x" + "ü" * 127, "ü" * 127 + "x", "日" * 85, "🙂" * 63, "xy" + "🙂" * 63],
+        ["x" * MAX_PART_BYTES, "x" + "ü" * 127, "ü" * 127 + "x", "日" * 85, "🙂" * 63, "xy" + "🙂" * 63],
         ids=lambda name: f"{name[:2]}-{len(name)}",
     )
     def test_a_name_that_is_as_long_as_can_be_is_cut_between_two_characters(
@@ -122,7 +122,7 @@ class TestParts:
             part = staged.path.name
             staged.publish()
 
-        assert len(part.encode()) <= LONGEST_PART_BYTES
+        assert len(part.encode()) <= MAX_PART_BYTES
         assert name.startswith(part[1:].rpartition(".part")[0].rpartition(".")[0])
         assert tree(tmp_path) == [name]
 
@@ -374,7 +374,7 @@ class TestOwner:
             staged.publish()
 
         assert (tmp_path / "a" / "result").exists()
-        assert owner.refused == os.strerror(errno.EPERM)
+        assert owner.chown_error == os.strerror(errno.EPERM)
 
     def test_one_that_does_is_not(self, file_system: FileSystem, stage: Stage, tmp_path: Path) -> None:
         owner = Owner(*OWNER)
@@ -382,7 +382,7 @@ class TestOwner:
         with stage(tmp_path / "result", owner, Cleanups()) as staged:
             staged.publish()
 
-        assert (owner.refused, len(file_system.given)) == (None, 1)
+        assert (owner.chown_error, len(file_system.given)) == (None, 1)
 
     def test_one_that_is_broken_is_a_failure(self, file_system: FileSystem, stage: Stage, tmp_path: Path) -> None:
         owner = Owner(*OWNER)
@@ -396,7 +396,7 @@ class TestOwner:
         with pytest.raises(OSError, match="Input/output error"):
             publish()
 
-        assert owner.refused is None
+        assert owner.chown_error is None
         assert tree(tmp_path) == []
 
 

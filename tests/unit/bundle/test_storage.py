@@ -9,10 +9,10 @@ import pytest
 import requests
 
 from docs_platform_action import __version__
-from docs_platform_action.bundle.storage import MOST_REDIRECTS, SLOW_SECONDS, SLOWEST_BYTES_A_SECOND, Answer, request_bundle
+from docs_platform_action.bundle.storage import MAX_REDIRECTS, MIN_BYTES_PER_SECOND, SLOW_SECONDS, StorageResponse, request_bundle
 from docs_platform_action.errors import Cancelled, DownloadFailed
 from docs_platform_action.http.client import HttpClient
-from docs_platform_action.http.connection import Exchanges, Guard, GuardedRequest
+from docs_platform_action.http.connection import Guard, GuardedRequest, InFlight
 from docs_platform_action.http.faults import NetworkError
 from docs_platform_action.job import Job
 from docs_platform_action.models import EXPORT
@@ -28,11 +28,11 @@ class Shop:
 
     def __init__(self, adapter: FakeAdapter, proxies: Mapping[str, str] | None = None) -> None:
         self.adapter = adapter
-        self.exchanges = Exchanges()
+        self.in_flight = InFlight()
         self.asked_proxies_for: list[str] = []
         self._proxies = proxies or {}
         client = HttpClient(
-            adapter=adapter, exchanges=self.exchanges, proxies_for=self._proxies_for, redactor=Redactor([ADMIN_KEY])
+            adapter=adapter, in_flight=self.in_flight, proxies_for=self._proxies_for, redactor=Redactor([ADMIN_KEY])
         )
         self.events = RecordedEvents()
         self._context = context(FakeClock(), self.events, client=client)
@@ -45,10 +45,10 @@ class Shop:
         self.asked_proxies_for.append(url)
         return self._proxies
 
-    def open(self, url: str, headers: Mapping[str, str] | None = None) -> AbstractContextManager[Answer]:
+    def open(self, url: str, headers: Mapping[str, str] | None = None) -> AbstractContextManager[StorageResponse]:
         return request_bundle(url, headers or {}, Job(mode=EXPORT), self._context, within_seconds=60)
 
-    def get(self, url: str, headers: Mapping[str, str] | None = None) -> tuple[Answer, bytes]:
+    def get(self, url: str, headers: Mapping[str, str] | None = None) -> tuple[StorageResponse, bytes]:
         with self.open(url, headers) as answer:
             return answer, b"".join(answer.pieces)
 
@@ -97,7 +97,7 @@ class TestRequest:
 
     def test_none_goes_out_once_the_run_is_cancelled(self) -> None:
         shop = Shop(FakeAdapter())
-        shop.exchanges.stop()
+        shop.in_flight.stop()
 
         with pytest.raises(Cancelled):
             shop.get("https://s.example.com/a")
@@ -111,7 +111,7 @@ def test_no_connection_is_used_twice_because_it_asks_for_each_to_be_closed() -> 
     shop.get("https://s.example.com/a")
 
     asked = [request for request in shop.adapter.requests if isinstance(request, GuardedRequest)]
-    assert [(request.guard.fresh, request.headers["Connection"]) for request in asked] == [(True, "close")] * 2
+    assert [(request.guard.new_connection, request.headers["Connection"]) for request in asked] == [(True, "close")] * 2
 
 
 class TestRedirects:
@@ -174,10 +174,10 @@ class TestRedirects:
         assert (len(shop.adapter.requests), shop.redirects) == (1, [])
 
 
-def head(**headers: str) -> Answer:
+def head(**headers: str) -> StorageResponse:
     pieces: Iterator[bytes] = iter(())
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Answer(redactor=NO_SECRETS, status=200, headers=named, address="https://s.example.com/a", pieces=pieces)
+    return StorageResponse(redactor=NO_SECRETS, status=200, headers=named, address="https://s.example.com/a", pieces=pieces)
 
 
 class TestHead:
@@ -198,7 +198,7 @@ def test_an_abort_ends_what_waits_for_a_body() -> None:
 
     with ExitStack() as stack:
         answer = stack.enter_context(shop.open("https://s.example.com/a"))
-        shop.exchanges.abort()
+        shop.in_flight.abort()
         with pytest.raises(Cancelled):
             list(answer.pieces)
 
@@ -233,12 +233,12 @@ class TestErrors:
 
     def test_a_bundle_has_as_long_as_enough_of_it_arrives(self) -> None:
         guards: list[Guard] = []
-        adapter = FakeAdapter(body=bytes(SLOWEST_BYTES_A_SECOND * int(SLOW_SECONDS) + 1))
+        adapter = FakeAdapter(body=bytes(MIN_BYTES_PER_SECOND * int(SLOW_SECONDS) + 1))
         adapter.before = lambda request: guards.append(request.guard)
 
         with Shop(adapter).open("https://s.example.com/a") as answer:
             guards[0].ends_at -= 50
-            assert len(next(answer.pieces)) >= SLOWEST_BYTES_A_SECOND * SLOW_SECONDS
+            assert len(next(answer.pieces)) >= MIN_BYTES_PER_SECOND * SLOW_SECONDS
             assert guards[0].remaining_seconds > 50
 
     def test_a_certificate_that_is_not_trusted_is_that_of_the_storage(self) -> None:
@@ -257,12 +257,12 @@ class TestErrors:
         assert shop.adapter.requests == []
 
     def test_redirects_in_a_circle_end(self) -> None:
-        shop = Shop(Redirecting(*["/a"] * (MOST_REDIRECTS + 1)))
+        shop = Shop(Redirecting(*["/a"] * (MAX_REDIRECTS + 1)))
 
         with pytest.raises(DownloadFailed, match="redirects more than 5 times"):
             shop.get("https://s.example.com/a")
 
-        assert len(shop.adapter.requests) == MOST_REDIRECTS + 1
+        assert len(shop.adapter.requests) == MAX_REDIRECTS + 1
 
 
 class TestHiding:
@@ -271,7 +271,7 @@ class TestHiding:
         shop = Shop(FakeAdapter(403, content))
 
         with shop.open("https://s.example.com/a") as answer:
-            assert answer.said() == "403 (***: no ***)"
+            assert answer.error_text() == "403 (***: no ***)"
 
     def test_so_are_headers(self) -> None:
         shop = Shop(FakeAdapter(headers={"ETag": ADMIN_KEY}))

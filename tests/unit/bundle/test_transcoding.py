@@ -4,18 +4,18 @@ import gzip
 
 import pytest
 
-from docs_platform_action.bundle.storage import Answer
+from docs_platform_action.bundle.storage import StorageResponse
 from docs_platform_action.bundle.transcoding import read_archive_start
-from docs_platform_action.http.retry import TemporaryError
+from docs_platform_action.http.retry import TransientError
 from docs_platform_action.redaction import Redactor
 from tests.archives import KINDS, SMALL_SITE
 
 GZIP = b"\x1f\x8b\x08"
 
 
-def answer(content: bytes, *, kind: str | None = None, encoding: str | None = None, piece_bytes: int = 10_000) -> Answer:
+def answer(content: bytes, *, kind: str | None = None, encoding: str | None = None, piece_bytes: int = 10_000) -> StorageResponse:
     headers = {"Content-Type": kind, "Content-Encoding": encoding}
-    return Answer(
+    return StorageResponse(
         redactor=Redactor([]),
         status=200,
         headers={name: value for name, value in headers.items() if value is not None},
@@ -24,7 +24,7 @@ def answer(content: bytes, *, kind: str | None = None, encoding: str | None = No
     )
 
 
-def read(taken: Answer) -> bytes:
+def read(taken: StorageResponse) -> bytes:
     """Read the start and the rest."""
     return read_archive_start(taken) + b"".join(taken.pieces)
 
@@ -67,7 +67,7 @@ class TestBeginning:
     @pytest.mark.parametrize("content", [b"MZ" + bytes(600) + b"PK\x03\x04", b"%PDF-1.7", b"\x89PNG", b"PK", b"\x1f", bytes(511)])
     def test_nothing_else_is(self, content: bytes) -> None:
         with pytest.raises(
-            TemporaryError, match=r"^What the storage sent in place of the bundle .* \(Content-Type application/zip\)$"
+            TransientError, match=r"^What the storage sent in place of the bundle .* \(Content-Type application/zip\)$"
         ):
             read_archive_start(answer(content, kind="application/zip"))
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from docs_platform_action.errors import ActionError, Advice, Cancelled, Forbidden
 from docs_platform_action.http.circuit_breaker import RECHECK_SECONDS, CircuitBreaker
-from docs_platform_action.http.rate_limit import REQUESTS_A_SECOND, RateLimiter
-from docs_platform_action.http.retry import LONGEST_PAUSE_SECONDS, TemporaryError
+from docs_platform_action.http.rate_limit import REQUESTS_PER_SECOND, RateLimiter
+from docs_platform_action.http.retry import MAX_PAUSE_SECONDS, TransientError
 from tests.unit.fakes import FakeClock
 from tests.unit.virtual_time import StuckError, VirtualClock
 
@@ -23,13 +23,13 @@ FOREVER = float("inf")
 AFTER_A_LOOK = RECHECK_SECONDS + 1e-5
 
 
-def bad(*, retry_after: float | None = None, maybe_processed: bool = True, not_ready: bool = False) -> TemporaryError:
-    return TemporaryError(
+def bad(*, retry_after: float | None = None, maybe_processed: bool = True, job_specific: bool = False) -> TransientError:
+    return TransientError(
         "it is down",
         advice=Advice(cause="", remedy=""),
         maybe_processed=maybe_processed,
         retry_after_seconds=retry_after,
-        not_ready=not_ready,
+        job_specific=job_specific,
     )
 
 
@@ -67,10 +67,10 @@ class Crowd:
                 self.clock.sleep(takes)
                 if fails is not None:
                     raise fails
-        except (TemporaryError, ActionError, LookupError) as error:
+        except (TransientError, ActionError, LookupError) as error:
             assert error is fails  # noqa: PT017  # a test tells which one comes
             if pause is not None:
-                self.breaker.hold_open(pause)
+                self.breaker.back_off(pause)
                 self.clock.sleep(pause)
 
     def asks(self, name: str, **how: object) -> Callable[[], None]:
@@ -90,7 +90,7 @@ def troubled(clock: FakeClock, *, pause: float | None = 1.0) -> CircuitBreaker:
     breaker = CircuitBreaker(clock, RateLimiter())
     fail(breaker, bad())
     if pause is not None:
-        breaker.hold_open(pause)
+        breaker.back_off(pause)
     return breaker
 
 
@@ -109,7 +109,7 @@ class TestOneJob:
         clock = FakeClock()
         breaker = CircuitBreaker(clock, RateLimiter())
 
-        for _ in range(REQUESTS_A_SECOND):
+        for _ in range(REQUESTS_PER_SECOND):
             succeed(breaker)
 
         assert clock.pauses == []
@@ -124,7 +124,7 @@ class TestOneJob:
         for draw in draws:
             fail(breaker, bad())
             pause = draw * breaker.ceiling_seconds
-            breaker.hold_open(pause)
+            breaker.back_off(pause)
             clock.sleep(pause)
         succeed(breaker)
 
@@ -134,7 +134,7 @@ class TestOneJob:
         clock = FakeClock()
         breaker = CircuitBreaker(clock, RateLimiter())
         fail(breaker, bad(retry_after=40))
-        breaker.hold_open(0.5)
+        breaker.back_off(0.5)
         clock.sleep(40)
 
         succeed(breaker)
@@ -146,8 +146,8 @@ class TestOneJob:
         breaker = CircuitBreaker(clock, RateLimiter())
 
         for _ in range(3):
-            fail(breaker, bad(not_ready=True))
-            breaker.hold_open(20)
+            fail(breaker, bad(job_specific=True))
+            breaker.back_off(20)
 
         assert clock.pauses == []
 
@@ -231,7 +231,7 @@ class TestOutage:
         for _ in range(1200):
             fail(breaker, bad())
 
-        assert breaker.ceiling_seconds == LONGEST_PAUSE_SECONDS
+        assert breaker.ceiling_seconds == MAX_PAUSE_SECONDS
 
     def test_those_that_were_under_way_when_it_began_count_as_one(self) -> None:
         crowd = Crowd()
@@ -292,7 +292,7 @@ class TestOutage:
     def test_so_does_the_answer_that_one_job_is_not_ready(self) -> None:
         breaker = troubled(FakeClock())
 
-        fail(breaker, bad(not_ready=True))
+        fail(breaker, bad(job_specific=True))
 
         assert breaker.failing_since is None
 
@@ -310,7 +310,7 @@ class TestOutage:
         succeed(breaker)
         before = clock.elapsed
 
-        breaker.hold_open(30)
+        breaker.back_off(30)
         succeed(breaker)
 
         assert clock.elapsed == before
@@ -320,12 +320,12 @@ class TestOutage:
         breaker = CircuitBreaker(clock, RateLimiter())
         for _ in range(6):
             fail(breaker, bad())
-        breaker.hold_open(30)
+        breaker.back_off(30)
         before = clock.elapsed
-        fail(breaker, bad(not_ready=True), left=0)
+        fail(breaker, bad(job_specific=True), left=0)
 
         fail(breaker, bad())
-        breaker.hold_open(0.5)
+        breaker.back_off(0.5)
         succeed(breaker)
 
         assert clock.elapsed - before == pytest.approx(0.5, abs=1e-4)
@@ -351,7 +351,7 @@ class TestOutage:
 
         crowd.run(*[job] * jobs)
 
-        in_the_row_when_it_began = min(jobs, REQUESTS_A_SECOND)
+        in_the_row_when_it_began = min(jobs, REQUESTS_PER_SECOND)
         after_it = [at for _, at in crowd.begun if at >= 150]
         assert len(crowd.begun) - in_the_row_when_it_began - len(after_it) <= 16
 
@@ -375,7 +375,7 @@ class TestOldNews:
     @pytest.mark.parametrize(
         "turned_away", [bad(maybe_processed=False), bad(retry_after=1), bad(maybe_processed=False, retry_after=1)]
     )
-    def test_but_being_turned_away_is_news_for_all(self, turned_away: TemporaryError) -> None:
+    def test_but_being_turned_away_is_news_for_all(self, turned_away: TransientError) -> None:
         crowd = Crowd()
 
         crowd.run(crowd.asks("x", fails=turned_away, takes=6, pause=1), crowd.asks("a", at=1))
@@ -399,7 +399,7 @@ class TestTryForAll:
 
         assert begun[1] == ("hanging", 1.1)
         assert [name for name, _ in begun[2:]] == ["a", "b"]
-        assert 1.1 + LONGEST_PAUSE_SECONDS <= begun[2][1] <= 1.1 + LONGEST_PAUSE_SECONDS + AFTER_A_LOOK
+        assert 1.1 + MAX_PAUSE_SECONDS <= begun[2][1] <= 1.1 + MAX_PAUSE_SECONDS + AFTER_A_LOOK
 
     def test_its_end_then_lets_nobody_try_beside_the_next_one(self) -> None:
         crowd = Crowd()
@@ -541,7 +541,7 @@ class TestRetryAfter:
 
         begun = crowd.run(
             crowd.asks("x", fails=bad(retry_after=40)),
-            crowd.asks("y", takes=1, fails=bad(not_ready=True)),
+            crowd.asks("y", takes=1, fails=bad(job_specific=True)),
             crowd.asks("a", at=2),
         )
 
@@ -560,7 +560,7 @@ class TestFairness:
 
         counts = [sum(1 for name, _ in crowd.begun if name == f"{number}") for number in range(40)]
         assert max(counts) - min(counts) <= 1
-        assert len(crowd.begun) >= 60 * REQUESTS_A_SECOND
+        assert len(crowd.begun) >= 60 * REQUESTS_PER_SECOND
 
     def test_one_that_comes_often_pushes_nobody_back(self) -> None:
         crowd = Crowd()
@@ -587,7 +587,7 @@ class TestFairness:
                 ceiling = 1.0
                 while crowd.clock.elapsed < 300:
                     crowd.ask("bad", fails=bad(), pause=next(draws) * ceiling)
-                    ceiling = min(ceiling * 2, LONGEST_PAUSE_SECONDS)
+                    ceiling = min(ceiling * 2, MAX_PAUSE_SECONDS)
 
             crowd.run(*[reads] * 19, fails if failing else reads)
             return max(at for name, at in crowd.begun if name == "good")
@@ -597,7 +597,7 @@ class TestFairness:
 
 class TestCancel:
     @pytest.mark.parametrize("error", [bad(), bad(retry_after=600), None], ids=["outage", "asked", "row"])
-    def test_it_ends_every_wait(self, error: TemporaryError | None) -> None:
+    def test_it_ends_every_wait(self, error: TransientError | None) -> None:
         crowd = Crowd()
         ended: list[float] = []
 
@@ -621,7 +621,7 @@ class Try:
     """How one request goes."""
 
     takes: float
-    fails: Callable[[], TemporaryError] | None
+    fails: Callable[[], TransientError] | None
     rests: float
 
 
@@ -629,7 +629,7 @@ TRIES = st.lists(
     st.builds(
         Try,
         takes=st.sampled_from([0.0, 0.01, 0.3, 2.0, 25.0]),
-        fails=st.sampled_from([None, bad, bad, partial(bad, maybe_processed=False), partial(bad, not_ready=True)])
+        fails=st.sampled_from([None, bad, bad, partial(bad, maybe_processed=False), partial(bad, job_specific=True)])
         | st.floats(0, 90).map(lambda seconds: partial(bad, retry_after=seconds)),
         rests=st.sampled_from([0.0, 0.4, 5.0]),
     ),
@@ -661,7 +661,7 @@ class TestAnyCrowd:
 
         def job(tries: list[Try], seconds: float) -> None:
             for one in tries:
-                with contextlib.suppress(TemporaryError), breaker.request(Left(lambda: seconds - clock.elapsed)):
+                with contextlib.suppress(TransientError), breaker.request(Left(lambda: seconds - clock.elapsed)):
                     self._exchange(clock, breaker, sent, asked_until, one, overdue=clock.elapsed >= seconds, bad_news=all_fail)
                 clock.sleep(one.rests)
             ended.append(1)
@@ -670,7 +670,7 @@ class TestAnyCrowd:
 
         begun = sorted(one.began for one in sent)
         assert len(ended) == len(jobs)
-        assert all(later >= first + 1 - 1e-9 for first, later in zip(begun, begun[REQUESTS_A_SECOND:], strict=False))
+        assert all(later >= first + 1 - 1e-9 for first, later in zip(begun, begun[REQUESTS_PER_SECOND:], strict=False))
         tries_for_all = sorted((one for one in sent if one.in_trouble and not one.overdue), key=lambda one: one.began)
         assert all(later.began >= first.ended for first, later in itertools.pairwise(tries_for_all))
 
@@ -694,7 +694,7 @@ class TestAnyCrowd:
         error = one.fails() if one.fails is not None else bad() if bad_news else None
         if error is not None and error.retry_after_seconds is not None:
             asked_until[0] = max(asked_until[0], clock.elapsed + error.retry_after_seconds)
-        elif (error is None or error.not_ready) and asked_before == asked_until[0] and overdue:
+        elif (error is None or error.job_specific) and asked_before == asked_until[0] and overdue:
             asked_until[0] = 0.0  # it was sent after the API had asked for a pause, and answered
         if error is not None:
             raise error
@@ -703,9 +703,9 @@ class TestAnyCrowd:
 class HastyClock(FakeClock):
     """Of the machine's own threads, any of which makes time pass, unless it stands still."""
 
-    def __init__(self, *, stands_still: Callable[[], bool]) -> None:
+    def __init__(self, *, is_stalled: Callable[[], bool]) -> None:
         super().__init__()
-        self._stands_still = stands_still
+        self._stands_still = is_stalled
         self._lock = threading.Lock()
 
     def sleep(self, seconds: float) -> None:
@@ -719,13 +719,13 @@ class TestThreads:
     def test_one_at_a_time_tries_for_all(self) -> None:
         """What virtual time does not show, as there no thread is interrupted."""
         under_way = threading.Lock()
-        breaker = CircuitBreaker(HastyClock(stands_still=under_way.locked), RateLimiter(requests_a_second=10**3))
+        breaker = CircuitBreaker(HastyClock(is_stalled=under_way.locked), RateLimiter(requests_a_second=10**3))
         fail(breaker, bad())
         alone: list[bool] = []
 
         def job() -> None:
             for _ in range(5):
-                with contextlib.suppress(TemporaryError), breaker.request(Left(lambda: FOREVER)):
+                with contextlib.suppress(TransientError), breaker.request(Left(lambda: FOREVER)):
                     alone.append(under_way.acquire(blocking=False))
                     time.sleep(0)
                     if alone[-1]:
@@ -861,7 +861,7 @@ class TestVirtualClock:
         never.set()
 
     def test_so_is_one_that_wakes_up_over_and_over(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("tests.unit.virtual_time.MOST_PAUSES", 50)
+        monkeypatch.setattr("tests.unit.virtual_time.MAX_PAUSES", 50)
         clock = VirtualClock()
 
         def spins() -> None:

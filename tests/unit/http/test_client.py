@@ -9,8 +9,8 @@ import requests
 
 from docs_platform_action import __version__
 from docs_platform_action.errors import Cancelled
-from docs_platform_action.http.client import Bounds, HttpClient, Request
-from docs_platform_action.http.connection import Exchanges, GuardedRequest
+from docs_platform_action.http.client import HttpClient, Request, Timeouts
+from docs_platform_action.http.connection import GuardedRequest, InFlight
 from docs_platform_action.http.faults import ResponseTimeout, SocksProxyError, request_id_of
 from tests.keys import ADMIN_KEY
 from tests.unit.fakes import BASE_URL, FakeAdapter, http_client
@@ -18,16 +18,16 @@ from tests.unit.fakes import BASE_URL, FakeAdapter, http_client
 PROXIES = {"https": "http://proxy.example.com:3128"}
 
 
-def fetch(client: HttpClient, *, bounds: Bounds | None = None, fresh: bool = False) -> bytes:
+def fetch(client: HttpClient, *, timeouts: Timeouts | None = None, new_connection: bool = False) -> bytes:
     """Send a request, and return the body of its response."""
     request = Request(method="GET", url=f"{BASE_URL}/x")
-    with client.send(request, bounds or Bounds(), headers={}, fresh=fresh) as response:
+    with client.send(request, timeouts or Timeouts(), headers={}, new_connection=new_connection) as response:
         return response.read(1000)
 
 
 def headers_of(adapter: FakeAdapter) -> tuple[Mapping[str, str], str | None]:
     """Send a request; return the headers of its response and the id that the server gave to the request."""
-    with http_client(adapter).send(Request(method="GET", url=f"{BASE_URL}/x"), Bounds(), headers={}) as response:
+    with http_client(adapter).send(Request(method="GET", url=f"{BASE_URL}/x"), Timeouts(), headers={}) as response:
         return response.headers, request_id_of(response.headers)
 
 
@@ -35,7 +35,7 @@ class TestRequest:
     def test_it_names_the_action_and_asks_for_no_compression_beside_the_headers_of_the_caller(self) -> None:
         adapter = FakeAdapter()
 
-        with http_client(adapter).send(Request(method="GET", url=f"{BASE_URL}/x"), Bounds(), headers={"Range": "bytes=5-"}):
+        with http_client(adapter).send(Request(method="GET", url=f"{BASE_URL}/x"), Timeouts(), headers={"Range": "bytes=5-"}):
             pass
 
         assert dict(adapter.requests[0].headers) == {
@@ -47,7 +47,7 @@ class TestRequest:
     def test_what_follows_the_base_url_is_sent_byte_for_byte(self) -> None:
         adapter = FakeAdapter()
 
-        with http_client(adapter).send(Request(method="GET", url="/a%2fb/%2E%2E?c"), Bounds(), base_url=BASE_URL, headers={}):
+        with http_client(adapter).send(Request(method="GET", url="/a%2fb/%2E%2E?c"), Timeouts(), base_url=BASE_URL, headers={}):
             pass
 
         assert adapter.requests[0].url == f"{BASE_URL}/a%2fb/%2E%2E?c"
@@ -55,7 +55,7 @@ class TestRequest:
     def test_proxies_and_bounds_reach_the_adapter(self) -> None:
         adapter = FakeAdapter()
 
-        fetch(http_client(adapter, proxies=PROXIES), bounds=Bounds(connect_seconds=1, idle_seconds=2, total_seconds=3))
+        fetch(http_client(adapter, proxies=PROXIES), timeouts=Timeouts(connect_seconds=1, idle_seconds=2, total_seconds=3))
 
         assert adapter.options[0]["timeout"] == (1, 2)
         assert adapter.options[0]["proxies"] == PROXIES
@@ -71,10 +71,10 @@ class TestRequest:
 
 class TestBounds:
     def test_they_shrink_to_the_time_that_is_left(self) -> None:
-        assert Bounds().within(5) == Bounds(connect_seconds=5, idle_seconds=5, total_seconds=5)
+        assert Timeouts().within(5) == Timeouts(connect_seconds=5, idle_seconds=5, total_seconds=5)
 
     def test_they_do_not_grow(self) -> None:
-        assert Bounds().within(float("inf")) == Bounds()
+        assert Timeouts().within(float("inf")) == Timeouts()
 
 
 class TestResponse:
@@ -96,13 +96,13 @@ class TestResponse:
     def test_no_more_of_a_body_is_read_than_is_needed(self) -> None:
         request = Request(method="GET", url=f"{BASE_URL}/x")
 
-        with http_client(FakeAdapter(body=bytes(1024 * 1024))).send(request, Bounds(), headers={}) as response:
+        with http_client(FakeAdapter(body=bytes(1024 * 1024))).send(request, Timeouts(), headers={}) as response:
             assert 70_000 <= len(response.read(70_000)) < 1024 * 1024
 
     def test_its_remaining_time_can_be_extended(self) -> None:
         request = Request(method="GET", url=f"{BASE_URL}/x")
 
-        with http_client(FakeAdapter()).send(request, Bounds(total_seconds=60), headers={}) as response:
+        with http_client(FakeAdapter()).send(request, Timeouts(total_seconds=60), headers={}) as response:
             before = response.remaining_seconds
             response.extend(600)
 
@@ -112,14 +112,14 @@ class TestResponse:
         adapter = FakeAdapter()
         adapter.before = lambda request: request.guard.expire()
 
-        with http_client(adapter).send(Request(method="GET", url=f"{BASE_URL}/x"), Bounds(), headers={}) as response:
+        with http_client(adapter).send(Request(method="GET", url=f"{BASE_URL}/x"), Timeouts(), headers={}) as response:
             assert response.remaining_seconds == 0
 
     def test_pieces_that_its_own_bound_cut_are_no_body(self) -> None:
         adapter = FakeAdapter(200, b"half")
         adapter.before = lambda request: request.guard.expire()
 
-        with http_client(adapter).send(Request(method="GET", url=f"{BASE_URL}/x"), Bounds(), headers={}) as response:
+        with http_client(adapter).send(Request(method="GET", url=f"{BASE_URL}/x"), Timeouts(), headers={}) as response:
             pieces = response.pieces()
             assert next(pieces) == b"half"
             with pytest.raises(ResponseTimeout):
@@ -127,23 +127,23 @@ class TestResponse:
 
 
 class TestFresh:
-    @pytest.mark.parametrize("fresh", [True, False])
-    def test_a_connection_of_its_own_is_asked_for_where_one_that_was_kept_will_not_do(self, fresh: bool) -> None:
+    @pytest.mark.parametrize("new_connection", [True, False])
+    def test_a_connection_of_its_own_is_asked_for_where_one_that_was_kept_will_not_do(self, new_connection: bool) -> None:
         adapter = FakeAdapter()
 
-        fetch(http_client(adapter), fresh=fresh)
+        fetch(http_client(adapter), new_connection=new_connection)
 
         (request,) = adapter.requests
         assert isinstance(request, GuardedRequest)
-        assert request.guard.fresh is fresh
+        assert request.guard.new_connection is new_connection
 
 
 class TestAbort:
     def test_what_is_under_way_ends_as_cancelled(self) -> None:
         adapter = FakeAdapter(error=requests.ConnectionError())
-        exchanges = Exchanges()
-        client = http_client(adapter, exchanges=exchanges)
-        adapter.before = lambda _request: exchanges.abort()
+        in_flight = InFlight()
+        client = http_client(adapter, in_flight=in_flight)
+        adapter.before = lambda _request: in_flight.abort()
 
         with pytest.raises(Cancelled):
             fetch(client)
@@ -151,12 +151,12 @@ class TestAbort:
     def test_it_shuts_the_connection_down(self) -> None:
         ours, theirs = socket.socketpair()
         adapter = FakeAdapter()
-        exchanges = Exchanges()
-        client = http_client(adapter, exchanges=exchanges)
+        in_flight = InFlight()
+        client = http_client(adapter, in_flight=in_flight)
 
         def connect_and_abort(request: Any) -> None:
             request.guard.adopt(ours)
-            exchanges.abort()
+            in_flight.abort()
 
         adapter.before = connect_and_abort
 
@@ -165,14 +165,14 @@ class TestAbort:
         with ours, theirs:
             assert theirs.recv(1) == b""
 
-    @pytest.mark.parametrize("end", [Exchanges.abort, Exchanges.stop])
-    def test_what_is_still_to_come_does_not_begin(self, end: Callable[[Exchanges], None]) -> None:
+    @pytest.mark.parametrize("end", [InFlight.abort, InFlight.stop])
+    def test_what_is_still_to_come_does_not_begin(self, end: Callable[[InFlight], None]) -> None:
         adapter = FakeAdapter(error=requests.ConnectionError())
-        exchanges = Exchanges()
-        client = http_client(adapter, exchanges=exchanges)
+        in_flight = InFlight()
+        client = http_client(adapter, in_flight=in_flight)
         begun: list[object] = []
         adapter.before = begun.append
-        end(exchanges)
+        end(in_flight)
 
         with pytest.raises(Cancelled):
             fetch(client)
@@ -181,8 +181,8 @@ class TestAbort:
 
     def test_what_is_under_way_may_end_well_after_a_stop(self) -> None:
         adapter = FakeAdapter()
-        exchanges = Exchanges()
-        client = http_client(adapter, exchanges=exchanges)
-        adapter.before = lambda _request: exchanges.stop()
+        in_flight = InFlight()
+        client = http_client(adapter, in_flight=in_flight)
+        adapter.before = lambda _request: in_flight.stop()
 
         assert fetch(client) == b"{}"

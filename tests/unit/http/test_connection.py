@@ -13,8 +13,8 @@ import pytest
 import trustme
 
 from docs_platform_action.errors import Cancelled
-from docs_platform_action.http.connection import MOST_CONNECTIONS, Exchanges, Guard, trusting
-from docs_platform_action.inputs.validators import MOST_PARALLEL
+from docs_platform_action.http.connection import MAX_CONNECTIONS, Guard, InFlight, trusting
+from docs_platform_action.inputs.validators import MAX_PARALLEL
 
 
 def test_an_expired_guard_shuts_down_what_it_holds() -> None:
@@ -63,7 +63,7 @@ def test_a_connection_that_is_gone_already_is_no_trouble() -> None:
 
     guard.expire()
 
-    assert guard.expired
+    assert guard.is_expired
     guard.release()
     ours.close()
 
@@ -96,23 +96,23 @@ class Watched:
 
 class TestExchanges:
     def test_an_abort_ends_all_that_are_under_way(self) -> None:
-        exchanges = Exchanges()
+        in_flight = InFlight()
 
-        with Watched() as one, Watched() as other, exchanges.watch(one.guard, 60), exchanges.watch(other.guard, 60):
-            exchanges.abort()
+        with Watched() as one, Watched() as other, in_flight.watch(one.guard, 60), in_flight.watch(other.guard, 60):
+            in_flight.abort()
 
             assert one.theirs.recv(1) == other.theirs.recv(1) == b""
-            assert (one.guard.expired, other.guard.expired, exchanges.cancelled) == (True, True, True)
+            assert (one.guard.is_expired, other.guard.is_expired, in_flight.cancelled) == (True, True, True)
 
     def test_a_stop_lets_them_come_to_their_end(self) -> None:
-        exchanges = Exchanges()
+        in_flight = InFlight()
 
-        with Watched() as watched, exchanges.watch(watched.guard, 60):
-            exchanges.stop()
+        with Watched() as watched, in_flight.watch(watched.guard, 60):
+            in_flight.stop()
 
             watched.ours.sendall(b"x")
             assert watched.theirs.recv(1) == b"x"
-            assert (watched.guard.expired, exchanges.cancelled) == (False, False)
+            assert (watched.guard.is_expired, in_flight.cancelled) == (False, False)
 
     def test_those_that_end_in_time_do_not_wake_the_watcher(self, monkeypatch: pytest.MonkeyPatch) -> None:
         is_asleep, notified = threading.Event(), []
@@ -128,37 +128,37 @@ class TestExchanges:
 
         with monkeypatch.context() as patch:
             patch.setattr(threading, "Condition", Counted)
-            exchanges = Exchanges()
-        with exchanges.kept_watched():
-            with exchanges.watch(Guard(), 60):
+            in_flight = InFlight()
+        with in_flight.kept_watched():
+            with in_flight.watch(Guard(), 60):
                 assert is_asleep.wait(60)
             for _ in range(3):
-                with exchanges.watch(Guard(), 60):
+                with in_flight.watch(Guard(), 60):
                     pass
             assert notified == []
 
-    @pytest.mark.parametrize("end", [Exchanges.stop, Exchanges.abort])
-    def test_none_begins_after_either(self, end: Callable[[Exchanges], None]) -> None:
-        exchanges = Exchanges()
-        end(exchanges)
+    @pytest.mark.parametrize("end", [InFlight.stop, InFlight.abort])
+    def test_none_begins_after_either(self, end: Callable[[InFlight], None]) -> None:
+        in_flight = InFlight()
+        end(in_flight)
 
-        with pytest.raises(Cancelled), exchanges.watch(Guard(), 60):
+        with pytest.raises(Cancelled), in_flight.watch(Guard(), 60):
             pytest.fail("the exchange has begun")
 
     def test_one_that_is_over_is_ended_no_more(self) -> None:
-        exchanges, guard = Exchanges(), Guard()
-        with exchanges.watch(guard, 60):
+        in_flight, guard = InFlight(), Guard()
+        with in_flight.watch(guard, 60):
             pass
 
-        exchanges.abort()
+        in_flight.abort()
 
-        assert not guard.expired
+        assert not guard.is_expired
 
     def test_one_that_is_over_lets_go_of_its_connection_which_stays_as_it_is(self) -> None:
-        exchanges = Exchanges()
+        in_flight = InFlight()
 
         with Watched() as watched:
-            with pytest.raises(LookupError), exchanges.watch(watched.guard, 60):
+            with pytest.raises(LookupError), in_flight.watch(watched.guard, 60):
                 raise LookupError
             watched.guard.expire()
 
@@ -172,51 +172,51 @@ class TestBounds:
         soon(lambda: watchers() == [])
 
     def test_what_takes_too_long_is_shut_down(self) -> None:
-        exchanges = Exchanges()
+        in_flight = InFlight()
 
-        with Watched() as watched, exchanges.watch(watched.guard, 0.01):
+        with Watched() as watched, in_flight.watch(watched.guard, 0.01):
             assert watched.theirs.recv(1) == b""
 
-        assert watched.guard.expired
+        assert watched.guard.is_expired
 
     def test_no_time_is_none(self) -> None:
-        with Watched() as watched, Exchanges().watch(watched.guard, 0):
+        with Watched() as watched, InFlight().watch(watched.guard, 0):
             assert watched.theirs.recv(1) == b""
 
     def test_each_has_a_bound_of_its_own(self) -> None:
-        exchanges = Exchanges()
+        in_flight = InFlight()
 
-        with Watched() as slow, Watched() as quick, exchanges.watch(slow.guard, 60), exchanges.watch(quick.guard, 0.01):
+        with Watched() as slow, Watched() as quick, in_flight.watch(slow.guard, 60), in_flight.watch(quick.guard, 0.01):
             assert quick.theirs.recv(1) == b""
-            assert (quick.guard.expired, slow.guard.expired) == (True, False)
+            assert (quick.guard.is_expired, slow.guard.is_expired) == (True, False)
 
     def test_one_can_be_extended(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        exchanges, now = Exchanges(), 0.0
+        in_flight, now = InFlight(), 0.0
         monkeypatch.setattr("docs_platform_action.http.connection.time", SimpleNamespace(monotonic=lambda: now))
 
-        with Watched() as first, Watched() as second, exchanges.watch(first.guard, 0.05):
-            exchanges.extend(first.guard, 60)
+        with Watched() as first, Watched() as second, in_flight.watch(first.guard, 0.05):
+            in_flight.extend(first.guard, 60)
             now = 1.0  # the first bound is over
-            with exchanges.watch(second.guard, 0):
+            with in_flight.watch(second.guard, 0):
                 assert second.theirs.recv(1) == b""
 
-            assert not first.guard.expired
+            assert not first.guard.is_expired
 
     def test_one_can_be_brought_forward(self) -> None:
-        exchanges = Exchanges()
+        in_flight = InFlight()
 
-        with Watched() as watched, exchanges.watch(watched.guard, 60):
+        with Watched() as watched, in_flight.watch(watched.guard, 60):
             soon(lambda: len(watchers()) == 1)
-            exchanges.extend(watched.guard, 0.01)
+            in_flight.extend(watched.guard, 0.01)
 
             assert watched.theirs.recv(1) == b""
 
     def test_any_number_need_one_thread(self) -> None:
-        exchanges = Exchanges()
+        in_flight = InFlight()
 
         with ExitStack() as stack:
             for _ in range(50):
-                stack.enter_context(exchanges.watch(Guard(), 60))
+                stack.enter_context(in_flight.watch(Guard(), 60))
 
             (watcher,) = watchers()
             assert watcher.daemon  # it keeps no process from ending
@@ -225,15 +225,15 @@ class TestBounds:
 
     @pytest.mark.parametrize("error", [None, LookupError()])
     def test_the_thread_of_a_run_is_kept_from_its_first_exchange_to_its_end(self, error: Exception | None) -> None:
-        exchanges = Exchanges()
+        in_flight = InFlight()
 
-        with contextlib.suppress(LookupError), exchanges.kept_watched():
+        with contextlib.suppress(LookupError), in_flight.kept_watched():
             assert watchers() == []
             for _ in range(3):
-                with exchanges.watch(Guard(), 60):
+                with in_flight.watch(Guard(), 60):
                     pass
             (watcher,) = watchers()
-            with Watched() as watched, exchanges.watch(watched.guard, 0.01):
+            with Watched() as watched, in_flight.watch(watched.guard, 0.01):
                 assert watched.theirs.recv(1) == b""
             assert watchers() == [watcher]
             if error is not None:
@@ -245,19 +245,19 @@ class TestBounds:
         def refuse(_: threading.Thread) -> None:
             raise RuntimeError("can't start new thread")
 
-        exchanges, begun = Exchanges(), []
+        in_flight, begun = InFlight(), []
         with monkeypatch.context() as patch:
             patch.setattr(threading.Thread, "start", refuse)
-            with exchanges.watch(Guard(), 0):
+            with in_flight.watch(Guard(), 0):
                 begun.append(watchers())
 
-        with Watched() as watched, exchanges.watch(watched.guard, 0.01):
+        with Watched() as watched, in_flight.watch(watched.guard, 0.01):
             assert watched.theirs.recv(1) == b""
         assert begun == [[]]
 
 
 def watchers() -> list[threading.Thread]:
-    """Return the threads that end exchanges."""
+    """Return the threads that end in_flight."""
     return [thread for thread in threading.enumerate() if thread.name == "watcher"]
 
 
@@ -289,4 +289,4 @@ def test_a_text_without_certificates_is_not_taken() -> None:
 
 
 def test_each_job_that_may_run_at_the_same_time_can_keep_a_connection() -> None:
-    assert MOST_CONNECTIONS >= MOST_PARALLEL
+    assert MAX_CONNECTIONS >= MAX_PARALLEL

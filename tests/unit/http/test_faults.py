@@ -10,8 +10,8 @@ import pytest
 import requests
 from urllib3.exceptions import NameResolutionError, ProtocolError
 
-from docs_platform_action.http.client import Bounds, Request
-from docs_platform_action.http.faults import NetworkError, ResponseTimeout, UntrustedError
+from docs_platform_action.http.client import Request, Timeouts
+from docs_platform_action.http.faults import NetworkError, ResponseTimeout, UntrustedCertificateError
 from tests.keys import ADMIN_KEY
 from tests.unit.fakes import BASE_URL, HOST, FakeAdapter, http_client
 
@@ -20,7 +20,7 @@ PROXIES = {"https": "http://proxy.example.com:3128"}
 
 def fetch(adapter: FakeAdapter, proxies: Mapping[str, str] = PROXIES) -> None:
     client = http_client(adapter, proxies=proxies)
-    with client.send(Request(method="GET", url=f"{BASE_URL}/x"), Bounds(), headers={}):
+    with client.send(Request(method="GET", url=f"{BASE_URL}/x"), Timeouts(), headers={}):
         pytest.fail("there is a response")
 
 
@@ -55,22 +55,22 @@ class TestStale:
         adapter = FakeAdapter(error=requests.ConnectionError(ProtocolError("Connection aborted.", error)))
 
         def connect(request: Any) -> None:
-            request.guard.connected, request.guard.reused = True, reused
+            request.guard.is_connected, request.guard.is_reused = True, reused
 
         adapter.before = connect
         return failed(adapter)
 
     @pytest.mark.parametrize("error", GONE, ids=lambda error: type(error).__name__)
     def test_a_kept_connection_that_was_closed_is_told_apart(self, error: Exception) -> None:
-        assert self.fault(error, reused=True).stale
+        assert self.fault(error, reused=True).is_stale
 
     @pytest.mark.parametrize("error", GONE, ids=lambda error: type(error).__name__)
     def test_a_new_one_that_breaks_is_none(self, error: Exception) -> None:
-        assert not self.fault(error, reused=False).stale
+        assert not self.fault(error, reused=False).is_stale
 
     @pytest.mark.parametrize("error", [TimeoutError(), http.client.BadStatusLine("x"), http.client.IncompleteRead(b"")])
     def test_a_kept_one_with_another_fault_is_none(self, error: Exception) -> None:
-        assert not self.fault(error, reused=True).stale
+        assert not self.fault(error, reused=True).is_stale
 
 
 class TestFaults:
@@ -104,32 +104,32 @@ class TestFaults:
     def test_a_network_error_says_in_a_few_words_what_it_means(self, error: Exception, what: str) -> None:
         fault = failed(FakeAdapter(error=error))
 
-        assert (fault.what, fault.sent, fault.proxied) == (what, False, "roxy" in what)
+        assert (fault.message, fault.maybe_processed, fault.is_proxy_error) == (what, False, "roxy" in what)
 
     def test_without_a_proxy_none_is_to_blame(self) -> None:
         fault = failed(FakeAdapter(error=requests.exceptions.ProxyError(ConnectionRefusedError())), proxies={})
 
-        assert (fault.what, fault.proxied) == (f"{HOST} refused the connection", False)
+        assert (fault.message, fault.is_proxy_error) == (f"{HOST} refused the connection", False)
 
     @pytest.mark.parametrize("error", [http.client.BadStatusLine("x"), http.client.LineTooLong("header line"), ValueError("x")])
     def test_an_answer_that_is_no_http_says_so(self, error: Exception) -> None:
         adapter = FakeAdapter(error=error)
-        adapter.before = lambda request: setattr(request.guard, "connected", True)
+        adapter.before = lambda request: setattr(request.guard, "is_connected", True)
 
         fault = failed(adapter)
 
-        assert (fault.what, fault.sent) == (f"What {HOST} answered is no HTTP that can be read", True)
+        assert (fault.message, fault.maybe_processed) == (f"What {HOST} answered is no HTTP that can be read", True)
 
     def test_it_tells_when_the_server_may_have_seen_the_request(self) -> None:
         adapter = FakeAdapter(error=requests.ConnectionError(ProtocolError("Connection aborted.", ConnectionResetError())))
-        adapter.before = lambda request: setattr(request.guard, "connected", True)
+        adapter.before = lambda request: setattr(request.guard, "is_connected", True)
 
         fault = failed(adapter)
 
-        assert (fault.what, fault.sent) == (f"The connection to {HOST} broke off before the answer was whole", True)
+        assert (fault.message, fault.maybe_processed) == (f"The connection to {HOST} broke off before the answer was whole", True)
 
     def test_a_certificate_that_is_not_trusted_is_told_apart(self) -> None:
-        with pytest.raises(UntrustedError) as caught:
+        with pytest.raises(UntrustedCertificateError) as caught:
             fetch(FakeAdapter(error=untrusted()))
 
         assert caught.value.reason == "self-signed certificate"
@@ -141,4 +141,4 @@ class TestFaults:
         fault = failed(adapter)
 
         assert isinstance(fault, ResponseTimeout)
-        assert fault.what == f"{HOST} took longer than 60 s to answer"
+        assert fault.message == f"{HOST} took longer than 60 s to answer"

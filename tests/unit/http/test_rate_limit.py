@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docs_platform_action.http.rate_limit import REQUESTS_A_SECOND, SPREAD_SECONDS, QueuedRequest, RateLimiter
+from docs_platform_action.http.rate_limit import REQUESTS_PER_SECOND, SPREAD_SECONDS, QueuedRequest, RateLimiter
 
 
 class Requests:
@@ -52,9 +52,9 @@ def test_no_more_than_so_many_begin_in_a_second_in_the_order_in_which_they_came(
 
 def test_they_keep_so_much_apart_that_no_more_arrive_in_a_second_either() -> None:
     requests = Requests(RateLimiter())
-    requests.add(*numbers(REQUESTS_A_SECOND + 1))
+    requests.add(*numbers(REQUESTS_PER_SECOND + 1))
 
-    assert [at for _, at in requests.run()] == pytest.approx([*[0.0] * REQUESTS_A_SECOND, 1 + SPREAD_SECONDS])
+    assert [at for _, at in requests.run()] == pytest.approx([*[0.0] * REQUESTS_PER_SECOND, 1 + SPREAD_SECONDS])
 
 
 def test_a_second_counts_from_when_each_request_began() -> None:
@@ -85,7 +85,7 @@ def test_a_request_that_leaves_the_queue_is_not_counted() -> None:
     limiter.begin(first, now=0.0)
     assert limiter.delay_seconds(last, now=0.0) == 2
 
-    limiter.leave(leaving)
+    limiter.remove(leaving)
 
     assert limiter.delay_seconds(last, now=0.0) == 1
 
@@ -108,4 +108,4 @@ def test_whenever_they_come_no_second_has_more(coming: list[tuple[float, bool]])
     begun = [at for _, at in requests.run()]
 
     assert len(begun) == len(coming)
-    assert all(later >= first + 1 - 1e-5 for first, later in zip(begun, begun[REQUESTS_A_SECOND:], strict=False))
+    assert all(later >= first + 1 - 1e-5 for first, later in zip(begun, begun[REQUESTS_PER_SECOND:], strict=False))

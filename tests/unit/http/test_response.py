@@ -9,10 +9,10 @@ import pytest
 
 from docs_platform_action.api.client import ApiClient, ApiResponse
 from docs_platform_action.errors import Cancelled
-from docs_platform_action.http.client import Bounds, Request
-from docs_platform_action.http.connection import Exchanges, Guard, GuardedAdapter, trusting
+from docs_platform_action.http.client import Request, Timeouts
+from docs_platform_action.http.connection import Guard, GuardedAdapter, InFlight, trusting
 from docs_platform_action.http.faults import NetworkError
-from docs_platform_action.http.response import MOST_INTERIM_RESPONSES
+from docs_platform_action.http.response import MAX_INTERIM_RESPONSES
 from tests.unit.fakes import http_client
 
 EARLY_HINTS = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n"
@@ -68,17 +68,17 @@ class Talk:
 
     def __init__(self, server: Server) -> None:
         self.server = server
-        self.exchanges = Exchanges()
-        client = http_client(GuardedAdapter(trusting(None)), exchanges=self.exchanges)
+        self.in_flight = InFlight()
+        client = http_client(GuardedAdapter(trusting(None)), in_flight=self.in_flight)
         self.client = ApiClient(client, base_url="http://127.0.0.1:1", key="some-long-key")
         self.request = Request(method="GET", url="/x")
 
-    def __call__(self, *, fresh: bool = False, seconds: float = 10.0) -> ApiResponse:
-        return self.client.send(self.request, Bounds().within(seconds), fresh=fresh)
+    def __call__(self, *, new_connection: bool = False, seconds: float = 10.0) -> ApiResponse:
+        return self.client.send(self.request, Timeouts().within(seconds), new_connection=new_connection)
 
-    def failure(self, *, fresh: bool = False, seconds: float = 10.0) -> NetworkError:
+    def failure(self, *, new_connection: bool = False, seconds: float = 10.0) -> NetworkError:
         with pytest.raises(NetworkError) as caught:
-            self(fresh=fresh, seconds=seconds)
+            self(new_connection=new_connection, seconds=seconds)
         return caught.value
 
 
@@ -113,20 +113,20 @@ class TestInterimAnswers:
 
     @pytest.mark.parametrize("interim", [EARLY_HINTS, CONTINUE], ids=["103", "100"])
     def test_as_many_as_can_be_are_skipped(self, talk: Talks, interim: bytes) -> None:
-        assert talk([interim * MOST_INTERIM_RESPONSES + good("queued")])().status == 200
+        assert talk([interim * MAX_INTERIM_RESPONSES + good("queued")])().status == 200
 
     @pytest.mark.parametrize("interim", [EARLY_HINTS, CONTINUE], ids=["103", "100"])
     def test_more_are_no_http(self, talk: Talks, interim: bytes) -> None:
-        fault = talk([interim * (MOST_INTERIM_RESPONSES + 1) + good("queued")]).failure()
+        fault = talk([interim * (MAX_INTERIM_RESPONSES + 1) + good("queued")]).failure()
 
-        assert fault.what == "What 127.0.0.1:1 answered is no HTTP that can be read"
-        assert fault.sent
+        assert fault.message == "What 127.0.0.1:1 answered is no HTTP that can be read"
+        assert fault.maybe_processed
 
     @pytest.mark.parametrize("interim", [EARLY_HINTS, EARLY_HINTS[:-2], EARLY_HINTS[:-9]], ids=["whole", "head", "line"])
     def test_one_without_a_final_answer_is_none(self, talk: Talks, interim: bytes) -> None:
         fault = talk([interim + THE_END]).failure()
 
-        assert fault.what == "The connection to 127.0.0.1:1 broke off before the answer was whole"
+        assert fault.message == "The connection to 127.0.0.1:1 broke off before the answer was whole"
 
     def test_after_a_change_of_protocol_the_connection_is_let_go(self, talk: Talks) -> None:
         subject = talk([SWITCHING + good("no HTTP")], [good("queued")])
@@ -145,7 +145,7 @@ class TestKeptConnections:
     def test_a_fresh_one_is_made_where_that_is_asked_for(self, talk: Talks) -> None:
         subject = talk([good("first"), good("stale")], [good("second")])
 
-        assert [subject().body, subject(fresh=True).body] == [{"status": "first"}, {"status": "second"}]
+        assert [subject().body, subject(new_connection=True).body] == [{"status": "first"}, {"status": "second"}]
 
     def test_one_that_the_server_closed_when_it_was_used_again_is_stale(self, talk: Talks) -> None:
         subject = talk([good("first")])
@@ -153,13 +153,13 @@ class TestKeptConnections:
 
         fault = subject.failure()
 
-        assert (fault.sent, fault.stale) == (True, True)
-        assert fault.what == "The connection to 127.0.0.1:1 broke off before the answer was whole"
+        assert (fault.maybe_processed, fault.is_stale) == (True, True)
+        assert fault.message == "The connection to 127.0.0.1:1 broke off before the answer was whole"
 
     def test_a_new_one_that_the_server_closes_is_not(self, talk: Talks) -> None:
         fault = talk([]).failure()
 
-        assert (fault.sent, fault.stale) == (True, False)
+        assert (fault.maybe_processed, fault.is_stale) == (True, False)
 
 
 @pytest.mark.parametrize("kept", [False, True])
@@ -186,26 +186,26 @@ class TestBrokenAnswers:
     def test_half_an_answer_is_none(self, talk: Talks, answer: bytes) -> None:
         fault = talk([answer + THE_END]).failure()
 
-        assert fault.what == "The connection to 127.0.0.1:1 broke off before the answer was whole"
-        assert (fault.sent, fault.stale) == (True, False)
+        assert fault.message == "The connection to 127.0.0.1:1 broke off before the answer was whole"
+        assert (fault.maybe_processed, fault.is_stale) == (True, False)
 
     @pytest.mark.parametrize("answer", [b"SSH-2.0-OpenSSH_9.6\r\n", b"HTTP/1.1 two hundred\r\n\r\n", b"\x00\x01\x02\r\n\r\n"])
     def test_what_is_no_http_says_so(self, talk: Talks, answer: bytes) -> None:
-        assert talk([answer]).failure().what == "What 127.0.0.1:1 answered is no HTTP that can be read"
+        assert talk([answer]).failure().message == "What 127.0.0.1:1 answered is no HTTP that can be read"
 
     @pytest.mark.parametrize("answer", [b"", good("queued")[:30]], ids=["silence", "half"])
     def test_one_that_does_not_come_in_time_is_none(self, talk: Talks, answer: bytes) -> None:
         subject = talk([answer])
 
         with pytest.raises(NetworkError) as caught:
-            subject.client.send(subject.request, Bounds(total_seconds=0.02))
+            subject.client.send(subject.request, Timeouts(total_seconds=0.02))
 
-        assert caught.value.what == "The API's answer took longer than 0.02 s"
-        assert caught.value.sent
+        assert caught.value.message == "The API's answer took longer than 0.02 s"
+        assert caught.value.maybe_processed
 
     def test_a_cancel_ends_the_wait_for_one(self, talk: Talks) -> None:
         subject = talk([b""])
-        subject.server.on_request = subject.exchanges.abort
+        subject.server.on_request = subject.in_flight.abort
 
         with pytest.raises(Cancelled):
             subject()
@@ -229,5 +229,5 @@ def test_without_a_connection_no_request_was_sent(monkeypatch: pytest.MonkeyPatc
     talk = Talk(Server())
     fault = talk.failure()
 
-    assert (fault.what, fault.sent, fault.stale) == (what, False, False)
+    assert (fault.message, fault.maybe_processed, fault.is_stale) == (what, False, False)
     assert not talk.request.maybe_processed

@@ -10,7 +10,7 @@ from docs_platform_action.http.retry import (
     LAST_ATTEMPT_SECONDS,
     PROXY,
     RetryState,
-    TemporaryError,
+    TransientError,
     full_jitter,
     read_retry_after,
     retry,
@@ -47,7 +47,7 @@ class Others:
     ceiling_seconds: float = 1.0
     held: list[float] = field(default_factory=list)
 
-    def hold_open(self, pause_seconds: float) -> None:
+    def back_off(self, pause_seconds: float) -> None:
         self.held.append(pause_seconds)
 
 
@@ -68,14 +68,14 @@ class Alone:
             breaker=breaker,
         )
         self.times: list[float] = []
-        self.bounds: list[float] = []
+        self.timeouts: list[float] = []
         self._succeeds_at = succeeds_at
 
     def attempt(self) -> str:
         self.times.append(self.clock.elapsed)
-        self.bounds.append(self.state.begin_attempt())
+        self.timeouts.append(self.state.start_attempt())
         if len(self.times) < self._succeeds_at:
-            raise TemporaryError("it is down", advice=PROXY)
+            raise TransientError("it is down", advice=PROXY)
         return "good"
 
     def carry_out(self) -> str:
@@ -96,11 +96,11 @@ class TestRetry:
     def test_it_ends_with_one_try_when_the_time_is_up(self) -> None:
         work = Alone(tolerance=5)
 
-        with pytest.raises(TemporaryError):
+        with pytest.raises(TransientError):
             work.carry_out()
 
         assert work.times == [0, 0.5, 1.5, 3.5, 5]
-        assert work.bounds[-1] == LAST_ATTEMPT_SECONDS
+        assert work.timeouts[-1] == LAST_ATTEMPT_SECONDS
         assert work.state.outage_seconds() == 5
 
 
@@ -129,7 +129,7 @@ class TestWithOthers:
         work = Alone(tolerance=20, breaker=others)
         others.failing_since = work.clock.monotonic() - 15
 
-        with pytest.raises(TemporaryError):
+        with pytest.raises(TransientError):
             work.carry_out()
 
         assert work.times[-1] == 5
@@ -141,15 +141,15 @@ class TestWithOthers:
         work = Alone(tolerance=20, breaker=others)
         others.failing_since = work.clock.monotonic() - 500
 
-        with pytest.raises(TemporaryError):
+        with pytest.raises(TransientError):
             work.carry_out()
 
-        assert (work.times, work.bounds, work.events.seen, others.held) == ([0], [LAST_ATTEMPT_SECONDS], [], [])
+        assert (work.times, work.timeouts, work.events.seen, others.held) == ([0], [LAST_ATTEMPT_SECONDS], [], [])
 
     def test_its_own_is_no_younger_for_what_they_know(self) -> None:
         work = Alone(tolerance=20, breaker=Others())
 
-        with pytest.raises(TemporaryError):
+        with pytest.raises(TransientError):
             work.carry_out()
 
         assert work.times[-1] == 20

@@ -10,15 +10,15 @@ from types import SimpleNamespace
 import pytest
 
 from docs_platform_action.inputs.paths import (
-    LEAST_FREE_BYTES,
+    MIN_FREE_BYTES,
     is_usable,
     overlaps,
-    read_file_place,
-    read_folder_place,
+    quoted,
+    read_file_path,
+    read_folder_path,
     read_path,
-    shown,
 )
-from docs_platform_action.inputs.settings import Place
+from docs_platform_action.inputs.settings import OutputPath
 
 
 class Runner:
@@ -33,14 +33,14 @@ class Runner:
     def roots(self) -> list[Path]:
         return [self.workspace, self.temporary]
 
-    def path(self, value: str) -> Place:
+    def path(self, value: str) -> OutputPath:
         return read_path(value, self.roots)
 
-    def file(self, value: str) -> Place:
-        return read_file_place(value, self.roots)
+    def file(self, value: str) -> OutputPath:
+        return read_file_path(value, self.roots)
 
-    def folder(self, value: str) -> Place:
-        return read_folder_place(value, self.roots)
+    def folder(self, value: str) -> OutputPath:
+        return read_folder_path(value, self.roots)
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ class TestWhereItLeads:
     def test_a_relative_path_starts_at_the_workspace(self, runner: Runner, value: str) -> None:
         place = runner.path(value)
 
-        assert place == Place(path=runner.workspace / "out" / "bundle", root=runner.workspace, name="out/bundle")
+        assert place == OutputPath(path=runner.workspace / "out" / "bundle", root=runner.workspace, name="out/bundle")
 
     def test_an_absolute_one_inside_is_named_as_later_steps_outside_of_the_container_know_it(self, runner: Runner) -> None:
         assert runner.path(f"{runner.workspace}/out/bundle").name == "out/bundle"
@@ -61,7 +61,7 @@ class TestWhereItLeads:
     def test_one_in_the_temporary_folder_keeps_the_containers_name_for_it(self, runner: Runner) -> None:
         value = f"{runner.temporary}/bundle"
 
-        assert runner.path(value) == Place(path=runner.temporary / "bundle", root=runner.temporary, name=value)
+        assert runner.path(value) == OutputPath(path=runner.temporary / "bundle", root=runner.temporary, name=value)
 
     def test_a_temporary_folder_inside_the_workspace_has_the_workspaces_names(self, runner: Runner) -> None:
         place = read_path(f"{runner.workspace}/temp/bundle", [runner.workspace, runner.workspace / "temp"])
@@ -96,9 +96,9 @@ class TestWhereItLeads:
 
         assert str(caught.value).startswith(f"'../{'x' * 77}…' is outside")
 
-    @pytest.mark.parametrize(("text", "quoted"), [("a", "'a'"), ("x" * 80, f"'{'x' * 80}'"), ("x" * 81, f"'{'x' * 80}…'")])
-    def test_a_value_is_quoted_up_to_eighty_characters(self, text: str, quoted: str) -> None:
-        assert shown(text) == quoted
+    @pytest.mark.parametrize(("text", "shown"), [("a", "'a'"), ("x" * 80, f"'{'x' * 80}'"), ("x" * 81, f"'{'x' * 80}…'")])
+    def test_a_value_is_quoted_up_to_eighty_characters(self, text: str, shown: str) -> None:
+        assert quoted(text) == shown
 
 
 class TestLinks:
@@ -276,13 +276,13 @@ class TestRoom:
         )
 
     def test_a_full_disk_is_refused(self, refusal: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
-        free = SimpleNamespace(f_bavail=LEAST_FREE_BYTES // 4096 - 1, f_frsize=4096)
+        free = SimpleNamespace(f_bavail=MIN_FREE_BYTES // 4096 - 1, f_frsize=4096)
         monkeypatch.setattr(os, "fstatvfs", lambda _: free)
 
         assert refusal("new") == "there is no room left on the disk of the folder 'workspace'"
 
     def test_the_least_that_is_room_is_enough(self, runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
-        free = SimpleNamespace(f_bavail=LEAST_FREE_BYTES // 4096, f_frsize=4096)
+        free = SimpleNamespace(f_bavail=MIN_FREE_BYTES // 4096, f_frsize=4096)
         monkeypatch.setattr(os, "fstatvfs", lambda _: free)
 
         assert runner.file("new").name == runner.folder("new").name == "new"
@@ -295,7 +295,7 @@ class TestRoom:
 
 
 class TestOverlaps:
-    def places(self, runner: Runner, **values: str) -> dict[str, list[Place]]:
+    def places(self, runner: Runner, **values: str) -> dict[str, list[OutputPath]]:
         return {name: [runner.path(part) for part in value.split()] for name, value in values.items()}
 
     def test_places_apart_are_fine(self, runner: Runner) -> None:
@@ -336,10 +336,10 @@ class TestOverlaps:
 
 
 class TestPlacesThatAreNotThere:
-    @pytest.mark.parametrize("read", [read_file_place, read_folder_place])
+    @pytest.mark.parametrize("read", [read_file_path, read_folder_path])
     @pytest.mark.parametrize("missing", ["workspace", "temporary"])
     def test_are_told_before_anything_starts(
-        self, runner: Runner, missing: str, read: Callable[[str, list[Path]], Place]
+        self, runner: Runner, missing: str, read: Callable[[str, list[Path]], OutputPath]
     ) -> None:
         root = getattr(runner, missing)
         root.rmdir()

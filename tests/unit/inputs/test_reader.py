@@ -9,7 +9,7 @@ import pytest
 
 from docs_platform_action.errors import InvalidInput
 from docs_platform_action.inputs.reader import read_key, read_mode, read_plan, unknown_inputs
-from docs_platform_action.inputs.settings import INPUTS, AgentSettings, DeliverySettings, ExportSettings, Place, Plan
+from docs_platform_action.inputs.settings import INPUTS, AgentSettings, DeliverySettings, ExportSettings, OutputPath, Plan
 from tests.keys import ADMIN_KEY
 
 WORKSPACE = Path("/github/workspace")
@@ -48,7 +48,7 @@ def refusal(base: Mapping[str, str], *roots: Path, **changes: str) -> str:
     """Give all that the refusal of these inputs says."""
     with pytest.raises(InvalidInput) as caught:
         plan(base, *roots, **changes)
-    return "\n".join([caught.value.happened, *caught.value.facts])
+    return "\n".join([caught.value.summary, *caught.value.details])
 
 
 class TestDefaults:
@@ -470,9 +470,9 @@ class TestDelivery:
         )
 
         assert found == DeliverySettings(
-            bundle=Place(path=temporary / "bundle.tar.gz", root=temporary, name=str(temporary / "bundle.tar.gz")),
-            site=Place(path=workspace / "out" / "site", root=workspace, name="out/site"),
-            values=Place(path=workspace / "values.yaml", root=workspace, name="values.yaml"),
+            bundle=OutputPath(path=temporary / "bundle.tar.gz", root=temporary, name=str(temporary / "bundle.tar.gz")),
+            site=OutputPath(path=workspace / "out" / "site", root=workspace, name="out/site"),
+            values=OutputPath(path=workspace / "values.yaml", root=workspace, name="values.yaml"),
             version="2024-06-01",
             scratch=temporary,
         )

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from docs_platform_action.inputs import validators
-from docs_platform_action.inputs.validators import LARGEST_CA_BUNDLE_BYTES, LONGEST_DURATION_SECONDS
+from docs_platform_action.inputs.validators import MAX_CA_BUNDLE_BYTES, MAX_DURATION_SECONDS
 
 
 def refusal(read: Callable[..., object], value: str, *others: object) -> str:
@@ -49,7 +49,7 @@ class TestDurations:
             ("0.5", 0.5),
             ("1m30s", 90),
             ("2h3m4s5ms", 7384.005),
-            ("840h", LONGEST_DURATION_SECONDS),
+            ("840h", MAX_DURATION_SECONDS),
         ],
     )
     def test_the_documented_forms_are_read(self, text: str, seconds: float) -> None:
@@ -393,14 +393,14 @@ class TestCaBundle:
     @pytest.mark.timeout(20, method="signal")  # an expression that looks for an end behind each of them would take hours
     def test_one_of_beginnings_alone_is_refused_at_once(self, tmp_path: Path) -> None:
         beginning = b"-----BEGIN CERTIFICATE-----\n"
-        (tmp_path / "ca.pem").write_bytes(beginning * (LARGEST_CA_BUNDLE_BYTES // len(beginning)))
+        (tmp_path / "ca.pem").write_bytes(beginning * (MAX_CA_BUNDLE_BYTES // len(beginning)))
 
         assert "holds no PEM certificates" in refusal(validators.certificates, "ca.pem", [tmp_path])
 
     def test_one_without_an_end_is_not_read_to_it(
         self, tmp_path: Path, authority_pem: bytes, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("docs_platform_action.inputs.validators.LARGEST_CA_BUNDLE_BYTES", 100)
+        monkeypatch.setattr("docs_platform_action.inputs.validators.MAX_CA_BUNDLE_BYTES", 100)
         (tmp_path / "ca.pem").write_bytes(b"#" * 100 + authority_pem)
 
         assert "holds no PEM certificates" in refusal(validators.certificates, "ca.pem", [tmp_path])

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from docs_platform_action.clock import DeadlinePassed
+from docs_platform_action.clock import DeadlineExceeded
 from docs_platform_action.errors import ActionError, JobFailed, NoPullRequest, NotFound, TimedOut, Unavailable
 from docs_platform_action.inputs.settings import AgentSettings, WaitSettings
 from docs_platform_action.job import Job
@@ -102,8 +102,8 @@ def test_a_missing_pull_request_is_a_failure_where_one_is_required(status: str) 
     error = run.failure()
 
     assert isinstance(error, NoPullRequest)
-    assert "could not open a pull request, or was put aside" in error.because
-    assert "`require-pr`" in error.way_out
+    assert "could not open a pull request, or was put aside" in error.cause
+    assert "`require-pr`" in error.remedy
 
 
 @pytest.mark.parametrize("status", ["completed", "archived"])
@@ -129,18 +129,18 @@ def test_a_pull_request_of_a_job_that_goes_on_does_not_count() -> None:
     error = run.failure()
 
     assert isinstance(error, TimedOut)
-    assert error.facts == ("It was last seen as 'active'.",)
+    assert error.details == ("It was last seen as 'active'.",)
     assert run.job.pr_link is None
 
 
 def test_an_outage_that_lasts_to_the_end_of_the_wait_is_told() -> None:
-    run = Run(ACTIVE, DeadlinePassed(Unavailable(f"the API at {HOST} stayed unavailable", cause="The moon.")))
+    run = Run(ACTIVE, DeadlineExceeded(Unavailable(f"the API at {HOST} stayed unavailable", cause="The moon.")))
 
     error = run.failure()
 
     assert isinstance(error, TimedOut)
-    assert error.facts == ("It was last seen as 'active'.", f"At the end the API at {HOST} stayed unavailable.")
-    assert error.because == "The moon."
+    assert error.details == ("It was last seen as 'active'.", f"At the end the API at {HOST} stayed unavailable.")
+    assert error.cause == "The moon."
 
 
 def test_an_outage_before_the_end_is_what_it_is() -> None:

@@ -9,7 +9,7 @@ from unittest.mock import patch
 import pytest
 
 from docs_platform_action.bundle import deliver as bundle_deliver
-from docs_platform_action.clock import DeadlinePassed
+from docs_platform_action.clock import DeadlineExceeded
 from docs_platform_action.context import Context
 from docs_platform_action.errors import (
     ActionError,
@@ -21,7 +21,7 @@ from docs_platform_action.errors import (
     TooFewPages,
     Unavailable,
 )
-from docs_platform_action.inputs.settings import DeliverySettings, ExportSettings, Place, WaitSettings
+from docs_platform_action.inputs.settings import DeliverySettings, ExportSettings, OutputPath, WaitSettings
 from docs_platform_action.job import Job
 from docs_platform_action.jobs.export import export_site
 from docs_platform_action.models import Bundle, ExportJob, StartedExport
@@ -163,7 +163,7 @@ class TestAttaching:
         run()
 
         assert run.api.events.names == ["job_known", "polling", "read", "status_read", "bundle", "link_made"]
-        assert not run.job.started
+        assert not run.job.was_started_here
 
 
 class TestPhases:
@@ -183,8 +183,10 @@ class TestPhases:
         run = Run(FakeApi(*readings))
         run()
 
-        began = run.job.phases[0].began
-        told = [(one.name, one.began - began, None if one.ended is None else one.ended - began) for one in run.job.phases]
+        began = run.job.phases[0].began_at
+        told = [
+            (one.name, one.began_at - began, None if one.ended_at is None else one.ended_at - began) for one in run.job.phases
+        ]
         assert told == phases
 
 
@@ -200,13 +202,13 @@ class TestEnds:
         error = Run(FakeApi(ExportJob(status="failed", error="page /a does not render"))).failure()
 
         assert isinstance(error, JobFailed)
-        assert error.facts == (f'The API at {HOST} said: "page /a does not render"',)
-        assert "se_1" in error.way_out
+        assert error.details == (f'The API at {HOST} said: "page /a does not render"',)
+        assert "se_1" in error.remedy
 
     def test_a_failed_job_without_words_says_that_there_are_none(self) -> None:
         error = Run(FakeApi(ExportJob(status="failed"))).failure()
 
-        assert (error.facts, error.because) == ((), "The API gave no reason.")
+        assert (error.details, error.cause) == ((), "The API gave no reason.")
 
     def test_no_bundle_is_made_of_a_failed_job(self) -> None:
         run = Run(FakeApi(ExportJob(status="failed")))
@@ -221,8 +223,8 @@ class TestEnds:
         error = run.failure()
 
         assert isinstance(error, TimedOut)
-        assert error.happened == "still going on after 10:00"
-        assert error.facts == ("It was last seen at 83 %, 1,412 pages.",)
+        assert error.summary == "still going on after 10:00"
+        assert error.details == ("It was last seen at 83 %, 1,412 pages.",)
         assert run.clock.elapsed == pytest.approx(600)
 
     def test_a_bundle_that_cannot_be_used_leaves_the_job_completed(self) -> None:
@@ -239,7 +241,7 @@ class TestEnds:
 
 
 class TestMinPages:
-    SITE = Place(path=Path("/w/site"), root=Path("/w"), name="site")
+    SITE = OutputPath(path=Path("/w/site"), root=Path("/w"), name="site")
 
     def test_an_export_with_as_many_pages_is_delivered_and_needs_no_further_count(self) -> None:
         run = Run(FakeApi(COMPLETED), delivery=DeliverySettings(site=self.SITE, min_pages=412))
@@ -254,8 +256,8 @@ class TestMinPages:
         error = run.failure()
 
         assert isinstance(error, TooFewPages)
-        assert error.happened == "it has 412 pages, fewer than the 413 that `min-pages` asks for"
-        assert "Nothing was published." in error.because
+        assert error.summary == "it has 412 pages, fewer than the 413 that `min-pages` asks for"
+        assert "Nothing was published." in error.cause
         assert (run.api.events.names[-1], run.job.bundle, run.delivered) == ("status_read", None, [])
         assert how_to_collect(run.job, error) == (
             "Job se_1 is completed; a run with `job-id: se_1` makes its bundle link without exporting again."
@@ -269,8 +271,8 @@ class TestMinPages:
 
         error = run.failure()
 
-        assert error.happened == "the number of its pages is unknown, and `min-pages` is set"
-        assert "`site-path`" in error.way_out
+        assert error.summary == "the number of its pages is unknown, and `min-pages` is set"
+        assert "`site-path`" in error.remedy
         assert (run.job.bundle, run.delivered) == (None, [])
 
     def test_without_a_count_of_the_api_the_bundle_is_counted(self) -> None:
@@ -308,16 +310,16 @@ class TestDelivering:
 
 
 class TestLost:
-    GONE = NotFound("the platform does not know the job se_1 (404)", facts=("It said no.",), request_id="r-1")
+    GONE = NotFound("the platform does not know the job se_1 (404)", details=("It said no.",), request_id="r-1")
 
     def test_a_job_that_this_run_started_and_nobody_knows_says_so(self) -> None:
         error = Run(FakeApi(self.GONE)).failure()
 
         assert isinstance(error, NotFound)
-        assert error.happened == "the platform no longer knows the job that it started as se_1 (404)"
-        assert error.because == "It was removed, or the platform lost it."
-        assert "collect it with `job-id: se_1`" in error.way_out
-        assert (error.facts, error.request_id) == (("It said no.",), "r-1")
+        assert error.summary == "the platform no longer knows the job that it started as se_1 (404)"
+        assert error.cause == "It was removed, or the platform lost it."
+        assert "collect it with `job-id: se_1`" in error.remedy
+        assert (error.details, error.request_id) == (("It said no.",), "r-1")
 
     def test_one_that_it_attached_to_was_never_known(self) -> None:
         error = Run(FakeApi(self.GONE), job_id="se_1").failure()
@@ -328,9 +330,9 @@ class TestLost:
 
 class TestTimeout:
     def test_a_wait_that_ends_in_an_outage_tells_of_both(self) -> None:
-        run = Run(FakeApi(QUEUED, DeadlinePassed(Unavailable(f"the API at {HOST} stayed unavailable"))))
+        run = Run(FakeApi(QUEUED, DeadlineExceeded(Unavailable(f"the API at {HOST} stayed unavailable"))))
 
         error = run.failure()
 
         assert isinstance(error, TimedOut)
-        assert error.facts == ("It was last seen as 'queued'.", f"At the end the API at {HOST} stayed unavailable.")
+        assert error.details == ("It was last seen as 'queued'.", f"At the end the API at {HOST} stayed unavailable.")

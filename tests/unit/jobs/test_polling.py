@@ -116,7 +116,7 @@ class TestPoll:
         with pytest.raises(TimedOut) as caught:
             Platform(lambda _: "running").wait(10)
 
-        assert caught.value.facts == ("It was last seen as 'running'.",)
+        assert caught.value.details == ("It was last seen as 'running'.",)
 
     @pytest.mark.parametrize("after", [0, 3, 10])
     @pytest.mark.parametrize("error", [Unavailable("it broke"), NotFound("it is gone")])
@@ -177,17 +177,17 @@ class TestTimedOut:
         ],
     )
     def test_it_tells_how_far_the_job_has_come(self, record: Job, fact: str) -> None:
-        assert timed_out(record, 60, None).facts == (fact,)
+        assert timed_out(record, 60, None).details == (fact,)
 
     def test_it_does_not_claim_to_know_a_job_that_was_never_read(self) -> None:
-        assert timed_out(Job(mode="export"), 60, None).happened == "its state could not be read after 1:00"
+        assert timed_out(Job(mode="export"), 60, None).summary == "its state could not be read after 1:00"
 
     def test_it_tells_of_an_outage_that_lasted_to_the_end(self) -> None:
-        outage = Unavailable(f"the API at {HOST} stayed unavailable", facts=("No good answer came for 60 s.",))
+        outage = Unavailable(f"the API at {HOST} stayed unavailable", details=("No good answer came for 60 s.",))
 
         error = timed_out(Job(mode="export", status="running"), 60, outage)
 
-        assert error.facts == (
+        assert error.details == (
             "It was last seen as 'running'.",
             f"At the end the API at {HOST} stayed unavailable.",
             "No good answer came for 60 s.",
@@ -198,7 +198,7 @@ class TestTimedOut:
 
         error = timed_out(Job(mode="export"), 60, outage)
 
-        assert (error.because, error.request_id) == ("The moon.", "r-1")
+        assert (error.cause, error.request_id) == ("The moon.", "r-1")
 
     @pytest.mark.parametrize(("status", "remedy"), [(None, "Check `base-url`."), ("running", "Give it longer")])
     def test_what_to_do_fits_whether_the_job_was_ever_read(self, status: str | None, remedy: str) -> None:
@@ -206,12 +206,10 @@ class TestTimedOut:
 
         error = timed_out(Job(mode="export", status=status), 60, outage)
 
-        assert error.way_out.startswith(remedy)
+        assert error.remedy.startswith(remedy)
 
     def test_without_an_outage_the_time_was_too_short(self) -> None:
-        assert timed_out(Job(mode="export", status="running"), 60, None).because == (
-            "The job takes longer than `timeout` allows."
-        )
+        assert timed_out(Job(mode="export", status="running"), 60, None).cause == ("The job takes longer than `timeout` allows.")
 
     def test_a_percentage_is_never_rounded_up(self) -> None:
-        assert timed_out(Job(mode="export", status="running", progress=99.9), 60, None).facts == ("It was last seen at 99 %.",)
+        assert timed_out(Job(mode="export", status="running", progress=99.9), 60, None).details == ("It was last seen at 99 %.",)

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docs_platform_action.jobs.progress import (
-    LEAST_POINTS,
-    LEAST_SECONDS,
-    LONGEST_REST_SECONDS,
+    MAX_REMAINING_SECONDS,
+    MIN_POINTS,
+    MIN_SECONDS,
     EagerEstimate,
     SteadyEstimate,
 )
@@ -17,7 +17,7 @@ from docs_platform_action.jobs.progress import (
 
 def seen_queued(at: float = 1000.0) -> SteadyEstimate:
     progress = SteadyEstimate()
-    progress.see(at, None, None, queued=True)
+    progress.update(at, None, None, queued=True)
     return progress
 
 
@@ -26,103 +26,103 @@ class TestRest:
     def test_a_job_seen_in_the_queue_began_at_nothing(self, at: float, percent: float, rest: float) -> None:
         progress = seen_queued()
 
-        progress.see(1000 + at, percent, None)
+        progress.update(1000 + at, percent, None)
 
         assert progress.remaining_seconds(1000 + at) == pytest.approx(rest, abs=0.1)
 
     def test_the_last_reading_before_progress_is_where_it_began(self) -> None:
         progress = seen_queued(0)
-        progress.see(600, None, None, queued=True)
-        progress.see(610, None, 3)
+        progress.update(600, None, None, queued=True)
+        progress.update(610, None, 3)
 
-        progress.see(630, 20, 9)
+        progress.update(630, 20, 9)
 
         assert progress.remaining_seconds(630) == 80
 
     def test_nothing_done_while_it_runs_is_progress_that_takes_time(self) -> None:
         progress = seen_queued(0)
         for at in (10, 20, 30):
-            progress.see(at, 0, None)
+            progress.update(at, 0, None)
 
-        progress.see(40, 10, None)
+        progress.update(40, 10, None)
 
         assert progress.remaining_seconds(40) == 360
 
     def test_the_percentage_of_a_queued_job_is_none(self) -> None:
         progress = SteadyEstimate()
-        progress.see(0, 0, None, queued=True)
-        progress.see(60, 50, None, queued=True)
+        progress.update(0, 0, None, queued=True)
+        progress.update(60, 50, None, queued=True)
         assert progress.remaining_seconds(60) is None
 
-        progress.see(70, 10, None)
+        progress.update(70, 10, None)
 
         assert progress.remaining_seconds(70) == 90
 
     def test_a_job_met_on_its_way_is_measured_from_there(self) -> None:
         progress = SteadyEstimate()
-        progress.see(500, 60, 100)
+        progress.update(500, 60, 100)
         assert progress.remaining_seconds(600) is None
 
-        progress.see(520, 80, 120)
+        progress.update(520, 80, 120)
 
         assert progress.remaining_seconds(520) == 20
 
     @pytest.mark.parametrize(
         ("percent", "at", "told"),
         [
-            (LEAST_POINTS, LEAST_SECONDS, True),
-            (LEAST_POINTS - 0.1, LEAST_SECONDS, False),
-            (LEAST_POINTS, LEAST_SECONDS - 0.1, False),
+            (MIN_POINTS, MIN_SECONDS, True),
+            (MIN_POINTS - 0.1, MIN_SECONDS, False),
+            (MIN_POINTS, MIN_SECONDS - 0.1, False),
         ],
     )
     def test_it_takes_enough_movement(self, percent: float, at: float, told: bool) -> None:
         progress = seen_queued(0)
 
-        progress.see(at, percent, None)
+        progress.update(at, percent, None)
 
         assert (progress.remaining_seconds(at) is not None) == told
 
     def test_a_standstill_makes_it_grow(self) -> None:
         progress = seen_queued(0)
-        progress.see(50, 50, None)
+        progress.update(50, 50, None)
 
         assert [progress.remaining_seconds(now) for now in (50, 60, 100)] == [50, 60, 100]
 
     def test_progress_that_runs_backwards_is_measured_anew(self) -> None:
         progress = seen_queued(0)
-        progress.see(100, 50, None)
-        progress.see(110, 20, None)
+        progress.update(100, 50, None)
+        progress.update(110, 20, None)
         assert progress.remaining_seconds(110) is None
 
-        progress.see(120, 30, None)
+        progress.update(120, 30, None)
 
         assert progress.remaining_seconds(120) == 70
 
     def test_so_is_that_of_a_job_that_is_queued_again(self) -> None:
         progress = seen_queued(0)
-        progress.see(100, 50, None)
-        progress.see(200, None, None, queued=True)
+        progress.update(100, 50, None)
+        progress.update(200, None, None, queued=True)
 
-        progress.see(210, 10, None)
+        progress.update(210, 10, None)
 
         assert progress.remaining_seconds(210) == 90
 
     def test_a_reading_without_a_percentage_has_none_and_the_next_goes_on(self) -> None:
         progress = seen_queued(0)
-        progress.see(50, 50, None)
-        progress.see(60, None, None)
+        progress.update(50, 50, None)
+        progress.update(60, None, None)
         assert progress.remaining_seconds(60) is None
 
-        progress.see(100, 50, None)
+        progress.update(100, 50, None)
 
         assert progress.remaining_seconds(100) == 100
 
     def test_backwards_is_seen_across_one_too(self) -> None:
         progress = seen_queued(0)
-        progress.see(50, 50, None)
-        progress.see(60, None, None)
+        progress.update(50, 50, None)
+        progress.update(60, None, None)
 
-        progress.see(100, 40, None)
+        progress.update(100, 40, None)
 
         assert progress.remaining_seconds(100) is None
 
@@ -130,20 +130,20 @@ class TestRest:
     def test_nothing_is_left_at_the_end(self, percent: float, ended: bool) -> None:
         progress = seen_queued(0)
 
-        progress.see(100, percent, None, ended=ended)
+        progress.update(100, percent, None, ended=ended)
 
         assert progress.remaining_seconds(100) is None
 
-    @pytest.mark.parametrize(("now", "told"), [(LONGEST_REST_SECONDS, True), (LONGEST_REST_SECONDS + 1, False)])
+    @pytest.mark.parametrize(("now", "told"), [(MAX_REMAINING_SECONDS, True), (MAX_REMAINING_SECONDS + 1, False)])
     def test_more_than_a_day_is_no_estimate(self, now: float, told: bool) -> None:
         progress = seen_queued(0)
-        progress.see(10, 50, None)
+        progress.update(10, 50, None)
 
         assert (progress.remaining_seconds(now) is not None) == told
 
     def test_nothing_seen_is_nothing_known(self) -> None:
         assert SteadyEstimate().remaining_seconds(10) is None
-        assert SteadyEstimate().still_since is None
+        assert SteadyEstimate().stalled_since is None
 
     @given(
         st.lists(
@@ -162,79 +162,79 @@ class TestRest:
         progress, now = SteadyEstimate(), 0.0
         for pause, percent, page_count, queued, ended in readings:
             now += pause
-            progress.see(now, percent, page_count, queued=queued, ended=ended)
+            progress.update(now, percent, page_count, queued=queued, ended=ended)
 
             rest = progress.remaining_seconds(now + later)
-            assert rest is None or 0 < rest <= LONGEST_REST_SECONDS
-            assert progress.still_since is None or progress.still_since < now or now - pause == now
+            assert rest is None or 0 < rest <= MAX_REMAINING_SECONDS
+            assert progress.stalled_since is None or progress.stalled_since < now or now - pause == now
 
 
 class TestStandstill:
     @pytest.mark.parametrize(("percent", "pages"), [(57.0, 231), (57.0, None), (None, 231)])
     def test_it_lasts_since_something_last_moved(self, percent: float | None, pages: int | None) -> None:
         progress = seen_queued(0)
-        progress.see(10, percent, pages)
-        assert progress.still_since is None
+        progress.update(10, percent, pages)
+        assert progress.stalled_since is None
 
-        progress.see(20, percent, pages)
-        progress.see(30, percent, pages)
+        progress.update(20, percent, pages)
+        progress.update(30, percent, pages)
 
-        assert progress.still_since == 10
+        assert progress.stalled_since == 10
 
     @pytest.mark.parametrize(("percent", "pages"), [(57.1, 231), (57.0, 232), (56.0, 231)])
     def test_whatever_moves_ends_it(self, percent: float, pages: int) -> None:
         progress = SteadyEstimate()
-        progress.see(10, 57.0, 231)
-        progress.see(20, 57.0, 231)
+        progress.update(10, 57.0, 231)
+        progress.update(20, 57.0, 231)
 
-        progress.see(30, percent, pages)
+        progress.update(30, percent, pages)
 
-        assert progress.still_since is None
+        assert progress.stalled_since is None
 
     def test_what_a_reading_leaves_out_has_not_moved(self) -> None:
         progress = SteadyEstimate()
-        progress.see(10, 57.0, 231)
+        progress.update(10, 57.0, 231)
 
-        progress.see(20, None, None)
-        progress.see(30, 57.0, 231)
+        progress.update(20, None, None)
+        progress.update(30, 57.0, 231)
 
-        assert progress.still_since == 10
+        assert progress.stalled_since == 10
 
     def test_a_job_that_reports_nothing_never_stands_still(self) -> None:
         progress = seen_queued(0)
 
-        progress.see(10, None, None)
-        progress.see(900, None, None)
+        progress.update(10, None, None)
+        progress.update(900, None, None)
 
-        assert progress.still_since is None
+        assert progress.stalled_since is None
 
     def test_in_the_queue_nothing_has_to_move(self) -> None:
         progress = SteadyEstimate()
         for at in (0, 900):
-            progress.see(at, 0.0, 0, queued=True)
-            assert progress.still_since is None
+            progress.update(at, 0.0, 0, queued=True)
+            assert progress.stalled_since is None
 
-        progress.see(1000, 0.0, 0)
-        assert progress.still_since is None
-        progress.see(1010, 0.0, 0)
+        progress.update(1000, 0.0, 0)
+        assert progress.stalled_since is None
+        progress.update(1010, 0.0, 0)
 
-        assert progress.still_since == 1000
+        assert progress.stalled_since == 1000
 
     def test_a_job_that_has_ended_does_not_stand_still(self) -> None:
         progress = SteadyEstimate()
-        progress.see(10, 57.0, 231)
-        progress.see(20, 57.0, 231)
+        progress.update(10, 57.0, 231)
+        progress.update(20, 57.0, 231)
 
-        progress.see(30, 57.0, 231, ended=True)
+        progress.update(30, 57.0, 231, ended=True)
 
-        assert progress.still_since is None
+        assert progress.stalled_since is None
 
 
 def seen(*readings: tuple[float, float | None], began: float | None = None, finest: float = 1.0) -> EagerEstimate:
     """Follow readings of seconds and percents."""
     pace = EagerEstimate(began=began, finest_seconds=finest)
     for at, percent in readings:
-        pace.see(at, percent)
+        pace.update(at, percent)
     return pace
 
 
@@ -284,9 +284,9 @@ class TestEagerWhatIsNoSteadyProgress:
     def test_a_large_one_that_lasts_begins_anew(self) -> None:
         pace = seen((0, 0), (10, 50), (12, 40), (13, 41), (14, 42))
         assert pace.remaining_seconds(14) is None
-        assert pace.seen_for(14) == 0
+        assert pace.observed_seconds(14) == 0
 
-        pace.see(24, 52)
+        pace.update(24, 52)
 
         assert pace.remaining_seconds(24) == pytest.approx(48)
 
@@ -296,12 +296,12 @@ class TestEagerWhatIsNoSteadyProgress:
     def test_a_job_that_begins_anew_again_and_again_has_no_pace_to_go_by(self) -> None:
         pace, at = EagerEstimate(began=None, finest_seconds=1.0), 0.0
         for _ in range(11):
-            assert pace.is_to_be_trusted
+            assert pace.is_reliable
             for percent in (90, 10, 10, 10):
                 at += 10
-                pace.see(at, percent)
+                pace.update(at, percent)
 
-        assert not pace.is_to_be_trusted
+        assert not pace.is_reliable
 
     def test_a_reading_that_tells_nothing_changes_nothing(self) -> None:
         assert seen((0, 0), (10, 50), (12, None)).remaining_seconds(12) == 8
@@ -310,12 +310,12 @@ class TestEagerWhatIsNoSteadyProgress:
         pace = seen((0, 0), (10, 10), (50, 10), (100, 10), (110, 30))
 
         assert pace.remaining_seconds(110) == 35
-        assert pace.seen_for(110) == 10
+        assert pace.observed_seconds(110) == 10
 
     def test_steps_as_long_as_one_before_are_no_standstill(self) -> None:
         pace = seen((0, 0), (10, 0), (20, 0), (30, 1), (45, 1), (60, 2))
 
-        assert pace.seen_for(60) == 40
+        assert pace.observed_seconds(60) == 40
         assert pace.remaining_seconds(60) == pytest.approx(98 * 20)
 
 
@@ -323,21 +323,21 @@ class TestEagerStandstill:
     def test_it_is_twice_as_long_as_the_longest_step(self) -> None:
         pace = seen((0, 0), (10, 5), (14, 7))
 
-        assert not pace.stands_still(34)
-        assert pace.stands_still(34.1)
-        assert pace.still_for(34) == 20
+        assert not pace.is_stalled(34)
+        assert pace.is_stalled(34.1)
+        assert pace.seconds_since_progress(34) == 20
 
     def test_it_is_twice_the_shortest_pause_at_least(self) -> None:
         pace = seen((0, 0), (0.1, 5), finest=1.0)
 
-        assert not pace.stands_still(2.1)
-        assert pace.stands_still(2.2)
+        assert not pace.is_stalled(2.1)
+        assert pace.is_stalled(2.2)
 
     def test_a_job_that_tells_nothing_does_not_stand(self) -> None:
         pace = seen((0, None), (500, None))
 
-        assert not pace.stands_still(500)
-        assert (pace.still_for(500), pace.seen_for(500)) == (0, 0)
+        assert not pace.is_stalled(500)
+        assert (pace.seconds_since_progress(500), pace.observed_seconds(500)) == (0, 0)
 
 
 @given(
@@ -349,8 +349,8 @@ def test_whatever_is_read_makes_a_number_or_none(readings: list[tuple[float, flo
 
     for pause, percent in readings:
         now += pause
-        pace.see(now, percent)
+        pace.update(now, percent)
 
         rest = pace.remaining_seconds(now)
         assert rest is None or not math.isnan(rest)
-        assert 0 <= pace.still_for(now) <= pace.seen_for(now) <= now
+        assert 0 <= pace.seconds_since_progress(now) <= pace.observed_seconds(now) <= now

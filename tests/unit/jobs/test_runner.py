@@ -41,7 +41,7 @@ class Watcher(Events):
         self.heard.append(f"heartbeat every {every_seconds:.0f} s")
 
     def job_ended(self, job: Job) -> None:
-        assert job.ended is not None
+        assert job.ended_at is not None
         self.heard.append(f"{job.domain} ends")
 
 
@@ -91,7 +91,7 @@ class TestOne:
 
     def test_its_time_and_its_last_phase_are_ended(self) -> None:
         def take_a_while(record: Job, _: Callable[[], None]) -> None:
-            record.enter(RUN, jobs.clock.monotonic())
+            record.start_phase(RUN, jobs.clock.monotonic())
             jobs.clock.pass_(7)
 
         jobs = Jobs(take_a_while)
@@ -99,7 +99,7 @@ class TestOne:
 
         (record,) = jobs.jobs
         assert record.duration_seconds(jobs.clock.monotonic() + 99) == 7
-        assert record.phases == [Phase(name=RUN, began=5000.0, ended=5007.0)]
+        assert record.phases == [Phase(name=RUN, began_at=5000.0, ended_at=5007.0)]
 
     def test_what_it_failed_with_is_in_its_record(self) -> None:
         assert Jobs(fails_with(JobFailed("the export failed"), job_id="se_1")).run() == ["job-failed"]
@@ -111,14 +111,14 @@ class TestOne:
         (failure,) = [job.failure for job in jobs.jobs]
         assert isinstance(failure, InternalError)
         assert isinstance(failure.bug, ZeroDivisionError)
-        assert failure.facts[0].startswith("ZeroDivisionError at test_runner.py, line ")
+        assert failure.details[0].startswith("ZeroDivisionError at test_runner.py, line ")
 
     def test_a_cancel_goes_on_to_whoever_reports_it(self) -> None:
         jobs = Jobs(fails_with(Cancelled("cancelled")))
 
         with pytest.raises(Cancelled):
             jobs.run()
-        assert (jobs.jobs[0].failure, jobs.jobs[0].ended) == (None, None)
+        assert (jobs.jobs[0].failure, jobs.jobs[0].ended_at) == (None, None)
 
     def test_its_log_shows_that_it_goes_on(self) -> None:
         jobs = Jobs(well)
@@ -231,7 +231,7 @@ class TestFirst:
 
         def ask(record: Job, _: Callable[[], None]) -> None:
             asked.append(record.domain)
-            raise kind("refused (4xx)", facts=("The API said so.",), cause="Why.", remedy="What to do.", request_id="r-1")
+            raise kind("refused (4xx)", details=("The API said so.",), cause="Why.", remedy="What to do.", request_id="r-1")
 
         jobs = Jobs(*[ask] * 4)
 
@@ -239,13 +239,13 @@ class TestFirst:
         assert asked == ["a"]
         failure = jobs.jobs[3].failure
         assert failure is not None
-        assert (failure.happened, failure.because, failure.way_out, failure.request_id) == (
+        assert (failure.summary, failure.cause, failure.remedy, failure.request_id) == (
             "refused (4xx)",
             "Why.",
             "What to do.",
             "r-1",
         )
-        assert failure.facts == ("The API said so.", "It was not started: this was the answer for a, the first.")
+        assert failure.details == ("The API said so.", "It was not started: this was the answer for a, the first.")
         assert [record.duration_seconds(1e9) for record in jobs.jobs[1:]] == [0, 0, 0]
         assert jobs.watcher.heard == ["a begins", "a ends", "b ends", "c ends", "d ends"]
 

@@ -34,8 +34,8 @@ class Followed:
     def read(self, elapsed: float, percent: float | None, status: str = "running") -> float:
         """Read seconds after the beginning; return the pause to the next reading."""
         percent = None if status == "queued" else percent
-        self._estimate.see(elapsed, percent)
-        shows_progress = percent is not None and self._estimate.is_to_be_trusted
+        self._estimate.update(elapsed, percent)
+        shows_progress = percent is not None and self._estimate.is_reliable
         return self._schedule.pause_after(elapsed, status, self._estimate if shows_progress else None)
 
 

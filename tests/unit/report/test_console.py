@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docs_platform_action.report.console import ANNOTATION_LIMIT, MOST_WARNINGS, SHORTEST_ANYWHERE, Console, LinkSecrets
+from docs_platform_action.report.console import ANNOTATION_LIMIT, MAX_WARNINGS, MIN_LONG_SECRET_LENGTH, Console, LinkSecrets
 from docs_platform_action.report.signed_links import LinkSecret, secrets_of
 from tests.keys import ADMIN_KEY
 
@@ -130,7 +130,7 @@ class TestMaskForTheJob:
     def test_the_runner_is_told_with_percent_signs_escaped(self) -> None:
         log = Log()
 
-        log.console.mask_for_the_job(self.LINK)
+        log.console.mask_in_job(self.LINK)
 
         assert log.text == "::add-mask::https://storage.example.com/b?X-Credential=a%252Fb&X-Signature=s3cr3t\n"
         assert decoded(log.text) == self.LINK
@@ -138,13 +138,13 @@ class TestMaskForTheJob:
     def test_outside_of_a_workflow_it_would_only_be_shown(self) -> None:
         log = Log(in_workflow=False)
 
-        log.console.mask_for_the_job(self.LINK)
+        log.console.mask_in_job(self.LINK)
 
         assert log.text == ""
 
     def test_outputs_that_are_printed_keep_it(self) -> None:
         log = Log(in_workflow=False)
-        log.console.mask_for_the_job(self.LINK)
+        log.console.mask_in_job(self.LINK)
 
         log.console.output("bundleUrl", self.LINK)
 
@@ -177,8 +177,8 @@ def unnamed(secrets: Iterable[str]) -> list[LinkSecret]:
     return [LinkSecret("", secret) for secret in secrets]
 
 
-link_secrets = st.text("ab", min_size=SHORTEST_ANYWHERE, max_size=SHORTEST_ANYWHERE + 4)
-values = st.text("ab", min_size=SHORTEST_ANYWHERE - 2, max_size=SHORTEST_ANYWHERE + 1).map(
+link_secrets = st.text("ab", min_size=MIN_LONG_SECRET_LENGTH, max_size=MIN_LONG_SECRET_LENGTH + 4)
+values = st.text("ab", min_size=MIN_LONG_SECRET_LENGTH - 2, max_size=MIN_LONG_SECRET_LENGTH + 1).map(
     "<{}>".format
 )  # none of which overlaps another
 
@@ -186,7 +186,7 @@ values = st.text("ab", min_size=SHORTEST_ANYWHERE - 2, max_size=SHORTEST_ANYWHER
 class TestLinks:
     def test_what_opens_one_is_shown_nowhere(self) -> None:
         log = Log()
-        log.console.keep_link_out("https://storage.example.com/b?X-Id=1&X-Signature=0123456789abcdef")
+        log.console.redact_link("https://storage.example.com/b?X-Id=1&X-Signature=0123456789abcdef")
 
         log.console.line("asked for /b?X-Id=1&X-Signature=0123456789abcdef, signed 0123456789abcdef.")
 
@@ -197,7 +197,7 @@ class TestLinks:
 
     def test_domain_job_and_dates_stay(self) -> None:
         log = Log()
-        log.console.keep_link_out(self.LINK)
+        log.console.redact_link(self.LINK)
 
         log.console.line(f"Export of docs.example.com, job {self.JOB}: the storage refused {self.LINK[27:]}")
 
@@ -209,7 +209,7 @@ class TestLinks:
     def test_what_the_run_names_stays_though_a_parameter_is_called_a_secret(self) -> None:
         log = Log()
         log.console.always_show(["docs.example.com"])
-        log.console.keep_link_out(
+        log.console.redact_link(
             f"https://x.example/?auth=docs.example.com&token={self.JOB}&sign=2024-06-01T12:00:00Z&key=docs.example&sig=0123456789abc",
             names=[self.JOB, "2024-06-01T12:00:00Z", None],
         )
@@ -235,7 +235,7 @@ class TestLinks:
     )
     def test_a_short_secret_is_hidden_behind_its_name_alone(self, said: str, shown: str) -> None:
         log = Log()
-        log.console.keep_link_out("https://storage.example.com/b?sig=abc")
+        log.console.redact_link("https://storage.example.com/b?sig=abc")
 
         log.console.line(said)
 
@@ -243,7 +243,7 @@ class TestLinks:
 
     def test_a_short_secret_that_is_a_name_stays(self) -> None:
         log = Log()
-        log.console.keep_link_out("https://storage.example.com/b?token=se_1&sig=e_1", names=["se_1"])
+        log.console.redact_link("https://storage.example.com/b?token=se_1&sig=e_1", names=["se_1"])
 
         log.console.line("token=se_1 sig=e_1")
 
@@ -251,7 +251,7 @@ class TestLinks:
 
     def test_one_of_eight_characters_is_hidden_everywhere(self) -> None:
         log = Log()
-        log.console.keep_link_out("https://storage.example.com/b?sig=abcdefgh")
+        log.console.redact_link("https://storage.example.com/b?sig=abcdefgh")
 
         log.console.line("abcdefgh")
 
@@ -309,7 +309,7 @@ class TestLinks:
         def add(first: int) -> None:
             barrier.wait()
             for number in range(first, first + 100):
-                log.console.keep_link_out(f"https://storage.example.com/b?{signature(number)}")
+                log.console.redact_link(f"https://storage.example.com/b?{signature(number)}")
                 log.console.mask(f"key-{number:04}")
 
         threads = [threading.Thread(target=add, args=(first,)) for first in range(0, 800, 100)]
@@ -433,7 +433,7 @@ class TestAnnotations:
     def test_more_warnings_than_the_runner_shows_are_plain_lines(self) -> None:
         log = Log()
 
-        for number in range(MOST_WARNINGS + 2):
+        for number in range(MAX_WARNINGS + 2):
             log.console.warning([f"It is odd ({number})", "::error::Because."])
 
         *annotated, tenth, its_fact, eleventh, _ = log.text.splitlines()
@@ -443,10 +443,10 @@ class TestAnnotations:
     def test_errors_stay_annotations(self) -> None:
         log = Log()
 
-        for _ in range(MOST_WARNINGS + 1):
+        for _ in range(MAX_WARNINGS + 1):
             log.console.error(["It broke"])
 
-        assert log.text.count("::error ") == MOST_WARNINGS + 1
+        assert log.text.count("::error ") == MAX_WARNINGS + 1
 
 
 class TestOutputs:

@@ -22,7 +22,7 @@ from docs_platform_action.errors import (
 from docs_platform_action.job import Job
 from docs_platform_action.models import AgentJob
 from docs_platform_action.report.console import Console
-from docs_platform_action.report.failures import MOST_FAILURES, failure_lines, failures_shown, write_traces
+from docs_platform_action.report.failures import MAX_FAILURES, failure_lines, failures_shown, write_traces
 
 
 def running_job(**changes: object) -> Job:
@@ -31,13 +31,13 @@ def running_job(**changes: object) -> Job:
 
 
 def test_it_tells_what_happened_why_what_to_do_and_how_to_find_it_again() -> None:
-    error = Unauthorized("the platform refused the admin key (401)", facts=('The API said: "no".',), request_id="7f3a91c2")
+    error = Unauthorized("the platform refused the admin key (401)", details=('The API said: "no".',), request_id="7f3a91c2")
 
     assert failure_lines(running_job(), error) == [
         "Export of docs.example.com: the platform refused the admin key (401)",
         'The API said: "no".',
-        Unauthorized.cause,
-        Unauthorized.remedy,
+        Unauthorized.default_cause,
+        Unauthorized.default_remedy,
         "Job se_1 goes on at the platform; nothing is lost. Collect it in a later run with `job-id: se_1`.",
         "Request id 7f3a91c2.",
     ]
@@ -48,13 +48,13 @@ def test_what_is_not_known_leaves_no_line() -> None:
 
 
 def test_a_mistake_in_the_inputs_names_no_job() -> None:
-    error = InvalidInput("2 invalid inputs: `a`, `b`", facts=("`a`: no.", "`b`: no."))
+    error = InvalidInput("2 invalid inputs: `a`, `b`", details=("`a`: no.", "`b`: no."))
 
     assert failure_lines(Job(mode="export"), error) == [
         "2 invalid inputs: `a`, `b`",
         "`a`: no.",
         "`b`: no.",
-        InvalidInput.remedy,
+        InvalidInput.default_remedy,
     ]
 
 
@@ -125,12 +125,12 @@ class TestTraces:
 
         write_traces(Console(stream, in_workflow=True, debugging=debugging), failed(error, error, None))
 
-        assert error.happened == "the action itself failed"
-        assert error.facts[0].startswith("TypeError at test_failures.py, line ")
+        assert error.summary == "the action itself failed"
+        assert error.details[0].startswith("TypeError at test_failures.py, line ")
         assert stream.getvalue().count("::debug::Traceback") == debugging
 
     def test_one_that_was_never_raised_has_no_place(self) -> None:
-        assert internal_error(TypeError("unexpected")).facts[0].startswith("TypeError at unknown, docs-platform-action ")
+        assert internal_error(TypeError("unexpected")).details[0].startswith("TypeError at unknown, docs-platform-action ")
 
     def test_another_internal_error_has_no_trace(self) -> None:
         stream = io.StringIO()
@@ -153,7 +153,7 @@ class TestManyFailures:
         assert failures_shown(failed(None, None)) == []
 
     def test_nine_need_no_more(self) -> None:
-        assert len(failures_shown(failed(*[Rejected("no")] * MOST_FAILURES))) == 9
+        assert len(failures_shown(failed(*[Rejected("no")] * MAX_FAILURES))) == 9
 
     def test_the_rest_is_counted_by_reason(self) -> None:
         jobs = failed(*[Rejected("no")] * 10, *[Unauthorized("no")] * 12, *[TimedOut("slow")] * 8)
@@ -188,4 +188,4 @@ class TestManyFailures:
         ],
     )
     def test_its_title_is_enough_by_itself(self, rest: list[ActionError], title: str) -> None:
-        assert titles(failed(*[Rejected("no")] * MOST_FAILURES, *rest))[-1] == title
+        assert titles(failed(*[Rejected("no")] * MAX_FAILURES, *rest))[-1] == title

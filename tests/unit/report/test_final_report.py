@@ -7,7 +7,7 @@ from docs_platform_action.errors import JobFailed, Rejected, TimedOut
 from docs_platform_action.job import Job
 from docs_platform_action.report.console import Console
 from docs_platform_action.report.final_report import write_final_report
-from docs_platform_action.report.outputs import MOST_BYTES_OF_A_JOB
+from docs_platform_action.report.outputs import MAX_JOB_OUTPUT_BYTES
 from tests.unit.fakes import FakeClock
 
 
@@ -19,7 +19,7 @@ def report(*jobs: Job, summary_file: Path, results: str = "[]") -> str:
 
 
 def test_a_failure_is_an_annotation_and_in_the_summary(tmp_path: Path) -> None:
-    job = Job(mode="export", domain="docs.example.com", began=5000.0, failure=JobFailed("the export failed at the platform"))
+    job = Job(mode="export", domain="docs.example.com", began_at=5000.0, failure=JobFailed("the export failed at the platform"))
 
     log = report(job, summary_file=tmp_path / "summary")
 
@@ -29,7 +29,7 @@ def test_a_failure_is_an_annotation_and_in_the_summary(tmp_path: Path) -> None:
 
 def test_results_that_are_too_large_for_a_job_are_warned_of(tmp_path: Path) -> None:
     log = report(
-        Job(mode="export", began=5000.0), summary_file=tmp_path / "summary", results="x" * (MOST_BYTES_OF_A_JOB // 2 + 1)
+        Job(mode="export", began_at=5000.0), summary_file=tmp_path / "summary", results="x" * (MAX_JOB_OUTPUT_BYTES // 2 + 1)
     )
 
     assert "::warning title=The output `results` is too large to become an output of the job::" in log

@@ -11,7 +11,7 @@ from docs_platform_action.errors import JobFailed
 from docs_platform_action.job import Job
 from docs_platform_action.jobs.progress import SteadyEstimate
 from docs_platform_action.models import API, STORAGE, AgentJob, Bundle, Downloaded, ExportJob
-from docs_platform_action.report.job_log import LINE_SECONDS, SHORTEST_REPORTED_OUTAGE_SECONDS, STANDSTILL_SECONDS
+from docs_platform_action.report.job_log import LINE_SECONDS, MIN_REPORTED_OUTAGE_SECONDS, STALL_SECONDS
 from tests.unit.fakes import NOON, FakeClock, Log, words
 
 MIB = 1024 * 1024
@@ -28,9 +28,9 @@ class LoggedJob:
 
     def read(self, status: str, progress: float | None = None, pages: int | None = None) -> None:
         reading = ExportJob(status=status, progress=progress, page_count=pages)
-        self.job.note_export_job(reading, self.clock.monotonic())
+        self.job.update_export(reading, self.clock.monotonic())
         now, queued = self.clock.monotonic(), status == ExportJob.QUEUED
-        self.estimate.see(now, progress, self.job.page_count, queued=queued, ended=reading.ended)
+        self.estimate.update(now, progress, self.job.page_count, queued=queued, ended=reading.has_ended)
         self.log.status_read(self.job)
 
     def retry(self, server: str = API, error: str = "The API answered 502 (bad gateway)", seconds: float = 4) -> None:
@@ -288,7 +288,7 @@ class TestStandstill:
         return [line for line in job.log.lines if line.startswith("::warning")]
 
     def test_people_are_warned_after_ten_minutes(self) -> None:
-        job = self.standing(STANDSTILL_SECONDS)
+        job = self.standing(STALL_SECONDS)
 
         (warning,) = self.warnings(job)
         assert warning.removeprefix("::warning title=Export of docs.example.com%3A no progress for 10%3A00::").split("%0A") == [
@@ -299,10 +299,10 @@ class TestStandstill:
         ]
 
     def test_not_sooner(self) -> None:
-        assert self.warnings(self.standing(STANDSTILL_SECONDS - 30)) == []
+        assert self.warnings(self.standing(STALL_SECONDS - 30)) == []
 
     def test_and_not_again(self) -> None:
-        job = self.standing(STANDSTILL_SECONDS * 2)
+        job = self.standing(STALL_SECONDS * 2)
         job.read("running", 58, 231)
         for _ in range(30):
             job.clock.pass_(30)
@@ -311,7 +311,7 @@ class TestStandstill:
         assert len(self.warnings(job)) == 1
 
     def test_a_sign_of_life_finds_it_between_two_readings(self) -> None:
-        job = self.standing(STANDSTILL_SECONDS - 30)
+        job = self.standing(STALL_SECONDS - 30)
         job.clock.pass_(30)
 
         job.log.heartbeat(55)
@@ -322,17 +322,17 @@ class TestStandstill:
     def test_nobody_knows_of_one_while_the_api_gives_no_good_answer(self) -> None:
         job = self.standing(60)
         job.retry()
-        job.clock.pass_(STANDSTILL_SECONDS)
+        job.clock.pass_(STALL_SECONDS)
 
         job.log.heartbeat(55)
         assert self.warnings(job) == []
-        job.recover(STANDSTILL_SECONDS)
+        job.recover(STALL_SECONDS)
         job.read("running", 57, 231)
 
         assert "no progress for 11:00" in self.warnings(job)[0]
 
     def test_the_estimate_is_left_out_until_it_moves_again(self) -> None:
-        job = self.standing(STANDSTILL_SECONDS)
+        job = self.standing(STALL_SECONDS)
         job.clock.pass_(55)
         job.log.heartbeat(55)
         assert "left" not in job.told[-1]
@@ -349,7 +349,7 @@ class TestStandstill:
         job = LoggedJob()
         for _ in range(2):
             job.read("running", progress, pages)
-            job.clock.pass_(STANDSTILL_SECONDS)
+            job.clock.pass_(STALL_SECONDS)
 
         job.log.heartbeat(55)
 
@@ -358,7 +358,7 @@ class TestStandstill:
     def test_what_is_not_reported_any_more_is_not_made_up(self) -> None:
         job = LoggedJob()
         job.read("running", 57)
-        job.clock.pass_(STANDSTILL_SECONDS)
+        job.clock.pass_(STALL_SECONDS)
 
         job.read("running")
 
@@ -368,14 +368,14 @@ class TestStandstill:
         job = LoggedJob()
         for _ in range(3):
             job.read("queued", 0, 0)
-            job.clock.pass_(STANDSTILL_SECONDS)
+            job.clock.pass_(STALL_SECONDS)
 
         job.log.heartbeat(55)
 
         assert self.warnings(job) == []
 
     def test_two_threads_that_look_at_the_same_time_warn_once(self) -> None:
-        job = self.standing(STANDSTILL_SECONDS - 30)
+        job = self.standing(STALL_SECONDS - 30)
         job.clock.pass_(30)
         barrier = threading.Barrier(4)
 
@@ -518,8 +518,8 @@ class TestOutages:
     @pytest.mark.parametrize(
         ("lasted", "told"),
         [
-            (SHORTEST_REPORTED_OUTAGE_SECONDS - 0.1, []),
-            (SHORTEST_REPORTED_OUTAGE_SECONDS, ["  The download goes on after 0:05."]),
+            (MIN_REPORTED_OUTAGE_SECONDS - 0.1, []),
+            (MIN_REPORTED_OUTAGE_SECONDS, ["  The download goes on after 0:05."]),
         ],
     )
     def test_whose_end_is_told_when_it_lasted(self, lasted: float, told: list[str]) -> None:

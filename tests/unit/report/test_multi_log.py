@@ -12,9 +12,9 @@ from docs_platform_action.errors import ActionError, Rejected
 from docs_platform_action.job import Job
 from docs_platform_action.jobs.progress import SteadyEstimate
 from docs_platform_action.models import API, STORAGE, Bundle, Downloaded, ExportJob
-from docs_platform_action.report.console import MOST_WARNINGS, Console
-from docs_platform_action.report.job_log import LINE_SECONDS, STANDSTILL_SECONDS
-from docs_platform_action.report.multi_log import MOST_STATUSES, QUIET_SECONDS, MultiLog
+from docs_platform_action.report.console import MAX_WARNINGS, Console
+from docs_platform_action.report.job_log import LINE_SECONDS, STALL_SECONDS
+from docs_platform_action.report.multi_log import MAX_STATUSES, QUIET_SECONDS, MultiLog
 from tests.unit.fakes import NOON, FakeClock, words
 
 
@@ -59,7 +59,7 @@ class Run:
 
     def begin(self, *numbers: int) -> None:
         for number in numbers:
-            self.jobs[number].began = self.clock.monotonic()
+            self.jobs[number].began_at = self.clock.monotonic()
             self.log.job_begun(self.jobs[number])
 
     def start(self, number: int, job_id: str = "se_1", status: str | None = None) -> None:
@@ -69,14 +69,14 @@ class Run:
 
     def read(self, number: int, status: str, progress: float | None = None, pages: int | None = None) -> None:
         job = self.jobs[number]
-        job.note_export_job(ExportJob(status=status, progress=progress, page_count=pages), self.clock.monotonic())
+        job.update_export(ExportJob(status=status, progress=progress, page_count=pages), self.clock.monotonic())
         if job.estimate is not None:
-            job.estimate.see(self.clock.monotonic(), progress, pages)
+            job.estimate.update(self.clock.monotonic(), progress, pages)
         self.log.status_read(job)
 
     def end(self, number: int, failure: ActionError | None = None, bundle: Bundle | None = None) -> None:
         job = self.jobs[number]
-        job.failure, job.bundle, job.ended = failure, bundle, self.clock.monotonic()
+        job.failure, job.bundle, job.ended_at = failure, bundle, self.clock.monotonic()
         self.log.job_ended(job)
 
     def note(self, number: int, values_file: str = "values.yaml") -> None:
@@ -208,7 +208,7 @@ class TestLive:
             run.read(0, status)
         run.read(1, "running")
 
-        assert len(run.told) == MOST_STATUSES + 1
+        assert len(run.told) == MAX_STATUSES + 1
         assert run.told[-1] == "0:00 b.example running"
         run.log.close()
         assert sum(line.startswith("12:") and statuses[-1] in line for line in run.lines) >= 1
@@ -456,7 +456,7 @@ class TestHeartbeat:
         run.jobs[0].estimate = SteadyEstimate()
         for _ in range(2):
             run.read(0, "running", 57)
-            run.clock.pass_(STANDSTILL_SECONDS - 55)
+            run.clock.pass_(STALL_SECONDS - 55)
 
         run.heartbeat()
         run.heartbeat()
@@ -491,7 +491,7 @@ class TestWarnings:
     def test_more_than_the_runner_shows_are_plain_lines(self) -> None:
         run = Run()
 
-        for number in range(MOST_WARNINGS + 1):
+        for number in range(MAX_WARNINGS + 1):
             run.warn(0, f"It is odd ({number})")
 
         assert run.lines[-1] == "Warning: It is odd (9)"
@@ -561,7 +561,7 @@ class TestGroups:
     def test_links_that_became_known_later_are_hidden_in_them(self) -> None:
         run = Run()
         run.note(0, "signed 0123456789abcdef")
-        run.console.keep_link_out("https://storage.example.com/b?X-Signature=0123456789abcdef")
+        run.console.redact_link("https://storage.example.com/b?X-Signature=0123456789abcdef")
 
         run.log.close()
 

@@ -17,7 +17,7 @@ from docs_platform_action.errors import DENIED_CAUSE, DENIED_REMEDY, InternalErr
 from docs_platform_action.job import Job
 from docs_platform_action.models import AgentJob, Bundle, Downloaded
 from docs_platform_action.redaction import Redactor
-from docs_platform_action.report.outputs import MOST_BYTES_OF_A_JOB, Outputs, too_large_for_a_job
+from docs_platform_action.report.outputs import MAX_JOB_OUTPUT_BYTES, Outputs, too_large_for_a_job
 from tests.keys import ADMIN_KEY
 from tests.unit.report.test_console import Log
 
@@ -145,9 +145,9 @@ class TestFile:
         with pytest.raises(InternalError) as caught:
             outputs.write("jobId", "se_1")
 
-        assert caught.value.happened == "the step's output file cannot be written"
-        assert "GITHUB_OUTPUT" in caught.value.facts[0]
-        assert caught.value.way_out == "Fix the runner and run the workflow again."
+        assert caught.value.summary == "the step's output file cannot be written"
+        assert "GITHUB_OUTPUT" in caught.value.details[0]
+        assert caught.value.remedy == "Fix the runner and run the workflow again."
 
     def test_one_that_may_not_be_written_names_what_probably_denies_it(self, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def denied(*_: object, **__: object) -> None:  # root may write to every file
@@ -158,8 +158,8 @@ class TestFile:
         with pytest.raises(InternalError) as caught:
             outputs_in(file).check()
 
-        assert caught.value.facts == ("The file that GITHUB_OUTPUT names: Permission denied.",)
-        assert (caught.value.because, caught.value.way_out) == (DENIED_CAUSE, DENIED_REMEDY)
+        assert caught.value.details == ("The file that GITHUB_OUTPUT names: Permission denied.",)
+        assert (caught.value.cause, caught.value.remedy) == (DENIED_CAUSE, DENIED_REMEDY)
 
     def test_a_record_that_does_not_fit_leaves_no_half_of_it(self, file: Path) -> None:
         file.write_text("a=b\n")
@@ -168,7 +168,7 @@ class TestFile:
         with files_of_at_most(20), pytest.raises(InternalError) as caught:
             outputs.write("jobId", "se_1")
 
-        assert caught.value.facts == ("The file that GITHUB_OUTPUT names: File too large.",)
+        assert caught.value.details == ("The file that GITHUB_OUTPUT names: File too large.",)
         assert file.read_text() == "a=b\n"
 
     def test_a_file_that_is_full_already_stays_as_it_is(self, file: Path) -> None:
@@ -280,8 +280,8 @@ class TestAll:
 
     def test_nothing_in_results_has_the_key_and_no_message_a_links_secret(self, file: Path) -> None:
         log = Log()
-        log.console.keep_link_out("https://s.example.com/b?X-Signature=0123456789abcdef")
-        job = Job(mode="export", status=f"at {ADMIN_KEY}", failure=JobFailed("no", facts=("see 0123456789abcdef",)))
+        log.console.redact_link("https://s.example.com/b?X-Signature=0123456789abcdef")
+        job = Job(mode="export", status=f"at {ADMIN_KEY}", failure=JobFailed("no", details=("see 0123456789abcdef",)))
 
         results = outputs_in(file, log).write_all([job, Job(mode="export")], now=0.0, duration_seconds=0.0)
 
@@ -305,9 +305,9 @@ def test_a_job_is_written_once_it_is_known(file: Path) -> None:
 
 class TestTooLargeForAJob:
     def test_what_fits_is_not_warned_of(self) -> None:
-        assert too_large_for_a_job("x" * (MOST_BYTES_OF_A_JOB // 2)) is None
+        assert too_large_for_a_job("x" * (MAX_JOB_OUTPUT_BYTES // 2)) is None
 
-    @pytest.mark.parametrize("results", ["x" * (MOST_BYTES_OF_A_JOB // 2 + 1), "\U0001f600" * (MOST_BYTES_OF_A_JOB // 4 + 1)])
+    @pytest.mark.parametrize("results", ["x" * (MAX_JOB_OUTPUT_BYTES // 2 + 1), "\U0001f600" * (MAX_JOB_OUTPUT_BYTES // 4 + 1)])
     def test_more_is_told_with_its_size_as_github_counts_and_what_to_do(self, results: str) -> None:
         warning = too_large_for_a_job(results)
 

@@ -40,7 +40,7 @@ class TestSeveral:
         assert [row[3] for row in told.tables()[0][1:]] == ["1.0\N{NO-BREAK SPACE}KiB", "", "38.1\N{NO-BREAK SPACE}MiB"]
 
     def test_a_job_that_nobody_took_on_took_no_time(self) -> None:
-        told = parsed(good(), Job(mode="export", domain="late.example.com", began=None))
+        told = parsed(good(), Job(mode="export", domain="late.example.com", began_at=None))
 
         assert told.tables()[0][2] == ["late.example.com", "not started", "", "", "", ""]
 
@@ -52,7 +52,7 @@ class TestSeveral:
             (failed(status="queued"), "failed, last seen queued"),
             (failed(status=ExportJob.COMPLETED), "failed, last seen completed"),
             (cancelled(), "cancelled, last seen running"),
-            (cancelled(job_id=None, status=None, began=None), "not started"),
+            (cancelled(job_id=None, status=None, began_at=None), "not started"),
             (good(status="packed"), "done (packed)"),
         ],
     )
@@ -60,7 +60,7 @@ class TestSeveral:
         assert parsed(job, good()).tables()[0][1][1] == result
 
     def test_one_that_goes_on_is_timed_up_to_now(self) -> None:
-        assert parsed(good(), good(ended=None)).tables()[0][2][4] == "4:13"
+        assert parsed(good(), good(ended_at=None)).tables()[0][2][4] == "4:13"
 
 
 def cell(job: Job) -> str:
@@ -73,14 +73,14 @@ class TestWhatHappened:
 
     GOES_ON = "collect it in a later run with `job-id: se_2`."
 
-    @pytest.mark.parametrize("error", [TimedOut("still going on after 60:00", facts=("It was last seen.",)), Cancelled("c")])
+    @pytest.mark.parametrize("error", [TimedOut("still going on after 60:00", details=("It was last seen.",)), Cancelled("c")])
     def test_of_a_job_that_was_left_it_is_how_to_collect_it(self, error: ActionError) -> None:
         told = cell(failed(failure=error, status="running"))
 
         assert told == f"`{error.failure_reason}`: goes on at the platform; {self.GOES_ON}"
 
     def test_of_one_whose_state_nobody_could_read_it_is_that_as_well(self) -> None:
-        error = TimedOut("its state could not be read after 60:00", facts=("No reading of it succeeded.",))
+        error = TimedOut("its state could not be read after 60:00", details=("No reading of it succeeded.",))
 
         assert cell(failed(failure=error, status=None)) == (
             f"`timeout`: its state could not be read after 60:00. No reading of it succeeded. "
@@ -105,12 +105,12 @@ class TestWhatHappened:
     def test_without_a_remedy_it_is_what_happened_alone(self) -> None:
         assert cell(failed(failure=Rejected("no", remedy=""), job_id=None)) == "`rejected`: no."
 
-    @pytest.mark.parametrize("known", [{"began": None, "job_id": "se_2"}, {"began": NOW - 1, "job_id": None}])
+    @pytest.mark.parametrize("known", [{"began_at": None, "job_id": "se_2"}, {"began_at": NOW - 1, "job_id": None}])
     def test_of_a_cancel_before_there_was_a_job_it_is_to_run_again(self, known: Mapping[str, object]) -> None:
         assert cell(cancelled(status=None, **known)) == "`cancelled`, not started: run the workflow again."
 
     def test_of_a_cancel_while_it_was_being_started_it_is_where_to_look(self) -> None:
-        error = Cancelled("cancelled after 0:01", facts=("Look in the dashboard.",))
+        error = Cancelled("cancelled after 0:01", details=("Look in the dashboard.",))
         request = Request(method="POST", url="/v1/static-export/jobs", maybe_processed=True)
 
         told = cell(failed(failure=error, job_id=None, status=None, start_request=request))
@@ -121,7 +121,7 @@ class TestWhatHappened:
         assert cell(cancelled(status=None, started_at=None)) == "`cancelled`"
 
     def test_a_long_quotation_is_cut_between_words_and_closed(self) -> None:
-        error = Rejected("no", facts=(f'The API at platform.example.com said: "{"word " * 99}"',), remedy="Fix it.")
+        error = Rejected("no", details=(f'The API at platform.example.com said: "{"word " * 99}"',), remedy="Fix it.")
 
         assert cell(failed(failure=error, job_id=None)) == f'`rejected`: no. The API said: "{"word " * 24}word…" Fix it.'
 
@@ -132,7 +132,7 @@ class TestWhatHappened:
 
     @pytest.mark.parametrize(("said", "told"), [("no", '"no".'), ("No.", '"No."'), ("No!", '"No!"'), ("Why?", '"Why?"')])
     def test_a_quotation_ends_with_one_full_stop(self, said: str, told: str) -> None:
-        error = Rejected("no", facts=(f'The API at platform.example.com said: "{said}"',), remedy="")
+        error = Rejected("no", details=(f'The API at platform.example.com said: "{said}"',), remedy="")
 
         assert cell(failed(failure=error, job_id=None)) == f"`rejected`: no. The API said: {told}".replace("!", "\\!")
 

@@ -22,7 +22,7 @@ from docs_platform_action.errors import (
 from docs_platform_action.job import Job
 from docs_platform_action.models import AgentJob, Bundle
 from docs_platform_action.report.console import Console
-from docs_platform_action.report.summary import ROOM_BYTES, SMALLEST_ROOM_BYTES, room_left, summary_of, write_summary
+from docs_platform_action.report.summary import MIN_ROOM_BYTES, ROOM_BYTES, room_left, summary_of, write_summary
 from tests.inside import unmeasured
 from tests.page.gfm import page_of
 from tests.page.samples import URL, cancelled, failed, good, hostile, refused, unavailable, view
@@ -134,7 +134,7 @@ class TestDelivered:
 
 class TestFailure:
     def test_it_comes_first_and_tells_the_same_facts_as_the_annotation(self) -> None:
-        failure = Unauthorized("the platform refused the admin key (401)", facts=("The API said no.",), request_id="7f3a")
+        failure = Unauthorized("the platform refused the admin key (401)", details=("The API said no.",), request_id="7f3a")
 
         told = page(exported(status=None, page_count=None, failure=failure, started_at=None))
 
@@ -178,7 +178,7 @@ class TestFailure:
 
     def test_names_of_inputs_are_code_and_their_values_are_not(self) -> None:
         facts = ("`domain`: 'a `wait` *b*' is no bare host name; write `c`.", "`site-path`: holds `{domain}`, see `job-id`.")
-        error = InvalidInput("2 invalid inputs: `domain`, `site-path`", facts=facts)
+        error = InvalidInput("2 invalid inputs: `domain`, `site-path`", details=facts)
 
         told = parsed(Job(mode=None, failure=error))
 
@@ -196,7 +196,7 @@ class TestFailure:
 class TestAgent:
     def test_a_good_run_is_told_in_full(self) -> None:
         job = Job(mode="agent", project_id="prj", job_id="aj")
-        job.note_agent_job(
+        job.update_agent(
             AgentJob(
                 status="completed",
                 pr_link="https://git.example.com/docs/pull/7",
@@ -224,12 +224,12 @@ class TestAgent:
     @pytest.mark.parametrize(("status", "row"), [("completed", True), ("active", False)])
     def test_no_pull_request_is_told_once_the_job_has_ended(self, status: str, row: bool) -> None:
         job = Job(mode="agent", project_id="prj", job_id="aj")
-        job.note_agent_job(AgentJob(status=status))
+        job.update_agent(AgentJob(status=status))
 
         assert ("| Pull request | none |" in page(job)) is row
 
     def test_several_are_jobs_of_no_export(self) -> None:
-        jobs = [Job(mode="agent", project_id="prj", job_id=name, began=None) for name in ("aj1", "aj2")]
+        jobs = [Job(mode="agent", project_id="prj", job_id=name, began_at=None) for name in ("aj1", "aj2")]
 
         assert page(*jobs).startswith("### 2 jobs: all done\n")
         assert parsed(*jobs).tables()[0] == [["Job", "Result"], ["aj1", "done"], ["aj2", "done"]]
@@ -364,7 +364,7 @@ class TestManyAlike:
 
     def test_what_one_refusal_makes_of_the_others_has_the_cause_of_the_first(self) -> None:
         def refuse(_job: Job, _on_job_known: object) -> None:
-            raise Unauthorized("no", facts=("The API said no.",))
+            raise Unauthorized("no", details=("The API said no.",))
 
         jobs = Jobs(refuse, refuse, refuse)
         jobs.run()
@@ -388,7 +388,7 @@ class TestManyAlike:
         "jobs",
         [
             refused(2),
-            [failed(failure=Rejected("no", facts=(f"The API said {number}.",))) for number in range(3)],
+            [failed(failure=Rejected("no", details=(f"The API said {number}.",))) for number in range(3)],
             [failed(failure=Rejected("no", remedy=f"Look at job {number}.")) for number in range(3)],
             [failed(failure=Rejected("no", cause=f"Cause {number}.")) for number in range(3)],
             [failed(failure=Rejected(f"no {number}")) for number in range(3)],
@@ -421,7 +421,7 @@ class TestManyAlike:
         assert "ailed: " not in page(*refused(13)).partition("| Domain")[0]
 
     def test_jobs_that_a_cancel_came_before_have_a_row_and_no_details(self) -> None:
-        late = [cancelled(f"d{number}.example.com", job_id=None, status=None, began=None) for number in range(3)]
+        late = [cancelled(f"d{number}.example.com", job_id=None, status=None, began_at=None) for number in range(3)]
 
         told = parsed(cancelled(), *late)
 
@@ -435,7 +435,7 @@ class TestManyAlike:
         assert {"The details of" in told for told in pages.values()} == {True, False}
         assert all(("The details of" in told) == ("<details>" in told) for told in pages.values())
         assert all("**300 of 309 domains: the platform refused" in told for told in pages.values())
-        assert page(*refused(300), room=SMALLEST_ROOM_BYTES).count("| `unauthorized` |") > 5
+        assert page(*refused(300), room=MIN_ROOM_BYTES).count("| `unauthorized` |") > 5
 
 
 NOTES = [
@@ -456,7 +456,7 @@ def many() -> list[Job]:
     """Give forty jobs; three did not end well, and a server had much to say on them."""
     said = failed().failure
     assert said is not None
-    said.facts = ("said " * 100,)
+    said.details = ("said " * 100,)
     jobs = [good(f"d{number}.example.com") for number in range(37)]
     jobs[20:20] = [cancelled("c.example.com"), failed("f1.example.com", failure=said)]
     return [*jobs, failed("f2.example.com", failure=said)]
@@ -464,7 +464,7 @@ def many() -> list[Job]:
 
 def in_ever_less_room(*jobs: Job) -> dict[int, str]:
     """Give the page by the room that it had, from all that it needs down to the least."""
-    rooms = range(len(page(*jobs).encode()), SMALLEST_ROOM_BYTES, -512)
+    rooms = range(len(page(*jobs).encode()), MIN_ROOM_BYTES, -512)
     return {room: page(*jobs, room=room) for room in rooms}
 
 
@@ -501,7 +501,7 @@ class TestShortening:
         assert "Failed: f1.example.com" in told
 
     def test_the_rows_that_go_are_those_of_good_jobs_and_they_are_counted(self) -> None:
-        read = parsed(*many(), room=SMALLEST_ROOM_BYTES)
+        read = parsed(*many(), room=MIN_ROOM_BYTES)
 
         (table,) = read.tables()
         names = [row[0] for row in table[1:]]
@@ -528,7 +528,7 @@ class TestShortening:
         assert [*notes] == [NOTES[0], *NOTES[3:]]
 
     def test_the_page_of_one_job_gives_up_quotes_then_details(self) -> None:
-        said = Unauthorized("no", facts=("said " * 200, "said " * 200), request_id="7f3a")
+        said = Unauthorized("no", details=("said " * 200, "said " * 200), request_id="7f3a")
         full, brief = page(failed(failure=said)), page(failed(failure=said), room=2048)
 
         assert note_on(full) == ""
@@ -539,7 +539,7 @@ class TestShortening:
 
     @pytest.mark.parametrize(("ends_well", "reason"), [(True, ""), (False, "Failure reason: `job-failed`\n\n")])
     def test_the_page_of_one_job_is_its_verdict_at_least(self, ends_well: bool, reason: str) -> None:
-        told = page(hostile("x" * 1000, ends_well=ends_well), room=SMALLEST_ROOM_BYTES)
+        told = page(hostile("x" * 1000, ends_well=ends_well), room=MIN_ROOM_BYTES)
 
         verdict = "done" if ends_well else "failed"
         assert told == (
@@ -547,7 +547,7 @@ class TestShortening:
             "Shortened: no details are shown; see the log, and the output `results`.\n"
         )
 
-    @pytest.mark.parametrize("room", [SMALLEST_ROOM_BYTES, 20_000, 50_000])
+    @pytest.mark.parametrize("room", [MIN_ROOM_BYTES, 20_000, 50_000])
     @pytest.mark.parametrize("text", ["*" * 2000, "\N{LINEAR B SYLLABLE B008 A}" * 2000, '"' * 2000, "\ud800" * 2000])
     @pytest.mark.parametrize("count", [1, 2, 100])
     @unmeasured()
@@ -626,9 +626,7 @@ class TestWriting:
 
         assert file.read_text("utf-8") == "lone ?\n"
 
-    @pytest.mark.parametrize(
-        ("held", "left"), [(0, ROOM_BYTES), (600_000, ROOM_BYTES - 600_000), (1_048_576, SMALLEST_ROOM_BYTES)]
-    )
+    @pytest.mark.parametrize(("held", "left"), [(0, ROOM_BYTES), (600_000, ROOM_BYTES - 600_000), (1_048_576, MIN_ROOM_BYTES)])
     def test_the_room_is_what_the_file_leaves_of_githubs_bound(self, tmp_path: Path, held: int, left: int) -> None:
         file = tmp_path / "summary"
         file.write_bytes(b"x" * held)

@@ -47,10 +47,10 @@ def test_a_failed_job_is_drawn_in_full() -> None:
     "way",
     [
         [],
-        [Phase(name=RUN, began=NOW - 5, ended=NOW - 5)],
-        [Phase(name=RUN, began=NOW - 5, ended=NOW - 4.9998)],
-        [Phase(name=RUN, began=NOW)],
-        [Phase(name=RUN, began=NOW - 5, ended=NOW - 6)],
+        [Phase(name=RUN, began_at=NOW - 5, ended_at=NOW - 5)],
+        [Phase(name=RUN, began_at=NOW - 5, ended_at=NOW - 4.9998)],
+        [Phase(name=RUN, began_at=NOW)],
+        [Phase(name=RUN, began_at=NOW - 5, ended_at=NOW - 6)],
     ],
 )
 def test_there_is_none_where_no_phase_took_any_time(way: Sequence[Phase]) -> None:

@@ -89,7 +89,7 @@ class TestForeignText:
         assert f"- {shown}\n" in told
 
     def test_what_a_server_said_is_never_code(self) -> None:
-        told = parsed(failed(failure=Unauthorized("a `b`", facts=("said `c`",))))
+        told = parsed(failed(failure=Unauthorized("a `b`", details=("said `c`",))))
 
         assert [element.text for element in told.all("code")] == [
             *("admin-key", "job-id: se_2", "unauthorized"),
@@ -99,7 +99,7 @@ class TestForeignText:
     @given(st.text("|<>[]()`*_&:#-/?ab", max_size=12))
     def test_a_link_leads_where_it_says(self, tail: str) -> None:
         job = Job(mode="agent", project_id="prj", job_id="aj")
-        job.note_agent_job(AgentJob(status="completed", pr_link=f"https://git.example.com/{tail}"))
+        job.update_agent(AgentJob(status="completed", pr_link=f"https://git.example.com/{tail}"))
 
         (link,) = parsed(job).all("a")
 
