@@ -160,7 +160,7 @@ class StartedAction:
         except subprocess.TimeoutExpired:
             self._end()
             said = "".join(self._lines["stdout"] + self._lines["stderr"])
-            raise TimeoutError(f"the action still ran after {timeout_seconds:g} s; it said:\n{said}") from None
+            raise TimeoutError(f"the action was still running after {timeout_seconds:g} s; it said:\n{said}") from None
         self._join()
         folder = Path(self._folder.name)
         try:

@@ -68,10 +68,10 @@ class InvalidInput(ActionError):
 
 
 class Unauthorized(ActionError):
-    """The API answered 401."""
+    """The API returned 401."""
 
     failure_reason = "unauthorized"
-    default_cause = "The key is mistyped, expired, or belongs to another organisation."
+    default_cause = "The key is mistyped, expired, or belongs to another organization."
     default_remedy = (
         "Check the secret that `admin-key` reads. If it is right, create a new key on the dashboard's API keys page, "
         "store it in that secret, and run the workflow again."
@@ -80,31 +80,31 @@ class Unauthorized(ActionError):
 
 
 class Forbidden(ActionError):
-    """The API answered 403."""
+    """The API returned 403."""
 
     failure_reason = "forbidden"
     default_cause = (
         "The plan does not include this (static export needs an Enterprise plan), the key lacks the permission, "
         "or the platform does not allow the runner's address."
     )
-    default_remedy = "Check the organisation's plan and the key's permissions in the dashboard, then run the workflow again."
+    default_remedy = "Check the organization's plan and the key's permissions in the dashboard, then run the workflow again."
     job_continues = True
 
 
 class NotFound(ActionError):
-    """The API answered 404 for the job, the project or the domain."""
+    """The API returned 404 for the job, the project or the domain."""
 
     failure_reason = "not-found"
-    default_cause = "The name or id is mistyped, what it names was removed, or it belongs to another organisation than the key."
-    default_remedy = "Compare the inputs with the dashboard: `base-url`, and what names the deployment, the project or the job."
+    default_cause = "The name or id is mistyped, was removed, or belongs to a different organization than the key."
+    default_remedy = "Compare `base-url` and the name of the deployment, project or job with the dashboard."
 
 
 class Rejected(ActionError):
-    """The API answered any other 4xx that is not temporary."""
+    """The API returned any other 4xx that is not temporary."""
 
     failure_reason = "rejected"
-    default_cause = "The platform does not accept this request as it is; sending it again would not help."
-    default_remedy = "Read what the API said, and correct the inputs of the step where they are at fault."
+    default_cause = "The platform does not accept this request; a retry would not help."
+    default_remedy = "Read the API's message, and correct the step's inputs if they caused it."
     job_continues = True
 
 
@@ -129,8 +129,8 @@ class NoPullRequest(ActionError):
     """The job ended without a pull request, and `require-pr` asks for one."""
 
     failure_reason = "no-pull-request"
-    default_cause = "The agent changed no file, could not open a pull request, or was put aside before it did."
-    default_remedy = "Read the agent's session on the platform. Leave out `require-pr` where a run without changes is fine."
+    default_cause = "The agent changed no file, could not open a pull request, or was archived before it did."
+    default_remedy = "Read the agent's session on the platform. Remove `require-pr` if a run without changes is fine."
 
 
 class TimedOut(ActionError):
@@ -151,7 +151,7 @@ class BadResponse(ActionError):
     """A final response that breaks the API's contract."""
 
     failure_reason = "bad-response"
-    default_cause = "What answers at `base-url` is not the platform's administrative API, or the API has changed."
+    default_cause = "The server at `base-url` is not the platform's administrative API, or the API has changed."
     default_remedy = "Check `base-url`. If it is right, report this to the platform with the time of the request."
     job_continues = True
 
@@ -160,10 +160,10 @@ class StartUnconfirmed(ActionError):
     """The start request may have reached the platform, but no response confirmed it."""
 
     failure_reason = "start-unconfirmed"
-    default_cause = "The platform may have started the export all the same, so the request was not sent again."
+    default_cause = "The platform may have started the export anyway, so the request was not sent again."
     default_remedy = (
-        "Look in the dashboard whether the export runs. If it does, collect it with `job-id`; "
-        "if it does not, run the workflow again."
+        "Check the dashboard to see whether the export is running. If it is, collect it with `job-id`; if it is "
+        "not, run the workflow again."
     )
 
 
@@ -172,14 +172,14 @@ class DownloadFailed(ActionError):
 
     failure_reason = "download-failed"
     default_cause = "The storage, or the network between it and this runner, is down or overloaded."
-    default_remedy = "Run the workflow again, or give the download longer with `outage-tolerance`."
+    default_remedy = "Run the workflow again, or allow the download more time with `outage-tolerance`."
 
 
 class InvalidBundle(ActionError):
     """The archive is damaged, unsafe or of an unknown kind; nothing of it is left in `site-path`."""
 
     failure_reason = "invalid-bundle"
-    default_cause = "The archive was damaged on its way, or it was not made by the platform."
+    default_cause = "The archive was damaged in transit, or was not made by the platform."
     default_remedy = (
         "Run the workflow again. If it fails the same way, report it to the platform: its bundle cannot be opened safely."
     )

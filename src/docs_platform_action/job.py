@@ -173,7 +173,7 @@ class Job:
         after = f"after {format_clock(self.duration_seconds(now))}" if self.began_at is not None else "before it was begun"
         self.failure = Cancelled(
             f"cancelled {after}",
-            details=("A start request was under way; look in the dashboard whether the export runs.",)
+            details=("A start request was in flight; check the dashboard to see whether the export is running.",)
             if may_have_started
             else (),
             cause=f"{signal_name} came: {Cancelled.default_cause[0].lower()}{Cancelled.default_cause[1:]}",

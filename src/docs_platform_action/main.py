@@ -42,12 +42,12 @@ if TYPE_CHECKING:
     from .report.multi_log import MultiLog
 
 
-def main(interruptions: SignalHandler) -> int:
+def main(signal_handler: SignalHandler) -> int:
     """Run the action as the runner calls it; return the exit code."""
     stream = sys.stdout if isinstance(sys.stdout, io.TextIOWrapper) else io.TextIOWrapper(io.BytesIO())
     stream.reconfigure(encoding="utf-8", errors="replace", newline="\n")
-    exit_code = run(os.environ, stream, interruptions)
-    interruptions.ignore()
+    exit_code = run(os.environ, stream, signal_handler)
+    signal_handler.ignore()
     try:
         stream.flush()
     except OSError:  # reported already; Python would flush again when it ends, and turn that into an exit code of its own
@@ -55,7 +55,7 @@ def main(interruptions: SignalHandler) -> int:
     return exit_code
 
 
-def run(environ: Mapping[str, str], stream: TextIO, interruptions: SignalHandler, *, clock: Clock | None = None) -> int:
+def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandler, *, clock: Clock | None = None) -> int:
     """Run the action with an environment; return its exit code: 0, 1, or 128 and the number of the signal that ended it."""
     in_workflow = bool(environ.get("GITHUB_OUTPUT")) or environ.get("GITHUB_ACTIONS") == "true"
     console = Console(stream, in_workflow=in_workflow, debugging=environ.get("RUNNER_DEBUG") == "1")
@@ -79,7 +79,7 @@ def run(environ: Mapping[str, str], stream: TextIO, interruptions: SignalHandler
         context = _context_for(plan, jobs, clock, Events(outputs, log) if len(jobs) == 1 else log, redactor)
         runner = Runner([*zip(jobs, plan.jobs, strict=True)], context, max_parallel=plan.max_parallel)
         with context.client.in_flight.kept_watched():
-            received = interruptions.run(runner)
+            received = signal_handler.run(runner)
         context.cleanups.clear()
         if received is not None:
             exit_code = 128 + received

@@ -143,7 +143,7 @@ def read_bundle(body: Mapping[str, object]) -> Bundle:
     """Read the response to a bundle request. Raises `ValueError` when there is no usable `bundleUrl`."""
     url = body.get("bundleUrl")
     if not isinstance(url, str) or not is_bundle_url(url):
-        raise ValueError("its `bundleUrl` is missing, or no absolute https address")
+        raise ValueError("its `bundleUrl` is missing, or not an absolute https address")
     size = _count(body.get("sizeBytes"))  # undocumented, but seen on platforms of this kind
     expiry = body.get("expiresAt")
     raw = expiry if isinstance(expiry, str) else _number(expiry)

@@ -68,9 +68,9 @@ class Redactor:
     """
 
     def __init__(self, secrets: Iterable[str] = (), *, shortest: int = 1, names: Iterable[str] = (), parts: bool = True) -> None:
-        recognised = [secret for secret in secrets if len(secret) >= shortest]
-        forms = [form for secret in recognised for form in _forms(secret)]
-        in_hex = [secret.encode("utf-8", "replace").hex() for secret in recognised if len(secret) >= MIN_SECRET_LENGTH]
+        recognized = [secret for secret in secrets if len(secret) >= shortest]
+        forms = [form for secret in recognized for form in _forms(secret)]
+        in_hex = [secret.encode("utf-8", "replace").hex() for secret in recognized if len(secret) >= MIN_SECRET_LENGTH]
         self._short = _Runs([form for form in forms if len(form[0]) < MIN_SECRET_LENGTH])
         self._long = _Runs([form for form in forms if len(form[0]) >= MIN_SECRET_LENGTH], names, parts=parts)
         self._digits = _Runs([(digits, _MIN_HEX_RUN_LENGTH) for digits in in_hex], parts=parts)

@@ -95,11 +95,11 @@ def format_duration(lasted: float) -> str:
 
 def describe_retry(what: str, budget_seconds: float, pause_seconds: float) -> str:
     """Return a temporary error, and what happens next; an infinite budget lasts while other jobs make room for this one."""
-    soon = f"in {format_seconds(pause_seconds)}" if pause_seconds >= 0.05 else "at once"
+    soon = f"next attempt in {format_seconds(pause_seconds)}" if pause_seconds >= 0.05 else "next attempt now"
     how_long = (
-        f"for up to {format_clock(round(budget_seconds))}" if math.isfinite(budget_seconds) else "while others are under way"
+        f"for up to {format_clock(round(budget_seconds))}" if math.isfinite(budget_seconds) else "while other jobs are running"
     )
-    return f"{what}. Trying again {how_long}, next {soon}."
+    return f"{what}. Retrying {how_long}, {soon}."
 
 
 def pluralize(count: int, noun: str) -> str:
@@ -116,7 +116,7 @@ def works_until(expires: datetime, now: datetime) -> str:
     """Return until when a link works, and how long that is."""
     left = (expires - now).total_seconds()
     when = format_time(expires, now)
-    return f"works until {when} ({format_approx(left)})" if left > 0 else f"expired at {when} by this runner's clock"
+    return f"valid until {when} ({format_approx(left)})" if left > 0 else f"expired at {when} by this runner's clock"
 
 
 def format_time(when: datetime, now: datetime) -> str:

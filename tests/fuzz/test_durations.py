@@ -78,7 +78,7 @@ def check(text: str, seconds: Fraction | None) -> None:
     if seconds is not None and 0 < seconds <= LONGEST:
         assert abs(Fraction(read(text)) - seconds) <= NEARLY * seconds
         return
-    wrong = "is no duration" if seconds is None else "35 days" if seconds else "above zero"
+    wrong = "is not a duration" if seconds is None else "35 days" if seconds else "must be greater than zero"
     with pytest.raises(InvalidInput, match=rf"(?s)^Invalid input `timeout`: .*{wrong}"):
         read(text)
 

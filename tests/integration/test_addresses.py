@@ -189,13 +189,13 @@ def test_one_address_alone_is_not_told(resolve: Resolve) -> None:
     with refusing("127.0.0.2") as refused:
         resolve(refused)
 
-        assert failure().what == f"{HOST} refused the connection"
+        assert failure().message == f"{HOST} refused the connection"
 
 
 def test_a_name_without_an_address_is_told(resolve: Resolve) -> None:
     resolve()
 
-    assert failure().what == f"No connection to {HOST} could be made"
+    assert failure().message == f"No connection to {HOST} could be made"
 
 
 def test_an_abort_ends_the_tries(resolve: Resolve) -> None:

@@ -89,7 +89,7 @@ def test_an_answer_that_hangs_is_ended_by_the_bound_on_the_whole(adapter: Guarde
     with RawServer(HANGING[stage]) as server:
         error = failed_exchange(adapter, server.base_url)
 
-    assert error.message.startswith("The API's answer took longer than")
+    assert error.message.startswith("The API's response took longer than")
     assert error.maybe_processed
 
 
@@ -115,7 +115,7 @@ def test_a_body_without_end_is_ended_by_its_size(adapter: GuardedAdapter, part: 
     with RawServer(ENDLESS_ANSWERS[part]) as server:
         error = failed_exchange(adapter, server.base_url, total_seconds=60)
 
-    assert error.message == "The API's answer is larger than 1024 KiB"
+    assert error.message == "The API's response is larger than 1024 KiB"
 
 
 @pytest.mark.parametrize("part", ["chunk size", "header", "headers", "status line", "interim answers"])
@@ -123,7 +123,7 @@ def test_a_head_or_a_line_without_end_is_ended_by_its_size(adapter: GuardedAdapt
     with RawServer(ENDLESS_ANSWERS[part]) as server:
         error = failed_exchange(adapter, server.base_url, total_seconds=60)
 
-    assert error.message.endswith("answered is no HTTP that can be read")
+    assert error.message.endswith("answered is not valid HTTP")
 
 
 def test_a_head_that_has_an_end_is_ended_by_its_size_too(adapter: GuardedAdapter) -> None:
@@ -133,7 +133,7 @@ def test_a_head_that_has_an_end_is_ended_by_its_size_too(adapter: GuardedAdapter
     with RawServer(sending(answer, b"", pause_seconds=1.0)) as server:
         error = failed_exchange(adapter, server.base_url, total_seconds=60)
 
-    assert error.message.endswith("answered is no HTTP that can be read")
+    assert error.message.endswith("answered is not valid HTTP")
 
 
 def test_a_head_of_any_use_is_not_ended_by_its_size(adapter: GuardedAdapter) -> None:
@@ -164,7 +164,7 @@ def test_a_tls_handshake_byte_by_byte_is_ended(adapter: GuardedAdapter) -> None:
     with RawServer(handshake) as server:
         error = failed_exchange(adapter, f"https://127.0.0.1:{server.port}")
 
-    assert error.message.startswith("The API's answer took longer than")
+    assert error.message.startswith("The API's response took longer than")
     assert not error.maybe_processed
 
 
@@ -237,5 +237,5 @@ def test_a_body_that_is_packed_though_nobody_asked_is_ended_by_what_it_unpacks_t
         _, most_bytes = tracemalloc.get_traced_memory()
         tracemalloc.stop()
 
-    assert error.message == "The API's answer is larger than 1024 KiB"
+    assert error.message == "The API's response is larger than 1024 KiB"
     assert most_bytes < 16 * 1024 * 1024

@@ -117,7 +117,7 @@ def test_in_a_long_pause_that_the_server_asked_for(
     platform.script_forever("read_export", Fault(status=429, headers={"Retry-After": "3000"}), after=[None])
 
     with action.start(platform, domain="docs.example.com", outage_tolerance="1h") as running:
-        running.wait_for("Trying again for up to ")
+        running.wait_for("Retrying for up to ")
         running.signal(number)
         ended = running.end()
 
@@ -136,7 +136,7 @@ def test_in_a_start_request_that_is_never_answered(
         ended = running.end()
 
     assert_cancelled(ended, exit_code, job_id=None, status=None)
-    assert "A start request was under way" in ended.error
+    assert "A start request was in flight" in ended.error
     assert "dashboard" in ended.error
 
 
@@ -151,7 +151,7 @@ def test_in_a_start_whose_connection_is_still_being_made(action: Action) -> None
                 ended = running.end()
 
     assert_cancelled(ended, 130, job_id=None, status=None)
-    assert "start request was under way" not in ended.error
+    assert "start request was in flight" not in ended.error
 
 
 @pytest.mark.parametrize(
@@ -166,12 +166,12 @@ def test_in_the_pause_after_a_start_that_was_certainly_not_processed(
         reserved.bind(("127.0.0.1", 0))
         base_url = platform.base_url if fault else f"http://127.0.0.1:{reserved.getsockname()[1]}"
         with action.start(base_url, domain="docs.example.com", outage_tolerance="1h") as running:
-            running.wait_for("Trying again for up to ")
+            running.wait_for("Retrying for up to ")
             running.signal(signal.SIGINT)
             ended = running.end()
 
     assert_cancelled(ended, 130, job_id=None, status=None)
-    assert "start request was under way" not in ended.error
+    assert "start request was in flight" not in ended.error
     assert "dashboard" not in ended.error
 
 
@@ -363,7 +363,7 @@ def test_while_the_interpreter_starts(
 def entry_point_that_signals_itself(folder: Path, number: signal.Signals) -> Path:
     """Copy the entry point, with a signal that comes between its first import and the others."""
     text = ENTRYPOINT.read_text()
-    early = "interruptions = Interruptions()\n"
+    early = "signal_handler = SignalHandler()\n"
     assert text.count(early) == 1
     copy = folder / "entrypoint.py"
     copy.write_text(text.replace(early, f"{early}    __import__('os').kill(__import__('os').getpid(), {int(number)})\n"))

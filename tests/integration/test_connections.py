@@ -125,8 +125,8 @@ def test_a_connection_that_switched_to_another_protocol_is_not_used_again(wire: 
     assert server.connections == 2
 
 
-NO_HTTP = "is no HTTP that can be read"
-BROKE_OFF = "broke off before the answer was whole"
+NO_HTTP = "is not valid HTTP"
+BROKE_OFF = "was lost before the response was complete"
 
 
 @pytest.mark.parametrize(
@@ -310,7 +310,7 @@ def test_a_change_of_protocol_is_trouble_that_may_pass(action: Action) -> None:
         ended = action.run(server.base_url, job_id="j7", outage_tolerance="1m")
 
     assert ended.exit_code == 0, ended.stdout
-    assert ended.log.count("The API answered 101 (switching protocols). Trying again for up to 1:00") == 1
+    assert ended.log.count("The API returned 101 (switching protocols). Retrying for up to 1:00") == 1
 
 
 def test_a_start_that_gets_a_change_of_protocol_may_have_been_processed(action: Action) -> None:
@@ -340,8 +340,8 @@ def test_a_connection_that_the_server_has_put_away_is_nobodys_trouble(action: Ac
         ended = action.export(server.base_url, outage_tolerance="1ms")
 
     assert (ended.exit_code, server.connections, len(turns.requests)) == (0, 4, 7), ended.stdout
-    assert "Trying again" not in ended.log
-    assert "answers again" not in ended.log
+    assert "Retrying" not in ended.log
+    assert "is responding again" not in ended.log
     exchanges = [command.value for command in ended.commands if command.name == "debug"]
     assert [BROKE_OFF in exchange for exchange in exchanges] == [False, True, False, True, False, True, False]
 
@@ -354,8 +354,8 @@ def test_a_server_that_cuts_new_connections_too_is_trouble(action: Action) -> No
         ended = action.run(server.base_url, job_id="j7", outage_tolerance="1m")
 
     assert (ended.exit_code, len(turns.requests)) == (0, 5)
-    assert ended.log.count(f"{BROKE_OFF}. Trying again for up to 1:00") == 1
-    assert ended.log.count("The API answers again after ") == 1
+    assert ended.log.count(f"{BROKE_OFF}. Retrying for up to 1:00") == 1
+    assert ended.log.count("The API is responding again after ") == 1
 
 
 class Loading(ssl.SSLContext):

@@ -29,7 +29,7 @@ def test_every_request_has_its_line(action: Action, platform: Simulator) -> None
     assert [match["outcome"] for match in matches] == [
         "502",
         "200",
-        f"The connection to {platform.base_url.removeprefix('http://')} broke off before the answer was whole",
+        f"The connection to {platform.base_url.removeprefix('http://')} was lost before the response was complete",
         "200",
         "200",
     ]

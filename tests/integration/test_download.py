@@ -131,7 +131,7 @@ class TestCut:
         assert ranges(platform)[before:] == [None, *(f"bytes={begin}-" for begin in begins)]
         etags = {request.headers.get("If-Range") for request in downloads(platform)[before + 1 :]}
         assert len(etags) == 1
-        assert "before the answer was whole, after 97.7 KiB of 1.9 MiB. Trying again for up to 1:00" in ended.log
+        assert "before the response was complete, after 97.7 KiB of 1.9 MiB. Retrying for up to 1:00" in ended.log
 
     @pytest.mark.parametrize("options", [{"ranges": False}, {"etags": "weak"}, {"etags": "none"}])
     def test_it_starts_over_where_the_storage_cannot_resume(
@@ -143,7 +143,7 @@ class TestCut:
         ended = fetch(action, platform)
 
         assert len(assert_whole(ended, action)) > SIZE
-        assert "Starting the download over: " in ended.log
+        assert "Restarting the download: " in ended.log
         assert (ranges(platform)[1] is None) == ("etags" in options)
 
     def test_a_connection_that_stalls_counts_as_cut(self, action: Action, platform: Simulator) -> None:
@@ -184,7 +184,7 @@ class TestCut:
         ended = fetch(action, platform)
 
         assert_whole(ended, action)
-        assert "took longer than 1 s to answer" in ended.log
+        assert "took longer than 1 s to respond" in ended.log
 
     def test_temporary_errors_are_waited_out(self, action: Action, platform: Simulator) -> None:
         platform.script(
@@ -199,14 +199,14 @@ class TestCut:
         ended = fetch(action, platform)
 
         assert_whole(ended, action)
-        assert ended.log.count("Trying again for up to") == 1
+        assert ended.log.count("Retrying for up to") == 1
 
     def test_what_lasts_longer_than_the_tolerance_fails_the_run(self, action: Action, platform: Simulator) -> None:
         platform.script_forever("download", Fault(status=503, body="<Error><Code>SlowDown</Code></Error>"))
 
         ended = fetch(action, platform, outage_tolerance="1ms", values_file="values.yaml")
 
-        assert_failed(ended, action, "the bundle could not be fetched whole", "503 (SlowDown)", "`outage-tolerance`")
+        assert_failed(ended, action, "the bundle could not be downloaded completely", "503 (SlowDown)", "`outage-tolerance`")
 
     def test_a_server_that_only_ever_sends_the_same_beginning_does_so_too(
         self, action: Action, make_platform: Callable[..., Simulator]
@@ -216,7 +216,7 @@ class TestCut:
 
         ended = fetch(action, platform, outage_tolerance="300ms")
 
-        assert_failed(ended, action, "broke off before the answer was whole, after 195.3 KiB of ")
+        assert_failed(ended, action, "was lost before the response was complete, after 195.3 KiB of ")
 
 
 class TestLength:
@@ -310,7 +310,7 @@ class TestLength:
 
         assert_whole(ended, action)
         said = "What the storage sent in place of the bundle looks like a web page (Content-Type Text/HTML; charset=utf-8)"
-        assert f"{said}. Trying again for up to 1:00" in ended.log
+        assert f"{said}. Retrying for up to 1:00" in ended.log
 
     @pytest.mark.parametrize(
         ("kind", "encoding", "content"),
@@ -343,7 +343,7 @@ class TestLength:
 
         assert_whole(ended, action)
         assert "What the storage sent in place of the bundle " in ended.log
-        assert "Trying again for up to 1:00" in ended.log
+        assert "Retrying for up to 1:00" in ended.log
 
     @pytest.mark.parametrize("text", ['{"status": "completed"}', "[]"])
     def test_nor_is_json(self, action: Action, platform: Simulator, text: str) -> None:
@@ -430,7 +430,7 @@ class TestLength:
         ended = fetch(action, platform)
 
         assert_whole(ended, action, content)
-        assert "Starting the download over: the storage sent another part than was asked for" in ended.log
+        assert "Restarting the download: the storage sent a different part than requested" in ended.log
 
     def test_a_shorter_part_than_was_asked_for_is_taken_for_what_it_is(
         self, action: Action, platform: Simulator, tmp_path: Path
@@ -686,7 +686,7 @@ class Coding:
         connection.sendall(self._accepted if self.accepted[-1] else self._plain)
 
 
-DECOMPRESSED = "changed the compression of the bundle"
+DECOMPRESSED = "changed the bundle's compression"
 MISNAMED = "site.tar.gz is a tar archive without compression, although its name says gzip."
 
 
@@ -796,7 +796,7 @@ class TestCoding:
 
         ended = self.fetch(action, platform, Coding(cut, cut), len(gzip.compress(content)))
 
-        assert_failed(ended, action, "The storage ended the bundle too early")
+        assert_failed(ended, action, "The storage ended the response too early")
 
     @pytest.mark.parametrize("status", [b"400 Bad Request", b"406 Not Acceptable", b"500 Oh"])
     def test_a_storage_that_refuses_gzip_is_asked_without_it(self, action: Action, platform: Simulator, status: bytes) -> None:
@@ -907,7 +907,7 @@ class TestLink:
         ended = fetch(action, platform)
 
         assert_whole(ended, action)
-        assert f"  The storage refused the link with {shown}. Making a fresh link." in ended.log
+        assert f"  The storage rejected the link with {shown}. Making a fresh link." in ended.log
         assert platform.count("make_bundle") == 2
         assert "X-Amz-Security-Token=session%2B2" in ended.outputs["bundleUrl"], "the output is the link that works"
 
@@ -953,14 +953,14 @@ class TestLink:
         ended = stalled(action, platform, lambda: platform.put_bundle("export-finished", content))
 
         assert_whole(ended, action, content)
-        assert "Starting the download over: " in ended.log
+        assert "Restarting the download: " in ended.log
 
     @pytest.mark.parametrize(
         ("status", "said", "cause"),
         [
-            (403, "<Error><Code>AccessDenied</Code></Error>", "The storage does not let this runner in"),
-            (403, EXPIRED, "Links end before they can be used"),
-            (404, "<Error><Code>NoSuchKey</Code></Error>", "The bundle is not where its link leads"),
+            (403, "<Error><Code>AccessDenied</Code></Error>", "The storage denies access to this runner"),
+            (403, EXPIRED, "Links expire before they can be used"),
+            (404, "<Error><Code>NoSuchKey</Code></Error>", "The link leads to no bundle"),
         ],
     )
     def test_fresh_ones_that_are_refused_for_as_long_as_is_tolerated_fail_the_run(
@@ -971,7 +971,7 @@ class TestLink:
 
         ended = fetch(action, platform, outage_tolerance="200ms")
 
-        assert_failed(ended, action, f"{status} (", "though it was made a moment ago", cause, "Request id req-7.")
+        assert_failed(ended, action, f"{status} (", "although it was just made", cause, "Request id req-7.")
         assert len(downloads(platform)) == platform.count("make_bundle") > 2
 
     def test_what_the_api_says_when_a_fresh_one_is_asked_for_is_the_failure(self, action: Action, platform: Simulator) -> None:
@@ -1095,7 +1095,7 @@ class TestRedirects:
 
         ended = fetch(action, platform)
 
-        assert_failed(ended, action, f"the storage redirects to {shown} (302), which is no https address")
+        assert_failed(ended, action, f"the storage redirects to {shown} (302), which is not an https address")
         assert len(downloads(platform)) == 1
 
     def test_a_circle_fails_the_run(self, action: Action, platform: Simulator) -> None:
@@ -1114,7 +1114,7 @@ class TestRefusedForGood:
 
         ended = fetch(action, platform)
 
-        assert_failed(ended, action, f"the storage answered {status}")
+        assert_failed(ended, action, f"the storage returned {status}")
         assert len(downloads(platform)) == 1
 
     def test_a_storage_of_a_foreign_authority_names_ca_bundle(self, action: Action, platform: Simulator) -> None:

@@ -89,7 +89,7 @@ def test_a_proxy_is_asked_for_the_host_and_learns_no_key(action: Action, proxy: 
     ended = action.export("https://api.docs.invalid", env={variable: proxy.url}, outage_tolerance="50ms")
 
     assert (ended.exit_code, ended.reason) == (1, "unavailable")
-    assert "The proxy did not let the request through to api.docs.invalid" in ended.error
+    assert "The proxy refused to forward the request to api.docs.invalid" in ended.error
     assert {request.splitlines()[0].rpartition(" ")[0] for request in proxy.asked} == {"CONNECT api.docs.invalid:443"}
     for request in proxy.asked:
         assert ADMIN_KEY not in request
@@ -197,7 +197,7 @@ def test_a_socks_proxy_is_no_matter_where_an_http_proxy_comes_first(action: Acti
 
     ended = action.export("https://api.docs.invalid", env=env, outage_tolerance="50ms")
 
-    assert "The proxy did not let the request through to api.docs.invalid" in ended.error
+    assert "The proxy refused to forward the request to api.docs.invalid" in ended.error
     assert proxy.asked
 
 

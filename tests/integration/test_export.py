@@ -58,9 +58,9 @@ def test_the_log_and_the_summary_tell_the_way_without_what_opens_the_bundle(acti
     url, job_id = ended.outputs["bundleUrl"], ended.outputs["jobId"]
     lines = ended.log.splitlines()
     assert lines[0] == "Static export of docs.example.com"
-    assert lines[1] == f"  Job {job_id} started. To attach to it later: job-id: {job_id}"
+    assert lines[1] == f"  Job {job_id} started (attach to it later with job-id: {job_id})"
     assert [line.split()[0] for line in lines[2:-1]][-1] == "completed"
-    assert lines[-1].startswith(f"  Bundle link ready: {url.partition('?')[0].removeprefix('http://')}, works until ")
+    assert lines[-1].startswith(f"  Bundle link ready: {url.partition('?')[0].removeprefix('http://')}, valid until ")
     assert "| Pages | 12 |" in ended.summary
     assert len(queries_of(url)) > 3
     for secret in queries_of(url):
@@ -196,8 +196,8 @@ def test_an_unknown_status_is_told_once_and_waited_through(action: Action, platf
     ended = action.run(platform, job_id="export-finished")
 
     assert ended.exit_code == 0
-    assert ended.log.count("'preparing', which is not known here") == 1
-    assert ended.log.count("'finalising', which is not known here") == 1
+    assert ended.log.count("'preparing', which the action does not know") == 1
+    assert ended.log.count("'finalising', which the action does not know") == 1
     assert platform.count("read_export") == len(turns) + 1
 
 
@@ -254,7 +254,7 @@ def test_a_link_that_has_expired_by_this_runners_clock_is_told_as_such(action: A
     assert "storage.example.com/b.tar.gz, expired at 2020-01-01 12:00 UTC by this runner's clock" in ended.log
     (row,) = [line for line in ended.summary.splitlines() if line.startswith("| Bundle link ")]
     assert "expired at 2020-01-01 12:00 UTC by this runner's clock" in row.replace("\\", "")
-    assert "works until" not in ended.log + ended.summary
+    assert "valid until" not in ended.log + ended.summary
 
 
 def test_a_number_of_more_digits_than_python_reads_spoils_no_answer(action: Action, platform: Simulator) -> None:

@@ -137,7 +137,7 @@ CASES = {
     ),
     "the storage is down": Case(
         reason="download-failed",
-        says=("could not be fetched whole", "503 (SlowDown)", "`outage-tolerance`", "job-id: "),
+        says=("could not be downloaded completely", "503 (SlowDown)", "`outage-tolerance`", "job-id: "),
         inputs={**ATTACH, "site_path": "site"},
         faults={"download": Fault(status=503, body="<Error><Code>SlowDown</Code></Error>")},
         request_id=False,
@@ -192,7 +192,7 @@ def test_a_failure_tells_its_reason_cause_and_remedy(action: Action, make_platfo
 
 AGENT_JOB = {"mode": "agent", "project_id": "demo-project"}
 COMPLETED = "Job {job} is completed; a run with `job-id: {job}` makes its bundle link without exporting again."
-GOES_ON = "Job {job} goes on at the platform; nothing is lost. Collect it in a later run with `job-id: {job}`."
+GOES_ON = "Job {job} continues at the platform, and nothing is lost. Collect it in a later run with `job-id: {job}`."
 RUNNING = Fault(json={"status": "running"})
 
 
@@ -246,8 +246,8 @@ def test_no_job_is_promised_that_has_ended_or_was_never_seen(
         ("read_export", Fault(status=503), "is down or overloaded", "`outage-tolerance`"),
         ("read_export", Fault(cut="before_answer"), "is down or overloaded", "`outage-tolerance`"),
         ("read_export", Fault(status=429), "fewer requests", "`poll-interval`"),
-        ("read_export", Fault(body="<html></html>"), "Something else than the API answers at `base-url`", "Check `base-url`"),
-        ("read_export", Fault(json=["no", "object"]), "Something else than the API answers", "Check `base-url`"),
+        ("read_export", Fault(body="<html></html>"), "Something other than the API responds at `base-url`", "Check `base-url`"),
+        ("read_export", Fault(json=["no", "object"]), "Something other than the API responds", "Check `base-url`"),
         ("make_bundle", Fault(status=409), "has not finished the export's bundle", "later run"),
     ],
 )

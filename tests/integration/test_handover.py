@@ -217,18 +217,18 @@ class TestPlacesThatCannotWork:
         [
             ({"site_path": "full"}, "'full' is not empty: it holds 'index.html'"),
             ({"site_path": "file"}, "'file' is a file"),
-            ({"site_path": "."}, "'.' cannot be swapped in whole"),
+            ({"site_path": "."}, "'.' cannot be replaced as a whole"),
             ({"site_path": "../site"}, "'../site' is outside the workspace"),
             ({"site_path": "/etc/site"}, "'/etc/site' is outside the workspace"),
             ({"site_path": "away/site"}, "'away/site' is outside the workspace"),
-            ({"site_path": "file/site"}, "'file' on the way there is a file"),
+            ({"site_path": "file/site"}, "'file' in that path is a file"),
             ({"site_path": "s\tb"}, "holds a control character"),
             ({"bundle_path": "full"}, "'full' is a folder"),
             ({"bundle_path": "new/"}, "'new/' is a folder"),
-            ({"bundle_path": "pipe"}, "'pipe' is no regular file"),
+            ({"bundle_path": "pipe"}, "'pipe' is not a regular file"),
             ({"bundle_path": "x" * 300}, "holds a name longer than 255 bytes"),
-            ({"bundle_path": "site/bundle", "site_path": "site"}, "are in each other's way"),
-            ({"bundle_path": "same", "values_file": "./same"}, "are in each other's way"),
+            ({"bundle_path": "site/bundle", "site_path": "site"}, "overlap; choose separate paths"),
+            ({"bundle_path": "same", "values_file": "./same"}, "overlap; choose separate paths"),
             ({"values_file": "../values.yaml"}, "is outside the workspace"),
             ({"export_version": "1\x1b[2J"}, "holds control characters"),
             ({"mask_bundle_url": "maybe"}, "write true or false"),
@@ -343,7 +343,7 @@ class TestCancel:
         platform.script_forever("download", Fault(status=503, headers={"Retry-After": "3000"}))
 
         with action.start(platform, job_id="export-finished", outage_tolerance="1h", **EVERYTHING) as running:
-            running.wait_for("Trying again for up to")
+            running.wait_for("Retrying for up to")
             running.signal(number)
             ended = running.end()
 

@@ -254,7 +254,7 @@ class TestOneOutageOfAll:
         # those of all that were under way when it began, one for all now and then, and a last one of each
         assert platform.count(status=503) <= 10 + 8 + 10
         live = ended.stdout.partition("::group::")[0]
-        assert live.count("Trying again") == 1
+        assert live.count("Retrying") == 1
 
     def test_it_goes_on_for_all_when_the_api_answers_again(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
         platform = make_platform()

@@ -70,8 +70,8 @@ def test_a_fault_that_passes_is_told_once_and_waited_through(
 
     assert (ended.exit_code, ended.commands, ended.stderr) == (0, [], ""), ended.stdout
     assert platform.count(operation) == 2
-    assert ended.log.count("Trying again for up to 1:00, next ") == 1
-    assert len(re.findall(r"The API answers again after 0:[0-9]{2}\.", ended.log)) == 1
+    assert ended.log.count("Retrying for up to 1:00, next ") == 1
+    assert len(re.findall(r"The API is responding again after 0:[0-9]{2}\.", ended.log)) == 1
     assert ended.outputs["bundleUrl"]
 
 
@@ -104,9 +104,9 @@ def test_many_faults_in_a_row_are_one_outage(action: Action, platform: Simulator
     ended = action.run(platform, job_id="export-finished", outage_tolerance="30s")
 
     assert (ended.exit_code, platform.count("read_export")) == (0, 3)
-    assert ended.log.count("Trying again") == 1
-    assert "The API answered 502 (bad gateway). Trying again for up to 0:30, next " in ended.log
-    assert ended.log.count("The API answers again after ") == 1
+    assert ended.log.count("Retrying") == 1
+    assert "The API returned 502 (bad gateway). Retrying for up to 0:30, next " in ended.log
+    assert ended.log.count("The API is responding again after ") == 1
 
 
 def test_a_good_answer_ends_an_outage(action: Action, platform: Simulator) -> None:
@@ -118,7 +118,7 @@ def test_a_good_answer_ends_an_outage(action: Action, platform: Simulator) -> No
     ended = action.run(platform, job_id="export-finished", outage_tolerance="1m")
 
     assert ended.exit_code == 0
-    assert ended.log.count("The API answers again") == 4
+    assert ended.log.count("The API is responding again") == 4
 
 
 @pytest.mark.parametrize("form", ["seconds", "date"])
@@ -173,7 +173,7 @@ def test_a_try_that_fails_after_the_deadline_is_followed_by_one_last_try(action:
     ended = action.run(platform, job_id="export-finished", timeout="1s", outage_tolerance="1h")
 
     assert (ended.exit_code, platform.count("read_export")) == (0, 2)
-    assert "Trying again" not in ended.log
+    assert "Retrying" not in ended.log
 
 
 def test_the_last_try_is_the_only_one_that_begins_after_the_deadline(action: Action, platform: Simulator) -> None:
@@ -204,14 +204,14 @@ def test_a_job_that_could_never_be_read_in_time_is_told_with_what_was_in_the_way
     assert (ended.reason, ended.outputs.get("status")) == ("timeout", None)
     title, *facts = [line.strip() for line in ended.error.splitlines()]
     assert title == "Export job export-finished: its state could not be read after 0:00"
-    assert facts[0] == "No reading of it succeeded."
-    assert facts[1].endswith(" stayed unavailable.")
-    assert "The last try: The API answered 503 (service unavailable)." in facts[2]
+    assert facts[0] == "No read of it succeeded."
+    assert facts[1].endswith(" remained unavailable.")
+    assert "Last error: The API returned 503 (service unavailable)." in facts[2]
     assert facts[3].endswith('said: "upstream down"')
     assert facts[4].startswith("The platform, or the network between it and this runner, is down")
     # more time is not the first thing to try
     assert "status page" in facts[5]
-    assert facts[5].endswith("If it was only slow, raise `timeout`.")
+    assert facts[5].endswith("If it was just slow, raise `timeout`.")
 
 
 def test_a_job_that_was_read_before_the_outage_is_told_as_it_was_last_seen(action: Action, platform: Simulator) -> None:
@@ -222,8 +222,8 @@ def test_a_job_that_was_read_before_the_outage_is_told_as_it_was_last_seen(actio
     ended = action.run(platform, job_id="export-finished", timeout="1m", outage_tolerance="1h")
 
     assert (ended.reason, ended.outputs["status"]) == ("timeout", "running")
-    assert "Export job export-finished: still going on after 1:00\n  It was last seen at 57 %, 1,234 pages.\n" in ended.error
-    assert "broke off before the answer was whole" in ended.error
+    assert "Export job export-finished: still running after 1:00\n  It was last seen at 57 %, 1,234 pages.\n" in ended.error
+    assert "was lost before the response was complete" in ended.error
 
 
 def test_an_outage_begins_with_the_try_that_first_failed(action: Action, platform: Simulator) -> None:
@@ -232,7 +232,7 @@ def test_an_outage_begins_with_the_try_that_first_failed(action: Action, platfor
 
     ended = action.run(platform, job_id="export-finished", outage_tolerance="1ms")
 
-    assert re.search(r"No good answer came for ([3-9][0-9]{2} ms|[0-9]+ s)\.", ended.error), ended.error
+    assert re.search(r"No successful response for ([3-9][0-9]{2} ms|[0-9]+ s)\.", ended.error), ended.error
 
 
 def test_the_last_reading_decides(action: Action, platform: Simulator) -> None:
@@ -254,7 +254,7 @@ def test_a_timeout_tells_how_to_attach(action: Action, make_platform: Callable[.
     job_id = ended.outputs["jobId"]
     assert (ended.reason, ended.outputs["status"]) == ("timeout", "queued")
     assert f"`job-id: {job_id}`" in ended.error
-    assert "goes on at the platform" in ended.error
+    assert "continues at the platform" in ended.error
     assert "`timeout`" in ended.error
 
 
@@ -264,7 +264,7 @@ def test_a_job_that_this_run_started_may_be_unknown_at_first(action: Action, pla
 
     ended = action.export(platform, outage_tolerance="30s")
 
-    assert (ended.exit_code, ended.log.count("The API answered 404 (not found). Trying again")) == (0, 1)
+    assert (ended.exit_code, ended.log.count("The API returned 404 (not found). Retrying")) == (0, 1)
 
 
 def test_a_job_that_this_run_started_and_that_stays_unknown_is_lost(action: Action, platform: Simulator) -> None:
@@ -276,7 +276,7 @@ def test_a_job_that_this_run_started_and_that_stays_unknown_is_lost(action: Acti
     job_id = ended.outputs["jobId"]
     assert (ended.exit_code, ended.reason) == (1, "not-found")
     # what is told is no more than the time in which the platform may be slow to know its job
-    assert re.search(r"The API answered 404 \(not found\)\. Trying again for up to 0:(30|[0-2][0-9]), next ", ended.log)
+    assert re.search(r"The API returned 404 \(not found\)\. Retrying for up to 0:(30|[0-2][0-9]), next ", ended.log)
     title, *facts = ended.error.splitlines()
     assert title.endswith(f"the platform no longer knows the job that it started as {job_id} (404)")
     assert facts[0].endswith('said: "no such job"')
@@ -346,8 +346,8 @@ def test_a_redirect_is_not_followed(
         ("//sso.example.com", "the API redirects to sso.example.com (302)"),
         ("http://:80", "the API redirects to :80 (302)"),
         ("https://[::1", "the API redirects to an address that cannot be read (302)"),
-        ("", "the API answered 302 (found), a redirect to nowhere"),
-        (None, "the API answered 302 (found), a redirect to nowhere"),
+        ("", "the API returned 302 (found), a redirect without a target"),
+        (None, "the API returned 302 (found), a redirect without a target"),
     ],
 )
 def test_a_redirect_to_anywhere_is_one_too(action: Action, platform: Simulator, location: str | None, told: str) -> None:
@@ -380,4 +380,4 @@ def test_agent_jobs_are_read_through_trouble_too(action: Action, platform: Simul
 
     ended = action.run(platform, outage_tolerance="1m", **agent)
 
-    assert (ended.exit_code, ended.log.count("The API answers again")) == (0, 2)
+    assert (ended.exit_code, ended.log.count("The API is responding again")) == (0, 2)

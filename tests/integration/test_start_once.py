@@ -67,7 +67,7 @@ def test_a_start_that_was_turned_away_is_sent_again(action: Action, platform: Si
     starts = [request for request in platform.requests if request.operation == "start_export"]
     assert [request.status for request in starts] == [*(fault.status for fault in NOT_PROCESSED[how]), 202]
     assert {json.loads(request.body)["domain"] for request in starts} == {"docs.example.com"}
-    assert ended.log.count("Trying again for up to") == 1
+    assert ended.log.count("Retrying for up to") == 1
 
 
 def test_a_start_that_was_turned_away_too_long_started_nothing(action: Action, platform: Simulator) -> None:
@@ -94,14 +94,14 @@ def test_a_start_waits_for_a_platform_that_is_not_up_yet(action: Action, make_pl
         reserved.bind(("127.0.0.1", 0))
         port = reserved.getsockname()[1]
         with action.start(f"http://127.0.0.1:{port}", domain="docs.example.com", outage_tolerance="60s") as running:
-            told = running.wait_for(f"127.0.0.1:{port} refused the connection. Trying again for up to ")
+            told = running.wait_for(f"127.0.0.1:{port} refused the connection. Retrying for up to ")
             platform = make_platform(port=port)
             ended = running.end()
 
     # a first retry imports a library, which takes a loaded machine some of the minute; the pause is drawn, and may be nothing
-    assert re.search(r" for up to (1:00|0:5[0-9]), next (in [0-9.]+ s|at once)\.$", told)
+    assert re.search(r" for up to (1:00|0:5[0-9]), next attempt (in [0-9.]+ s|now)\.$", told)
     assert (ended.exit_code, platform.count("start_export")) == (0, 1)
-    assert "The API answers again after " in ended.log
+    assert "The API is responding again after " in ended.log
 
 
 def test_a_start_that_is_never_taken_was_never_sent(action: Action) -> None:
@@ -153,4 +153,4 @@ def test_a_start_whose_answer_drips_past_its_bound_is_not_sent_again() -> None:
         caller_to(server.base_url).send(start)
 
     assert len(started) == 1
-    assert "The API's answer took longer than" in caught.value.details[0]
+    assert "The API's response took longer than" in caught.value.details[0]

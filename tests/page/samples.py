@@ -55,7 +55,7 @@ def failed(domain: str = "api.example.com", *, failure: ActionError | None = Non
         "the export failed at the platform",
         details=('The API at platform.example.com said: "no such page".',),
         cause="The site could not be built or rendered.",
-        remedy="Look at job se_2 in the dashboard, mend the site, and run the workflow again.",
+        remedy="Check job se_2 in the dashboard, fix the site, and run the workflow again.",
         request_id="7f3a",
     )
     known: dict[str, object] = {
@@ -84,7 +84,7 @@ def refused(count: int) -> list[Job]:
     said = 'The API at platform.example.com said: "invalid token"'
 
     def refusal(*more: str) -> Unauthorized:
-        return Unauthorized("the platform refused the admin key (401)", details=(said, *more), request_id="7f3a")
+        return Unauthorized("the platform rejected the admin key (401)", details=(said, *more), request_id="7f3a")
 
     nothing: dict[str, object] = {"job_id": None, "status": None, "page_count": None, "started_at": None, "phases": []}
     first = failed("d0.example.com", failure=refusal(), ended_at=NOW - 171, **nothing)
@@ -98,8 +98,8 @@ def refused(count: int) -> list[Job]:
 def unavailable(lasted_seconds: int) -> Unavailable:
     """Give what a job fails with in an outage."""
     return Unavailable(
-        "the API at platform.example.com stayed unavailable",
-        details=(f"No good answer came for {lasted_seconds} s. The last try: The API answered 502.",),
+        "the API at platform.example.com remained unavailable",
+        details=(f"No successful response for {lasted_seconds} s. Last error: The API returned 502.",),
         cause="The platform is down.",
         remedy="Look at the platform's status page.",
     )

@@ -89,7 +89,7 @@ _HOOK: Final = """
     threading.setprofile(look)
     sys.setprofile(look)
     try:
-        return main(interruptions)
+        return main(signal_handler)
     finally:
         sys.setprofile(None)
         with open(os.environ["KILL_COUNT"], "w") as file:
@@ -171,7 +171,7 @@ class Killings:
         platform.override("start_export", self._with_bundle)
         platform.override("make_bundle", self._remember_link)
         self._entrypoint = folder / "entrypoint.py"
-        text, late = ENTRYPOINT.read_text(), "    return main(interruptions)\n"
+        text, late = ENTRYPOINT.read_text(), "    return main(signal_handler)\n"
         assert text.count(late) == 1
         self._entrypoint.write_text(text.replace(late, _HOOK.format(calls=CALLS, owners=OWNERS, parts=PARTS)))
 

@@ -146,7 +146,7 @@ class Forgetful(io.StringIO):
 
 def carry_out(wait: Wait, *, on_seen: Callable[[Seen], None] | None = None) -> Run:
     """Run the whole action through a wait; with `on_seen`, which hears of each exchange as it ends, no log or trace is kept."""
-    clock, interruptions, thread = _time_of(wait)
+    clock, signal_handler, thread = _time_of(wait)
     seen: list[Seen] = []
     wire = Wire(wait, clock, on_seen or seen.append)
     log = Forgetful() if on_seen else io.StringIO()
@@ -158,7 +158,7 @@ def carry_out(wait: Wait, *, on_seen: Callable[[Seen], None] | None = None) -> R
         workspace = folder / "workspace"
         workspace.mkdir()
         environ = runner_environment(inputs=inputs_of(wait), folder=folder, workspace=workspace, debug=False)
-        exit_code = main.run(environ, log, interruptions, clock=clock)  # type: ignore[arg-type]
+        exit_code = main.run(environ, log, signal_handler, clock=clock)  # type: ignore[arg-type]
         values = workspace / "values.yaml"
         return Run(
             wait=wait,

@@ -120,7 +120,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, remember_output: Callab
         inputs: Mapping[str, str],
         answers: Answers = PLATFORM,
         *,
-        interruptions: SignalHandler | None = None,
+        signal_handler: SignalHandler | None = None,
         environ: Mapping[str, str] | None = None,
         before: Callable[[Any], None] = lambda _request: None,
     ) -> Ended:
@@ -137,7 +137,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, remember_output: Callab
         }
         given = {f"INPUT_{name.upper()}": value for name, value in inputs.items()}
         stream = io.StringIO()
-        exit_code = main.run({**in_workflow, **given, **(environ or {})}, stream, interruptions or Quiet())
+        exit_code = main.run({**in_workflow, **given, **(environ or {})}, stream, signal_handler or Quiet())
         return Ended(
             exit_code=exit_code,
             log=remember_output(stream.getvalue()),
@@ -307,7 +307,7 @@ class TestDelivery:
         ended = run({**EXPORT, "bundle-path": "bundle"}, {**STORED, "GET /se_1/bundle.tar.gz?X-Signature=s3cr3t": 451})
 
         assert (ended.exit_code, ended.outputs["failureReason"]) == (1, "download-failed")
-        assert "the storage answered 451" in ended.errors[0]
+        assert "the storage returned 451" in ended.errors[0]
         assert "s3cr3t" not in ended.log
 
     def test_files_that_stay_roots_are_warned_of(self, run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -321,14 +321,14 @@ class TestDelivery:
 
         assert ended.exit_code == 0
         assert ended.log.count("::warning ") == 1
-        assert "The file system said: Operation not permitted." in ended.log
+        assert "The file system reported: Operation not permitted." in ended.log
 
     def test_a_masked_link_is_an_output_that_the_runner_hides(self, run: Runner) -> None:
         ended = run({**EXPORT, "mask-bundle-url": "true"})
 
         assert ended.log.count(f"::add-mask::{LINK}\n") == 1
         assert ended.outputs["bundleUrl"] == LINK
-        assert "The link is masked, as `mask-bundle-url` asks" in ended.log
+        assert "The link is masked, because `mask-bundle-url` is set" in ended.log
 
     def test_outside_of_a_workflow_it_is_printed_as_an_output_alone(self, run: Runner) -> None:
         ended = run({**EXPORT, "mask-bundle-url": "true"}, environ=TestOutsideAWorkflow.ENVIRON)
@@ -388,11 +388,11 @@ class TestSeveral:
         ended = run(self.SEVERAL)
 
         assert ended.exit_code == 0
-        assert "::warning title=The output `results` is too large to become an output of the job" in ended.log
+        assert "::warning title=The output `results` is too large for a job output" in ended.log
         assert "results" in ended.outputs
 
     def test_a_cancel_before_the_first_leaves_a_row_of_each(self, run: Runner) -> None:
-        ended = run(self.SEVERAL, interruptions=Quiet(signal.SIGINT))
+        ended = run(self.SEVERAL, signal_handler=Quiet(signal.SIGINT))
 
         assert ended.exit_code == 130
         assert [row["message"] for row in json.loads(ended.outputs["results"])] == [
@@ -401,16 +401,16 @@ class TestSeveral:
         ]
 
     def test_a_cancel_keeps_what_had_ended_before_it(self, run: Runner) -> None:
-        interruptions = Quiet(signal.SIGTERM, in_work=True)
+        signal_handler = Quiet(signal.SIGTERM, in_work=True)
         starts = 0
 
         def cancel_at_the_second(request: Any) -> None:
             nonlocal starts
             starts += request.method == "POST" and not request.path_url.endswith("/bundle")
             if starts == 2:
-                interruptions.work.stop()
+                signal_handler.work.stop()
 
-        ended = run(self.SEVERAL, interruptions=interruptions, before=cancel_at_the_second)
+        ended = run(self.SEVERAL, signal_handler=signal_handler, before=cancel_at_the_second)
 
         rows = json.loads(ended.outputs["results"])
         assert [row["failureReason"] for row in rows] == [None, "cancelled"]
@@ -570,7 +570,7 @@ class TestFaultsOfTheAction:
 class TestCancel:
     @pytest.mark.parametrize(("received", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
     def test_a_signal_gives_its_exit_code_and_one_annotation(self, run: Runner, received: signal.Signals, exit_code: int) -> None:
-        ended = run(EXPORT, interruptions=Quiet(received))
+        ended = run(EXPORT, signal_handler=Quiet(received))
 
         assert (ended.exit_code, ended.outputs["failureReason"]) == (exit_code, "cancelled")
         assert ended.seen == []
@@ -581,23 +581,23 @@ class TestCancel:
     def test_a_job_that_is_known_can_be_collected(self, run: Runner) -> None:
         cancelled = {**PLATFORM, "GET /v1/static-export/jobs/se_1": Cancelled("cancelled")}
 
-        ended = run(EXPORT, cancelled, interruptions=Quiet(signal.SIGTERM, in_work=True))
+        ended = run(EXPORT, cancelled, signal_handler=Quiet(signal.SIGTERM, in_work=True))
 
         assert ended.outputs["jobId"] == "se_1"
         assert "`job-id: se_1`" in ended.errors[0]
 
     def test_a_start_request_that_was_under_way_is_told_and_had_its_grace(self, run: Runner) -> None:
-        interruptions = Quiet(signal.SIGTERM, in_work=True)
+        signal_handler = Quiet(signal.SIGTERM, in_work=True)
 
-        ended = run(EXPORT, {"POST /v1/static-export/jobs": Cancelled("cancelled")}, interruptions=interruptions)
+        ended = run(EXPORT, {"POST /v1/static-export/jobs": Cancelled("cancelled")}, signal_handler=signal_handler)
 
-        assert "A start request was under way; look in the dashboard whether the export runs." in ended.errors[0]
-        assert interruptions.work.stop() == START_GRACE_SECONDS
+        assert "A start request was in flight; check the dashboard to see whether the export is running." in ended.errors[0]
+        assert signal_handler.work.stop() == START_GRACE_SECONDS
 
     def test_once_it_is_stopped_nothing_more_is_asked(self, run: Runner) -> None:
-        interruptions = Quiet(signal.SIGTERM, in_work=True)
+        signal_handler = Quiet(signal.SIGTERM, in_work=True)
 
-        ended = run(EXPORT, interruptions=interruptions, before=lambda _request: interruptions.work.stop())
+        ended = run(EXPORT, signal_handler=signal_handler, before=lambda _request: signal_handler.work.stop())
 
         assert ended.seen == ["POST /v1/static-export/jobs"]
         assert ended.outputs["jobId"] == "se_1"
@@ -606,13 +606,13 @@ class TestCancel:
         ("asked", "seconds"), [("https://api.", ABORT_GRACE_SECONDS), ("https://storage.", CLEANUP_GRACE_SECONDS)]
     )
     def test_while_a_bundle_is_handed_over_there_is_time_to_clean_up(self, run: Runner, asked: str, seconds: float) -> None:
-        interruptions, given = Quiet(signal.SIGTERM, in_work=True), []
+        signal_handler, given = Quiet(signal.SIGTERM, in_work=True), []
 
         def abort(request: requests.PreparedRequest) -> None:
             if str(request.url).startswith(asked):
-                given.append(interruptions.work.abort())
+                given.append(signal_handler.work.abort())
 
-        run({**EXPORT, "bundle-path": "bundle"}, STORED, interruptions=interruptions, before=abort)
+        run({**EXPORT, "bundle-path": "bundle"}, STORED, signal_handler=signal_handler, before=abort)
 
         assert given == [seconds]
 
@@ -624,28 +624,28 @@ class TestCancel:
             raise Cancelled("cancelled")
 
         monkeypatch.setattr(Clock, "sleep", cancelled)
-        interruptions = Quiet(signal.SIGTERM, in_work=True)
+        signal_handler = Quiet(signal.SIGTERM, in_work=True)
 
-        ended = run(EXPORT, {"POST /v1/static-export/jobs": pausing}, interruptions=interruptions)
+        ended = run(EXPORT, {"POST /v1/static-export/jobs": pausing}, signal_handler=signal_handler)
 
         assert ended.exit_code == 143
         assert ended.seen == ["POST /v1/static-export/jobs"]
         assert "start request" not in ended.errors[0]
-        assert interruptions.work.stop() == 0.0
+        assert signal_handler.work.stop() == 0.0
 
     @pytest.mark.parametrize("answered", [502, {}], ids=["502", "no-job"])
     def test_one_whose_answer_tells_nothing_may_have_been_made(self, run: Runner, answered: object) -> None:
-        interruptions = Quiet(signal.SIGTERM, in_work=True)
+        signal_handler = Quiet(signal.SIGTERM, in_work=True)
 
         ended = run(
             EXPORT,
             {"POST /v1/static-export/jobs": answered},
-            interruptions=interruptions,
-            before=lambda _request: interruptions.work.stop(),
+            signal_handler=signal_handler,
+            before=lambda _request: signal_handler.work.stop(),
         )
 
         assert (ended.exit_code, ended.outputs["failureReason"]) == (143, "cancelled")
-        assert "A start request was under way; look in the dashboard whether the export runs." in ended.errors[0]
+        assert "A start request was in flight; check the dashboard to see whether the export is running." in ended.errors[0]
 
 
 class TestMain:
@@ -663,11 +663,11 @@ class TestMain:
         assert "ü…" in written.getvalue().decode()
 
     def test_signals_are_ignored_once_all_is_told(self) -> None:
-        interruptions = Quiet()
+        signal_handler = Quiet()
 
-        main.main(interruptions)
+        main.main(signal_handler)
 
-        assert interruptions.ignored
+        assert signal_handler.ignored
 
     def test_it_does_without_a_standard_output(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("sys.stdout", None)

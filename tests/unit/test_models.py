@@ -158,7 +158,7 @@ class TestBundle:
         ],
     )
     def test_without_a_usable_link_it_cannot_be_used(self, url: object) -> None:
-        with pytest.raises(ValueError, match="`bundleUrl` is missing, or no absolute https address"):
+        with pytest.raises(ValueError, match="`bundleUrl` is missing, or not an absolute https address"):
             read_bundle({"bundleUrl": url})
 
     @pytest.mark.parametrize("url", ["http://localhost:9000/x", "http://127.0.0.1/x", "http://[::1]/x", "HTTPS://storage/x"])

@@ -15,7 +15,7 @@ from docs_platform_action.signals import ABORT_GRACE_SECONDS, FORCE_EXIT_SECONDS
 
 
 @pytest.fixture
-def interruptions() -> Generator[SignalHandler]:
+def signal_handler() -> Generator[SignalHandler]:
     before = [signal.getsignal(number) for number in SIGNALS]
     yield SignalHandler()
     for number, handler in zip(SIGNALS, before, strict=True):
@@ -52,34 +52,34 @@ class FakeWork:
         return self.leaving_seconds
 
 
-def run(interruptions: SignalHandler, work: Callable[[], None], **parts: Any) -> signal.Signals | None:
-    return interruptions.run(FakeWork(work, **parts))
+def run(signal_handler: SignalHandler, work: Callable[[], None], **parts: Any) -> signal.Signals | None:
+    return signal_handler.run(FakeWork(work, **parts))
 
 
-def test_work_that_ends_is_no_interruption(interruptions: SignalHandler) -> None:
+def test_work_that_ends_is_no_interruption(signal_handler: SignalHandler) -> None:
     done: list[str] = []
 
-    assert run(interruptions, lambda: done.append("work")) is None
+    assert run(signal_handler, lambda: done.append("work")) is None
     assert done == ["work"]
 
 
-def test_what_the_work_raises_is_raised(interruptions: SignalHandler) -> None:
+def test_what_the_work_raises_is_raised(signal_handler: SignalHandler) -> None:
     def work() -> None:
         raise LookupError("lost")
 
     with pytest.raises(LookupError, match="lost"):
-        run(interruptions, work)
+        run(signal_handler, work)
 
 
-def test_idle_time_is_told_while_the_work_goes_on(interruptions: SignalHandler) -> None:
+def test_idle_time_is_told_while_the_work_goes_on(signal_handler: SignalHandler) -> None:
     idle = threading.Event()
 
-    run(interruptions, lambda: assert_soon(idle), tick=idle.set, tick_seconds=0.001)
+    run(signal_handler, lambda: assert_soon(idle), tick=idle.set, tick_seconds=0.001)
 
     assert idle.is_set()
 
 
-def test_a_signal_ends_a_run_whose_idle_time_cannot_be_told(interruptions: SignalHandler) -> None:
+def test_a_signal_ends_a_run_whose_idle_time_cannot_be_told(signal_handler: SignalHandler) -> None:
     told, stopped = threading.Event(), threading.Event()
 
     def tick() -> None:
@@ -87,7 +87,7 @@ def test_a_signal_ends_a_run_whose_idle_time_cannot_be_told(interruptions: Signa
         assert_soon(told)  # until then it is blocked, as by a log that nobody reads
 
     received = run(
-        interruptions,
+        signal_handler,
         lambda: assert_soon(stopped),
         tick=tick,
         tick_seconds=0.001,
@@ -99,7 +99,7 @@ def test_a_signal_ends_a_run_whose_idle_time_cannot_be_told(interruptions: Signa
     assert received is signal.SIGINT
 
 
-def test_idle_time_that_cannot_be_told_is_not_told_again_meanwhile(interruptions: SignalHandler) -> None:
+def test_idle_time_that_cannot_be_told_is_not_told_again_meanwhile(signal_handler: SignalHandler) -> None:
     began, told = threading.Event(), threading.Event()
     calls: list[int] = []
 
@@ -112,13 +112,13 @@ def test_idle_time_that_cannot_be_told_is_not_told_again_meanwhile(interruptions
         assert_soon(began)
         time.sleep(0.02)
 
-    run(interruptions, work, tick=tick, tick_seconds=0.001)
+    run(signal_handler, work, tick=tick, tick_seconds=0.001)
     told.set()
 
     assert calls == [1]
 
 
-def test_what_is_told_of_idle_time_is_told_before_the_end(interruptions: SignalHandler, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_told_of_idle_time_is_told_before_the_end(signal_handler: SignalHandler, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("docs_platform_action.signals.ABORT_GRACE_SECONDS", 60.0)
     began, told = threading.Event(), threading.Event()
 
@@ -127,19 +127,19 @@ def test_what_is_told_of_idle_time_is_told_before_the_end(interruptions: SignalH
         time.sleep(0.05)
         told.set()
 
-    run(interruptions, lambda: assert_soon(began), tick=tick, tick_seconds=0.001)
+    run(signal_handler, lambda: assert_soon(began), tick=tick, tick_seconds=0.001)
 
     assert told.is_set()
 
 
-def test_what_goes_wrong_in_idle_time_is_raised(interruptions: SignalHandler) -> None:
+def test_what_goes_wrong_in_idle_time_is_raised(signal_handler: SignalHandler) -> None:
     ended = threading.Event()
 
     def tick() -> None:
         raise LookupError("lost")
 
     with pytest.raises(LookupError, match="lost"):
-        run(interruptions, lambda: assert_soon(ended), tick=tick, tick_seconds=0.001)
+        run(signal_handler, lambda: assert_soon(ended), tick=tick, tick_seconds=0.001)
     ended.set()
 
 
@@ -148,51 +148,51 @@ def assert_soon(event: threading.Event) -> None:
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_a_signal_stops_the_work_and_is_given(interruptions: SignalHandler, number: signal.Signals) -> None:
+def test_a_signal_stops_the_work_and_is_given(signal_handler: SignalHandler, number: signal.Signals) -> None:
     stopped = threading.Event()
 
     def work() -> None:
         receive(number)
         assert_soon(stopped)
 
-    assert run(interruptions, work, on_stop=stopped.set, grace_seconds=60.0) is number
+    assert run(signal_handler, work, on_stop=stopped.set, grace_seconds=60.0) is number
 
 
-def test_work_that_ends_in_its_grace_is_not_aborted(interruptions: SignalHandler) -> None:
+def test_work_that_ends_in_its_grace_is_not_aborted(signal_handler: SignalHandler) -> None:
     stopped, aborted = threading.Event(), threading.Event()
 
     def work() -> None:
         receive(signal.SIGINT)
         assert_soon(stopped)
 
-    run(interruptions, work, on_stop=stopped.set, on_abort=aborted.set, grace_seconds=60.0)
+    run(signal_handler, work, on_stop=stopped.set, on_abort=aborted.set, grace_seconds=60.0)
 
     assert not aborted.is_set()
 
 
-def test_work_that_does_not_stop_is_aborted(interruptions: SignalHandler) -> None:
+def test_work_that_does_not_stop_is_aborted(signal_handler: SignalHandler) -> None:
     aborted = threading.Event()
 
     def work() -> None:
         receive(signal.SIGTERM)
         assert_soon(aborted)
 
-    assert run(interruptions, work, on_abort=aborted.set) is signal.SIGTERM
+    assert run(signal_handler, work, on_abort=aborted.set) is signal.SIGTERM
     assert aborted.is_set()
 
 
-def test_work_that_is_deaf_to_everything_is_left_behind(interruptions: SignalHandler) -> None:
+def test_work_that_is_deaf_to_everything_is_left_behind(signal_handler: SignalHandler) -> None:
     released = threading.Event()
 
     def work() -> None:
         receive(signal.SIGTERM)
         released.wait(5)
 
-    assert run(interruptions, work, leaving_seconds=0.01) is signal.SIGTERM
+    assert run(signal_handler, work, leaving_seconds=0.01) is signal.SIGTERM
     released.set()
 
 
-def test_work_that_has_something_to_clean_away_gets_its_time(interruptions: SignalHandler) -> None:
+def test_work_that_has_something_to_clean_away_gets_its_time(signal_handler: SignalHandler) -> None:
     aborted = threading.Event()
     cleaned: list[str] = []
 
@@ -202,12 +202,12 @@ def test_work_that_has_something_to_clean_away_gets_its_time(interruptions: Sign
         time.sleep(0.02)
         cleaned.append("parts")
 
-    run(interruptions, work, on_abort=aborted.set, leaving_seconds=60.0)
+    run(signal_handler, work, on_abort=aborted.set, leaving_seconds=60.0)
 
     assert cleaned == ["parts"]
 
 
-def test_a_second_signal_changes_nothing(interruptions: SignalHandler) -> None:
+def test_a_second_signal_changes_nothing(signal_handler: SignalHandler) -> None:
     stopped = threading.Event()
 
     def work() -> None:
@@ -218,10 +218,10 @@ def test_a_second_signal_changes_nothing(interruptions: SignalHandler) -> None:
         receive(signal.SIGTERM)
         stopped.set()
 
-    assert run(interruptions, work, on_stop=stop, grace_seconds=60.0) is signal.SIGINT
+    assert run(signal_handler, work, on_stop=stop, grace_seconds=60.0) is signal.SIGINT
 
 
-def test_signals_without_end_do_not_put_the_abort_off(interruptions: SignalHandler, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_signals_without_end_do_not_put_the_abort_off(signal_handler: SignalHandler, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("docs_platform_action.signals.FORCE_EXIT_SECONDS", math.inf)  # a late signal would end the tests
     aborted = threading.Event()
 
@@ -231,12 +231,12 @@ def test_signals_without_end_do_not_put_the_abort_off(interruptions: SignalHandl
             receive(signal.SIGINT)
             aborted.wait(0.002)
 
-    run(interruptions, work, on_abort=aborted.set, grace_seconds=0.02)
+    run(signal_handler, work, on_abort=aborted.set, grace_seconds=0.02)
 
     assert aborted.is_set()
 
 
-def test_what_the_work_raises_after_a_signal_is_not_told(interruptions: SignalHandler) -> None:
+def test_what_the_work_raises_after_a_signal_is_not_told(signal_handler: SignalHandler) -> None:
     stopped = threading.Event()
 
     def work() -> None:
@@ -244,14 +244,14 @@ def test_what_the_work_raises_after_a_signal_is_not_told(interruptions: SignalHa
         assert_soon(stopped)
         raise LookupError("lost")
 
-    assert run(interruptions, work, on_stop=stopped.set, grace_seconds=60.0) is signal.SIGINT
+    assert run(signal_handler, work, on_stop=stopped.set, grace_seconds=60.0) is signal.SIGINT
 
 
-def test_a_signal_before_the_work_keeps_it_from_beginning(interruptions: SignalHandler) -> None:
+def test_a_signal_before_the_work_keeps_it_from_beginning(signal_handler: SignalHandler) -> None:
     done: list[str] = []
     receive(signal.SIGTERM)
 
-    assert run(interruptions, lambda: done.append("work")) is signal.SIGTERM
+    assert run(signal_handler, lambda: done.append("work")) is signal.SIGTERM
     assert done == []
 
 
@@ -283,7 +283,7 @@ def now(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_long_after_the_first_ends_a_run_that_is_blocked(
-    interruptions: SignalHandler, exits: list[int], now: Callable[[float], None], number: signal.Signals, code: int
+    signal_handler: SignalHandler, exits: list[int], now: Callable[[float], None], number: signal.Signals, code: int
 ) -> None:
     now(0)
     receive(signal.SIGINT)
@@ -293,20 +293,20 @@ def test_a_signal_long_after_the_first_ends_a_run_that_is_blocked(
         receive(number)
 
     assert exits == [code]
-    del interruptions
+    del signal_handler
 
 
-def test_one_soon_after_it_does_not(interruptions: SignalHandler, exits: list[int], now: Callable[[float], None]) -> None:
+def test_one_soon_after_it_does_not(signal_handler: SignalHandler, exits: list[int], now: Callable[[float], None]) -> None:
     for seconds in (0, 0.5, FORCE_EXIT_SECONDS):
         now(seconds)
         receive(signal.SIGINT)
 
     assert exits == []
-    assert run(interruptions, nothing) is signal.SIGINT
+    assert run(signal_handler, nothing) is signal.SIGINT
 
 
 def test_patience_counts_from_the_first_signal(
-    interruptions: SignalHandler, exits: list[int], now: Callable[[float], None]
+    signal_handler: SignalHandler, exits: list[int], now: Callable[[float], None]
 ) -> None:
     now(0)
     receive(signal.SIGINT)
@@ -318,14 +318,14 @@ def test_patience_counts_from_the_first_signal(
         receive(signal.SIGTERM)
 
     assert exits == [143]
-    del interruptions
+    del signal_handler
 
 
-def test_once_all_is_told_signals_are_ignored(interruptions: SignalHandler, exits: list[int]) -> None:
-    interruptions.ignore()
+def test_once_all_is_told_signals_are_ignored(signal_handler: SignalHandler, exits: list[int]) -> None:
+    signal_handler.ignore()
 
     for number in SIGNALS:
         receive(number)
 
     assert exits == []
-    assert run(interruptions, nothing) is None
+    assert run(signal_handler, nothing) is None

@@ -311,8 +311,8 @@ class TestNumbers:
     @pytest.mark.parametrize(
         ("seconds", "text"),
         [
-            (3600, "works until 13:00 UTC (60 min)"),
-            (1, "works until 12:00 UTC (1 s)"),
+            (3600, "valid until 13:00 UTC (60 min)"),
+            (1, "valid until 12:00 UTC (1 s)"),
             (0, "expired at 12:00 UTC by this runner's clock"),
             (-86400, "expired at 2026-05-03 12:00 UTC by this runner's clock"),
         ],
@@ -327,10 +327,10 @@ class TestNumbers:
 
 class TestTryingAgain:
     def test_it_tells_for_how_long_and_when_next(self) -> None:
-        assert describe_retry("It broke", 299.6, 4) == "It broke. Trying again for up to 5:00, next in 4 s."
+        assert describe_retry("It broke", 299.6, 4) == "It broke. Retrying for up to 5:00, next attempt in 4 s."
 
     def test_without_an_end_others_make_room(self) -> None:
         assert (
             describe_retry("It is full", float("inf"), 0.01)
-            == "It is full. Trying again while others are under way, next at once."
+            == "It is full. Retrying while other jobs are running, next attempt now."
         )

@@ -25,7 +25,7 @@ _UNREACHED: Final = Advice(
     remedy="Check `base-url` and the platform's status page, and run the workflow again.",
 )
 _ALONE: Final = Advice(
-    cause="The API answered others meanwhile, so something about this domain or job makes it fail.",
+    cause="The API returned others meanwhile, so something about this domain or job makes it fail.",
     remedy="Run the workflow again. If it fails the same way, report it to the platform.",
 )
 
@@ -109,7 +109,7 @@ class Caller:
 
     def _exchange(self, call: Call[T], timeouts: Timeouts, *, new_connection: bool) -> ApiResponse:
         began = self.clock.monotonic()
-        outcome, request_id = "ended without an answer", None
+        outcome, request_id = "ended without a response", None
         try:
             response = self.client.send(call.request, timeouts, new_connection=new_connection)
             outcome, request_id = str(response.status), response.request_id
@@ -127,9 +127,9 @@ class Caller:
         alone = not error.job_specific and since is not None and self.breaker.last_answered_began_at > since
         advice = _ALONE if alone else error.advice
         unavailable = Unavailable(
-            f"the API at {self.client.host} {'kept failing for this job alone' if alone else 'stayed unavailable'}",
+            f"the API at {self.client.host} {'kept failing for this job only' if alone else 'remained unavailable'}",
             details=(
-                f"No good answer came for {format_duration(state.outage_seconds())}. The last try: {error.message}.",
+                f"No successful response for {format_duration(state.outage_seconds())}. Last error: {error.message}.",
                 *self.client.quote(error.error_text),
             ),
             cause=advice.cause,

@@ -54,12 +54,14 @@ class ApiClient:
             ) as response:
                 content = response.read(MAX_RESPONSE_BYTES + 1)
                 if len(content) > MAX_RESPONSE_BYTES:
-                    raise NetworkError(f"The API's answer is larger than {MAX_RESPONSE_BYTES // 1024} KiB", maybe_processed=True)
+                    raise NetworkError(
+                        f"The API's response is larger than {MAX_RESPONSE_BYTES // 1024} KiB", maybe_processed=True
+                    )
                 body = self._read_json(content)
                 if body is None:
                     response.check_complete()
         except ResponseTimeout as error:
-            what = f"The API's answer took longer than {timeouts.total_seconds:.3g} s"
+            what = f"The API's response took longer than {timeouts.total_seconds:.3g} s"
             raise ResponseTimeout(what, maybe_processed=error.maybe_processed) from error
         request_id = request_id_of(response.headers)
         return ApiResponse(status=response.status, headers=response.headers, body=body, size=len(content), request_id=request_id)

@@ -24,23 +24,23 @@ SETTLING_SECONDS: Final = 30.0
 
 NETWORK: Final = Advice(
     cause="The platform, or the network between it and this runner, is down or overloaded.",
-    remedy="Look at the platform's status page and run the workflow again, or give it longer with `outage-tolerance`.",
+    remedy="Check the platform's status page and run the workflow again, or allow more time with `outage-tolerance`.",
 )
 _TOO_MANY: Final = Advice(
-    cause="The platform takes fewer requests, or runs fewer jobs at once, than this organisation's workflows ask for.",
-    remedy="Lower `max-parallel`, raise `poll-interval`, or give it longer with `outage-tolerance`.",
+    cause="The platform accepts fewer requests, or runs fewer jobs at the same time, than this organization's workflows ask for.",
+    remedy="Lower `max-parallel`, raise `poll-interval`, or allow more time with `outage-tolerance`.",
 )
 _UNSETTLED: Final = Advice(
-    cause="The platform does not show the job yet that it has just started.",
-    remedy="Give it longer with `outage-tolerance`, or collect it in a later run.",
+    cause="The platform does not show the job that it has just started yet.",
+    remedy="Allow more time with `outage-tolerance`, or collect it in a later run.",
 )
 _UNREADY: Final = Advice(
     cause="The platform has not finished the export's bundle, though it reports the export as completed.",
-    remedy="Give it longer with `outage-tolerance`, or collect it in a later run.",
+    remedy="Allow more time with `outage-tolerance`, or collect it in a later run.",
 )
 _FOREIGN: Final = Advice(
-    cause="Something else than the API answers at `base-url`: a login page, a gateway, or the API at another path.",
-    remedy="Check `base-url`; open it in a browser to see what answers there.",
+    cause="Something other than the API responds at `base-url`: a login page, a gateway, or the API at another path.",
+    remedy="Check `base-url`; open it in a browser to see what responds there.",
 )
 _WRONG_BASE_URL: Final = (
     "`base-url` is probably wrong: this is not how the API reports an unknown job. If it is right, the id is mistyped, "
@@ -101,7 +101,7 @@ def result_of(call: Call[T], response: ApiResponse, client: ApiClient, clock: Cl
     # besides 5xx: 101, and statuses that no standard knows
     retry_after = read_retry_after(response.headers, clock.now())
     raise TransientError(
-        f"The API answered {_phrase(response.status)}",
+        f"The API returned {_phrase(response.status)}",
         maybe_processed=not (response.status == 429 or (response.status == 503 and retry_after is not None)),
         advice={404: _UNSETTLED, 409: _UNREADY, 429: _TOO_MANY}.get(response.status, NETWORK),
         retry_after_seconds=retry_after,
@@ -120,12 +120,12 @@ def _read(call: Call[T], response: ApiResponse) -> T:
         except ValueError as error:
             problem = str(error)
     else:
-        problem = f"it is no JSON object ({_content_type(response)}, {response.size} bytes)"
-    what = f"The API answered {response.status}, but {problem}"
+        problem = f"it is not a JSON object ({_content_type(response)}, {response.size} bytes)"
+    what = f"The API returned {response.status}, but {problem}"
     if not call.idempotent or (call.contract_is_final and isinstance(response.body, dict)):
-        doubt = () if call.idempotent else ("It may have started a job all the same: look in the dashboard before the next run.",)
+        doubt = () if call.idempotent else ("It may have started a job anyway: check the dashboard before the next run.",)
         raise BadResponse(
-            f"the API's answer to {call.request.method} {call.request.url} cannot be used",
+            f"the API's response to {call.request.method} {call.request.url} cannot be used",
             details=(f"{what}.", *doubt),
             request_id=response.request_id,
         )
@@ -137,7 +137,7 @@ def _refused(call: Call[T], response: ApiResponse, client: ApiClient) -> ActionE
     if no_endpoint and not call.idempotent:
         return _wrong_base_url(call, response, client)
     kind, summary = {
-        401: (Unauthorized, "the platform refused the admin key (401)"),
+        401: (Unauthorized, "the platform rejected the admin key (401)"),
         403: (Forbidden, "the platform does not allow this (403)"),
         404: (NotFound, f"the platform does not know {call.about} (404)"),
     }.get(response.status, (Rejected, f"the platform rejected the request, {_phrase(response.status)}"))
@@ -152,8 +152,8 @@ def _wrong_base_url(call: Call[T], response: ApiResponse, client: ApiClient) -> 
         f"`base-url` is probably wrong: {client.base_url} has no static-export endpoint ({response.status})",
         details=client.quote(response.error_text)
         or (f"The response is not the API's JSON ({_content_type(response)}, {response.size} bytes).",),
-        cause="The address is mistyped, its path prefix is missing or wrong, or it is the dashboard's and not the API's.",
-        remedy="Look up the API's address in the platform's documentation: the request went to "
+        cause="The address is mistyped, its path prefix is missing or wrong, or it is the dashboard's instead of the API's.",
+        remedy="Look up the API's address in the platform's documentation. The request went to "
         f"{client.base_url}{call.request.url}. If `base-url` is right, compare {call.named_by} with the dashboard.",
         request_id=response.request_id,
     )
@@ -168,12 +168,14 @@ def _redirected(response: ApiResponse, client: ApiClient) -> BadResponse:
     except ValueError:
         host, path = "an address that cannot be read", ""
     if not location:
-        return BadResponse(f"the API answered {_phrase(response.status)}, a redirect to nowhere", request_id=response.request_id)
+        return BadResponse(
+            f"the API returned {_phrase(response.status)}, a redirect without a target", request_id=response.request_id
+        )
     return BadResponse(
         f"the API redirects to {host}{path} ({response.status})",
-        details=("The redirect was not followed: the admin key goes to the address in `base-url` alone.",),
+        details=("The redirect was not followed: the admin key is sent only to the address in `base-url`.",),
         cause="`base-url` is not the API's own address, or a login page or gateway stands in front of it.",
-        remedy="Set `base-url` to the address that the API answers at without a redirect.",
+        remedy="Set `base-url` to the address that the API responds at without a redirect.",
         request_id=response.request_id,
     )
 

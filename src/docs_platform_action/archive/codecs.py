@@ -67,13 +67,13 @@ def decompressed(codec: Codec, compressed: Iterator[bytes]) -> Iterator[bytes]:
         decompressor = codec.make()
         while not decompressor.eof:
             if decompressor.needs_input and not (data := data or next(compressed, b"")):
-                raise damaged(f"The {codec.name} data ends too early: a part of it is missing.")
+                raise damaged(f"The {codec.name} data ends too early: a part is missing.")
             try:
                 chunk = decompressor.decompress(data, CHUNK_BYTES)
             except (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError, MemoryError) as error:  # OSError is from bz2
                 if "emory usage limit" in str(error):
                     most = LZMA_MEMORY_BYTES // 2**20
-                    raise unsafe(f"To decompress the xz data takes more than {most} MiB of memory.") from error
+                    raise unsafe(f"Decompressing the xz data takes more than {most} MiB of memory.") from error
                 raise damaged(f"The {codec.name} data cannot be decompressed ({error}).") from error
             data = b""
             if chunk:

@@ -72,8 +72,8 @@ def unsafe(fact: str) -> InvalidBundle:
     return InvalidBundle(
         "the bundle cannot be opened safely",
         details=(fact,),
-        cause="It was not made by the platform, or the site holds something that cannot be delivered as files.",
-        remedy="Where it comes from the site's sources, mend it there and export again; else report it to the platform.",
+        cause="It was not made by the platform, or the site contains something that cannot be delivered as files.",
+        remedy="Where it comes from the site's sources, fix it there and export again; otherwise report it to the platform.",
     )
 
 

@@ -23,8 +23,8 @@ _ARCHIVE_LOOKS: Final = (
     (b"\x5d\x00\x00", "LZMA data"),
     (b"\x28\xb5\x2f\xfd", "Zstandard data"),
     (b"\x50\x2a\x4d\x18", "Zstandard data"),  # with a skippable frame first, as pzstd writes it
-    (b"PK\x07\x08", "one part of a divided zip archive"),
-    (b"PK00PK\x03\x04", "a zip archive that was written to be divided"),
+    (b"PK\x07\x08", "one part of a split zip archive"),
+    (b"PK00PK\x03\x04", "a zip archive that was written to be split"),
     (b"PK\x03\x04", "a zip archive"),
     (b"PK\x05\x06", "a zip archive without entries"),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
@@ -115,15 +115,15 @@ def _zip_entries_of_stream(chunks: Iterator[bytes], cancellation: Cancellation, 
 
 def _unknown(what: str, start: bytes) -> InvalidBundle:
     return InvalidBundle(
-        "the bundle is no archive that can be opened",
+        "the bundle is not an archive that can be opened",
         details=(
             f"{what} {describe_content(start)}.",
             (
-                "What can be opened is tar, alone or compressed with gzip, bzip2 or xz, and zip, whatever the file's name; "
-                "one more gzip layer around these is opened too."
+                "Supported are tar, plain or compressed with gzip, bzip2 or xz, and zip, whatever the file's name, each "
+                "with at most one more gzip layer around it."
             ),
         ),
-        cause="The link led to something else than the bundle, or the platform packs its bundles in another way.",
+        cause="The link led to something other than the bundle, or the platform packs its bundles in a different way.",
     )
 
 

@@ -151,13 +151,13 @@ class Quota:
         space = self._disk.space()
         if count > space.usable_bytes:
             free = (
-                f"{format_bytes(space.free_bytes)} of the disk's {format_bytes(space.total_bytes)} are free; "
-                f"the action leaves {format_bytes(space.reserved_bytes)} free."
+                f"{format_bytes(space.free_bytes)} of the disk's {format_bytes(space.total_bytes)} are free; the action "
+                f"keeps {format_bytes(space.reserved_bytes)} free."
             )
         elif inodes > space.usable_inodes:
             free = (
-                f"{space.free_inodes:,} of the disk's {space.total_inodes:,} inodes are free; "
-                f"the action leaves {space.reserved_inodes:,} free. Each file, folder and link takes one."
+                f"{space.free_inodes:,} of the disk's {space.total_inodes:,} inodes are free; the action keeps "
+                f"{space.reserved_inodes:,} free. Each file, folder and link takes one."
             )
         else:
             # so little of the reserve that all the archives which are unpacked at the same time keep the rest of it
@@ -169,10 +169,10 @@ class Quota:
         raise InvalidBundle(
             "the bundle is too large for the runner's disk",
             details=(f"Unpacking stopped after {format_bytes(self.unpacked_bytes)}{next_file}.", free),
-            cause="The disk is too small or full of other things, or the archive was made to fill it.",
+            cause="The disk is too small or too full, or the archive was made to fill it.",
             remedy=(
-                "Free space in a step before, or use a runner with a larger disk. If the site should be smaller than this, "
-                "look at the archive: save it with `bundle-path`, and leave `site-path` out."
+                "Free space in an earlier step, or use a runner with a larger disk. If the site should be smaller than "
+                "this, inspect the archive: save it with `bundle-path`, without `site-path`."
             ),
         )
 
@@ -183,7 +183,7 @@ def _too_large(fact: str) -> InvalidBundle:
         details=(fact,),
         cause="It was made to fill the runner's disk, or it holds more than a documentation site.",
         remedy=(
-            "Look at the archive: save it with `bundle-path`, and leave `site-path` out. "
-            "If it is what the site needs, unpack it in a step of your own."
+            "Inspect the archive: save it with `bundle-path`, without `site-path`. If it is what the site needs, "
+            "unpack it in a separate step."
         ),
     )

@@ -26,7 +26,9 @@ def text_of(name: bytes, what: str) -> str:
     if _CONTROL.search(text):
         raise unsafe(f"{what} has a control character in its name.")
     if "\\" in text:
-        raise unsafe(f"{what} has a backslash in its name: its packer separates folders so, against the format.")
+        raise unsafe(
+            f"{what} has a backslash in its name: its packer uses it to separate folders, which the format does not allow."
+        )
     if text.startswith("/"):
         raise unsafe(f"{what} has an absolute name.")
     return text
@@ -40,12 +42,12 @@ def path_of(name: bytes) -> str:
     what = f"Entry {quoted(name)}"
     parts = [part for part in text_of(name, what).split("/") if part not in {"", "."}]
     if ".." in parts:
-        raise unsafe(f"{what} has '..' in its name, which leads outside of the folder.")
+        raise unsafe(f"{what} has '..' in its name, which leads outside the folder.")
     path = "/".join(parts)
     if len(path.encode()) > MAX_NAME_BYTES:
-        raise unsafe(f"{what} has a name of more than {MAX_NAME_BYTES:,} bytes, the most that S3 can store.")
+        raise unsafe(f"{what} has a name of more than {MAX_NAME_BYTES:,} bytes, the maximum that S3 can store.")
     if any(len(part.encode()) > MAX_PART_BYTES for part in parts):
-        raise unsafe(f"{what} has a part of more than {MAX_PART_BYTES} bytes in its name, more than file systems take.")
+        raise unsafe(f"{what} has a part of more than {MAX_PART_BYTES} bytes in its name, more than file systems allow.")
     return path
 
 
@@ -79,7 +81,7 @@ class Register:
         taken_by, taken_as = taken
         entry = f"Entry {quoted(path.encode())}"
         if taken_by != exact:
-            raise unsafe(f"{entry} has the name of another, but for upper and lower case or the way that Unicode composes it.")
+            raise unsafe(f"{entry} has the same name as another, except for upper and lower case or Unicode composition.")
         if taken_as is not type_:
             raise unsafe(f"{entry} is {taken_as.value} in one place and {type_.value} in another.")
         if type_ is not EntryType.FOLDER:

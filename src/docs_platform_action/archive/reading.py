@@ -79,6 +79,6 @@ class Stream:
         """Return this many bytes in pieces. Raises `InvalidBundle` if the data ends before."""
         while size:
             if not (piece := self.some(size)):
-                raise damaged("The archive ends in the middle of a file: a part of it is missing.")
+                raise damaged("The archive ends in the middle of a file: a part is missing.")
             size -= len(piece)
             yield piece

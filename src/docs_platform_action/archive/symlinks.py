@@ -103,14 +103,14 @@ class Links:
     def _step(self) -> None:
         self._steps += 1
         if self._steps > MAX_STEPS:
-            raise unsafe("Its symbolic links are so many and so long that to follow them takes too much time.")
+            raise unsafe("It has so many and so long symbolic links that following them takes too much time.")
         if self._steps % 1000 == 0:
             self._cancellation.check()
 
 
 def leads_outside(link: str) -> InvalidBundle:
     """Return the error for a link that leads out of the tree."""
-    return unsafe(f"Symbolic link {quoted(link.encode())} leads outside of the folder.")
+    return unsafe(f"Symbolic link {quoted(link.encode())} leads outside the folder.")
 
 
 def leads_nowhere(link: str) -> InvalidBundle:
@@ -119,4 +119,4 @@ def leads_nowhere(link: str) -> InvalidBundle:
 
 
 def _entangled(link: str) -> InvalidBundle:
-    return unsafe(f"Symbolic link {quoted(link.encode())} leads through so many others that nobody could follow them all.")
+    return unsafe(f"Symbolic link {quoted(link.encode())} leads through too many other links.")

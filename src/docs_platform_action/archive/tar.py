@@ -49,7 +49,7 @@ def tar_entries(stream: Stream) -> Generator[Entry]:
     attributes: dict[bytes, bytes] = {}
     while (block := stream.read(BLOCK_BYTES)) != _ZEROS:
         if len(block) < BLOCK_BYTES:
-            raise damaged("The tar archive ends without its end mark: a part of it is missing.")
+            raise damaged("The tar archive ends without its end marker: a part is missing.")
         if not is_header(block):
             raise damaged("The header of an entry does not match its checksum.")
         if (type_flag := block[156:157]) == b"V":  # a name for the archive as a whole (GNU tar's `--label`)
@@ -61,10 +61,10 @@ def tar_entries(stream: Stream) -> Generator[Entry]:
             yield from _entry(block, attributes, stream)
             attributes = {}
     if attributes:
-        raise damaged("The tar archive ends where an entry was announced.")
+        raise damaged("The tar archive ends where an entry should follow.")
     while rest := stream.some(CHUNK_BYTES):
         if rest.strip(b"\0"):
-            raise damaged("Something follows the tar archive's end mark.")
+            raise damaged("Something follows the tar archive's end marker.")
 
 
 def _extend(attributes: dict[bytes, bytes], type_flag: bytes, text: bytes) -> None:
@@ -75,7 +75,7 @@ def _extend(attributes: dict[bytes, bytes], type_flag: bytes, text: bytes) -> No
     for key, value in _records(text):
         if key.startswith(b"GNU.sparse."):
             named = f" ({quoted(value)})" if key == b"GNU.sparse.name" else ""
-            raise unsafe(f"It holds a sparse file{named}, which need not have the size that it takes.")
+            raise unsafe(f"It holds a sparse file{named}, whose size need not match its content.")
         if key in {b"path", b"linkpath", b"size"}:
             if type_flag == b"g":
                 raise unsafe(f"It gives one {key.decode()} to all of its entries.")
@@ -119,7 +119,7 @@ def _size(block: bytes, attributes: dict[bytes, bytes]) -> int:
     if digits is None:
         return _field(block, 124, 136)
     if not digits.isdigit() or len(digits) > 20:
-        raise damaged("An extended header gives a size that is no number.")
+        raise damaged("An extended header gives a size that is not a number.")
     return int(digits)
 
 
@@ -135,7 +135,7 @@ def _text_of(stream: Stream, size: int) -> bytes:
         raise unsafe("An extended header holds more than 1 MiB, where it should hold a name.")
     text = stream.read(size)
     if len(text) < size:
-        raise damaged("The tar archive ends in the middle of a header: a part of it is missing.")
+        raise damaged("The tar archive ends in the middle of a header: a part is missing.")
     stream.read(-size % BLOCK_BYTES)
     return text
 

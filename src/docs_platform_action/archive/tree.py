@@ -96,7 +96,9 @@ class Tree:
         if entry.type is EntryType.HARD_LINK:
             target = path_of(entry.target)
             if self._register.type_at(target) is not EntryType.FILE:
-                raise unsafe(f"Entry {quoted(entry.name)} is a hard link to {quoted(entry.target)}, which is no file before it.")
+                raise unsafe(
+                    f"Entry {quoted(entry.name)} is a hard link to {quoted(entry.target)}, which is not an earlier file."
+                )
             content = self._read(target)
         self._register.claim(path, EntryType.FILE)
         with _name_explained(path):
@@ -150,4 +152,6 @@ def _name_explained(path: str) -> Iterator[None]:
     except OSError as error:
         if error.errno not in _NAME_REFUSED:
             raise
-        raise unsafe(f"Entry {quoted(path.encode())} has a name that the runner's disk refuses ({error.strerror}).") from error
+        raise unsafe(
+            f"Entry {quoted(path.encode())} has a name that the runner's disk does not accept ({error.strerror})."
+        ) from error

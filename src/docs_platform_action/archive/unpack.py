@@ -56,7 +56,7 @@ def unpack(
                 on_progress(tree.files, meter.unpacked_bytes)
         if not tree.files:
             # To deliver it would empty the site.
-            raise InvalidBundle("the bundle holds no files", cause="The export wrote nothing, or only part of its bundle.")
+            raise InvalidBundle("the bundle holds no files", cause="The export wrote nothing, or only a part of its bundle.")
         tree.link()
     finally:
         os.close(root)

@@ -96,7 +96,7 @@ def _directory(archive: ArchiveFile) -> tuple[int, int, int]:
         *numbers, end = _numbers_64(archive, locator, end - _LOCATOR_64.size, numbers)
     disk, first_disk, here, entries, length, start = numbers
     if disk or first_disk or here != entries:
-        raise unsafe("It is one part of a divided zip archive.")
+        raise unsafe("It is one part of a split zip archive.")
     if start + length != end:
         raise damaged("The directory of the zip archive is not where it should be.")
     return start, end, entries
@@ -128,7 +128,7 @@ def _read_record(records: Stream) -> _Record:
     _, system, flags, method, checksum, compressed, size, *lengths, attributes, offset = _RECORD.unpack(fixed)
     name, extra, _ = (records.read(length) for length in lengths)
     if flags & _ENCRYPTED:
-        raise unsafe(f"Entry {quoted(name)} is encrypted, and there is no password for it.")
+        raise unsafe(f"Entry {quoted(name)} is encrypted.")
     if method != _STORED and method not in _CODECS:
         how = _REFUSED_METHODS.get(method, f"method {method}")
         raise unsafe(f"Entry {quoted(name)} is compressed with {how}; in a zip archive only deflate and bzip2 can be read.")

@@ -79,8 +79,8 @@ class _Delivery:
             self._events.warning(
                 self._job,
                 [
-                    "What the action left in the workspace could not be given to the workspace's owner.",
-                    f"The file system said: {refused}.",
+                    "The action's files could not be given to the workspace's owner.",
+                    f"The file system reported: {refused}.",
                     "Later steps can read it, but may not be able to change or delete it.",
                 ],
             )
@@ -143,8 +143,8 @@ class _Delivery:
                     lines.append(f"{place.name} is a tar archive without compression, although its name says gzip.")
         if not fetched.downloaded.as_stored:
             lines += [
-                "The storage, or something between it and this runner, changed the compression of the bundle.",
-                "`bundleSize` and `bundleSha256` are those of the bytes that came, not of the bytes as they are stored.",
+                "The storage, or something between it and this runner, changed the bundle's compression.",
+                "`bundleSize` and `bundleSha256` are those of the bytes received, not of the bytes stored.",
             ]
         if lines:
             self._events.warning(self._job, lines)
@@ -207,7 +207,7 @@ class _Delivery:
 def _values_comment(job: Job, bundle: Bundle) -> tuple[str, str]:
     of = f" of {job.domain}" if job.domain is not None else ""
     until = f"{bundle.expires:%Y-%m-%d %H:%M:%S} UTC" if bundle.expires is not None else bundle.expires_at
-    works = f" The link works until {until}." if until is not None else ""
+    works = f" The link valid until {until}." if until is not None else ""
     return (
         f"Static export{of}, job {job.job_id}.{works}",
         f"For a fresh link run the action with job-id: {job.job_id}",
@@ -221,11 +221,11 @@ def _disk_errors_as(failure: type[ActionError], summary: str) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in {*_DISK_FULL, errno.EFBIG}:
-            cause, remedy = "The runner's disk is full.", "Free space in a step before, or use a runner with a larger disk."
+            cause, remedy = "The runner's disk is full.", "Free space in an earlier step, or use a runner with a larger disk."
         elif isinstance(error, PermissionError):
             cause, remedy = DENIED_CAUSE, DENIED_REMEDY
         else:
-            cause = "The runner's disk does not work as it should, or another process is at work there."
-            remedy = "Fix the runner and run again."
-        said = f"The system said: {error.strerror or type(error).__name__}."
+            cause = "The runner's disk is faulty, or another process is using it."
+            remedy = "Fix the runner and run the workflow again."
+        said = f"The system reported: {error.strerror or type(error).__name__}."
         raise failure(summary, details=(said,), cause=cause, remedy=remedy) from error

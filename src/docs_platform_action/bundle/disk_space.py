@@ -11,8 +11,8 @@ from ..text import format_bytes
 class DiskTooSmall(DownloadFailed):
     """The bundle does not fit on the disk of `folder`."""
 
-    default_cause = "The runner's disk is too small, or full of other things."
-    default_remedy = "Free space in a step before, or use a runner with a larger disk."
+    default_cause = "The runner's disk is too small or too full."
+    default_remedy = "Free space in an earlier step, or use a runner with a larger disk."
 
     def __init__(self, folder: Path, fact: str) -> None:
         super().__init__("the bundle does not fit on the runner's disk", details=(fact,))
@@ -38,7 +38,7 @@ class DiskSpace:
             space = space_at(on_device[0])
             reserved = space.reserved_bytes if site_folder in on_device else 0
             if size * len(on_device) > space.free_bytes - reserved:
-                unpacked = ", and unpacked as much again at least" if len(on_device) > 1 else ""
+                unpacked = ", and at least as much again unpacked" if len(on_device) > 1 else ""
                 left = f", and the action leaves {format_bytes(reserved)} free" if reserved else ""
                 fact = f"It has {format_bytes(size)}{unpacked}; {format_bytes(space.free_bytes)} are free{left}."
                 raise DiskTooSmall(on_device[0], fact)

@@ -27,23 +27,24 @@ _LINK_REFUSED: Final = frozenset({400, 401, 403, 404, 410})
 
 _STORAGE: Final = Advice(cause=DownloadFailed.default_cause, remedy=DownloadFailed.default_remedy)
 _CUT_OFF: Final = Advice(
-    cause="The runner's network does not let it through to the storage, or the storage is down.",
+    cause="The runner's network blocks the way to the storage, or the storage is down.",
     remedy="Allow the runner to reach the storage's host, or run the workflow again.",
 )
 _REFUSED: Final = Advice(
-    cause="The storage does not let this runner in, or the platform makes links that it does not accept.",
+    cause="The storage denies access to this runner, or the platform makes links that the storage does not accept.",
     remedy="Allow the runner's address at the storage, or report it to the platform.",
 )
 _GONE: Final = Advice(
-    cause="The bundle is not where its link leads: it was removed, or is not there yet.",
+    cause="The link leads to no bundle: it was removed, or is not there yet.",
     remedy="Run the workflow again. If it fails the same way, report it to the platform.",
 )
 _SHORT_LIVED: Final = Advice(
-    cause="Links end before they can be used: the platform makes them too short-lived, or its clock and the storage's differ.",
+    cause="Links expire before they can be used: their lifetime is too short, or the clocks of the platform and "
+    "the storage differ.",
     remedy="Report it to the platform, with the time of the run.",
 )
 _CHANGED: Final = Advice(
-    cause="The bundle was packed anew while it was fetched, or something between the storage and this runner alters it.",
+    cause="The bundle was repackaged while it was being downloaded, or something between the storage and this runner changes it.",
     remedy="Run the workflow again. If it fails the same way, report it to the platform.",
 )
 
@@ -86,9 +87,9 @@ class Download:
             retry(self._attempt, self._retries)
         except TransientError as error:
             raise DownloadFailed(
-                "the bundle could not be fetched whole",
+                "the bundle could not be downloaded completely",
                 details=(
-                    f"Nothing good came for {format_duration(self._retries.outage_seconds())}. The last try: {error.message}.",
+                    f"No successful response for {format_duration(self._retries.outage_seconds())}. Last error: {error.message}.",
                 ),
                 cause=error.advice.cause,
                 remedy=error.advice.remedy,
@@ -119,7 +120,7 @@ class Download:
             raise TransientError(f"{error.message}{self._partial.so_far}", advice=advice) from error
         if self._partial.received < max(self._partial.size or self._promised or 0, self._transcoding.least_bytes):
             # a response without a length looks complete when its connection breaks
-            raise TransientError(f"The storage ended the bundle too early{self._partial.so_far}", advice=_STORAGE)
+            raise TransientError(f"The storage ended the response too early{self._partial.so_far}", advice=_STORAGE)
 
     def _request(self, within_seconds: float) -> bool:
         """Request what is missing, and return whether it was taken; if not, the next request follows without a pause."""
@@ -155,7 +156,7 @@ class Download:
         if self._transcoding.must_request_again(response, start, self._bundle):
             return False
         same = self._partial.has_etag(response.validator)
-        self._start_over("the storage does not resume it" if same else "what is there is not known to be the same")
+        self._start_over("the storage does not resume downloads" if same else "the stored part may belong to a different bundle")
         self._partial.set_source(self._bundle.url, response)
         end = response.length if response.length is not None else self._promised
         return self._take(response, itertools.chain([start], response.pieces), size=response.length, end=end)
@@ -163,8 +164,8 @@ class Download:
     def _take_range(self, response: StorageResponse, *, resuming: bool) -> bool:
         found = self._partial.next_range(response) if resuming else None
         if found is None:
-            self._start_over("the storage sent another part than was asked for")
-            raise TransientError("The storage sent another part of the bundle than was asked for", advice=_CHANGED)
+            self._start_over("the storage sent a different part than requested")
+            raise TransientError("The storage sent a different part of the bundle than requested", advice=_CHANGED)
         return self._take(response, response.pieces, size=found.size, end=found.end)
 
     def _take(self, response: StorageResponse, pieces: Iterator[bytes], *, size: int | None, end: int | None) -> bool:
@@ -206,7 +207,7 @@ class Download:
             named = (f"The storage calls it {kind}.",) if kind else ()
             raise DownloadFailed(what, details=named, cause=_CHANGED.cause, remedy=_CHANGED.remedy)
         self._contradicted = self._needs_link = True
-        self._start_over("its size is not what the API said")
+        self._start_over("its size differs from what the API said")
         self._events.link_expired(self._job, f"{what[0].upper()}{what[1:]}")
         return False
 
@@ -216,39 +217,39 @@ class Download:
         self._refusals += 1
         self._needs_link = True
         said = response.error_text()
-        what = f"The storage refused the link with {said}"
+        what = f"The storage rejected the link with {said}"
         if self._refusals == 1:
             self._events.link_expired(self._job, what)
             return False
         if resuming:
-            self._start_over("the storage refuses to resume it")
+            self._start_over("the storage refuses to resume the download")
         advice = _GONE if response.status in {404, 410} else _SHORT_LIVED if "xpired" in said else _REFUSED
-        raise TransientError(f"{what}, though it was made a moment ago", advice=advice, request_id=response.request_id)
+        raise TransientError(f"{what}, although it was just made", advice=advice, request_id=response.request_id)
 
     def _beyond_the_end(self, response: StorageResponse) -> bool:
         """Return whether the bundle is complete, which a 416 may say; the storage has to say it twice if it announced more."""
         if not self._partial.is_whole(response):
-            self._start_over("the bundle there is another now")
+            self._start_over("the bundle was replaced by another")
             raise TransientError("The storage has fewer bytes of the bundle than it sent before", advice=_CHANGED)
         if self._partial.size not in {None, self._partial.received} and not self._was_shorter:
             self._was_shorter = True
-            self._start_over("the storage has less of it than it announced")
-            raise TransientError("The storage has fewer bytes of the bundle than it announced", advice=_CHANGED)
+            self._start_over("the storage has less of it than it declared")
+            raise TransientError("The storage has fewer bytes of the bundle than it declared", advice=_CHANGED)
         self._partial.size = self._partial.received
         return self._has_promised_size(response)
 
     def _unexpected(self, response: StorageResponse, *, resuming: bool) -> Exception:
-        what = f"The storage answered {response.error_text()}"
+        what = f"The storage returned {response.error_text()}"
         if 400 <= response.status < 500 and response.status not in TEMPORARY_STATUSES | {416}:
             if not resuming:
                 return DownloadFailed(
-                    f"the storage answered {response.status}",
+                    f"the storage returned {response.status}",
                     details=(f"{what}.",),
                     cause=_REFUSED.cause,
                     remedy=_REFUSED.remedy,
                     request_id=response.request_id,
                 )
-            self._start_over("the storage refuses to resume it")
+            self._start_over("the storage refuses to resume the download")
         pause = read_retry_after(response.headers, self._context.clock.now())
         what = f"{what}{self._partial.so_far}"
         return TransientError(what, advice=_STORAGE, retry_after_seconds=pause, request_id=response.request_id)

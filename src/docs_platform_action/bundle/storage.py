@@ -126,7 +126,7 @@ def request_bundle(
         context.events.link_redirected(job, url)
     raise DownloadFailed(
         f"the storage redirects more than {MAX_REDIRECTS} times",
-        cause="The storage, or a gateway before it, sends the request in a circle.",
+        cause="The storage, or a gateway in front of it, redirects in a loop.",
         remedy="Report it to the platform.",
     )
 
@@ -151,7 +151,9 @@ def _errors_of_storage(host: str, seconds: float) -> Iterator[None]:
     try:
         yield
     except ResponseTimeout as error:
-        raise NetworkError(f"{host} took longer than {seconds:.3g} s to answer", maybe_processed=error.maybe_processed) from error
+        raise NetworkError(
+            f"{host} took longer than {seconds:.3g} s to respond", maybe_processed=error.maybe_processed
+        ) from error
     except UntrustedCertificateError as error:
         raise error.failure(DownloadFailed, f"the storage at {host}", "storage", "the link, which the platform makes") from error
     except SocksProxyError as error:
@@ -170,8 +172,8 @@ def _redirected(url: str, location: str, status: int) -> str:
         target = host = ""
     if not is_bundle_url(target):
         raise DownloadFailed(
-            f"the storage redirects to {host or 'an address that cannot be read'} ({status}), which is no https address",
-            cause="The storage, or a gateway before it, is set up wrongly, or something stands between it and this runner.",
-            remedy="Report it to the platform, or to whoever runs the network of this runner.",
+            f"the storage redirects to {host or 'an address that cannot be read'} ({status}), which is not an https address",
+            cause="The storage, or a gateway in front of it, is misconfigured, or something intercepts the runner's requests.",
+            remedy="Report it to the platform, or to whoever runs this runner's network.",
         )
     return target

@@ -25,8 +25,8 @@ MAX_START_BYTES: Final = 64 * 1024
 _GZIP_TYPES: Final = ("application/gzip", "application/x-gzip")
 
 _INTERCEPTED: Final = Advice(
-    cause="Something else than the storage answers: a login page, or a gateway before it.",
-    remedy="See what the link leads to from this runner's network, and let the runner reach the storage itself.",
+    cause="Something other than the storage responds: a login page, or a gateway in front of it.",
+    remedy="Check what the link leads to from this runner's network, and let the runner reach the storage directly.",
 )
 
 

@@ -164,7 +164,7 @@ class _Exchange:
             if self.in_flight.cancelled:
                 raise Cancelled("cancelled") from error
             if self.guard.is_expired and not self.guard.address_errors:
-                what = f"{self.host} took longer than {self.total_seconds:.3g} s to answer"
+                what = f"{self.host} took longer than {self.total_seconds:.3g} s to respond"
                 raise ResponseTimeout(what, maybe_processed=self.guard.is_connected) from error
             raise fault_of(error, self.guard, host=self.host, through_proxy=self.through_proxy) from error
 

@@ -79,7 +79,7 @@ class UntrustedCertificateError(Exception):
                 "If `ca-bundle` is set already, either it holds another authority, or the server does not send its intermediate "
                 "certificate: have the server send the full chain, or add that certificate to the file."
             )
-        facts = (f"TLS said: {self.reason.rstrip('.')}.",)
+        facts = (f"TLS reported: {self.reason.rstrip('.')}.",)
         return kind(f"the certificate of {whose} is not trusted", details=facts, cause=cause, remedy=remedy)
 
 
@@ -90,8 +90,7 @@ class SocksProxyError(Exception):
         """Return the failure for a server, such as "the API at api.example.com"."""
         return kind(
             f"{server} cannot be reached through a SOCKS proxy",
-            cause="A variable of the environment (ALL_PROXY or HTTPS_PROXY) names a SOCKS proxy. "
-            "SOCKS proxies are not supported.",
+            cause="An environment variable (ALL_PROXY or HTTPS_PROXY) names a SOCKS proxy. SOCKS proxies are not supported.",
             remedy="Set HTTPS_PROXY to an HTTP proxy. If the host can be reached without a proxy, unset the variable or add the "
             "host to NO_PROXY.",
         )
@@ -151,7 +150,7 @@ def _proxy_fault(causes: list[BaseException], host: str) -> str | None:
         return "The proxy refused the connection"
     if _among(causes, NameResolutionError):
         return "The name of the proxy could not be resolved"
-    return f"The proxy did not let the request through to {host}"
+    return f"The proxy refused to forward the request to {host}"
 
 
 def _describe(causes: list[BaseException], host: str, *, connected: bool) -> str:
@@ -169,5 +168,5 @@ def _describe(causes: list[BaseException], host: str, *, connected: bool) -> str
     if not connected:
         return f"No connection to {host} could be made"
     if _among(causes, ConnectionError, http.client.IncompleteRead):  # RemoteDisconnected is a ConnectionError
-        return f"The connection to {host} broke off before the answer was whole"
-    return f"What {host} answered is no HTTP that can be read"
+        return f"The connection to {host} was lost before the response was complete"
+    return f"What {host} answered is not valid HTTP"

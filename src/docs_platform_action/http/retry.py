@@ -30,8 +30,8 @@ TEMPORARY_STATUSES: Final = frozenset({408, 425, 429, *range(500, 600)})
 """Statuses that are temporary by definition (RFC 9110, section 15; RFC 8470 for 425)."""
 
 PROXY: Final = Advice(
-    cause="The proxy that the environment names, in HTTPS_PROXY or the like, is down, or does not serve this host.",
-    remedy="Correct the proxy's address, or except the host with NO_PROXY.",
+    cause="The proxy set in the environment (HTTPS_PROXY or similar) is down, or does not serve this host.",
+    remedy="Correct the proxy's address, or exclude the host with NO_PROXY.",
 )
 
 

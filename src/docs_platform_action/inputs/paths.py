@@ -37,12 +37,12 @@ def read_path(value: str, roots: Sequence[Path]) -> OutputPath:
         path.stat()
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise ValueError(f"{quoted(value)} is a link that leads in a circle") from None
+            raise ValueError(f"{quoted(value)} is a link that leads to itself") from None
     workspace, *others = [root.resolve() for root in roots]
     root = next((root for root in (workspace, *others) if path.is_relative_to(root)), None)
     if root is None:
         how = ", by a link" if Path(os.path.normpath(roots[0] / value)).is_relative_to(roots[0]) else ""
-        raise ValueError(f"{quoted(value)} is outside the workspace{how}, where the container cannot see it; use a path inside")
+        raise ValueError(f"{quoted(value)} is outside the workspace{how}, which the container cannot see; use a path inside")
     if any(len(os.fsencode(part)) > MAX_PART_BYTES for part in path.parts):
         raise ValueError(f"{quoted(value)} holds a name longer than {MAX_PART_BYTES} bytes")
     if UNUSABLE.search(str(path)):
@@ -58,7 +58,7 @@ def read_file_path(value: str, roots: Sequence[Path]) -> OutputPath:
         if value.endswith("/") or stat.S_ISDIR(mode):
             raise ValueError(f"{quoted(value)} is a folder; name the file to write")
         if mode and not stat.S_ISREG(mode):
-            raise ValueError(f"{quoted(value)} is no regular file")
+            raise ValueError(f"{quoted(value)} is not a regular file")
         _check_writable(place.path.parent)
     except OSError as error:
         raise ValueError(f"{quoted(value)} cannot be used ({reason_of(error)})") from None
@@ -71,13 +71,13 @@ def read_folder_path(value: str, roots: Sequence[Path]) -> OutputPath:
     try:
         mode = _mode(place.path)
         if place.path in {root.resolve() for root in roots} or (mode and place.path.is_mount()):
-            raise ValueError(f"{quoted(value)} cannot be swapped in whole, as a site is; name a folder inside it")
+            raise ValueError(f"{quoted(value)} cannot be replaced as a whole; name a folder inside it")
         if mode and not stat.S_ISDIR(mode):
             raise ValueError(f"{quoted(value)} is a file; name a folder that is missing or empty")
         found = next(place.path.iterdir(), None) if mode else None
         if found is not None:
             held = quoted(found.name)
-            raise ValueError(f"{quoted(value)} is not empty: it holds {held}; empty it in a step before, or name another")
+            raise ValueError(f"{quoted(value)} is not empty: it holds {held}; empty it in an earlier step, or name another")
         _check_writable(place.path.parent)
     except OSError as error:
         raise ValueError(f"{quoted(value)} cannot be used ({reason_of(error)})") from None
@@ -105,7 +105,7 @@ def read_each(
     if PLACEHOLDER in value and None in domains:
         raise ValueError(f"holds {PLACEHOLDER}, but there is no domain; give `domain` beside `job-id`, or write the path out")
     if PLACEHOLDER not in value and several:
-        raise ValueError(f"needs {PLACEHOLDER} in it, so that each domain gets a place of its own, such as out/{PLACEHOLDER}")
+        raise ValueError(f"needs {PLACEHOLDER} in it, so that each domain gets its own path, such as out/{PLACEHOLDER}")
     places, problems = [], []
     for domain in domains:
         try:
@@ -115,7 +115,7 @@ def read_each(
     if problems:
         more = len(problems) - MAX_LISTED_DOMAINS
         raise ValueError(
-            "; ".join(problems[:MAX_LISTED_DOMAINS]) + (f"; and so for {more} more of the domains" if more > 0 else "")
+            "; ".join(problems[:MAX_LISTED_DOMAINS]) + (f"; and the same for {more} more of the domains" if more > 0 else "")
         )
     return places
 
@@ -143,7 +143,7 @@ def _overlap(one: OutputPath, other: OutputPath) -> bool:
 
 
 def _in_the_way(place: OutputPath, other_name: str, other: OutputPath) -> str:
-    return f"'{place.name}' and {other_name}, '{other.name}', are in each other's way; keep them apart"
+    return f"'{place.name}' and {other_name}, '{other.name}', overlap; choose separate paths"
 
 
 def _read_target(value: str, roots: Sequence[Path]) -> OutputPath:
@@ -171,7 +171,7 @@ def _check_writable(folder: Path) -> None:
     while not folder.exists():
         folder = folder.parent
     if not folder.is_dir():
-        raise ValueError(f"{quoted(folder.name)} on the way there is a file")
+        raise ValueError(f"{quoted(folder.name)} in that path is a file")
     try:
         # not `os.access`, which knows neither of a server's own rules nor of a quota
         with tempfile.TemporaryFile(dir=folder) as probe:
@@ -179,4 +179,4 @@ def _check_writable(folder: Path) -> None:
     except OSError as error:
         raise ValueError(f"the folder {quoted(folder.name)} cannot be written to ({reason_of(error)})") from None
     if room.f_bavail * room.f_frsize < MIN_FREE_BYTES:
-        raise ValueError(f"there is no room left on the disk of the folder {quoted(folder.name)}")
+        raise ValueError(f"the disk of this folder is full: {quoted(folder.name)}")

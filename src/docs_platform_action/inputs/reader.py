@@ -90,7 +90,10 @@ def read_plan(environ: Mapping[str, str], *, roots: Sequence[Path]) -> Plan:
 
 def _read_api(reader: "_Reader", roots: Sequence[Path]) -> ApiSettings:
     reader.require("base-url", "give the address of the administrative API, such as https://api.example.com")
-    reader.require("admin-key", "pass the secret; one that does not exist is empty, and so are all in a pull request from a fork")
+    reader.require(
+        "admin-key",
+        "pass the secret. A secret that does not exist is empty, and so are all secrets in a pull request from a fork",
+    )
     return ApiSettings(
         base_url=reader.get("base-url", validators.base_url) or "",
         admin_key=reader.get("admin-key", validators.admin_key) or "",
@@ -125,10 +128,12 @@ def _read_exports(reader: "_Reader", waiting: WaitSettings, roots: Sequence[Path
     named = len(validators.lines_of(reader.text("domain")))  # however many of them can be used
     job_id, attaching = reader.get("job-id", validators.identifier), bool(reader.text("job-id"))
     if attaching and named > 1:
-        reader.problem("domain", f"names {named} domains, but job-id one job; give the one domain that it belongs to, or none")
+        reader.problem(
+            "domain", f"names {named} domains, but job-id names one job; give the one domain that it belongs to, or none"
+        )
     wait = reader.get("wait", validators.boolean) is not False
     if attaching and not wait:
-        reader.problem("wait", "false starts a job and stops there, but job-id names one that is started; leave one of them out")
+        reader.problem("wait", "false starts a job and stops, but job-id names a job that is already started; remove one of them")
     start_options = reader.get("start-options", validators.start_options) or {}
     places = _read_places(reader, roots, domains, several=named > 1)
     for name, problem in overlaps(places):
@@ -184,7 +189,7 @@ def _without_effect(settings: ExportSettings) -> Iterator[str]:
             if value is not None:
                 yield f"Input `{name}` has no effect together with `wait: false`: set it where `job-id` attaches to the job."
     if delivery.version is not None and delivery.values is None:
-        yield "Input `export-version` has no effect without `values-file`, which it goes into."
+        yield "Input `export-version` has no effect without `values-file`."
 
 
 class _Reader:
@@ -209,7 +214,7 @@ class _Reader:
         # the key is found in any form, also pasted with a line's end or something invisible inside
         visible = "".join(filter(str.isprintable, text)).replace(" ", "")  # the one space that is printable
         if name != "admin-key" and self._redactor.finds_in(visible):
-            self.problem(name, "holds the admin key, which belongs in `admin-key` alone")
+            self.problem(name, "holds the admin key, which belongs only in `admin-key`")
             return None
         try:
             text.encode()

@@ -32,7 +32,7 @@ MAX_ERRORS_PER_INPUT: Final = 20
 def mode(value: str) -> str:
     """Return the name of a mode. Raises `ValueError`."""
     if value not in MODES:
-        raise ValueError(f"unknown mode {quoted(value)}; the two that exist are `export` and `agent`")
+        raise ValueError(f"unknown mode {quoted(value)}; use `export` or `agent`")
     return value
 
 
@@ -50,11 +50,11 @@ def duration(value: str) -> float:
     amounts = re.fullmatch(rf"(?:{number}h)?(?:{number}m)?(?:{number}s)?(?:{number}ms)?", with_unit)
     if amounts is None:
         form = "a number with a unit, such as 500ms, 30s, 15m or 1h30m; a bare number is seconds"
-        raise ValueError(f"{quoted(value)} is no duration: write {form}")
+        raise ValueError(f"{quoted(value)} is not a duration: write {form}")
     units = zip(amounts.groups(default="0"), (3600.0, 60.0, 1.0, 0.001), strict=True)
     seconds = sum(float(amount) * unit for amount, unit in units)
     if seconds <= 0:
-        raise ValueError(f"{quoted(value)} is no time at all: a duration is above zero")
+        raise ValueError(f"{quoted(value)} must be greater than zero")
     if seconds > MAX_DURATION_SECONDS:
         raise ValueError(f"{quoted(value)} is longer than a workflow run can last, 35 days")
     return seconds
@@ -68,13 +68,13 @@ def base_url(value: str) -> str:
         parts = urlsplit(value)
         host, port = parts.hostname, parts.port
     except ValueError:
-        raise ValueError("is no address; write it like https://api.example.com") from None
+        raise ValueError("is not an address; write it like https://api.example.com") from None
     if parts.scheme not in {"https", "http"} or not host:
-        raise ValueError("is no https address; write it like https://api.example.com")
+        raise ValueError("is not an https address; write it like https://api.example.com")
     if "@" in parts.netloc or "?" in value or "#" in value:
-        raise ValueError("holds a user name, a query or a fragment; give scheme, host and, where there is one, a path alone")
+        raise ValueError("holds a user name, a query or a fragment; give scheme, host and, if there is one, a path only")
     if parts.scheme == "http" and not is_loopback(host):
-        raise ValueError("is http, which would show the key to the network; use https (http is for loopback hosts alone)")
+        raise ValueError("is http, which would show the key to the network; use https (http is only for loopback hosts)")
     if not _HOST.fullmatch(parts.netloc) and not _IPV6_HOST.fullmatch(parts.netloc):
         raise ValueError("holds a host or port that cannot be used")
     path_is_plain = re.fullmatch(r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/]|%[0-9A-Fa-f]{2})*", parts.path)  # RFC 3986, section 3.3
@@ -86,8 +86,8 @@ def base_url(value: str) -> str:
 def admin_key(value: str) -> str:
     """Return the key. Raises `ValueError`."""
     if re.search(r"[^\x21-\x7e]", value):
-        hint = "; give the key alone, without `Bearer`" if value.lower().startswith("bearer ") else ""
-        raise ValueError(f"holds white space, control or non-ASCII characters inside, so it cannot be a key{hint}")
+        hint = "; give only the key, without `Bearer`" if value.lower().startswith("bearer ") else ""
+        raise ValueError(f"contains white space, control or non-ASCII characters, so it cannot be a key{hint}")
     return value
 
 
@@ -122,7 +122,7 @@ def domains(value: str) -> list[str]:
         raise ValueError("holds no domain")
     wrong = [problem for problem in map(_domain_problem, lines) if problem]
     hosts = Counter(_spelled_alike(line) for line in lines if _is_domain(line))
-    wrong += [f"{quoted(host)} is named twice" for host, count in hosts.items() if count > 1]
+    wrong += [f"{quoted(host)} is listed twice" for host, count in hosts.items() if count > 1]
     if wrong:
         more = f"; and {len(wrong) - MAX_ERRORS_PER_INPUT} more" if len(wrong) > MAX_ERRORS_PER_INPUT else ""
         raise ValueError("; ".join(wrong[:MAX_ERRORS_PER_INPUT]) + more)
@@ -148,14 +148,14 @@ def _domain_problem(line: str) -> str | None:
     if len(listed := re.split(r"\s*[,;]\s*|\s+", line.strip(",; "))) > 1 and all(
         "." in one and _is_domain(one) for one in listed
     ):
-        return f"{given} are {len(listed)} domains; write each on a line of its own"
+        return f"{given} are {len(listed)} domains; write one per line"
     bare = re.sub(r"^-\s+|^[A-Za-z][A-Za-z0-9+.-]*://", "", line).partition("/")[0]
     bare = re.split(r"[?#\\]", bare)[0].rpartition("@")[2].strip().rstrip(".")
     seen = "".join(character for character in bare if character.isprintable() and not character.isspace())
     bare = seen if seen.isascii() else _ascii_host(bare)
     meant = f"; write {bare}" if _is_domain(bare) else ", such as docs.example.com"
     hidden = "holds an invisible character, so it " if not line.isprintable() else ""
-    return f"{given} {hidden}is no bare host name{meant}"
+    return f"{given} {hidden}is not a bare host name{meant}"
 
 
 def _ascii_host(text: str) -> str:
@@ -183,11 +183,11 @@ def start_options(value: str) -> Mapping[str, object]:
         options = json.loads(value, parse_constant=int)  # `int` refuses NaN and Infinity, which are not JSON
         json.dumps(options, allow_nan=False)  # a number such as 1e999 is read as infinite, which cannot be sent
     except (ValueError, RecursionError):
-        raise ValueError(f"is no JSON: {form}") from None
+        raise ValueError(f"is not valid JSON: {form}") from None
     if not isinstance(options, dict):
-        raise ValueError(f"is JSON, but no object: {form}")
+        raise ValueError(f"is valid JSON, but not an object: {form}")
     if "domain" in options:
-        raise ValueError("holds `domain`, which is an input of its own")
+        raise ValueError("holds `domain`, which is a separate input")
     return options
 
 
@@ -196,7 +196,7 @@ def certificates(value: str, roots: Sequence[Path]) -> str:
     path = read_path(value, roots).path
     try:
         if not path.is_file():
-            raise ValueError("there is no such file" if not path.exists() else "it is no regular file")
+            raise ValueError("there is no such file" if not path.exists() else "it is not a regular file")
         with path.open("rb") as file:
             text = file.read(MAX_CA_BUNDLE_BYTES).decode("ascii", errors="ignore")
     except OSError as error:
@@ -207,5 +207,5 @@ def certificates(value: str, roots: Sequence[Path]) -> str:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=pem)
     except (ssl.SSLError, ValueError):
         convert = "convert one with `openssl x509 -in FILE -out ca.pem`"
-        raise ValueError(f"the file holds no PEM certificates that can be read; {convert}") from None
+        raise ValueError(f"the file holds no readable PEM certificates; {convert}") from None
     return pem

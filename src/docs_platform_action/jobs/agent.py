@@ -24,7 +24,7 @@ def wait_for_agent(job: Job, settings: AgentSettings, context: Context) -> None:
             job,
             [
                 f"{job.subject} was archived",
-                "Somebody, or the platform, put the job aside; what it did until then stands.",
+                "Someone, or the platform, archived the job; what it did until then remains.",
                 "If its work is still wanted, start a new agent job.",
             ],
         )

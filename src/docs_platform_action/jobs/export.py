@@ -48,7 +48,7 @@ def _check(job: Job, delivery: DeliverySettings, context: Context) -> DeliverySe
             "the export failed at the platform",
             details=(f'The API at {context.api.host} said: "{export_job.error}"',) if export_job.error else (),
             cause="The site could not be built or rendered." if export_job.error else "The API gave no reason.",
-            remedy=f"Look at job {job.job_id} in the dashboard, mend the site, and run the workflow again.",
+            remedy=f"Check job {job.job_id} in the dashboard, fix the site, and run the workflow again.",
         )
     if delivery.min_pages is None or (export_job.page_count is None and delivery.site is not None):
         return delivery
@@ -78,14 +78,14 @@ def _explained(error: NotFound, job: Job) -> NotFound:
             "the export is completed, but the platform made no bundle link (404)",
             details=error.details,
             cause="The bundle is not there yet, or the platform has removed it.",
-            remedy=f"Run the action with `job-id: {job.job_id}` in a few minutes. If it fails again, export anew.",
+            remedy=f"Run the action with `job-id: {job.job_id}` in a few minutes. If it fails again, export again.",
             request_id=error.request_id,
         )
     return NotFound(
         f"the platform no longer knows the job that it started as {job.job_id} (404)",
         details=error.details,
         cause="It was removed, or the platform lost it.",
-        remedy=f"Look in the dashboard whether the export runs. If it does, collect it with `job-id: {job.job_id}`; "
-        "if it does not, run the workflow again.",
+        remedy="Check the dashboard to see whether the export is running. If it is, collect it with `job-id: "
+        f"{job.job_id}`; if it is not, run the workflow again.",
         request_id=error.request_id,
     )

@@ -64,13 +64,13 @@ def timed_out(job: Job, timeout_seconds: float, outage: Unavailable | None) -> T
         # any other status may be why the job never came to its end
         state = progress if job.status == ExportJob.RUNNING else f"{state}, {progress}"
     counted = f", {pluralize(job.page_count, 'page')}" if job.page_count is not None else ""
-    seen = f"It was last seen {state}{counted}." if job.status else "No reading of it succeeded."
+    seen = f"It was last seen {state}{counted}." if job.status else "No read of it succeeded."
     trouble = (f"At the end {outage.summary}.", *outage.details) if outage is not None else ()
-    longer = "Give it longer with `timeout`, or collect it in a later run."
+    longer = "Allow more time with `timeout`, or collect it in a later run."
     return TimedOut(
-        f"{'still going on' if job.status else 'its state could not be read'} after {format_clock(timeout_seconds)}",
+        f"{'still running' if job.status else 'its state could not be read'} after {format_clock(timeout_seconds)}",
         details=(seen, *trouble),
         cause="The job takes longer than `timeout` allows." if outage is None else outage.cause,
-        remedy=longer if outage is None or job.status else f"{outage.remedy} If it was only slow, raise `timeout`.",
+        remedy=longer if outage is None or job.status else f"{outage.remedy} If it was just slow, raise `timeout`.",
         request_id=None if outage is None else outage.request_id,
     )

@@ -111,7 +111,7 @@ class Runner(Events):
             job, _ = work
             job.failure = type(refusal)(
                 refusal.summary,
-                details=(*refusal.details, f"It was not started: this was the answer for {self._first.domain}, the first."),
+                details=(*refusal.details, f"It was not started: this was the response for {self._first.domain}, the first."),
                 cause=refusal.cause,
                 remedy=refusal.remedy,
                 request_id=refusal.request_id,

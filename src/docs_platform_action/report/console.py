@@ -205,5 +205,5 @@ class Console:
                 # the last place there is to say it; `None` when it was closed from the start
                 with contextlib.suppress(OSError, ValueError, AttributeError):
                     sys.stderr.write(
-                        f"Warning: the log cannot be written ({type(error).__name__}); the run goes on without it.\n"
+                        f"Warning: the log cannot be written ({type(error).__name__}); the run continues without it.\n"
                     )

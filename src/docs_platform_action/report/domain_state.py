@@ -10,8 +10,8 @@ from ..job import CANCELLED, DONE, FAILED, NOT_STARTED, STARTED, VERDICTS, Job
 from ..models import ExportJob
 from ..text import format_bytes, format_clock, format_time, pluralize, works_until
 
-RUNNING: Final = "at work"
-PENDING: Final = "to come"
+RUNNING: Final = "running"
+PENDING: Final = "pending"
 STAGES: Final = (*VERDICTS, RUNNING, PENDING)
 """The stages of a domain, in the order in which they are counted."""
 
@@ -48,7 +48,7 @@ def describe_outcome(job: Job, now: datetime) -> str:
         told.append(format_bytes(job.downloaded.size))
     if bundle is not None and bundle.expires is not None:
         works = bundle.expires > now
-        told.append(f"link {f'works until {format_time(bundle.expires, now)}' if works else works_until(bundle.expires, now)}")
+        told.append(f"link {f'valid until {format_time(bundle.expires, now)}' if works else works_until(bundle.expires, now)}")
     return f"{DONE}: {', '.join(told)}" if told else DONE
 
 

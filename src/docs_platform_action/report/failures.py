@@ -85,10 +85,10 @@ def how_to_collect(job: Job, error: ActionError) -> str:
     has_ended = job.agent_job is not None and job.agent_job.has_ended
     if not error.job_continues or not job.api_responded or has_ended:
         return ""
-    return f"Job {job.job_id} goes on at the platform; nothing is lost. Collect it in a later run with {attach}."
+    return f"Job {job.job_id} continues at the platform, and nothing is lost. Collect it in a later run with {attach}."
 
 
 def how_to_collect_in_short(job: Job, error: ActionError) -> str:
     """Return the same as a completion of "The job …", where there is little room."""
     told = how_to_collect(job, error).removeprefix(f"Job {job.job_id} ")
-    return told.replace("; nothing is lost. Collect it", "; collect it", 1)
+    return told.replace(", and nothing is lost. Collect it", "; collect it", 1)

@@ -61,7 +61,7 @@ class JobLog(Events):
         with self._lock:
             self.check_for_standstill()
             if self._clock.monotonic() - self._last_line_at >= every_seconds:
-                self._log(self._current_line() + ("    (no good answer from the API)" if self._in_api_outage else ""))
+                self._log(self._current_line() + ("    (no successful response from the API)" if self._in_api_outage else ""))
 
     def check_for_standstill(self) -> None:
         """Warn, once a job, when its progress stands still. During an outage nobody knows whether it does."""
@@ -75,9 +75,9 @@ class JobLog(Events):
             state = ", ".join(filter(None, self._shown_progress())) or f"'{job.status}'"
             lines = [
                 f"{job.subject}: no progress for {format_clock(seconds)}",
-                f"It has stood at {state} since {format_time(today - timedelta(seconds=seconds), today)}.",
-                "Waiting goes on until `timeout`.",
-                f"Look at job {job.job_id} in the dashboard. To attach to it later: `job-id: {job.job_id}`",
+                f"It has been at {state} since {format_time(today - timedelta(seconds=seconds), today)}.",
+                "Waiting continues until `timeout`.",
+                f"Check job {job.job_id} in the dashboard. To attach to it later, use `job-id: {job.job_id}`",
             ]
             self.warning(job, lines)
 
@@ -92,12 +92,12 @@ class JobLog(Events):
 
     def job_known(self, job: Job) -> None:
         if job.was_started_here:
-            self._note(f"Job {job.job_id} started. To attach to it later: job-id: {job.job_id}")
+            self._note(f"Job {job.job_id} started (attach to it later with job-id: {job.job_id})")
         elif job.mode != AGENT:  # an agent's job is in the title
             self._note(f"Attaching to job {job.job_id}.")
 
     def not_waiting(self, job: Job) -> None:
-        self._note("Not waiting for it, as `wait: false` asks.")
+        self._note("Not waiting for it, because `wait` is `false`.")
 
     def polling(self, job: Job) -> None:
         self._polling_since = self._clock.monotonic()
@@ -109,7 +109,9 @@ class JobLog(Events):
                 self._shown = state
                 if job.status is not None and job.status not in self._explained_statuses:
                     self._explained_statuses.add(job.status)
-                    self._note(f"The platform reports the status '{job.status}', which is not known here; waiting goes on.")
+                    self._note(
+                        f"The platform reports the status '{job.status}', which the action does not know; waiting continues."
+                    )
                 self._log(self._status_line())
             self.check_for_standstill()
 
@@ -138,9 +140,9 @@ class JobLog(Events):
     def recovered(self, job: Job, server: str, *, after_seconds: float) -> None:
         if server == API:
             self._in_api_outage = False
-            self._note(f"The API answers again after {format_clock(after_seconds)}.")
+            self._note(f"The API is responding again after {format_clock(after_seconds)}.")
         elif after_seconds >= MIN_REPORTED_OUTAGE_SECONDS:
-            self._note_at_once(f"The download goes on after {format_clock(after_seconds)}.")
+            self._note_at_once(f"The download resumed after {format_clock(after_seconds)}.")
 
     def link_made(self, job: Job, *, masked: bool) -> None:
         bundle = self._hide_link(job, masked=masked)
@@ -149,7 +151,7 @@ class JobLog(Events):
         if masked and self._console.in_workflow:
             self._note(self._mask_explanation(job))
         elif masked:
-            self._note("Outside of a workflow nothing masks the link, which is among the outputs below.")
+            self._note("Outside of a workflow nothing masks the link, which is in the outputs below.")
 
     def link_renewed(self, job: Job, *, masked: bool) -> None:
         self._hide_link(job, masked=masked)
@@ -175,7 +177,7 @@ class JobLog(Events):
 
     def download_restarted(self, job: Job, reason: str) -> None:
         self._received_bytes = self._logged_bytes = 0
-        self._note(f"Starting the download over: {reason}.")
+        self._note(f"Restarting the download: {reason}.")
 
     def download_moved(self, job: Job) -> None:
         self._received_bytes = self._logged_bytes = 0
@@ -228,8 +230,9 @@ class JobLog(Events):
     def _mask_explanation(self, job: Job) -> str:
         """Explain what masking the link means. Source: GitHub's documentation of job outputs."""
         return (
-            "The link is masked, as `mask-bundle-url` asks: later steps of this job can read `bundleUrl`, but GitHub drops it, "
-            "and `results` with it, from job outputs. For another job pass `jobId` on, and make a fresh link there with `job-id`."
+            "The link is masked, because `mask-bundle-url` is set: later steps of this job can read `bundleUrl`, but GitHub "
+            "drops it, and `results` with it, from job outputs. For another job, pass `jobId` on, and make a fresh link there "
+            "with `job-id`."
         )
 
     def _hide_link(self, job: Job, *, masked: bool) -> Bundle:

@@ -63,7 +63,7 @@ class MultiLog(Events):
     def begin(self) -> None:
         """Write the title."""
         count = len(self._states)
-        at_a_time = f"{self._max_parallel} at a time" if self._max_parallel < count else "all at the same time"
+        at_a_time = f"{self._max_parallel} at a time" if self._max_parallel < count else "all in parallel"
         self._console.line(f"Static export of {count:,} domains, {at_a_time}")
 
     def heartbeat(self, every_seconds: float) -> None:
@@ -79,7 +79,7 @@ class MultiLog(Events):
                 told = told.replace(RUNNING, f"{RUNNING} ({', '.join(map(where, working))})")
             if troubled:
                 some = "" if len(troubled) >= len(working) else f" for {names(troubled)}"
-                told += f"    (no good answer from the API{some})"
+                told += f"    (no successful response from the API{some})"
             self._write(told)
 
     def close(self) -> None:
@@ -135,7 +135,10 @@ class MultiLog(Events):
                 return  # a status that counts or flaps: its own log has every change
             explained = status in self._explained_statuses
             self._explained_statuses.add(status)
-            self._show(state, status if explained else f"reports the status '{status}', which is not known here; waiting goes on")
+            self._show(
+                state,
+                status if explained else f"reports the status '{status}', which the action does not know; waiting continues",
+            )
 
     def retrying(self, job: Job, server: str, error: str, *, budget_seconds: float, pause_seconds: float) -> None:
         super().retrying(job, server, error, budget_seconds=budget_seconds, pause_seconds=pause_seconds)
@@ -150,7 +153,7 @@ class MultiLog(Events):
         with self._lock:
             lasted = self._outage.end(state, self._clock.monotonic()) if server == API else None
             if lasted is not None:
-                self._show(state, f"The API answers again after {format_clock(max(lasted, after_seconds))}.")
+                self._show(state, f"The API is responding again after {format_clock(max(lasted, after_seconds))}.")
 
     def job_ended(self, job: Job) -> None:
         super().job_ended(job)
@@ -254,8 +257,8 @@ class _DomainLog(JobLog):
 
     def _mask_explanation(self, job: Job) -> str:
         return (
-            "The link is masked, as `mask-bundle-url` asks: later steps of this job can read it in `results`, which GitHub drops "
-            f"from job outputs. Another job can make a fresh link with `job-id: {job.job_id}`."
+            "The link is masked, because `mask-bundle-url` is set: later steps of this job can read it in `results`, which "
+            f"GitHub drops from job outputs. Another job can make a fresh link with `job-id: {job.job_id}`."
         )
 
 

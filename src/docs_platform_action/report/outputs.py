@@ -135,8 +135,8 @@ def too_large_for_a_job(results: str) -> list[str] | None:
         return None
     counted, most = format_bytes(count), format_bytes(MAX_JOB_OUTPUT_BYTES)
     return [
-        "The output `results` is too large to become an output of the job",
-        f"It has {counted} as GitHub counts, two bytes a character; all outputs of a job together may have {most}.",
+        "The output `results` is too large for a job output",
+        f"It has {counted} as GitHub counts, two bytes per character; all outputs of a job together may have {most}.",
         "The steps of this job can read it, but a job whose `outputs` hold it fails when it ends.",
-        "Hand on what the next job needs alone, `toJSON(fromJSON(steps.ID.outputs.results).*.jobId)`, or export in two jobs.",
+        "Pass on only what the next job needs, `toJSON(fromJSON(steps.ID.outputs.results).*.jobId)`, or export in two jobs.",
     ]

@@ -39,7 +39,7 @@ class Overview:
             any(job.began_at is not None for job in jobs),
             linked or failed,
         )
-        last = "Link works until, or what happened" if linked and failed else "Link works until" if linked else "What happened"
+        last = "Link valid until, or what happened" if linked and failed else "Link valid until" if linked else "What happened"
         titles = ("Domain" if all(job.domain for job in jobs) else "Job", "Result", "Pages", "Bundle", "Time", last)
         self.head = self._line(titles) + self._line(("---", "---", "---:", "---:", "---:", "---"))
 

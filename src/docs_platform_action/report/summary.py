@@ -61,13 +61,13 @@ def write_summary(page: str, file: Path | None, console: Console) -> None:
     except OSError as error:
         why = f"The file that GITHUB_STEP_SUMMARY names: {error.strerror}."
         cause = [DENIED_CAUSE] if isinstance(error, PermissionError) else []
-        console.warning(["The job summary could not be written.", why, *cause, "The run goes on."])
+        console.warning(["The job summary could not be written.", why, *cause, "The run continues."])
 
 
 def _page_of_one(job: Job, view: View, duration_seconds: float, room_bytes: int) -> str:
     headline = f"### {view.show(job.subject, longest=_MAX_SUBJECT_LENGTH)}: {job.verdict}\n\n"
     drawn = timeline_of([job], view)
-    for quoting, note in ((True, ""), (False, "Shortened: what servers said is not shown.\n\n")):
+    for quoting, note in ((True, ""), (False, "Shortened: server messages are not shown.\n\n")):
         details = "\n".join(_details_of(job, view, duration_seconds=duration_seconds, quoting=quoting))
         page = f"{headline}{note}{details}\n" + (f"\n{drawn}" if drawn else "")
         if _bytes(page) <= room_bytes:
@@ -136,7 +136,7 @@ def _link(job: Job, view: View) -> str:
     host, until = f"on {view.show(urlsplit(job.bundle.url).hostname)}", view.works_until(job.bundle)
     if not until:
         return host
-    return f"{host}, {until}" if until.startswith("expired at ") else f"{host}, works until {until}"
+    return f"{host}, {until}" if until.startswith("expired at ") else f"{host}, valid until {until}"
 
 
 def _pull_request(job: Job, view: View) -> str:
@@ -182,9 +182,9 @@ class _Jobs:
         bad = [job for job in self._bad if id(job) not in others_alike and id(job) not in put_off]
         yield self._page(table, drawn, detailed=[*bad, *self._good])
         if bad:
-            only = "Shortened: details are shown only of what failed or was cancelled"
+            only = "Shortened: details are shown only for what failed or was cancelled"
             yield self._page(table, drawn, detailed=bad, note=f"{only}.")
-            yield self._page(table, drawn, detailed=bad, quoting=False, note=f"{only}, without what servers said.")
+            yield self._page(table, drawn, detailed=bad, quoting=False, note=f"{only}, without server messages.")
         elsewhere = "see the log, and the output `results`"
         yield self._page(table, drawn, note=f"Shortened: no details are shown; {elsewhere}.")
         yield self._page(table, "", note=f"Shortened: neither details nor the timeline are shown; {elsewhere}.")
@@ -208,7 +208,7 @@ class _Jobs:
 
     def _with_fewer_rows(self, room_bytes: int) -> str:
         """Return the page with the rows of what did not end well before others, each at its place."""
-        note = "Shortened: neither details nor the timeline are shown, and rows while there is room, what failed first.\n\n"
+        note = "Shortened: neither details nor the timeline are shown, and only as many rows as fit, failed ones first.\n\n"
         cause = f"{self._happened(self._cause)}\n\n" if self._cause is not None else ""
         head = self._headline() + cause + note + self._overview.head
         room_bytes -= _bytes(head + _more(len(self._jobs)))
@@ -251,7 +251,7 @@ class _Jobs:
         first = self._alike[0]
         told = f"{self._happened(cause)} {_told_for_all(first, cause, self._view)}"
         name = self._view.show(name_of(first), longest=MAX_NAME_LENGTH)
-        return f"{told} The details of {name}, the first, stand for all of them.\n\n" if detailed else f"{told}\n\n"
+        return f"{told} The details of {name}, the first, apply to all of them.\n\n" if detailed else f"{told}\n\n"
 
     def _named(self, failed: Sequence[Job]) -> str:
         few = [(name_of(job), job.failure.failure_reason) for job in failed[:_MAX_LISTED_NAMES] if job.failure is not None]

@@ -58,9 +58,9 @@ def timeline_of(jobs: Sequence[Job], view: View) -> str:
     if len(chosen) < len(measured):
         kind = "domains" if all(job.domain for job in jobs) else "jobs"
         failed = "those that failed, then " if any(map(_has_failed, chosen)) else ""
-        below.append(f"The timeline shows {len(chosen)} of {len(jobs):,} {kind}: {failed}those that took longest.")
+        below.append(f"The timeline shows {len(chosen)} of {len(jobs):,} {kind}: {failed}the longest.")
     if len(lanes) > MAX_EXPANDED_LANES:
-        below.append("A line is queue, run, bundle, download and unpacking, one after the other; red is what failed.")
+        below.append("Each line shows queue, run, bundle, download and unpacking in order; red is what failed.")
     return "\n".join(["```mermaid", *_diagram(lanes), "```", *(["", " ".join(below)] if below else [])]) + "\n"
 
 

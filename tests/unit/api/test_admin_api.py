@@ -104,7 +104,7 @@ class TestStart:
         platform.start()
 
         assert platform.clock.elapsed > 300
-        assert platform.events.of("retrying") == [(API, "The API answered 429 (too many requests)", float("inf"), 1)]
+        assert platform.events.of("retrying") == [(API, "The API returned 429 (too many requests)", float("inf"), 1)]
 
     def test_one_of_the_job_itself_counts_for_nothing(self) -> None:
         platform = Platform(answer(429))
@@ -162,7 +162,7 @@ class TestReadExport:
 
         platform.failure(platform.read)
 
-        assert platform.events.of("retrying") == [(API, "The API answered 404 (not found)", 20, 20)]
+        assert platform.events.of("retrying") == [(API, "The API returned 404 (not found)", 20, 20)]
         assert [sent.at for sent in platform.exchanger.sent] == [10, 30]
 
     def test_one_later_is_final_at_once(self) -> None:

@@ -37,7 +37,7 @@ from tests.unit.fakes import HOST, NOON, FakeApiClient, FakeClock, RecordedEvent
 from tests.unit.virtual_time import Reply, VirtualClock, VirtualPlatform
 
 GOOD = answer(200, {"status": "running"})
-RESET = NetworkError(f"The connection to {HOST} broke off before the answer was whole", maybe_processed=True)
+RESET = NetworkError(f"The connection to {HOST} was lost before the response was complete", maybe_processed=True)
 REFUSED = NetworkError(f"{HOST} refused the connection", maybe_processed=False)
 
 
@@ -161,7 +161,7 @@ class TestRefusals:
         ("status", "kind", "summary"),
         [
             (400, Rejected, "the platform rejected the request, 400 (bad request)"),
-            (401, Unauthorized, "the platform refused the admin key (401)"),
+            (401, Unauthorized, "the platform rejected the admin key (401)"),
             (402, Rejected, "the platform rejected the request, 402 (payment required)"),
             (403, Forbidden, "the platform does not allow this (403)"),
             (404, NotFound, "the platform does not know the job se_1 (404)"),
@@ -273,7 +273,7 @@ class TestRedirects:
         error = Talk(answer(304, None, headers=headers, request_id="r-1")).failure()
 
         assert isinstance(error, BadResponse)
-        assert error.summary == "the API answered 304 (not modified), a redirect to nowhere"
+        assert error.summary == "the API returned 304 (not modified), a redirect without a target"
         assert (error.cause, error.remedy, error.request_id) == (BadResponse.default_cause, BadResponse.default_remedy, "r-1")
 
 
@@ -285,7 +285,7 @@ class TestCertificates:
         error = talk.failure(lambda: talk.read(idempotent=idempotent))
 
         assert isinstance(error, Unavailable)
-        assert error.details == ("TLS said: self-signed certificate.",)
+        assert error.details == ("TLS reported: self-signed certificate.",)
         assert "`ca-bundle`" in error.remedy
         assert len(talk.exchanger.sent) == 1
 
@@ -319,8 +319,8 @@ class TestTemporaryFailures:
         error = talk.failure()
 
         assert isinstance(error, Unavailable)
-        assert error.summary == f"the API at {HOST} stayed unavailable"
-        assert error.details[0].startswith("No good answer came for 100 s. The last try: ")
+        assert error.summary == f"the API at {HOST} remained unavailable"
+        assert error.details[0].startswith("No successful response for 100 s. Last error: ")
         assert talk.times[-1] == 100
 
     @pytest.mark.parametrize(
@@ -329,13 +329,13 @@ class TestTemporaryFailures:
             (REFUSED, "The host or port in `base-url` is mistyped", "Check `base-url` and the platform's status page"),
             (RESET, "is down or overloaded", "`outage-tolerance`"),
             (answer(503), "is down or overloaded", "`outage-tolerance`"),
-            (NetworkError("x", maybe_processed=False, is_proxy_error=True), "The proxy that the environment names", "NO_PROXY"),
-            (NetworkError("x", maybe_processed=True, is_proxy_error=True), "The proxy that the environment names", "NO_PROXY"),
-            (answer(429), "takes fewer requests, or runs fewer jobs at once", "`poll-interval`"),
+            (NetworkError("x", maybe_processed=False, is_proxy_error=True), "The proxy set in the environment", "NO_PROXY"),
+            (NetworkError("x", maybe_processed=True, is_proxy_error=True), "The proxy set in the environment", "NO_PROXY"),
+            (answer(429), "accepts fewer requests, or runs fewer jobs at the same time", "`poll-interval`"),
             (answer(409), "has not finished the export's bundle", "`outage-tolerance`"),
-            (answer(404), "does not show the job yet that it has just started", "collect it in a later run"),
-            (answer(200, None), "Something else than the API answers at `base-url`", "`base-url`"),
-            (answer(200, {"x": 1}), "Something else than the API answers at `base-url`", "`base-url`"),
+            (answer(404), "does not show the job that it has just started yet", "collect it in a later run"),
+            (answer(200, None), "Something other than the API responds at `base-url`", "`base-url`"),
+            (answer(200, {"x": 1}), "Something other than the API responds at `base-url`", "`base-url`"),
         ],
         ids=["unreached", "network", "5xx", "proxy", "proxy-seen", "429", "409", "404", "no-json", "no-contract"],
     )
@@ -352,13 +352,13 @@ class TestTemporaryFailures:
     def test_an_outage_counts_from_the_beginning_of_the_first_try_that_failed(self, seconds: float, told: str) -> None:
         talk = Talk(answer(502), tolerance=100, seconds=seconds, jitter=lambda _: 100)
 
-        assert talk.failure().details[0].startswith(f"No good answer came for {told}. ")
+        assert talk.failure().details[0].startswith(f"No successful response for {told}. ")
 
     @pytest.mark.parametrize(("tolerance", "told"), [(0.25, "250 ms"), (0.999, "999 ms"), (1, "1 s")])
     def test_a_short_one_is_told_in_milliseconds(self, tolerance: float, told: str) -> None:
         talk = Talk(answer(502), tolerance=tolerance)
 
-        assert talk.failure().details[0].startswith(f"No good answer came for {told}. ")
+        assert talk.failure().details[0].startswith(f"No successful response for {told}. ")
 
     def test_pauses_grow_exponentially_up_to_a_bound(self) -> None:
         talk = Talk(answer(500), tolerance=100)
@@ -380,7 +380,7 @@ class TestTemporaryFailures:
 
         talk.read()
 
-        assert talk.retries == [("The API answered 502 (bad gateway)", 300, 1)]
+        assert talk.retries == [("The API returned 502 (bad gateway)", 300, 1)]
 
     def test_a_recovery_is_told_once_with_how_long_it_took(self) -> None:
         talk = Talk(answer(502), answer(503), RESET, GOOD)
@@ -402,7 +402,7 @@ class TestTemporaryFailures:
         error = talk.failure()
 
         assert error.details == (
-            "No good answer came for 1 s. The last try: The API answered 500 (internal server error).",
+            "No successful response for 1 s. Last error: The API returned 500 (internal server error).",
             f'The API at {HOST} said: "disk full"',
         )
         assert error.request_id == "r-9"
@@ -420,7 +420,7 @@ class TestTemporaryFailures:
 
         assert isinstance(error, NotFound)
         assert talk.times == [0, 1, 3, 5]
-        assert talk.retries == [("The API answered 404 (not found)", 5, 1)]
+        assert talk.retries == [("The API returned 404 (not found)", 5, 1)]
 
     def test_neither_a_long_pause_nor_a_server_goes_beyond_what_such_a_status_is_worth(self) -> None:
         talk = Talk(answer(404, headers={"Retry-After": "600"}), jitter=lambda _: 100)
@@ -428,7 +428,7 @@ class TestTemporaryFailures:
         talk.failure(lambda: talk.read(temporary_until={404: talk.clock.monotonic() + 30}))
 
         assert talk.times == [0, 30]
-        assert talk.retries == [("The API answered 404 (not found)", 30, 30)]
+        assert talk.retries == [("The API returned 404 (not found)", 30, 30)]
 
     def test_a_cancel_in_a_pause_ends_it(self) -> None:
         talk = Talk(answer(502))
@@ -444,7 +444,7 @@ class TestTemporaryFailures:
         talk = Talk(Cancelled("cancelled"))
 
         assert isinstance(talk.failure(), Cancelled)
-        assert talk.requests == [("GET /v1/x", "ended without an answer", None)]
+        assert talk.requests == [("GET /v1/x", "ended without a response", None)]
 
 
 class TestDeadline:
@@ -460,9 +460,9 @@ class TestDeadline:
 
         outage = talk.outage(deadline=1)
 
-        assert outage.summary == f"the API at {HOST} stayed unavailable"
+        assert outage.summary == f"the API at {HOST} remained unavailable"
         assert outage.details == (
-            "No good answer came for 1 s. The last try: The API answered 500 (internal server error).",
+            "No successful response for 1 s. Last error: The API returned 500 (internal server error).",
             f'The API at {HOST} said: "disk full"',
         )
         assert "down or overloaded" in outage.cause
@@ -592,7 +592,7 @@ class TestStartRequest:
         error = talk.failure(talk.start)
 
         assert isinstance(error, StartUnconfirmed)
-        assert error.details == ("The API answered 502 (bad gateway).", f'The API at {HOST} said: "busy"')
+        assert error.details == ("The API returned 502 (bad gateway).", f'The API at {HOST} said: "busy"')
         assert error.request_id == "r-1"
 
     def test_one_that_never_got_through_is_unavailable(self) -> None:
@@ -656,8 +656,8 @@ class TestStartRequest:
         error = talk.failure(talk.start)
 
         assert isinstance(error, BadResponse)
-        assert error.summary == "the API's answer to POST /v1/static-export/jobs cannot be used"
-        assert "look in the dashboard" in error.details[1]
+        assert error.summary == "the API's response to POST /v1/static-export/jobs cannot be used"
+        assert "check the dashboard" in error.details[1]
         assert error.request_id == "r-1"
         assert len(talk.exchanger.sent) == 1
 
@@ -667,7 +667,7 @@ class TestStartRequest:
         assert isinstance(talk.failure(talk.start), Forbidden)
 
 
-STALE = NetworkError(f"The connection to {HOST} broke off before the answer was whole", maybe_processed=True, is_stale=True)
+STALE = NetworkError(f"The connection to {HOST} was lost before the response was complete", maybe_processed=True, is_stale=True)
 
 
 class TestKeptConnections:
@@ -731,13 +731,13 @@ class TestFinalContract:
         error = talk.failure(lambda: talk.read(contract_is_final=True))
 
         assert isinstance(error, BadResponse)
-        assert error.details == ("The API answered 200, but it holds no `status`.",)
+        assert error.details == ("The API returned 200, but it holds no `status`.",)
 
     def test_a_gateways_page_is_temporary(self) -> None:
         talk = Talk(answer(200, None, headers={"Content-Type": "text/html"}), GOOD)
 
         assert talk.read(contract_is_final=True) == "running"
-        assert talk.retries[0][0] == "The API answered 200, but it is no JSON object (text/html, 4 bytes)"
+        assert talk.retries[0][0] == "The API returned 200, but it is not a JSON object (text/html, 4 bytes)"
 
 
 class TestRetryAfter:
@@ -899,7 +899,7 @@ class TestManyJobs:
         for name in crowd.jobs:
             assert isinstance(crowd.failure(name), Unavailable)
             assert crowd.ended[name][0] == pytest.approx(100.2, abs=0.11)
-            assert crowd.failure(name).details[0].startswith("No good answer came for 100 s. The last try: ")
+            assert crowd.failure(name).details[0].startswith("No successful response for 100 s. Last error: ")
 
     def test_those_that_come_when_it_is_used_up_get_one_last_try_each(self) -> None:
         crowd = Crowd(down(10**6), tolerance=100)
@@ -927,8 +927,8 @@ class TestManyJobs:
         crowd.clock.run(crowd.job("good", reads=20), crowd.job("bad"))
 
         failure = crowd.failure("bad")
-        assert failure.summary == "the API at api.example.com kept failing for this job alone"
-        assert failure.cause.startswith("The API answered others meanwhile")
+        assert failure.summary == "the API at api.example.com kept failing for this job only"
+        assert failure.cause.startswith("The API returned others meanwhile")
 
     @pytest.mark.parametrize("headers", [{}, {"Retry-After": "7"}])
     def test_a_platform_without_room_is_waited_for_while_others_make_some(self, headers: dict[str, str]) -> None:
@@ -1056,4 +1056,4 @@ class TestManyJobs:
 
 def test_phrases_of_unknown_statuses_are_left_out() -> None:
     assert 599 not in http.client.responses
-    assert Talk(answer(599), tolerance=1).failure().details[0].endswith("The API answered 599.")
+    assert Talk(answer(599), tolerance=1).failure().details[0].endswith("The API returned 599.")

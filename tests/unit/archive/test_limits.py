@@ -144,7 +144,7 @@ class TestDisk:
 
         assert 2_500_000 < disk.used <= 3_000_000
         assert refusal.summary == "the bundle is too large for the runner's disk"
-        assert refusal.details[1].endswith("of the disk's 9.5 MiB are free; the action leaves 976.6 KiB free.")
+        assert refusal.details[1].endswith("of the disk's 9.5 MiB are free; the action keeps 976.6 KiB free.")
         assert "`bundle-path`" in refusal.remedy
         assert "larger disk" in refusal.remedy
 
@@ -163,7 +163,7 @@ class TestDisk:
         assert place.tree().keys() == {"index.html"}
         assert refusal.details == (
             "Unpacking stopped after 13 bytes; the next file is 5.0 GiB.",
-            "3.0 GiB of the disk's 100.0 GiB are free; the action leaves 1.0 GiB free.",
+            "3.0 GiB of the disk's 100.0 GiB are free; the action keeps 1.0 GiB free.",
         )
 
     @pytest.mark.parametrize("type_", [b"0", b"5", b"2"], ids=["files", "folders", "links"])
@@ -183,7 +183,7 @@ class TestDisk:
         assert disk.made == 6_600 - 6_553
         assert refusal.details == (
             "Unpacking stopped after 13 bytes.",
-            "6,553 of the disk's 65,536 inodes are free; the action leaves 6,553 free. Each file, folder and link takes one.",
+            "6,553 of the disk's 65,536 inodes are free; the action keeps 6,553 free. Each file, folder and link takes one.",
         )
 
     def test_is_looked_at_again_as_others_fill_it_too(self, place: Place) -> None:

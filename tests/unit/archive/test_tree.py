@@ -69,7 +69,7 @@ class TestWhatComesOut:
     ) -> None:
         self._refuse(monkeypatch, call, number)
 
-        assert "the runner's disk refuses (no)" in told(place.refusal(tar(SMALL_SITE)))
+        assert "the runner's disk does not accept (no)" in told(place.refusal(tar(SMALL_SITE)))
 
     @staticmethod
     def _refuse(monkeypatch: pytest.MonkeyPatch, call: str, number: int) -> None:

@@ -48,7 +48,7 @@ ARCHIVE = gzip.compress(tar(SMALL_SITE), compresslevel=0)
 """As large as the tar archive, but no storage is asked for it twice, as for one that may have been decompressed on its way."""
 
 FULL = "The runner's disk is full."
-BROKEN = "The runner's disk does not work as it should, or another process is at work there."
+BROKEN = "The runner's disk is faulty, or another process is using it."
 
 NO_SECRETS = Redactor([])
 
@@ -255,7 +255,7 @@ class TestBundle:
 
         assert delivery.shelf.asked == [BUNDLE.url, "https://storage.example.com/fresh?X-Signature=n3w"]
         assert delivery.told[1:3] == [
-            "The storage refused the link with 403",
+            "The storage rejected the link with 403",
             "fresh link https://storage.example.com/fresh?X-Signature=n3w",
         ]
 
@@ -447,7 +447,7 @@ class TestValues:
 
     def test_they_hold_the_link_and_tell_where_it_is_from(self, delivery: Delivery) -> None:
         assert self.text(delivery, version="2024-06-01") == (
-            "# Static export of docs.example.com, job se_1. The link works until 2026-05-04 13:00:00 UTC.\n"
+            "# Static export of docs.example.com, job se_1. The link valid until 2026-05-04 13:00:00 UTC.\n"
             "# For a fresh link run the action with job-id: se_1\n"
             "staticExport:\n"
             "  enabled: true\n"
@@ -458,8 +458,8 @@ class TestValues:
     @pytest.mark.parametrize(
         ("bundle", "told"),
         [
-            (BUNDLE, " The link works until 2026-05-04 13:00:00 UTC."),
-            (Bundle(url=BUNDLE.url, expires_at="in an hour"), " The link works until in an hour."),
+            (BUNDLE, " The link valid until 2026-05-04 13:00:00 UTC."),
+            (Bundle(url=BUNDLE.url, expires_at="in an hour"), " The link valid until in an hour."),
             (Bundle(url=BUNDLE.url), ""),
         ],
         ids=["known", "text", "none"],
@@ -470,7 +470,7 @@ class TestValues:
     def test_a_job_without_a_domain_is_told_by_its_id(self, delivery: Delivery) -> None:
         delivery.record.domain = None
 
-        assert self.text(delivery).startswith("# Static export, job se_1. The link works until ")
+        assert self.text(delivery).startswith("# Static export, job se_1. The link valid until ")
 
     def test_foreign_text_in_the_comment_ends_no_line(self, delivery: Delivery) -> None:
         written = self.text(delivery, Bundle(url=BUNDLE.url, expires_at="soon\nstaticExport: null"))
@@ -581,8 +581,8 @@ class TestDiskFaults:
     )
 
     def check(self, error: ActionError, summary: str, said: str, cause: str) -> None:
-        assert (error.summary, error.details, error.cause) == (summary, (f"The system said: {said}.",), cause)
-        remedies = {FULL: "Free space in a step before", BROKEN: "Fix the runner", DENIED_CAUSE: DENIED_REMEDY}
+        assert (error.summary, error.details, error.cause) == (summary, (f"The system reported: {said}.",), cause)
+        remedies = {FULL: "Free space in an earlier step", BROKEN: "Fix the runner", DENIED_CAUSE: DENIED_REMEDY}
         assert error.remedy.startswith(remedies[cause])
 
     @KINDS
@@ -724,8 +724,8 @@ class TestRoom:
 
         assert isinstance(error, DownloadFailed)
         assert error.summary == "the bundle does not fit on the runner's disk"
-        assert error.cause == "The runner's disk is too small, or full of other things."
-        assert error.remedy == "Free space in a step before, or use a runner with a larger disk."
+        assert error.cause == "The runner's disk is too small or too full."
+        assert error.remedy == "Free space in an earlier step, or use a runner with a larger disk."
         assert delivery.files == tree(delivery.temporary) == []
         assert delivery.shelf.asked == ([BUNDLE.url] if source == "storage" else [])
 
@@ -739,7 +739,7 @@ class TestRoom:
         archive, site = (delivery.failure(delivery.asked(**{name: "out"}), bundle) for name in ("bundle", "site"))
 
         assert archive.details == ("It has 10.0 KiB; 512 bytes are free.",)
-        assert site.details == ("It has 10.0 KiB, and unpacked as much again at least; 512 bytes are free.",)
+        assert site.details == ("It has 10.0 KiB, and at least as much again unpacked; 512 bytes are free.",)
 
     @pytest.mark.parametrize("source", ["storage", "api"])
     def test_what_unpacking_leaves_free_is_needed_too(
@@ -750,7 +750,7 @@ class TestRoom:
 
         error = delivery.failure(delivery.asked(site="site"), bundle)
 
-        told = "It has 10.0 KiB, and unpacked as much again at least; 20.5 KiB are free, and the action leaves 512 bytes free."
+        told = "It has 10.0 KiB, and at least as much again unpacked; 20.5 KiB are free, and the action leaves 512 bytes free."
         assert isinstance(error, DownloadFailed)
         assert error.details == (told,)
         delivery(delivery.asked(bundle="bundle"), bundle)
@@ -887,8 +887,8 @@ class TestOwner:
 
         assert delivery.warnings == [
             [
-                "What the action left in the workspace could not be given to the workspace's owner.",
-                "The file system said: Operation not permitted.",
+                "The action's files could not be given to the workspace's owner.",
+                "The file system reported: Operation not permitted.",
                 "Later steps can read it, but may not be able to change or delete it.",
             ]
         ]

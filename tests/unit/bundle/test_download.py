@@ -242,7 +242,7 @@ class TestOutage:
 
         assert isinstance(error, DownloadFailed)
         assert 60 <= fetch.clock.elapsed <= 60 + 30 + 9
-        assert "Nothing good came for " in error.details[0]
+        assert "No successful response for " in error.details[0]
 
     def test_what_comes_after_the_tolerance_in_the_last_try_still_counts(self) -> None:
         fetch = Fetch(Turn(status=503, takes_seconds=50), Turn(status=503, takes_seconds=50), tolerance=40)
@@ -273,7 +273,7 @@ class TestRefusal:
 
         assert (fetch.clock.pauses, fetch.storage.links) == ([], 2)
         assert fetch.told == ["link_expired"]
-        assert fetch.events.of("link_expired") == [("The storage refused the link with 403",)]
+        assert fetch.events.of("link_expired") == [("The storage rejected the link with 403",)]
 
     @pytest.mark.parametrize("masked", [True, False])
     def test_the_fresh_link_is_in_the_job_and_announced(self, masked: bool) -> None:
@@ -290,7 +290,7 @@ class TestRefusal:
         fetch()
 
         assert fetch.clock.pauses == [0.5, 1, 2, 4]
-        assert "though it was made a moment ago" in fetch.events.of("retrying")[0][1]
+        assert "although it was just made" in fetch.events.of("retrying")[0][1]
 
     def test_bytes_in_between_make_the_next_a_first_again(self) -> None:
         fetch = Fetch(*[Turn(status=403), Turn(cut_after=100_000)] * 2)
@@ -300,7 +300,7 @@ class TestRefusal:
         assert fetch.clock.pauses == [0.5, 0.5]
 
     @pytest.mark.parametrize(
-        ("status", "cause"), [(403, "does not let this runner in"), (404, "not where its link leads"), (410, "not where")]
+        ("status", "cause"), [(403, "denies access to this runner"), (404, "leads to no bundle"), (410, "leads to no bundle")]
     )
     def test_those_that_never_end_are_given_up_with_what_is_likely_behind_them(self, status: int, cause: str) -> None:
         fetch = Fetch(*[Turn(status=status)] * 1000, tolerance=60)

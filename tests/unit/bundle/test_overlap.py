@@ -64,7 +64,7 @@ class Download:
         Events(self.log, self.overlap).download_progressed(self.job, self.received, size)
 
     def restart(self) -> None:
-        Events(self.log, self.overlap).download_restarted(self.job, "the bundle there is another now")
+        Events(self.log, self.overlap).download_restarted(self.job, "the bundle was replaced by another")
 
     def receive_all(self, archive: bytes = ARCHIVE, *, pieces: int = 7) -> None:
         length = len(archive) // pieces + 1

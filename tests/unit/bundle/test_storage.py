@@ -168,7 +168,7 @@ class TestRedirects:
     def test_none_leads_to_an_unsafe_place(self, location: str) -> None:
         shop = Shop(Redirecting(location))
 
-        with pytest.raises(DownloadFailed, match="which is no https address"):
+        with pytest.raises(DownloadFailed, match="which is not an https address"):
             shop.get("https://s.example.com/a")
 
         assert (len(shop.adapter.requests), shop.redirects) == (1, [])
@@ -219,7 +219,7 @@ class TestErrors:
         turn = adapter.before
         adapter.before = pass_time
 
-        with pytest.raises(NetworkError, match=r"^other.example.com took longer than 60 s to answer$"):
+        with pytest.raises(NetworkError, match=r"^other.example.com took longer than 60 s to respond$"):
             Shop(adapter).get("https://s.example.com/a")
 
         assert left == [pytest.approx(60, abs=5), pytest.approx(20, abs=5)]

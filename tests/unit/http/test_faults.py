@@ -85,7 +85,7 @@ class TestFaults:
             (requests.ConnectTimeout(), f"{HOST} could not be reached in time"),
             (requests.ReadTimeout(), f"{HOST} sent nothing for too long"),
             (TimeoutError(), f"{HOST} sent nothing for too long"),
-            (requests.exceptions.ProxyError(), f"The proxy did not let the request through to {HOST}"),
+            (requests.exceptions.ProxyError(), f"The proxy refused to forward the request to {HOST}"),
             (requests.exceptions.InvalidProxyURL(), "The proxy address in the environment cannot be used"),
             (requests.exceptions.SSLError(ssl.SSLError("wrong version")), f"The TLS connection to {HOST} failed"),
             (
@@ -118,7 +118,7 @@ class TestFaults:
 
         fault = failed(adapter)
 
-        assert (fault.message, fault.maybe_processed) == (f"What {HOST} answered is no HTTP that can be read", True)
+        assert (fault.message, fault.maybe_processed) == (f"What {HOST} answered is not valid HTTP", True)
 
     def test_it_tells_when_the_server_may_have_seen_the_request(self) -> None:
         adapter = FakeAdapter(error=requests.ConnectionError(ProtocolError("Connection aborted.", ConnectionResetError())))
@@ -126,7 +126,10 @@ class TestFaults:
 
         fault = failed(adapter)
 
-        assert (fault.message, fault.maybe_processed) == (f"The connection to {HOST} broke off before the answer was whole", True)
+        assert (fault.message, fault.maybe_processed) == (
+            f"The connection to {HOST} was lost before the response was complete",
+            True,
+        )
 
     def test_a_certificate_that_is_not_trusted_is_told_apart(self) -> None:
         with pytest.raises(UntrustedCertificateError) as caught:
@@ -141,4 +144,4 @@ class TestFaults:
         fault = failed(adapter)
 
         assert isinstance(fault, ResponseTimeout)
-        assert fault.message == f"{HOST} took longer than 60 s to answer"
+        assert fault.message == f"{HOST} took longer than 60 s to respond"

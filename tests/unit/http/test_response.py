@@ -119,14 +119,14 @@ class TestInterimAnswers:
     def test_more_are_no_http(self, talk: Talks, interim: bytes) -> None:
         fault = talk([interim * (MAX_INTERIM_RESPONSES + 1) + good("queued")]).failure()
 
-        assert fault.message == "What 127.0.0.1:1 answered is no HTTP that can be read"
+        assert fault.message == "What 127.0.0.1:1 answered is not valid HTTP"
         assert fault.maybe_processed
 
     @pytest.mark.parametrize("interim", [EARLY_HINTS, EARLY_HINTS[:-2], EARLY_HINTS[:-9]], ids=["whole", "head", "line"])
     def test_one_without_a_final_answer_is_none(self, talk: Talks, interim: bytes) -> None:
         fault = talk([interim + THE_END]).failure()
 
-        assert fault.message == "The connection to 127.0.0.1:1 broke off before the answer was whole"
+        assert fault.message == "The connection to 127.0.0.1:1 was lost before the response was complete"
 
     def test_after_a_change_of_protocol_the_connection_is_let_go(self, talk: Talks) -> None:
         subject = talk([SWITCHING + good("no HTTP")], [good("queued")])
@@ -154,7 +154,7 @@ class TestKeptConnections:
         fault = subject.failure()
 
         assert (fault.maybe_processed, fault.is_stale) == (True, True)
-        assert fault.message == "The connection to 127.0.0.1:1 broke off before the answer was whole"
+        assert fault.message == "The connection to 127.0.0.1:1 was lost before the response was complete"
 
     def test_a_new_one_that_the_server_closes_is_not(self, talk: Talks) -> None:
         fault = talk([]).failure()
@@ -186,12 +186,12 @@ class TestBrokenAnswers:
     def test_half_an_answer_is_none(self, talk: Talks, answer: bytes) -> None:
         fault = talk([answer + THE_END]).failure()
 
-        assert fault.message == "The connection to 127.0.0.1:1 broke off before the answer was whole"
+        assert fault.message == "The connection to 127.0.0.1:1 was lost before the response was complete"
         assert (fault.maybe_processed, fault.is_stale) == (True, False)
 
     @pytest.mark.parametrize("answer", [b"SSH-2.0-OpenSSH_9.6\r\n", b"HTTP/1.1 two hundred\r\n\r\n", b"\x00\x01\x02\r\n\r\n"])
     def test_what_is_no_http_says_so(self, talk: Talks, answer: bytes) -> None:
-        assert talk([answer]).failure().message == "What 127.0.0.1:1 answered is no HTTP that can be read"
+        assert talk([answer]).failure().message == "What 127.0.0.1:1 answered is not valid HTTP"
 
     @pytest.mark.parametrize("answer", [b"", good("queued")[:30]], ids=["silence", "half"])
     def test_one_that_does_not_come_in_time_is_none(self, talk: Talks, answer: bytes) -> None:
@@ -200,7 +200,7 @@ class TestBrokenAnswers:
         with pytest.raises(NetworkError) as caught:
             subject.client.send(subject.request, Timeouts(total_seconds=0.02))
 
-        assert caught.value.message == "The API's answer took longer than 0.02 s"
+        assert caught.value.message == "The API's response took longer than 0.02 s"
         assert caught.value.maybe_processed
 
     def test_a_cancel_ends_the_wait_for_one(self, talk: Talks) -> None:

@@ -70,7 +70,7 @@ class TestWhereItLeads:
 
     @pytest.mark.parametrize("value", ["../elsewhere/bundle", "../bundle", "..", "/", "/etc/passwd", "out/../../elsewhere"])
     def test_one_that_leads_outside_of_both_is_refused(self, runner: Runner, value: str) -> None:
-        with pytest.raises(ValueError, match="is outside the workspace, where the container cannot see it; use a path inside"):
+        with pytest.raises(ValueError, match="is outside the workspace, which the container cannot see; use a path inside"):
             runner.path(value)
 
     def test_a_neighbour_whose_name_begins_alike_is_outside(self, runner: Runner) -> None:
@@ -137,7 +137,7 @@ class TestLinks:
         (runner.workspace / "a").symlink_to("b")
         (runner.workspace / "b").symlink_to("a")
 
-        with pytest.raises(ValueError, match=rf"^'{value}' is a link that leads in a circle$"):
+        with pytest.raises(ValueError, match=rf"^'{value}' is a link that leads to itself$"):
             runner.path(value)
 
 
@@ -163,14 +163,14 @@ class TestFile:
     def test_a_pipe_is_refused(self, runner: Runner) -> None:
         os.mkfifo(runner.workspace / "pipe")
 
-        with pytest.raises(ValueError, match=r"^'pipe' is no regular file$"):
+        with pytest.raises(ValueError, match=r"^'pipe' is not a regular file$"):
             runner.file("pipe")
 
     @pytest.mark.parametrize("value", ["notes.txt/bundle", "notes.txt/deeper/still/bundle"])
     def test_a_file_on_the_way_is_named(self, runner: Runner, value: str) -> None:
         (runner.workspace / "notes.txt").touch()
 
-        with pytest.raises(ValueError, match=r"^'notes.txt' on the way there is a file$"):
+        with pytest.raises(ValueError, match=r"^'notes.txt' in that path is a file$"):
             runner.file(value)
 
     def test_a_path_that_the_system_does_not_take_is_refused(self, runner: Runner) -> None:
@@ -201,7 +201,7 @@ class TestFolder:
         with pytest.raises(ValueError, match="is not empty") as caught:
             runner.folder("site")
 
-        assert str(caught.value) == f"'site' is not empty: it holds '{hidden}'; empty it in a step before, or name another"
+        assert str(caught.value) == f"'site' is not empty: it holds '{hidden}'; empty it in an earlier step, or name another"
 
     @pytest.mark.parametrize("make", [Path.touch, os.mkfifo], ids=["file", "pipe"])
     def test_a_file_is_refused(self, runner: Runner, make: Callable[[Path], None]) -> None:
@@ -212,20 +212,20 @@ class TestFolder:
 
     @pytest.mark.parametrize("value", [".", "{workspace}", "{temporary}", "x/.."])
     def test_the_workspace_or_the_temporary_folder_itself_is_refused(self, runner: Runner, value: str) -> None:
-        with pytest.raises(ValueError, match=r"cannot be swapped in whole, as a site is; name a folder inside it$"):
+        with pytest.raises(ValueError, match=r"cannot be replaced as a whole; name a folder inside it$"):
             runner.folder(value.format(workspace=runner.workspace, temporary=runner.temporary))
 
     def test_so_is_what_is_mounted(self, runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
         (runner.workspace / "site").mkdir()
         monkeypatch.setattr(Path, "is_mount", lambda _: True)
 
-        with pytest.raises(ValueError, match="'site' cannot be swapped in whole"):
+        with pytest.raises(ValueError, match="'site' cannot be replaced as a whole"):
             runner.folder("site")
 
     def test_a_file_on_the_way_is_named(self, runner: Runner) -> None:
         (runner.workspace / "notes.txt").touch()
 
-        with pytest.raises(ValueError, match=r"^'notes.txt' on the way there is a file$"):
+        with pytest.raises(ValueError, match=r"^'notes.txt' in that path is a file$"):
             runner.folder("notes.txt/site")
 
     def test_a_path_that_the_system_does_not_take_is_refused(self, runner: Runner) -> None:
@@ -279,7 +279,7 @@ class TestRoom:
         free = SimpleNamespace(f_bavail=MIN_FREE_BYTES // 4096 - 1, f_frsize=4096)
         monkeypatch.setattr(os, "fstatvfs", lambda _: free)
 
-        assert refusal("new") == "there is no room left on the disk of the folder 'workspace'"
+        assert refusal("new") == "the disk of this folder is full: 'workspace'"
 
     def test_the_least_that_is_room_is_enough(self, runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
         free = SimpleNamespace(f_bavail=MIN_FREE_BYTES // 4096, f_frsize=4096)
@@ -308,12 +308,12 @@ class TestOverlaps:
     def test_one_in_another_is_told_at_the_later_input(self, runner: Runner, first: str, second: str) -> None:
         found = overlaps(self.places(runner, first=first, second=second))
 
-        assert found == [("second", f"'{second}' and first, '{first}', are in each other's way; keep them apart")]
+        assert found == [("second", f"'{second}' and first, '{first}', overlap; choose separate paths")]
 
     def test_every_pair_is_told(self, runner: Runner) -> None:
         found = overlaps(self.places(runner, a="out", b="out", c="out/c"))
 
-        assert [(name, told.partition(" are ")[0]) for name, told in found] == [
+        assert [(name, told.partition(" overlap")[0]) for name, told in found] == [
             ("b", "'out' and a, 'out',"),
             ("c", "'out/c' and a, 'out',"),
             ("c", "'out/c' and b, 'out',"),
@@ -324,7 +324,7 @@ class TestOverlaps:
         found = overlaps(self.places(runner, first="x b q", second=second))
 
         assert len(found) == 1
-        assert "in each other's way" in found[0][1]
+        assert "overlap; choose separate paths" in found[0][1]
 
     def test_places_of_several_that_are_apart_are_fine(self, runner: Runner) -> None:
         assert overlaps(self.places(runner, first="a b c", second="a.yaml b.yaml bb/c")) == []
@@ -361,7 +361,7 @@ class TestPlacesThatAreNotThere:
             runner.path("plain/out")
 
     def test_the_temporary_folder_itself_cannot_become_a_site(self, runner: Runner) -> None:
-        with pytest.raises(ValueError, match="cannot be swapped in whole"):
+        with pytest.raises(ValueError, match="cannot be replaced as a whole"):
             runner.folder(str(runner.temporary))
 
 

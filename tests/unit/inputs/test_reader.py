@@ -119,7 +119,7 @@ class TestRefusals:
     def test_an_unknown_mode_is_refused_with_the_two_that_exist(self) -> None:
         said = refusal(EXPORT, mode="import")
 
-        assert said == "Invalid input `mode`: unknown mode 'import'; the two that exist are `export` and `agent`"
+        assert said == "Invalid input `mode`: unknown mode 'import'; use `export` or `agent`"
 
     @pytest.mark.parametrize("name", [known.name for known in INPUTS if known.name != "mode"])
     def test_with_an_unknown_mode_every_other_mistake_is_reported_too(self, name: str) -> None:
@@ -180,7 +180,7 @@ class TestRefusals:
     def test_nor_is_one_that_was_pasted_with_something_inside(self, inside: str) -> None:
         said = refusal(EXPORT, domain=f"{ADMIN_KEY[:9]}{inside}{ADMIN_KEY[9:]}")
 
-        assert said == "Invalid input `domain`: holds the admin key, which belongs in `admin-key` alone"
+        assert said == "Invalid input `domain`: holds the admin key, which belongs only in `admin-key`"
 
 
 class TestMisplacedInputs:
@@ -308,7 +308,7 @@ class TestDurations:
         said = refusal({**EXPORT, name: "soon"})
 
         assert said == (
-            f"Invalid input `{name}`: 'soon' is no duration: write a number with a unit, such as 500ms, 30s, 15m or 1h30m; "
+            f"Invalid input `{name}`: 'soon' is not a duration: write a number with a unit, such as 500ms, 30s, 15m or 1h30m; "
             "a bare number is seconds"
         )
 
@@ -366,7 +366,7 @@ class TestSeveralDomains:
         said = refusal(EXPORT, domain=self.SEVERAL, job_id="se_1")
 
         assert said == (
-            "Invalid input `domain`: names 3 domains, but job-id one job; give the one domain that it belongs to, or none"
+            "Invalid input `domain`: names 3 domains, but job-id names one job; give the one domain that it belongs to, or none"
         )
 
 
@@ -507,7 +507,7 @@ class TestDelivery:
     @pytest.mark.parametrize("name", ["bundle-path", "site-path", "values-file"])
     def test_a_place_that_would_be_lost_with_the_container_is_refused(self, roots: list[Path], name: str) -> None:
         assert refusal({**EXPORT, name: "/out"}, *roots) == (
-            f"Invalid input `{name}`: '/out' is outside the workspace, where the container cannot see it; use a path inside"
+            f"Invalid input `{name}`: '/out' is outside the workspace, which the container cannot see; use a path inside"
         )
 
     def test_all_mistakes_in_them_come_in_one_message(self, roots: list[Path]) -> None:
@@ -526,7 +526,7 @@ class TestDelivery:
         assert said.splitlines() == [
             "5 invalid inputs: `bundle-path`, `site-path`, `values-file`, `export-version`, `mask-bundle-url`",
             "`bundle-path`: 'folder' is a folder; name the file to write.",
-            "`site-path`: '../site' is outside the workspace, where the container cannot see it; use a path inside.",
+            "`site-path`: '../site' is outside the workspace, which the container cannot see; use a path inside.",
             "`values-file`: holds a control character.",
             "`export-version`: holds control characters or more than one line.",
             "`mask-bundle-url`: write true or false, not 'perhaps'.",
@@ -537,8 +537,8 @@ class TestDelivery:
 
         assert said.splitlines() == [
             "2 invalid inputs: `site-path`, `values-file`",
-            "`site-path`: 'site' and bundle-path, 'site/bundle', are in each other's way; keep them apart.",
-            "`values-file`: 'site/values.yaml' and site-path, 'site', are in each other's way; keep them apart.",
+            "`site-path`: 'site' and bundle-path, 'site/bundle', overlap; choose separate paths.",
+            "`values-file`: 'site/values.yaml' and site-path, 'site', overlap; choose separate paths.",
         ]
 
     def test_a_place_that_is_refused_is_in_nobodys_way(self, roots: list[Path]) -> None:
@@ -567,7 +567,7 @@ class TestDelivery:
 
     def test_a_version_goes_into_the_values_file_alone(self, roots: list[Path]) -> None:
         assert plan(EXPORT, *roots, site_path="site", export_version="v1").warnings == (
-            "Input `export-version` has no effect without `values-file`, which it goes into.",
+            "Input `export-version` has no effect without `values-file`.",
         )
 
     def test_what_has_an_effect_is_not_warned_of(self, roots: list[Path]) -> None:
@@ -614,7 +614,7 @@ class TestPlacesOfSeveral:
     def test_without_it_they_would_all_have_the_same(self, roots: list[Path], name: str) -> None:
         said = refusal(EXPORT, *roots, domain="a.example.com\nb.example.com", **{name: "out"})
 
-        assert said.endswith("needs {domain} in it, so that each domain gets a place of its own, such as out/{domain}")
+        assert said.endswith("needs {domain} in it, so that each domain gets its own path, such as out/{domain}")
 
     def test_a_job_without_a_domain_has_no_name_to_take_its_place(self, roots: list[Path]) -> None:
         said = refusal(EXPORT, *roots, domain="", job_id="se_1", site_path="sites/{domain}")
@@ -630,7 +630,7 @@ class TestPlacesOfSeveral:
         said = refusal(EXPORT, *roots, domain="a.example.com\nb..x", job_id="se_1", site_path="out", values_file="{domain}")
 
         assert [line.split(":")[0] for line in said.splitlines()[1:]] == ["`domain`", "`domain`", "`site-path`"]
-        assert "names 2 domains, but job-id one job" in said
+        assert "names 2 domains, but job-id names one job" in said
         assert "`site-path`: needs {domain} in it" in said
 
     def test_a_place_that_is_taken_is_told_for_a_few_of_them(self, roots: list[Path]) -> None:
@@ -641,7 +641,7 @@ class TestPlacesOfSeveral:
         said = refusal(EXPORT, *roots, domain="\n".join(domains), site_path="{domain}")
 
         assert said.count("is a file; name a folder") == 3
-        assert said.endswith("; and so for 2 more of the domains")
+        assert said.endswith("; and the same for 2 more of the domains")
 
     def test_a_few_are_told_without_more(self, roots: list[Path]) -> None:
         (roots[0] / "a.example.com").write_text("")
@@ -654,4 +654,4 @@ class TestPlacesOfSeveral:
         said = refusal(EXPORT, *roots, domain="a\nb\na.b", site_path="{domain}", values_file="b/x{domain}")
 
         assert said.startswith("Invalid input `values-file`: 'b/x")
-        assert "' and site-path, 'b', are in each other's way; keep them apart" in said
+        assert "' and site-path, 'b', overlap; choose separate paths" in said

@@ -80,11 +80,11 @@ class TestDurations:
         if re.fullmatch(rf"(?a:{unit}|(?=.)({unit}h)?({unit}m)?({unit}s)?({unit}ms)?)", text) or not text:
             return
 
-        assert "is no duration" in refusal(validators.duration, text)
+        assert "is not a duration" in refusal(validators.duration, text)
 
     @pytest.mark.parametrize("nothing", ["0", "0s", "0.0h", "0h0m", "000ms"])
     def test_zero_is_refused(self, nothing: str) -> None:
-        assert "above zero" in refusal(validators.duration, nothing)
+        assert "must be greater than zero" in refusal(validators.duration, nothing)
 
     @pytest.mark.parametrize("text", ["841h", "9" * 400, "99999999999m"])
     def test_more_than_a_workflow_run_can_last_is_refused(self, text: str) -> None:
@@ -187,7 +187,7 @@ class TestAdminKey:
     def test_a_key_that_cannot_be_one_is_refused_without_being_shown(self, inside: str) -> None:
         said = refusal(validators.admin_key, f"first{inside}second")
 
-        assert said == ("holds white space, control or non-ASCII characters inside, so it cannot be a key")
+        assert said == ("contains white space, control or non-ASCII characters, so it cannot be a key")
 
     def test_a_pasted_header_is_refused_with_what_to_leave_out(self) -> None:
         said = refusal(validators.admin_key, "Bearer s3cr3t-key")
@@ -240,7 +240,7 @@ class TestDomain:
         ],
     )
     def test_what_is_no_bare_host_name_is_refused_with_the_corrected_form(self, text: str, corrected: str) -> None:
-        assert refusal(validators.domains, text) == f"'{text}' is no bare host name; write {corrected}"
+        assert refusal(validators.domains, text) == f"'{text}' is not a bare host name; write {corrected}"
 
     def test_a_joiner_that_a_name_needs_is_kept_in_the_corrected_form(self) -> None:
         assert refusal(validators.domains, "\u0646\u0627\u0645\u0647\u200c\u0627\u06cc.com").endswith(
@@ -256,7 +256,7 @@ class TestDomain:
         ],
     )
     def test_where_nothing_can_be_meant_an_example_is_given(self, text: str) -> None:
-        assert refusal(validators.domains, text).endswith("is no bare host name, such as docs.example.com")
+        assert refusal(validators.domains, text).endswith("is not a bare host name, such as docs.example.com")
 
     def test_credentials_in_it_are_not_shown(self) -> None:
         said = refusal(validators.domains, "https://user:pa55word@docs.example.com/")
@@ -268,13 +268,13 @@ class TestDomain:
     def test_a_domain_named_twice_is_refused(self, second: str) -> None:
         said = refusal(validators.domains, f"docs.example.com\n{second}")
 
-        assert "named twice" in said
+        assert "listed twice" in said
 
     @pytest.mark.parametrize("between", [", ", ",", " ", "; "])
     def test_several_on_one_line_are_told_apart(self, between: str) -> None:
         said = refusal(validators.domains, f"a.example.com{between}b.example.com:8443")
 
-        assert said.endswith("b.example.com:8443' are 2 domains; write each on a line of its own")
+        assert said.endswith("b.example.com:8443' are 2 domains; write one per line")
 
     def test_every_wrong_line_is_told(self) -> None:
         said = refusal(validators.domains, "https://a.example.com\nb.example.com/x")
@@ -299,16 +299,16 @@ class TestSeveralDomains:
     def test_what_cannot_be_seen_is_told(self) -> None:
         said = refusal(validators.domains, "a.exa\u200bmple.com")
 
-        assert said.endswith("holds an invisible character, so it is no bare host name; write a.example.com")
+        assert said.endswith("holds an invisible character, so it is not a bare host name; write a.example.com")
 
     def test_a_port_written_in_two_ways_is_the_same_one(self) -> None:
-        assert "named twice" in refusal(validators.domains, "a.example.com:443\na.example.com:0443")
+        assert "listed twice" in refusal(validators.domains, "a.example.com:443\na.example.com:0443")
         assert len(validators.domains("a.example.com\na.example.com:443")) == 2
 
     def test_many_mistakes_are_counted(self) -> None:
         said = refusal(validators.domains, "\n".join(f"https://d{number}.example.com" for number in range(50)))
 
-        assert said.count("is no bare host name; write") == 20
+        assert said.count("is not a bare host name; write") == 20
         assert said.endswith("write d19.example.com; and 30 more")
 
     def test_a_domain_of_byte_order_marks_alone_is_refused(self) -> None:
@@ -337,17 +337,17 @@ class TestStartOptions:
     )
     def test_what_is_no_json_is_refused(self, text: str) -> None:
         assert refusal(validators.start_options, text) == (
-            'is no JSON: write a JSON object of further fields, such as {"version": "v2"}'
+            'is not valid JSON: write a JSON object of further fields, such as {"version": "v2"}'
         )
 
     @pytest.mark.parametrize("text", ["[]", "1", '"x"', "null", "true"])
     def test_json_that_is_no_object_is_refused(self, text: str) -> None:
-        assert "is JSON, but no object" in refusal(validators.start_options, text)
+        assert "is valid JSON, but not an object" in refusal(validators.start_options, text)
 
     def test_the_domain_is_an_input_of_its_own(self) -> None:
         said = refusal(validators.start_options, '{"domain": "other.example.com"}')
 
-        assert said == "holds `domain`, which is an input of its own"
+        assert said == "holds `domain`, which is a separate input"
 
     @given(
         st.recursive(
@@ -377,25 +377,25 @@ class TestCaBundle:
     def test_garbage_is_refused(self, tmp_path: Path, garbage: bytes) -> None:
         (tmp_path / "ca.pem").write_bytes(garbage)
 
-        assert "holds no PEM certificates" in refusal(validators.certificates, "ca.pem", [tmp_path])
+        assert "holds no readable PEM certificates" in refusal(validators.certificates, "ca.pem", [tmp_path])
 
     def test_a_file_that_is_not_there_is_refused(self, tmp_path: Path) -> None:
         assert refusal(validators.certificates, "ca.pem", [tmp_path]) == "there is no such file"
 
     def test_a_folder_is_refused(self, tmp_path: Path) -> None:
-        assert refusal(validators.certificates, ".", [tmp_path]) == "it is no regular file"
+        assert refusal(validators.certificates, ".", [tmp_path]) == "it is not a regular file"
 
     def test_a_pipe_that_nobody_writes_to_is_refused_without_waiting(self, tmp_path: Path) -> None:
         os.mkfifo(tmp_path / "ca.pem")
 
-        assert "it is no regular file" in refusal(validators.certificates, "ca.pem", [tmp_path])
+        assert "it is not a regular file" in refusal(validators.certificates, "ca.pem", [tmp_path])
 
     @pytest.mark.timeout(20, method="signal")  # an expression that looks for an end behind each of them would take hours
     def test_one_of_beginnings_alone_is_refused_at_once(self, tmp_path: Path) -> None:
         beginning = b"-----BEGIN CERTIFICATE-----\n"
         (tmp_path / "ca.pem").write_bytes(beginning * (MAX_CA_BUNDLE_BYTES // len(beginning)))
 
-        assert "holds no PEM certificates" in refusal(validators.certificates, "ca.pem", [tmp_path])
+        assert "holds no readable PEM certificates" in refusal(validators.certificates, "ca.pem", [tmp_path])
 
     def test_one_without_an_end_is_not_read_to_it(
         self, tmp_path: Path, authority_pem: bytes, monkeypatch: pytest.MonkeyPatch
@@ -403,7 +403,7 @@ class TestCaBundle:
         monkeypatch.setattr("docs_platform_action.inputs.validators.MAX_CA_BUNDLE_BYTES", 100)
         (tmp_path / "ca.pem").write_bytes(b"#" * 100 + authority_pem)
 
-        assert "holds no PEM certificates" in refusal(validators.certificates, "ca.pem", [tmp_path])
+        assert "holds no readable PEM certificates" in refusal(validators.certificates, "ca.pem", [tmp_path])
 
     def test_one_that_cannot_be_read_is_refused(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def refuse(*_: object) -> None:

@@ -102,7 +102,7 @@ def test_a_missing_pull_request_is_a_failure_where_one_is_required(status: str) 
     error = run.failure()
 
     assert isinstance(error, NoPullRequest)
-    assert "could not open a pull request, or was put aside" in error.cause
+    assert "could not open a pull request, or was archived" in error.cause
     assert "`require-pr`" in error.remedy
 
 
@@ -134,17 +134,17 @@ def test_a_pull_request_of_a_job_that_goes_on_does_not_count() -> None:
 
 
 def test_an_outage_that_lasts_to_the_end_of_the_wait_is_told() -> None:
-    run = Run(ACTIVE, DeadlineExceeded(Unavailable(f"the API at {HOST} stayed unavailable", cause="The moon.")))
+    run = Run(ACTIVE, DeadlineExceeded(Unavailable(f"the API at {HOST} remained unavailable", cause="The moon.")))
 
     error = run.failure()
 
     assert isinstance(error, TimedOut)
-    assert error.details == ("It was last seen as 'active'.", f"At the end the API at {HOST} stayed unavailable.")
+    assert error.details == ("It was last seen as 'active'.", f"At the end the API at {HOST} remained unavailable.")
     assert error.cause == "The moon."
 
 
 def test_an_outage_before_the_end_is_what_it_is() -> None:
-    run = Run(ACTIVE, Unavailable(f"the API at {HOST} stayed unavailable"))
+    run = Run(ACTIVE, Unavailable(f"the API at {HOST} remained unavailable"))
 
     assert isinstance(run.failure(), Unavailable)
 

@@ -223,7 +223,7 @@ class TestEnds:
         error = run.failure()
 
         assert isinstance(error, TimedOut)
-        assert error.summary == "still going on after 10:00"
+        assert error.summary == "still running after 10:00"
         assert error.details == ("It was last seen at 83 %, 1,412 pages.",)
         assert run.clock.elapsed == pytest.approx(600)
 
@@ -330,9 +330,9 @@ class TestLost:
 
 class TestTimeout:
     def test_a_wait_that_ends_in_an_outage_tells_of_both(self) -> None:
-        run = Run(FakeApi(QUEUED, DeadlineExceeded(Unavailable(f"the API at {HOST} stayed unavailable"))))
+        run = Run(FakeApi(QUEUED, DeadlineExceeded(Unavailable(f"the API at {HOST} remained unavailable"))))
 
         error = run.failure()
 
         assert isinstance(error, TimedOut)
-        assert error.details == ("It was last seen as 'queued'.", f"At the end the API at {HOST} stayed unavailable.")
+        assert error.details == ("It was last seen as 'queued'.", f"At the end the API at {HOST} remained unavailable.")

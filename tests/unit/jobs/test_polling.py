@@ -173,7 +173,7 @@ class TestTimedOut:
             (Job(mode="export", status="done", progress=100.0), "It was last seen as 'done', at 100 %."),
             (Job(mode="export", status="running", page_count=7), "It was last seen as 'running', 7 pages."),
             (Job(mode="export", status="running", page_count=1), "It was last seen as 'running', 1 page."),
-            (Job(mode="export"), "No reading of it succeeded."),
+            (Job(mode="export"), "No read of it succeeded."),
         ],
     )
     def test_it_tells_how_far_the_job_has_come(self, record: Job, fact: str) -> None:
@@ -183,14 +183,14 @@ class TestTimedOut:
         assert timed_out(Job(mode="export"), 60, None).summary == "its state could not be read after 1:00"
 
     def test_it_tells_of_an_outage_that_lasted_to_the_end(self) -> None:
-        outage = Unavailable(f"the API at {HOST} stayed unavailable", details=("No good answer came for 60 s.",))
+        outage = Unavailable(f"the API at {HOST} remained unavailable", details=("No successful response for 60 s.",))
 
         error = timed_out(Job(mode="export", status="running"), 60, outage)
 
         assert error.details == (
             "It was last seen as 'running'.",
-            f"At the end the API at {HOST} stayed unavailable.",
-            "No good answer came for 60 s.",
+            f"At the end the API at {HOST} remained unavailable.",
+            "No successful response for 60 s.",
         )
 
     def test_it_passes_on_the_cause_and_the_request_id_of_the_outage(self) -> None:
@@ -200,7 +200,7 @@ class TestTimedOut:
 
         assert (error.cause, error.request_id) == ("The moon.", "r-1")
 
-    @pytest.mark.parametrize(("status", "remedy"), [(None, "Check `base-url`."), ("running", "Give it longer")])
+    @pytest.mark.parametrize(("status", "remedy"), [(None, "Check `base-url`."), ("running", "Allow more time")])
     def test_what_to_do_fits_whether_the_job_was_ever_read(self, status: str | None, remedy: str) -> None:
         outage = Unavailable("x", remedy="Check `base-url`.")
 

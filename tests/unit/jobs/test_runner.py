@@ -245,7 +245,7 @@ class TestFirst:
             "What to do.",
             "r-1",
         )
-        assert failure.details == ("The API said so.", "It was not started: this was the answer for a, the first.")
+        assert failure.details == ("The API said so.", "It was not started: this was the response for a, the first.")
         assert [record.duration_seconds(1e9) for record in jobs.jobs[1:]] == [0, 0, 0]
         assert jobs.watcher.heard == ["a begins", "a ends", "b ends", "c ends", "d ends"]
 

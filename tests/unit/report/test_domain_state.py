@@ -21,7 +21,7 @@ class TestLive:
                 {"bundle": Bundle(url="https://s.example.com/b", expires=NOON - timedelta(minutes=1))},
                 "done: link expired at 11:59 UTC by this runner's clock",
             ),
-            ({"failure": TimedOut("still going on after 60:00")}, "failed: timeout, still going on after 60:00"),
+            ({"failure": TimedOut("still running after 60:00")}, "failed: timeout, still running after 60:00"),
             ({"failure": Cancelled("cancelled after 0:31")}, "cancelled after 0:31"),
         ],
     )
@@ -50,7 +50,7 @@ class TestNotStarted:
         run.log.close()
 
         assert run.told == [
-            "0:00 d0.example failed: unauthorized, the key is refused (401) 1 failed, 6 to come",
+            "0:00 d0.example failed: unauthorized, the key is refused (401) 1 failed, 6 pending",
             "0:01 1 failed, 6 not started",
             "5 domains were not started (d1.example, d2.example, d3.example and 2 more): the key is refused (401)",
             "1 domain was not started (d6.example): the run was cancelled",
@@ -73,7 +73,7 @@ class TestHeartbeat:
 
         told = run.heartbeat()
 
-        assert told == "0:55 3 at work (a.example starting, b.example running 57 %, c.example completed)"
+        assert told == "0:55 3 running (a.example starting, b.example running 57 %, c.example completed)"
 
 
 class TestGroups:

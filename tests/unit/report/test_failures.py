@@ -31,14 +31,14 @@ def running_job(**changes: object) -> Job:
 
 
 def test_it_tells_what_happened_why_what_to_do_and_how_to_find_it_again() -> None:
-    error = Unauthorized("the platform refused the admin key (401)", details=('The API said: "no".',), request_id="7f3a91c2")
+    error = Unauthorized("the platform rejected the admin key (401)", details=('The API said: "no".',), request_id="7f3a91c2")
 
     assert failure_lines(running_job(), error) == [
-        "Export of docs.example.com: the platform refused the admin key (401)",
+        "Export of docs.example.com: the platform rejected the admin key (401)",
         'The API said: "no".',
         Unauthorized.default_cause,
         Unauthorized.default_remedy,
-        "Job se_1 goes on at the platform; nothing is lost. Collect it in a later run with `job-id: se_1`.",
+        "Job se_1 continues at the platform, and nothing is lost. Collect it in a later run with `job-id: se_1`.",
         "Request id 7f3a91c2.",
     ]
 
@@ -71,7 +71,7 @@ def test_one_that_does_not_can_not(error: ActionError) -> None:
 def test_a_job_that_this_run_never_saw_is_not_promised() -> None:
     lines = failure_lines(running_job(started_at=None, status=None), Unauthorized("no"))
 
-    assert not any("goes on" in line for line in lines)
+    assert not any("continues" in line for line in lines)
 
 
 def test_one_that_the_platform_does_not_know_any_more_makes_no_link() -> None:
@@ -90,7 +90,7 @@ def test_an_agent_job_that_has_ended_does_not_go_on(error: ActionError) -> None:
 
 
 def test_without_a_job_there_is_nothing_to_collect() -> None:
-    assert not any("goes on" in line for line in failure_lines(running_job(job_id=None), TimedOut("slow")))
+    assert not any("continues" in line for line in failure_lines(running_job(job_id=None), TimedOut("slow")))
 
 
 @pytest.mark.parametrize(

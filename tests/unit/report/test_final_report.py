@@ -32,7 +32,7 @@ def test_results_that_are_too_large_for_a_job_are_warned_of(tmp_path: Path) -> N
         Job(mode="export", began_at=5000.0), summary_file=tmp_path / "summary", results="x" * (MAX_JOB_OUTPUT_BYTES // 2 + 1)
     )
 
-    assert "::warning title=The output `results` is too large to become an output of the job::" in log
+    assert "::warning title=The output `results` is too large for a job output::" in log
 
 
 class TestManyFailures:

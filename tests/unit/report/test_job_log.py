@@ -33,7 +33,7 @@ class LoggedJob:
         self.estimate.update(now, progress, self.job.page_count, queued=queued, ended=reading.has_ended)
         self.log.status_read(self.job)
 
-    def retry(self, server: str = API, error: str = "The API answered 502 (bad gateway)", seconds: float = 4) -> None:
+    def retry(self, server: str = API, error: str = "The API returned 502 (bad gateway)", seconds: float = 4) -> None:
         self.log.retrying(self.job, server, error, budget_seconds=300, pause_seconds=seconds)
 
     def recover(self, after_seconds: float, server: str = API) -> None:
@@ -78,7 +78,7 @@ class TestBeginning:
     @pytest.mark.parametrize(
         ("known", "told"),
         [
-            ({"started_at": 1.0}, ["  Job se_1 started. To attach to it later: job-id: se_1"]),
+            ({"started_at": 1.0}, ["  Job se_1 started (attach to it later with job-id: se_1)"]),
             ({}, ["  Attaching to job se_1."]),
             ({"mode": "agent"}, []),
         ],
@@ -95,7 +95,7 @@ class TestBeginning:
 
         job.log.not_waiting(job.job)
 
-        assert job.log.lines == ["  Not waiting for it, as `wait: false` asks."]
+        assert job.log.lines == ["  Not waiting for it, because `wait` is `false`."]
 
 
 class TestEnd:
@@ -195,7 +195,7 @@ class TestReadings:
         job.read("polishing")
 
         assert job.told == [
-            "The platform reports the status 'polishing', which is not known here; waiting goes on.",
+            "The platform reports the status 'polishing', which the action does not know; waiting continues.",
             "polishing 0:00",
             "queued 0:00",
             "polishing 0:00",
@@ -293,9 +293,9 @@ class TestStandstill:
         (warning,) = self.warnings(job)
         assert warning.removeprefix("::warning title=Export of docs.example.com%3A no progress for 10%3A00::").split("%0A") == [
             "Export of docs.example.com: no progress for 10:00",
-            "  It has stood at 57 %25, 231 pages since 12:04 UTC.",
-            "  Waiting goes on until `timeout`.",
-            "  Look at job se_1 in the dashboard. To attach to it later: `job-id: se_1`",
+            "  It has been at 57 %25, 231 pages since 12:04 UTC.",
+            "  Waiting continues until `timeout`.",
+            "  Check job se_1 in the dashboard. To attach to it later, use `job-id: se_1`",
         ]
 
     def test_not_sooner(self) -> None:
@@ -353,7 +353,7 @@ class TestStandstill:
 
         job.log.heartbeat(55)
 
-        assert f"It has stood at {state} since 12:00 UTC." in self.warnings(job)[0]
+        assert f"It has been at {state} since 12:00 UTC." in self.warnings(job)[0]
 
     def test_what_is_not_reported_any_more_is_not_made_up(self) -> None:
         job = LoggedJob()
@@ -362,7 +362,7 @@ class TestStandstill:
 
         job.read("running")
 
-        assert "It has stood at 'running' since 12:00 UTC." in self.warnings(job)[0]
+        assert "It has been at 'running' since 12:00 UTC." in self.warnings(job)[0]
 
     def test_in_the_queue_nothing_has_to_move(self) -> None:
         job = LoggedJob()
@@ -429,7 +429,7 @@ class TestHeartbeat:
 
         job.log.heartbeat(55)
 
-        assert job.told[-1] == "running 1:00 (no good answer from the API)"
+        assert job.told[-1] == "running 1:00 (no successful response from the API)"
 
     def test_and_no_longer_once_it_does(self) -> None:
         job = LoggedJob()
@@ -470,7 +470,7 @@ class TestHeartbeat:
         job.log.downloading(job.job)
         job.retry()
 
-        assert words([job.heartbeat()]) == ["downloading 0 bytes 0 bytes/s 1:00 (no good answer from the API)"]
+        assert words([job.heartbeat()]) == ["downloading 0 bytes 0 bytes/s 1:00 (no successful response from the API)"]
 
     def test_a_download_that_stands_still_shows_where(self) -> None:
         job = LoggedJob()
@@ -504,22 +504,22 @@ class TestOutages:
         job.recover(38.2)
 
         assert job.log.lines == [
-            "  The API answered 502 (bad gateway). Trying again for up to 5:00, next in 12 s.",
-            "  The API answers again after 0:38.",
+            "  The API returned 502 (bad gateway). Retrying for up to 5:00, next attempt in 12 s.",
+            "  The API is responding again after 0:38.",
         ]
 
     def test_so_is_one_of_the_storage(self) -> None:
         job = LoggedJob()
 
-        job.retry(STORAGE, "The storage answered 503 after 1,024 bytes")
+        job.retry(STORAGE, "The storage returned 503 after 1,024 bytes")
 
-        assert job.log.lines == ["  The storage answered 503 after 1,024 bytes. Trying again for up to 5:00, next in 4 s."]
+        assert job.log.lines == ["  The storage returned 503 after 1,024 bytes. Retrying for up to 5:00, next attempt in 4 s."]
 
     @pytest.mark.parametrize(
         ("lasted", "told"),
         [
             (MIN_REPORTED_OUTAGE_SECONDS - 0.1, []),
-            (MIN_REPORTED_OUTAGE_SECONDS, ["  The download goes on after 0:05."]),
+            (MIN_REPORTED_OUTAGE_SECONDS, ["  The download resumed after 0:05."]),
         ],
     )
     def test_whose_end_is_told_when_it_lasted(self, lasted: float, told: list[str]) -> None:
@@ -536,7 +536,7 @@ class TestOutages:
             job.retry(STORAGE, "It broke off", 0.5)
             job.clock.pass_(0.25)
 
-        assert job.log.lines == ["  It broke off. Trying again for up to 5:00, next in 0.5 s."] * 3
+        assert job.log.lines == ["  It broke off. Retrying for up to 5:00, next attempt in 0.5 s."] * 3
 
 
 class TestLink:
@@ -545,11 +545,11 @@ class TestLink:
         [
             (
                 Bundle(url="https://s.example.com/se_1/b.tar.gz?X-Signature=abc", expires=NOON + timedelta(minutes=59)),
-                "Bundle link ready: s.example.com/se_1/b.tar.gz, works until 12:59 UTC (59 min)",
+                "Bundle link ready: s.example.com/se_1/b.tar.gz, valid until 12:59 UTC (59 min)",
             ),
             (
                 Bundle(url="https://s.example.com/b", expires=NOON + timedelta(days=2)),
-                "Bundle link ready: s.example.com/b, works until 2026-05-06 12:00 UTC (2 days)",
+                "Bundle link ready: s.example.com/b, valid until 2026-05-06 12:00 UTC (2 days)",
             ),
             (
                 Bundle(url="https://s.example.com/b", expires=NOON - timedelta(minutes=1)),
@@ -595,9 +595,9 @@ class TestLink:
         masking, ready, told = job.log.lines
         assert (masking, ready) == (f"::add-mask::{self.SIGNED.url}", "  Bundle link ready: s.example.com/b")
         assert told == (
-            "  The link is masked, as `mask-bundle-url` asks: later steps of this job can read `bundleUrl`, but GitHub drops "
-            "it, and `results` with it, from job outputs. For another job pass `jobId` on, and make a fresh link there with "
-            "`job-id`."
+            "  The link is masked, because `mask-bundle-url` is set: later steps of this job can read `bundleUrl`, but GitHub "
+            "drops it, and `results` with it, from job outputs. For another job, pass `jobId` on, and make a fresh link there "
+            "with `job-id`."
         )
 
     @pytest.mark.parametrize(("masked", "told"), [(True, [f"::add-mask::{SIGNED.url}"]), (False, [])])
@@ -615,15 +615,15 @@ class TestLink:
 
         assert job.told == [
             "Bundle link ready: s.example.com/b",
-            "Outside of a workflow nothing masks the link, which is among the outputs below.",
+            "Outside of a workflow nothing masks the link, which is in the outputs below.",
         ]
 
     def test_one_that_has_expired_is_told_with_what_happens_next(self) -> None:
         job = LoggedJob()
 
-        job.log.link_expired(job.job, "The storage refused the link with 403 (AccessDenied)")
+        job.log.link_expired(job.job, "The storage rejected the link with 403 (AccessDenied)")
 
-        assert job.log.lines == ["  The storage refused the link with 403 (AccessDenied). Making a fresh link."]
+        assert job.log.lines == ["  The storage rejected the link with 403 (AccessDenied). Making a fresh link."]
 
 
 class TestDebugging:
@@ -741,12 +741,12 @@ class TestDownload:
         job = LoggedJob()
         job.log.downloading(job.job)
         job.receive(100 * MIB, after_seconds=10)
-        job.log.download_restarted(job.job, "the storage does not resume it")
+        job.log.download_restarted(job.job, "the storage does not resume downloads")
 
         job.receive(20 * MIB, after_seconds=10)
 
         assert job.log.lines[1:] == [
-            "  Starting the download over: the storage does not resume it.",
+            "  Restarting the download: the storage does not resume downloads.",
             "  downloading                       20.0 MiB      2.0 MiB/s      0:20",
         ]
 

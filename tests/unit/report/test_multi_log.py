@@ -90,7 +90,7 @@ class Run:
     def debug(self, number: int) -> None:
         self.log.request_ended(self.jobs[number], "GET /v1/x", outcome="200", milliseconds=7, request_id=None)
 
-    def retry(self, number: int, server: str = API, error: str = "The API answered 502 (bad gateway)") -> None:
+    def retry(self, number: int, server: str = API, error: str = "The API returned 502 (bad gateway)") -> None:
         self.log.retrying(self.jobs[number], server, error, budget_seconds=300, pause_seconds=4)
 
     def recover(self, number: int, after_seconds: float = 1.0, server: str = API) -> None:
@@ -125,11 +125,11 @@ class TestLive:
 
         assert run.lines == [
             "Static export of 3 domains, 2 at a time",
-            "   0:00  docs.example.com  started, job-id: se_3f9a2c1b                            2 at work, 1 to come",
+            "   0:00  docs.example.com  started, job-id: se_3f9a2c1b                            2 running, 1 pending",
             "   0:00  api.example.com   started, job-id: se_77",
             "   0:04  docs.example.com  running",
-            "   4:13  docs.example.com  done: 412 pages, 38.2 MiB, link works until 15:00 UTC   1 done, 1 at work, 1 to come",
-            "   5:01  api.example.com   failed: rejected, the platform rejected the request (422)  1 done, 1 failed, 1 to come",
+            "   4:13  docs.example.com  done: 412 pages, 38.2 MiB, link valid until 15:00 UTC   1 done, 1 running, 1 pending",
+            "   5:01  api.example.com   failed: rejected, the platform rejected the request (422)  1 done, 1 failed, 1 pending",
         ]
 
     def test_domains_that_fit_are_all_at_work(self) -> None:
@@ -137,7 +137,7 @@ class TestLive:
 
         run.log.begin()
 
-        assert run.lines == ["Static export of 3 domains, all at the same time"]
+        assert run.lines == ["Static export of 3 domains, all in parallel"]
 
     def test_a_very_long_domain_does_not_widen_every_line(self) -> None:
         run = Run("a.example", "x" * 200 + ".example")
@@ -193,7 +193,7 @@ class TestLive:
                 run.read(number, status)
 
         assert run.told == [
-            "0:00 a.example reports the status 'polishing', which is not known here; waiting goes on",
+            "0:00 a.example reports the status 'polishing', which the action does not know; waiting continues",
             "0:00 a.example running",
             "0:00 b.example polishing",
             "0:00 b.example running",
@@ -219,9 +219,9 @@ class TestLive:
         for seconds in (0, 20, 15):
             run.clock.pass_(seconds)
             for number in (0, 1):
-                run.retry(number, STORAGE, "The storage answered 503")
+                run.retry(number, STORAGE, "The storage returned 503")
 
-        told = "The storage answered 503. Trying again for up to 5:00, next in 4 s."
+        told = "The storage returned 503. Retrying for up to 5:00, next attempt in 4 s."
         assert run.told == [f"0:00 a.example {told}", f"0:35 a.example {told}"]
         run.log.close()
         assert [line for line in run.lines if line.startswith("12:")] == [
@@ -230,14 +230,14 @@ class TestLive:
 
     def test_so_is_a_link_that_has_expired_and_a_download_that_goes_on(self) -> None:
         run = Run("a.example", "b.example")
-        run.log.link_expired(run.jobs[0], "The storage refused the link with 403")
+        run.log.link_expired(run.jobs[0], "The storage rejected the link with 403")
         run.clock.pass_(QUIET_SECONDS)
 
         run.recover(1, 30, STORAGE)
 
         assert run.told == [
-            "0:00 a.example The storage refused the link with 403. Making a fresh link.",
-            "0:30 b.example The download goes on after 0:30.",
+            "0:00 a.example The storage rejected the link with 403. Making a fresh link.",
+            "0:30 b.example The download resumed after 0:30.",
         ]
 
     def test_what_the_domains_own_log_leaves_out_is_not_told_live(self) -> None:
@@ -260,7 +260,7 @@ class TestLive:
 
         run.log.close()
 
-        assert run.told == ["0:00 a.example started, job-id: se_1 1 at work", "0:00 1 started"]
+        assert run.told == ["0:00 a.example started, job-id: se_1 1 running", "0:00 1 started"]
 
     def test_an_end_is_told_once_and_final(self) -> None:
         run = Run("a.example")
@@ -287,7 +287,7 @@ class TestLive:
         run.log.close()
 
         assert run.told == [
-            "0:55 2 at work (a.example starting, b.example starting), 1 to come",
+            "0:55 2 running (a.example starting, b.example starting), 1 pending",
             "0:55 a.example started, job-id: se_1",
             "0:55 b.example started, job-id: se_2",
             "0:55 c.example done 1 done, 2 started",
@@ -322,8 +322,8 @@ class TestTrouble:
             run.recover(number, 38)
 
         assert run.told == [
-            "0:00 b.example The API answered 502 (bad gateway). Trying again for up to 5:00, next in 4 s.",
-            "0:30 b.example The API answers again after 0:38.",
+            "0:00 b.example The API returned 502 (bad gateway). Retrying for up to 5:00, next attempt in 4 s.",
+            "0:30 b.example The API is responding again after 0:38.",
         ]
 
     def test_where_it_ended_in_trouble_the_next_to_recover_tells_the_end(self) -> None:
@@ -336,7 +336,7 @@ class TestTrouble:
 
         run.recover(1, 200)
 
-        assert run.told[-1] == "5:00 b.example The API answers again after 5:00."
+        assert run.told[-1] == "5:00 b.example The API is responding again after 5:00."
 
     def test_one_that_ended_in_it_alone_leaves_nothing_to_tell(self) -> None:
         run = Run()
@@ -350,8 +350,8 @@ class TestTrouble:
         run.recover(1)
 
         assert [line.split(maxsplit=2)[2] for line in run.told[told:]] == [
-            "The API answered 502 (bad gateway). Trying again for up to 5:00, next in 4 s.",
-            "The API answers again after 0:01.",
+            "The API returned 502 (bad gateway). Retrying for up to 5:00, next attempt in 4 s.",
+            "The API is responding again after 0:01.",
         ]
 
     def test_one_that_ended_after_another_told_it_changes_nothing(self) -> None:
@@ -400,7 +400,7 @@ class TestTrouble:
 
         run.recover(0)
 
-        assert run.heartbeat() == "0:55 1 at work (a.example starting), 2 to come"
+        assert run.heartbeat() == "0:55 1 running (a.example starting), 2 pending"
 
     def test_each_domain_has_all_of_its_own_in_its_log(self) -> None:
         run = Run()
@@ -414,8 +414,8 @@ class TestTrouble:
         group = run.lines[run.lines.index("::group::b.example: not ended after 0:00") :]
         assert group[1:4] == [
             "12:00:00  Static export of b.example",
-            "12:00:00  The API answered 502 (bad gateway). Trying again for up to 5:00, next in 4 s.",
-            "12:00:00  The API answers again after 0:38.",
+            "12:00:00  The API returned 502 (bad gateway). Retrying for up to 5:00, next attempt in 4 s.",
+            "12:00:00  The API is responding again after 0:38.",
         ]
 
 
@@ -424,7 +424,7 @@ class TestHeartbeat:
         run = Run(*(f"d{number}.example" for number in range(30)), max_parallel=10)
         run.begin(*range(10))
 
-        assert run.heartbeat() == "0:55 10 at work, 20 to come"
+        assert run.heartbeat() == "0:55 10 running, 20 pending"
 
     def test_none_comes_sooner(self) -> None:
         run = Run()
@@ -438,8 +438,8 @@ class TestHeartbeat:
         ("troubled", "told"),
         [
             ((), ""),
-            ((1,), " (no good answer from the API for b.example)"),
-            ((0, 1, 2, 3), " (no good answer from the API)"),
+            ((1,), " (no successful response from the API for b.example)"),
+            ((0, 1, 2, 3), " (no successful response from the API)"),
         ],
     )
     def test_trouble_stands_beside_it(self, troubled: tuple[int, ...], told: str) -> None:
@@ -448,7 +448,7 @@ class TestHeartbeat:
         for number in troubled:
             run.retry(number)
 
-        assert run.heartbeat() == f"0:55 4 at work{told}"
+        assert run.heartbeat() == f"0:55 4 running{told}"
 
     def test_progress_that_stands_still_is_looked_for(self) -> None:
         run = Run()
@@ -533,8 +533,8 @@ class TestGroups:
             "12:00:31  running     12 %     48 pages      0:00",
             "12:00:31  Wrote the Helm values file values.yaml",
             "12:01:02  Export of a.example: no",
-            "12:01:02  The platform does not accept this request as it is; sending it again would not help.",
-            "12:01:02  Read what the API said, and correct the inputs of the step where they are at fault.",
+            "12:01:02  The platform does not accept this request; a retry would not help.",
+            "12:01:02  Read the API's message, and correct the step's inputs if they caused it.",
             "::endgroup::",
         ]
 
@@ -577,8 +577,8 @@ class TestMasking:
         run.log.close()
 
         assert run.lines[-2] == (
-            "12:00:00  The link is masked, as `mask-bundle-url` asks: later steps of this job can read it in `results`, which "
-            "GitHub drops from job outputs. Another job can make a fresh link with `job-id: se_1`."
+            "12:00:00  The link is masked, because `mask-bundle-url` is set: later steps of this job can read it in `results`, "
+            "which GitHub drops from job outputs. Another job can make a fresh link with `job-id: se_1`."
         )
 
     def test_outside_of_a_workflow_nothing_masks_it(self) -> None:
@@ -588,7 +588,7 @@ class TestMasking:
         run.log.link_made(run.jobs[0], masked=True)
         run.log.close()
 
-        assert run.lines[-1].endswith("nothing masks the link, which is among the outputs below.")
+        assert run.lines[-1].endswith("nothing masks the link, which is in the outputs below.")
 
 
 class TestThreads:
@@ -638,7 +638,7 @@ class TestThreads:
         other.join()
 
         assert waited == [True]
-        assert run.told == ["0:00 a.example started, job-id: se_1 1 at work, 1 to come"]
+        assert run.told == ["0:00 a.example started, job-id: se_1 1 running, 1 pending"]
 
     def test_many_domains_at_the_same_time_lose_nothing(self) -> None:
         domains = [f"d{number}.example" for number in range(20)]

@@ -312,6 +312,6 @@ class TestTooLargeForAJob:
         warning = too_large_for_a_job(results)
 
         assert warning is not None
-        assert warning[0] == "The output `results` is too large to become an output of the job"
-        assert "It has 1.0 MiB as GitHub counts, two bytes a character" in warning[1]
+        assert warning[0] == "The output `results` is too large for a job output"
+        assert "It has 1.0 MiB as GitHub counts, two bytes per character" in warning[1]
         assert "fromJSON(steps.ID.outputs.results).*.jobId" in warning[-1]

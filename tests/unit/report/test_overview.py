@@ -26,7 +26,7 @@ class TestSeveral:
         assert "In all" not in told.text
 
     def test_the_last_column_is_named_after_what_it_holds(self) -> None:
-        assert parsed(good(), good()).tables()[0][0][-1] == "Link works until"
+        assert parsed(good(), good()).tables()[0][0][-1] == "Link valid until"
         assert parsed(failed(), failed()).tables()[0][0][-1] == "What happened"
 
     def test_a_job_without_a_domain_goes_by_its_id(self) -> None:
@@ -73,24 +73,24 @@ class TestWhatHappened:
 
     GOES_ON = "collect it in a later run with `job-id: se_2`."
 
-    @pytest.mark.parametrize("error", [TimedOut("still going on after 60:00", details=("It was last seen.",)), Cancelled("c")])
+    @pytest.mark.parametrize("error", [TimedOut("still running after 60:00", details=("It was last seen.",)), Cancelled("c")])
     def test_of_a_job_that_was_left_it_is_how_to_collect_it(self, error: ActionError) -> None:
         told = cell(failed(failure=error, status="running"))
 
-        assert told == f"`{error.failure_reason}`: goes on at the platform; {self.GOES_ON}"
+        assert told == f"`{error.failure_reason}`: continues at the platform; {self.GOES_ON}"
 
     def test_of_one_whose_state_nobody_could_read_it_is_that_as_well(self) -> None:
-        error = TimedOut("its state could not be read after 60:00", details=("No reading of it succeeded.",))
+        error = TimedOut("its state could not be read after 60:00", details=("No read of it succeeded.",))
 
         assert cell(failed(failure=error, status=None)) == (
-            f"`timeout`: its state could not be read after 60:00. No reading of it succeeded. "
-            f"The job goes on at the platform; {self.GOES_ON}"
+            f"`timeout`: its state could not be read after 60:00. No read of it succeeded. "
+            f"The job continues at the platform; {self.GOES_ON}"
         )
 
     def test_of_one_that_goes_on_while_the_api_is_away_it_is_both(self) -> None:
         assert cell(failed(failure=unavailable(303), status="queued")) == (
-            "`unavailable`: the API stayed unavailable. No good answer came for 303 s. The last try: The API answered 502. "
-            f"The job goes on at the platform; {self.GOES_ON}"
+            "`unavailable`: the API remained unavailable. No successful response for 303 s. Last error: The API returned 502. "
+            f"The job continues at the platform; {self.GOES_ON}"
         )
 
     def test_of_one_that_is_completed_it_is_how_to_get_the_bundle(self) -> None:

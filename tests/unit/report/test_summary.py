@@ -44,7 +44,7 @@ class TestOneExport:
             "| Status | completed |\n"
             "| Pages | 1,412 |\n"
             "| Duration | 4:13 |\n"
-            "| Bundle link | on storage.example.com, works until 2026-05-04 13:00 UTC, in 60 min |\n"
+            "| Bundle link | on storage.example.com, valid until 2026-05-04 13:00 UTC, in 60 min |\n"
         )
 
     def test_the_timeline_follows_the_table(self) -> None:
@@ -80,10 +80,10 @@ class TestOneExport:
             ),
             (
                 Bundle(url=URL, expires_at="x", expires=NOON + timedelta(days=1)),
-                "on storage.example.com, works until 2026-05-05 12:00 UTC, in 24 h",
+                "on storage.example.com, valid until 2026-05-05 12:00 UTC, in 24 h",
             ),
-            (Bundle(url=URL, expires_at="in an hour"), "on storage.example.com, works until in an hour"),
-            (Bundle(url=URL, expires_at="e" * 99), f"on storage.example.com, works until {'e' * 60}…"),
+            (Bundle(url=URL, expires_at="in an hour"), "on storage.example.com, valid until in an hour"),
+            (Bundle(url=URL, expires_at="e" * 99), f"on storage.example.com, valid until {'e' * 60}…"),
             (Bundle(url=URL), "on storage.example.com"),
             (Bundle(url="https://user:pa55word@storage.example.com:8443/a"), "on storage.example.com"),
         ],
@@ -134,17 +134,17 @@ class TestDelivered:
 
 class TestFailure:
     def test_it_comes_first_and_tells_the_same_facts_as_the_annotation(self) -> None:
-        failure = Unauthorized("the platform refused the admin key (401)", details=("The API said no.",), request_id="7f3a")
+        failure = Unauthorized("the platform rejected the admin key (401)", details=("The API said no.",), request_id="7f3a")
 
         told = page(exported(status=None, page_count=None, failure=failure, started_at=None))
 
         assert told == (
             "### Export of docs.example.com: failed\n"
             "\n"
-            "**Export of docs.example.com: the platform refused the admin key \\(401\\)**\n"
+            "**Export of docs.example.com: the platform rejected the admin key \\(401\\)**\n"
             "\n"
             "- The API said no.\n"
-            "- The key is mistyped, expired, or belongs to another organisation.\n"
+            "- The key is mistyped, expired, or belongs to another organization.\n"
             "- Check the secret that `admin-key` reads. If it is right, create a new key on the dashboard's API keys page, "
             "store it in that secret, and run the workflow again.\n"
             "- Request id 7f3a.\n"
@@ -177,14 +177,14 @@ class TestFailure:
         assert told.startswith("### Static export: failed\n\n**`domain` is missing**\n")
 
     def test_names_of_inputs_are_code_and_their_values_are_not(self) -> None:
-        facts = ("`domain`: 'a `wait` *b*' is no bare host name; write `c`.", "`site-path`: holds `{domain}`, see `job-id`.")
+        facts = ("`domain`: 'a `wait` *b*' is not a bare host name; write `c`.", "`site-path`: holds `{domain}`, see `job-id`.")
         error = InvalidInput("2 invalid inputs: `domain`, `site-path`", details=facts)
 
         told = parsed(Job(mode=None, failure=error))
 
         assert told.all("strong")[0].text == "2 invalid inputs: domain, site-path"
         items = told.all("li")
-        assert items[0].text == "domain: 'a `wait` *b*' is no bare host name; write `c`."
+        assert items[0].text == "domain: 'a `wait` *b*' is not a bare host name; write `c`."
         assert [[code.text for code in item.all("code")] for item in items] == [
             ["domain"],
             ["site-path", "job-id"],
@@ -245,14 +245,14 @@ class TestSeveral:
             "\n"
             "The step took 4:20 and ended at 2026-05-04 12:00 UTC. In all 1,412 pages and 38.1 MiB of bundles.\n"
             "\n"
-            "| Domain | Result | Pages | Bundle | Time | Link works until, or what happened |\n"
+            "| Domain | Result | Pages | Bundle | Time | Link valid until, or what happened |\n"
             "| --- | --- | ---: | ---: | ---: | --- |\n"
             "| docs.example.com | done | 1,412 | 38.1&nbsp;MiB | 4:13 | 2026-05-04 13:00 UTC, in 60 min |\n"
             "| api.example.com | **failed** | 7 |  | 0:52 | `job-failed`: "
             'the export failed at the platform. The API said: "no such page". '
-            "Look at job se\\_2 in the dashboard, mend the site, and run the workflow again. |\n"
+            "Check job se\\_2 in the dashboard, fix the site, and run the workflow again. |\n"
             "| sdk.example.com | cancelled, last seen running | 7 |  | 2:52 | "
-            "`cancelled`: goes on at the platform; collect it in a later run with `job-id: se_2`. |\n"
+            "`cancelled`: continues at the platform; collect it in a later run with `job-id: se_2`. |\n"
             "\n"
         )
         assert after.partition("```\n\n")[2].startswith(
@@ -262,7 +262,7 @@ class TestSeveral:
             "\n"
             '- The API at platform.example.com said: "no such page".\n'
             "- The site could not be built or rendered.\n"
-            "- Look at job se\\_2 in the dashboard, mend the site, and run the workflow again.\n"
+            "- Check job se\\_2 in the dashboard, fix the site, and run the workflow again.\n"
             "- Request id 7f3a.\n"
             "\n"
             "| | |\n"
@@ -327,7 +327,7 @@ class TestSeveral:
         assert ("\n\nFailed: a\\_b.example.com (`job-failed`), c.example.com (`timeout`).\n\n| Domain" in told) is named
 
     def test_no_more_than_ten_are_named(self) -> None:
-        told = page(*(failed(f"d{number}.example.com", failure=TimedOut("still going on")) for number in range(1234)))
+        told = page(*(failed(f"d{number}.example.com", failure=TimedOut("still running")) for number in range(1234)))
 
         (line,) = [line for line in told.splitlines() if line.startswith("Failed: ")]
         assert line.count("timeout") == 10
@@ -348,12 +348,12 @@ class TestManyAlike:
             "\n"
             "The step took 4:13 and ended at 2026-05-04 12:00 UTC.\n"
             "\n"
-            "**All 30 domains: the platform refused the admin key \\(401\\).** "
+            "**All 30 domains: the platform rejected the admin key \\(401\\).** "
             'The API at platform.example.com said: "invalid token". '
-            "The key is mistyped, expired, or belongs to another organisation. "
+            "The key is mistyped, expired, or belongs to another organization. "
             "Check the secret that `admin-key` reads. If it is right, create a new key on the dashboard's API keys page, "
             "store it in that secret, and run the workflow again. Request id 7f3a. "
-            "The details of d0.example.com, the first, stand for all of them.\n"
+            "The details of d0.example.com, the first, apply to all of them.\n"
             "\n"
             "| Domain | Result | Time | What happened |\n"
             "| --- | --- | ---: | --- |\n"
@@ -377,10 +377,12 @@ class TestManyAlike:
         told = parsed(*jobs, good())
 
         paragraph = told.all("p")[1].text
-        assert paragraph.startswith("3 of 4 domains: the API at platform.example.com stayed unavailable. No good answer")
+        assert paragraph.startswith(
+            "3 of 4 domains: the API at platform.example.com remained unavailable. No successful response"
+        )
         assert "se_0" not in paragraph
         assert [row[-1] for row in told.tables()[0][1:-1]] == [
-            f"unavailable: goes on at the platform; collect it in a later run with job-id: se_{n}." for n in range(3)
+            f"unavailable: continues at the platform; collect it in a later run with job-id: se_{n}." for n in range(3)
         ]
         assert len(told.all("details")) == 2
 
@@ -389,11 +391,11 @@ class TestManyAlike:
         [
             refused(2),
             [failed(failure=Rejected("no", details=(f"The API said {number}.",))) for number in range(3)],
-            [failed(failure=Rejected("no", remedy=f"Look at job {number}.")) for number in range(3)],
+            [failed(failure=Rejected("no", remedy=f"Check job {number}.")) for number in range(3)],
             [failed(failure=Rejected("no", cause=f"Cause {number}.")) for number in range(3)],
             [failed(failure=Rejected(f"no {number}")) for number in range(3)],
             [failed(failure=kind("no", cause="", remedy="")) for kind in (Rejected, InternalError, Unauthorized)],
-            [failed(failure=TimedOut("still going on"), status="running") for _ in range(3)],
+            [failed(failure=TimedOut("still running"), status="running") for _ in range(3)],
             [cancelled() for _ in range(3)],
             [good() for _ in range(3)],
         ],
@@ -409,7 +411,7 @@ class TestManyAlike:
 
         told = page(*other, *refused(4))
 
-        assert "\n\n**4 of 7 domains: the platform refused" in told
+        assert "\n\n**4 of 7 domains: the platform rejected" in told
         assert told.count("| `rejected`: no.") == 3
 
     """Failures of one and the same cause are told once."""
@@ -434,17 +436,17 @@ class TestManyAlike:
         assert {*NOTES[3:5]} <= {*map(note_on, pages.values())}
         assert {"The details of" in told for told in pages.values()} == {True, False}
         assert all(("The details of" in told) == ("<details>" in told) for told in pages.values())
-        assert all("**300 of 309 domains: the platform refused" in told for told in pages.values())
+        assert all("**300 of 309 domains: the platform rejected" in told for told in pages.values())
         assert page(*refused(300), room=MIN_ROOM_BYTES).count("| `unauthorized` |") > 5
 
 
 NOTES = [
     "",
-    "Shortened: details are shown only of what failed or was cancelled.",
-    "Shortened: details are shown only of what failed or was cancelled, without what servers said.",
+    "Shortened: details are shown only for what failed or was cancelled.",
+    "Shortened: details are shown only for what failed or was cancelled, without server messages.",
     "Shortened: no details are shown; see the log, and the output `results`.",
     "Shortened: neither details nor the timeline are shown; see the log, and the output `results`.",
-    "Shortened: neither details nor the timeline are shown, and rows while there is room, what failed first.",
+    "Shortened: neither details nor the timeline are shown, and only as many rows as fit, failed ones first.",
 ]
 
 
@@ -532,7 +534,7 @@ class TestShortening:
         full, brief = page(failed(failure=said)), page(failed(failure=said), room=2048)
 
         assert note_on(full) == ""
-        assert note_on(brief) == "Shortened: what servers said is not shown."
+        assert note_on(brief) == "Shortened: server messages are not shown."
         assert "said said" not in brief
         assert "Request id 7f3a." in brief
         assert page_of(brief).diagrams() == page_of(full).diagrams()
@@ -599,7 +601,7 @@ class TestWriting:
         assert log.text == (
             "Warning: The job summary could not be written.\n"
             "  The file that GITHUB_STEP_SUMMARY names: Is a directory.\n"
-            "  The run goes on.\n"
+            "  The run continues.\n"
         )
 
     def test_one_that_may_not_be_written_names_what_probably_denies_it(

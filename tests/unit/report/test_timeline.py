@@ -96,15 +96,15 @@ def test_of_many_jobs_the_failed_and_the_longest_are_drawn_in_their_order() -> N
     sections = [line.removeprefix("section ") for line in lines_with(told, "section ")]
     assert sections == ["failed.example.com", "cancelled.example.com", *(f"d{number}.example.com" for number in range(12, 50))]
     assert told.endswith(
-        "\n```\n\nThe timeline shows 40 of 52 domains: those that failed, then those that took longest. "
-        "A line is queue, run, bundle, download and unpacking, one after the other; red is what failed.\n"
+        "\n```\n\nThe timeline shows 40 of 52 domains: those that failed, then the longest. "
+        "Each line shows queue, run, bundle, download and unpacking in order; red is what failed.\n"
     )
 
 
 def test_where_none_failed_only_the_longest_are_spoken_of() -> None:
     told = timeline(*(good(None, job_id=f"se_{number}") for number in range(41)))
 
-    assert "\nThe timeline shows 40 of 41 jobs: those that took longest. " in told
+    assert "\nThe timeline shows 40 of 41 jobs: the longest. " in told
 
 
 @pytest.mark.parametrize(("count", "compact"), [(8, False), (9, True)])
@@ -112,7 +112,7 @@ def test_more_than_a_few_jobs_share_the_height_and_that_is_explained(count: int,
     told = timeline(*(good() for _ in range(count)), good(phases=[]))
 
     assert ("displayMode: compact" in told) is compact
-    assert ("one after the other" in told) is compact
+    assert ("in order" in told) is compact
     assert "The timeline shows" not in told
 
 

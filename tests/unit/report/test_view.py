@@ -59,7 +59,7 @@ class TestForeignText:
 
     @given(HOSTILE)
     def test_an_inputs_value_is_no_code(self, text: str) -> None:
-        told = parsed(Job(mode=None, failure=InvalidInput(f"Invalid input `domain`: '{text}' is no bare host name")))
+        told = parsed(Job(mode=None, failure=InvalidInput(f"Invalid input `domain`: '{text}' is not a bare host name")))
 
         assert told.tags() <= self.OURS
         assert [element.text for element in told.all("code")] == ["domain", "with:", "invalid-input"]
