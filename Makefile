@@ -69,11 +69,12 @@ FUZZ_EXAMPLES ?= 20000
 bench: $(DRAWING)  ## measure, and rewrite docs/evidence/performance.md; takes a quarter of an hour, and wants an engine, curl and unzip
 	@$(BIN)/python bench/page.py
 
-lint: $(INSTALLED)  ## style, types, rooms, Dockerfile, action and workflows
+lint: $(INSTALLED)  ## style, types, rooms, prose, Dockerfile, action and workflows
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache --no-logo
+	$(BIN)/python -m tests.prose
 	$(BIN)/hadolint Dockerfile tests/container/on-image.Dockerfile tests/workflow/job-image/Dockerfile tests/workflow/job-image/examples.Dockerfile
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml examples/*.yml tests/workflow/workflows/*.yml

@@ -207,7 +207,7 @@ class _Delivery:
 def _values_comment(job: Job, bundle: Bundle) -> tuple[str, str]:
     of = f" of {job.domain}" if job.domain is not None else ""
     until = f"{bundle.expires:%Y-%m-%d %H:%M:%S} UTC" if bundle.expires is not None else bundle.expires_at
-    works = f" The link valid until {until}." if until is not None else ""
+    works = f" The link is valid until {until}." if until is not None else ""
     return (
         f"Static export{of}, job {job.job_id}.{works}",
         f"For a fresh link run the action with job-id: {job.job_id}",

@@ -447,7 +447,7 @@ class TestValues:
 
     def test_they_hold_the_link_and_tell_where_it_is_from(self, delivery: Delivery) -> None:
         assert self.text(delivery, version="2024-06-01") == (
-            "# Static export of docs.example.com, job se_1. The link valid until 2026-05-04 13:00:00 UTC.\n"
+            "# Static export of docs.example.com, job se_1. The link is valid until 2026-05-04 13:00:00 UTC.\n"
             "# For a fresh link run the action with job-id: se_1\n"
             "staticExport:\n"
             "  enabled: true\n"
@@ -458,8 +458,8 @@ class TestValues:
     @pytest.mark.parametrize(
         ("bundle", "told"),
         [
-            (BUNDLE, " The link valid until 2026-05-04 13:00:00 UTC."),
-            (Bundle(url=BUNDLE.url, expires_at="in an hour"), " The link valid until in an hour."),
+            (BUNDLE, " The link is valid until 2026-05-04 13:00:00 UTC."),
+            (Bundle(url=BUNDLE.url, expires_at="in an hour"), " The link is valid until in an hour."),
             (Bundle(url=BUNDLE.url), ""),
         ],
         ids=["known", "text", "none"],
@@ -470,7 +470,7 @@ class TestValues:
     def test_a_job_without_a_domain_is_told_by_its_id(self, delivery: Delivery) -> None:
         delivery.record.domain = None
 
-        assert self.text(delivery).startswith("# Static export, job se_1. The link valid until ")
+        assert self.text(delivery).startswith("# Static export, job se_1. The link is valid until ")
 
     def test_foreign_text_in_the_comment_ends_no_line(self, delivery: Delivery) -> None:
         written = self.text(delivery, Bundle(url=BUNDLE.url, expires_at="soon\nstaticExport: null"))
