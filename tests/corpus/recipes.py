@@ -143,7 +143,7 @@ _GNU_TAR: Final = {
     ),
     "gnu-tar-named-pipe.tar.gz": Recipe("GNU tar", f"mkfifo pipe; {_TAR} -czf $OUT *", refused="a named pipe"),
     "gnu-tar-absolute.tar.gz": Recipe(
-        "GNU tar", f"{_TAR} -czf $OUT --absolute-names --transform='s,^,/srv/docs/,' *", refused="absolute name"
+        "GNU tar", f"{_TAR} -czf $OUT --absolute-names --transform='s,^,/srv/docs/,' *", refused="an absolute path"
     ),
     "gnu-tar-sparse-input.tar.gz": Recipe("GNU tar", f"{_TAR} -czf $OUT *", "sparse"),
     "gnu-tar-gnu-sparse.tar.gz": Recipe(
@@ -180,7 +180,7 @@ _COMPRESSED: Final = {
     "xz-extreme.tar.xz": Recipe("XZ Utils", f"{_TAR} -c * | xz -9e --check=sha256 > $OUT"),
     "xz-filters.tar.xz": Recipe("XZ Utils", f"{_TAR} -c * | xz --check=none --x86 --lzma2 > $OUT"),
     "xz-large-dictionary.tar.xz": Recipe(
-        "XZ Utils", f"{_TAR} -c * | xz --lzma2=dict=256MiB > $OUT", refused="more than 80 MiB of memory"
+        "XZ Utils", f"{_TAR} -c * | xz --lzma2=dict=256MiB > $OUT", refused="more than 80.0 MiB of memory"
     ),
     "lzma.tar.lzma": Recipe("XZ Utils", f"{_TAR} -c * | xz --format=lzma > $OUT", refused="looks like LZMA data"),
 }
@@ -254,7 +254,7 @@ _OTHER_TAR: Final = {
     ),
     "perl.tar.gz": Recipe("Archive::Tar", _PERL_TAR),
     # Archive::Tar cuts a link's target off after 100 bytes.
-    "perl-long-names.tar.gz": Recipe("Archive::Tar", _PERL_TAR, "long-names", refused="leads to nothing"),
+    "perl-long-names.tar.gz": Recipe("Archive::Tar", _PERL_TAR, "long-names", refused="its target does not exist"),
     "rubygems.tar": Recipe("RubyGems", "ruby $WRITERS/write.rb tar . $OUT"),
 }
 
@@ -319,7 +319,9 @@ _ZIP: Final = {
     "info-zip-zip64.zip": Recipe("Info-ZIP", "zip -qry -fz $OUT *"),
     "info-zip-descriptors.zip": Recipe("Info-ZIP", "zip -qry -fd $OUT *", "large"),
     "info-zip-standard-input.zip": Recipe("Info-ZIP", "zip -q - - < index.html | cat > $OUT", comes_out=STANDARD_INPUT),
-    "info-zip-from-pipe.zip": Recipe("Info-ZIP", "cat index.html | zip -q - - > $OUT", refused="neither a file"),
+    "info-zip-from-pipe.zip": Recipe(
+        "Info-ZIP", "cat index.html | zip -q - - > $OUT", refused="is not a file, folder or symbolic link"
+    ),
     "info-zip-comment.zip": Recipe(
         "Info-ZIP", "zip -qry $OUT *; printf 'Docs of 2024\\n\\n© Example\\n' | zip -z $OUT > /dev/null"
     ),
@@ -346,7 +348,9 @@ _ZIP: Final = {
         "7-Zip", "7z a -bd -tzip -siindex.html $OUT < index.html > /dev/null", comes_out={"index.html": SITE["index.html"]}
     ),
     "7-zip-from-pipe.zip": Recipe(
-        "7-Zip", "cat index.html | 7z a -bd -tzip -siindex.html $OUT > /dev/null", refused="neither a file"
+        "7-Zip",
+        "cat index.html | 7z a -bd -tzip -siindex.html $OUT > /dev/null",
+        refused="is not a file, folder or symbolic link",
     ),
     "7-zip-long-names.zip": Recipe("7-Zip", f"{_7Z_ZIP} $OUT * > /dev/null", "long-names"),
     "7-zip-hard-links.zip": Recipe("7-Zip", f"{_7Z_ZIP} -snh $OUT * > /dev/null", "hard-links"),
@@ -371,7 +375,7 @@ _ZIP: Final = {
     "commons-compress.zip": Recipe("Commons Compress", f"{_JAVA} zip . $OUT"),
     "commons-compress-stream.zip": Recipe("Commons Compress", f"{_JAVA} zip-stream . $OUT"),
     "commons-compress-zip64.zip": Recipe("Commons Compress", f"{_JAVA} zip64 . $OUT"),
-    "commons-compress-cp437.zip": Recipe("Commons Compress", f"{_JAVA} zip-cp437 . $OUT", refused="not in UTF-8"),
+    "commons-compress-cp437.zip": Recipe("Commons Compress", f"{_JAVA} zip-cp437 . $OUT", refused="is not valid UTF-8"),
     "go-create.zip": Recipe("Go", f"{_GO} zip-create . > $OUT", "pages"),
     "go-deflate.zip": Recipe("Go", f"{_GO} zip-deflate . > $OUT"),
     "go-store.zip": Recipe("Go", f"{_GO} zip-store . > $OUT"),

@@ -7,18 +7,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from ..text import format_bytes
 from .entries import damaged, unsafe
 from .reading import CHUNK_BYTES
 
-LZMA_MEMORY_BYTES: Final = 80 * 1024 * 1024
-"""Maximum memory for decompressing xz. `xz -9`, its strongest setting, needs 65 MiB (source: xz(1))."""
-
-MAX_STREAMS: Final = 1_000_000
-"""Maximum compressed streams in a row; bgzip writes 330,000 for 20 GiB. Each takes 10 µs, and empty ones compress to nothing."""
+LZMA_MEMORY_BYTES: Final = 80 * 1024 * 1024  # `xz -9`, the strongest setting, needs 65 MiB (source: xz(1))
+MAX_STREAMS: Final = 1_000_000  # in a row; bgzip writes 330,000 for 20 GiB. Each takes 10 µs, and empty ones add no output.
 
 
 class _Inflater:
-    """zlib's decompressor with the interface of those of bz2 and lzma."""
+    """zlib's decompressor with the interface of bz2's and lzma's."""
 
     def __init__(self, window_bits: int) -> None:
         self._zlib = zlib.decompressobj(window_bits)
@@ -34,37 +32,37 @@ class _Inflater:
 
     def decompress(self, data: bytes, max_length: int) -> bytes:
         chunk = self._zlib.decompress(self._zlib.unconsumed_tail + data, max_length)
-        # A full chunk may have left more inside zlib even when it has taken all the input.
+        # zlib may hold more output after a full chunk, even when it has consumed all input
         self.needs_input = not self._zlib.unconsumed_tail and len(chunk) < max_length
         return chunk
 
 
 @dataclass(frozen=True, kw_only=True)
 class Codec:
-    """A compression format. If it has a `magic`, another stream that begins with it may follow the first."""
+    """A compression format. Streams that begin with its `magic` may follow one another; without a `magic` there is one stream."""
 
     name: str
     magic: bytes
-    make: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor | _Inflater]
+    new_decompressor: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor | _Inflater]
 
 
-GZIP: Final = Codec(name="gzip", magic=b"\x1f\x8b\x08", make=lambda: _Inflater(16 + zlib.MAX_WBITS))
-BZIP2: Final = Codec(name="bzip2", magic=b"BZh", make=bz2.BZ2Decompressor)
+GZIP: Final = Codec(name="gzip", magic=b"\x1f\x8b\x08", new_decompressor=lambda: _Inflater(16 + zlib.MAX_WBITS))
+BZIP2: Final = Codec(name="bzip2", magic=b"BZh", new_decompressor=bz2.BZ2Decompressor)
 XZ: Final = Codec(
-    name="xz", magic=b"\xfd7zXZ\0", make=lambda: lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=LZMA_MEMORY_BYTES)
+    name="xz", magic=b"\xfd7zXZ\0", new_decompressor=lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, LZMA_MEMORY_BYTES)
 )
-DEFLATE: Final = Codec(name="deflate", magic=b"", make=lambda: _Inflater(-zlib.MAX_WBITS))
+DEFLATE: Final = Codec(name="deflate", magic=b"", new_decompressor=lambda: _Inflater(-zlib.MAX_WBITS))
 
 
 def decompressed(codec: Codec, compressed: Iterator[bytes]) -> Iterator[bytes]:
     """Decompress into chunks of at most `CHUNK_BYTES`.
 
-    Several compressed streams in a row are read as one, as gzip(1) does, and zeros may pad the end. Raises `InvalidBundle` for
-    anything else behind a stream, for one that ends early or does not match its checksum, and for more than `MAX_STREAMS`.
+    Consecutive streams are read as one, as gzip(1) does, and zeros may pad the end. Raises `InvalidBundle` for other data after a
+    stream, for a stream that ends early or does not match its checksum, and for more than `MAX_STREAMS`.
     """
     data = next(compressed, b"")
     for _ in range(MAX_STREAMS):
-        decompressor = codec.make()
+        decompressor = codec.new_decompressor()
         while not decompressor.eof:
             if decompressor.needs_input and not (data := data or next(compressed, b"")):
                 raise damaged(f"The {codec.name} data ends too early: a part is missing.")
@@ -72,26 +70,26 @@ def decompressed(codec: Codec, compressed: Iterator[bytes]) -> Iterator[bytes]:
                 chunk = decompressor.decompress(data, CHUNK_BYTES)
             except (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError, MemoryError) as error:  # OSError is from bz2
                 if "emory usage limit" in str(error):
-                    most = LZMA_MEMORY_BYTES // 2**20
-                    raise unsafe(f"Decompressing the xz data takes more than {most} MiB of memory.") from error
+                    limit = format_bytes(LZMA_MEMORY_BYTES)
+                    raise unsafe(f"Decompressing the xz data takes more than {limit} of memory.") from error
                 raise damaged(f"The {codec.name} data cannot be decompressed ({error}).") from error
             data = b""
             if chunk:
                 yield chunk
-        data = _what_follows(codec, decompressor.unused_data, compressed)
+        data = _next_stream(codec, decompressor.unused_data, compressed)
         if not data:
             return
     raise unsafe(f"The {codec.name} data consists of more than {MAX_STREAMS:,} streams.")
 
 
-def _what_follows(codec: Codec, data: bytes, compressed: Iterator[bytes]) -> bytes:
-    """Return the beginning of the next compressed stream, or nothing at the end."""
-    while len(data) < len(codec.magic) and (block := next(compressed, b"")):
-        data += block
+def _next_stream(codec: Codec, data: bytes, compressed: Iterator[bytes]) -> bytes:
+    """Return the beginning of the next stream; empty at the end."""
+    while len(data) < len(codec.magic) and (chunk := next(compressed, b"")):
+        data += chunk
     if codec.magic and data.startswith(codec.magic):
         return data
     while data:
         if data.strip(b"\0"):
-            raise damaged(f"Something follows the {codec.name} data that does not belong to it.")
+            raise damaged(f"Other data follows the {codec.name} data.")
         data = next(compressed, b"")
     return b""

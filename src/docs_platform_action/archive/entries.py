@@ -1,18 +1,17 @@
-"""The entries of an archive: which types are unpacked, and the errors for those that are refused."""
+"""The entries of an archive, and the errors for an archive that is refused."""
 
 import enum
-import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from ..errors import InvalidBundle
 
-_MAX_QUOTED_LENGTH: Final = 160  # characters of an archive's name in a message; of a longer one, both ends are shown
+_MAX_QUOTED_LENGTH: Final = 160
 
 
 class EntryType(enum.Enum):
-    """The types of entries that a site may need."""
+    """The types of entries that are unpacked, each with its description."""
 
     FILE = "a file"
     FOLDER = "a folder"
@@ -20,38 +19,11 @@ class EntryType(enum.Enum):
     HARD_LINK = "a hard link"
 
 
-TAR_TYPES: Final = {
-    b"0": EntryType.FILE,
-    b"\0": EntryType.FILE,
-    b"1": EntryType.HARD_LINK,
-    b"2": EntryType.SYMBOLIC_LINK,
-    b"5": EntryType.FOLDER,
-}
-"""The type flags of a tar header (POSIX, pax). An entry of any other type is refused."""
-
-REFUSED_TAR_TYPES: Final = {
-    b"3": "a character device",
-    b"4": "a block device",
-    b"6": "a named pipe",
-    b"7": "a contiguous file",
-    b"S": "a sparse file",
-}
-"""Descriptions, for the error, of types that are refused."""
-
-ZIP_TYPES: Final = {
-    0: EntryType.FILE,
-    stat.S_IFREG: EntryType.FILE,
-    stat.S_IFDIR: EntryType.FOLDER,
-    stat.S_IFLNK: EntryType.SYMBOLIC_LINK,
-}
-"""The types in a Unix mode, as zip archives hold it. An entry of any other type is refused."""
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Entry:
-    """One entry. `name` and a link's `target` are the bytes in the archive, and not validated yet.
+    """One entry. `name` and a link's `target` are the archive's bytes, not validated; `size` is the declared size in bytes.
 
-    `size` is the size in bytes that the archive announces. `content` is to be read to its end before the next entry is read.
+    Read `content` to its end before the next entry.
     """
 
     name: bytes
@@ -72,9 +44,14 @@ def unsafe(fact: str) -> InvalidBundle:
     return InvalidBundle(
         "the bundle cannot be opened safely",
         details=(fact,),
-        cause="It was not made by the platform, or the site contains something that cannot be delivered as files.",
-        remedy="Where it comes from the site's sources, fix it there and export again; otherwise report it to the platform.",
+        cause="The archive was not made by the platform, or the site contains something that cannot be delivered as files.",
+        remedy="If the site's sources cause it, fix them and export again; otherwise report it to the platform.",
     )
+
+
+def unsafe_link(path: str, fact: str) -> InvalidBundle:
+    """Return the error for a symbolic link that must not be created."""
+    return unsafe(f"Symbolic link {quoted(path.encode())} {fact}.")
 
 
 def quoted(name: bytes) -> str:

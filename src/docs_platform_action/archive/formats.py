@@ -1,4 +1,4 @@
-"""Detection of an archive's kind, by its content and never by its name, and the entries in it."""
+"""Detection of an archive's format, by its content and never by its name, and the entries in it."""
 
 from collections.abc import Generator, Iterator
 from itertools import chain
@@ -12,12 +12,12 @@ from .codecs import BZIP2, GZIP, XZ, Codec, decompressed
 from .entries import Entry
 from .limits import Quota
 from .reading import ArchiveFile, Stream
-from .tar import BLOCK_BYTES, begins_tar, is_header, tar_entries
-from .zip import BEGINNINGS, zip_entries
+from .tar import BLOCK_BYTES, begins_tar, is_tar_header, tar_entries
+from .zip import ZIP_MAGICS, zip_entries
 
-_ARCHIVE_LOOKS: Final = (
+_ARCHIVE_MAGICS: Final = (
     (b"\x1f\x8b", "gzip data"),
-    (b"\x1f\x9d", "data of compress(1)"),
+    (b"\x1f\x9d", "compress(1) data"),
     (b"BZh", "bzip2 data"),
     (b"\xfd7zXZ\x00", "xz data"),
     (b"\x5d\x00\x00", "LZMA data"),
@@ -32,9 +32,9 @@ _ARCHIVE_LOOKS: Final = (
     (b"LZIP", "lzip data"),
     (b"\x04\x22\x4d\x18", "LZ4 data"),
 )
-"""How archives begin, also those that cannot be opened. A tar archive is recognized by its checksum."""
+"""The first bytes of archives, also of unsupported ones. A tar archive is recognized by its checksum."""
 
-_OTHER_LOOKS: Final = (
+_TEXT_BEGINNINGS: Final = (
     ((b"%pdf-",), "a PDF document"),
     ((b"<!doctype html", b"<html", b"<!--", b"<script"), "a web page"),
     ((b"<?xml", b"<error"), "XML, as a storage writes its errors"),
@@ -42,44 +42,45 @@ _OTHER_LOOKS: Final = (
 )
 
 START_BYTES: Final = BLOCK_BYTES
-"""How many bytes of a file's beginning are needed to detect its kind."""
+"""How many first bytes of a file show its format."""
 
 
 def is_archive(start: bytes) -> bool:
-    """Return whether a file with these first `START_BYTES` is an archive of any kind, even one that cannot be opened."""
-    return is_header(start[:BLOCK_BYTES]) or any(start.startswith(magic) for magic, _ in _ARCHIVE_LOOKS)
+    """Return whether a file with at least these first `START_BYTES` is an archive, even of an unsupported format."""
+    return is_tar_header(start[:START_BYTES]) or any(start.startswith(magic) for magic, _ in _ARCHIVE_MAGICS)
 
 
-def is_read_in_order(start: bytes) -> bool:
-    """Return whether a file with this beginning is an archive without a directory at its end, such as zip archives have."""
-    return is_archive(start) and not start.startswith(BEGINNINGS)
+def is_streamable(start: bytes) -> bool:
+    """Return whether a file with these first bytes is an archive that is read from start to end, which a zip archive is not."""
+    return is_archive(start) and not start.startswith(ZIP_MAGICS)
 
 
-def archive_entries(archive: ArchiveFile, meter: Quota, *, scratch: Path) -> Generator[Entry]:
-    """Return the entries of an archive, whatever its kind. Close the generator in the end: it may hold an open file.
+def archive_entries(archive: ArchiveFile, quota: Quota, *, scratch: Path) -> Generator[Entry]:
+    """Return the entries of an archive of any supported format. Close the generator in the end: it may hold an open file.
 
-    One gzip layer around a zip or a compressed tar is unpacked too: a storage adds it to objects that it keeps with
-    `Content-Encoding: gzip`. A zip archive in gzip data is first written to an unnamed file in the folder `scratch`. Raises
-    `InvalidBundle` for everything that is wrong with the archive, also beyond the bounds of `meter`, `Cancelled`, and `OSError`.
+    One gzip layer around a zip or a compressed tar is unpacked too: a storage adds it to objects with `Content-Encoding: gzip`. A
+    zip archive in gzip data is first written to an unnamed file in the folder `scratch`. Raises `InvalidBundle`, `Cancelled` and
+    `OSError`.
     """
-    start = archive.read(BLOCK_BYTES, 0)
-    data = archive.blocks(0, archive.size)
+    start = archive.read(START_BYTES, 0)
+    data = archive.chunks(0, archive.size)
     if begins_tar(start):
         return tar_entries(Stream(data))
-    if start.startswith(BEGINNINGS):
-        return zip_entries(archive, meter)
+    if start.startswith(ZIP_MAGICS):
+        return zip_entries(archive, quota)
     codec = _codec(start)
     if codec is None:
-        raise _unknown("It", start)
-    what = f"the {codec.name} data"
-    start, data = _peeked(_bounded(decompressed(codec, data), archive.cancellation, meter))
-    if codec is GZIP and start.startswith(BEGINNINGS) and not begins_tar(start):
-        return _zip_entries_of_stream(data, archive.cancellation, meter, scratch)
-    if codec is GZIP and (codec := _codec(start)) and not begins_tar(start):
-        what = f"the {codec.name} data inside {what}"
-        start, data = _peeked(_bounded(decompressed(codec, data), archive.cancellation, meter))
+        raise _unsupported("The file", start)
+    layers = f"the {codec.name} data"
+    start, data = _peek(_limited(decompressed(codec, data), archive.cancellation, quota))
+    if codec is GZIP and not begins_tar(start):
+        if start.startswith(ZIP_MAGICS):
+            return _entries_of_zip_stream(data, archive.cancellation, quota, scratch)
+        if inner := _codec(start):
+            layers = f"the {inner.name} data inside {layers}"
+            start, data = _peek(_limited(decompressed(inner, data), archive.cancellation, quota))
     if not begins_tar(start):
-        raise _unknown(f"What {what} holds", start)
+        raise _unsupported(f"The content of {layers}", start)
     return tar_entries(Stream(data))
 
 
@@ -87,55 +88,51 @@ def _codec(start: bytes) -> Codec | None:
     return next((codec for codec in (GZIP, BZIP2, XZ) if start.startswith(codec.magic)), None)
 
 
-def _bounded(chunks: Iterator[bytes], cancellation: Cancellation, meter: Quota) -> Iterator[bytes]:
+def _limited(chunks: Iterator[bytes], cancellation: Cancellation, quota: Quota) -> Iterator[bytes]:
     count = 0
     for chunk in chunks:
         cancellation.check()
         count += len(chunk)
-        meter.check_stream_bytes(count)
+        quota.check_stream_bytes(count)
         yield chunk
 
 
-def _peeked(chunks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
-    """Return the first block of a stream, shorter only if the stream is, and the whole stream."""
+def _peek(chunks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
+    """Return the first `START_BYTES` of a stream, fewer only if it is shorter, and the whole stream."""
     start = b""
-    while len(start) < BLOCK_BYTES and (chunk := next(chunks, b"")):
+    while len(start) < START_BYTES and (chunk := next(chunks, b"")):
         start += chunk
-    return start[:BLOCK_BYTES], chain([start], chunks)
+    return start[:START_BYTES], chain([start], chunks)
 
 
-def _zip_entries_of_stream(chunks: Iterator[bytes], cancellation: Cancellation, meter: Quota, scratch: Path) -> Generator[Entry]:
+def _entries_of_zip_stream(chunks: Iterator[bytes], cancellation: Cancellation, quota: Quota, scratch: Path) -> Generator[Entry]:
     with TemporaryFile(dir=scratch) as file:
         for chunk in chunks:
-            meter.add_scratch_bytes(len(chunk))
+            quota.add_scratch_bytes(len(chunk))
             file.write(chunk)
         file.flush()
-        yield from zip_entries(ArchiveFile(file.fileno(), file.tell(), cancellation), meter)
+        yield from zip_entries(ArchiveFile(file.fileno(), file.tell(), cancellation), quota)
 
 
-def _unknown(what: str, start: bytes) -> InvalidBundle:
+def _unsupported(subject: str, start: bytes) -> InvalidBundle:
     return InvalidBundle(
         "the bundle is not an archive that can be opened",
         details=(
-            f"{what} {describe_content(start)}.",
+            f"{subject} {describe_content(start)}.",
             (
-                "Supported are tar, plain or compressed with gzip, bzip2 or xz, and zip, whatever the file's name, each "
-                "with at most one more gzip layer around it."
+                "Supported are zip archives, and tar archives without compression or with gzip, bzip2 or xz, each with at most "
+                "one more gzip layer."
             ),
         ),
-        cause="The link led to something other than the bundle, or the platform packs its bundles in a different way.",
+        cause="The link led to something other than the bundle, or the platform now packs its bundles in another format.",
     )
 
 
 def describe_content(start: bytes) -> str:
-    """Return what a file with this beginning looks like, as the end of a sentence."""
+    """Return what data with these first bytes looks like, as the end of a sentence."""
     if not start:
         return "is empty"
-    for magic, look in _ARCHIVE_LOOKS:
-        if start.startswith(magic):
-            return f"looks like {look}"
     text = start.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
-    for beginnings, look in _OTHER_LOOKS:
-        if text.startswith(beginnings):
-            return f"looks like {look}"
-    return f"begins with the bytes {start[:8].hex(' ')}"
+    names = [name for magic, name in _ARCHIVE_MAGICS if start.startswith(magic)]
+    names += [name for beginnings, name in _TEXT_BEGINNINGS if text.startswith(beginnings)]
+    return f"looks like {names[0]}" if names else f"begins with the bytes {start[:8].hex(' ')}"

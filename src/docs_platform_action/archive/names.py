@@ -1,96 +1,87 @@
-"""Validation of the names in an archive, and the register of the paths that are taken."""
+"""Validation of the names in an archive, and the registry of the paths that its entries take."""
 
 import hashlib
 import re
 import unicodedata
 from typing import Final
 
-from ..errors import InvalidBundle
 from ..ownership import MAX_PART_BYTES
 from .entries import EntryType, quoted, unsafe
 
 MAX_NAME_BYTES: Final = 1024
-"""The longest key that S3 takes (source: Amazon S3 User Guide, "Naming Amazon S3 objects"); Linux would take 4095."""
+"""The longest key of S3 (source: Amazon S3 User Guide, "Naming Amazon S3 objects"); Linux allows 4095."""
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # Unicode's category Cc
 
 
-def text_of(name: bytes, what: str) -> str:
-    """Decode a name. Raises `InvalidBundle`, with a message that begins with `what`, for one that is not safe."""
+def decode_name(name: bytes, subject: str) -> str:
+    """Return a name as text. Raises `InvalidBundle` for an unsafe one; `subject` begins the message."""
     try:
         text = name.decode()
     except UnicodeDecodeError:
-        raise unsafe(f"{what} has a name that is not in UTF-8.") from None
+        raise unsafe(f"{subject} is not valid UTF-8.") from None
     if not text:
-        raise unsafe(f"{what} has an empty name.")
+        raise unsafe(f"{subject} is empty.")
     if _CONTROL.search(text):
-        raise unsafe(f"{what} has a control character in its name.")
+        raise unsafe(f"{subject} contains a control character.")
     if "\\" in text:
-        raise unsafe(
-            f"{what} has a backslash in its name: its packer uses it to separate folders, which the format does not allow."
-        )
+        raise unsafe(f"{subject} contains a backslash. The archive formats allow only slashes between folders.")
     if text.startswith("/"):
-        raise unsafe(f"{what} has an absolute name.")
+        raise unsafe(f"{subject} is an absolute path.")
     return text
 
 
 def path_of(name: bytes) -> str:
-    """Return an entry's path below the folder, without `.` and doubled slashes, or empty for the folder itself.
+    """Return an entry's path below the folder, without `.` and doubled slashes; empty for the folder itself.
 
-    Raises `InvalidBundle` for a name that leads elsewhere, or that some place that sites are deployed to cannot store.
+    Raises `InvalidBundle` for a name that leads outside, or that S3 or common file systems cannot store.
     """
-    what = f"Entry {quoted(name)}"
-    parts = [part for part in text_of(name, what).split("/") if part not in {"", "."}]
+    subject = f"The name of entry {quoted(name)}"
+    parts = [part for part in decode_name(name, subject).split("/") if part not in {"", "."}]
     if ".." in parts:
-        raise unsafe(f"{what} has '..' in its name, which leads outside the folder.")
+        raise unsafe(f"{subject} contains '..', which leads outside the folder.")
     path = "/".join(parts)
     if len(path.encode()) > MAX_NAME_BYTES:
-        raise unsafe(f"{what} has a name of more than {MAX_NAME_BYTES:,} bytes, the maximum that S3 can store.")
+        raise unsafe(f"{subject} is longer than {MAX_NAME_BYTES:,} bytes, the maximum that S3 can store.")
     if any(len(part.encode()) > MAX_PART_BYTES for part in parts):
-        raise unsafe(f"{what} has a part of more than {MAX_PART_BYTES} bytes in its name, more than file systems allow.")
+        raise unsafe(f"{subject} has a part longer than {MAX_PART_BYTES} bytes, the maximum of most file systems.")
     return path
 
 
-def target_too_long(name: bytes) -> InvalidBundle:
-    """Return the error for a link whose target is longer than any entry's name."""
-    return unsafe(f"Entry {quoted(name)} is a link to a name of more than {MAX_NAME_BYTES:,} bytes.")
-
-
-class Register:
+class PathRegistry:
     """The paths that are taken, each with the type of its entry.
 
-    Only digests are kept, so any path takes some 250 bytes of memory: 60 MiB for the maximum of entries.
+    Only digests are kept, so a path of any length takes about 250 bytes of memory: 60 MiB for the maximum of entries.
     """
 
     def __init__(self) -> None:
-        self._taken: dict[bytes, tuple[bytes, EntryType]] = {}
+        self._entries: dict[bytes, tuple[bytes, EntryType]] = {}
 
-    def claim(self, path: str, type_: EntryType) -> bool:
-        """Take a path, and return whether it was free. A folder may be taken as a folder again.
+    def add(self, path: str, type_: EntryType) -> bool:
+        """Add a path, and return whether it is new. Only a folder may be added again.
 
-        Raises `InvalidBundle` for a path that is taken by something else, or by a name that some file systems do not distinguish:
-        those of Windows and macOS ignore case, and that of macOS also how Unicode composes a letter.
+        Raises `InvalidBundle` for a path that is taken, also if it differs only in case, which the file systems of Windows and
+        macOS ignore, or in Unicode composition, which that of macOS ignores.
         """
         folded = _folded(path)
-        digest = _digest(folded)
-        exact = digest if folded == path else _digest(path)
-        taken = self._taken.get(digest)
-        if taken is None:
-            self._taken[digest] = (exact, type_)
+        key = _digest(folded)
+        exact = key if folded == path else _digest(path)
+        if key not in self._entries:
+            self._entries[key] = (exact, type_)
             return True
-        taken_by, taken_as = taken
+        earlier_exact, earlier_type = self._entries[key]
         entry = f"Entry {quoted(path.encode())}"
-        if taken_by != exact:
-            raise unsafe(f"{entry} has the same name as another, except for upper and lower case or Unicode composition.")
-        if taken_as is not type_:
-            raise unsafe(f"{entry} is {taken_as.value} in one place and {type_.value} in another.")
+        if earlier_exact != exact:
+            raise unsafe(f"{entry} differs from another entry only in upper and lower case or in Unicode composition.")
+        if earlier_type is not type_:
+            raise unsafe(f"{entry} is {earlier_type.value} in one place and {type_.value} in another.")
         if type_ is not EntryType.FOLDER:
             raise unsafe(f"{entry} is in the archive twice.")
         return False
 
     def type_at(self, path: str) -> EntryType | None:
         """Return the type of the entry at exactly this path, if there is one."""
-        exact, type_ = self._taken.get(_digest(_folded(path)), (None, None))
+        exact, type_ = self._entries.get(_digest(_folded(path)), (None, None))
         return type_ if exact == _digest(path) else None
 
 

@@ -1,4 +1,4 @@
-"""Reading an archive: its file at any offset, and its data from the beginning to the end."""
+"""Reading an archive: its file at any offset, and its data in order."""
 
 import os
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from ..clock import Cancellation
 from .entries import damaged
 
 CHUNK_BYTES: Final = 64 * 1024
-"""Maximum bytes that are read or decompressed at a time. Small, because each gzip member in a chunk copies what follows it."""
+"""Maximum bytes to read or decompress at a time. Small, because each gzip member in a chunk copies what follows it."""
 
 
 class _LinkedCancellation(Cancellation):
@@ -33,52 +33,52 @@ class ArchiveFile:
         self.cancellation: Cancellation = _LinkedCancellation(run)
         self._descriptor = descriptor
 
-    def read(self, length: int, at: int) -> bytes:
-        """Return between one and `length` bytes from this offset; none at the end of the file. Raises `Cancelled`, `OSError`."""
+    def read(self, length: int, offset: int) -> bytes:
+        """Return between one and `length` bytes; none at the end of the file. Raises `Cancelled`, `OSError`."""
         self.cancellation.check()
-        return os.pread(self._descriptor, length, at)
+        return os.pread(self._descriptor, length, offset)
 
-    def blocks(self, start: int, end: int) -> Iterator[bytes]:
-        """Return a part of the file in blocks. They end early if the file does."""
-        while start < end and (block := self.read(min(CHUNK_BYTES, end - start), start)):
-            start += len(block)
-            yield block
+    def chunks(self, start: int, end: int) -> Iterator[bytes]:
+        """Return a part of the file in chunks. They end early if the file does."""
+        while start < end and (chunk := self.read(min(CHUNK_BYTES, end - start), start)):
+            start += len(chunk)
+            yield chunk
 
 
 @contextmanager
 def open_archive(path: Path, cancellation: Cancellation) -> Iterator[ArchiveFile]:
-    """Open a whole archive. Raises `OSError`."""
+    """Open a complete archive. Raises `OSError`."""
     with path.open("rb", buffering=0) as file:
         yield ArchiveFile(file.fileno(), os.fstat(file.fileno()).st_size, cancellation)
 
 
 class Stream:
-    """Chunks of data, read forward by the byte."""
+    """Chunks of data, read in pieces of any size."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
         self._chunk = b""
-        self._at = 0
+        self._offset = 0
 
-    def some(self, most: int) -> bytes:
-        """Return between one and `most` bytes; none only at the end."""
-        if self._at == len(self._chunk):
-            self._chunk, self._at = next(self._chunks, b""), 0
-        piece = self._chunk[self._at : self._at + most]
-        self._at += len(piece)
+    def read_some(self, max_bytes: int) -> bytes:
+        """Return between one and `max_bytes` bytes; none only at the end."""
+        if self._offset == len(self._chunk):
+            self._chunk, self._offset = next(self._chunks, b""), 0
+        piece = self._chunk[self._offset : self._offset + max_bytes]
+        self._offset += len(piece)
         return piece
 
     def read(self, size: int) -> bytes:
-        """Return this many bytes in one piece; fewer only at the end. The caller bounds `size`."""
-        gathered = bytearray()
-        while len(gathered) < size and (piece := self.some(size - len(gathered))):
-            gathered += piece
-        return bytes(gathered)
+        """Return this many bytes; fewer only at the end. They are kept in memory, so the caller bounds `size`."""
+        data = bytearray()
+        while len(data) < size and (piece := self.read_some(size - len(data))):
+            data += piece
+        return bytes(data)
 
     def pieces(self, size: int) -> Iterator[bytes]:
         """Return this many bytes in pieces. Raises `InvalidBundle` if the data ends before."""
         while size:
-            if not (piece := self.some(size)):
+            if not (piece := self.read_some(size)):
                 raise damaged("The archive ends in the middle of a file: a part is missing.")
             size -= len(piece)
             yield piece

@@ -20,7 +20,7 @@ from .tree import Tree
 
 @dataclass(frozen=True, kw_only=True)
 class Unpacked:
-    """What came out of an archive: how many files without symbolic links, their bytes, and how many are `.html` files."""
+    """What was unpacked: the number of files without symbolic links, their bytes, and how many are `.html` files."""
 
     files: int
     size: int
@@ -36,28 +36,27 @@ def unpack(
     limits: Limits | None = None,
     disk: Disk | None = None,
 ) -> Unpacked:
-    """Unpack an archive into an empty folder that nobody else uses.
+    """Unpack an archive into an empty folder that nobody else uses. After a failure the caller removes what is in it.
 
-    `on_progress` gets the files and bytes so far after every entry. `disk` is the folder's own by default. Raises `Cancelled`,
-    `OSError`, and `InvalidBundle` for whatever is wrong with the archive, also if it would leave too little of the disk free.
-    After a failure the caller removes what is in the folder.
+    `on_progress` gets the files and bytes so far after every entry. `disk` is the folder's by default. Raises `Cancelled`,
+    `OSError`, and `InvalidBundle` for an archive that is refused, also if it would leave too little of the disk free.
     """
     root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        meter = Quota(limits or Limits(), disk or Disk(root))
-        tree = Tree(root, meter, archive.cancellation, owner)
+        quota = Quota(limits or Limits(), disk or Disk(root))
+        tree = Tree(root, quota, archive.cancellation, owner)
         with (
-            closing(archive_entries(archive, meter, scratch=folder)) as entries,
+            closing(archive_entries(archive, quota, scratch=folder)) as entries,
             prefetch(entries, archive.cancellation) as prefetched,
         ):
             for entry in prefetched:
                 archive.cancellation.check()
                 tree.add(entry)
-                on_progress(tree.files, meter.unpacked_bytes)
+                on_progress(tree.files, quota.unpacked_bytes)
         if not tree.files:
-            # To deliver it would empty the site.
+            # delivering it would empty the site
             raise InvalidBundle("the bundle holds no files", cause="The export wrote nothing, or only a part of its bundle.")
-        tree.link()
+        tree.create_symlinks()
     finally:
         os.close(root)
-    return Unpacked(files=tree.files, size=meter.unpacked_bytes, html_files=tree.html_files)
+    return Unpacked(files=tree.files, size=quota.unpacked_bytes, html_files=tree.html_files)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..archive.limits import space_at
+from ..archive.limits import Disk
 from ..errors import DownloadFailed
 from ..text import format_bytes
 
@@ -35,7 +35,7 @@ class DiskSpace:
         folders = [folder for folder in (self.archive_folder, site_folder) if folder is not None]
         for device in dict.fromkeys(folder.stat().st_dev for folder in folders):
             on_device = [folder for folder in folders if folder.stat().st_dev == device]
-            space = space_at(on_device[0])
+            space = Disk(on_device[0]).space()
             reserved = space.reserved_bytes if site_folder in on_device else 0
             if size * len(on_device) > space.free_bytes - reserved:
                 unpacked = ", and at least as much again unpacked" if len(on_device) > 1 else ""

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Self
 
-from ..archive.formats import START_BYTES, is_read_in_order
+from ..archive.formats import START_BYTES, is_streamable
 from ..archive.limits import Disk, Space
 from ..archive.reading import ArchiveFile
 from ..archive.unpack import Unpacked, unpack
@@ -38,10 +38,10 @@ class GrowingFile(ArchiveFile):
         self._is_complete = False
         self._changed = threading.Condition()
 
-    def read(self, length: int, at: int) -> bytes:
-        """Return between one and `length` bytes from this offset; none at the end of the complete file."""
+    def read(self, length: int, offset: int) -> bytes:
+        """Return between one and `length` bytes; none at the end of the complete file."""
         with self._changed:
-            while not (block := super().read(length, at)) and not self._is_complete:
+            while not (block := super().read(length, offset)) and not self._is_complete:
                 self._changed.wait()
         return block
 
@@ -159,7 +159,7 @@ class OverlappedUnpack(Events):
         archive = GrowingFile(file.fileno(), size, self._context.cancellation)
         archive.grow(received)
         disk = _DiskWithArchive(existing_folder(self._site.parent), archive)
-        if disk.space().usable_bytes < size or not is_read_in_order(file.read(START_BYTES)):
+        if disk.space().usable_bytes < size or not is_streamable(file.read(START_BYTES)):
             self._give_up()
             return
         site = self._stack.enter_context(staged(self._site, self._owner, self._context.cleanups, is_folder=True))

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from docs_platform_action.archive.limits import Disk, Limits, Quota, Space, space_at
+from docs_platform_action.archive.limits import Disk, Limits, Quota, Space
 from docs_platform_action.errors import InvalidBundle
 from tests.archives import KINDS, SMALL_SITE, Site, Zipped, entry, header, pax, pax_record, tar, tar_of, zip_of
 from tests.unit.archive.places import SMALL_TREE, Place, told
@@ -97,7 +97,7 @@ class FakeDisk(Disk):
         self.place = place
         self.total, self.free = total, free
         self.inodes, self.free_inodes = inodes, free_inodes
-        self.describe_content = 0
+        self.space_reads = 0
         self.before: Callable[[], None] = lambda: None
 
     @property
@@ -122,7 +122,7 @@ class FakeDisk(Disk):
         return sum(1 for _ in entries_below(self.place.folder))
 
     def space(self) -> Space:
-        self.describe_content += 1
+        self.space_reads += 1
         self.before()
         return Space(
             total_bytes=self.total,
@@ -226,7 +226,7 @@ class TestDisk:
 
         place.unpack(KINDS["tar.gz"](Site(files={f"{number}": b"page" for number in range(1000)})), disk=disk)
 
-        assert disk.describe_content == 1
+        assert disk.space_reads == 1
 
     def test_holds_a_zip_archive_that_comes_out_of_gzip_as_well(self, place: Place) -> None:
         archive = gzip.compress(zip_of(Zipped(content=bytes(2_000_000), method=0)))
@@ -249,7 +249,7 @@ class TestDisk:
     def test_tells_what_it_has(self, tmp_path: Path) -> None:
         found = os.statvfs(tmp_path)
 
-        space = space_at(tmp_path)
+        space = Disk(tmp_path).space()
 
         assert space.total_bytes == found.f_blocks * found.f_frsize
         assert 0 < space.free_bytes < space.total_bytes

@@ -16,4 +16,4 @@ class TestBlocks:
             file.write(b"12345")
             file.flush()
 
-            assert list(ArchiveFile(file.fileno(), 10, Cancellation()).blocks(1, 10)) == [b"234", b"5"]
+            assert list(ArchiveFile(file.fileno(), 10, Cancellation()).chunks(1, 10)) == [b"234", b"5"]

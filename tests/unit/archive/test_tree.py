@@ -69,7 +69,10 @@ class TestWhatComesOut:
     ) -> None:
         self._refuse(monkeypatch, call, number)
 
-        assert "the runner's disk does not accept (no)" in told(place.refusal(tar(SMALL_SITE)))
+        refusal = told(place.refusal(tar(SMALL_SITE)))
+
+        assert "The runner's disk does not accept the name of entry" in refusal
+        assert refusal.endswith("(no).")
 
     @staticmethod
     def _refuse(monkeypatch: pytest.MonkeyPatch, call: str, number: int) -> None:

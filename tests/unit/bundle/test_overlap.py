@@ -40,7 +40,7 @@ class Download:
         self.job = Job(mode="export", job_id="se_1")
         self.log = RecordedEvents()
         self.context = context(FakeClock(), self.log)
-        monkeypatch.setattr(limits, "space_at", self.space)
+        monkeypatch.setattr(limits.Disk, "space", lambda disk: self.space(disk.place))
         monkeypatch.setattr(overlap, "staged", self.stage)
         self.overlap = self.overlap_to(self.site)
 
