@@ -1,4 +1,4 @@
-"""Makers of archives: good ones in every kind that is read, and hostile ones, each with a word that its refusal must hold."""
+"""Archives for tests: valid ones of every supported kind, and hostile ones, each with words of its refusal."""
 
 import bz2
 import functools
@@ -19,7 +19,7 @@ EMPTY_END: Final = bytes(2 * tarfile.BLOCKSIZE)
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """What is in an archive: contents by path, empty folders, and targets of symbolic links by path."""
+    """The content of an archive: files by path, empty folders, and targets of symbolic links by path."""
 
     files: Mapping[str, bytes]
     folders: Iterable[str] = ()
@@ -82,17 +82,17 @@ KINDS: Final[Mapping[str, Callable[[Site], bytes]]] = {
     "gzip of tar.bz2": lambda site: gzip.compress(bz2.compress(tar(site))),
     "gzip of tar.xz": lambda site: gzip.compress(lzma.compress(tar(site), preset=0)),
 }
-"""Every kind that is read, as a way to pack a site. A storage may add the outer gzip, with `Content-Encoding: gzip`."""
+"""Every supported kind, as a function that packs a site. A storage may add the outer gzip, with `Content-Encoding: gzip`."""
 
 
 def checksummed(block: bytes) -> bytes:
-    """Give a tar header the checksum of what it holds now."""
+    """Return a tar header with its correct checksum."""
     blank = block[:148] + b" " * 8 + block[156:]
     return blank[:148] + f"{sum(blank):06o}\0 ".encode() + blank[156:]
 
 
 def header(name: bytes, *, type_: bytes = b"0", size: int = 0, mode: int = 0o644, target: bytes = b"") -> bytes:
-    """Make the header of a tar entry, POSIX's."""
+    """Make a POSIX header of a tar entry."""
     numbers = f"{mode:07o}\0{0:07o}\0{0:07o}\0{size:011o}\0{0:011o}\0".encode()
     block = name.ljust(100, b"\0") + numbers + b" " * 8 + type_ + target.ljust(100, b"\0") + b"ustar\x0000"
     return checksummed(block.ljust(512, b"\0"))
@@ -105,14 +105,14 @@ def entry(name: bytes, content: bytes = b"", *, type_: bytes = b"0", mode: int =
 
 
 def pax(**records: bytes) -> bytes:
-    """Make the extended header of the tar entry that comes next; `__` in a key stands for a dot."""
+    """Make an extended header for the next tar entry; `__` in a key stands for a dot."""
     return entry(
         b"pax", b"".join(pax_record(key.replace("__", ".").encode(), value) for key, value in records.items()), type_=b"x"
     )
 
 
 def pax_record(key: bytes, value: bytes) -> bytes:
-    """Make one record of an extended header, with the length of all of it, its own digits too."""
+    """Make one record of an extended header. Its length includes the digits of the length."""
     length = rest = len(key) + len(value) + 3
     while length != rest + len(str(length)):
         length = rest + len(str(length))
@@ -120,17 +120,17 @@ def pax_record(key: bytes, value: bytes) -> bytes:
 
 
 FILE: Final = entry(b"index.html", b"<h1>Docs</h1>")
-"""A tar entry that is well."""
+"""A valid tar entry."""
 
 
 def tar_of(*entries: bytes) -> bytes:
-    """Make a tar archive of entries after one that is well."""
+    """Make a tar archive of a valid entry and these."""
     return FILE + b"".join(entries) + EMPTY_END
 
 
 @dataclass(frozen=True, kw_only=True)
 class Zipped:
-    """An entry of a zip archive, and what its two headers say of it. `None` is what is true."""
+    """An entry of a zip archive, and what its two headers say about it; `None` stands for the true value."""
 
     name: bytes = b"index.html"
     content: bytes = b"<h1>Docs</h1>"
@@ -163,7 +163,7 @@ class Zipped:
 def zip_of(
     *entries: Zipped, before: bytes = b"", comment: bytes = b"", count: int | None = None, disk: int = 0, zip64: bool = False
 ) -> bytes:
-    """Make a zip archive of entries, with an end that may say something else."""
+    """Make a zip archive of entries. Its end record may declare something else."""
     archive, directory = bytearray(before), bytearray()
     for item in entries:
         offset = len(archive) if item.offset is None else item.offset
@@ -186,10 +186,10 @@ def zip_of(
         )
         directory += item.name + extra
     start = len(archive)
-    told = len(entries) if count is None else count
-    small = min(told, 0xFFFF)
+    declared = len(entries) if count is None else count
+    small = min(declared, 0xFFFF)
     end = struct.pack("<4s4H2IH", b"PK\5\6", disk, 0, small, small, len(directory), start, len(comment))
-    end_64 = struct.pack("<4sQ2H2I4Q", b"PK\6\6", 44, 45, 45, disk, 0, told, told, len(directory), start)
+    end_64 = struct.pack("<4sQ2H2I4Q", b"PK\6\6", 44, 45, 45, disk, 0, declared, declared, len(directory), start)
     locator = struct.pack("<4sIQI", b"PK\6\7", 0, start + len(directory), 1)
     return bytes(archive + directory + (end_64 + locator if zip64 else b"") + end + comment)
 
@@ -226,7 +226,7 @@ def _flipped(data: bytes, at: int) -> bytes:
 
 
 def _comment_of(length: int, archive: bytes) -> bytes:
-    """Have a zip archive without a comment announce one of so many bytes."""
+    """Return a zip archive without a comment, with an end record that declares one of this length."""
     return archive[:-2] + struct.pack("<H", length)
 
 
@@ -241,7 +241,7 @@ def _odd_number(field_: bytes) -> bytes:
 
 
 SEVEN_ZIP: Final = b"7z\xbc\xaf\x27\x1c" + bytes(600)
-"""An archive of a kind that cannot be opened."""
+"""An archive of an unsupported format."""
 
 NOT_ARCHIVES: Final[Mapping[str, tuple[bytes, str]]] = {
     "empty file": (b"", "is empty"),
@@ -352,8 +352,8 @@ DAMAGED: Final[Mapping[str, tuple[bytes, str]]] = {
     "zip with something before it": (b"PK\3\4" + _GOOD_ZIP, "not where it should be"),
     "zip with something before it that is counted": (zip_of(Zipped(), before=b"PK\3\4hidden"), "does not list"),
     "zip with a wrong checksum": (zip_of(Zipped(checksum=1)), "size and checksum"),
-    "zip with a file that is longer than told": (zip_of(Zipped(size=5)), "size and checksum"),
-    "zip with a file that is shorter than told": (zip_of(Zipped(size=500)), "size and checksum"),
+    "zip with a file that is longer than declared": (zip_of(Zipped(size=5)), "size and checksum"),
+    "zip with a file that is shorter than declared": (zip_of(Zipped(size=500)), "size and checksum"),
     "zip with deflate data that is none": (zip_of(Zipped(packed=b"\xff" * 20)), "cannot be decompressed"),
     "zip with deflate data that is cut": (zip_of(Zipped(packed=Zipped().data[:-3])), "a part is missing"),
     "zip with something behind deflate data": (zip_of(Zipped(packed=Zipped().data + b"!")), "follows the deflate data"),
@@ -564,11 +564,11 @@ UNSAFE: Final[Mapping[str, tuple[bytes, str]]] = {
 }
 
 HOSTILE: Final[Mapping[str, tuple[bytes, str]]] = {**NOT_ARCHIVES, **UNKNOWN, **DAMAGED, **UNSAFE}
-"""Archives that must be refused, each with words that the refusal holds."""
+"""Archives that must be refused, each with words of the refusal."""
 
 
 @functools.cache
 def crowded(count: int) -> bytes:
-    """Pack so many small files that unpacking them takes far longer than a signal takes to arrive."""
+    """Pack small files. With many of them, unpacking takes far longer than the delivery of a signal."""
     entries = (entry(b"%d/%d.html" % (number % 100, number), b"page") for number in range(count))
     return gzip.compress(b"".join((*entries, EMPTY_END)), compresslevel=1)

@@ -1,4 +1,4 @@
-"""Ways to spoil what is good: sequences of bytes or of tokens, edited here and there."""
+"""Mutations of valid data: edits of sequences of bytes or of tokens."""
 
 import re
 from collections.abc import Sequence
@@ -38,45 +38,45 @@ HOSTILE_BYTES: Final = (
 )
 
 Edit = tuple[str, float, float, T]
-"""What to do, where it begins and ends in parts of the whole, and something to put there."""
+"""An operation, its start and its length as fractions, and a piece to insert."""
 
-_DEEDS: Final = ("insert", "replace", "delete", "repeat", "swap", "cut")
+_OPERATIONS: Final = ("insert", "replace", "delete", "repeat", "swap", "cut")
 
 
 def edits(pieces: st.SearchStrategy[T], *, most: int = 3) -> st.SearchStrategy[list[Edit[T]]]:
-    """Draw what is to be done to a sequence."""
+    """Draw edits of a sequence."""
     parts = st.floats(0, 1)
-    return st.lists(st.tuples(st.sampled_from(_DEEDS), parts, parts, pieces), min_size=1, max_size=most)
+    return st.lists(st.tuples(st.sampled_from(_OPERATIONS), parts, parts, pieces), min_size=1, max_size=most)
 
 
 def edited(items: Sequence[T], todo: Sequence[Edit[Sequence[T]]], *, longest: int = 8) -> list[T]:
-    """Carry edits out; none takes away or repeats more than `longest` items, but a cut, which takes all behind it."""
-    made = list(items)
-    for deed, where, how_far, piece in todo:
-        at = int(where * len(made))
-        end = min(len(made), at + 1 + int(how_far * longest))
-        if deed == "insert":
-            made[at:at] = piece
-        elif deed == "replace":
-            made[at : at + len(piece)] = piece
-        elif deed == "delete":
-            del made[at:end]
-        elif deed == "repeat":
-            made[at:at] = made[at:end]
-        elif deed == "swap":
-            made[at:end] = made[at:end][::-1]
+    """Apply edits. Each affects at most `longest` items, except a cut, which removes everything after its start."""
+    result = list(items)
+    for operation, start, length, piece in todo:
+        at = int(start * len(result))
+        end = min(len(result), at + 1 + int(length * longest))
+        if operation == "insert":
+            result[at:at] = piece
+        elif operation == "replace":
+            result[at : at + len(piece)] = piece
+        elif operation == "delete":
+            del result[at:end]
+        elif operation == "repeat":
+            result[at:at] = result[at:end]
+        elif operation == "swap":
+            result[at:end] = result[at:end][::-1]
         else:
-            del made[at:]
-    return made
+            del result[at:]
+    return result
 
 
 def mostly(good: Sequence[T], odd: Sequence[T], *, times: int = 10) -> st.SearchStrategy[T]:
-    """Draw what is good so many times as often as what is not: where each of many parts is often odd, nothing is ever taken."""
+    """Draw a good value `times` as often as an odd one: if each of many parts were often odd, nothing would ever be accepted."""
     return st.sampled_from([*good] * max(times * len(odd) // len(good), 1) + [*odd])
 
 
 def seldom(strategy: st.SearchStrategy[list[T]], *, times: int = 10) -> st.SearchStrategy[list[T]]:
-    """Draw nothing so many times as often as something."""
+    """Draw an empty list `times` as often as another."""
     return st.integers(0, times).flatmap(lambda number: strategy if number == times else st.just([]))
 
 
@@ -84,7 +84,7 @@ byte_pieces = st.one_of(st.sampled_from(HOSTILE_BYTES), st.binary(min_size=1, ma
 
 
 def mutated_bytes(good: st.SearchStrategy[bytes], *, most: int = 3) -> st.SearchStrategy[bytes]:
-    """Draw something good with a few bytes of it spoiled."""
+    """Draw good data with a few edited bytes."""
     return st.builds(lambda data, todo: bytes(edited(data, todo)), good, edits(byte_pieces, most=most))
 
 
@@ -92,7 +92,7 @@ text_pieces = st.one_of(st.sampled_from(HOSTILE_TEXTS), st.text(st.characters(),
 
 
 def mutated_text(good: st.SearchStrategy[str], *, most: int = 3) -> st.SearchStrategy[str]:
-    """Draw something good with a few of its words or signs spoiled."""
+    """Draw a good text with a few edited words or characters."""
     return st.builds(
         lambda text, todo: "".join(edited(re.findall(r"\w+|\W", text), todo)),
         good,

@@ -1,4 +1,4 @@
-"""Compressed streams, one after another and one in another: what belongs together comes out, and nothing grows without bound."""
+"""Compressed streams, consecutive and nested: valid ones are unpacked, and nothing grows without limit."""
 
 import bz2
 import functools
@@ -69,7 +69,7 @@ def test_streams_in_a_row_are_one_and_all_else_is_refused(
     edges = [0, *sorted(int(cut * len(plain)) for cut in cuts[: len(packers) - 1]), len(plain)]
     pieces = [PACKERS[packer](plain[start:end]) for packer, (start, end) in zip(packers, pairwise(edges), strict=True)]
     whole = b"".join(pieces)
-    archive = whole[: len(whole) - short] if short else whole + behind  # zeros behind a cut may be just what was cut
+    archive = whole[: len(whole) - short] if short else whole + behind  # zeros after a cut may equal what was cut
     if around:
         archive = PACKERS[around](archive)
     belongs = READ.issuperset(packers) and len({family(packer) for packer in packers}) == 1 and not behind.strip(b"\0")
@@ -86,13 +86,13 @@ def test_streams_in_a_row_are_one_and_all_else_is_refused(
 
 @functools.cache
 def bomb(kind: str, mebibytes: int, *, inside: bool) -> bytes:
-    """Pack zeros: as a file of a tar archive, or behind its end."""
+    """Pack zeros: as a file of a tar archive, or after its end."""
     zeros = bytes(mebibytes << 20)
     return PACKERS[kind](tar_of(entry(b"zeros", zeros)) if inside else PLAIN + zeros)
 
 
 STREAM_BYTES: Final = LIMITS.unpacked_bytes + LIMITS.entries * 4096 + 16 * 1024**2
-"""What a tar archive may take that holds as much as is allowed: its files, its headers, and its last record."""
+"""Maximum size of a tar archive within the limits: its files, its headers and its last record."""
 
 
 @fuzz("bombs", kind=st.sampled_from(good), mebibytes=st.integers(2, 20), inside=st.booleans(), layers=st.integers(1, 3))
@@ -103,7 +103,7 @@ def test_what_grows_too_far_is_refused(kind: str, mebibytes: int, inside: bool, 
 
     is_read = layers == 1 or (layers == 2 and family(kind) == "gzip")
     if not inside and is_read and len(PLAIN) + (mebibytes << 20) <= STREAM_BYTES:
-        assert unpacked(archive) == SITE  # zeros behind the end are no harm, as long as they are not too many
+        assert unpacked(archive) == SITE  # some zeros after the end are harmless
         return
     with pytest.raises(InvalidBundle):
         unpacked(archive)

@@ -1,4 +1,4 @@
-"""Symbolic links of archives: those that are made lead where Linux finds something inside, and a walk along them ends."""
+"""Symbolic links of archives: each created one leads to something inside for Linux too, and a walk that follows them ends."""
 
 import os
 import tempfile
@@ -49,7 +49,6 @@ def test_links_are_followed_as_linux_does(links: dict[str, str], kind: str) -> N
 
 
 def make(folder: Path, links: dict[str, str]) -> None:
-    """Make the same tree by hand."""
     for name in FOLDERS:
         (folder / name).mkdir(parents=True, exist_ok=True)
     for name in FILES:
@@ -63,12 +62,12 @@ def leads_inside(folder: Path, link: str) -> bool:
         os.stat(folder / link)  # noqa: PTH116  # Linux itself, not Python's own reading of paths
     except OSError:
         return False
-    # a way out and back in again is one out, as the folder's own name may be another tomorrow
+    # a path out and back in again leads outside, because the folder may be renamed
     return Path(os.path.realpath(folder / link)).is_relative_to(folder.resolve())
 
 
 def ends(folder: Path) -> bool:
-    """Tell whether a walk that follows every link comes to an end: whether no folder is met again inside itself."""
+    """Return whether a walk that follows every link ends: whether no folder contains itself."""
     return not any(is_again(Path(inside), folder) for inside, _, _ in os.walk(folder, followlinks=True))
 
 

@@ -1,4 +1,4 @@
-"""Tar archives whose every field may be hostile, under checksums that are right: what is taken is what Python's reader sees."""
+"""Tar archives with hostile values in any field, under correct checksums: an accepted one is what Python's reader sees."""
 
 import io
 import tarfile
@@ -33,7 +33,7 @@ FIELDS: Final[Mapping[str, tuple[int, int]]] = {
     "prefix": (345, 155),
     "rest": (500, 12),
 }
-"""Where each stands in a header, and how long it is (POSIX.1-2017, pax, "ustar Interchange Format")."""
+"""The offset and length of each field of a header (POSIX.1-2017, pax, "ustar Interchange Format")."""
 
 NUMBERS: Final = (
     *(
@@ -153,7 +153,7 @@ extensions = st.one_of(
 
 @dataclass(frozen=True, kw_only=True)
 class Member:
-    """One entry: what is right about it, and which fields hold something else."""
+    """One entry: its true values, and the fields that hold something else."""
 
     name: bytes
     type: bytes
@@ -166,27 +166,25 @@ class Member:
 
     @property
     def packed(self) -> bytes:
-        """The entry as bytes, with what comes before it."""
         return b"".join(self.before) + self.header + self.stored + bytes(-len(self.stored) % 512)
 
     @property
     def stored(self) -> bytes:
-        """Its content, where its type can have any."""
+        """The content, if this type can have any."""
         return self.content if self.type in {b"0", b"\0", b"x", b"L", b"K", b"g"} else b""
 
     @property
     def is_prefixed_otherwise(self) -> bool:
-        """Whether something stands where only POSIX has a prefix, in a header that is not POSIX's; Python takes it for one."""
+        """Whether a header that is not POSIX's holds something where POSIX has the prefix; Python reads it as one."""
         return any(self.header[345:500]) and self.header[257:263] != b"ustar\0"
 
     @property
     def is_honest(self) -> bool:
-        """Whether this is a file like any other."""
+        """Whether this is a regular file with a true header."""
         return self.type in {b"0", b"\0"} and self.name in NAMES and self.checksum == "right" and not self.odd and not self.before
 
     @property
     def header(self) -> bytes:
-        """Its own header."""
         fields = {
             "name": self.name,
             "mode": b"0000644\0",
@@ -234,13 +232,13 @@ ends = mostly(
 
 
 def as_python_reads(archive: bytes) -> Tree | None:
-    """Read an archive that was taken with `tarfile`; `None` where that takes offence."""
+    """Read an accepted archive with `tarfile`; `None` if that refuses it."""
     tree: Tree = {}
     try:
         with tarfile.open(fileobj=io.BytesIO(archive), mode="r:", encoding="utf-8", errors="strict") as found:
             for member in found:
                 if member.type == b"V":
-                    continue  # a label, which Python takes for a file
+                    continue  # a label, which Python reads as a file
                 path = plain(member.name.encode())
                 assert not member.mode & 0o7000
                 if member.isdir():
@@ -248,13 +246,13 @@ def as_python_reads(archive: bytes) -> Tree | None:
                 elif member.issym():
                     tree[path] = member.linkname
                 elif member.islnk() and isinstance(target := tree.get(plain(member.linkname.encode())), str):
-                    tree[path] = target  # as GNU tar has it; Python would take what the symbolic link leads to
+                    tree[path] = target  # as GNU tar unpacks it; Python would read what the symbolic link leads to
                 else:
                     content = found.extractfile(member)
                     assert content is not None
                     tree[path] = content.read()
             if archive[found.offset : found.offset + 512] != bytes(512):
-                return None  # Python takes a header with an odd number for the archive's end, even one of no importance
+                return None  # Python treats a header with any invalid number as the end of the archive
     except (tarfile.TarError, ValueError, OverflowError, KeyError):
         return None
     return tree

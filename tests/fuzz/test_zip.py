@@ -1,4 +1,4 @@
-"""Zip archives whose every field may be hostile: what is taken stays inside, and is what Python's reader sees."""
+"""Zip archives with hostile values in any field: an accepted one stays inside, and is what Python's reader sees."""
 
 import io
 import stat
@@ -81,27 +81,26 @@ CONTENTS: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """A field that is to hold something else: a number, or what is true and so much more."""
+    """A changed field: `value` replaces the true value, or is added to it."""
 
     name: str
     value: int
-    is_more: bool
+    is_added: bool
 
     def on(self, fields: Fields) -> Fields:
-        """Change the field."""
-        return {**fields, self.name: fields[self.name] * self.is_more + self.value}
+        return {**fields, self.name: fields[self.name] * self.is_added + self.value}
 
 
 def changes(*names: str) -> st.SearchStrategy[list[Change]]:
-    """Draw none, mostly, or a few."""
+    """Draw no changes, mostly, or a few."""
     one = st.builds(
-        Change, name=st.sampled_from(names), value=st.sampled_from([*HOSTILE, -1]) | st.integers(0, 200), is_more=st.booleans()
+        Change, name=st.sampled_from(names), value=st.sampled_from([*HOSTILE, -1]) | st.integers(0, 200), is_added=st.booleans()
     )
     return seldom(st.lists(one, min_size=1, max_size=2), times=14)
 
 
 def packed(layout: struct.Struct, signature: bytes, fields: Fields, todo: list[Change]) -> bytes:
-    """Pack a record whose fields stand in the layout's order, each cut to what fits there."""
+    """Pack a record; the fields are in the layout's order, and each is cut to its size."""
     for change in todo:
         fields = change.on(fields)
     sizes = [{"H": 2, "I": 4, "Q": 8, "B": 1}[kind] for kind in _kinds(layout.format)]
@@ -120,7 +119,7 @@ def _kinds(form: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Member:
-    """One entry: what is right about it, and what its two headers say instead."""
+    """One entry: its true values, and the changes in its two headers."""
 
     name: bytes
     content: bytes
@@ -139,7 +138,7 @@ class Member:
 
     @property
     def is_honest(self) -> bool:
-        """Whether this is a file like any other."""
+        """Whether this is a regular file with true headers."""
         as_usual = (self.method, self.flags & ~0x800, self.before, self.extra) in {
             (0, 0, b"", b""),
             (8, 0, b"", b""),
@@ -148,7 +147,7 @@ class Member:
         return as_usual and self.name in NAMES and self.mode == 0o100644 and not self.local and not self.listed
 
     def headers(self, offset: int) -> tuple[bytes, bytes]:
-        """Give the entry itself, for a place in the file, and the directory's record of it."""
+        """Return the entry at this offset of the file, and the directory's record of it."""
         data = Zipped(content=self.content, method=self.method).data
         numbers = {"checksum": zlib.crc32(self.content), "packed": len(data), "size": len(self.content)}
         flags = self.flags | (8 if self.described else 0)
@@ -170,7 +169,7 @@ class Member:
 
 @dataclass(frozen=True, kw_only=True)
 class Ending:
-    """How the directory ends, and what it says that is not so."""
+    """The end of the directory, and the changes in it."""
 
     is_zip64: bool
     comment: bytes
@@ -181,12 +180,11 @@ class Ending:
 
     @property
     def is_honest(self) -> bool:
-        """Whether this is how directories end."""
+        """Whether nothing in it is hostile."""
         padded = not self.junk.strip(b"\0") and len(self.junk) <= 1 << 20
         return padded and not (self.end or self.end_64 or self.locator or self.comment.startswith(b"PK"))
 
     def packed(self, count: int, start: int, length: int) -> bytes:
-        """Give it for a directory of so many entries."""
         numbers = {"disk": 0, "first_disk": 0, "here": count, "entries": count, "length": length, "start": start}
         ends = b""
         if self.is_zip64:
@@ -197,7 +195,7 @@ class Ending:
 
 
 def archive_of(members: list[Member], order: list[int], ending: Ending) -> bytes:
-    """Put an archive together; `order` tells which of its entries the directory lists, in which order."""
+    """Make an archive; `order` are the indices of the entries that the directory lists."""
     body, records = b"", []
     for member in members:
         entry, record = member.headers(len(body) + len(member.before))
@@ -246,7 +244,7 @@ orders = seldom(st.lists(st.integers(0, 5), max_size=5))
 
 
 def as_python_reads(archive: bytes) -> Tree | None:
-    """Read the files of an archive that was taken with `zipfile`; `None` where that takes offence."""
+    """Read an accepted archive with `zipfile`; `None` if that refuses it."""
     tree: Tree = {}
     try:
         with zipfile.ZipFile(io.BytesIO(archive)) as found:
@@ -260,7 +258,7 @@ def as_python_reads(archive: bytes) -> Tree | None:
                     tree[plain(name)] = content
     except zipfile.BadZipFile as error:
         if "CRC" in str(error):
-            raise  # what it holds is not what it says, and yet it was taken
+            raise  # the content does not match its checksum, but we accepted it
         return None
     except (NotImplementedError, RuntimeError, ValueError, EOFError, OSError, zlib.error, struct.error):
         return None
@@ -268,7 +266,7 @@ def as_python_reads(archive: bytes) -> Tree | None:
 
 
 def member(*listed: Change) -> Member:
-    """Make a file whose record in the directory may say something else."""
+    """Make a file with changes in its directory record."""
     return Member(
         name=b"a",
         content=b"<h1>Docs</h1>",
@@ -291,8 +289,8 @@ USUAL: Final = Ending(is_zip64=False, comment=b"", junk=b"", end=[], end_64=[], 
 
 @fuzz("zip fields", found=st.lists(members, min_size=1, max_size=3), order=orders, ending=endings)
 @example([member()], [], USUAL)
-@example([member(Change(name="checksum", value=1, is_more=True))], [], USUAL)
-@example([member(Change(name="size", value=-1, is_more=True))], [], USUAL)
+@example([member(Change(name="checksum", value=1, is_added=True))], [], USUAL)
+@example([member(Change(name="size", value=-1, is_added=True))], [], USUAL)
 @example([member()], [0, 0], USUAL)
 def test_whatever_its_fields_hold_it_stays_inside_and_means_what_others_read(
     found: list[Member], order: list[int], ending: Ending

@@ -1,4 +1,4 @@
-"""What an archive becomes on the disk, and the promises that hold for it whatever the archive is."""
+"""The unpacked tree of an archive, and the promises that hold for every archive."""
 
 import os
 import stat
@@ -13,25 +13,25 @@ from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import InvalidBundle
 
 Tree = dict[str, bytes | str | None]
-"""By the path: a file's content, a link's target, or nothing for a folder."""
+"""By the path: a file's content, a link's target, or `None` for a folder."""
 
 NAMES: Final = (b"a", b"b/c", b"b/d/e", b"index.html", b"./f", b"b//g", "é.html".encode(), b"h", b"i", b"j/k")
-"""Of files that are nothing but files, in archives of any kind."""
+"""Names of regular files, valid in archives of any kind."""
 
 LIMITS: Final = Limits(entries=400, unpacked_bytes=1 << 20)
-"""Such that a generated archive can be too much of everything."""
+"""Low enough for a generated archive to exceed each of them."""
 
 ROOMY: Final = Limits(unpacked_bytes=1 << 24)
 
 MAX_CHECKS: Final = 20_000
-"""How often the work may ask whether it is to end; one that does so for longer goes on without an end in sight."""
+"""Maximum checks for a cancel during one run; a run with more does not end."""
 
 ESCAPED: Final = "fuzz-escaped"
-"""What hostile names call the file that they lead to, wherever it is."""
+"""The name of the file that hostile names lead to."""
 
 
 class BoundedCancellation(Cancellation):
-    """Fails the test when it is asked too often."""
+    """Fails the test after too many checks."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class BoundedCancellation(Cancellation):
 
 
 def unpacked(archive: bytes, *, limits: Limits = LIMITS) -> Tree:
-    """Unpack an archive, see that all promises are kept, and give what came of it. Raises `InvalidBundle`, and nothing else."""
+    """Unpack an archive, assert that all promises hold, and return the tree. Raises `InvalidBundle`, and nothing else."""
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary)
         folder = root / "beside" / "site"
@@ -69,7 +69,7 @@ def unpacked(archive: bytes, *, limits: Limits = LIMITS) -> Tree:
 
 
 def _surroundings(root: Path) -> dict[str, tuple[int, ...]]:
-    """Look at all but the site itself: what it is, how large, and when it was changed."""
+    """Return the mode, size, time, inode and owner of everything except the site."""
     found = {}
     for inside, folders, files in os.walk(root):
         if Path(inside) == root / "beside" / "site":
@@ -84,7 +84,7 @@ def _surroundings(root: Path) -> dict[str, tuple[int, ...]]:
 
 
 def _links_and_bytes(folder: Path, limits: Limits) -> tuple[int, int]:
-    """See that what is in a folder is harmless and within bounds; count its symbolic links and the bytes of its files."""
+    """Return the number of symbolic links in a folder and the bytes of its files, after asserting that all is harmless."""
     links = size = count = 0
     for inside, folders, files in os.walk(folder):
         for name in (*folders, *files):
@@ -115,12 +115,12 @@ def _tree_of(folder: Path) -> Tree:
 
 
 def plain(name: bytes) -> str:
-    """Spell an archive's name as a path: without `.` and doubled slashes."""
+    """Return an archive's name as a path, without `.` and doubled slashes."""
     return "/".join(part for part in name.decode().split("/") if part not in {"", "."})
 
 
 def assert_same_files(ours: Tree, theirs: Tree) -> None:
-    """See that two readers found the same files and links; what is a folder for the one may be an empty file for the other."""
+    """Assert that two readers found the same files and links. A folder of ours may be an empty file of theirs."""
     folders = {"", *(path for path, what in ours.items() if what is None)}
     files = {path: what for path, what in theirs.items() if what is not None and not (what == b"" and path in folders)}
     assert {path: what for path, what in ours.items() if what is not None} == files

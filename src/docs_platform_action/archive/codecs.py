@@ -70,8 +70,7 @@ def decompressed(codec: Codec, compressed: Iterator[bytes]) -> Iterator[bytes]:
                 chunk = decompressor.decompress(data, CHUNK_BYTES)
             except (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError, MemoryError) as error:  # OSError is from bz2
                 if "emory usage limit" in str(error):
-                    limit = format_bytes(LZMA_MEMORY_BYTES)
-                    raise unsafe(f"Decompressing the xz data takes more than {limit} of memory.") from error
+                    raise unsafe(f"The xz data takes more than {format_bytes(LZMA_MEMORY_BYTES)} of memory.") from error
                 raise damaged(f"The {codec.name} data cannot be decompressed ({error}).") from error
             data = b""
             if chunk:

@@ -119,10 +119,7 @@ def _unsupported(subject: str, start: bytes) -> InvalidBundle:
         "the bundle is not an archive that can be opened",
         details=(
             f"{subject} {describe_content(start)}.",
-            (
-                "Supported are zip archives, and tar archives without compression or with gzip, bzip2 or xz, each with at most "
-                "one more gzip layer."
-            ),
+            "Supported are zip, and tar without compression or with gzip, bzip2 or xz, each with at most one more gzip layer.",
         ),
         cause="The link led to something other than the bundle, or the platform now packs its bundles in another format.",
     )

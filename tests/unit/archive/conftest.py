@@ -1,4 +1,4 @@
-"""A fresh place for each test."""
+"""A new place to unpack into for each test."""
 
 from collections.abc import Iterator
 from pathlib import Path

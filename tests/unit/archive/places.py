@@ -1,4 +1,4 @@
-"""A place to unpack archives into, and what is in it then."""
+"""A place to unpack archives into."""
 
 import os
 import shutil
@@ -14,22 +14,22 @@ from docs_platform_action.errors import InvalidBundle
 
 
 def tree_of(folder: Path) -> dict[str, bytes | str | None]:
-    """Return what is in a folder: contents of files, targets of links, nothing for folders."""
+    """Return the content of a folder by path: contents of files, targets of links, `None` for folders."""
     tree: dict[str, bytes | str | None] = {}
     for inside, folders, files in os.walk(folder):
         for name in (*folders, *files):
             path = Path(inside, name)
-            what = str(path.readlink()) if path.is_symlink() else None if name in folders else path.read_bytes()
-            tree[str(path.relative_to(folder))] = what
+            node = str(path.readlink()) if path.is_symlink() else None if name in folders else path.read_bytes()
+            tree[str(path.relative_to(folder))] = node
     return dict(sorted(tree.items()))
 
 
-def told(error: InvalidBundle) -> str:
+def message_of(error: InvalidBundle) -> str:
     return f"{error.summary}. {' '.join(error.details)}"
 
 
 class Place:
-    """A folder to unpack into, with something beside it that must stay as it is."""
+    """A folder to unpack into, with files beside it that must not change."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -42,7 +42,7 @@ class Place:
         self.before = self.outside()
 
     def outside(self) -> dict[str, bytes | str | None]:
-        return {path: what for path, what in tree_of(self.root).items() if not path.startswith("beside/site/")}
+        return {path: node for path, node in tree_of(self.root).items() if not path.startswith("beside/site/")}
 
     def unpack(
         self,
@@ -57,7 +57,7 @@ class Place:
             return unpack(
                 file,
                 self.folder,
-                on_progress=lambda *sofar: self.progress.append(sofar),
+                on_progress=lambda *counts: self.progress.append(counts),
                 limits=limits or Limits(),
                 disk=disk,
             )
@@ -68,7 +68,7 @@ class Place:
         return caught.value
 
     def clear(self) -> None:
-        """Remove all of it: what is left when a test ends is searched for the key, which no archive here has."""
+        """Remove everything: the files that a test leaves are searched for the key, and these never hold it."""
         shutil.rmtree(self.root)
         self._archive.unlink(missing_ok=True)
 

@@ -9,7 +9,7 @@ import pytest
 
 from docs_platform_action.archive import codecs, reading
 from tests.archives import EMPTY_END, FILE, SMALL_SITE, entry, tar
-from tests.unit.archive.places import Place, told
+from tests.unit.archive.places import Place, message_of
 
 
 class TestStreams:
@@ -21,7 +21,7 @@ class TestStreams:
 
         assert place.tree().keys() == {"0", "1", "2"}
 
-    def test_may_begin_at_the_last_byte_of_what_is_read_at_once(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_may_begin_at_the_last_byte_of_a_chunk(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
         archive = FILE + EMPTY_END
         whole = b"".join(gzip.compress(archive[at : at + 100]) for at in range(0, len(archive), 100))
         monkeypatch.setattr(reading, "CHUNK_BYTES", 1)
@@ -31,7 +31,7 @@ class TestStreams:
         assert place.tree().keys() == {"index.html"}
 
     @pytest.mark.parametrize("layers", [1, 2])
-    def test_may_be_no_more_in_a_row_than_take_seconds(self, place: Place, monkeypatch: pytest.MonkeyPatch, layers: int) -> None:
+    def test_are_limited_in_number(self, place: Place, monkeypatch: pytest.MonkeyPatch, layers: int) -> None:
         monkeypatch.setattr(codecs, "MAX_STREAMS", 3)
         whole = gzip.compress(FILE + EMPTY_END)
         few, many = (gzip.compress(b"") * count + whole for count in (2, 3))
@@ -40,7 +40,7 @@ class TestStreams:
 
         place.unpack(few)
 
-        assert "more than 3 streams" in told(place.refusal(many))
+        assert "more than 3 streams" in message_of(place.refusal(many))
 
     @pytest.mark.parametrize("padding", [1, 511, 200_000])
     def test_may_be_padded_with_zeros(self, place: Place, padding: int) -> None:
@@ -60,4 +60,4 @@ class TestMemory:
         monkeypatch.setattr(zlib, "decompressobj", lambda _wbits: None)
         monkeypatch.setattr("docs_platform_action.archive.codecs._Inflater", lambda _wbits: Exhausted())
 
-        assert "cannot be decompressed" in told(place.refusal(gzip.compress(tar(SMALL_SITE))))
+        assert "cannot be decompressed" in message_of(place.refusal(gzip.compress(tar(SMALL_SITE))))

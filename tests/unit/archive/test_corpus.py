@@ -1,4 +1,4 @@
-"""Archives of real writers come out as the trees that went in; `tests/corpus/README.md` says how they were made."""
+"""Archives of real writers unpack to the trees that were packed; `tests/corpus/README.md` says how they were made."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A zip archive in a layer of gzip is opened as well."""
+"""A zip archive in a gzip layer is opened too."""
 
 import gzip
 import os
@@ -14,7 +14,7 @@ from tests.unit.archive.places import Place
 
 class TestZip:
     def test_may_be_in_gzip_and_leaves_no_trace_of_that(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-        """As a storage keeps it that stores with `Content-Encoding: gzip`; a zip archive's directory is at its end."""
+        """A storage with `Content-Encoding: gzip` adds the layer; a zip archive's directory is at its end."""
         monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
         descriptors = len([*Path("/proc/self/fd").iterdir()])
 

@@ -14,7 +14,7 @@ import pytest
 from docs_platform_action.archive.limits import Disk, Limits, Quota, Space
 from docs_platform_action.errors import InvalidBundle
 from tests.archives import KINDS, SMALL_SITE, Site, Zipped, entry, header, pax, pax_record, tar, tar_of, zip_of
-from tests.unit.archive.places import SMALL_TREE, Place, told
+from tests.unit.archive.places import SMALL_TREE, Place, message_of
 
 
 class TestBounds:
@@ -22,10 +22,10 @@ class TestBounds:
     def test_on_entries_count_folders_that_names_imply(self, place: Place, kind: str) -> None:
         archive = KINDS[kind](Site(files={"a/b/c": b"1", "a/b/d": b"2"}))
 
-        assert "more than 3 files and folders" in told(place.refusal(archive, limits=Limits(entries=3)))
+        assert "more than 3 files and folders" in message_of(place.refusal(archive, limits=Limits(entries=3)))
 
     @pytest.mark.parametrize("kind", KINDS)
-    def test_are_no_bounds_for_what_is_just_within(self, place: Place, kind: str) -> None:
+    def test_allow_what_is_just_within(self, place: Place, kind: str) -> None:
         archive = KINDS[kind](Site(files={"a/b": b"x" * 5000}))
 
         assert place.unpack(archive, limits=Limits(entries=2, unpacked_bytes=5000)).size == 5000
@@ -34,12 +34,12 @@ class TestBounds:
     def test_on_bytes_hold_for_all_files_together(self, place: Place, kind: str) -> None:
         archive = KINDS[kind](Site(files={"a": b"x" * 2500, "b": b"x" * 2500}))
 
-        assert "more than 4.0 KiB" in told(place.refusal(archive, limits=Limits(unpacked_bytes=4096)))
+        assert "more than 4.0 KiB" in message_of(place.refusal(archive, limits=Limits(unpacked_bytes=4096)))
 
-    def test_are_told_in_the_unit_that_fits(self, place: Place) -> None:
+    def test_are_reported_in_the_unit_that_fits(self, place: Place) -> None:
         refusal = place.refusal(tar_of(pax(size=b"21474836480"), header(b"a")))
 
-        assert "more than 20.0 GiB" in told(refusal)
+        assert "more than 20.0 GiB" in message_of(refusal)
         assert "`bundle-path`" in refusal.remedy
 
     def test_hold_for_copies_too(self, place: Place) -> None:
@@ -47,7 +47,7 @@ class TestBounds:
 
         refusal = place.refusal(tar_of(entry(b"a", bytes(50_000)), *links), limits=Limits(unpacked_bytes=1_000_000))
 
-        assert "more than 976.6 KiB" in told(refusal)
+        assert "more than 976.6 KiB" in message_of(refusal)
 
     def test_do_not_include_the_ratio_which_real_sites_push_to_thousands(self, place: Place) -> None:
         page = b"<nav>" + b"<a href='/guide'>Guide</a>" * 40_000
@@ -58,11 +58,11 @@ class TestBounds:
 
         assert unpacked.size > max(256 * 2**20, 1000 * len(archive))
 
-    def test_hold_for_what_is_no_file(self, place: Place) -> None:
+    def test_hold_for_data_that_is_not_a_file(self, place: Place) -> None:
         header_of_nothing = entry(b"pax", pax_record(b"comment", b"x" * 1_000_000), type_=b"x")
         archive = gzip.compress(header_of_nothing * 30 + tar_of())
 
-        assert "more than 10 bytes" in told(place.refusal(archive, limits=Limits(unpacked_bytes=10, entries=5)))
+        assert "more than 10 bytes" in message_of(place.refusal(archive, limits=Limits(unpacked_bytes=10, entries=5)))
 
     @pytest.mark.parametrize("layers", [1, 2])
     def test_hold_for_zeros_at_the_end(self, place: Place, layers: int) -> None:
@@ -70,18 +70,18 @@ class TestBounds:
         for _ in range(layers):
             archive = gzip.compress(archive)
 
-        assert "more than 10.0 KiB" in told(place.refusal(archive, limits=Limits(unpacked_bytes=10 * 1024, entries=5)))
+        assert "more than 10.0 KiB" in message_of(place.refusal(archive, limits=Limits(unpacked_bytes=10 * 1024, entries=5)))
 
     def test_hold_for_each_of_two_layers_of_gzip(self, place: Place) -> None:
         padded = gzip.compress(tar_of()) + bytes(17 * 2**20)
 
-        assert "more than 10.0 KiB" in told(
+        assert "more than 10.0 KiB" in message_of(
             place.refusal(gzip.compress(padded), limits=Limits(unpacked_bytes=10 * 1024, entries=5))
         )
 
 
 def entries_below(folder: str | Path) -> Iterator[os.DirEntry[str]]:
-    """Find all that is in a folder, at a tenth of the cost of `rglob`: a disk is looked at hundreds of times."""
+    """Return all entries of a folder, at a tenth of the cost of `rglob`: a disk is read hundreds of times."""
     with os.scandir(folder) as entries:
         for entry in entries:
             yield entry
@@ -90,7 +90,7 @@ def entries_below(folder: str | Path) -> Iterator[os.DirEntry[str]]:
 
 
 class FakeDisk(Disk):
-    """A disk with so many bytes free at first, on which only the site takes more."""
+    """A disk with this much free at first, which only the site fills."""
 
     def __init__(self, place: Place, *, total: int, free: int, inodes: int = 0, free_inodes: int = 0) -> None:
         super().__init__(place.folder)
@@ -107,10 +107,10 @@ class FakeDisk(Disk):
 
     @property
     def unnamed(self) -> int:
-        """Count the bytes of open files that are in the folder under no name."""
+        """Return the bytes of open files in the folder that have no name."""
         found = 0
         for descriptor in Path("/proc/self/fd").iterdir():
-            with contextlib.suppress(OSError):  # closed since, such as that of the listing itself
+            with contextlib.suppress(OSError):  # closed since, such as the listing's own
                 status = descriptor.stat()
                 if stat.S_ISREG(status.st_mode) and not status.st_nlink:
                     is_here = descriptor.readlink().is_relative_to(self.place.folder)
@@ -118,7 +118,7 @@ class FakeDisk(Disk):
         return found
 
     @property
-    def made(self) -> int:
+    def used_inodes(self) -> int:
         return sum(1 for _ in entries_below(self.place.folder))
 
     def space(self) -> Space:
@@ -128,7 +128,7 @@ class FakeDisk(Disk):
             total_bytes=self.total,
             free_bytes=self.free - self.used,
             total_inodes=self.inodes,
-            free_inodes=self.free_inodes - self.made if self.inodes else sys.maxsize,
+            free_inodes=self.free_inodes - self.used_inodes if self.inodes else sys.maxsize,
         )
 
 
@@ -171,22 +171,22 @@ class TestDisk:
         entries = [entry(b"%d" % number, type_=type_, target=b"index.html" * (type_ == b"2")) for number in range(100)]
         disk = FakeDisk(place, total=2_000_000, free=400_000)
 
-        assert "too large for the runner's disk" in told(place.refusal(tar_of(*entries), disk=disk))
+        assert "too large for the runner's disk" in message_of(place.refusal(tar_of(*entries), disk=disk))
         assert disk.used <= 200_000
 
-    def test_has_enough_inodes_left_too(self, place: Place) -> None:
+    def test_keeps_inodes_free_too(self, place: Place) -> None:
         entries = [entry(b"a/%d" % number) for number in range(100)]
         disk = FakeDisk(place, total=10**12, free=10**12, inodes=65_536, free_inodes=6_600)
 
         refusal = place.refusal(tar_of(*entries), disk=disk)
 
-        assert disk.made == 6_600 - 6_553
+        assert disk.used_inodes == 6_600 - 6_553
         assert refusal.details == (
             "Unpacking stopped after 13 bytes.",
             "6,553 of the disk's 65,536 inodes are free; the action keeps 6,553 free. Each file, folder and link takes one.",
         )
 
-    def test_is_looked_at_again_as_others_fill_it_too(self, place: Place) -> None:
+    def test_is_read_again_because_others_fill_it_too(self, place: Place) -> None:
         disk = FakeDisk(place, total=10**12, free=10**12)
         filling = iter([10**12, 10**12, 0])
 
@@ -197,7 +197,7 @@ class TestDisk:
 
         refusal = place.refusal(KINDS["tar.gz"](Site(files={"a": bytes(40 * 2**20), "b": b""})), disk=disk)
 
-        assert "too large for the runner's disk" in told(refusal)
+        assert "too large for the runner's disk" in message_of(refusal)
         assert disk.used <= 33 * 2**20
 
     def test_keeps_its_reserve_when_many_archives_are_unpacked_side_by_side(self) -> None:
@@ -209,26 +209,26 @@ class TestDisk:
                 return Space(total_bytes=200 * 2**20, free_bytes=free - written, total_inodes=1000, free_inodes=1000)
 
         disk = SharedDisk(-1)
-        meters = [Quota(Limits(), disk) for _ in range(10)]
-        while meters:
-            for meter in [*meters]:
+        quotas = [Quota(Limits(), disk) for _ in range(10)]
+        while quotas:
+            for quota in [*quotas]:
                 try:
-                    meter.add_bytes(64 * 1024)
+                    quota.add_bytes(64 * 1024)
                 except InvalidBundle:
-                    meters.remove(meter)
+                    quotas.remove(quota)
                 else:
                     written += 64 * 1024
 
         assert free - written >= 0.9 * disk.space().reserved_bytes
 
-    def test_is_looked_at_seldom_while_there_is_plenty(self, place: Place) -> None:
+    def test_is_read_seldom_while_there_is_plenty(self, place: Place) -> None:
         disk = FakeDisk(place, total=10**12, free=10**12)
 
         place.unpack(KINDS["tar.gz"](Site(files={f"{number}": b"page" for number in range(1000)})), disk=disk)
 
         assert disk.space_reads == 1
 
-    def test_holds_a_zip_archive_that_comes_out_of_gzip_as_well(self, place: Place) -> None:
+    def test_limits_a_zip_archive_from_gzip_too(self, place: Place) -> None:
         archive = gzip.compress(zip_of(Zipped(content=bytes(2_000_000), method=0)))
         seen: list[int] = []
         disk = FakeDisk(place, total=10_000_000, free=2_900_000)
@@ -246,7 +246,7 @@ class TestDisk:
         assert Space(total_bytes=500 * 2**30, free_bytes=0).reserved_bytes == 2**30
         assert Space(total_bytes=1, free_bytes=0, total_inodes=10**7, free_inodes=10**6).usable_inodes == 990_000
 
-    def test_tells_what_it_has(self, tmp_path: Path) -> None:
+    def test_reports_its_space(self, tmp_path: Path) -> None:
         found = os.statvfs(tmp_path)
 
         space = Disk(tmp_path).space()
@@ -254,7 +254,7 @@ class TestDisk:
         assert space.total_bytes == found.f_blocks * found.f_frsize
         assert 0 < space.free_bytes < space.total_bytes
 
-    def test_that_tells_nothing_is_no_bound(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_that_reports_no_sizes_is_not_limited(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
         nothing = SimpleNamespace(f_blocks=0, f_bavail=0, f_frsize=4096, f_files=0, f_favail=0)
         monkeypatch.setattr(os, "statvfs", lambda _: nothing)
 

@@ -1,4 +1,4 @@
-"""Names that every place for a site can store are taken, however they are written."""
+"""Names that S3 and common file systems can store are accepted in any spelling."""
 
 import pytest
 

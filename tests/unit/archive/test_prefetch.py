@@ -1,4 +1,4 @@
-"""An archive is read in a thread of its own, and comes out as without one."""
+"""Entries are the same with and without a thread that reads ahead."""
 
 import threading
 from collections.abc import Iterator
@@ -11,8 +11,8 @@ from docs_platform_action.archive.reading import CHUNK_BYTES
 from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import Cancelled, InvalidBundle
 
-MAX_UNPACKED_BYTES = (MAX_BATCHES + 1) * (BATCH_BYTES + CHUNK_BYTES)
-"""What waits to be taken, and what is being put together."""
+MAX_QUEUED_BYTES = (MAX_BATCHES + 1) * (BATCH_BYTES + CHUNK_BYTES)
+"""Of the queued batches and the incomplete one."""
 
 
 def file(name: bytes, *chunks: bytes) -> Entry:
@@ -24,7 +24,7 @@ def taken(entries: Iterator[Entry]) -> list[tuple[bytes, list[bytes]]]:
 
 
 class Endless:
-    """Entries or chunks without an end, and a count of those that were asked for."""
+    """Entries or chunks without an end, and a count of the requested ones."""
 
     def __init__(self, most: int) -> None:
         self.count = 0
@@ -76,7 +76,7 @@ class TestWhatIsReadAhead:
         assert readers[0] is not threading.current_thread()
         assert not readers[0].is_alive()
 
-    def test_leaves_the_content_of_what_is_no_file_alone(self) -> None:
+    def test_does_not_include_the_content_of_a_folder(self) -> None:
         def unread() -> Iterator[bytes]:
             raise AssertionError
             yield b""
@@ -88,7 +88,7 @@ class TestWhatIsReadAhead:
 
 
 class TestAFailure:
-    def test_comes_behind_what_was_read_before_it(self) -> None:
+    def test_comes_after_what_was_read_before_it(self) -> None:
         def read() -> Iterator[Entry]:
             yield file(b"a", b"1")
             yield Entry(name=b"b", type=EntryType.FILE, mode=0, content=broken())
@@ -108,7 +108,7 @@ class TestAFailure:
         assert found == [(b"a", b"1"), (b"b", b"2")]
         assert str(ended.value) == "broken"
 
-    def test_of_whoever_takes_entries_is_not_kept_waiting_by_what_comes_before_the_next(self) -> None:
+    def test_of_the_writer_is_not_delayed_by_what_comes_before_the_next_entry(self) -> None:
         cancellation = Cancellation()
 
         def read() -> Iterator[Entry]:
@@ -126,7 +126,7 @@ class TestAFailure:
 
         assert "reader" not in {thread.name for thread in threading.enumerate()}
 
-    def test_of_whoever_takes_entries_ends_the_reading(self) -> None:
+    def test_of_the_writer_ends_the_reading(self) -> None:
         endless = Endless(0)
 
         def refuse() -> None:
@@ -141,7 +141,7 @@ class TestAFailure:
         assert "reader" not in {thread.name for thread in threading.enumerate()}
 
     @pytest.mark.parametrize("failure", [Cancelled("cancelled"), InvalidBundle("broken"), KeyboardInterrupt()])
-    def test_of_the_reading_is_raised_to_whoever_takes_entries(self, failure: BaseException) -> None:
+    def test_of_the_reader_is_raised_in_the_writer(self, failure: BaseException) -> None:
         def read() -> Iterator[Entry]:
             raise failure
             yield
@@ -151,7 +151,7 @@ class TestAFailure:
 
         assert raised.value is failure
 
-    def test_that_nobody_takes_is_no_failure(self) -> None:
+    def test_of_the_reader_is_ignored_if_nothing_is_taken(self) -> None:
         raised = threading.Event()
 
         def read() -> Iterator[Entry]:
@@ -165,7 +165,7 @@ class TestAFailure:
 
 class TestWhatWaits:
     def test_is_bounded_in_bytes(self) -> None:
-        endless = Endless(MAX_UNPACKED_BYTES // CHUNK_BYTES)
+        endless = Endless(MAX_QUEUED_BYTES // CHUNK_BYTES)
         one = Entry(name=b"a", type=EntryType.FILE, mode=0, content=endless.chunks())
 
         with prefetch(iter([one]), Cancellation()):
@@ -178,4 +178,4 @@ class TestWhatWaits:
             assert not endless.beyond.wait(0.02)
 
     def test_takes_less_than_a_mebibyte(self) -> None:
-        assert MAX_UNPACKED_BYTES < 1024**2
+        assert MAX_QUEUED_BYTES < 1024**2

@@ -1,4 +1,4 @@
-"""Symbolic links, followed by names alone, and within timeouts; that Linux follows them so too is for `tests/fuzz`."""
+"""Symbolic links are followed by name alone, in limited time; `tests/fuzz` compares the result with Linux."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from docs_platform_action.archive.symlinks import MAX_LINK_CHAIN, MAX_LINKS, Sym
 from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import Cancelled, InvalidBundle
 from tests.archives import entry, pax, tar_of
-from tests.unit.archive.places import Place, told
+from tests.unit.archive.places import Place, message_of
 
 FOLDERS = ["a", "a/b", "a/b/c", "d"]
 FILES = ["index.html", "a/page", "a/b/page", "d/page"]
@@ -78,4 +78,4 @@ class TestBounds:
         monkeypatch.setattr("docs_platform_action.archive.symlinks.MAX_STEPS", 10_000)
         links = (pax(linkpath=b"a/../" * 200 + b"a/b") + entry(b"l%d" % number, type_=b"2") for number in range(30))
 
-        assert "too long to follow in a reasonable time" in told(place.refusal(tar_of(entry(b"a/b"), *links)))
+        assert "too long to follow in a reasonable time" in message_of(place.refusal(tar_of(entry(b"a/b"), *links)))

@@ -32,7 +32,7 @@ class TestTar:
 
         assert "a" * 155 + "/" + "b" * 100 in place.tree()
 
-    def test_from_before_posix_is_told_by_its_checksum(self, place: Place) -> None:
+    def test_from_before_posix_is_recognized_by_its_checksum(self, place: Place) -> None:
         block = header(b"BZh91AY&SY", size=3)
 
         place.unpack(checksummed(block[:156] + bytes(356)) + b"old".ljust(512, b"\0") + EMPTY_END)

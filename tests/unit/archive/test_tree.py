@@ -1,4 +1,4 @@
-"""Files, folders and links are made as they should be, whatever the disk says to that."""
+"""Files, folders and links are created correctly, and errors of the disk are reported."""
 
 import errno
 import os
@@ -11,7 +11,7 @@ from docs_platform_action.archive import tree as trees
 from docs_platform_action.archive.limits import Limits
 from docs_platform_action.archive.unpack import Unpacked
 from tests.archives import KINDS, SMALL_SITE, Site, entry, tar, tar_of
-from tests.unit.archive.places import SMALL_TREE, Place, told
+from tests.unit.archive.places import SMALL_TREE, Place, message_of
 
 
 class TestWhatComesOut:
@@ -34,7 +34,7 @@ class TestWhatComesOut:
 
         assert all(path.stat().st_mtime >= began for path in place.folder.rglob("*"))
 
-    def test_does_not_end_when_the_disk_takes_less_than_it_is_given(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_is_complete_when_the_disk_writes_less_than_it_is_given(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
         write = os.write
         monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:7]))
 
@@ -69,14 +69,14 @@ class TestWhatComesOut:
     ) -> None:
         self._refuse(monkeypatch, call, number)
 
-        refusal = told(place.refusal(tar(SMALL_SITE)))
+        refusal = message_of(place.refusal(tar(SMALL_SITE)))
 
         assert "The runner's disk does not accept the name of entry" in refusal
         assert refusal.endswith("(no).")
 
     @staticmethod
     def _refuse(monkeypatch: pytest.MonkeyPatch, call: str, number: int) -> None:
-        """Let a call fail when it is about something in the folder."""
+        """Let a system call fail for paths in the folder."""
         real = getattr(os, call)
 
         def refusing(*args: object, **options: object) -> object:
@@ -93,7 +93,7 @@ class TestLinks:
 
         refusal = place.refusal(tar_of(*(entry(name, type_=b"2", target=b"index.html") for name in (b"a", b"b"))))
 
-        assert "more than 1 symbolic links" in told(refusal)
+        assert "more than 1 symbolic links" in message_of(refusal)
 
     def test_may_lead_to_links_to_folders_and_into_each_others_targets(self, place: Place) -> None:
         links = {"latest": "v2", "stable": "./latest", "v1/assets": "../assets", "v2/assets": "../assets", "old": "v2/../v1/a"}
@@ -108,7 +108,7 @@ class TestLinks:
 
         assert (place.folder / "link").read_bytes() == b"here"
 
-    def test_to_pages_are_no_pages_but_copies_of_them_are(self, place: Place) -> None:
+    def test_to_pages_do_not_count_as_pages_but_copies_do(self, place: Place) -> None:
         links = entry(b"copy.html", type_=b"1", target=b"a.HTML"), entry(b"latest.html", type_=b"2", target=b"a.HTML")
 
         unpacked = place.unpack(tar_of(entry(b"a.HTML", b"page"), *links, entry(b"a.html.txt"), entry(b"html")))
@@ -147,7 +147,7 @@ class TestLinks:
         assert (place.folder / "v2" / "latest" / "a").read_bytes() == b"content"
         assert unpacked == Unpacked(files=3, size=13 + 7 + 7, html_files=1)
 
-    def test_that_are_hard_count_as_what_they_are_copies_of(self, place: Place) -> None:
+    def test_that_are_hard_count_with_the_size_of_their_target(self, place: Place) -> None:
         links = [entry(b"%d" % number, type_=b"1", target=b"index.html") for number in range(9)]
 
-        assert "more than 100 bytes" in told(place.refusal(tar_of(*links), limits=Limits(unpacked_bytes=100)))
+        assert "more than 100 bytes" in message_of(place.refusal(tar_of(*links), limits=Limits(unpacked_bytes=100)))

@@ -1,4 +1,4 @@
-"""Whatever an archive holds becomes a tree of plain files in one folder, or is refused for what is wrong with it."""
+"""An archive becomes a tree of plain files in one folder, or is refused with the reason."""
 
 import bz2
 import gzip
@@ -20,7 +20,7 @@ from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import Cancelled
 from docs_platform_action.ownership import Owner
 from tests.archives import EMPTY_END, FILE, HOSTILE, KINDS, SMALL_SITE, Site, Zipped, entry, header, tar_of, zip_of
-from tests.unit.archive.places import SMALL_TREE, Place, told
+from tests.unit.archive.places import SMALL_TREE, Place, message_of
 
 
 class TestWhatComesOut:
@@ -31,7 +31,7 @@ class TestWhatComesOut:
         assert place.tree() == SMALL_TREE
         assert unpacked == Unpacked(files=3, size=613, html_files=2)
 
-    def test_is_told_entry_by_entry(self, place: Place) -> None:
+    def test_is_reported_after_each_entry(self, place: Place) -> None:
         place.unpack(tar_of(entry(b"a/", type_=b"5"), entry(b"a/b", b"12345")))
 
         assert place.progress == [(1, 13), (1, 13), (2, 18)]
@@ -46,7 +46,7 @@ class TestWhatComesOut:
 
 
 class CountedCancellation(Cancellation):
-    """Counts how often it is asked, and is cancelled as it is asked for the `last` time."""
+    """Counts the checks, and is cancelled at the check with the number `last`."""
 
     def __init__(self, last: int = sys.maxsize) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ class TestCancelling:
                 place.unpack(archive, cancellation=CountedCancellation(number))
             place.clear()
 
-    def test_is_asked_for_within_a_stream_that_holds_nothing(self, place: Place) -> None:
+    def test_is_checked_within_a_stream_that_holds_nothing(self, place: Place) -> None:
         archive = gzip.compress(FILE + EMPTY_END + bytes(20 * CHUNK_BYTES))
         cancellation = CountedCancellation()
 
@@ -83,8 +83,8 @@ class TestCancelling:
 
         assert cancellation.checks > 20
 
-    def test_is_asked_for_by_each_thread(self, place: Place) -> None:
-        """Which reads entries, and which writes them: either may be at work on one for long."""
+    def test_is_checked_by_each_thread(self, place: Place) -> None:
+        """The reader and the writer of entries: each may work on one for long."""
         threads: Counter[str] = Counter()
 
         class Noting(Cancellation):
@@ -100,10 +100,10 @@ class TestCancelling:
 class TestRefusals:
     @pytest.mark.parametrize(("archive", "words"), HOSTILE.values(), ids=HOSTILE)
     def test_say_what_is_wrong_and_leave_what_is_outside_alone(self, place: Place, archive: bytes, words: str) -> None:
-        assert words in told(place.refusal(archive))
+        assert words in message_of(place.refusal(archive))
 
     @pytest.mark.parametrize("archive", [archive for archive, _ in HOSTILE.values()], ids=HOSTILE)
-    def test_have_a_cause_a_way_out_and_no_more_than_a_few_lines(self, place: Place, archive: bytes) -> None:
+    def test_have_a_cause_a_remedy_and_no_more_than_a_few_lines(self, place: Place, archive: bytes) -> None:
         refusal = place.refusal(archive)
 
         assert refusal.cause
@@ -122,7 +122,7 @@ class TestRefusals:
 
 
 def gzip_of_zeros(before: bytes, count_of_mebibytes: int) -> bytes:
-    """Compress something, and so many MiB of zeros, without the time that it takes. The checksum is missing."""
+    """Return gzip data of these bytes and of zeros, made in no time. The checksum is missing."""
     packer = zlib.compressobj(wbits=31)
     start = packer.compress(before) + packer.flush(zlib.Z_FULL_FLUSH)
     one = packer.compress(bytes(1 << 20)) + packer.flush(zlib.Z_FULL_FLUSH)
@@ -156,7 +156,7 @@ class TestMemory:
 
 
 class TestCost:
-    """System calls, which are most of what a small file costs."""
+    """System calls, which are most of the cost of a small file."""
 
     CALLS = ("open", "chmod", "chown", "write", "close", "mkdir", "stat", "lstat", "pread", "read")
     FILES = 60

@@ -6,7 +6,7 @@ import zipfile
 import pytest
 
 from tests.archives import SMALL_SITE, Zipped, zip_of, zipped
-from tests.unit.archive.places import SMALL_TREE, Place, told
+from tests.unit.archive.places import SMALL_TREE, Place, message_of
 
 
 class TestZip:
@@ -20,7 +20,7 @@ class TestZip:
 
         refusal = place.refusal(zip_of(Zipped(), comment=hidden + b"longer than it says"))
 
-        assert "The end of the zip archive is missing" in told(refusal)
+        assert "The end of the zip archive is missing" in message_of(refusal)
 
     @pytest.mark.parametrize("padding", [1, 22, 9_000, 65_535, 65_600, 1024**2])
     @pytest.mark.parametrize("comment", [b"", b"a comment", b"a comment that ends with zeros" + bytes(30), bytes(0xFFFF)])
@@ -30,7 +30,7 @@ class TestZip:
 
         assert place.tree().keys() == {"a", "index.html"}
 
-    def test_may_say_what_is_large_in_fields_of_their_own(self, place: Place) -> None:
+    def test_may_have_large_numbers_in_zip64_fields(self, place: Place) -> None:
         place.unpack(zip_of(Zipped(zip64=True, extra=b"\2\0\1\0!"), Zipped(name=b"a"), zip64=True))
 
         assert place.tree().keys() == {"a", "index.html"}
