@@ -10,7 +10,7 @@ from ..errors import InvalidBundle
 from ..text import format_bytes
 
 MAX_ENTRIES: Final = 250_000  # with the folders that only names imply; large documentation sites have some 50,000 pages
-MAX_UNPACKED_BYTES: Final = 20 * 1024**3  # hosted runners have at least 14 GiB (GitHub docs, "GitHub-hosted runners reference")
+MAX_UNPACKED_BYTES: Final = 20 * 1024**3  # runners' disks have at least 14 GiB (GitHub docs, "GitHub-hosted runners reference")
 
 MAX_RESERVED_BYTES: Final = 1024**3
 MAX_RESERVED_INODES: Final = 10_000
@@ -48,11 +48,6 @@ class Space:
     def usable_bytes(self) -> int:
         """Return the bytes that may be written; negative if less is free than must stay free."""
         return self.free_bytes - self.reserved_bytes
-
-    @property
-    def usable_inodes(self) -> int:
-        """Return the files, folders and links that may be created; can be negative too."""
-        return self.free_inodes - self.reserved_inodes
 
 
 class Disk:
@@ -141,12 +136,13 @@ class Quota:
         if count <= self._budget_bytes and inodes <= self._budget_inodes:
             return
         space = self._disk.space()
+        usable_inodes = space.free_inodes - space.reserved_inodes
         if count > space.usable_bytes:
             free = (
                 f"{format_bytes(space.free_bytes)} of the disk's {format_bytes(space.total_bytes)} are free; the action "
                 f"keeps {format_bytes(space.reserved_bytes)} free."
             )
-        elif inodes > space.usable_inodes:
+        elif inodes > usable_inodes:
             free = (
                 f"{space.free_inodes:,} of the disk's {space.total_inodes:,} inodes are free; the action keeps "
                 f"{space.reserved_inodes:,} free. Each file, folder and link takes one."
@@ -155,8 +151,8 @@ class Quota:
             # the budgets of all archives that may be unpacked at the same time fit into the reserve
             share = space.reserved_bytes // _MAX_CONCURRENT_UNPACKS or space.usable_bytes
             self._budget_bytes = min(space.usable_bytes, share, _BYTES_BETWEEN_CHECKS)
-            share = space.reserved_inodes // _MAX_CONCURRENT_UNPACKS or space.usable_inodes
-            self._budget_inodes = min(space.usable_inodes, share)
+            share = space.reserved_inodes // _MAX_CONCURRENT_UNPACKS or usable_inodes
+            self._budget_inodes = min(usable_inodes, share)
             return
         raise InvalidBundle(
             "the bundle is too large for the runner's disk",

@@ -16,9 +16,7 @@ from .names import MAX_NAME_BYTES, PathRegistry, decode_name, path_of
 from .reading import CHUNK_BYTES
 from .symlinks import LEADS_OUTSIDE, MAX_LINKS, SymlinkVerifier
 
-_NAME_ERRORS: Final = frozenset(
-    {errno.EEXIST, errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG}
-)  # EEXIST: equal to another name there
+_NAME_ERRORS: Final = {errno.EEXIST, errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG}  # EEXIST: for the disk, names are equal
 
 
 class Tree:

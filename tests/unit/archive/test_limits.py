@@ -244,7 +244,7 @@ class TestDisk:
     def test_keeps_a_tenth_of_itself_but_no_more_than_a_gibibyte(self) -> None:
         assert Space(total_bytes=5 * 2**30, free_bytes=0).reserved_bytes == 2**29
         assert Space(total_bytes=500 * 2**30, free_bytes=0).reserved_bytes == 2**30
-        assert Space(total_bytes=1, free_bytes=0, total_inodes=10**7, free_inodes=10**6).usable_inodes == 990_000
+        assert Space(total_bytes=1, free_bytes=0, total_inodes=10**7, free_inodes=10**6).reserved_inodes == 10_000
 
     def test_reports_its_space(self, tmp_path: Path) -> None:
         found = os.statvfs(tmp_path)
