@@ -1,6 +1,6 @@
 """The ways a run can fail: an exception class per `failureReason`, each with its likely cause and remedy.
 
-They may contain text from outside as it came: `report`, which shows them, cleans it.
+Their texts may quote what a server said; `report` makes that harmless.
 """
 
 import sys
@@ -11,20 +11,19 @@ from typing import ClassVar, Final
 
 from . import __version__
 
+# the runner mounts its folders without `:z`, so their SELinux labels stay (source: actions/runner); in a user namespace the
+# container's root is an ordinary user of the machine
 DENIED_BY: Final = "SELinux on the runner, or user namespaces (rootless Docker, `userns-remap`)"
-"""The runner mounts its folders without `:z`, so their SELinux labels stay (source: actions/runner), and in a user namespace the
-container's root is an ordinary user of the machine."""
-
-DENIED_CAUSE: Final = f"The container may not write there. Likely causes: {DENIED_BY}."
+DENIED_CAUSE: Final = f"The container is not allowed to write there. Likely causes: {DENIED_BY}."
 DENIED_REMEDY: Final = (
     "With SELinux, label the runner's work folder for containers (`chcon -R -t container_file_t`). "
-    "With user namespaces, let the user that the container's root is mapped to write to that folder."
+    "With user namespaces, give write access to the user that the container's root is mapped to."
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Advice:
-    """The likely cause of a temporary failure that lasts, and the remedy."""
+    """The likely cause of a failure, and the remedy."""
 
     cause: str
     remedy: str
@@ -33,15 +32,12 @@ class Advice:
 class ActionError(Exception):
     """A failure that a workflow author can act on.
 
-    `summary` completes "Export of docs.example.com: …"; `details` are further sentences, one per line; `request_id` is the
-    server's own name for the request.
+    `summary` completes "Export of docs.example.com: …"; `details` are further sentences, one per line.
     """
 
     failure_reason: ClassVar[str]
     default_cause: ClassVar[str] = ""
     default_remedy: ClassVar[str] = ""
-    job_continues: ClassVar[bool] = False
-    """Whether a known job can still be collected, which the report then explains."""
 
     def __init__(
         self,
@@ -76,7 +72,6 @@ class Unauthorized(ActionError):
         "Check the secret that `admin-key` reads. If it is right, create a new key on the dashboard's API keys page, "
         "store it in that secret, and run the workflow again."
     )
-    job_continues = True
 
 
 class Forbidden(ActionError):
@@ -85,10 +80,9 @@ class Forbidden(ActionError):
     failure_reason = "forbidden"
     default_cause = (
         "The plan does not include this (static export needs an Enterprise plan), the key lacks the permission, "
-        "or the platform does not allow the runner's address."
+        "or the platform does not allow the runner's IP address."
     )
     default_remedy = "Check the organization's plan and the key's permissions in the dashboard, then run the workflow again."
-    job_continues = True
 
 
 class NotFound(ActionError):
@@ -105,7 +99,6 @@ class Rejected(ActionError):
     failure_reason = "rejected"
     default_cause = "The platform does not accept this request; a retry would not help."
     default_remedy = "Read the API's message, and correct the step's inputs if they caused it."
-    job_continues = True
 
 
 class JobFailed(ActionError):
@@ -134,17 +127,15 @@ class NoPullRequest(ActionError):
 
 
 class TimedOut(ActionError):
-    """The job did not end within `timeout`; it continues at the platform."""
+    """The job did not end within `timeout`."""
 
     failure_reason = "timeout"
-    job_continues = True
 
 
 class Unavailable(ActionError):
     """Temporary errors lasted longer than `outage-tolerance`, or the API's certificate is not trusted."""
 
     failure_reason = "unavailable"
-    job_continues = True
 
 
 class BadResponse(ActionError):
@@ -153,7 +144,6 @@ class BadResponse(ActionError):
     failure_reason = "bad-response"
     default_cause = "The server at `base-url` is not the platform's administrative API, or the API has changed."
     default_remedy = "Check `base-url`. If it is right, report this to the platform with the time of the request."
-    job_continues = True
 
 
 class StartUnconfirmed(ActionError):
@@ -176,7 +166,7 @@ class DownloadFailed(ActionError):
 
 
 class InvalidBundle(ActionError):
-    """The archive is damaged, unsafe or of an unknown kind; nothing of it is left in `site-path`."""
+    """The archive is damaged, unsafe or of an unknown kind."""
 
     failure_reason = "invalid-bundle"
     default_cause = "The archive was damaged in transit, or was not made by the platform."
@@ -190,33 +180,30 @@ class Cancelled(ActionError):
 
     failure_reason = "cancelled"
     default_cause = "The workflow run was cancelled, or the step or job reached its `timeout-minutes`."
-    job_continues = True
 
 
 class InternalError(ActionError):
-    """A bug of the action itself, or files of the runner that cannot be written."""
+    """A bug in the action, or a file of the runner that cannot be written."""
 
     failure_reason = "internal-error"
-    default_cause = "This is a fault of the action, not of your workflow."
+    default_cause = "This is a bug in the action, not in your workflow."
     default_remedy = (
         "Run the workflow again with debug logging (https://docs.github.com/actions/how-tos/monitor-workflows/"
         "enable-debug-logging), and attach that log to a bug report."
     )
-    job_continues = True
     bug: Exception | None = None
 
 
 def internal_error(error: Exception) -> InternalError:
-    """Return the failure that reports an unexpected error, which it holds as `bug`."""
+    """Return the failure that reports an unexpected error."""
     frames = traceback.extract_tb(error.__traceback__)
-    where = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else "unknown"
+    location = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else "unknown"
     failure = InternalError(
         "the action itself failed",
-        details=(f"{type(error).__name__} at {where}, docs-platform-action {__version__}, Python {sys.version.split()[0]}.",),
+        details=(f"{type(error).__name__} at {location}, docs-platform-action {__version__}, Python {sys.version.split()[0]}.",),
     )
     failure.bug = error
     return failure
 
 
 FAILURE_REASONS: tuple[str, ...] = tuple(kind.failure_reason for kind in ActionError.__subclasses__())
-"""Every `failureReason`, in the order of the interface's table."""

@@ -1,4 +1,4 @@
-"""What is known of one job: filled in by a mode, read by the report, and a row of `results`."""
+"""What is known of one job."""
 
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
@@ -12,14 +12,11 @@ if TYPE_CHECKING:
     from .jobs.progress import SteadyEstimate
 
 DONE: Final = "done"
-STARTED: Final = "started"
-"""The verdict on an export that nobody waited for."""
-
+STARTED: Final = "started"  # with `wait: false`
 FAILED: Final = "failed"
 CANCELLED: Final = "cancelled"
 NOT_STARTED: Final = "not started"
-VERDICTS: Final = (DONE, STARTED, FAILED, CANCELLED, NOT_STARTED)
-"""In the order in which they are counted."""
+VERDICTS: Final = (DONE, STARTED, FAILED, CANCELLED, NOT_STARTED)  # in the order in which they are counted
 
 QUEUE: Final = "queue"
 RUN: Final = "run"
@@ -30,7 +27,7 @@ UNPACK: Final = "unpack"
 
 @dataclass(frozen=True, kw_only=True)
 class Phase:
-    """A phase of a job. `began_at` and `ended_at` are on the clock's `monotonic`; without the latter, it is the current one."""
+    """A phase of a job, which is the current one until it has an `ended_at`. Both times are on the clock's `monotonic`."""
 
     name: str
     began_at: float
@@ -39,10 +36,10 @@ class Phase:
 
 @dataclass(kw_only=True)
 class Job:
-    """One job of the run. What is `None` is not known, yet or at all.
+    """One job of the run. Unknown values are `None`.
 
-    `bundle_path`, `site_path` and `values_file` are what later steps find them by. `started_at`, for a job that this run started,
-    `began_at` and `ended_at` are on the clock's `monotonic`; without `began_at` its turn has not come.
+    The paths are as later steps see them. Times are on the clock's `monotonic`: `started_at` is when this run started the job at
+    the platform, `began_at` is when the run began to work on it.
     """
 
     mode: str | None
@@ -70,7 +67,7 @@ class Job:
     phases: list[Phase] = field(default_factory=list)
 
     def start_phase(self, name: str, now: float) -> None:
-        """Begin a phase and end the one before, unless the job is in this phase already."""
+        """Begin a phase and end the previous one, unless the job is in this phase already."""
         if not self.phases or self.phases[-1].name != name:
             self.end_phase(now)
             self.phases.append(Phase(name=name, began_at=now))
@@ -92,7 +89,7 @@ class Job:
 
     @property
     def subject(self) -> str:
-        """What the job is, as the beginning of a sentence."""
+        """The job's name for people, which begins a sentence."""
         if self.mode == AGENT:
             return f"Agent job {self.job_id} of project {self.project_id}" if self.job_id else "Agent job"
         if self.domain is not None:
@@ -106,17 +103,15 @@ class Job:
 
     @property
     def is_under_way(self) -> bool:
-        """Whether the platform is at work on the job, as far as this run knows."""
+        """Whether the platform is working on the job, as far as this run knows."""
         return self.job_id is not None and self.ended_at is None
-
-    def message(self, error: ActionError) -> str:
-        """Return the headline and the facts of an error."""
-        return ". ".join([self.headline(error), " ".join(error.details)]) if error.details else self.headline(error)
 
     @property
     def verdict(self) -> str:
         """One of the `VERDICTS`."""
-        if self.failure is not None and self.began_at is None and not isinstance(self.failure, InvalidInput):
+        if isinstance(self.failure, InvalidInput):
+            return FAILED
+        if self.failure is not None and self.began_at is None:
             return NOT_STARTED
         if self.failure is not None:
             return CANCELLED if isinstance(self.failure, Cancelled) else FAILED
@@ -126,23 +121,29 @@ class Job:
         return DONE if is_known else NOT_STARTED
 
     @property
+    def has_ended(self) -> bool:
+        """Whether the job's last known status is final."""
+        kind = AgentJob if self.mode == AGENT else ExportJob
+        return self.status is not None and kind(status=self.status).has_ended
+
+    @property
     def pr_link(self) -> str | None:
-        """The pull request of an agent job that ended well."""
+        """The pull request of an agent job that completed or was archived."""
         job = self.agent_job
         return job.pr_link if job is not None and job.status in {AgentJob.COMPLETED, AgentJob.ARCHIVED} else None
 
     @property
     def is_start_unconfirmed(self) -> bool:
-        """Whether the platform may have started a job whose id is not known: the response is still to come, or was lost."""
+        """Whether the platform may have processed a start request without a response."""
         return self.start_request is not None and self.start_request.maybe_processed
 
     def update_export(self, reading: ExportJob, now: float) -> None:
-        """Record a reading of the export job, made at `now` on the clock's `monotonic`."""
+        """Record a reading of the export job."""
         self.export_job = reading
         self.status = reading.status
         self.progress = reading.progress
         self.page_count = self.page_count if reading.page_count is None else reading.page_count
-        # the phase of the first reading goes back to the start, and one that nobody saw to the last time that it had not begun
+        # the first phase began with the polling; a phase that no reading saw began after the last reading
         since = self.last_read_at if self.last_read_at is not None and (reading.has_ended or not self.phases) else now
         self.start_phase(QUEUE if reading.status == ExportJob.QUEUED else RUN, since)
         self.last_read_at = now
@@ -153,38 +154,38 @@ class Job:
         self.agent_job = reading
 
     def remaining_seconds(self, now: float) -> float | None:
-        """Estimate how long the job still takes; `None` when there is too little to go by."""
+        """Return the estimated remaining seconds, or `None` if there is no reliable estimate."""
         return self.estimate.remaining_seconds(now) if self.estimate is not None else None
 
     @property
     def stalled_since(self) -> float | None:
-        """When percentage and page count last moved, on the clock's `monotonic`, if a later reading showed them unmoved."""
+        """When the progress last changed, if a later reading showed no change."""
         return self.estimate.stalled_since if self.estimate is not None else None
 
     def duration_seconds(self, now: float) -> float:
-        """Return how long the step has worked on this job, in seconds."""
+        """Return how long the run has worked on this job."""
         if self.began_at is None:
             return 0.0
-        return (self.ended_at if self.ended_at is not None else now) - self.began_at
+        return (now if self.ended_at is None else self.ended_at) - self.began_at
 
     def cancel(self, signal_name: str, now: float) -> None:
-        """End the job, because a signal came."""
-        may_have_started = self.job_id is None and self.is_start_unconfirmed
-        after = f"after {format_clock(self.duration_seconds(now))}" if self.began_at is not None else "before it was begun"
+        """End the job because of a signal."""
+        in_flight = "A start request was in flight; check the dashboard to see whether the export is running."
         self.failure = Cancelled(
-            f"cancelled {after}",
-            details=("A start request was in flight; check the dashboard to see whether the export is running.",)
-            if may_have_started
-            else (),
-            cause=f"{signal_name} came: {Cancelled.default_cause[0].lower()}{Cancelled.default_cause[1:]}",
+            "cancelled before it started"
+            if self.began_at is None
+            else f"cancelled after {format_clock(self.duration_seconds(now))}",
+            details=(in_flight,) if self.is_start_unconfirmed else (),
+            cause=f"The action received {signal_name}. {Cancelled.default_cause}",
         )
         self.ended_at = now
         self.end_phase(now)
 
     def result(self, now: float) -> dict[str, object]:
-        """Return the job's object in `results`: every key, in the interface's order. Unknown values are `None`."""
+        """Return the job's object in the output `results`, with every key. Unknown values are `None`."""
         failure, downloaded, agent_job = self.failure, self.downloaded, self.agent_job
         bundle = self.bundle if failure is None else None
+        message = ". ".join(filter(None, (self.headline(failure), " ".join(failure.details)))) if failure else None
         known: dict[str, object] = {
             "mode": self.mode,
             "domain": self.domain,
@@ -207,7 +208,7 @@ class Job:
             "archivedAt": agent_job.archived_at if agent_job else None,
             "durationSeconds": int(self.duration_seconds(now)),
             "failureReason": failure.failure_reason if failure else None,
-            "message": self.message(failure) if failure else None,
+            "message": message,
         }
-        # without line breaks from outside: a workflow that prints a value could print a command to the runner with it
+        # a line break would let a server write a command to a workflow that prints the value
         return {name: UNUSABLE.sub(" ", value) if isinstance(value, str) else value for name, value in known.items()}

@@ -191,8 +191,8 @@ def test_a_failure_tells_its_reason_cause_and_remedy(action: Action, make_platfo
 
 
 AGENT_JOB = {"mode": "agent", "project_id": "demo-project"}
-COMPLETED = "Job {job} is completed; a run with `job-id: {job}` makes its bundle link without exporting again."
-GOES_ON = "Job {job} continues at the platform, and nothing is lost. Collect it in a later run with `job-id: {job}`."
+COMPLETED = "Job {job} is completed. A run with `job-id: {job}` makes its bundle link without exporting again."
+GOES_ON = "Job {job} continues at the platform. Collect it in a later run with `job-id: {job}`."
 RUNNING = Fault(json={"status": "running"})
 
 
@@ -236,7 +236,7 @@ def test_no_job_is_promised_that_has_ended_or_was_never_seen(
     ended = action.run(platform, **inputs)
 
     assert ended.reason == reason
-    assert "nothing is lost" not in ended.error
+    assert "continues at the platform" not in ended.error
     assert "makes its bundle link" not in ended.error
 
 

@@ -308,7 +308,7 @@ class TestCancel:
         assert ended.exit_code == exit_code
         assert [row["failureReason"] for row in told.values()] == ["rejected", *["cancelled"] * 5]
         assert [bool(told[domain]["jobId"]) for domain in domains] == [False, True, True, True, False, False]
-        assert "cancelled before it was begun" in told[domains[-1]]["message"]
+        assert "cancelled before it started" in told[domains[-1]]["message"]
         assert ended.reason == "rejected"
         assert "::group::docs00.example.com: cancelled after" in ended.stdout
 

@@ -20,7 +20,7 @@ from tests.reliability.soak_truth import FAULT_RATE, KINDS, Wait
 from tests.reliability.soak_wire import Seen
 
 SIX_HOURS = 6 * 3600.0
-ROOM_BYTES = 64 * 1024
+MAX_SUMMARY_BYTES = 64 * 1024
 """What measuring memory itself, what Python keeps for later and the steps of a job's pace may come to: seen were 25 to 36 KiB. Of
 2,500 requests each may leave 26 bytes, which is less than the smallest object."""
 
@@ -128,7 +128,7 @@ class TestWhatIsHeld:
         finally:
             tracemalloc.stop()
 
-        assert held[3000] - held[500] < ROOM_BYTES
+        assert held[3000] - held[500] < MAX_SUMMARY_BYTES
 
     def test_runs_leave_no_memory_behind(self) -> None:
         def some_runs() -> int:
@@ -144,7 +144,7 @@ class TestWhatIsHeld:
         finally:
             tracemalloc.stop()
 
-        assert second - first < ROOM_BYTES
+        assert second - first < MAX_SUMMARY_BYTES
 
     def test_runs_of_several_domains_leave_no_threads_or_descriptors_behind(self) -> None:
         before = threads_and_descriptors()

@@ -1,4 +1,4 @@
-"""Every way to fail has its word, a cause and a way out."""
+"""Every way to fail has a `failureReason`, a cause and a remedy."""
 
 import pytest
 
@@ -8,11 +8,8 @@ from docs_platform_action.errors import (
     FAILURE_REASONS,
     ActionError,
     Forbidden,
-    InternalError,
-    JobFailed,
     NotFound,
     Rejected,
-    TimedOut,
     Unauthorized,
 )
 
@@ -43,14 +40,6 @@ def test_one_failure_can_know_better() -> None:
     error = Rejected("it broke", cause="The moon.", remedy="")
 
     assert (error.cause, error.remedy) == ("The moon.", "")
-
-
-def test_a_job_goes_on_after_a_fault_that_is_not_its_own() -> None:
-    assert TimedOut.job_continues
-    assert InternalError.job_continues
-    assert Rejected.job_continues
-    assert not JobFailed.job_continues
-    assert not NotFound.job_continues
 
 
 def test_the_cause_of_a_403_fits_both_modes() -> None:

@@ -100,13 +100,17 @@ class TestReadings:
     def test_it_is_judged_in_a_word(self, record: Job, verdict: str) -> None:
         assert record.verdict == verdict
 
-    def test_a_message_holds_what_is_known_beside_the_headline(self) -> None:
-        record = Job(mode="export", domain="docs.example.com")
+    @pytest.mark.parametrize(
+        ("details", "message"),
+        [
+            ((), "Export of docs.example.com: refused"),
+            (("It said no.", "Twice."), "Export of docs.example.com: refused. It said no. Twice."),
+        ],
+    )
+    def test_a_message_has_the_headline_and_the_details(self, details: tuple[str, ...], message: str) -> None:
+        job = Job(mode="export", domain="docs.example.com", failure=Unauthorized("refused", details=details))
 
-        assert record.message(Unauthorized("refused")) == "Export of docs.example.com: refused"
-        assert record.message(Unauthorized("refused", details=("It said no.", "Twice."))) == (
-            "Export of docs.example.com: refused. It said no. Twice."
-        )
+        assert job.result(0.0)["message"] == message
 
     def test_one_that_nobody_took_on_has_taken_no_time(self) -> None:
         assert Job(mode="export", ended_at=5.0).duration_seconds(9.0) == 0
@@ -128,7 +132,7 @@ class TestCancel:
 
         assert job.failure is not None
         assert (job.failure.summary, job.failure.details) == ("cancelled after 0:31", ())
-        assert job.failure.cause.startswith("SIGTERM came: the workflow run was cancelled")
+        assert job.failure.cause.startswith("The action received SIGTERM. The workflow run was cancelled")
         assert (job.ended_at, job.phases[-1].ended_at) == (131.0, 131.0)
 
     def test_one_whose_turn_had_not_come_was_not_begun(self) -> None:
@@ -137,11 +141,11 @@ class TestCancel:
         job.cancel("SIGINT", 131.0)
 
         assert job.failure is not None
-        assert job.failure.summary == "cancelled before it was begun"
+        assert job.failure.summary == "cancelled before it started"
 
-    @pytest.mark.parametrize(("job_id", "count"), [(None, 1), ("se_1", 0)])
-    def test_a_start_request_that_was_under_way_is_a_fact(self, job_id: str | None, count: int) -> None:
-        job = exported(job_id=job_id, start_request=Request(method="POST", url="/", maybe_processed=True))
+    @pytest.mark.parametrize(("maybe_processed", "count"), [(True, 1), (False, 0)])
+    def test_a_start_request_in_flight_is_reported(self, maybe_processed: bool, count: int) -> None:
+        job = exported(job_id=None, start_request=Request(method="POST", url="/", maybe_processed=maybe_processed))
 
         job.cancel("SIGINT", 131.0)
 

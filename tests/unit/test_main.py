@@ -396,8 +396,8 @@ class TestSeveral:
 
         assert ended.exit_code == 130
         assert [row["message"] for row in json.loads(ended.outputs["results"])] == [
-            "Export of a.example.com: cancelled before it was begun",
-            "Export of b.example.com: cancelled before it was begun",
+            "Export of a.example.com: cancelled before it started",
+            "Export of b.example.com: cancelled before it started",
         ]
 
     def test_a_cancel_keeps_what_had_ended_before_it(self, run: Runner) -> None:
@@ -575,7 +575,7 @@ class TestCancel:
         assert (ended.exit_code, ended.outputs["failureReason"]) == (exit_code, "cancelled")
         assert ended.seen == []
         assert len(ended.errors) == 1
-        assert f"{received.name} came: the workflow run was cancelled" in ended.errors[0]
+        assert f"The action received {received.name}. The workflow run was cancelled" in ended.errors[0]
         assert ": cancelled" in ended.summary
 
     def test_a_job_that_is_known_can_be_collected(self, run: Runner) -> None:

@@ -18,14 +18,13 @@ from docs_platform_action.text import (
     format_approx,
     format_bytes,
     format_clock,
-    format_duration,
+    format_expiry,
     format_seconds,
     format_time,
     link_target,
     markdown,
     pluralize,
     without_query,
-    works_until,
 )
 from tests.page.gfm import page_of
 
@@ -259,8 +258,8 @@ class TestNumbers:
     @pytest.mark.parametrize(
         ("seconds", "text"),
         [
-            (-9, "0 s"),
-            (0.4, "0 s"),
+            (0.04, "under 0.1 s"),
+            (0.4, "0.4 s"),
             (89, "89 s"),
             (90, "2 min"),
             (3540, "59 min"),
@@ -274,14 +273,13 @@ class TestNumbers:
 
     @pytest.mark.parametrize(
         ("seconds", "text"),
-        [(0.04, "0 s"), (0.25, "0.2 s"), (4, "4 s"), (4.5, "4.5 s"), (9.99, "10 s"), (10, "10 s"), (30, "30 s")],
+        [
+            *((0.0, "under 0.1 s"), (0.04, "under 0.1 s"), (0.05, "0.1 s"), (0.25, "0.2 s"), (4, "4 s"), (4.5, "4.5 s")),
+            *((9.99, "10 s"), (10, "10 s"), (30, "30 s"), (300.0, "300 s")),
+        ],
     )
-    def test_pauses_have_a_decimal_while_they_are_short(self, seconds: float, text: str) -> None:
+    def test_seconds_have_a_decimal_below_ten(self, seconds: float, text: str) -> None:
         assert format_seconds(seconds) == text
-
-    @pytest.mark.parametrize(("lasted", "text"), [(0.0, "0 ms"), (0.25, "250 ms"), (1.0, "1 s"), (4.4, "4 s"), (300.0, "300 s")])
-    def test_what_lasted_less_than_a_second_is_told_in_milliseconds(self, lasted: float, text: str) -> None:
-        assert format_duration(lasted) == text
 
     @pytest.mark.parametrize(("count", "text"), [(0, "0 files"), (1, "1 file"), (2, "2 files"), (1904, "1,904 files")])
     def test_counts_carry_their_noun(self, count: int, text: str) -> None:
@@ -317,19 +315,25 @@ class TestNumbers:
             (-86400, "expired at 2026-05-03 12:00 UTC by this runner's clock"),
         ],
     )
-    def test_a_link_works_until_a_moment_or_has_expired(self, seconds: float, text: str) -> None:
-        assert works_until(NOON + timedelta(seconds=seconds), NOON) == text
+    def test_a_link_is_valid_until_a_time_or_has_expired(self, seconds: float, text: str) -> None:
+        assert format_expiry(NOON + timedelta(seconds=seconds), NOON) == text
 
-    def test_moments_are_in_utc_and_say_so(self) -> None:
+    def test_an_expiry_has_its_date_where_the_page_is_read_later(self) -> None:
+        expires = NOON + timedelta(hours=1)
+
+        assert format_expiry(expires, NOON, always_dated=True) == "valid until 2026-05-04 13:00 UTC (60 min)"
+
+    def test_times_are_in_utc_and_say_so(self) -> None:
+        assert format_time(NOON) == "2026-05-04 12:00 UTC"
         assert format_time(NOON.replace(hour=15, minute=4), NOON) == "15:04 UTC"
         assert format_time(NOON + timedelta(days=1), NOON) == "2026-05-05 12:00 UTC"
 
 
-class TestTryingAgain:
-    def test_it_tells_for_how_long_and_when_next(self) -> None:
+class TestRetry:
+    def test_it_says_for_how_long_and_when_next(self) -> None:
         assert describe_retry("It broke", 299.6, 4) == "It broke. Retrying for up to 5:00, next attempt in 4 s."
 
-    def test_without_an_end_others_make_room(self) -> None:
+    def test_without_a_limit_other_jobs_make_room(self) -> None:
         assert (
             describe_retry("It is full", float("inf"), 0.01)
             == "It is full. Retrying while other jobs are running, next attempt now."

@@ -11,7 +11,7 @@ from ..http.client import Timeouts
 from ..http.faults import NetworkError, SocksProxyError, UntrustedCertificateError
 from ..http.retry import MIN_ATTEMPT_SECONDS, PROXY, RetryState, TransientError, full_jitter, retry
 from ..models import API
-from ..text import format_duration
+from ..text import format_seconds
 from .client import ApiClient, ApiResponse
 from .statuses import NETWORK, Call, result_of
 
@@ -129,7 +129,7 @@ class Caller:
         unavailable = Unavailable(
             f"the API at {self.client.host} {'kept failing for this job only' if alone else 'remained unavailable'}",
             details=(
-                f"No successful response for {format_duration(state.outage_seconds())}. Last error: {error.message}.",
+                f"No successful response for {format_seconds(state.outage_seconds())}. Last error: {error.message}.",
                 *self.client.quote(error.error_text),
             ),
             cause=advice.cause,

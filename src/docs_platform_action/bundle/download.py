@@ -10,7 +10,7 @@ from ..http.faults import NetworkError
 from ..http.retry import PROXY, TEMPORARY_STATUSES, RetryState, TransientError, read_retry_after, retry
 from ..job import Job
 from ..models import STORAGE, Bundle, Downloaded
-from ..text import format_duration
+from ..text import format_seconds
 from .disk_space import DiskSpace
 from .partial import PartialBundle, address_of
 from .storage import StorageResponse, request_bundle
@@ -89,7 +89,7 @@ class Download:
             raise DownloadFailed(
                 "the bundle could not be downloaded completely",
                 details=(
-                    f"No successful response for {format_duration(self._retries.outage_seconds())}. Last error: {error.message}.",
+                    f"No successful response for {format_seconds(self._retries.outage_seconds())}. Last error: {error.message}.",
                 ),
                 cause=error.advice.cause,
                 remedy=error.advice.remedy,

@@ -186,7 +186,7 @@ class Console:
     def output(self, name: str, value: str) -> None:
         """Print an output, where there is no runner to hand it to."""
         value = self.hide(value)
-        self._write(f"{name}={clean(value, longest=len(value)) if self.in_workflow else value}")
+        self._write(f"{name}={clean(value, max_length=len(value)) if self.in_workflow else value}")
 
     def _annotate(self, kind: str, lines: Sequence[str], *, is_command: bool) -> None:
         title, *rest = [self.safe(line) for line in lines]

@@ -14,11 +14,11 @@ from ..text import (
     format_bytes,
     format_clock,
     format_eta,
+    format_expiry,
     format_seconds,
     format_time,
     pluralize,
     without_query,
-    works_until,
 )
 from .console import Console
 
@@ -146,7 +146,7 @@ class JobLog(Events):
 
     def link_made(self, job: Job, *, masked: bool) -> None:
         bundle = self._hide_link(job, masked=masked)
-        until = f", {works_until(bundle.expires, self._clock.now())}" if bundle.expires is not None else ""
+        until = f", {format_expiry(bundle.expires, self._clock.now())}" if bundle.expires is not None else ""
         self._note(f"Bundle link ready: {without_query(bundle.url)}{until}")
         if masked and self._console.in_workflow:
             self._note(self._mask_explanation(job))
@@ -187,8 +187,7 @@ class JobLog(Events):
         downloaded = job.downloaded
         assert downloaded is not None  # noqa: S101  # it is set before the event; this tells the type checker
         kept = f" to {job.bundle_path}" if job.bundle_path is not None else ""
-        seconds = self._clock.monotonic() - self._phase_began
-        took = format_seconds(seconds) if seconds >= 0.05 else "under 0.1 s"
+        took = format_seconds(self._clock.monotonic() - self._phase_began)
         over = f" over {self._connections} connections" if self._connections > 1 else ""
         shortened = f"{downloaded.sha256[:4]}…{downloaded.sha256[-4:]}"
         self._note(f"Downloaded {format_bytes(downloaded.size)}{kept} in {took}{over}, SHA-256 {shortened}")

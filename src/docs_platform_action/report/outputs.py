@@ -18,7 +18,7 @@ from ..text import format_bytes
 from .console import Console
 
 MAX_JOB_OUTPUT_BYTES: Final = 1024 * 1024
-"""What all outputs of a job may have together, in UTF-16 (source: GitHub's documentation of job outputs)."""
+"""The limit of all outputs of a job, in UTF-16 (source: GitHub's documentation of job outputs)."""
 
 OUTPUTS_OF_ONE_JOB: Final = (
     "jobId",
@@ -33,14 +33,13 @@ OUTPUTS_OF_ONE_JOB: Final = (
     "valuesFile",
     "prLink",
 )
-"""The keys of a job's result that are also outputs of the step, where the run has one job."""
+"""The keys of a job's result that are also outputs of a step with one job."""
 
 
 class Outputs(Events):
-    """Writes outputs to the file that `GITHUB_OUTPUT` names, or prints them where there is none.
+    """Writes outputs to the file that `GITHUB_OUTPUT` names, or prints them if there is none.
 
-    The runner reads the file after a cancel too. As a listener it is for a run with one job: it writes `jobId` early. `redactor`
-    keeps the key out of `results`.
+    In a run with one job it listens, to write `jobId` early: the runner reads the file after a cancel too.
     """
 
     def __init__(self, file: Path | None, console: Console, redactor: Redactor) -> None:
@@ -57,18 +56,18 @@ class Outputs(Events):
             self._append(self._file, b"")
 
     def job_known(self, job: Job) -> None:
-        """Write `jobId`. Raises `InternalError` like `check`."""
+        """Write `jobId`. Raises `InternalError` if outputs cannot be written."""
         self.write("jobId", job.job_id)
 
     def write_all(self, jobs: Sequence[Job], *, now: float, duration_seconds: float) -> str:
-        """Write every output, and return `results`. Later outputs are ignored: a thread that a cancel left behind may write some.
+        """Write every output, and return `results`. Later outputs are ignored: a cancel may leave a thread that writes some.
 
-        An output that cannot be written fails the first job; the others are still written.
+        If an output cannot be written, the first job fails, and the other outputs are still written.
         """
         first = jobs[0]
         if len(jobs) == 1:
             for name in OUTPUTS_OF_ONE_JOB:
-                # the result is built for each: a job that failed since has no link, so `expiresAt` does not follow
+                # a new result for each output: if one cannot be written, the job fails, and a failed job has no link
                 self._write_or_fail(first, name, first.result(now)[name])
         self._write_or_fail(first, "durationSeconds", int(duration_seconds))
         results = json.dumps([self._without_secrets(job.result(now)) for job in jobs], separators=(",", ":"))
@@ -83,20 +82,20 @@ class Outputs(Events):
         try:
             self.write(name, value)
         except InternalError as error:
-            job.failure = job.failure or error  # later steps cannot read what was not written
+            job.failure = job.failure or error
 
     def _without_secrets(self, result: dict[str, object]) -> dict[str, object]:
-        """Hide the key in a job's result, and the secrets of links in its message, which may quote names in an archive."""
+        """Hide the key in a job's result, and the secrets of links in its message, which may quote foreign text."""
         hidden = {name: self._redactor.hide(value) if isinstance(value, str) else value for name, value in result.items()}
         if isinstance(message := hidden["message"], str):
             hidden["message"] = self._console.hide_links(message)
         return hidden
 
     def write(self, name: str, value: object) -> None:
-        """Write an output, unless it is `None` or has that value already. Raises `InternalError` like `check`."""
+        """Write an output unless it is `None` or has that value already. Raises `InternalError` if it cannot be written."""
         if value is None:
             return
-        text = UNUSABLE.sub(" ", str(value))  # what UTF-8 cannot hold, and control characters: every output is one line
+        text = UNUSABLE.sub(" ", str(value))  # surrogates and control characters: every output is one line of UTF-8
         with self._lock:
             if self._closed or self._written.get(name) == text:
                 return
@@ -107,7 +106,7 @@ class Outputs(Events):
             self._written[name] = text
 
     def _append(self, file: Path, record: bytes) -> None:
-        """Append a whole record or nothing: half of one would cost the runner all outputs."""
+        """Append the whole record or nothing: a part of one would make the runner reject all outputs."""
         try:
             with file.open("ab", buffering=0) as stream:
                 size = file.stat().st_size  # not `tell`, which a pipe refuses
@@ -115,7 +114,7 @@ class Outputs(Events):
                     while record:
                         record = record[stream.write(record) :]
                 except OSError:
-                    with contextlib.suppress(OSError):  # the first error is the one to tell
+                    with contextlib.suppress(OSError):  # the first error is the one to report
                         stream.truncate(size)
                     raise
         except OSError as error:
@@ -128,15 +127,14 @@ class Outputs(Events):
             ) from error
 
 
-def too_large_for_a_job(results: str) -> list[str] | None:
+def size_warning(results: str) -> list[str] | None:
     """Return a warning if `results` is more than one job can pass to another."""
-    count = len(results.encode("utf-16-le"))
-    if count <= MAX_JOB_OUTPUT_BYTES:
+    size = len(results.encode("utf-16-le"))
+    if size <= MAX_JOB_OUTPUT_BYTES:
         return None
-    counted, most = format_bytes(count), format_bytes(MAX_JOB_OUTPUT_BYTES)
     return [
         "The output `results` is too large for a job output",
-        f"It has {counted} as GitHub counts, two bytes per character; all outputs of a job together may have {most}.",
-        "The steps of this job can read it, but a job whose `outputs` hold it fails when it ends.",
+        f"It has {format_bytes(size)} in UTF-16. All outputs of a job together may have {format_bytes(MAX_JOB_OUTPUT_BYTES)}.",
+        "The steps of this job can read it, but the job fails at its end if its `outputs` pass it on.",
         "Pass on only what the next job needs, `toJSON(fromJSON(steps.ID.outputs.results).*.jobId)`, or export in two jobs.",
     ]

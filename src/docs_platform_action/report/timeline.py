@@ -1,154 +1,40 @@
-"""The summary's timeline: a Mermaid gantt of the phases of each job, for GitHub to draw.
+"""The summary's timeline: a Mermaid gantt chart of the phases of each job, which GitHub draws.
 
-Source of what a diagram may hold: Mermaid's gantt grammar and its documentation. A task's name ends at its colon; dates and axis
-are both in the reader's time zone, so what is written in UTC shows as UTC; more than 50,000 characters are shown as an error.
+Source of its syntax: Mermaid's gantt grammar and documentation. The name of a task ends at its colon. Dates and axis are both in
+the reader's time zone, so what is written in UTC shows as UTC. A text of more than 50,000 characters shows as an error.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from heapq import nlargest
-from operator import itemgetter
-from typing import Final
+from operator import attrgetter
+from typing import Final, TypeVar
 
 from ..errors import Cancelled
-from ..job import QUEUE, RUN, Job, Phase
-from ..text import format_approx, format_seconds
+from ..job import QUEUE, RUN, Job
+from ..text import format_approx
 from .view import View
 
-MAX_LANES: Final = 40
-"""Jobs in the picture: more of them cannot be told apart on one screen."""
+T = TypeVar("T")
 
-MAX_EXPANDED_LANES: Final = 8
-"""Jobs whose phases stand below each other, each with its label; of more jobs each has one line."""
+_MAX_LANES: Final = 40  # jobs that can be told apart on one screen
+_MAX_EXPANDED_LANES: Final = 8  # jobs with one line per phase; with more jobs, each job has one line
+_MAX_BARS: Final = 8  # phases of one job; with the lanes it keeps the text below Mermaid's limit
+_MAX_LABEL_LENGTH: Final = 40
 
-MAX_BARS: Final = 8
-"""Phases of one job: the longest ones. With the above this keeps a diagram below the 50,000 characters that Mermaid draws."""
-
-MAX_LABEL_LENGTH: Final = 40
-
+# how wide GitHub shows a diagram, and at most a character of Mermaid's font: they only affect the looks
 _WIDTH_PIXELS: Final = 850
 _CHARACTER_PIXELS: Final = 6.5
-"""How wide GitHub shows a diagram, and a character of Mermaid's label font at most; both only make it look well."""
 
 _NO_NAME: Final = "#8203;"
-"""A zero-width space as Mermaid writes it: a bar cannot go without a name, but one that does not fit covers the next bar."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Bar:
-    name: str
-    seconds: float
-    began: datetime
-    ended: datetime
-    failed: bool
-
-
-def timeline_of(jobs: Sequence[Job], view: View) -> str:
-    """Draw when each job was in which phase, and say what is not shown. Empty if no phase took any time."""
-    lengths = [sum(_length(phase, view.monotonic) for phase in job.phases) for job in jobs]
-    measured = [(_has_failed(jobs[place]), seconds, place) for place, seconds in enumerate(lengths) if seconds > 0]
-    if not measured:
-        return ""
-    chosen = [jobs[place] for place in sorted(place for *_, place in nlargest(MAX_LANES, measured))]
-    labels = _labels((job.domain or job.job_id or "" for job in chosen), view)
-    lanes = {label: list(_bars(job, view)) for label, job in zip(labels, chosen, strict=True)}
-    below = []
-    if len(chosen) < len(measured):
-        kind = "domains" if all(job.domain for job in jobs) else "jobs"
-        failed = "those that failed, then " if any(map(_has_failed, chosen)) else ""
-        below.append(f"The timeline shows {len(chosen)} of {len(jobs):,} {kind}: {failed}the longest.")
-    if len(lanes) > MAX_EXPANDED_LANES:
-        below.append("Each line shows queue, run, bundle, download and unpacking in order; red is what failed.")
-    return "\n".join(["```mermaid", *_diagram(lanes), "```", *(["", " ".join(below)] if below else [])]) + "\n"
-
-
-def _length(phase: Phase, monotonic: float) -> float:
-    """Return how many seconds a phase took; what rounds to no millisecond took none."""
-    seconds = _milliseconds(phase.ended_at, monotonic) - _milliseconds(phase.began_at, monotonic)
-    return max(seconds, 0) / 1000
-
-
-def _milliseconds(at: float | None, monotonic: float) -> int:
-    return 0 if at is None else round((at - monotonic) * 1000)
-
-
-def _has_failed(job: Job) -> bool:
-    return job.failure is not None and not isinstance(job.failure, Cancelled)
-
-
-def _bars(job: Job, view: View) -> Iterator[_Bar]:
-    lengths = [(_length(phase, view.monotonic), place) for place, phase in enumerate(job.phases)]
-    for seconds, place in sorted(nlargest(MAX_BARS, lengths), key=itemgetter(1)):
-        phase = job.phases[place]
-        began = view.now + timedelta(milliseconds=_milliseconds(phase.began_at, view.monotonic))
-        if seconds:
-            yield _Bar(
-                name=phase.name,
-                seconds=seconds,
-                began=began,
-                ended=began + timedelta(seconds=seconds),
-                failed=_has_failed(job) and place == len(job.phases) - 1,
-            )
-
-
-def _labels(names: Iterable[str], view: View) -> Sequence[str]:
-    """Return a label for each job, of letters, digits and what host names hold.
-
-    No two are alike, as two sections of one name would be one. None is a single word: Mermaid keeps sections in a plain object,
-    where `constructor` is something else.
-    """
-    labels: list[str] = []
-    for name in names:
-        kept = re.sub(r"[^\w.-]+", " ", view.console.safe(name)).strip()
-        kept = f"job {kept}".strip() if re.fullmatch(r"\w*", kept) else kept
-        label = first = kept[: MAX_LABEL_LENGTH - 1] + "…" if len(kept) > MAX_LABEL_LENGTH else kept
-        number = 1
-        while label in labels:
-            number += 1
-            label = f"{first} {number}"
-        labels.append(label)
-    return labels
-
-
-def _diagram(lanes: Mapping[str, Sequence[_Bar]]) -> Iterator[str]:
-    is_compact = len(lanes) > MAX_EXPANDED_LANES
-    first = min(bar.began for bars in lanes.values() for bar in bars)
-    span_seconds = (max(bar.ended for bars in lanes.values() for bar in bars) - first).total_seconds()
-    padding = round(25 + _CHARACTER_PIXELS * max(map(len, lanes)))
-    yield "---"
-    if is_compact:
-        yield "displayMode: compact"
-    yield from ("config:", "  gantt:", f"    leftPadding: {padding}", "---", "gantt")
-    yield f"    title Timeline of {first:%Y-%m-%d}, times in UTC"
-    yield "    dateFormat YYYY-MM-DDTHH:mm:ss.SSS"
-    yield from _axis(span_seconds)
-    yield "    todayMarker off"
-    pixels = (_WIDTH_PIXELS - padding - 75) / span_seconds if is_compact else None
-    for label, bars in lanes.items():
-        yield f"    section {label}"
-        for bar in bars:
-            tag = "crit, " if bar.failed else _TAGS.get(bar.name, "active, ")
-            times = [at.replace(tzinfo=None).isoformat(timespec="milliseconds") for at in (bar.began, bar.ended)]
-            yield f"    {_name(bar, pixels)} :{tag}{', '.join(times)}"
-
+"""A zero-width space in Mermaid's syntax: a bar must have a name, and one that does not fit covers the next bar."""
 
 _TAGS: Final = {QUEUE: "done, ", RUN: ""}
 
-
-def _name(bar: _Bar, pixels_a_second: float | None) -> str:
-    """Return phase and length, where they fit into the bar or beside it."""
-    length = (
-        "under 0.1 s" if bar.seconds < 0.1 else format_seconds(bar.seconds) if bar.seconds < 9.95 else format_approx(bar.seconds)
-    )
-    name = f"{bar.name} {length}"
-    fits = pixels_a_second is None or 10 + _CHARACTER_PIXELS * len(name) <= bar.seconds * pixels_a_second
-    return name if fits else _NO_NAME
-
-
 _DAY_SECONDS: Final = 24 * 3600
-
+_MAX_TICKS: Final = 8
 _TICKS: Final = (
     *((count, f"{count}second") for count in (1, 2, 5, 10, 15, 30)),
     *((60 * count, f"{count}minute") for count in (1, 2, 5, 10, 15, 30)),
@@ -157,11 +43,112 @@ _TICKS: Final = (
     (7 * _DAY_SECONDS, "1week"),
 )
 
-_MAX_TICKS: Final = 8
+
+@dataclass(frozen=True, kw_only=True)
+class _Bar:
+    name: str
+    began: datetime
+    ended: datetime
+    has_failed: bool
+
+    @property
+    def seconds(self) -> float:
+        return (self.ended - self.began).total_seconds()
+
+
+def timeline_of(jobs: Sequence[Job], view: View) -> str:
+    """Return the chart, and a note on what it omits. Empty if no phase took any time."""
+    measured = [(job, bars) for job in jobs if (bars := _bars(job, view))]
+    if not measured:
+        return ""
+    shown = _largest(measured, _MAX_LANES, lambda lane: (_has_failed(lane[0]), sum(bar.seconds for bar in lane[1])))
+    labels = _labels((job.domain or job.job_id or "" for job, _ in shown), view)
+    lanes = {label: _largest(bars, _MAX_BARS, attrgetter("seconds")) for label, (_, bars) in zip(labels, shown, strict=True)}
+    notes = []
+    if len(shown) < len(measured):
+        kind = "domains" if all(job.domain for job in jobs) else "jobs"
+        failed = "those that failed, then " if any(_has_failed(job) for job, _ in shown) else ""
+        notes.append(f"The timeline shows {len(shown)} of {len(jobs):,} {kind}: {failed}the longest.")
+    if len(lanes) > _MAX_EXPANDED_LANES:
+        notes.append("Each line shows queue, run, bundle, download and unpacking in order; a failed phase is red.")
+    return "\n".join(["```mermaid", *_chart(lanes), "```", *(["", " ".join(notes)] if notes else [])]) + "\n"
+
+
+def _largest(items: Sequence[T], count: int, key: Callable[[T], tuple[bool, float] | float]) -> Sequence[T]:
+    """Return the largest items in their original order."""
+    positions = nlargest(count, range(len(items)), key=lambda position: key(items[position]))
+    return [items[position] for position in sorted(positions)]
+
+
+def _has_failed(job: Job) -> bool:
+    return job.failure is not None and not isinstance(job.failure, Cancelled)
+
+
+def _bars(job: Job, view: View) -> Sequence[_Bar]:
+    def time_of(monotonic: float) -> datetime:
+        return view.now + timedelta(milliseconds=round((monotonic - view.monotonic) * 1000))
+
+    bars = [
+        _Bar(
+            name=phase.name,
+            began=time_of(phase.began_at),
+            ended=view.now if phase.ended_at is None else time_of(phase.ended_at),
+            has_failed=_has_failed(job) and phase is job.phases[-1],
+        )
+        for phase in job.phases
+    ]
+    return [bar for bar in bars if bar.seconds > 0]
+
+
+def _labels(names: Iterable[str], view: View) -> Sequence[str]:
+    """Return a unique label for each job, of letters, digits and what host names hold.
+
+    No label is a single word: Mermaid keeps sections in a plain object, where `constructor` is something else.
+    """
+    labels: list[str] = []
+    for name in names:
+        kept = re.sub(r"[^\w.-]+", " ", view.console.safe(name)).strip()
+        kept = f"job {kept}".strip() if re.fullmatch(r"\w*", kept) else kept
+        label = first = kept[: _MAX_LABEL_LENGTH - 1] + "…" if len(kept) > _MAX_LABEL_LENGTH else kept
+        number = 1
+        while label in labels:
+            number += 1
+            label = f"{first} {number}"
+        labels.append(label)
+    return labels
+
+
+def _chart(lanes: Mapping[str, Sequence[_Bar]]) -> Iterator[str]:
+    is_compact = len(lanes) > _MAX_EXPANDED_LANES
+    began = min(bar.began for bars in lanes.values() for bar in bars)
+    span_seconds = (max(bar.ended for bars in lanes.values() for bar in bars) - began).total_seconds()
+    padding = round(25 + _CHARACTER_PIXELS * max(map(len, lanes)))
+    yield "---"
+    if is_compact:
+        yield "displayMode: compact"
+    yield from ("config:", "  gantt:", f"    leftPadding: {padding}", "---", "gantt")
+    yield f"    title Timeline of {began:%Y-%m-%d}, times in UTC"
+    yield "    dateFormat YYYY-MM-DDTHH:mm:ss.SSS"
+    yield from _axis(span_seconds)
+    yield "    todayMarker off"
+    pixels_per_second = (_WIDTH_PIXELS - padding - 75) / span_seconds if is_compact else None
+    for label, bars in lanes.items():
+        yield f"    section {label}"
+        for bar in bars:
+            tag = "crit, " if bar.has_failed else _TAGS.get(bar.name, "active, ")
+            times = [time.replace(tzinfo=None).isoformat(timespec="milliseconds") for time in (bar.began, bar.ended)]
+            yield f"    {_name_of(bar, pixels_per_second)} :{tag}{', '.join(times)}"
+
+
+def _name_of(bar: _Bar, pixels_per_second: float | None) -> str:
+    """Return phase and duration if they fit: into the bar, or beside it where it has a line of its own."""
+    name = f"{bar.name} {format_approx(bar.seconds)}"
+    fits = pixels_per_second is None or 10 + _CHARACTER_PIXELS * len(name) <= bar.seconds * pixels_per_second
+    return name if fits else _NO_NAME
 
 
 def _axis(span_seconds: float) -> Iterator[str]:
-    """Divide the axis into a few parts of a round length, and write no more of the time than tells them apart."""
+    """Return the axis, with at most `_MAX_TICKS` ticks at round times."""
     if span_seconds < 3:
         yield "    axisFormat %H:%M:%S.%L"
         return

@@ -1,4 +1,4 @@
-"""How the summary shows foreign text literally in Markdown and HTML, names, sizes, and dates with how far off they are."""
+"""How the summary shows foreign text literally in Markdown and HTML, and what it knows of a job's name, size and duration."""
 
 import html
 import re
@@ -8,65 +8,62 @@ from typing import Final
 
 from ..job import Job
 from ..models import Bundle
-from ..text import MAX_FOREIGN_TEXT_LENGTH, format_approx, markdown
+from ..text import MAX_FOREIGN_TEXT_LENGTH, format_expiry, markdown
 from .console import Console
 
 MAX_NAME_LENGTH: Final = 260
-"""Characters of a name that are shown where it is a label: any domain with its port."""
+"""Any domain with its port."""
 
 MAX_WORD_LENGTH: Final = 60
-"""Characters that are shown of what should be a word or a date."""
+"""Of what should be a word or a date."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """The moment that a page shows, on both clocks, and the console, which removes secrets and commands from a text."""
+    """The time that a page shows, on both clocks, and the console, which hides secrets and cleans text."""
 
     console: Console
     now: datetime
     monotonic: float
 
-    def show(self, text: str | None, *, longest: int = MAX_FOREIGN_TEXT_LENGTH) -> str:
+    def show(self, text: str | None, *, max_length: int = MAX_FOREIGN_TEXT_LENGTH) -> str:
         """Show foreign text literally in Markdown."""
-        return markdown(self._cut(text, longest)) if text else ""
+        return markdown(self._shorten(text, max_length)) if text else ""
 
-    def show_prose(self, text: str, *, longest: int = MAX_FOREIGN_TEXT_LENGTH) -> str:
-        """Show our own sentence, which may hold foreign text, literally; what it names in backticks is shown as code."""
-        return _with_code(self.show(text, longest=longest))
+    def show_prose(self, text: str, *, max_length: int = MAX_FOREIGN_TEXT_LENGTH) -> str:
+        """Show our own sentence, with code in backticks; foreign text in it is shown literally."""
+        return _with_code(self.show(text, max_length=max_length))
 
-    def show_mistake(self, text: str) -> str:
-        """Show what is wrong with inputs: their names as code, and everything from the first quoted value on literally."""
-        named, quote, rest = self.show(text).partition("'")
-        return _with_code(named) + quote + rest
+    def show_input_error(self, text: str) -> str:
+        """Show names of inputs as code, and everything from the first quoted value on literally."""
+        names, quote, rest = self.show(text).partition("'")
+        return _with_code(names) + quote + rest
 
     def show_in_html(self, text: str) -> str:
         """Show foreign text literally within an HTML tag, where Markdown's escapes do not work."""
-        return html.escape(self._cut(text, MAX_NAME_LENGTH))
+        return html.escape(self._shorten(text, MAX_NAME_LENGTH))
 
-    def works_until(self, bundle: Bundle) -> str:
-        """Return the date until which a link works, and how long that is, as far as it is known."""
-        if bundle.expires is None:
-            return self.show(bundle.expires_at, longest=MAX_WORD_LENGTH)
-        left = (bundle.expires - self.now).total_seconds()
-        when = minute(bundle.expires)
-        return f"{when}, in {format_approx(left)}" if left > 0 else f"expired at {when} by this runner's clock"
+    def expiry_of(self, bundle: Bundle) -> str:
+        """Return until when a link is valid, or "" if that is unknown."""
+        if bundle.expires is not None:
+            return format_expiry(bundle.expires, self.now, always_dated=True)
+        return f"valid until {self.show(bundle.expires_at, max_length=MAX_WORD_LENGTH)}" if bundle.expires_at else ""
 
-    def _cut(self, text: str, longest: int) -> str:
-        """Shorten a text, between two words if there are many, once the secrets are out of it, or a part of one could stay."""
+    def seconds_of(self, job: Job) -> float | None:
+        """Return how long the run has worked on a job, or `None` if it has not begun."""
+        return None if job.began_at is None else job.duration_seconds(self.monotonic)
+
+    def _shorten(self, text: str, max_length: int) -> str:
+        """Shorten a text, at a space if one is near, after its secrets are hidden: a part of one could stay otherwise."""
         text = self.console.safe(text)
-        if len(text) <= longest:
+        if len(text) <= max_length:
             return text
-        words, _, _ = text[:longest].rpartition(" ")
-        return (words if len(words) > longest * 0.8 else text[:longest]) + "…"
+        words, _, _ = text[:max_length].rpartition(" ")
+        return (words if len(words) > max_length * 0.8 else text[:max_length]) + "…"
 
 
 def _with_code(escaped: str) -> str:
     return re.sub(r"\\`((?:[A-Za-z0-9 .-]|:(?= |\\`)|\\_)+)\\`", lambda code: f"`{code[1]}`".replace("\\_", "_"), escaped)
-
-
-def minute(when: datetime) -> str:
-    """Return a time in UTC, to the minute."""
-    return f"{when:%Y-%m-%d %H:%M} UTC"
 
 
 def name_of(job: Job) -> str:
@@ -75,12 +72,7 @@ def name_of(job: Job) -> str:
 
 
 def size_of(job: Job) -> int | None:
-    """Return the bundle's size in bytes: as it was downloaded, else as the API said."""
+    """Return the bundle's size in bytes: as downloaded, else as reported by the API."""
     if job.downloaded is not None:
         return job.downloaded.size
     return job.bundle.size if job.bundle is not None else None
-
-
-def seconds_at(job: Job, view: View) -> float | None:
-    """Return how long the step has worked on a job, `None` before it began."""
-    return None if job.began_at is None else job.duration_seconds(view.monotonic)

@@ -260,7 +260,7 @@ class TestMinPages:
         assert "Nothing was published." in error.cause
         assert (run.api.events.names[-1], run.job.bundle, run.delivered) == ("status_read", None, [])
         assert how_to_collect(run.job, error) == (
-            "Job se_1 is completed; a run with `job-id: se_1` makes its bundle link without exporting again."
+            "Job se_1 is completed. A run with `job-id: se_1` makes its bundle link without exporting again."
         )
 
     def test_a_count_from_before_the_end_does_not_count(self) -> None:

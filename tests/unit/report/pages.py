@@ -1,16 +1,16 @@
 """The summary of jobs, as it is written and as GitHub reads it."""
 
 from docs_platform_action.job import Job
-from docs_platform_action.report.summary import ROOM_BYTES, summary_of
+from docs_platform_action.report.summary import MAX_SUMMARY_BYTES, summary_of
 from tests.page.gfm import Element, page_of
 from tests.page.samples import good, view
 
 
-def page(*jobs: Job, seconds: float = 253.0, room: int = ROOM_BYTES) -> str:
-    return summary_of(jobs, view(), duration_seconds=seconds, room_bytes=room)
+def page(*jobs: Job, seconds: float = 253.0, room: int = MAX_SUMMARY_BYTES) -> str:
+    return summary_of(jobs, view(), duration_seconds=seconds, max_bytes=room)
 
 
-def parsed(*jobs: Job, room: int = ROOM_BYTES) -> Element:
+def parsed(*jobs: Job, room: int = MAX_SUMMARY_BYTES) -> Element:
     return page_of(page(*jobs, room=room))
 
 

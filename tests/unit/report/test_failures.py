@@ -22,7 +22,7 @@ from docs_platform_action.errors import (
 from docs_platform_action.job import Job
 from docs_platform_action.models import AgentJob
 from docs_platform_action.report.console import Console
-from docs_platform_action.report.failures import MAX_FAILURES, failure_lines, failures_shown, write_traces
+from docs_platform_action.report.failures import MAX_FAILURES, annotations_of, failure_lines, write_traces
 
 
 def running_job(**changes: object) -> Job:
@@ -38,13 +38,13 @@ def test_it_tells_what_happened_why_what_to_do_and_how_to_find_it_again() -> Non
         'The API said: "no".',
         Unauthorized.default_cause,
         Unauthorized.default_remedy,
-        "Job se_1 continues at the platform, and nothing is lost. Collect it in a later run with `job-id: se_1`.",
+        "Job se_1 continues at the platform. Collect it in a later run with `job-id: se_1`.",
         "Request id 7f3a91c2.",
     ]
 
 
 def test_what_is_not_known_leaves_no_line() -> None:
-    assert failure_lines(running_job(), JobFailed("it broke")) == ["Export of docs.example.com: it broke"]
+    assert failure_lines(running_job(status="failed"), JobFailed("it broke")) == ["Export of docs.example.com: it broke"]
 
 
 def test_a_mistake_in_the_inputs_names_no_job() -> None:
@@ -63,9 +63,9 @@ def test_a_job_that_goes_on_can_be_collected(error: ActionError) -> None:
     assert "`job-id: se_1`" in "\n".join(failure_lines(running_job(), error))
 
 
-@pytest.mark.parametrize("error", [JobFailed("it broke"), NotFound("gone")])
-def test_one_that_does_not_can_not(error: ActionError) -> None:
-    assert "`job-id: se_1`" not in "\n".join(failure_lines(running_job(), error))
+@pytest.mark.parametrize(("status", "error"), [("failed", JobFailed("it broke")), ("running", NotFound("gone"))])
+def test_one_that_does_not_can_not(status: str, error: ActionError) -> None:
+    assert "`job-id: se_1`" not in "\n".join(failure_lines(running_job(status=status), error))
 
 
 def test_a_job_that_this_run_never_saw_is_not_promised() -> None:
@@ -108,7 +108,7 @@ def test_without_a_job_there_is_nothing_to_collect() -> None:
 def test_a_completed_export_needs_its_link_alone(error: ActionError, started: bool) -> None:
     lines = failure_lines(running_job(status="completed", started_at=0.0 if started else None), error)
 
-    assert "Job se_1 is completed; a run with `job-id: se_1` makes its bundle link without exporting again." in lines
+    assert "Job se_1 is completed. A run with `job-id: se_1` makes its bundle link without exporting again." in lines
 
 
 class TestTraces:
@@ -145,26 +145,26 @@ def failed(*errors: ActionError | None) -> list[Job]:
 
 
 def titles(jobs: list[Job]) -> list[str]:
-    return [lines[0] for lines in failures_shown(jobs)]
+    return [lines[0] for lines in annotations_of(jobs)]
 
 
 class TestManyFailures:
     def test_none_is_none(self) -> None:
-        assert failures_shown(failed(None, None)) == []
+        assert annotations_of(failed(None, None)) == []
 
     def test_nine_need_no_more(self) -> None:
-        assert len(failures_shown(failed(*[Rejected("no")] * MAX_FAILURES))) == 9
+        assert len(annotations_of(failed(*[Rejected("no")] * MAX_FAILURES))) == 9
 
     def test_the_rest_is_counted_by_reason(self) -> None:
         jobs = failed(*[Rejected("no")] * 10, *[Unauthorized("no")] * 12, *[TimedOut("slow")] * 8)
 
-        shown = failures_shown(jobs)
+        shown = annotations_of(jobs)
 
         assert len(shown) == 10
         assert shown[-1] == [
             "21 more exports failed",
             "12 unauthorized, 8 timeout, 1 rejected.",
-            "The job summary and the output `results` hold each of them.",
+            "The job summary and the output `results` list each of them.",
         ]
 
     def test_those_that_really_failed_come_first_in_their_order(self) -> None:

@@ -17,7 +17,7 @@ from docs_platform_action.errors import DENIED_CAUSE, DENIED_REMEDY, InternalErr
 from docs_platform_action.job import Job
 from docs_platform_action.models import AgentJob, Bundle, Downloaded
 from docs_platform_action.redaction import Redactor
-from docs_platform_action.report.outputs import MAX_JOB_OUTPUT_BYTES, Outputs, too_large_for_a_job
+from docs_platform_action.report.outputs import MAX_JOB_OUTPUT_BYTES, Outputs, size_warning
 from tests.keys import ADMIN_KEY
 from tests.unit.report.test_console import Log
 
@@ -303,15 +303,15 @@ def test_a_job_is_written_once_it_is_known(file: Path) -> None:
     assert read_outputs(file.read_text()) == [("jobId", "se_1")]
 
 
-class TestTooLargeForAJob:
+class TestSizeWarning:
     def test_what_fits_is_not_warned_of(self) -> None:
-        assert too_large_for_a_job("x" * (MAX_JOB_OUTPUT_BYTES // 2)) is None
+        assert size_warning("x" * (MAX_JOB_OUTPUT_BYTES // 2)) is None
 
     @pytest.mark.parametrize("results", ["x" * (MAX_JOB_OUTPUT_BYTES // 2 + 1), "\U0001f600" * (MAX_JOB_OUTPUT_BYTES // 4 + 1)])
-    def test_more_is_told_with_its_size_as_github_counts_and_what_to_do(self, results: str) -> None:
-        warning = too_large_for_a_job(results)
+    def test_more_is_warned_of_with_its_size_and_what_to_do(self, results: str) -> None:
+        warning = size_warning(results)
 
         assert warning is not None
         assert warning[0] == "The output `results` is too large for a job output"
-        assert "It has 1.0 MiB as GitHub counts, two bytes per character" in warning[1]
+        assert "It has 1.0 MiB in UTF-16." in warning[1]
         assert "fromJSON(steps.ID.outputs.results).*.jobId" in warning[-1]

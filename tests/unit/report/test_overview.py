@@ -23,11 +23,11 @@ class TestSeveral:
             ["a", "started (queued)", "4:13"],
             ["b", "started (queued)", "4:13"],
         ]
-        assert "In all" not in told.text
+        assert "Total" not in told.text
 
     def test_the_last_column_is_named_after_what_it_holds(self) -> None:
-        assert parsed(good(), good()).tables()[0][0][-1] == "Link valid until"
-        assert parsed(failed(), failed()).tables()[0][0][-1] == "What happened"
+        assert parsed(good(), good()).tables()[0][0][-1] == "Link"
+        assert parsed(failed(), failed()).tables()[0][0][-1] == "Failure"
 
     def test_a_job_without_a_domain_goes_by_its_id(self) -> None:
         told = parsed(good(domain=None), good())
@@ -71,32 +71,31 @@ def cell(job: Job) -> str:
 class TestWhatHappened:
     """The overview's last cell."""
 
-    GOES_ON = "collect it in a later run with `job-id: se_2`."
+    CONTINUES = "Job se\\_2 continues at the platform. Collect it in a later run with `job-id: se_2`."
 
     @pytest.mark.parametrize("error", [TimedOut("still running after 60:00", details=("It was last seen.",)), Cancelled("c")])
     def test_of_a_job_that_was_left_it_is_how_to_collect_it(self, error: ActionError) -> None:
         told = cell(failed(failure=error, status="running"))
 
-        assert told == f"`{error.failure_reason}`: continues at the platform; {self.GOES_ON}"
+        assert told == f"`{error.failure_reason}`: {self.CONTINUES}"
 
     def test_of_one_whose_state_nobody_could_read_it_is_that_as_well(self) -> None:
         error = TimedOut("its state could not be read after 60:00", details=("No read of it succeeded.",))
 
         assert cell(failed(failure=error, status=None)) == (
-            f"`timeout`: its state could not be read after 60:00. No read of it succeeded. "
-            f"The job continues at the platform; {self.GOES_ON}"
+            f"`timeout`: its state could not be read after 60:00. No read of it succeeded. {self.CONTINUES}"
         )
 
     def test_of_one_that_goes_on_while_the_api_is_away_it_is_both(self) -> None:
         assert cell(failed(failure=unavailable(303), status="queued")) == (
             "`unavailable`: the API remained unavailable. No successful response for 303 s. Last error: The API returned 502. "
-            f"The job continues at the platform; {self.GOES_ON}"
+            f"{self.CONTINUES}"
         )
 
     def test_of_one_that_is_completed_it_is_how_to_get_the_bundle(self) -> None:
         assert cell(failed(failure=InvalidBundle("the bundle is damaged"), status=ExportJob.COMPLETED)) == (
-            "`invalid-bundle`: the bundle is damaged. The job is completed; "
-            "a run with `job-id: se_2` makes its bundle link without exporting again."
+            "`invalid-bundle`: the bundle is damaged. Job se\\_2 is completed. "
+            "A run with `job-id: se_2` makes its bundle link without exporting again."
         )
 
     def test_of_one_that_no_run_can_collect_it_is_the_remedy(self) -> None:

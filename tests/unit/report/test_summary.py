@@ -22,7 +22,7 @@ from docs_platform_action.errors import (
 from docs_platform_action.job import Job
 from docs_platform_action.models import AgentJob, Bundle
 from docs_platform_action.report.console import Console
-from docs_platform_action.report.summary import MIN_ROOM_BYTES, ROOM_BYTES, room_left, summary_of, write_summary
+from docs_platform_action.report.summary import MAX_SUMMARY_BYTES, MIN_SUMMARY_BYTES, available_bytes, summary_of, write_summary
 from tests.inside import unmeasured
 from tests.page.gfm import page_of
 from tests.page.samples import URL, cancelled, failed, good, hostile, refused, unavailable, view
@@ -44,7 +44,7 @@ class TestOneExport:
             "| Status | completed |\n"
             "| Pages | 1,412 |\n"
             "| Duration | 4:13 |\n"
-            "| Bundle link | on storage.example.com, valid until 2026-05-04 13:00 UTC, in 60 min |\n"
+            "| Bundle link | on storage.example.com, valid until 2026-05-04 13:00 UTC (60 min) |\n"
         )
 
     def test_the_timeline_follows_the_table(self) -> None:
@@ -80,7 +80,7 @@ class TestOneExport:
             ),
             (
                 Bundle(url=URL, expires_at="x", expires=NOON + timedelta(days=1)),
-                "on storage.example.com, valid until 2026-05-05 12:00 UTC, in 24 h",
+                "on storage.example.com, valid until 2026-05-05 12:00 UTC (24 h)",
             ),
             (Bundle(url=URL, expires_at="in an hour"), "on storage.example.com, valid until in an hour"),
             (Bundle(url=URL, expires_at="e" * 99), f"on storage.example.com, valid until {'e' * 60}…"),
@@ -243,16 +243,16 @@ class TestSeveral:
         assert before == (
             "### Static export of 3 domains: 1 done, 1 failed, 1 cancelled\n"
             "\n"
-            "The step took 4:20 and ended at 2026-05-04 12:00 UTC. In all 1,412 pages and 38.1 MiB of bundles.\n"
+            "The step took 4:20 and ended at 2026-05-04 12:00 UTC. Total: 1,412 pages and 38.1 MiB of bundles.\n"
             "\n"
-            "| Domain | Result | Pages | Bundle | Time | Link valid until, or what happened |\n"
+            "| Domain | Result | Pages | Bundle | Time | Link or failure |\n"
             "| --- | --- | ---: | ---: | ---: | --- |\n"
-            "| docs.example.com | done | 1,412 | 38.1&nbsp;MiB | 4:13 | 2026-05-04 13:00 UTC, in 60 min |\n"
+            "| docs.example.com | done | 1,412 | 38.1&nbsp;MiB | 4:13 | valid until 2026-05-04 13:00 UTC (60 min) |\n"
             "| api.example.com | **failed** | 7 |  | 0:52 | `job-failed`: "
             'the export failed at the platform. The API said: "no such page". '
             "Check job se\\_2 in the dashboard, fix the site, and run the workflow again. |\n"
             "| sdk.example.com | cancelled, last seen running | 7 |  | 2:52 | "
-            "`cancelled`: continues at the platform; collect it in a later run with `job-id: se_2`. |\n"
+            "`cancelled`: Job se\\_2 continues at the platform. Collect it in a later run with `job-id: se_2`. |\n"
             "\n"
         )
         assert after.partition("```\n\n")[2].startswith(
@@ -311,7 +311,7 @@ class TestSeveral:
     def test_pages_and_bundles_are_counted_where_the_export_is_done(self) -> None:
         told = page(good(), failed(downloaded=good().downloaded))
 
-        assert " In all 1,412 pages and 38.1 MiB of bundles.\n" in told
+        assert " Total: 1,412 pages and 38.1 MiB of bundles.\n" in told
 
     def test_where_none_is_done_none_is_counted(self) -> None:
         told = page(failed(downloaded=good().downloaded), cancelled())
@@ -355,7 +355,7 @@ class TestManyAlike:
             "store it in that secret, and run the workflow again. Request id 7f3a. "
             "The details of d0.example.com, the first, apply to all of them.\n"
             "\n"
-            "| Domain | Result | Time | What happened |\n"
+            "| Domain | Result | Time | Failure |\n"
             "| --- | --- | ---: | --- |\n"
             "| d0.example.com | **failed** | 0:01 | `unauthorized` |\n"
             "| d1.example.com | not started |  | `unauthorized` |\n"
@@ -382,7 +382,7 @@ class TestManyAlike:
         )
         assert "se_0" not in paragraph
         assert [row[-1] for row in told.tables()[0][1:-1]] == [
-            f"unavailable: continues at the platform; collect it in a later run with job-id: se_{n}." for n in range(3)
+            f"unavailable: Job se_{n} continues at the platform. Collect it in a later run with job-id: se_{n}." for n in range(3)
         ]
         assert len(told.all("details")) == 2
 
@@ -437,7 +437,7 @@ class TestManyAlike:
         assert {"The details of" in told for told in pages.values()} == {True, False}
         assert all(("The details of" in told) == ("<details>" in told) for told in pages.values())
         assert all("**300 of 309 domains: the platform rejected" in told for told in pages.values())
-        assert page(*refused(300), room=MIN_ROOM_BYTES).count("| `unauthorized` |") > 5
+        assert page(*refused(300), room=MIN_SUMMARY_BYTES).count("| `unauthorized` |") > 5
 
 
 NOTES = [
@@ -466,7 +466,7 @@ def many() -> list[Job]:
 
 def in_ever_less_room(*jobs: Job) -> dict[int, str]:
     """Give the page by the room that it had, from all that it needs down to the least."""
-    rooms = range(len(page(*jobs).encode()), MIN_ROOM_BYTES, -512)
+    rooms = range(len(page(*jobs).encode()), MIN_SUMMARY_BYTES, -512)
     return {room: page(*jobs, room=room) for room in rooms}
 
 
@@ -503,7 +503,7 @@ class TestShortening:
         assert "Failed: f1.example.com" in told
 
     def test_the_rows_that_go_are_those_of_good_jobs_and_they_are_counted(self) -> None:
-        read = parsed(*many(), room=MIN_ROOM_BYTES)
+        read = parsed(*many(), room=MIN_SUMMARY_BYTES)
 
         (table,) = read.tables()
         names = [row[0] for row in table[1:]]
@@ -541,7 +541,7 @@ class TestShortening:
 
     @pytest.mark.parametrize(("ends_well", "reason"), [(True, ""), (False, "Failure reason: `job-failed`\n\n")])
     def test_the_page_of_one_job_is_its_verdict_at_least(self, ends_well: bool, reason: str) -> None:
-        told = page(hostile("x" * 1000, ends_well=ends_well), room=MIN_ROOM_BYTES)
+        told = page(hostile("x" * 1000, ends_well=ends_well), room=MIN_SUMMARY_BYTES)
 
         verdict = "done" if ends_well else "failed"
         assert told == (
@@ -549,7 +549,7 @@ class TestShortening:
             "Shortened: no details are shown; see the log, and the output `results`.\n"
         )
 
-    @pytest.mark.parametrize("room", [MIN_ROOM_BYTES, 20_000, 50_000])
+    @pytest.mark.parametrize("room", [MIN_SUMMARY_BYTES, 20_000, 50_000])
     @pytest.mark.parametrize("text", ["*" * 2000, "\N{LINEAR B SYLLABLE B008 A}" * 2000, '"' * 2000, "\ud800" * 2000])
     @pytest.mark.parametrize("count", [1, 2, 100])
     @unmeasured()
@@ -571,7 +571,7 @@ class TestShortening:
 
         console = Counting(io.StringIO(), in_workflow=False, debugging=False)
         jobs = [hostile("*" * 1000, ends_well=number % 100 > 0) for number in range(20_000)]
-        told = summary_of(jobs, view(console), duration_seconds=1, room_bytes=50_000)
+        told = summary_of(jobs, view(console), duration_seconds=1, max_bytes=50_000)
 
         assert 45_000 < len(told.encode()) <= 50_000
         assert cleaned < 500_000  # the names alone are twenty million
@@ -628,12 +628,14 @@ class TestWriting:
 
         assert file.read_text("utf-8") == "lone ?\n"
 
-    @pytest.mark.parametrize(("held", "left"), [(0, ROOM_BYTES), (600_000, ROOM_BYTES - 600_000), (1_048_576, MIN_ROOM_BYTES)])
+    @pytest.mark.parametrize(
+        ("held", "left"), [(0, MAX_SUMMARY_BYTES), (600_000, MAX_SUMMARY_BYTES - 600_000), (1_048_576, MIN_SUMMARY_BYTES)]
+    )
     def test_the_room_is_what_the_file_leaves_of_githubs_bound(self, tmp_path: Path, held: int, left: int) -> None:
         file = tmp_path / "summary"
         file.write_bytes(b"x" * held)
 
-        assert room_left(file) == left
+        assert available_bytes(file) == left
 
     def test_a_file_that_is_not_there_yet_leaves_all_of_it(self, tmp_path: Path) -> None:
-        assert room_left(tmp_path / "summary") == room_left(None) == ROOM_BYTES
+        assert available_bytes(tmp_path / "summary") == available_bytes(None) == MAX_SUMMARY_BYTES

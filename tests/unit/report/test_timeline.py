@@ -97,7 +97,7 @@ def test_of_many_jobs_the_failed_and_the_longest_are_drawn_in_their_order() -> N
     assert sections == ["failed.example.com", "cancelled.example.com", *(f"d{number}.example.com" for number in range(12, 50))]
     assert told.endswith(
         "\n```\n\nThe timeline shows 40 of 52 domains: those that failed, then the longest. "
-        "Each line shows queue, run, bundle, download and unpacking in order; red is what failed.\n"
+        "Each line shows queue, run, bundle, download and unpacking in order; a failed phase is red.\n"
     )
 
 
