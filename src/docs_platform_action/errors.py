@@ -112,10 +112,7 @@ class TooFewPages(ActionError):
 
     failure_reason = "too-few-pages"
     default_cause = "The export is incomplete, or pages were removed from the site. Nothing was published."
-    default_remedy = (
-        "Compare the site with the dashboard. If the number is right, run the action with the job's `job-id` and a lower "
-        "`min-pages`; nothing is exported again."
-    )
+    default_remedy = "Check the site. If the number of pages is right, run the action with `job-id` and a lower `min-pages`."
 
 
 class NoPullRequest(ActionError):
@@ -151,10 +148,7 @@ class StartUnconfirmed(ActionError):
 
     failure_reason = "start-unconfirmed"
     default_cause = "The platform may have started the export anyway, so the request was not sent again."
-    default_remedy = (
-        "Check the dashboard to see whether the export is running. If it is, collect it with `job-id`; if it is "
-        "not, run the workflow again."
-    )
+    default_remedy = "Check the dashboard. If the export is running, collect it with `job-id`. If not, run the workflow again."
 
 
 class DownloadFailed(ActionError):
@@ -170,9 +164,7 @@ class InvalidBundle(ActionError):
 
     failure_reason = "invalid-bundle"
     default_cause = "The archive was damaged in transit, or was not made by the platform."
-    default_remedy = (
-        "Run the workflow again. If it fails the same way, report it to the platform: its bundle cannot be opened safely."
-    )
+    default_remedy = "Run the workflow again. If it fails the same way, report it to the platform."
 
 
 class Cancelled(ActionError):

@@ -143,7 +143,7 @@ class Job:
         self.status = reading.status
         self.progress = reading.progress
         self.page_count = self.page_count if reading.page_count is None else reading.page_count
-        # the first phase began with the polling; a phase that no reading saw began after the last reading
+        # the first phase began with the polling, and a phase of which only the end was seen began after the previous reading
         since = self.last_read_at if self.last_read_at is not None and (reading.has_ended or not self.phases) else now
         self.start_phase(QUEUE if reading.status == ExportJob.QUEUED else RUN, since)
         self.last_read_at = now

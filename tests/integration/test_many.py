@@ -219,7 +219,7 @@ class TestTheFirst:
         assert (ended.exit_code, ended.reason, len(platform.requests)) == (1, reason, 1)
         assert [row["failureReason"] for row in rows(ended).values()] == [reason] * 30
         assert len(ended.errors) == 10
-        assert ended.errors[-1].startswith("21 more exports failed")
+        assert ended.errors[-1].startswith("21 more exports did not succeed")
 
     def test_a_domain_of_its_own_that_is_refused_later_stops_no_other(self, action: Action, platform: Simulator) -> None:
         ended = action.run(platform, domain="a.example.com\nno-plan.example.com\nb.example.com")

@@ -11,11 +11,8 @@ from ..models import EXPORT, ExportJob
 from ..text import pluralize
 from .console import Console
 
-MAX_FAILURES: Final = 9
-"""Failures with an annotation of their own. The runner keeps ten per step (source: actions/runner); the last counts the rest."""
-
+MAX_FAILURES: Final = 9  # the runner keeps ten annotations per step (source: actions/runner); the last one counts the rest
 _MIN_SHARED: Final = 3
-"""How many jobs must have the same failure for it to be explained once."""
 
 
 def write_traces(console: Console, jobs: Iterable[Job]) -> None:
@@ -37,12 +34,9 @@ def annotations_of(jobs: Iterable[Job]) -> list[list[str]]:
 
 
 def _count_lines(errors: Sequence[ActionError]) -> list[str]:
-    kinds = {isinstance(error, Cancelled) for error in errors}
-    cancelled = "was cancelled" if len(errors) == 1 else "were cancelled"
-    ended = cancelled if kinds == {True} else "failed" if kinds == {False} else "failed or were cancelled"
     reasons = Counter(error.failure_reason for error in errors).most_common()
     return [
-        f"{pluralize(len(errors), 'more export')} {ended}",
+        f"{pluralize(len(errors), 'more export')} did not succeed",
         f"{', '.join(f'{count:,} {reason}' for reason, count in reasons)}.",
         "The job summary and the output `results` list each of them.",
     ]

@@ -17,9 +17,10 @@ from ..redaction import Redactor
 from ..text import format_bytes
 from .console import Console
 
+# the limit of all outputs of a job together, in UTF-16 (source: GitHub's documentation of job outputs)
 MAX_JOB_OUTPUT_BYTES: Final = 1024 * 1024
-"""The limit of all outputs of a job, in UTF-16 (source: GitHub's documentation of job outputs)."""
 
+# the keys of a job's result that are also outputs of a step with one job
 OUTPUTS_OF_ONE_JOB: Final = (
     "jobId",
     "status",
@@ -33,7 +34,6 @@ OUTPUTS_OF_ONE_JOB: Final = (
     "valuesFile",
     "prLink",
 )
-"""The keys of a job's result that are also outputs of a step with one job."""
 
 
 class Outputs(Events):

@@ -15,11 +15,8 @@ from .overview import Overview
 from .timeline import timeline_of
 from .view import MAX_NAME_LENGTH, View, name_of, size_of
 
-MAX_SUMMARY_BYTES: Final = 1_000_000
-"""GitHub drops a summary of more than 1,048,576 bytes (source: actions/runner, CreateStepSummaryCommand)."""
-
-MIN_SUMMARY_BYTES: Final = 2_048
-"""Any page can be shortened to this size."""
+MAX_SUMMARY_BYTES: Final = 1_000_000  # GitHub drops more than 1,048,576 (source: actions/runner, CreateStepSummaryCommand)
+MIN_SUMMARY_BYTES: Final = 2_048  # any page can be shortened to this size
 
 _MAX_SUBJECT_LENGTH: Final = 300
 _MAX_CAUSE_LENGTH: Final = 200

@@ -28,19 +28,19 @@ _MAX_LABEL_LENGTH: Final = 40
 _WIDTH_PIXELS: Final = 850
 _CHARACTER_PIXELS: Final = 6.5
 
+# a zero-width space in Mermaid's syntax: a bar must have a name, and one that does not fit covers the next bar
 _NO_NAME: Final = "#8203;"
-"""A zero-width space in Mermaid's syntax: a bar must have a name, and one that does not fit covers the next bar."""
 
 _TAGS: Final = {QUEUE: "done, ", RUN: ""}
 
-_DAY_SECONDS: Final = 24 * 3600
 _MAX_TICKS: Final = 8
 _TICKS: Final = (
-    *((count, f"{count}second") for count in (1, 2, 5, 10, 15, 30)),
-    *((60 * count, f"{count}minute") for count in (1, 2, 5, 10, 15, 30)),
-    *((3600 * count, f"{count}hour") for count in (1, 2, 3, 6, 12)),
-    *((_DAY_SECONDS * count, f"{count}day") for count in (1, 2)),
-    (7 * _DAY_SECONDS, "1week"),
+    *((count, f"{count}second", "%H:%M:%S") for count in (1, 2, 5, 10, 15, 30)),
+    *((60 * count, f"{count}minute", "%H:%M") for count in (1, 2, 5, 10, 15, 30)),
+    *((3600 * count, f"{count}hour", "%H:%M") for count in (1, 2)),
+    *((3600 * count, f"{count}hour", "%m-%d %H:%M") for count in (3, 6, 12)),
+    *((86_400 * count, f"{count}day", "%m-%d") for count in (1, 2)),
+    (7 * 86_400, "1week", "%m-%d"),
 )
 
 
@@ -152,11 +152,5 @@ def _axis(span_seconds: float) -> Iterator[str]:
     if span_seconds < 3:
         yield "    axisFormat %H:%M:%S.%L"
         return
-    step_seconds, interval = next((tick for tick in _TICKS if span_seconds / tick[0] <= _MAX_TICKS), _TICKS[-1])
-    if step_seconds < 60:
-        yield "    axisFormat %H:%M:%S"
-    elif span_seconds < _DAY_SECONDS:
-        yield "    axisFormat %H:%M"
-    else:
-        yield "    axisFormat %m-%d %H:%M" if step_seconds < _DAY_SECONDS else "    axisFormat %m-%d"
-    yield f"    tickInterval {interval}"
+    _, interval, axis_format = next((tick for tick in _TICKS if span_seconds / tick[0] <= _MAX_TICKS), _TICKS[-1])
+    yield from (f"    axisFormat {axis_format}", f"    tickInterval {interval}")

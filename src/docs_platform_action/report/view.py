@@ -11,11 +11,8 @@ from ..models import Bundle
 from ..text import MAX_FOREIGN_TEXT_LENGTH, format_expiry, markdown
 from .console import Console
 
-MAX_NAME_LENGTH: Final = 260
-"""Any domain with its port."""
-
-MAX_WORD_LENGTH: Final = 60
-"""Of what should be a word or a date."""
+MAX_NAME_LENGTH: Final = 260  # any domain with its port
+MAX_WORD_LENGTH: Final = 60  # for what should be a word or a date
 
 
 @dataclass(frozen=True, kw_only=True)
