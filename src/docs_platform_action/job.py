@@ -117,8 +117,7 @@ class Job:
             return CANCELLED if isinstance(self.failure, Cancelled) else FAILED
         if self.was_started_here and self.bundle is None:
             return STARTED
-        is_known = self.mode == AGENT or self.job_id is not None or self.ended_at is not None
-        return DONE if is_known else NOT_STARTED
+        return DONE if self.job_id is not None or self.ended_at is not None else NOT_STARTED
 
     @property
     def has_ended(self) -> bool:

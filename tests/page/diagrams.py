@@ -1,4 +1,4 @@
-"""Diagrams as GitHub's own library reads them: Mermaid from npm, in one Node process for many of them."""
+"""Parses diagrams with GitHub's own library, Mermaid from npm, in one Node process for many of them."""
 
 import functools
 import json
@@ -17,7 +17,7 @@ _TIMEOUT_SECONDS = 60
 
 
 def read_diagrams(texts: Sequence[str]) -> list[dict[str, Any]]:
-    """Have each text read; for one that Mermaid refuses there is an `error`."""
+    """Return what Mermaid made of each text, with an `error` if it rejects one."""
     done = subprocess.run(
         [_node(), str(FOLDER / "read_diagrams.mjs")],
         input=json.dumps(texts),
@@ -25,7 +25,7 @@ def read_diagrams(texts: Sequence[str]) -> list[dict[str, Any]]:
         text=True,
         timeout=_TIMEOUT_SECONDS,
         check=False,
-        env={**os.environ, "TZ": "Pacific/Auckland"},  # far from UTC, as a reader may be
+        env={**os.environ, "TZ": "Pacific/Auckland"},  # far from UTC
     )
     assert done.returncode == 0, done.stderr
     read: list[dict[str, Any]] = json.loads(done.stdout)

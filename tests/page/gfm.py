@@ -1,4 +1,4 @@
-"""The job summary as GitHub's own Markdown parser reads it (cmark-gfm, in cmarkgfm): elements with their text."""
+"""Parses the job summary with GitHub's own Markdown parser (cmark-gfm, in cmarkgfm) into elements with their text."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ class Element:
         return "".join(child if isinstance(child, str) else child.text for child in self.children)
 
     def __iter__(self) -> Iterator["Element"]:
-        """Give the elements within, at any depth, in the page's order."""
+        """Return the descendants in document order."""
         for child in self.children:
             if isinstance(child, Element):
                 yield child
@@ -31,11 +31,11 @@ class Element:
         return [element for element in self if element.tag in tags]
 
     def tables(self) -> list[list[list[str]]]:
-        """Give the cells' texts of each row of each table, headings included."""
+        """Return the texts of the cells of each row of each table, with the headings."""
         return [[[cell.text for cell in row.all("th", "td")] for row in table.all("tr")] for table in self.all("table")]
 
     def diagrams(self) -> list[str]:
-        """Give the Mermaid texts that GitHub would draw."""
+        """Return the Mermaid texts that GitHub draws."""
         return [element.text for element in self.all("pre") if element.attributes.get("lang") == "mermaid"]
 
     def tags(self) -> set[str]:
@@ -43,7 +43,7 @@ class Element:
 
 
 def page_of(markdown: str) -> Element:
-    """Parse Markdown; raw HTML in it is parsed along, and has to be balanced."""
+    """Parse Markdown. Raw HTML in it must be balanced."""
     parser = _Parser()
     parser.feed(cmarkgfm.github_flavored_markdown_to_html(markdown, Options.CMARK_OPT_UNSAFE))
     parser.close()
@@ -70,4 +70,4 @@ class _Parser(HTMLParser):
         self.open[-1].children.append(data)
 
     def handle_comment(self, data: str) -> None:
-        assert data == " ", f"a comment that nobody wrote: {data!r}"  # ours splits what would be an address of mail
+        assert data == " ", f"unexpected comment: {data!r}"  # ours splits an email address

@@ -1,4 +1,4 @@
-// Takes out of package-lock.json what names no package: where to pay for one, or read of its end.
+// Removes funding and deprecation notices from package-lock.json.
 import { readFileSync, writeFileSync } from "node:fs";
 
 const file = new URL("package-lock.json", import.meta.url);

@@ -1,4 +1,4 @@
-// Reads gantt diagrams with GitHub's own library, and tells what it made of each.
+// Parses gantt diagrams with GitHub's own library.
 //
 // In: JSON, a list of diagrams' texts. Out: JSON, for each {"error": …}, or its title, settings and tasks.
 // Mermaid cleans and draws in a browser: jsdom stands in for it.
@@ -41,12 +41,12 @@ async function read(source) {
   }
 }
 
-// The reader's own time zone is that of both the diagram's dates and its axis, so they show as they are written.
+// The diagram's dates and its axis are both in the reader's time zone, so dates show as they are written.
 function written(date) {
   const local = new Date(date.getTime() - date.getTimezoneOffset() * 60_000);
   return local.toISOString().replace("Z", "");
 }
 
-const answers = [];
-for (const source of JSON.parse(await text(process.stdin))) answers.push(await read(source));
-process.stdout.write(JSON.stringify(answers));
+const results = [];
+for (const source of JSON.parse(await text(process.stdin))) results.push(await read(source));
+process.stdout.write(JSON.stringify(results));

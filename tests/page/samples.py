@@ -1,4 +1,4 @@
-"""Jobs as they end, to show on a page: a good one, a failed one, one of which every text is hostile."""
+"""Ended jobs to show in a summary: good, failed, cancelled, and one whose texts are all hostile."""
 
 import io
 from datetime import timedelta
@@ -13,16 +13,16 @@ from tests.unit.fakes import NOON
 URL = "https://storage.example.com/se_1/bundle.tar.gz?X-Signature=abc"
 LINK = Bundle(url=URL, expires_at="2026-05-04T13:00:00Z", expires=NOON + timedelta(hours=1))
 NOW = 5000.0
-"""Noon, on the other clock."""
+"""Noon on the monotonic clock."""
 
 
 def view(console: Console | None = None) -> View:
-    """Return a view at noon, of a run without secrets if no console is given."""
+    """Return a view at noon."""
     return View(console=console or Console(io.StringIO(), in_workflow=False, debugging=False), now=NOON, monotonic=NOW)
 
 
 def phases(began: float, **seconds: float) -> list[Phase]:
-    """Give phases that follow each other."""
+    """Return consecutive phases."""
     found = []
     for name, length in seconds.items():
         found.append(Phase(name=name, began_at=began, ended_at=began + length))
@@ -31,8 +31,8 @@ def phases(began: float, **seconds: float) -> list[Phase]:
 
 
 def good(domain: str | None = "docs.example.com", *, began: float = NOW - 253, run: float = 240.0, **changes: object) -> Job:
-    """Give a job that ended well, all of it delivered, 13 s after its run."""
-    way = phases(began, **{QUEUE: 2.0, RUN: run, BUNDLE: 0.5, DOWNLOAD: 9.0, UNPACK: 1.5})
+    """Return a job that delivered everything, 13 s after its run."""
+    steps = phases(began, **{QUEUE: 2.0, RUN: run, BUNDLE: 0.5, DOWNLOAD: 9.0, UNPACK: 1.5})
     known: dict[str, object] = {
         "mode": "export",
         "domain": domain,
@@ -43,14 +43,14 @@ def good(domain: str | None = "docs.example.com", *, began: float = NOW - 253, r
         "downloaded": Downloaded(size=40_000_000, sha256="9b1c" * 16),
         "started_at": 0.0,
         "began_at": began,
-        "ended_at": way[-1].ended_at,
-        "phases": way,
+        "ended_at": steps[-1].ended_at,
+        "phases": steps,
     }
     return Job(**{**known, **changes})  # type: ignore[arg-type]
 
 
 def failed(domain: str = "api.example.com", *, failure: ActionError | None = None, **changes: object) -> Job:
-    """Give a job that failed at the platform after 52 s, two minutes before the end."""
+    """Return a job that failed at the platform after 52 s, two minutes before the end."""
     error = failure or JobFailed(
         "the export failed at the platform",
         details=('The API at platform.example.com said: "no such page".',),
@@ -74,17 +74,17 @@ def failed(domain: str = "api.example.com", *, failure: ActionError | None = Non
 
 
 def cancelled(domain: str = "sdk.example.com", **changes: object) -> Job:
-    """Give a job that was cancelled while it ran."""
+    """Return a job that was cancelled while it ran."""
     known: dict[str, object] = {"status": "running", "ended_at": NOW, "phases": phases(NOW - 172, **{QUEUE: 12.0, RUN: 160.0})}
     return failed(domain, failure=Cancelled("cancelled after 2:52"), **{**known, **changes})
 
 
 def refused(count: int) -> list[Job]:
-    """Give jobs of which the first met a key that the platform refuses, so that the others were not begun."""
-    said = 'The API at platform.example.com said: "invalid token"'
+    """Return jobs whose first one was refused for its key, so that the others were not begun."""
+    detail = 'The API at platform.example.com said: "invalid token"'
 
     def refusal(*more: str) -> Unauthorized:
-        return Unauthorized("the platform rejected the admin key (401)", details=(said, *more), request_id="7f3a")
+        return Unauthorized("the platform rejected the admin key (401)", details=(detail, *more), request_id="7f3a")
 
     nothing: dict[str, object] = {"job_id": None, "status": None, "page_count": None, "started_at": None, "phases": []}
     first = failed("d0.example.com", failure=refusal(), ended_at=NOW - 171, **nothing)
@@ -96,7 +96,7 @@ def refused(count: int) -> list[Job]:
 
 
 def unavailable(lasted_seconds: int) -> Unavailable:
-    """Give what a job fails with in an outage."""
+    """Return the failure of a job in an outage."""
     return Unavailable(
         "the API at platform.example.com remained unavailable",
         details=(f"No successful response for {lasted_seconds} s. Last error: The API returned 502.",),
@@ -106,7 +106,7 @@ def unavailable(lasted_seconds: int) -> Unavailable:
 
 
 def hostile(text: str, *, ends_well: bool) -> Job:
-    """Give a job of which everything that comes from outside is the text."""
+    """Return a job whose every foreign text is this one."""
     link = Bundle(url=URL, expires_at=text)
     paths = {"bundle_path": text, "site_path": text, "site_files": 1, "values_file": text, "project_id": text}
     texts: dict[str, object] = {"job_id": text, "status": text, **paths}

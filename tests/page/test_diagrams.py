@@ -1,4 +1,4 @@
-"""Mermaid itself reads the timeline as it is meant: sections, phases, times, and nothing that foreign text smuggles in."""
+"""Mermaid parses the timeline as intended: sections, phases, times, and nothing from foreign text."""
 
 from datetime import timedelta
 from typing import Any
@@ -51,7 +51,7 @@ PAGES = {
         )
         for number in range(60)
     ],
-    "going on": [good(phases=[*phases(NOW - 30, **{QUEUE: 10.0}), Phase(name=RUN, began_at=NOW - 20)])],
+    "running": [good(phases=[*phases(NOW - 30, **{QUEUE: 10.0}), Phase(name=RUN, began_at=NOW - 20)])],
     **{f"span {span}": [good(phases=phases(NOW - span, **{RUN: span}))] for span in SPANS},
 }
 
@@ -74,18 +74,18 @@ def test_every_diagram_is_drawn(texts: dict[str, str], read: dict[str, dict[str,
     assert len(texts[name]) < read[name]["longestText"]
 
 
-def test_what_is_no_diagram_is_told() -> None:
-    answers = read_diagrams(["gantt\n    nonsense", "gantt\n    section a\n    b :crit, 2026-05-04, 1d"])
+def test_what_is_not_a_diagram_is_an_error() -> None:
+    results = read_diagrams(["gantt\n    nonsense", "gantt\n    section a\n    b :crit, 2026-05-04, 1d"])
 
-    assert ["error" in answer for answer in answers] == [True, False]
+    assert ["error" in result for result in results] == [True, False]
 
 
 def test_a_job_is_a_section_with_its_phases_at_their_times(read: dict[str, dict[str, Any]]) -> None:
     day = "2026-05-04T"
     assert read["three"]["title"] == "Timeline of 2026-05-04, times in UTC"
     assert read["three"]["sections"] == ["docs.example.com", "api.example.com", "sdk.example.com"]
-    told = [(task["section"][:3], task["name"], task["tags"], task["began"], task["ended"]) for task in read["three"]["tasks"]]
-    assert told == [
+    tasks = [(task["section"][:3], task["name"], task["tags"], task["began"], task["ended"]) for task in read["three"]["tasks"]]
+    assert tasks == [
         ("doc", "queue 2 s", ["done"], f"{day}11:55:47.000", f"{day}11:55:49.000"),
         ("doc", "run 4 min", [], f"{day}11:55:49.000", f"{day}11:59:49.000"),
         ("doc", "bundle 0.5 s", ["active"], f"{day}11:59:49.000", f"{day}11:59:49.500"),
@@ -98,10 +98,10 @@ def test_a_job_is_a_section_with_its_phases_at_their_times(read: dict[str, dict[
     ]
 
 
-def test_a_phase_that_goes_on_ends_now(read: dict[str, dict[str, Any]]) -> None:
-    told = read["going on"]["tasks"][-1]
+def test_a_running_phase_ends_now(read: dict[str, dict[str, Any]]) -> None:
+    task = read["running"]["tasks"][-1]
 
-    assert (told["name"], told["began"], told["ended"]) == ("run 20 s", "2026-05-04T11:59:40.000", "2026-05-04T12:00:00.000")
+    assert (task["name"], task["began"], task["ended"]) == ("run 20 s", "2026-05-04T11:59:40.000", "2026-05-04T12:00:00.000")
 
 
 def test_few_jobs_have_a_line_a_phase_and_many_one_a_job(read: dict[str, dict[str, Any]]) -> None:
@@ -138,15 +138,17 @@ def test_jobs_of_one_name_stay_apart(read: dict[str, dict[str, Any]]) -> None:
 
 
 @pytest.mark.parametrize("span", SPANS)
-def test_the_axis_has_few_ticks_that_it_tells_apart(read: dict[str, dict[str, Any]], span: float) -> None:
-    told = read[f"span {span}"]
-    if told["tickInterval"] is None:
+def test_the_axis_has_few_ticks_with_different_labels(read: dict[str, dict[str, Any]], span: float) -> None:
+    diagram = read[f"span {span}"]
+    if diagram["tickInterval"] is None:
         assert span < 3
         return
-    count, unit = next((told["tickInterval"].removesuffix(unit), unit) for unit in UNITS if told["tickInterval"].endswith(unit))
+    count, unit = next(
+        (diagram["tickInterval"].removesuffix(unit), unit) for unit in UNITS if diagram["tickInterval"].endswith(unit)
+    )
     step = timedelta(seconds=int(count) * UNITS[unit])
     assert 1 <= span / step.total_seconds() <= 8
-    written = {(NOON + number * step).strftime(told["axisFormat"]) for number in range(5)}
+    written = {(NOON + number * step).strftime(diagram["axisFormat"]) for number in range(5)}
     assert len(written) == 5
 
 

@@ -16,12 +16,12 @@ from docs_platform_action.errors import (
 KINDS = ActionError.__subclasses__()
 
 
-def test_every_kind_has_a_word_of_its_own() -> None:
+def test_every_kind_has_its_own_failure_reason() -> None:
     assert len(set(FAILURE_REASONS)) == len(KINDS)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.failure_reason)
-def test_a_kind_brings_its_cause_and_remedy(kind: type[ActionError]) -> None:
+def test_a_kind_has_its_default_cause_and_remedy(kind: type[ActionError]) -> None:
     error = kind("it broke", details=("One.", "Two."), request_id="r-1")
 
     assert (error.cause, error.remedy) == (kind.default_cause, kind.default_remedy)
@@ -36,7 +36,7 @@ def test_causes_and_remedies_are_sentences_without_exclamation(kind: type[Action
         assert "!" not in text
 
 
-def test_one_failure_can_know_better() -> None:
+def test_a_failure_can_override_them() -> None:
     error = Rejected("it broke", cause="The moon.", remedy="")
 
     assert (error.cause, error.remedy) == ("The moon.", "")

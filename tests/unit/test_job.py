@@ -1,4 +1,4 @@
-"""What is known of a job becomes a sentence and a row of `results`."""
+"""A job's verdict, its texts, and its object in `results`."""
 
 from collections.abc import Mapping
 
@@ -27,7 +27,7 @@ def exported(**changes: object) -> Job:
 
 class TestSubject:
     @pytest.mark.parametrize(
-        ("record", "subject"),
+        ("job", "subject"),
         [
             (Job(mode="export", domain="docs.example.com", job_id="se_1"), "Export of docs.example.com"),
             (Job(mode="export", job_id="se_1"), "Export job se_1"),
@@ -37,8 +37,8 @@ class TestSubject:
             (Job(mode="agent"), "Agent job"),
         ],
     )
-    def test_it_names_what_is_known(self, record: Job, subject: str) -> None:
-        assert record.subject == subject
+    def test_it_names_what_is_known(self, job: Job, subject: str) -> None:
+        assert job.subject == subject
 
     def test_a_headline_joins_it_with_what_happened(self) -> None:
         assert exported().headline(JobFailed("it broke")) == "Export of docs.example.com: it broke"
@@ -49,41 +49,41 @@ class TestSubject:
 
 class TestReadings:
     def test_pages_that_a_later_reading_leaves_out_stay_known(self) -> None:
-        record = Job(mode="export")
+        job = Job(mode="export")
 
-        record.update_export(ExportJob(status="running", progress=99.0, page_count=400), 101.0)
-        record.update_export(ExportJob(status="completed"), 102.0)
+        job.update_export(ExportJob(status="running", progress=99.0, page_count=400), 101.0)
+        job.update_export(ExportJob(status="completed"), 102.0)
 
-        assert (record.status, record.progress, record.page_count) == ("completed", None, 400)
+        assert (job.status, job.progress, job.page_count) == ("completed", None, 400)
 
     @pytest.mark.parametrize(("status", "link"), [("completed", "x"), ("archived", "x"), ("active", None), ("failed", None)])
     def test_a_pull_request_counts_when_the_job_ended_well(self, status: str, link: str | None) -> None:
-        record = Job(mode="agent")
+        job = Job(mode="agent")
 
-        record.update_agent(AgentJob(status=status, pr_link="x"))
+        job.update_agent(AgentJob(status=status, pr_link="x"))
 
-        assert record.pr_link == link
+        assert job.pr_link == link
 
-    @pytest.mark.parametrize("in_doubt", [True, False])
-    def test_a_start_is_in_doubt_while_its_request_may_have_been_processed(self, in_doubt: bool) -> None:
-        job = Job(mode="export", start_request=Request(method="POST", url="/", maybe_processed=in_doubt))
+    @pytest.mark.parametrize("maybe_processed", [True, False])
+    def test_a_start_is_unconfirmed_while_its_request_may_have_been_processed(self, maybe_processed: bool) -> None:
+        job = Job(mode="export", start_request=Request(method="POST", url="/", maybe_processed=maybe_processed))
 
-        assert job.is_start_unconfirmed is in_doubt
+        assert job.is_start_unconfirmed is maybe_processed
         assert not Job(mode="export").is_start_unconfirmed
 
     def test_a_phase_ends_where_the_next_begins_and_is_not_entered_twice(self) -> None:
-        record = Job(mode="export")
+        job = Job(mode="export")
 
-        record.start_phase(QUEUE, 1.0)
-        record.start_phase(QUEUE, 2.0)
-        record.start_phase(RUN, 3.0)
-        record.end_phase(5.0)
-        record.end_phase(6.0)
+        job.start_phase(QUEUE, 1.0)
+        job.start_phase(QUEUE, 2.0)
+        job.start_phase(RUN, 3.0)
+        job.end_phase(5.0)
+        job.end_phase(6.0)
 
-        assert record.phases == [Phase(name=QUEUE, began_at=1.0, ended_at=3.0), Phase(name=RUN, began_at=3.0, ended_at=5.0)]
+        assert job.phases == [Phase(name=QUEUE, began_at=1.0, ended_at=3.0), Phase(name=RUN, began_at=3.0, ended_at=5.0)]
 
     @pytest.mark.parametrize(
-        ("record", "verdict"),
+        ("job", "verdict"),
         [
             (Job(mode="export"), "not started"),
             (Job(mode="export", failure=Cancelled("cancelled")), "not started"),
@@ -94,11 +94,11 @@ class TestReadings:
             (Job(mode="export", job_id="se_1", started_at=0.0), "started"),
             (Job(mode="export", job_id="se_1"), "done"),
             (Job(mode="export", began_at=1.0, ended_at=2.0), "done"),
-            (Job(mode="agent"), "done"),
+            (Job(mode="agent", job_id="aj_1"), "done"),
         ],
     )
-    def test_it_is_judged_in_a_word(self, record: Job, verdict: str) -> None:
-        assert record.verdict == verdict
+    def test_its_verdict_is_one_of_five(self, job: Job, verdict: str) -> None:
+        assert job.verdict == verdict
 
     @pytest.mark.parametrize(
         ("details", "message"),
@@ -112,15 +112,15 @@ class TestReadings:
 
         assert job.result(0.0)["message"] == message
 
-    def test_one_that_nobody_took_on_has_taken_no_time(self) -> None:
+    def test_a_job_that_was_not_begun_took_no_time(self) -> None:
         assert Job(mode="export", ended_at=5.0).duration_seconds(9.0) == 0
 
     def test_time_is_counted_until_the_end_once_there_is_one(self) -> None:
-        record = exported()
+        job = exported()
 
-        assert record.duration_seconds(130.0) == 30
-        record.ended_at = 150.0
-        assert record.duration_seconds(1000.0) == 50
+        assert job.duration_seconds(130.0) == 30
+        job.ended_at = 150.0
+        assert job.duration_seconds(1000.0) == 50
 
 
 class TestCancel:
@@ -159,7 +159,7 @@ class TestResult:
 
         assert {key: value for key, value in row.items() if value is not None} == {"durationSeconds": 7}
 
-    def test_a_finished_export_is_told_in_full(self) -> None:
+    def test_a_finished_export_is_shown_in_full(self) -> None:
         row = exported().result(353.0)
 
         assert {key: value for key, value in row.items() if value is not None} == {
@@ -173,15 +173,15 @@ class TestResult:
             "durationSeconds": 253,
         }
 
-    def test_a_finished_agent_job_is_told_in_full(self) -> None:
-        record = Job(mode="agent", project_id="prj_1", job_id="aj_1")
-        record.update_agent(
+    def test_a_finished_agent_job_is_shown_in_full(self) -> None:
+        job = Job(mode="agent", project_id="prj_1", job_id="aj_1")
+        job.update_agent(
             AgentJob(
                 status="archived", pr_link="p", repository="r", ref="main", model="m", created_at="then", archived_at="later"
             )
         )
 
-        row = record.result(0.0)
+        row = job.result(0.0)
 
         assert {key: value for key, value in row.items() if value is not None} == {
             "mode": "agent",
@@ -198,17 +198,17 @@ class TestResult:
         }
 
     def test_no_text_has_a_second_line(self) -> None:
-        record = Job(mode="export", domain="docs.example.com", began_at=0.0, status="a\nb")
-        record.failure = JobFailed("it failed", details=('The API said: "one\n::add-mask::two\x1b[0m"',))
+        job = Job(mode="export", domain="docs.example.com", began_at=0.0, status="a\nb")
+        job.failure = JobFailed("it failed", details=('The API said: "one\n::add-mask::two\x1b[0m"',))
 
-        row = record.result(7.9)
+        row = job.result(7.9)
 
         assert (row["status"], row["message"]) == (
             "a b",
             'Export of docs.example.com: it failed. The API said: "one ::add-mask::two [0m"',
         )
 
-    def test_a_failure_has_its_word_and_message_and_no_link(self) -> None:
+    def test_a_failure_has_its_reason_and_message_and_no_link(self) -> None:
         row = exported(failure=JobFailed("it broke")).result(100.0)
 
         assert (row["failureReason"], row["message"]) == ("job-failed", "Export of docs.example.com: it broke")
@@ -222,7 +222,7 @@ class TestResult:
         "values_file": "values.yaml",
     }
 
-    def test_what_was_delivered_is_told_with_where_it_is(self) -> None:
+    def test_what_was_delivered_is_reported_with_its_path(self) -> None:
         row = exported(**self.DELIVERED).result(100.0)
 
         assert {key: row[key] for key in row if key.startswith(("bundleP", "bundleS", "site", "values"))} == {

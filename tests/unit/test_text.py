@@ -43,7 +43,7 @@ nasty = st.one_of(
 
 
 def runner_commands(log: str) -> list[str]:
-    """Find the commands that the runner would read in a log.
+    """Return the commands that the runner would find in a log.
 
     Source: actions/runner, ActionCommand.cs: `::name …::` at the start of a line, behind white space too; `##[name …]` anywhere.
     """
@@ -74,7 +74,7 @@ class TestClean:
             ("#1 and #[x] and a:b", "#1 and #[x] and a:b"),
         ],
     )
-    def test_it_shows_the_text_without_its_teeth(self, text: str, cleaned: str) -> None:
+    def test_it_makes_the_text_harmless(self, text: str, cleaned: str) -> None:
         assert clean(text) == cleaned
 
     def test_a_long_text_is_cut_and_shows_that_it_is(self) -> None:
@@ -105,13 +105,13 @@ class TestClean:
 
 
 GITHUB = MarkdownIt("gfm-like", {"linkify": False, "html": True})
-"""GitHub's Markdown but for its bare links, which `AUTOLINK` looks for."""
+"""GitHub's Markdown without its bare links, which `AUTOLINK` finds."""
 
 AUTOLINK = re.compile(r"(?i)(?<![a-z])(https?|ftp)://|(?<!\w)www\.")
 
 
 def shown(tokens: list[Token]) -> str:
-    """Give the text of inline Markdown that holds nothing else, but for being strong as a whole, and empty comments."""
+    """Return the text of inline Markdown, which may be strong as a whole and hold empty comments, but nothing else."""
     tokens = [token for token in tokens if (token.type, token.content) != ("html_inline", "<!-- -->")]
     kinds = [token.type for token in tokens if token.content or token.nesting]
     if kinds[:1] == ["strong_open"] and kinds[-1] == "strong_close":
@@ -121,7 +121,7 @@ def shown(tokens: list[Token]) -> str:
 
 
 def spaced(text: str) -> str:
-    """Close up white space, as a browser does."""
+    """Collapse white space, as a browser does."""
     return " ".join(text.split())
 
 
@@ -176,7 +176,7 @@ class TestMarkdown:
     @given(st.text(st.sampled_from("ab1.+-_@: /"), max_size=20))
     @example("mail@evil.example")
     @example("a_@b.c x+@y.z a@-b.c mailto:x@y.zz xmpp:a@b.c/d")
-    def test_an_address_of_mail_is_no_link(self, text: str) -> None:
+    def test_an_email_address_is_not_a_link(self, text: str) -> None:
         page = page_of(f"| x |\n| - |\n| {markdown(text)} |\n")
 
         assert page.all("a") == []

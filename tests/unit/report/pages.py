@@ -6,12 +6,12 @@ from tests.page.gfm import Element, page_of
 from tests.page.samples import good, view
 
 
-def page(*jobs: Job, seconds: float = 253.0, room: int = MAX_SUMMARY_BYTES) -> str:
-    return summary_of(jobs, view(), duration_seconds=seconds, max_bytes=room)
+def page(*jobs: Job, seconds: float = 253.0, max_bytes: int = MAX_SUMMARY_BYTES) -> str:
+    return summary_of(jobs, view(), duration_seconds=seconds, max_bytes=max_bytes)
 
 
-def parsed(*jobs: Job, room: int = MAX_SUMMARY_BYTES) -> Element:
-    return page_of(page(*jobs, room=room))
+def parsed(*jobs: Job, max_bytes: int = MAX_SUMMARY_BYTES) -> Element:
+    return page_of(page(*jobs, max_bytes=max_bytes))
 
 
 def exported(**changes: object) -> Job:

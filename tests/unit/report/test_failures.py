@@ -1,4 +1,4 @@
-"""The facts of a failure, one a line."""
+"""The facts of a failure, one per line."""
 
 import io
 
@@ -30,7 +30,7 @@ def running_job(**changes: object) -> Job:
     return Job(**{**known, **changes})  # type: ignore[arg-type]
 
 
-def test_it_tells_what_happened_why_what_to_do_and_how_to_find_it_again() -> None:
+def test_it_has_what_happened_the_cause_the_remedy_and_the_request_id() -> None:
     error = Unauthorized("the platform rejected the admin key (401)", details=('The API said: "no".',), request_id="7f3a91c2")
 
     assert failure_lines(running_job(), error) == [
@@ -59,12 +59,12 @@ def test_a_mistake_in_the_inputs_names_no_job() -> None:
 
 
 @pytest.mark.parametrize("error", [TimedOut("slow"), Cancelled("cancelled"), Unauthorized("no"), Rejected("no")])
-def test_a_job_that_goes_on_can_be_collected(error: ActionError) -> None:
+def test_a_job_that_continues_can_be_collected(error: ActionError) -> None:
     assert "`job-id: se_1`" in "\n".join(failure_lines(running_job(), error))
 
 
 @pytest.mark.parametrize(("status", "error"), [("failed", JobFailed("it broke")), ("running", NotFound("gone"))])
-def test_one_that_does_not_can_not(status: str, error: ActionError) -> None:
+def test_a_job_that_does_not_continue_cannot_be_collected(status: str, error: ActionError) -> None:
     assert "`job-id: se_1`" not in "\n".join(failure_lines(running_job(status=status), error))
 
 
@@ -74,7 +74,7 @@ def test_a_job_that_this_run_never_saw_is_not_promised() -> None:
     assert not any("continues" in line for line in lines)
 
 
-def test_one_that_the_platform_does_not_know_any_more_makes_no_link() -> None:
+def test_a_job_that_the_platform_no_longer_knows_makes_no_link() -> None:
     lines = failure_lines(running_job(status="completed"), NotFound("the platform does not know the job se_1 (404)"))
 
     assert not any("makes its bundle link" in line for line in lines)

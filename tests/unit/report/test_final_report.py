@@ -1,4 +1,4 @@
-"""What a run ends with in the log, and its summary."""
+"""The end of the log, and the summary."""
 
 import io
 from pathlib import Path

@@ -33,7 +33,7 @@ def outputs_in(file: Path | None, log: Log | None = None) -> Outputs:
 
 @contextlib.contextmanager
 def files_of_at_most(size: int) -> Generator[None]:
-    """Let no file grow beyond this, as on a disk that is full: what fits of a write is written."""
+    """Limit the size of files, as a full disk does: a write is cut at the limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -288,7 +288,7 @@ class TestAll:
         row, _ = json.loads(results)
         assert (row["status"], row["message"]) == ("at ***", "Static export: no. see …")
 
-    def test_no_more_are_written_afterwards(self, file: Path) -> None:
+    def test_none_is_written_afterwards(self, file: Path) -> None:
         outputs = outputs_in(file)
         outputs.write_all([Job(mode="export")], now=0.0, duration_seconds=0.0)
 

@@ -13,36 +13,36 @@ from tests.unit.report.pages import page, parsed
 
 
 class TestSeveral:
-    def test_what_nobody_has_to_tell_has_no_column(self) -> None:
+    def test_what_is_unknown_for_all_has_no_column(self) -> None:
         started = [good(name, bundle=None, downloaded=None, page_count=None, status="queued") for name in ("a", "b")]
 
-        told = parsed(*started)
+        shown = parsed(*started)
 
-        assert told.tables()[0] == [
+        assert shown.tables()[0] == [
             ["Domain", "Result", "Time"],
             ["a", "started (queued)", "4:13"],
             ["b", "started (queued)", "4:13"],
         ]
-        assert "Total" not in told.text
+        assert "Total" not in shown.text
 
     def test_the_last_column_is_named_after_what_it_holds(self) -> None:
         assert parsed(good(), good()).tables()[0][0][-1] == "Link"
         assert parsed(failed(), failed()).tables()[0][0][-1] == "Failure"
 
     def test_a_job_without_a_domain_goes_by_its_id(self) -> None:
-        told = parsed(good(domain=None), good())
+        shown = parsed(good(domain=None), good())
 
-        assert [row[0] for row in told.tables()[0]] == ["Job", "se_1", "docs.example.com"]
+        assert [row[0] for row in shown.tables()[0]] == ["Job", "se_1", "docs.example.com"]
 
     def test_a_size_is_the_apis_where_nothing_was_downloaded(self) -> None:
-        told = parsed(good(downloaded=None, bundle=Bundle(url=URL, size=1024)), good(downloaded=None), good())
+        shown = parsed(good(downloaded=None, bundle=Bundle(url=URL, size=1024)), good(downloaded=None), good())
 
-        assert [row[3] for row in told.tables()[0][1:]] == ["1.0\N{NO-BREAK SPACE}KiB", "", "38.1\N{NO-BREAK SPACE}MiB"]
+        assert [row[3] for row in shown.tables()[0][1:]] == ["1.0\N{NO-BREAK SPACE}KiB", "", "38.1\N{NO-BREAK SPACE}MiB"]
 
-    def test_a_job_that_nobody_took_on_took_no_time(self) -> None:
-        told = parsed(good(), Job(mode="export", domain="late.example.com", began_at=None))
+    def test_a_job_that_was_not_begun_took_no_time(self) -> None:
+        shown = parsed(good(), Job(mode="export", domain="late.example.com", began_at=None))
 
-        assert told.tables()[0][2] == ["late.example.com", "not started", "", "", "", ""]
+        assert shown.tables()[0][2] == ["late.example.com", "not started", "", "", "", ""]
 
     @pytest.mark.parametrize(
         ("job", "result"),
@@ -59,7 +59,7 @@ class TestSeveral:
     def test_the_result_says_as_what_a_job_was_last_seen(self, job: Job, result: str) -> None:
         assert parsed(job, good()).tables()[0][1][1] == result
 
-    def test_one_that_goes_on_is_timed_up_to_now(self) -> None:
+    def test_a_running_job_is_timed_up_to_now(self) -> None:
         assert parsed(good(), good(ended_at=None)).tables()[0][2][4] == "4:13"
 
 
@@ -75,18 +75,18 @@ class TestWhatHappened:
 
     @pytest.mark.parametrize("error", [TimedOut("still running after 60:00", details=("It was last seen.",)), Cancelled("c")])
     def test_of_a_job_that_was_left_it_is_how_to_collect_it(self, error: ActionError) -> None:
-        told = cell(failed(failure=error, status="running"))
+        shown = cell(failed(failure=error, status="running"))
 
-        assert told == f"`{error.failure_reason}`: {self.CONTINUES}"
+        assert shown == f"`{error.failure_reason}`: {self.CONTINUES}"
 
-    def test_of_one_whose_state_nobody_could_read_it_is_that_as_well(self) -> None:
+    def test_of_a_job_whose_state_could_not_be_read_it_is_both(self) -> None:
         error = TimedOut("its state could not be read after 60:00", details=("No read of it succeeded.",))
 
         assert cell(failed(failure=error, status=None)) == (
             f"`timeout`: its state could not be read after 60:00. No read of it succeeded. {self.CONTINUES}"
         )
 
-    def test_of_one_that_goes_on_while_the_api_is_away_it_is_both(self) -> None:
+    def test_of_a_job_that_continues_in_an_outage_it_is_both(self) -> None:
         assert cell(failed(failure=unavailable(303), status="queued")) == (
             "`unavailable`: the API remained unavailable. No successful response for 303 s. Last error: The API returned 502. "
             f"{self.CONTINUES}"
@@ -109,12 +109,12 @@ class TestWhatHappened:
         assert cell(cancelled(status=None, **known)) == "`cancelled`, not started: run the workflow again."
 
     def test_of_a_cancel_while_it_was_being_started_it_is_where_to_look(self) -> None:
-        error = Cancelled("cancelled after 0:01", details=("Look in the dashboard.",))
+        error = Cancelled("cancelled after 0:01", details=("Check the dashboard.",))
         request = Request(method="POST", url="/v1/static-export/jobs", maybe_processed=True)
 
-        told = cell(failed(failure=error, job_id=None, status=None, start_request=request))
+        shown = cell(failed(failure=error, job_id=None, status=None, start_request=request))
 
-        assert told == "`cancelled`: Look in the dashboard."
+        assert shown == "`cancelled`: Check the dashboard."
 
     def test_of_a_cancel_of_which_nothing_is_known_it_is_the_reason(self) -> None:
         assert cell(cancelled(status=None, started_at=None)) == "`cancelled`"
@@ -124,18 +124,18 @@ class TestWhatHappened:
 
         assert cell(failed(failure=error, job_id=None)) == f'`rejected`: no. The API said: "{"word " * 24}word…" Fix it.'
 
-    def test_a_long_word_is_cut_where_the_room_ends(self) -> None:
-        told = cell(failed(failure=Rejected(f"no {'x' * 999}", remedy="Fix it."), job_id=None))
+    def test_a_long_word_is_cut_at_the_limit(self) -> None:
+        shown = cell(failed(failure=Rejected(f"no {'x' * 999}", remedy="Fix it."), job_id=None))
 
-        assert told == f"`rejected`: no {'x' * 117}… Fix it."
+        assert shown == f"`rejected`: no {'x' * 117}… Fix it."
 
-    @pytest.mark.parametrize(("said", "told"), [("no", '"no".'), ("No.", '"No."'), ("No!", '"No!"'), ("Why?", '"Why?"')])
-    def test_a_quotation_ends_with_one_full_stop(self, said: str, told: str) -> None:
+    @pytest.mark.parametrize(("said", "shown"), [("no", '"no".'), ("No.", '"No."'), ("No!", '"No!"'), ("Why?", '"Why?"')])
+    def test_a_quotation_ends_with_one_full_stop(self, said: str, shown: str) -> None:
         error = Rejected("no", details=(f'The API at platform.example.com said: "{said}"',), remedy="")
 
-        assert cell(failed(failure=error, job_id=None)) == f"`rejected`: no. The API said: {told}".replace("!", "\\!")
+        assert cell(failed(failure=error, job_id=None)) == f"`rejected`: no. The API said: {shown}".replace("!", "\\!")
 
     def test_what_happened_is_cut_and_no_quotation_is_made_of_it(self) -> None:
-        told = cell(failed(failure=Rejected("x" * 999, remedy="Fix it."), job_id=None))
+        shown = cell(failed(failure=Rejected("x" * 999, remedy="Fix it."), job_id=None))
 
-        assert told == f"`rejected`: {'x' * 120}… Fix it."
+        assert shown == f"`rejected`: {'x' * 120}… Fix it."

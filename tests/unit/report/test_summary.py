@@ -1,4 +1,4 @@
-"""The job summary tells verdict, facts and failures, shows foreign text literally, and fits into the room that there is."""
+"""The job summary has verdict, facts and failures, and fits the size that GitHub accepts."""
 
 import errno
 import io
@@ -33,7 +33,7 @@ from tests.unit.report.test_console import Log
 
 
 class TestOneExport:
-    def test_a_good_run_is_told_in_full(self) -> None:
+    def test_a_good_run_is_shown_in_full(self) -> None:
         assert page(exported()) == (
             "### Export of docs.example.com: done\n"
             "\n"
@@ -48,13 +48,13 @@ class TestOneExport:
         )
 
     def test_the_timeline_follows_the_table(self) -> None:
-        told = page(good())
+        summary = page(good())
 
-        assert told.startswith(page(good(phases=[])))
-        assert told[len(page(good(phases=[]))) :].startswith("\n```mermaid\n")
-        assert told.endswith("\n```\n")
+        assert summary.startswith(page(good(phases=[])))
+        assert summary[len(page(good(phases=[]))) :].startswith("\n```mermaid\n")
+        assert summary.endswith("\n```\n")
 
-    def test_one_that_nobody_waited_for_is_started_and_can_be_collected(self) -> None:
+    def test_a_job_that_was_not_waited_for_is_started_and_can_be_collected(self) -> None:
         assert page(exported(status="queued", page_count=None, bundle=None)) == (
             "### Export of docs.example.com: started\n"
             "\n"
@@ -88,13 +88,13 @@ class TestOneExport:
             (Bundle(url="https://user:pa55word@storage.example.com:8443/a"), "on storage.example.com"),
         ],
     )
-    def test_an_expiry_is_told_as_far_as_it_is_known(self, bundle: Bundle, cell: str) -> None:
+    def test_an_expiry_is_shown_as_far_as_it_is_known(self, bundle: Bundle, cell: str) -> None:
         assert f"| Bundle link | {cell} |\n" in page(exported(bundle=bundle))
 
     def test_what_is_unknown_has_no_row(self) -> None:
-        told = page(Job(mode="export", domain="docs.example.com"))
+        summary = page(Job(mode="export", domain="docs.example.com"))
 
-        assert [line.split(" | ")[0] for line in told.splitlines()[4:]] == ["| Domain", "| Duration"]
+        assert [line.split(" | ")[0] for line in summary.splitlines()[4:]] == ["| Domain", "| Duration"]
 
 
 class TestDelivered:
@@ -102,10 +102,10 @@ class TestDelivered:
     SITE: Mapping[str, object] = {"site_path": "out/site", "site_files": 1904}
 
     def rows(self, **changes: object) -> list[str]:
-        """Give the rows that come after the link's."""
+        """Return the rows that come after the link's."""
         return page(exported(**changes)).partition("| Bundle link |")[2].splitlines()[1:]
 
-    def test_all_of_it_is_told_after_the_link(self) -> None:
+    def test_it_is_shown_after_the_link(self) -> None:
         assert self.rows(**self.ARCHIVE, **self.SITE, values_file="values.yaml") == [
             f"| Bundle | 38.1 MiB, SHA-256 `{'9b1c' * 16}` |",
             "| Saved as | out/b.tar.gz |",
@@ -113,32 +113,32 @@ class TestDelivered:
             "| Helm values | values.yaml |",
         ]
 
-    def test_an_archive_that_nobody_keeps_is_saved_nowhere(self) -> None:
-        told = self.rows(downloaded=self.ARCHIVE["downloaded"], **self.SITE)
+    def test_an_archive_that_is_not_kept_has_no_path(self) -> None:
+        summary = self.rows(downloaded=self.ARCHIVE["downloaded"], **self.SITE)
 
-        assert [row.split(" | ")[0] for row in told] == ["| Bundle", "| Site"]
+        assert [row.split(" | ")[0] for row in summary] == ["| Bundle", "| Site"]
 
     def test_what_was_not_asked_for_has_no_row(self) -> None:
         assert self.rows(values_file="values.yaml") == ["| Helm values | values.yaml |"]
         assert self.rows() == []
 
     def test_a_failure_keeps_the_rows_of_what_is_there(self) -> None:
-        told = page(exported(**self.ARCHIVE, failure=InvalidBundle("the bundle is damaged")))
+        summary = page(exported(**self.ARCHIVE, failure=InvalidBundle("the bundle is damaged")))
 
-        assert "| Saved as | out/b.tar.gz |\n" in told
-        assert "Bundle link" not in told
+        assert "| Saved as | out/b.tar.gz |\n" in summary
+        assert "Bundle link" not in summary
 
     def test_a_name_is_shown_literally(self) -> None:
         assert self.rows(values_file="a|b_c.yaml") == ["| Helm values | a\\|b\\_c.yaml |"]
 
 
 class TestFailure:
-    def test_it_comes_first_and_tells_the_same_facts_as_the_annotation(self) -> None:
+    def test_it_comes_first_with_the_facts_of_the_annotation(self) -> None:
         failure = Unauthorized("the platform rejected the admin key (401)", details=("The API said no.",), request_id="7f3a")
 
-        told = page(exported(status=None, page_count=None, failure=failure, started_at=None))
+        summary = page(exported(status=None, page_count=None, failure=failure, started_at=None))
 
-        assert told == (
+        assert summary == (
             "### Export of docs.example.com: failed\n"
             "\n"
             "**Export of docs.example.com: the platform rejected the admin key \\(401\\)**\n"
@@ -157,13 +157,13 @@ class TestFailure:
             "| Failure reason | `unauthorized` |\n"
         )
 
-    def test_one_without_a_word_more_has_no_list(self) -> None:
+    def test_one_without_facts_has_no_list(self) -> None:
         bare = Unauthorized("no", cause="", remedy="")
 
-        told = parsed(exported(failure=bare, status=None, started_at=None))
+        summary = parsed(exported(failure=bare, status=None, started_at=None))
 
-        assert [element.text for element in told.all("strong")] == ["Export of docs.example.com: no"]
-        assert told.all("li") == []
+        assert [element.text for element in summary.all("strong")] == ["Export of docs.example.com: no"]
+        assert summary.all("li") == []
 
     def test_it_shows_no_link(self) -> None:
         assert "Bundle link" not in page(exported(failure=Unauthorized("no")))
@@ -171,30 +171,30 @@ class TestFailure:
     def test_a_cancel_is_no_failure(self) -> None:
         assert "### Export of docs.example.com: cancelled\n" in page(exported(failure=Cancelled("cancelled after 0:38")))
 
-    def test_invalid_input_is_told_without_a_job(self) -> None:
-        told = page(Job(mode=None, failure=InvalidInput("`domain` is missing")))
+    def test_invalid_input_is_shown_without_a_job(self) -> None:
+        summary = page(Job(mode=None, failure=InvalidInput("`domain` is missing")))
 
-        assert told.startswith("### Static export: failed\n\n**`domain` is missing**\n")
+        assert summary.startswith("### Static export: failed\n\n**`domain` is missing**\n")
 
     def test_names_of_inputs_are_code_and_their_values_are_not(self) -> None:
         facts = ("`domain`: 'a `wait` *b*' is not a bare host name; write `c`.", "`site-path`: holds `{domain}`, see `job-id`.")
         error = InvalidInput("2 invalid inputs: `domain`, `site-path`", details=facts)
 
-        told = parsed(Job(mode=None, failure=error))
+        summary = parsed(Job(mode=None, failure=error))
 
-        assert told.all("strong")[0].text == "2 invalid inputs: domain, site-path"
-        items = told.all("li")
+        assert summary.all("strong")[0].text == "2 invalid inputs: domain, site-path"
+        items = summary.all("li")
         assert items[0].text == "domain: 'a `wait` *b*' is not a bare host name; write `c`."
         assert [[code.text for code in item.all("code")] for item in items] == [
             ["domain"],
             ["site-path", "job-id"],
             ["with:"],
         ]
-        assert told.all("em") == []
+        assert summary.all("em") == []
 
 
 class TestAgent:
-    def test_a_good_run_is_told_in_full(self) -> None:
+    def test_a_good_run_is_shown_in_full(self) -> None:
         job = Job(mode="agent", project_id="prj", job_id="aj")
         job.update_agent(
             AgentJob(
@@ -222,7 +222,7 @@ class TestAgent:
         )
 
     @pytest.mark.parametrize(("status", "row"), [("completed", True), ("active", False)])
-    def test_no_pull_request_is_told_once_the_job_has_ended(self, status: str, row: bool) -> None:
+    def test_a_missing_pull_request_is_shown_once_the_job_has_ended(self, status: str, row: bool) -> None:
         job = Job(mode="agent", project_id="prj", job_id="aj")
         job.update_agent(AgentJob(status=status))
 
@@ -237,9 +237,9 @@ class TestAgent:
 
 class TestSeveral:
     def test_an_overview_comes_before_the_timeline_and_the_details(self) -> None:
-        told = page(good(), failed(), cancelled(), seconds=260)
+        summary = page(good(), failed(), cancelled(), seconds=260)
 
-        before, _, after = told.partition("```mermaid\n")
+        before, _, after = summary.partition("```mermaid\n")
         assert before == (
             "### Static export of 3 domains: 1 done, 1 failed, 1 cancelled\n"
             "\n"
@@ -280,14 +280,14 @@ class TestSeveral:
         )
 
     def test_github_reads_it_as_one_table_a_diagram_and_a_block_for_each(self) -> None:
-        told = parsed(good(), failed(), cancelled())
+        summary = parsed(good(), failed(), cancelled())
 
-        overview, *details = told.tables()
+        overview, *details = summary.tables()
         assert [len(row) for row in overview] == [6, 6, 6, 6]
         assert [row[0] for row in overview[1:]] == ["docs.example.com", "api.example.com", "sdk.example.com"]
         assert overview[1][3] == "38.1\N{NO-BREAK SPACE}MiB"
-        assert len(told.diagrams()) == 1
-        blocks = told.all("details")
+        assert len(summary.diagrams()) == 1
+        blocks = summary.all("details")
         names = [block.all("summary")[0].text for block in blocks]
         assert names == ["api.example.com: failed", "sdk.example.com: cancelled", "docs.example.com: done"]
         assert [len(block.all("table")) for block in blocks] == [1, 1, 1]
@@ -309,27 +309,27 @@ class TestSeveral:
         assert page(*jobs).partition("\n")[0] == f"### {headline}"
 
     def test_pages_and_bundles_are_counted_where_the_export_is_done(self) -> None:
-        told = page(good(), failed(downloaded=good().downloaded))
+        summary = page(good(), failed(downloaded=good().downloaded))
 
-        assert " Total: 1,412 pages and 38.1 MiB of bundles.\n" in told
+        assert " Total: 1,412 pages and 38.1 MiB of bundles.\n" in summary
 
     def test_where_none_is_done_none_is_counted(self) -> None:
-        told = page(failed(downloaded=good().downloaded), cancelled())
+        summary = page(failed(downloaded=good().downloaded), cancelled())
 
-        assert "ended at 2026-05-04 12:00 UTC.\n" in told
+        assert "ended at 2026-05-04 12:00 UTC.\n" in summary
 
     @pytest.mark.parametrize(("count", "named"), [(12, False), (13, True)])
     def test_what_failed_is_named_above_a_long_table(self, count: int, named: bool) -> None:
         jobs = [good() for _ in range(count - 2)]
 
-        told = page(*jobs, failed("a_b.example.com"), failed("c.example.com", failure=TimedOut("still running")))
+        summary = page(*jobs, failed("a_b.example.com"), failed("c.example.com", failure=TimedOut("still running")))
 
-        assert ("\n\nFailed: a\\_b.example.com (`job-failed`), c.example.com (`timeout`).\n\n| Domain" in told) is named
+        assert ("\n\nFailed: a\\_b.example.com (`job-failed`), c.example.com (`timeout`).\n\n| Domain" in summary) is named
 
     def test_no_more_than_ten_are_named(self) -> None:
-        told = page(*(failed(f"d{number}.example.com", failure=TimedOut("still running")) for number in range(1234)))
+        summary = page(*(failed(f"d{number}.example.com", failure=TimedOut("still running")) for number in range(1234)))
 
-        (line,) = [line for line in told.splitlines() if line.startswith("Failed: ")]
+        (line,) = [line for line in summary.splitlines() if line.startswith("Failed: ")]
         assert line.count("timeout") == 10
         assert line.endswith("d9.example.com (`timeout`), and 1,224 more.")
 
@@ -338,12 +338,12 @@ class TestSeveral:
 
 
 class TestManyAlike:
-    """Failures of one and the same cause are told once."""
+    """Failures with the same cause are explained once."""
 
-    def test_a_key_refused_for_all_is_told_above_the_table_and_in_one_block(self) -> None:
-        told = page(*refused(30))
+    def test_a_key_refused_for_all_is_explained_above_the_table_and_in_one_block(self) -> None:
+        summary = page(*refused(30))
 
-        assert told.startswith(
+        assert summary.startswith(
             "### Static export of 30 domains: 1 failed, 29 not started\n"
             "\n"
             "The step took 4:13 and ended at 2026-05-04 12:00 UTC.\n"
@@ -360,7 +360,7 @@ class TestManyAlike:
             "| d0.example.com | **failed** | 0:01 | `unauthorized` |\n"
             "| d1.example.com | not started |  | `unauthorized` |\n"
         )
-        assert [block.all("summary")[0].text for block in page_of(told).all("details")] == ["d0.example.com: failed"]
+        assert [block.all("summary")[0].text for block in page_of(summary).all("details")] == ["d0.example.com: failed"]
 
     def test_what_one_refusal_makes_of_the_others_has_the_cause_of_the_first(self) -> None:
         def refuse(_job: Job, _on_job_known: object) -> None:
@@ -371,20 +371,20 @@ class TestManyAlike:
 
         assert "\n**All 3 domains: no.** The API said no. " in page(*jobs.jobs)
 
-    def test_in_an_outage_each_row_tells_how_to_collect_its_job(self) -> None:
+    def test_in_an_outage_each_row_says_how_to_collect_its_job(self) -> None:
         jobs = [failed(f"d{n}.example.com", failure=unavailable(300 + n), job_id=f"se_{n}", status="queued") for n in range(3)]
 
-        told = parsed(*jobs, good())
+        summary = parsed(*jobs, good())
 
-        paragraph = told.all("p")[1].text
+        paragraph = summary.all("p")[1].text
         assert paragraph.startswith(
             "3 of 4 domains: the API at platform.example.com remained unavailable. No successful response"
         )
         assert "se_0" not in paragraph
-        assert [row[-1] for row in told.tables()[0][1:-1]] == [
+        assert [row[-1] for row in summary.tables()[0][1:-1]] == [
             f"unavailable: Job se_{n} continues at the platform. Collect it in a later run with job-id: se_{n}." for n in range(3)
         ]
-        assert len(told.all("details")) == 2
+        assert len(summary.all("details")) == 2
 
     @pytest.mark.parametrize(
         "jobs",
@@ -400,44 +400,42 @@ class TestManyAlike:
             [good() for _ in range(3)],
         ],
     )
-    def test_few_and_those_that_differ_are_told_each_for_itself(self, jobs: Sequence[Job]) -> None:
-        told = parsed(*jobs)
+    def test_few_failures_and_different_ones_are_explained_separately(self, jobs: Sequence[Job]) -> None:
+        summary = parsed(*jobs)
 
-        assert [element.text for element in told.all("strong") if " domains: " in element.text] == []
-        assert len(told.all("details")) == len(jobs)
+        assert [element.text for element in summary.all("strong") if " domains: " in element.text] == []
+        assert len(summary.all("details")) == len(jobs)
 
-    def test_of_several_causes_that_of_the_most_is_told(self) -> None:
+    def test_the_most_common_failure_is_explained(self) -> None:
         other = [failed(f"r{number}.example.com", failure=Rejected("no")) for number in range(3)]
 
-        told = page(*other, *refused(4))
+        summary = page(*other, *refused(4))
 
-        assert "\n\n**4 of 7 domains: the platform rejected" in told
-        assert told.count("| `rejected`: no.") == 3
+        assert "\n\n**4 of 7 domains: the platform rejected" in summary
+        assert summary.count("| `rejected`: no.") == 3
 
-    """Failures of one and the same cause are told once."""
+    def test_other_failures_are_named_above_a_long_table(self) -> None:
+        summary = page(failed("other.example.com"), *refused(12))
 
-    def test_what_failed_besides_is_named_as_such_above_a_long_table(self) -> None:
-        told = page(failed("other.example.com"), *refused(12))
-
-        assert "\n\nAlso failed: other.example.com (`job-failed`).\n\n| Domain" in told
+        assert "\n\nAlso failed: other.example.com (`job-failed`).\n\n| Domain" in summary
         assert "ailed: " not in page(*refused(13)).partition("| Domain")[0]
 
     def test_jobs_that_a_cancel_came_before_have_a_row_and_no_details(self) -> None:
         late = [cancelled(f"d{number}.example.com", job_id=None, status=None, began_at=None) for number in range(3)]
 
-        told = parsed(cancelled(), *late)
+        summary = parsed(cancelled(), *late)
 
-        assert [row[1] for row in told.tables()[0][1:]] == ["cancelled, last seen running", *["not started"] * 3]
-        assert len(told.all("details")) == 1
+        assert [row[1] for row in summary.tables()[0][1:]] == ["cancelled, last seen running", *["not started"] * 3]
+        assert len(summary.all("details")) == 1
 
-    def test_where_no_details_are_shown_none_are_spoken_of(self) -> None:
-        pages = in_ever_less_room(*refused(300), *(good() for _ in range(9)))
+    def test_where_no_details_are_shown_none_are_mentioned(self) -> None:
+        pages = ever_shorter(*refused(300), *(good() for _ in range(9)))
 
-        assert {*NOTES[3:5]} <= {*map(note_on, pages.values())}
-        assert {"The details of" in told for told in pages.values()} == {True, False}
-        assert all(("The details of" in told) == ("<details>" in told) for told in pages.values())
-        assert all("**300 of 309 domains: the platform rejected" in told for told in pages.values())
-        assert page(*refused(300), room=MIN_SUMMARY_BYTES).count("| `unauthorized` |") > 5
+        assert {*NOTES[3:5]} <= {*map(note_in, pages.values())}
+        assert {"The details of" in summary for summary in pages.values()} == {True, False}
+        assert all(("The details of" in summary) == ("<details>" in summary) for summary in pages.values())
+        assert all("**300 of 309 domains: the platform rejected" in summary for summary in pages.values())
+        assert page(*refused(300), max_bytes=MIN_SUMMARY_BYTES).count("| `unauthorized` |") > 5
 
 
 NOTES = [
@@ -450,12 +448,12 @@ NOTES = [
 ]
 
 
-def note_on(told: str) -> str:
-    return next((line for line in told.splitlines() if line.startswith("Shortened:")), "")
+def note_in(summary: str) -> str:
+    return next((line for line in summary.splitlines() if line.startswith("Shortened:")), "")
 
 
 def many() -> list[Job]:
-    """Give forty jobs; three did not end well, and a server had much to say on them."""
+    """Return forty jobs. Three did not succeed, with a long message from the server."""
     said = failed().failure
     assert said is not None
     said.details = ("said " * 100,)
@@ -464,21 +462,21 @@ def many() -> list[Job]:
     return [*jobs, failed("f2.example.com", failure=said)]
 
 
-def in_ever_less_room(*jobs: Job) -> dict[int, str]:
-    """Give the page by the room that it had, from all that it needs down to the least."""
-    rooms = range(len(page(*jobs).encode()), MIN_SUMMARY_BYTES, -512)
-    return {room: page(*jobs, room=room) for room in rooms}
+def ever_shorter(*jobs: Job) -> dict[int, str]:
+    """Return the page by its `max_bytes`, from its full size down to the smallest."""
+    sizes = range(len(page(*jobs).encode()), MIN_SUMMARY_BYTES, -512)
+    return {max_bytes: page(*jobs, max_bytes=max_bytes) for max_bytes in sizes}
 
 
 class TestShortening:
     @pytest.fixture(scope="class")
     @classmethod
     def pages(cls) -> dict[int, str]:
-        return in_ever_less_room(*many())
+        return ever_shorter(*many())
 
     def test_it_gives_up_one_thing_after_the_other_and_says_so(self, pages: Mapping[int, str]) -> None:
-        assert all(len(told.encode()) <= room for room, told in pages.items())
-        assert list(dict.fromkeys(map(note_on, pages.values()))) == NOTES
+        assert all(len(summary.encode()) <= max_bytes for max_bytes, summary in pages.items())
+        assert list(dict.fromkeys(map(note_in, pages.values()))) == NOTES
 
     @pytest.mark.parametrize(
         ("note", "blocks", "quoted", "diagrams"),
@@ -493,17 +491,17 @@ class TestShortening:
     def test_each_step_keeps_the_rest(
         self, pages: Mapping[int, str], note: str, blocks: int, quoted: bool, diagrams: int
     ) -> None:
-        told = next(told for told in pages.values() if note_on(told) == note)
+        summary = next(summary for summary in pages.values() if note_in(summary) == note)
 
-        read = page_of(told)
+        read = page_of(summary)
         assert len(read.all("details")) == blocks
         assert any("said said" in block.text for block in read.all("details")) is quoted
         assert len(read.diagrams()) == diagrams
         assert len(read.tables()[0]) == 41
-        assert "Failed: f1.example.com" in told
+        assert "Failed: f1.example.com" in summary
 
     def test_the_rows_that_go_are_those_of_good_jobs_and_they_are_counted(self) -> None:
-        read = parsed(*many(), room=MIN_SUMMARY_BYTES)
+        read = parsed(*many(), max_bytes=MIN_SUMMARY_BYTES)
 
         (table,) = read.tables()
         names = [row[0] for row in table[1:]]
@@ -514,50 +512,50 @@ class TestShortening:
 
     def test_where_all_rows_find_room_none_is_counted(self) -> None:
         jobs = many()
-        with_names = next(told for told in in_ever_less_room(*jobs).values() if note_on(told) == NOTES[4])
+        with_names = next(summary for summary in ever_shorter(*jobs).values() if note_in(summary) == NOTES[4])
 
-        told = page(*jobs, room=len(with_names.encode()) - 1)
+        summary = page(*jobs, max_bytes=len(with_names.encode()) - 1)
 
-        assert note_on(told) == NOTES[5]
-        assert len(page_of(told).tables()[0]) == 41
-        assert "more:" not in told
+        assert note_in(summary) == NOTES[5]
+        assert len(page_of(summary).tables()[0]) == 41
+        assert "more:" not in summary
 
     def test_where_nothing_failed_there_is_less_to_give_up(self) -> None:
         jobs = [good(f"d{number}.example.com") for number in range(40)]
 
-        notes = dict.fromkeys(map(note_on, in_ever_less_room(*jobs).values()))
+        notes = dict.fromkeys(map(note_in, ever_shorter(*jobs).values()))
 
         assert [*notes] == [NOTES[0], *NOTES[3:]]
 
     def test_the_page_of_one_job_gives_up_quotes_then_details(self) -> None:
         said = Unauthorized("no", details=("said " * 200, "said " * 200), request_id="7f3a")
-        full, brief = page(failed(failure=said)), page(failed(failure=said), room=2048)
+        full, brief = page(failed(failure=said)), page(failed(failure=said), max_bytes=2048)
 
-        assert note_on(full) == ""
-        assert note_on(brief) == "Shortened: server messages are not shown."
+        assert note_in(full) == ""
+        assert note_in(brief) == "Shortened: server messages are not shown."
         assert "said said" not in brief
         assert "Request id 7f3a." in brief
         assert page_of(brief).diagrams() == page_of(full).diagrams()
 
     @pytest.mark.parametrize(("ends_well", "reason"), [(True, ""), (False, "Failure reason: `job-failed`\n\n")])
     def test_the_page_of_one_job_is_its_verdict_at_least(self, ends_well: bool, reason: str) -> None:
-        told = page(hostile("x" * 1000, ends_well=ends_well), room=MIN_SUMMARY_BYTES)
+        summary = page(hostile("x" * 1000, ends_well=ends_well), max_bytes=MIN_SUMMARY_BYTES)
 
         verdict = "done" if ends_well else "failed"
-        assert told == (
+        assert summary == (
             f"### Export of {'x' * 290}…: {verdict}\n\n{reason}"
             "Shortened: no details are shown; see the log, and the output `results`.\n"
         )
 
-    @pytest.mark.parametrize("room", [MIN_SUMMARY_BYTES, 20_000, 50_000])
+    @pytest.mark.parametrize("max_bytes", [MIN_SUMMARY_BYTES, 20_000, 50_000])
     @pytest.mark.parametrize("text", ["*" * 2000, "\N{LINEAR B SYLLABLE B008 A}" * 2000, '"' * 2000, "\ud800" * 2000])
     @pytest.mark.parametrize("count", [1, 2, 100])
     @unmeasured()
-    def test_the_longest_hostile_texts_fit_into_any_room(self, count: int, text: str, room: int) -> None:
-        told = page(*(hostile(text, ends_well=number % 2 == 0) for number in range(count)), room=room)
+    def test_the_longest_hostile_texts_fit_into_any_room(self, count: int, text: str, max_bytes: int) -> None:
+        summary = page(*(hostile(text, ends_well=number % 2 == 0) for number in range(count)), max_bytes=max_bytes)
 
-        assert len(told.encode()) <= room
-        page_of(told)
+        assert len(summary.encode()) <= max_bytes
+        page_of(summary)
 
     @unmeasured()
     def test_twenty_thousand_jobs_take_no_more_work_than_a_full_page(self) -> None:
@@ -571,9 +569,9 @@ class TestShortening:
 
         console = Counting(io.StringIO(), in_workflow=False, debugging=False)
         jobs = [hostile("*" * 1000, ends_well=number % 100 > 0) for number in range(20_000)]
-        told = summary_of(jobs, view(console), duration_seconds=1, max_bytes=50_000)
+        summary = summary_of(jobs, view(console), duration_seconds=1, max_bytes=50_000)
 
-        assert 45_000 < len(told.encode()) <= 50_000
+        assert 45_000 < len(summary.encode()) <= 50_000
         assert cleaned < 500_000  # the names alone are twenty million
 
 

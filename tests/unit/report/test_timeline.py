@@ -1,4 +1,4 @@
-"""The timeline's text: what is in it, what is left out of it, and that the page says so. `tests/page` has Mermaid read it."""
+"""The timeline's text: what it shows, and what it omits. `tests/page` tests it with Mermaid."""
 
 import io
 import re
@@ -44,7 +44,7 @@ def test_a_failed_job_is_drawn_in_full() -> None:
 
 
 @pytest.mark.parametrize(
-    "way",
+    "steps",
     [
         [],
         [Phase(name=RUN, began_at=NOW - 5, ended_at=NOW - 5)],
@@ -53,67 +53,67 @@ def test_a_failed_job_is_drawn_in_full() -> None:
         [Phase(name=RUN, began_at=NOW - 5, ended_at=NOW - 6)],
     ],
 )
-def test_there_is_none_where_no_phase_took_any_time(way: Sequence[Phase]) -> None:
-    assert timeline(good(phases=[*way]), good(phases=[])) == ""
+def test_there_is_none_where_no_phase_took_any_time(steps: Sequence[Phase]) -> None:
+    assert timeline(good(phases=[*steps]), good(phases=[])) == ""
 
 
 def test_a_phase_that_took_no_time_is_left_out() -> None:
-    told = timeline(good(phases=phases(NOW - 9, **{QUEUE: 0.0, RUN: 8.0, BUNDLE: 0.0001})))
+    chart = timeline(good(phases=phases(NOW - 9, **{QUEUE: 0.0, RUN: 8.0, BUNDLE: 0.0001})))
 
-    assert lines_with(told, " :") == ["run 8 s :2026-05-04T11:59:51.000, 2026-05-04T11:59:59.000"]
+    assert lines_with(chart, " :") == ["run 8 s :2026-05-04T11:59:51.000, 2026-05-04T11:59:59.000"]
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
+    ("seconds", "duration"),
     [(0.001, "under 0.1 s"), (0.1, "0.1 s"), (9.4, "9.4 s"), (9.96, "10 s"), (89, "89 s"), (253, "4 min"), (5400, "2 h")],
 )
-def test_how_long_a_phase_took_is_told_roughly(seconds: float, told: str) -> None:
+def test_the_duration_of_a_phase_is_rounded(seconds: float, duration: str) -> None:
     (line,) = lines_with(timeline(good(phases=phases(NOW - 9000, **{RUN: seconds}))), " :")
 
-    assert line.partition(" :")[0] == f"run {told}"
+    assert line.partition(" :")[0] == f"run {duration}"
 
 
 def test_only_the_last_phase_is_the_one_that_failed_and_none_of_a_cancelled_job_is() -> None:
-    told = lines_with(timeline(failed(phases=phases(NOW - 30, **{QUEUE: 5.0, RUN: 5.0, BUNDLE: 5.0})), cancelled()), ":crit")
+    lines = lines_with(timeline(failed(phases=phases(NOW - 30, **{QUEUE: 5.0, RUN: 5.0, BUNDLE: 5.0})), cancelled()), ":crit")
 
-    assert [line.partition(" :")[0] for line in told] == ["bundle 5 s"]
+    assert [line.partition(" :")[0] for line in lines] == ["bundle 5 s"]
 
 
 def test_of_a_job_with_many_phases_the_longest_are_drawn_in_their_order() -> None:
     lengths = [3.0, 1.0, 9.0, 4.0, 1.0, 5.0, 6.0, 7.0, 8.0, 2.0]
 
-    told = timeline(good(phases=phases(NOW - 60, **{f"p{place}": seconds for place, seconds in enumerate(lengths)})))
+    chart = timeline(good(phases=phases(NOW - 60, **{f"p{place}": seconds for place, seconds in enumerate(lengths)})))
 
-    assert re.findall(r"p\d (\d) s :", told) == ["3", "9", "4", "5", "6", "7", "8", "2"]
+    assert re.findall(r"p\d (\d) s :", chart) == ["3", "9", "4", "5", "6", "7", "8", "2"]
 
 
 def test_of_many_jobs_the_failed_and_the_longest_are_drawn_in_their_order() -> None:
     jobs = [good(f"d{number}.example.com", run=100.0 + number) for number in range(50)]
     jobs[2:2] = [failed("failed.example.com"), cancelled("cancelled.example.com")]
 
-    told = timeline(*jobs)
+    chart = timeline(*jobs)
 
-    sections = [line.removeprefix("section ") for line in lines_with(told, "section ")]
+    sections = [line.removeprefix("section ") for line in lines_with(chart, "section ")]
     assert sections == ["failed.example.com", "cancelled.example.com", *(f"d{number}.example.com" for number in range(12, 50))]
-    assert told.endswith(
+    assert chart.endswith(
         "\n```\n\nThe timeline shows 40 of 52 domains: those that failed, then the longest. "
         "Each line shows queue, run, bundle, download and unpacking in order; a failed phase is red.\n"
     )
 
 
-def test_where_none_failed_only_the_longest_are_spoken_of() -> None:
-    told = timeline(*(good(None, job_id=f"se_{number}") for number in range(41)))
+def test_where_none_failed_only_the_longest_are_mentioned() -> None:
+    chart = timeline(*(good(None, job_id=f"se_{number}") for number in range(41)))
 
-    assert "\nThe timeline shows 40 of 41 jobs: the longest. " in told
+    assert "\nThe timeline shows 40 of 41 jobs: the longest. " in chart
 
 
 @pytest.mark.parametrize(("count", "compact"), [(8, False), (9, True)])
 def test_more_than_a_few_jobs_share_the_height_and_that_is_explained(count: int, compact: bool) -> None:
-    told = timeline(*(good() for _ in range(count)), good(phases=[]))
+    chart = timeline(*(good() for _ in range(count)), good(phases=[]))
 
-    assert ("displayMode: compact" in told) is compact
-    assert ("in order" in told) is compact
-    assert "The timeline shows" not in told
+    assert ("displayMode: compact" in chart) is compact
+    assert ("in order" in chart) is compact
+    assert "The timeline shows" not in chart
 
 
 def test_a_job_without_a_name_is_one_all_the_same() -> None:
@@ -141,20 +141,20 @@ def test_a_secret_is_no_label() -> None:
     console = Console(io.StringIO(), in_workflow=False, debugging=False)
     console.mask("key")
 
-    told = timeline_of([good("key.example.com")], view(console))
+    chart = timeline_of([good("key.example.com")], view(console))
 
-    assert lines_with(told, "section") == ["section .example.com"]
+    assert lines_with(chart, "section") == ["section .example.com"]
 
 
 @given(st.lists(st.one_of(st.text(), st.text(":;#%{}`\n\"'<>-_ ", max_size=9)), min_size=1, max_size=12))
 def test_labels_hold_no_syntax_and_stay_apart(names: list[str]) -> None:
-    told = timeline(*(good(None, job_id=name) for name in names))
+    chart = timeline(*(good(None, job_id=name) for name in names))
 
-    labels = [line.removeprefix("section ") for line in lines_with(told, "section ")]
+    labels = [line.removeprefix("section ") for line in lines_with(chart, "section ")]
     assert len({*labels}) == len(labels) == len(names)
     assert all(re.fullmatch(r"[\w. …-]{1,43}", label) for label in labels)
-    assert told.count("```") == 2
-    assert len(lines_with(told, " :")) == 5 * len(names)
+    assert chart.count("```") == 2
+    assert len(lines_with(chart, " :")) == 5 * len(names)
 
 
 @pytest.mark.parametrize(
@@ -171,6 +171,6 @@ def test_labels_hold_no_syntax_and_stay_apart(names: list[str]) -> None:
     ],
 )
 def test_the_axis_is_as_fine_as_the_span_asks(span: float, axis: list[str]) -> None:
-    told = timeline(good(phases=phases(NOW - span, **{RUN: span})))
+    chart = timeline(good(phases=phases(NOW - span, **{RUN: span})))
 
-    assert [*lines_with(told, "axisFormat"), *lines_with(told, "tickInterval")] == axis
+    assert [*lines_with(chart, "axisFormat"), *lines_with(chart, "tickInterval")] == axis

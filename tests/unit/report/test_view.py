@@ -28,49 +28,51 @@ class TestForeignText:
 
     @given(HOSTILE, st.booleans())
     def test_it_breaks_nothing_on_the_page_of_one_job(self, text: str, ends_well: bool) -> None:
-        told = parsed(hostile(text, ends_well=ends_well))
+        summary = parsed(hostile(text, ends_well=ends_well))
 
-        assert told.tags() <= self.OURS
-        (table,) = told.tables()
+        assert summary.tags() <= self.OURS
+        (table,) = summary.tables()
         assert {len(row) for row in table} == {2}
         assert len(table) <= 12
-        assert len(told.all("h3")) == len(told.all("pre")) == 1
-        assert len(told.all("li")) <= 6
+        assert len(summary.all("h3")) == len(summary.all("pre")) == 1
+        assert len(summary.all("li")) <= 6
 
     @given(HOSTILE)
     def test_it_breaks_nothing_on_the_page_of_several(self, text: str) -> None:
-        told = parsed(hostile(text, ends_well=True), hostile(text, ends_well=False))
+        summary = parsed(hostile(text, ends_well=True), hostile(text, ends_well=False))
 
-        assert told.tags() <= {*self.OURS, "details", "summary", "b"}
-        overview, *details = told.tables()
+        assert summary.tags() <= {*self.OURS, "details", "summary", "b"}
+        overview, *details = summary.tables()
         assert [len(row) for row in overview] == [6, 6, 6]
         assert [{len(row) for row in table} for table in details] == [{2}, {2}]
-        assert len(told.all("h3")) == len(told.diagrams()) == 1
-        assert len(told.all("details")) == len(told.all("summary")) == 2
+        assert len(summary.all("h3")) == len(summary.diagrams()) == 1
+        assert len(summary.all("details")) == len(summary.all("summary")) == 2
 
     @given(HOSTILE)
     def test_it_breaks_nothing_where_many_failed_alike(self, text: str) -> None:
-        told = parsed(*(hostile(text, ends_well=False) for _ in range(3)))
+        summary = parsed(*(hostile(text, ends_well=False) for _ in range(3)))
 
-        assert told.tags() <= {*self.OURS, "details", "summary", "b"}
-        assert [len(row) for row in told.tables()[0]] == [5, 5, 5, 5]
-        assert len(told.all("h3")) == len(told.diagrams()) == len(told.all("details")) == 1
-        assert told.all("strong")[0].text.startswith("All 3 domains: ")
+        assert summary.tags() <= {*self.OURS, "details", "summary", "b"}
+        assert [len(row) for row in summary.tables()[0]] == [5, 5, 5, 5]
+        assert len(summary.all("h3")) == len(summary.diagrams()) == len(summary.all("details")) == 1
+        assert summary.all("strong")[0].text.startswith("All 3 domains: ")
 
     @given(HOSTILE)
     def test_an_inputs_value_is_no_code(self, text: str) -> None:
-        told = parsed(Job(mode=None, failure=InvalidInput(f"Invalid input `domain`: '{text}' is not a bare host name")))
+        summary = parsed(Job(mode=None, failure=InvalidInput(f"Invalid input `domain`: '{text}' is not a bare host name")))
 
-        assert told.tags() <= self.OURS
-        assert [element.text for element in told.all("code")] == ["domain", "with:", "invalid-input"]
+        assert summary.tags() <= self.OURS
+        assert [element.text for element in summary.all("code")] == ["domain", "with:", "invalid-input"]
 
     @given(st.text("|<>[]()*_&#-~$!^=+\\' ab", min_size=1, max_size=12).filter(str.strip))
     def test_it_is_shown_as_it_is(self, text: str) -> None:
         shown = " ".join(clean(text).split())
 
-        told = parsed(hostile(text, ends_well=True), hostile(text, ends_well=False))
+        summary = parsed(hostile(text, ends_well=True), hostile(text, ends_well=False))
 
-        names = [row[0] for row in told.tables()[0][1:]] + [summary.text.rpartition(":")[0] for summary in told.all("summary")]
+        names = [row[0] for row in summary.tables()[0][1:]] + [
+            element.text.rpartition(":")[0] for element in summary.all("summary")
+        ]
         assert {" ".join(name.split()) for name in names} == {shown}
 
     @pytest.mark.parametrize(
@@ -84,16 +86,16 @@ class TestForeignText:
         ],
     )
     def test_only_plain_words_of_a_remedy_are_code(self, text: str, shown: str) -> None:
-        told = page(failed(failure=Unauthorized("no", cause="", remedy=text)))
+        summary = page(failed(failure=Unauthorized("no", cause="", remedy=text)))
 
-        assert f"- {shown}\n" in told
+        assert f"- {shown}\n" in summary
 
     def test_what_a_server_said_is_never_code(self) -> None:
-        told = parsed(failed(failure=Unauthorized("a `b`", details=("said `c`",)), status="running"))
+        summary = parsed(failed(failure=Unauthorized("a `b`", details=("said `c`",)), status="running"))
 
-        assert [element.text for element in told.all("code")] == [
+        assert [element.text for element in summary.all("code")] == [
             *("admin-key", "job-id: se_2", "unauthorized"),
-            *told.diagrams(),
+            *summary.diagrams(),
         ]
 
     @given(st.text("|<>[]()`*_&:#-/?ab", max_size=12))
@@ -110,12 +112,12 @@ class TestForeignText:
         log.console.mask(ADMIN_KEY)
         key_at_the_cut = f"{'x' * 55} {ADMIN_KEY}"
 
-        told = summary_of(
+        summary = summary_of(
             [good(status=f"x {ADMIN_KEY}"), good(ADMIN_KEY, job_id=ADMIN_KEY, status=key_at_the_cut)],
             view(log.console),
             duration_seconds=1,
         )
 
-        assert "| done (x \\*\\*\\*) |" in told
-        assert "<summary>***: done</summary>" in told
-        assert ADMIN_KEY[:4] not in told
+        assert "| done (x \\*\\*\\*) |" in summary
+        assert "<summary>***: done</summary>" in summary
+        assert ADMIN_KEY[:4] not in summary
