@@ -34,7 +34,7 @@ class Phase:
     ended_at: float | None = None
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class Job:
     """One job of the run. Unknown values are `None`.
 

@@ -10,7 +10,7 @@ from ..job import DONE, FAILED, NOT_STARTED, Job
 from ..models import ExportJob
 from ..text import as_sentence, format_bytes, format_clock
 from .failures import how_to_collect
-from .view import MAX_NAME_LENGTH, MAX_WORD_LENGTH, View, name_of, size_of
+from .view import MAX_NAME_LENGTH, MAX_WORD_LENGTH, View, size_of
 
 _MAX_SUMMARY_LENGTH: Final = 120
 _MAX_DETAIL_LENGTH: Final = 140
@@ -20,12 +20,9 @@ _SAME_MEANING: Final = {(DONE, ExportJob.COMPLETED), (FAILED, ExportJob.FAILED)}
 
 
 class Overview:
-    """The table, without the columns that are empty for all jobs.
+    """The table, without the columns that are empty for all jobs. The page explains some of the failures above it."""
 
-    `explained_above` holds the `id` of each job whose failure is explained above the table.
-    """
-
-    def __init__(self, jobs: Sequence[Job], view: View, explained_above: Collection[int]) -> None:
+    def __init__(self, jobs: Sequence[Job], view: View, explained_above: Collection[Job]) -> None:
         self._view = view
         self._explained_above = explained_above
         has_link = any(job.failure is None and job.bundle is not None for job in jobs)
@@ -39,14 +36,14 @@ class Overview:
             has_link or has_failure,
         )
         last = "Link or failure" if has_link and has_failure else "Link" if has_link else "Failure"
-        titles = ("Domain" if all(job.domain for job in jobs) else "Job", "Result", "Pages", "Bundle", "Time", last)
-        self.head = self._line(titles) + self._line(("---", "---", "---:", "---:", "---:", "---"))
+        self.head = self._line(("Domain", "Result", "Pages", "Bundle", "Time", last))
+        self.head += self._line(("---", "---", "---:", "---:", "---:", "---"))
 
     def row(self, job: Job) -> str:
         """Return a job's row."""
         size, seconds = size_of(job), self._view.seconds_of(job)
         cells = (
-            self._view.show(name_of(job), max_length=MAX_NAME_LENGTH),
+            self._view.show(job.domain, max_length=MAX_NAME_LENGTH),
             self._result(job),
             "" if job.page_count is None else f"{job.page_count:,}",
             "" if size is None else format_bytes(size).replace(" ", "&nbsp;"),  # a narrow column would break the line there
@@ -75,7 +72,7 @@ class Overview:
         is_unstarted = job.verdict == NOT_STARTED or (job.job_id is None and not job.is_start_unconfirmed)
         if isinstance(error, Cancelled) and is_unstarted:
             return f"{reason}, not started: run the workflow again."
-        is_explained = id(job) in self._explained_above
+        is_explained = job in self._explained_above
         collecting = how_to_collect(job, error)
         # the other cells show the state of a job that continues, and how long the run waited for it
         is_shown_beside = bool(collecting) and isinstance(error, Cancelled | TimedOut) and job.status is not None

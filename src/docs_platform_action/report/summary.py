@@ -1,19 +1,20 @@
 """The job summary: verdict, failures, facts of each job and a timeline, within the size that GitHub accepts."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 from ..errors import DENIED_CAUSE, ActionError, Cancelled, InvalidInput
-from ..job import CANCELLED, DONE, FAILED, NOT_STARTED, STARTED, VERDICTS, Job
+from ..job import DONE, FAILED, NOT_STARTED, STARTED, VERDICTS, Job
 from ..models import AGENT
 from ..text import as_sentence, format_bytes, format_clock, format_time, link_target, pluralize
 from .console import Console
 from .failures import advice_lines, how_to_collect, jobs_with_shared_failure
 from .overview import Overview
 from .timeline import timeline_of
-from .view import MAX_NAME_LENGTH, View, name_of, size_of
+from .view import MAX_NAME_LENGTH, View, size_of
 
 MAX_SUMMARY_BYTES: Final = 1_000_000  # GitHub drops more than 1,048,576 (source: actions/runner, CreateStepSummaryCommand)
 MIN_SUMMARY_BYTES: Final = 2_048  # any page can be shortened to this size
@@ -71,28 +72,21 @@ def _page_of_one(job: Job, view: View, duration_seconds: float, max_bytes: int) 
 def _details_of(job: Job, view: View, *, duration_seconds: float | None, quoting: bool) -> Iterator[str]:
     """Return the lines about one job; without `quoting` they omit what servers said."""
     if job.failure is not None:
-        facts = [
-            *(_shown_details(job.failure, view) if quoting else ()),
-            *map(view.show_prose, advice_lines(job, job.failure)),
-        ]
-        title = job.headline(job.failure)
-        shown_title = view.show_input_error(title) if isinstance(job.failure, InvalidInput) else view.show(title)
-        yield from (f"**{shown_title}**", "", *(f"- {fact}" for fact in facts), *([""] if facts else []))
+        show = view.show_input_error if isinstance(job.failure, InvalidInput) else view.show
+        details = job.failure.details if quoting else ()
+        facts = [*map(show, details), *map(view.show_prose, advice_lines(job, job.failure))]
+        yield from (f"**{show(job.headline(job.failure))}**", "", *(f"- {fact}" for fact in facts), *([""] if facts else []))
     yield from ("| | |", "| --- | --- |")
     yield from (f"| {name} | {value} |" for name, value in _rows(job, view, duration_seconds) if value)
     if job.verdict == STARTED:
         yield from ("", view.show_prose(f"Collect it in a later step or run with `job-id: {job.job_id}`."))
 
 
-def _shown_details(error: ActionError, view: View) -> Iterator[str]:
-    return map(view.show_input_error if isinstance(error, InvalidInput) else view.show, error.details)
-
-
 def _collapsed(job: Job, view: View, *, quoting: bool) -> str:
     """Return the details as a block that opens on a click. Markdown in HTML needs the empty lines."""
     verdict = f"<b>{FAILED}</b>" if job.verdict == FAILED else job.verdict
     lines = _details_of(job, view, duration_seconds=view.seconds_of(job), quoting=quoting)
-    summary = f"<details><summary>{view.show_in_html(name_of(job))}: {verdict}</summary>"
+    summary = f"<details><summary>{view.show_in_html(job.domain or '')}: {verdict}</summary>"
     return "\n".join([summary, "", *lines, "", "</details>", "", ""])
 
 
@@ -122,23 +116,22 @@ def _rows(job: Job, view: View, duration_seconds: float | None) -> Iterator[tupl
 
 
 class _Jobs:
-    """The page of several jobs. A version that is too large is given up at `max_bytes`, so no number of jobs takes long."""
+    """The page of several jobs, which are exports of one domain each.
+
+    A version that is too large is given up at `max_bytes`, so the work is bounded for any number of jobs.
+    """
 
     def __init__(self, jobs: Sequence[Job], view: View, duration_seconds: float) -> None:
         self._jobs = jobs
         self._view = view
         self._duration_seconds = duration_seconds
-        self._kind = "domains" if all(job.domain for job in jobs) else "jobs"
         self._alike = jobs_with_shared_failure(jobs)
         self._shared_failure = self._alike[0].failure if self._alike else None
-        self._explained_above = {id(job) for job in self._alike}
+        self._explained_above = {*self._alike}
         self._overview = Overview(jobs, view, self._explained_above)
-        self._by_verdict: dict[str, list[Job]] = {verdict: [] for verdict in VERDICTS}
-        for job in jobs:
-            self._by_verdict[job.verdict].append(job)
-        unstarted = [job for job in self._by_verdict[NOT_STARTED] if job.failure is not None]
-        self._unsuccessful = [*self._by_verdict[FAILED], *self._by_verdict[CANCELLED], *unstarted]
         self._successful = [job for job in jobs if job.failure is None]
+        unsuccessful = [job for job in jobs if job.failure is not None]
+        self._unsuccessful = sorted(unsuccessful, key=lambda job: VERDICTS.index(job.verdict))
 
     def page(self, max_bytes: int) -> str:
         """Return the longest version that fits."""
@@ -152,10 +145,8 @@ class _Jobs:
     def _versions(self, table: str) -> Iterator[Iterator[str]]:
         """Return the versions with all rows, the longest first."""
         timeline = timeline_of(self._jobs, self._view)
-        # nothing more is known about these: others failed alike, or a cancel came before their turn
-        without_details = {id(job) for job in self._alike[1:]}
-        without_details |= {id(job) for job in self._by_verdict[NOT_STARTED] if isinstance(job.failure, Cancelled)}
-        unsuccessful = [job for job in self._unsuccessful if id(job) not in without_details]
+        repeated = {*self._alike[1:]}
+        unsuccessful = [job for job in self._unsuccessful if job not in repeated and not _was_cancelled_before_start(job)]
         yield self._version(table, timeline, detailed=[*unsuccessful, *self._successful])
         if unsuccessful:
             note = "Shortened: details are shown only for what failed or was cancelled"
@@ -171,7 +162,7 @@ class _Jobs:
         yield self._headline()
         if self._shared_failure is not None:
             yield self._explanation(self._shared_failure, has_details=bool(detailed))
-        others = [job for job in self._by_verdict[FAILED] if id(job) not in self._explained_above]
+        others = [job for job in self._jobs if job.verdict == FAILED and job not in self._explained_above]
         if len(self._jobs) > _MAX_ROWS_WITHOUT_LIST and others:
             yield self._list_of(others)
         yield f"{note}\n\n" if note else ""
@@ -188,24 +179,24 @@ class _Jobs:
         shared = f"{self._shared_title(self._shared_failure)}\n\n" if self._shared_failure is not None else ""
         head = self._headline() + shared + note + self._overview.head
         available = max_bytes - _size(head + _more(len(self._jobs)))
-        rows: dict[int, str] = {}
+        rows: dict[Job, str] = {}
         for job in (*self._unsuccessful, *self._successful):
             row = self._overview.row(job)
             available -= _size(row)
             if available < 0:
                 break
-            rows[id(job)] = row
-        shown = [rows[id(job)] for job in self._jobs if id(job) in rows]
+            rows[job] = row
+        shown = [rows[job] for job in self._jobs if job in rows]
         return head + "".join(shown) + _more(len(self._jobs) - len(shown))
 
     def _headline(self) -> str:
-        counts = [f"{len(jobs):,} {verdict}" for verdict, jobs in self._by_verdict.items() if jobs]
-        verdicts = ", ".join(counts) if len(counts) > 1 else f"all {self._jobs[0].verdict}"
-        export_of = "" if any(job.mode == AGENT for job in self._jobs) else "Static export of "
-        return f"### {export_of}{len(self._jobs):,} {self._kind}: {verdicts}\n\n{self._totals()}\n\n"
+        counts = Counter(job.verdict for job in self._jobs)
+        verdicts = ", ".join(f"{counts[verdict]:,} {verdict}" for verdict in VERDICTS if verdict in counts)
+        summary = verdicts if len(counts) > 1 else f"all {self._jobs[0].verdict}"
+        return f"### Static export of {len(self._jobs):,} domains: {summary}\n\n{self._totals()}\n\n"
 
     def _totals(self) -> str:
-        done = self._by_verdict[DONE]
+        done = [job for job in self._jobs if job.verdict == DONE]
         page_counts = [job.page_count for job in done if job.page_count is not None]
         sizes = [size for size in map(size_of, done) if size is not None]
         pages = pluralize(sum(page_counts), "page") if page_counts else ""
@@ -217,7 +208,7 @@ class _Jobs:
     def _shared_title(self, error: ActionError) -> str:
         count, total = len(self._alike), len(self._jobs)
         subject = f"All {total:,}" if count == total else f"{count:,} of {total:,}"
-        return f"**{subject} {self._kind}: {self._view.show(as_sentence(error.summary), max_length=_MAX_CAUSE_LENGTH)}**"
+        return f"**{subject} domains: {self._view.show(as_sentence(error.summary), max_length=_MAX_CAUSE_LENGTH)}**"
 
     def _explanation(self, error: ActionError, *, has_details: bool) -> str:
         """Return once what the jobs with the shared failure have in common."""
@@ -225,19 +216,23 @@ class _Jobs:
         advice = [line for line in advice_lines(first, error) if line != how_to_collect(first, error)]
         sentences = [
             self._shared_title(error),
-            *map(as_sentence, _shown_details(error, self._view)),
+            *map(self._view.show, map(as_sentence, error.details)),
             *map(self._view.show_prose, advice),
         ]
         if has_details:
-            name = self._view.show(name_of(first), max_length=MAX_NAME_LENGTH)
+            name = self._view.show(first.domain, max_length=MAX_NAME_LENGTH)
             sentences.append(f"The details of {name}, the first, apply to all of them.")
         return f"{' '.join(sentences)}\n\n"
 
     def _list_of(self, failed: Sequence[Job]) -> str:
-        listed = [(name_of(job), job.failure.failure_reason) for job in failed[:_MAX_LISTED_NAMES] if job.failure is not None]
-        names = [f"{self._view.show(name)} (`{reason}`)" for name, reason in listed]
+        listed = [(job.domain, job.failure) for job in failed[:_MAX_LISTED_NAMES]]
+        names = [f"{self._view.show(domain)} (`{error.failure_reason}`)" for domain, error in listed if error is not None]
         more = [f"and {len(failed) - len(names):,} more"] if len(failed) > len(names) else []
         return f"{'Also failed' if self._alike else 'Failed'}: {', '.join([*names, *more])}.\n\n"
+
+
+def _was_cancelled_before_start(job: Job) -> bool:
+    return job.verdict == NOT_STARTED and isinstance(job.failure, Cancelled)
 
 
 def _more(count: int) -> str:

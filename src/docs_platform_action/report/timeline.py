@@ -66,9 +66,8 @@ def timeline_of(jobs: Sequence[Job], view: View) -> str:
     lanes = {label: _largest(bars, _MAX_BARS, attrgetter("seconds")) for label, (_, bars) in zip(labels, shown, strict=True)}
     notes = []
     if len(shown) < len(measured):
-        kind = "domains" if all(job.domain for job in jobs) else "jobs"
         failed = "those that failed, then " if any(_has_failed(job) for job, _ in shown) else ""
-        notes.append(f"The timeline shows {len(shown)} of {len(jobs):,} {kind}: {failed}the longest.")
+        notes.append(f"The timeline shows {len(shown)} of {len(jobs):,} domains: {failed}the longest.")
     if len(lanes) > _MAX_EXPANDED_LANES:
         notes.append("Each line shows queue, run, bundle, download and unpacking in order; a failed phase is red.")
     return "\n".join(["```mermaid", *_chart(lanes), "```", *(["", " ".join(notes)] if notes else [])]) + "\n"

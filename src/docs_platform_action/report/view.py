@@ -1,4 +1,4 @@
-"""How the summary shows foreign text literally in Markdown and HTML, and what it knows of a job's name, size and duration."""
+"""How the summary shows foreign text literally in Markdown and HTML, expiries, sizes and durations."""
 
 import html
 import re
@@ -61,11 +61,6 @@ class View:
 
 def _with_code(escaped: str) -> str:
     return re.sub(r"\\`((?:[A-Za-z0-9 .-]|:(?= |\\`)|\\_)+)\\`", lambda code: f"`{code[1]}`".replace("\\_", "_"), escaped)
-
-
-def name_of(job: Job) -> str:
-    """Return what distinguishes a job from the others: its domain, else its id."""
-    return job.domain or job.job_id or job.subject
 
 
 def size_of(job: Job) -> int | None:

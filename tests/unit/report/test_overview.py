@@ -29,11 +29,6 @@ class TestSeveral:
         assert parsed(good(), good()).tables()[0][0][-1] == "Link"
         assert parsed(failed(), failed()).tables()[0][0][-1] == "Failure"
 
-    def test_a_job_without_a_domain_goes_by_its_id(self) -> None:
-        shown = parsed(good(domain=None), good())
-
-        assert [row[0] for row in shown.tables()[0]] == ["Job", "se_1", "docs.example.com"]
-
     def test_a_size_is_the_apis_where_nothing_was_downloaded(self) -> None:
         shown = parsed(good(downloaded=None, bundle=Bundle(url=URL, size=1024)), good(downloaded=None), good())
 

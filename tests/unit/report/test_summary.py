@@ -228,12 +228,6 @@ class TestAgent:
 
         assert ("| Pull request | none |" in page(job)) is row
 
-    def test_several_are_jobs_of_no_export(self) -> None:
-        jobs = [Job(mode="agent", project_id="prj", job_id=name, began_at=None) for name in ("aj1", "aj2")]
-
-        assert page(*jobs).startswith("### 2 jobs: all done\n")
-        assert parsed(*jobs).tables()[0] == [["Job", "Result"], ["aj1", "done"], ["aj2", "done"]]
-
 
 class TestSeveral:
     def test_an_overview_comes_before_the_timeline_and_the_details(self) -> None:
@@ -301,7 +295,6 @@ class TestSeveral:
             ([good(), cancelled()], "Static export of 2 domains: 1 done, 1 cancelled"),
             ([good(bundle=None), good()], "Static export of 2 domains: 1 done, 1 started"),
             ([good(), Job(mode="export", domain="d")], "Static export of 2 domains: 1 done, 1 not started"),
-            ([good(), good(domain=None)], "Static export of 2 jobs: all done"),
             ([good() for _ in range(1200)], "Static export of 1,200 domains: all done"),
         ],
     )

@@ -102,9 +102,9 @@ def test_of_many_jobs_the_failed_and_the_longest_are_drawn_in_their_order() -> N
 
 
 def test_where_none_failed_only_the_longest_are_mentioned() -> None:
-    chart = timeline(*(good(None, job_id=f"se_{number}") for number in range(41)))
+    chart = timeline(*(good(f"d{number}.example.com") for number in range(41)))
 
-    assert "\nThe timeline shows 40 of 41 jobs: the longest. " in chart
+    assert "\nThe timeline shows 40 of 41 domains: the longest. " in chart
 
 
 @pytest.mark.parametrize(("count", "compact"), [(8, False), (9, True)])
