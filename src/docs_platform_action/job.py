@@ -170,10 +170,9 @@ class Job:
     def cancel(self, signal_name: str, now: float) -> None:
         """End the job because of a signal."""
         in_flight = "A start request was in flight; check the dashboard to see whether the export is running."
+        when = f"after {format_clock(self.duration_seconds(now))}" if self.began_at is not None else "before it started"
         self.failure = Cancelled(
-            "cancelled before it started"
-            if self.began_at is None
-            else f"cancelled after {format_clock(self.duration_seconds(now))}",
+            f"cancelled {when}",
             details=(in_flight,) if self.is_start_unconfirmed else (),
             cause=f"The action received {signal_name}. {Cancelled.default_cause}",
         )

@@ -71,7 +71,7 @@ class Overview:
         reason = f"`{error.failure_reason}`"
         is_unstarted = job.verdict == NOT_STARTED or (job.job_id is None and not job.is_start_unconfirmed)
         if isinstance(error, Cancelled) and is_unstarted:
-            return f"{reason}, not started: run the workflow again."
+            return f"{reason}: not started. Run the workflow again."
         is_explained = job in self._explained_above
         collecting = how_to_collect(job, error)
         # the other cells show the state of a job that continues, and how long the run waited for it

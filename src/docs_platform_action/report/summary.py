@@ -66,7 +66,7 @@ def _page_of_one(job: Job, view: View, duration_seconds: float, max_bytes: int) 
         if _size(page) <= max_bytes:
             return page
     reason = f"Failure reason: `{job.failure.failure_reason}`\n\n" if job.failure is not None else ""
-    return f"{headline}{reason}Shortened: no details are shown; see the log, and the output `results`.\n"
+    return f"{headline}{reason}Shortened: no details are shown; see the log and the output `results`.\n"
 
 
 def _details_of(job: Job, view: View, *, duration_seconds: float | None, quoting: bool) -> Iterator[str]:
@@ -152,7 +152,7 @@ class _Jobs:
             note = "Shortened: details are shown only for what failed or was cancelled"
             yield self._version(table, timeline, detailed=unsuccessful, note=f"{note}.")
             yield self._version(table, timeline, detailed=unsuccessful, quoting=False, note=f"{note}, without server messages.")
-        elsewhere = "see the log, and the output `results`"
+        elsewhere = "see the log and the output `results`"
         yield self._version(table, timeline, note=f"Shortened: no details are shown; {elsewhere}.")
         yield self._version(table, "", note=f"Shortened: neither details nor the timeline are shown; {elsewhere}.")
 

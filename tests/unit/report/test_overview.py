@@ -101,7 +101,7 @@ class TestWhatHappened:
 
     @pytest.mark.parametrize("known", [{"began_at": None, "job_id": "se_2"}, {"began_at": NOW - 1, "job_id": None}])
     def test_of_a_cancel_before_there_was_a_job_it_is_to_run_again(self, known: Mapping[str, object]) -> None:
-        assert cell(cancelled(status=None, **known)) == "`cancelled`, not started: run the workflow again."
+        assert cell(cancelled(status=None, **known)) == "`cancelled`: not started. Run the workflow again."
 
     def test_of_a_cancel_while_it_was_being_started_it_is_where_to_look(self) -> None:
         error = Cancelled("cancelled after 0:01", details=("Check the dashboard.",))

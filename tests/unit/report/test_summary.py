@@ -435,8 +435,8 @@ NOTES = [
     "",
     "Shortened: details are shown only for what failed or was cancelled.",
     "Shortened: details are shown only for what failed or was cancelled, without server messages.",
-    "Shortened: no details are shown; see the log, and the output `results`.",
-    "Shortened: neither details nor the timeline are shown; see the log, and the output `results`.",
+    "Shortened: no details are shown; see the log and the output `results`.",
+    "Shortened: neither details nor the timeline are shown; see the log and the output `results`.",
     "Shortened: neither details nor the timeline are shown, and only as many rows as fit, failed ones first.",
 ]
 
@@ -537,7 +537,7 @@ class TestShortening:
         verdict = "done" if ends_well else "failed"
         assert summary == (
             f"### Export of {'x' * 290}…: {verdict}\n\n{reason}"
-            "Shortened: no details are shown; see the log, and the output `results`.\n"
+            "Shortened: no details are shown; see the log and the output `results`.\n"
         )
 
     @pytest.mark.parametrize("max_bytes", [MIN_SUMMARY_BYTES, 20_000, 50_000])
