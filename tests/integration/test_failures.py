@@ -1,4 +1,4 @@
-"""Every `failureReason` of the interface, reached over a real socket."""
+"""Every way to fail that the interface names, reached over a real socket, and what it leaves behind."""
 
 import os
 import socket
@@ -167,7 +167,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_failure_has_its_reason_cause_and_remedy(action: Action, make_platform: Callable[..., Simulator], name: str) -> None:
+def test_a_failure_tells_its_reason_cause_and_remedy(action: Action, make_platform: Callable[..., Simulator], name: str) -> None:
     case = CASES[name]
     platform = make_platform(**case.options)
     for operation, fault in case.faults.items():
@@ -336,7 +336,7 @@ def test_a_page_in_place_of_a_job_names_base_url_as_the_likely_cause(action: Act
     assert "\n  `base-url` is probably wrong: " in ended.error
 
 
-def test_contradicting_pauses_are_reported_with_both(action: Action, platform: Simulator) -> None:
+def test_pauses_that_contradict_each_other_are_told_with_both(action: Action, platform: Simulator) -> None:
     ended = action.export(platform, poll_interval="2m", max_poll_interval="")
 
     assert ended.reason == "invalid-input"
@@ -394,7 +394,7 @@ def test_invalid_input_makes_no_request(action: Action, platform: Simulator) -> 
     assert platform.requests == []
 
 
-def test_a_bug_in_the_action_is_reported_as_one(action: Action, platform: Simulator, tmp_path: Path) -> None:
+def test_a_fault_of_the_action_is_told_as_one(action: Action, platform: Simulator, tmp_path: Path) -> None:
     # a thread's stack as large as all the memory that there is: no thread can be made
     action.python = shell_python(tmp_path, 'ulimit -S -s 2000000 && ulimit -S -v 1900000 && exec "$python" "$@"')
 
@@ -409,7 +409,7 @@ def test_a_bug_in_the_action_is_reported_as_one(action: Action, platform: Simula
     assert "Traceback" not in ended.stdout + ended.stderr
 
 
-def test_a_bug_in_the_action_shows_its_trace_with_debug_logging(action: Action, platform: Simulator, tmp_path: Path) -> None:
+def test_a_fault_of_the_action_shows_its_trace_with_debug_logging(action: Action, platform: Simulator, tmp_path: Path) -> None:
     action.python = shell_python(tmp_path, 'ulimit -S -s 2000000 && ulimit -S -v 1900000 && exec "$python" "$@"')
     action.debug = True
 
@@ -500,7 +500,7 @@ def test_an_output_that_does_not_fit_leaves_the_others_whole(
     assert len(ended.outputs.get("bundleUrl", "")) in {0, len("https://storage.example.com/") + length}
 
 
-def test_a_job_id_that_cannot_be_an_output_is_in_the_log(
+def test_a_job_that_cannot_be_told_to_the_workflow_is_told_in_the_log(
     action: Action, make_platform: Callable[..., Simulator], tmp_path: Path
 ) -> None:
     platform = make_platform(job_ids=[f"job-{'x' * 2000}"])
@@ -519,7 +519,9 @@ def test_outputs_may_go_to_a_pipe(action: Action, platform: Simulator) -> None:
     assert "jobId<<" in ended.stderr
 
 
-def test_a_failure_without_an_output_file_keeps_its_own_message(action: Action, platform: Simulator, tmp_path: Path) -> None:
+def test_a_failure_with_no_output_file_to_tell_it_is_told_as_what_it_was(
+    action: Action, platform: Simulator, tmp_path: Path
+) -> None:
     ended = action.export(platform, env={"GITHUB_OUTPUT": str(tmp_path / "missing" / "output")}, timeout="never")
 
     assert ended.exit_code == 1

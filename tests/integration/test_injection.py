@@ -32,12 +32,12 @@ FORMATTING = {
 
 
 def json_fault(value: object) -> Fault:
-    """Return a JSON response that may hold what UTF-8 cannot."""
+    """Answer JSON that may hold what cannot be written in UTF-8."""
     return Fault(body=json.dumps(value), headers={"Content-Type": "application/json"})
 
 
 def assert_harmless(ended: Ended, *, commands: int) -> None:
-    """Check that the runner finds only our own commands, and that no invisible character is in the log."""
+    """Check that the runner sees no commands but our own, and people see no characters that they cannot."""
     assert {command.name for command in ended.commands} <= OURS
     assert len(ended.commands) == commands, ended.commands
     assert not UNSEEN.search(ended.stdout)
@@ -55,7 +55,7 @@ def tokens_of(page: str) -> Iterator[Token]:
 
 
 def assert_literal(summary: str, *, links: int = 0) -> None:
-    """Check that only our own Markdown is in the summary: a heading, one table, a bold title, a list, at most one diagram."""
+    """Check that the summary's Markdown is ours alone: its heading, one table, a bold title, a list, and at most one diagram."""
     summary, fence, diagram = summary.partition("\n```mermaid\n")
     assert diagram.partition("```\n")[1:] == (("```\n", "") if fence else ("", ""))
     tokens = list(tokens_of(summary.replace("@<!-- -->", "@")))
@@ -73,7 +73,7 @@ def assert_literal(summary: str, *, links: int = 0) -> None:
 
 @pytest.fixture(params=range(0, len(HARMFUL), 13))
 def harmful(request: pytest.FixtureRequest) -> str:
-    """Return some harmful texts in a row, few enough to be shown whole."""
+    """Give some harmful texts in a row, few enough to be shown whole."""
     return " ".join(HARMFUL[request.param : request.param + 13])
 
 

@@ -68,11 +68,11 @@ FINDINGS: Final = (
     ),
     Finding(
         what="Letters without a shape passed into the log, so that a key with one inside looked whole.",
-        test="tests/unit/test_text.py::TestClean::test_it_makes_the_text_harmless",
+        test="tests/unit/test_text.py::TestClean::test_it_shows_the_text_without_its_teeth",
     ),
     Finding(
         what="An address of mail in a server's text became a link in the summary.",
-        test="tests/unit/test_text.py::TestMarkdown::test_an_email_address_is_not_a_link",
+        test="tests/unit/test_text.py::TestMarkdown::test_an_address_of_mail_is_no_link",
     ),
     Finding(
         what="A key that was pasted into `domain` with a blank or something invisible inside was shown whole in the refusal.",

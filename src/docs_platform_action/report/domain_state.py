@@ -8,7 +8,7 @@ from typing import Final
 from ..errors import Cancelled
 from ..job import CANCELLED, DONE, FAILED, NOT_STARTED, STARTED, VERDICTS, Job
 from ..models import ExportJob
-from ..text import format_bytes, format_clock, format_expiry, pluralize
+from ..text import format_bytes, format_clock, format_expiry, format_time, pluralize
 
 RUNNING: Final = "running"
 PENDING: Final = "pending"
@@ -47,7 +47,8 @@ def describe_outcome(job: Job, now: datetime) -> str:
     if job.downloaded is not None:
         told.append(format_bytes(job.downloaded.size))
     if bundle is not None and bundle.expires is not None:
-        told.append(f"link {format_expiry(bundle.expires, now)}")
+        works = bundle.expires > now
+        told.append(f"link {f'valid until {format_time(bundle.expires, now)}' if works else format_expiry(bundle.expires, now)}")
     return f"{DONE}: {', '.join(told)}" if told else DONE
 
 

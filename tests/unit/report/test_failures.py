@@ -30,7 +30,7 @@ def running_job(**changes: object) -> Job:
     return Job(**{**known, **changes})  # type: ignore[arg-type]
 
 
-def test_it_has_what_happened_the_cause_the_remedy_and_the_request_id() -> None:
+def test_it_tells_what_happened_why_what_to_do_and_how_to_find_it_again() -> None:
     error = Unauthorized("the platform rejected the admin key (401)", details=('The API said: "no".',), request_id="7f3a91c2")
 
     assert failure_lines(running_job(), error) == [

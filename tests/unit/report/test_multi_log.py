@@ -128,10 +128,7 @@ class TestLive:
             "   0:00  docs.example.com  started, job-id: se_3f9a2c1b                            2 running, 1 pending",
             "   0:00  api.example.com   started, job-id: se_77",
             "   0:04  docs.example.com  running",
-            (
-                "   4:13  docs.example.com  done: 412 pages, 38.2 MiB, link valid until 15:00 UTC (3 h)  "
-                "1 done, 1 running, 1 pending"
-            ),
+            "   4:13  docs.example.com  done: 412 pages, 38.2 MiB, link valid until 15:00 UTC   1 done, 1 running, 1 pending",
             "   5:01  api.example.com   failed: rejected, the platform rejected the request (422)  1 done, 1 failed, 1 pending",
         ]
 
