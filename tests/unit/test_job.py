@@ -71,6 +71,16 @@ class TestReadings:
         assert job.is_start_unconfirmed is maybe_processed
         assert not Job(mode="export").is_start_unconfirmed
 
+    @pytest.mark.parametrize(
+        ("mode", "status", "has_ended"),
+        [
+            *(("export", None, False), ("export", "running", False), ("export", "failed", True), ("export", "archived", False)),
+            *(("agent", "active", False), ("agent", "archived", True)),
+        ],
+    )
+    def test_a_job_has_ended_when_its_status_is_final(self, mode: str, status: str | None, has_ended: bool) -> None:
+        assert Job(mode=mode, status=status).has_ended is has_ended
+
     def test_a_phase_ends_where_the_next_begins_and_is_not_entered_twice(self) -> None:
         job = Job(mode="export")
 
