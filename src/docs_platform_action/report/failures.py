@@ -17,7 +17,7 @@ _MIN_SHARED: Final = 3
 
 def write_traces(console: Console, jobs: Iterable[Job]) -> None:
     """Write the stack trace of each bug in the action to the debug log, once if several jobs failed with it."""
-    for error in {id(job.failure): job.failure for job in jobs}.values():
+    for error in dict.fromkeys(job.failure for job in jobs):
         if isinstance(error, InternalError) and error.bug is not None:
             trace = console.hide("".join(traceback.format_exception(error.bug)))  # in one piece: a key may be wrapped
             for line in trace.splitlines():
@@ -46,7 +46,7 @@ def jobs_with_shared_failure(jobs: Iterable[Job]) -> Sequence[Job]:
     """Return the jobs with the most common failure, if it is common enough to be explained once."""
     groups: dict[tuple[str, ...], list[Job]] = {}
     for job in jobs:
-        # how far a job was that continues differs between jobs
+        # how far a cancelled or late job got differs from job to job
         if job.failure is not None and not isinstance(job.failure, Cancelled | TimedOut):
             groups.setdefault(_shared_key(job, job.failure), []).append(job)
     largest = max(groups.values(), key=len, default=[])
@@ -54,9 +54,9 @@ def jobs_with_shared_failure(jobs: Iterable[Job]) -> Sequence[Job]:
 
 
 def _shared_key(job: Job, error: ActionError) -> tuple[str, ...]:
-    if isinstance(error, Unavailable):  # the length and the last error of one outage differ between jobs
+    if isinstance(error, Unavailable):  # the length and the last error of one outage differ from job to job
         return (error.failure_reason, error.summary)
-    # the last detail of a job that was not started names the job that was
+    # the last detail of a job that was not started names the job that was refused
     details = error.details[:-1] if job.verdict == NOT_STARTED else error.details
     return (error.failure_reason, error.summary, error.cause, error.remedy, *details)
 
