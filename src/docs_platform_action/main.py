@@ -61,7 +61,7 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
     console = Console(stream, in_workflow=in_workflow, debugging=environ.get("RUNNER_DEBUG") == "1")
     console.mask(read_key(environ))
     console.always_show(read_names(environ))
-    redactor = Redactor([read_key(environ)], shortest=MIN_SECRET_LENGTH, names=read_names(environ))
+    redactor = Redactor([read_key(environ)], min_length=MIN_SECRET_LENGTH, names=read_names(environ))
     outputs = Outputs(_named_file(environ, "GITHUB_OUTPUT"), console, redactor)
     clock = clock or Clock()
     began = clock.monotonic()

@@ -91,7 +91,7 @@ def http_client(
         adapter=adapter,
         in_flight=in_flight or InFlight(),
         proxies_for=lambda _url: proxies or {},
-        redactor=Redactor(secrets, shortest=MIN_SECRET_LENGTH),
+        redactor=Redactor(secrets, min_length=MIN_SECRET_LENGTH),
     )
 
 

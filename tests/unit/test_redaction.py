@@ -1,4 +1,4 @@
-"""A secret is taken out of a text whatever wrote it there, and nothing else is."""
+"""A secret is hidden in whatever encoding a text holds it, and nothing else is."""
 
 import base64
 import functools
@@ -40,7 +40,7 @@ ENCODERS: dict[str, Callable[[str], str]] = {
 
 @functools.cache
 def redactor_of(key: str) -> Redactor:
-    """Return a redactor of one key. To make one takes longer than to use it."""
+    """Return a redactor of one key, cached: to make one takes longer than to use it."""
     return Redactor([key])
 
 
@@ -68,7 +68,7 @@ def test_a_key_that_is_encoded_twice_is_hidden(key: str, inner: str, outer: str)
 
 
 @given(st.data())
-def test_a_key_is_hidden_whose_characters_are_each_written_in_a_way_of_their_own(data: st.DataObject) -> None:
+def test_a_key_is_hidden_whose_characters_are_escaped_in_different_ways(data: st.DataObject) -> None:
     key = data.draw(KEYS)
     ways = data.draw(st.lists(st.sampled_from([str, *ENCODERS.values()]), min_size=len(key), max_size=len(key)))
 
@@ -117,18 +117,18 @@ def test_a_base64_that_is_percent_encoded_is_hidden_too() -> None:
 
 
 @pytest.mark.parametrize("length", [1, MIN_SECRET_LENGTH - 1])
-def test_a_shorter_secret_than_is_looked_for_stays(length: int) -> None:
+def test_a_secret_below_the_minimum_length_stays(length: int) -> None:
     secret = "queued-x"[:length]
 
-    assert Redactor([secret], shortest=MIN_SECRET_LENGTH).hide(f"{secret} {secret}") == f"{secret} {secret}"
+    assert Redactor([secret], min_length=MIN_SECRET_LENGTH).hide(f"{secret} {secret}") == f"{secret} {secret}"
 
 
-def test_the_shortest_that_is_looked_for_is_hidden() -> None:
-    assert Redactor(["queued-x"], shortest=MIN_SECRET_LENGTH).hide("queued-x") == HIDDEN
+def test_a_secret_of_the_minimum_length_is_hidden() -> None:
+    assert Redactor(["queued-x"], min_length=MIN_SECRET_LENGTH).hide("queued-x") == HIDDEN
 
 
 @pytest.mark.parametrize("secret", ["a", "\\", "%", "&amp;", "amp", "*", "**", "***", "\\***", "%2A"])
-def test_even_the_shortest_is_hidden_when_asked_for(secret: str) -> None:
+def test_without_a_minimum_length_every_secret_is_hidden(secret: str) -> None:
     assert redactor_of(secret).hide(f"x {secret} x") in {"x *** x", "x ***** x", "x ****** x", "x ********* x"}
 
 
@@ -154,14 +154,14 @@ def test_one_that_is_not_ascii_is_hidden_in_an_address_too() -> None:
 
 
 def test_without_secrets_nothing_is_hidden() -> None:
-    assert not Redactor().finds_in("a%20b")
+    assert not Redactor([]).finds_in("a%20b")
 
 
-def test_it_tells_whether_there_is_one() -> None:
+def test_a_secret_is_found() -> None:
     assert redactor_of(ADMIN_KEY).finds_in(f"x{ADMIN_KEY}")
 
 
-def test_more_layers_than_anyone_makes_are_not_undone() -> None:
+def test_the_number_of_layers_is_bounded() -> None:
     # the price of each is a pass over a text that a server chose
     text = "k%3Ay-9f27c1d4"
     for _ in range(6):
@@ -278,7 +278,7 @@ def test_a_run_of_fifteen_characters_stays() -> None:
 
 
 @pytest.mark.parametrize("key", [ADMIN_KEY[:MIN_RUN_LENGTH], ADMIN_KEY[: MIN_RUN_LENGTH - 1]])
-def test_a_key_of_no_more_than_a_run_is_hidden_whole_only(key: str) -> None:
+def test_of_a_key_no_longer_than_a_run_no_part_is_hidden(key: str) -> None:
     assert redactor_of(key).hide(f"{key} {key[1:]} {key[:-1]}") == f"{HIDDEN} {key[1:]} {key[:-1]}"
 
 
@@ -291,7 +291,7 @@ def test_no_run_of_sixteen_characters_of_any_key_is_left(data: st.DataObject) ->
     assert redactor_of(key).hide(f"«{key[start:end]}»") == f"«{HIDDEN}»"
 
 
-def test_what_a_run_names_itself_is_not_hidden_though_it_is_part_of_the_key() -> None:
+def test_a_name_stays_visible_even_if_it_is_part_of_the_key() -> None:
     project = "5f9d88b1c2e4a7003f6b2d1e"
     key = f"adm_{project}_{'k3y9' * 6}"
     subject = Redactor([key], names=["docs.example.com", project])
@@ -304,7 +304,7 @@ def test_a_name_that_holds_the_whole_key_is_hidden() -> None:
     assert Redactor([ADMIN_KEY], names=[f"se_{ADMIN_KEY}"]).hide(f"job se_{ADMIN_KEY}") == f"job se_{HIDDEN}"
 
 
-def test_whole_secrets_alone_are_looked_for_when_asked_for() -> None:
+def test_without_parts_only_whole_secrets_are_found() -> None:
     subject = Redactor([ADMIN_KEY], parts=False)
 
     assert not subject.finds_in(f"{ADMIN_KEY[1:]} {ADMIN_KEY[:-1]} {ADMIN_KEY[1:].encode().hex()}")

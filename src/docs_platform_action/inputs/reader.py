@@ -55,7 +55,7 @@ def unknown_inputs(environ: Mapping[str, str]) -> list[str]:
         return []
     from difflib import get_close_matches  # few runs need it
 
-    key = Redactor([read_key(environ).lower()], shortest=MIN_SECRET_LENGTH)
+    key = Redactor([read_key(environ).lower()], min_length=MIN_SECRET_LENGTH)
     warnings = []
     for name in unknown[:MAX_ERRORS_PER_INPUT]:
         nearest = get_close_matches(name.replace("_", "-"), known, n=1)
@@ -198,7 +198,7 @@ class _Reader:
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
         # whole: an identifier that the key holds, such as the project's, is a good input
-        self._redactor = Redactor([read_key(environ)], shortest=MIN_SECRET_LENGTH, parts=False)
+        self._redactor = Redactor([read_key(environ)], min_length=MIN_SECRET_LENGTH, parts=False)
         self._defaults = {known.name: known.default for known in INPUTS}
         self.problems: list[tuple[str, str]] = []
 

@@ -1,4 +1,4 @@
-"""What opens a link is told from what only describes it."""
+"""The secrets in a link are found, and nothing else is."""
 
 import urllib.parse
 
@@ -128,7 +128,7 @@ def test_of_a_signed_link_the_credentials_and_the_signature_are_secret_and_nothi
 
 @pytest.mark.parametrize("name", SECRET_NAMES)
 @pytest.mark.parametrize("value", ["a", "abc123", JOB, "a" * 40])
-def test_what_a_parameter_is_called_makes_it_a_secret_however_short_it_is(name: str, value: str) -> None:
+def test_a_parameter_with_a_secret_name_is_secret_at_any_length(name: str, value: str) -> None:
     assert value in values_in(f"{LINK}x=1&{name}={value}")
 
 
@@ -141,7 +141,7 @@ def test_domains_jobs_dates_and_files_are_not_secret(name: str, value: str) -> N
     "value", [HEX, HEX * 2, "QmFzZTY0IG9mIHNvbWV0aGluZyByYW5kb20", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4"]
 )
 @pytest.mark.parametrize("name", ["x", "something"])
-def test_a_long_random_value_is_secret_whatever_it_is_called(name: str, value: str) -> None:
+def test_a_long_random_value_is_secret_under_any_name(name: str, value: str) -> None:
     assert value in values_in(f"{LINK}domain=docs.example.com&{name}={value}")
 
 
@@ -153,7 +153,7 @@ def test_a_query_without_a_name_is_secret(value: str) -> None:
 @pytest.mark.parametrize(
     "flag", ["download", "raw", "response-content-type=", "X-Amz-Signature=", "20240601", "bundle.tar.gz", ""]
 )
-def test_a_parameter_without_a_value_is_not(flag: str) -> None:
+def test_a_parameter_without_a_value_is_not_secret(flag: str) -> None:
     assert values_in(LINK + flag) == set()
 
 
@@ -161,7 +161,7 @@ def test_the_password_of_a_link_is_secret() -> None:
     assert values_in("https://user:pass-w0rd@storage.example.com/b?x=1") == {"pass-w0rd"}
 
 
-def test_a_secret_is_known_in_each_encoding() -> None:
+def test_a_secret_is_found_in_each_encoding() -> None:
     found = values_in(f"{LINK}sig=a%2Fb%2bc+d%3D%3D-0123")
 
     assert found >= {
@@ -173,11 +173,11 @@ def test_a_secret_is_known_in_each_encoding() -> None:
     }
 
 
-def test_the_key_of_a_credential_is_secret_by_itself() -> None:
+def test_the_key_of_a_credential_is_secret_without_its_scope() -> None:
     assert "AKIAIOSFODNN7EXAMPLE" in values_in(encoded(AWS))
 
 
-def test_a_part_of_a_token_that_is_called_a_secret_is_one_by_itself() -> None:
+def test_a_field_of_a_token_with_a_secret_name_is_secret() -> None:
     found = values_in(encoded(SIGNERS["Akamai"][0]))
 
     assert "0f1e2d3c4b5a6978" in found
