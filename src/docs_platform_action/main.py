@@ -59,8 +59,7 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
     """Run the action with an environment; return its exit code: 0, 1, or 128 and the number of the signal that ended it."""
     in_workflow = bool(environ.get("GITHUB_OUTPUT")) or environ.get("GITHUB_ACTIONS") == "true"
     console = Console(stream, in_workflow=in_workflow, debugging=environ.get("RUNNER_DEBUG") == "1")
-    console.mask(read_key(environ))
-    console.always_show(read_names(environ))
+    console.mask(read_key(environ), names=read_names(environ))
     redactor = Redactor([read_key(environ)], min_length=MIN_SECRET_LENGTH, names=read_names(environ))
     outputs = Outputs(_named_file(environ, "GITHUB_OUTPUT"), console, redactor)
     clock = clock or Clock()
