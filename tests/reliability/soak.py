@@ -23,7 +23,7 @@ from typing import Any, Final
 from admin_api_simulator.runner import parse_outputs, runner_environment, with_defaults
 from docs_platform_action import main
 from docs_platform_action.clock import Clock
-from docs_platform_action.jobs.runner import HEARTBEAT_SECONDS
+from docs_platform_action.report.job_log import HEARTBEAT_SECONDS
 from docs_platform_action.signals import SignalHandler, Work
 from tests.ended import ENTRYPOINT
 from tests.inside import unmeasured

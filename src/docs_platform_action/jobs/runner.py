@@ -19,9 +19,6 @@ from .export import export_site
 
 Settings = ExportSettings | AgentSettings
 
-HEARTBEAT_SECONDS: Final = 55.0
-"""A sign of life at least every minute, with a margin for the tick that shows it."""
-
 CLEANUP_GRACE_SECONDS: Final = 5.0
 """How long a cancelled delivery gets to remove its parts: the runner sends its last signal 7.5 s after the first, and kills 2.5 s
 later (source: actions/runner, ProcessInvoker)."""
@@ -64,7 +61,7 @@ class Runner(Events):
 
     def tick(self) -> None:
         """Announce a heartbeat."""
-        self._context.events.heartbeat(HEARTBEAT_SECONDS)
+        self._context.events.heartbeat()
 
     def stop(self) -> float:
         """Ask the jobs to end by themselves; return how long they get, in seconds."""

@@ -22,20 +22,23 @@ from ..text import (
 )
 from .console import Console
 
+HEARTBEAT_SECONDS: Final = 55.0
+"""Silence before a heartbeat line: at least one line per minute, with a margin for the tick that writes it."""
+
 STALL_SECONDS: Final = 600.0
-"""How long progress may stand still before people are warned."""
+"""How long a job may make no progress before the log warns."""
 
 LINE_SECONDS: Final = 10.0
-"""The pause between two progress lines of a download or of unpacking, and between two reports of storage errors."""
+"""Pause between two progress lines of a download or of unpacking, and between two reports of storage errors."""
 
 MIN_REPORTED_OUTAGE_SECONDS: Final = 5.0
-"""The end of a shorter storage outage is not reported: its beginning was."""
+"""Shortest storage outage whose end is reported."""
 
 
 class JobLog(Events):
     """Writes the log of one job. Safe to use from several threads.
 
-    `warning`, the `_write_…` methods, `_note_at_once` and `_mask_explanation` are what a log of several jobs overrides.
+    A log of several jobs overrides `warning`, `_note_live`, `_write_line` and `_write_debug`.
     """
 
     def __init__(self, console: Console, clock: Clock, job: Job) -> None:
@@ -44,11 +47,11 @@ class JobLog(Events):
         self._job = job
         self._lock = threading.RLock()
         self._explained_statuses = {*(AgentJob if job.mode == AGENT else ExportJob).KNOWN_STATUSES}
-        self._shown: tuple[object, ...] = ()
+        self._logged_state: tuple[object, ...] = ()
         self._last_line_at = self._polling_since = clock.monotonic()
         self._in_api_outage = False
         self._storage_error_logged_at = float("-inf")
-        self._warned_of_standstill = False
+        self._stall_was_reported = False
         self._phase: str | None = None
         self._phase_began = self._progress_logged_at = clock.monotonic()
         self._received_bytes = self._logged_bytes = 0
@@ -56,28 +59,26 @@ class JobLog(Events):
         self._connections = 0
         self._unpacked_files = self._unpacked_bytes = 0
 
-    def heartbeat(self, every_seconds: float) -> None:
-        """Write the current state if nothing was logged for this long."""
+    def heartbeat(self) -> None:
         with self._lock:
-            self.check_for_standstill()
-            if self._clock.monotonic() - self._last_line_at >= every_seconds:
+            self.warn_if_stalled()
+            if self._clock.monotonic() - self._last_line_at >= HEARTBEAT_SECONDS:
                 self._log(self._current_line() + ("    (no successful response from the API)" if self._in_api_outage else ""))
 
-    def check_for_standstill(self) -> None:
-        """Warn, once a job, when its progress stands still. During an outage nobody knows whether it does."""
+    def warn_if_stalled(self) -> None:
+        """Warn once if the job makes no progress. During an API outage its progress is unknown."""
         with self._lock:
-            job, now = self._job, self._clock.monotonic()
-            seconds = self._stood_still_seconds(now)
-            if self._in_api_outage or self._warned_of_standstill or seconds < STALL_SECONDS:
+            job, stalled_seconds = self._job, self._stalled_seconds()
+            if self._in_api_outage or self._stall_was_reported or stalled_seconds < STALL_SECONDS:
                 return
-            self._warned_of_standstill = True
-            today = self._clock.now()
-            state = ", ".join(filter(None, self._shown_progress())) or f"'{job.status}'"
+            self._stall_was_reported = True
+            now = self._clock.now()
+            progress = ", ".join(filter(None, self._progress_columns())) or f"'{job.status}'"
             lines = [
-                f"{job.subject}: no progress for {format_clock(seconds)}",
-                f"It has been at {state} since {format_time(today - timedelta(seconds=seconds), today)}.",
-                "Waiting continues until `timeout`.",
-                f"Check job {job.job_id} in the dashboard. To attach to it later, use `job-id: {job.job_id}`",
+                f"{job.subject}: no progress for {format_clock(stalled_seconds)}",
+                f"It has been at {progress} since {format_time(now - timedelta(seconds=stalled_seconds), now)}.",
+                "The action keeps waiting until `timeout`.",
+                f"Check job {job.job_id} in the dashboard. To attach to it later, use `job-id: {job.job_id}`.",
             ]
             self.warning(job, lines)
 
@@ -93,27 +94,25 @@ class JobLog(Events):
     def job_known(self, job: Job) -> None:
         if job.was_started_here:
             self._note(f"Job {job.job_id} started (attach to it later with job-id: {job.job_id})")
-        elif job.mode != AGENT:  # an agent's job is in the title
+        elif job.mode != AGENT:  # the title names an agent job
             self._note(f"Attaching to job {job.job_id}.")
 
     def not_waiting(self, job: Job) -> None:
-        self._note("Not waiting for it, because `wait` is `false`.")
+        self._note("Not waiting for the job, because `wait` is `false`.")
 
     def polling(self, job: Job) -> None:
         self._polling_since = self._clock.monotonic()
 
     def status_read(self, job: Job) -> None:
         with self._lock:
-            state = (job.status, *self._shown_progress())
-            if state != self._shown:
-                self._shown = state
+            state = (job.status, *self._progress_columns())
+            if state != self._logged_state:
+                self._logged_state = state
                 if job.status is not None and job.status not in self._explained_statuses:
                     self._explained_statuses.add(job.status)
-                    self._note(
-                        f"The platform reports the status '{job.status}', which the action does not know; waiting continues."
-                    )
+                    self._note(f"The platform reports the unknown status '{job.status}'; waiting continues.")
                 self._log(self._status_line())
-            self.check_for_standstill()
+            self.warn_if_stalled()
 
     def job_ended(self, job: Job) -> None:
         if job.mode == AGENT and job.failure is None:
@@ -123,8 +122,8 @@ class JobLog(Events):
         self._console.warning(lines)
 
     def request_ended(self, job: Job, request: str, *, outcome: str, milliseconds: float, request_id: str | None) -> None:
-        named = f" request id {request_id}" if request_id else ""
-        self._write_debug(f"{request}: {outcome}, {milliseconds:.0f} ms{named}")
+        suffix = f", request id {request_id}" if request_id else ""
+        self._write_debug(f"{request}: {outcome}, {milliseconds:.0f} ms{suffix}")
 
     def retrying(self, job: Job, server: str, error: str, *, budget_seconds: float, pause_seconds: float) -> None:
         text = describe_retry(error, budget_seconds, pause_seconds)
@@ -133,25 +132,28 @@ class JobLog(Events):
             self._note(text)
             return
         now = self._clock.monotonic()
-        if now >= self._storage_error_logged_at + LINE_SECONDS:  # a connection may keep breaking
+        if now >= self._storage_error_logged_at + LINE_SECONDS:  # a connection may break many times a second
             self._storage_error_logged_at = now
-            self._note_at_once(text)
+            self._note_live(text)
 
     def recovered(self, job: Job, server: str, *, after_seconds: float) -> None:
         if server == API:
             self._in_api_outage = False
             self._note(f"The API is responding again after {format_clock(after_seconds)}.")
         elif after_seconds >= MIN_REPORTED_OUTAGE_SECONDS:
-            self._note_at_once(f"The download resumed after {format_clock(after_seconds)}.")
+            self._note_live(f"The download resumed after {format_clock(after_seconds)}.")
 
     def link_made(self, job: Job, *, masked: bool) -> None:
         bundle = self._hide_link(job, masked=masked)
         until = f", {format_expiry(bundle.expires, self._clock.now())}" if bundle.expires is not None else ""
         self._note(f"Bundle link ready: {without_query(bundle.url)}{until}")
         if masked and self._console.in_workflow:
-            self._note(self._mask_explanation(job))
+            self._note(  # source: GitHub's documentation of job outputs
+                "The link is masked, because `mask-bundle-url` is set: later steps of this job can read it, but GitHub drops job "
+                f"outputs that contain it, also `results`. Another job can make a fresh link with `job-id: {job.job_id}`."
+            )
         elif masked:
-            self._note("Outside of a workflow nothing masks the link, which is in the outputs below.")
+            self._note("The link is not masked outside a workflow. The outputs below contain it.")
 
     def link_renewed(self, job: Job, *, masked: bool) -> None:
         self._hide_link(job, masked=masked)
@@ -160,16 +162,16 @@ class JobLog(Events):
         self._console.redact_link(url)
 
     def link_expired(self, job: Job, error: str) -> None:
-        self._note_at_once(f"{error}. Making a fresh link.")
+        self._note_live(f"{error}. Making a fresh link.")
 
     def downloading(self, job: Job) -> None:
         self._begin_phase(DOWNLOAD)
 
     def storage_responded(self, job: Job, address: str, *, status: int, requested: str | None, request_id: str | None) -> None:
         self._connections += status in {200, 206}
-        part = f" {requested}" if requested is not None else ""
-        named = f", request id {request_id}" if request_id is not None else ""
-        self._write_debug(f"GET {without_query(address)}{part}: {status}{named}")
+        requested_range = f" {requested}" if requested is not None else ""
+        suffix = f", request id {request_id}" if request_id is not None else ""
+        self._write_debug(f"GET {without_query(address)}{requested_range}: {status}{suffix}")
 
     def download_progressed(self, job: Job, received: int, size: int | None) -> None:
         self._received_bytes, self._bundle_bytes = received, size
@@ -181,16 +183,16 @@ class JobLog(Events):
 
     def download_moved(self, job: Job) -> None:
         self._received_bytes = self._logged_bytes = 0
-        self._note("The bundle does not fit in the runner's temporary folder. Using the disk of the workspace instead.")
+        self._note("The bundle does not fit in the runner's temporary folder. Using the workspace's disk instead.")
 
     def downloaded(self, job: Job) -> None:
         downloaded = job.downloaded
-        assert downloaded is not None  # noqa: S101  # it is set before the event; this tells the type checker
-        kept = f" to {job.bundle_path}" if job.bundle_path is not None else ""
-        took = format_seconds(self._clock.monotonic() - self._phase_began)
-        over = f" over {self._connections} connections" if self._connections > 1 else ""
-        shortened = f"{downloaded.sha256[:4]}…{downloaded.sha256[-4:]}"
-        self._note(f"Downloaded {format_bytes(downloaded.size)}{kept} in {took}{over}, SHA-256 {shortened}")
+        assert downloaded is not None  # noqa: S101  # for the type checker: it is set before the event
+        path = f" to {job.bundle_path}" if job.bundle_path is not None else ""
+        duration = format_seconds(self._clock.monotonic() - self._phase_began)
+        connections = f" over {self._connections} connections" if self._connections > 1 else ""
+        digest = f"{downloaded.sha256[:4]}…{downloaded.sha256[-4:]}"
+        self._note(f"Downloaded {format_bytes(downloaded.size)}{path} in {duration}{connections}, SHA-256 {digest}")
 
     def archive_saved(self, job: Job) -> None:
         self._note(f"Saved the archive to {job.bundle_path}")
@@ -216,8 +218,8 @@ class JobLog(Events):
     def _note(self, text: str) -> None:
         self._log(f"  {text}")
 
-    def _note_at_once(self, text: str) -> None:
-        """Log what should be seen at once, even among many jobs."""
+    def _note_live(self, text: str) -> None:
+        """Log a line that a log of several jobs also shows live."""
         self._note(text)
 
     def _write_line(self, text: str) -> None:
@@ -226,26 +228,18 @@ class JobLog(Events):
     def _write_debug(self, text: str) -> None:
         self._console.debug(text)
 
-    def _mask_explanation(self, job: Job) -> str:
-        """Explain what masking the link means. Source: GitHub's documentation of job outputs."""
-        return (
-            "The link is masked, because `mask-bundle-url` is set: later steps of this job can read `bundleUrl`, but GitHub "
-            "drops it, and `results` with it, from job outputs. For another job, pass `jobId` on, and make a fresh link there "
-            "with `job-id`."
-        )
-
     def _hide_link(self, job: Job, *, masked: bool) -> Bundle:
-        """Keep the secrets of the job's link out of the log, and return its bundle."""
+        """Keep the secrets of the bundle's link out of the log, and return the bundle."""
         bundle = job.bundle
-        assert bundle is not None  # noqa: S101  # it is set before the event; this tells the type checker
+        assert bundle is not None  # noqa: S101  # for the type checker: it is set before the event
         self._console.redact_link(bundle.url, names=[job.job_id, bundle.expires_at])
         if masked:
             self._console.mask_in_job(bundle.url)
         return bundle
 
-    def _shown_progress(self) -> tuple[str, str]:
+    def _progress_columns(self) -> tuple[str, str]:
         """Return the percentage and the page count, each empty where it is not known."""
-        progress, count = self._job.progress, self._job.page_count  # read once: they may change during a heartbeat
+        progress, count = self._job.progress, self._job.page_count  # read once: another thread may change them
         percent = "" if progress is None or self._job.status == ExportJob.COMPLETED else f"{int(progress)} %"
         return percent, "" if count is None else pluralize(count, "page")
 
@@ -256,19 +250,19 @@ class JobLog(Events):
 
     def _status_line(self) -> str:
         job, now = self._job, self._clock.monotonic()
-        percent, counted = self._shown_progress()
+        percent, pages = self._progress_columns()
         elapsed = format_clock(now - self._polling_since)
-        remaining = job.remaining_seconds(now) if self._stood_still_seconds(now) < STALL_SECONDS else None
-        left = "" if remaining is None else f"    about {format_eta(remaining)} left"
+        remaining = job.remaining_seconds(now) if self._stalled_seconds() < STALL_SECONDS else None
+        estimate = "" if remaining is None else f"    about {format_eta(remaining)} left"
         state = job.status or ("waiting" if job.job_id else "starting")
-        return f"  {state:<10} {percent:>5} {counted:>12} {elapsed:>9}{left}"
+        return f"  {state:<10} {percent:>5} {pages:>12} {elapsed:>9}{estimate}"
 
     def _download_line(self) -> str:
         now, received, total = self._clock.monotonic(), self._received_bytes, self._bundle_bytes  # read once, as above
         rate = max(received - self._logged_bytes, 0) / max(now - self._progress_logged_at, 1.0)
-        share = f"{100 * received // total} %" if total else ""
-        so_far = f"{format_bytes(received)} of {format_bytes(total)}" if total else format_bytes(received)
-        return f"  downloading {share:>5} {so_far:>24} {format_bytes(rate):>12}/s {format_clock(now - self._phase_began):>9}"
+        percent = f"{100 * received // total} %" if total else ""
+        size = f"{format_bytes(received)} of {format_bytes(total)}" if total else format_bytes(received)
+        return f"  downloading {percent:>5} {size:>24} {format_bytes(rate):>12}/s {format_clock(now - self._phase_began):>9}"
 
     def _unpack_line(self) -> str:
         elapsed = format_clock(self._clock.monotonic() - self._phase_began)
@@ -280,12 +274,11 @@ class JobLog(Events):
         self._phase = name
 
     def _log_progress(self) -> None:
-        """Write the phase's line if the last one was long ago."""
         now = self._clock.monotonic()
         if now >= self._progress_logged_at + LINE_SECONDS:
             self._log(self._current_line())
             self._progress_logged_at, self._logged_bytes = now, self._received_bytes
 
-    def _stood_still_seconds(self, now: float) -> float:
+    def _stalled_seconds(self) -> float:
         since = self._job.stalled_since
-        return 0.0 if since is None else now - since
+        return 0.0 if since is None else self._clock.monotonic() - since

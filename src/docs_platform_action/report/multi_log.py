@@ -1,4 +1,4 @@
-"""The log of several exports: a live line when something changes at one of them, and the whole log of each at the end."""
+"""The log of several exports: live lines when something changes, and the whole log of each domain at the end."""
 
 import threading
 from collections import Counter
@@ -12,34 +12,34 @@ from ..models import API, ExportJob
 from ..text import describe_retry, format_clock
 from .console import Console
 from .domain_state import (
-    NAMES,
+    MAX_LISTED_DOMAINS,
     PENDING,
     RUNNING,
     STAGES,
     DomainState,
     describe_duration,
+    describe_not_started,
     describe_outcome,
-    describe_unstarted,
-    names,
-    where,
+    describe_progress,
+    list_names,
 )
 from .failures import failure_lines
-from .job_log import JobLog
+from .job_log import HEARTBEAT_SECONDS, JobLog
 
 MAX_STATUSES: Final = 8
-"""Changes of one domain's status that are shown live."""
+"""Status changes of one domain that are shown live."""
 
 QUIET_SECONDS: Final = 30.0
-"""The shortest time between two live reports of an outage: failures that come and go at many domains would fill the log."""
+"""Shortest time between two live lines about an outage: short failures of many domains would fill the log."""
 
-_WIDEST_DOMAIN: Final = 40
-_WIDEST_CHANGE: Final = 54
+_MAX_NAME_WIDTH: Final = 40
+_CHANGE_WIDTH: Final = 54
 
 
 class MultiLog(Events):
     """Writes the log of several exports. Safe to use from several threads.
 
-    Live lines name their domain. What each job's own log says is kept, and written by `close`, after which all is ignored.
+    Live lines name their domain. Each job's own log is kept until `close` writes it; later events are ignored.
     """
 
     def __init__(self, console: Console, clock: Clock, jobs: Sequence[Job], *, max_parallel: int) -> None:
@@ -48,53 +48,52 @@ class MultiLog(Events):
         self._clock = clock
         self._states = {id(job): DomainState(job=job) for job in jobs}
         self._logs = {number: _DomainLog(self, console, clock, state) for number, state in self._states.items()}
-        self._counted = Counter(state.stage for state in self._states.values())
+        self._stage_counts = Counter({PENDING: len(self._states)})
         self._max_parallel = max_parallel
         self._explained_statuses = {*ExportJob.KNOWN_STATUSES}
-        self._width = min(max((len(state.name) for state in self._states.values()), default=0), _WIDEST_DOMAIN)
+        self._name_width = min(max(len(state.name) for state in self._states.values()), _MAX_NAME_WIDTH)
         self._began = self._last_line_at = clock.monotonic()
         self._shown_counts = ""
         self._outage = _SharedOutage()
         self._notices_quiet_until = float("-inf")
         self._shown_warnings: set[tuple[str, ...]] = set()
         self._closed = False
-        self._lock = threading.RLock()  # a job's log takes it while it holds its own lock, so no job's log is called with it held
+        self._lock = threading.RLock()  # a job's log may hold its own lock when it takes this one, never the other way round
 
     def begin(self) -> None:
         """Write the title."""
         count = len(self._states)
-        at_a_time = f"{self._max_parallel} at a time" if self._max_parallel < count else "all in parallel"
-        self._console.line(f"Static export of {count:,} domains, {at_a_time}")
+        parallel = f"{self._max_parallel} at a time" if self._max_parallel < count else "all in parallel"
+        self._console.line(f"Static export of {count:,} domains, {parallel}")
 
-    def heartbeat(self, every_seconds: float) -> None:
-        """Show the state of all if nothing was shown live for this long, and warn of jobs that stand still."""
-        for state in self._at_work():
-            self._logs[id(state.job)].check_for_standstill()
+    def heartbeat(self) -> None:
+        for state in self._running():
+            self._logs[id(state.job)].warn_if_stalled()
         with self._lock:
-            if self._clock.monotonic() - self._last_line_at < every_seconds:
+            if self._clock.monotonic() - self._last_line_at < HEARTBEAT_SECONDS:
                 return
-            working, troubled = self._at_work(), [*self._outage.states]
-            self._shown_counts = told = self._counts()
-            if 0 < len(working) <= NAMES:
-                told = told.replace(RUNNING, f"{RUNNING} ({', '.join(map(where, working))})")
-            if troubled:
-                some = "" if len(troubled) >= len(working) else f" for {names(troubled)}"
-                told += f"    (no successful response from the API{some})"
-            self._write(told)
+            running, affected = self._running(), [*self._outage.affected]
+            self._shown_counts = text = self._describe_counts()
+            if len(running) <= MAX_LISTED_DOMAINS:
+                text = text.replace(RUNNING, f"{RUNNING} ({', '.join(map(describe_progress, running))})")
+            if affected:
+                domains = f" for {list_names(affected)}" if len(affected) < len(running) else ""
+                text += f"    (no successful response from the API{domains})"
+            self._write(text)
 
     def close(self) -> None:
-        """Write how it all ended, what never began, and each domain's log. Whatever comes later is ignored."""
+        """Write the final counts, the domains that were not started, and the log of each domain."""
         with self._lock:
             if self._closed:
                 return
             for state in self._states.values():
                 if state.stage == PENDING:
-                    self._move(state, NOT_STARTED)
+                    self._set_stage(state, NOT_STARTED)
                 elif state.stage == RUNNING and state.job.failure is not None:  # its end was not announced
-                    self._move(state, state.job.verdict)
-            if self._counts() != self._shown_counts:
-                self._write(self._counts())
-            for line in describe_unstarted(state for state in self._states.values() if state.stage == NOT_STARTED):
+                    self._set_stage(state, state.job.verdict)
+            if self._describe_counts() != self._shown_counts:
+                self._write(self._describe_counts())
+            for line in describe_not_started(state for state in self._states.values() if state.stage == NOT_STARTED):
                 self._console.line(f"  {line}")
             self._closed = True
             logged = [state for state in self._states.values() if state.lines]
@@ -110,13 +109,13 @@ class MultiLog(Events):
         state = self._states[id(job)]
         with self._lock:
             if state.stage == PENDING:
-                self._move(state, RUNNING)
+                self._set_stage(state, RUNNING)
 
     def job_known(self, job: Job) -> None:
         super().job_known(job)
         state = self._states[id(job)]
         with self._lock:
-            state.status = job.status or ExportJob.QUEUED  # which needs no line of its own
+            state.status = job.status or ExportJob.QUEUED  # needs no line of its own
             self._show(state, f"started, job-id: {job.job_id}", counts=True)
 
     def status_read(self, job: Job) -> None:
@@ -127,18 +126,15 @@ class MultiLog(Events):
                 return
             state.status = status
             if status in {ExportJob.COMPLETED, ExportJob.FAILED} or status in state.unknown_statuses:
-                return  # the end is shown soon, with its result
+                return  # `job_ended` shows the end with its result
             if status not in ExportJob.KNOWN_STATUSES:
                 state.unknown_statuses.add(status)
             state.shown_statuses += 1
             if state.shown_statuses > MAX_STATUSES:
-                return  # a status that counts or flaps: its own log has every change
-            explained = status in self._explained_statuses
+                return  # the domain's own log shows every change
+            is_explained = status in self._explained_statuses
             self._explained_statuses.add(status)
-            self._show(
-                state,
-                status if explained else f"reports the status '{status}', which the action does not know; waiting continues",
-            )
+            self._show(state, status if is_explained else f"reports the unknown status '{status}'; waiting continues")
 
     def retrying(self, job: Job, server: str, error: str, *, budget_seconds: float, pause_seconds: float) -> None:
         super().retrying(job, server, error, budget_seconds=budget_seconds, pause_seconds=pause_seconds)
@@ -151,9 +147,9 @@ class MultiLog(Events):
         super().recovered(job, server, after_seconds=after_seconds)
         state = self._states[id(job)]
         with self._lock:
-            lasted = self._outage.end(state, self._clock.monotonic()) if server == API else None
-            if lasted is not None:
-                self._show(state, f"The API is responding again after {format_clock(max(lasted, after_seconds))}.")
+            outage_seconds = self._outage.end(state, self._clock.monotonic()) if server == API else None
+            if outage_seconds is not None:
+                self._show(state, f"The API is responding again after {format_clock(max(outage_seconds, after_seconds))}.")
 
     def job_ended(self, job: Job) -> None:
         super().job_ended(job)
@@ -161,21 +157,20 @@ class MultiLog(Events):
         with self._lock:
             if state.stage not in {RUNNING, PENDING}:
                 return
-            self._move(state, job.verdict if state.stage == RUNNING else NOT_STARTED)
+            self._set_stage(state, job.verdict if state.stage == RUNNING else NOT_STARTED)
             self._outage.remove(state)
             if state.lines and job.failure is not None:
-                state.lines += [self._timed(line) for line in failure_lines(job, job.failure)]
-            if state.stage not in {NOT_STARTED, STARTED}:  # `close` shows what never began, and `job_known` what only started
+                state.lines += map(self._timed, failure_lines(job, job.failure))
+            if state.stage not in {NOT_STARTED, STARTED}:  # `close` and `job_known` show these
                 self._show(state, describe_outcome(job, self._clock.now()), counts=state.stage != CANCELLED)
 
     def keep_line(self, state: DomainState, text: str) -> None:
-        """Keep a line of a domain's own log."""
         with self._lock:
             if not self._closed:
                 state.lines.append(self._timed(text.removeprefix("  ")))
 
     def show_notice(self, state: DomainState, text: str) -> None:
-        """Show a notice about a bundle, unless another was shown just before: the storage is probably the same for all."""
+        """Show a notice about a bundle, unless one was shown recently: all domains probably share the storage."""
         with self._lock:
             now = self._clock.monotonic()
             if now >= self._notices_quiet_until:
@@ -183,20 +178,18 @@ class MultiLog(Events):
                 self._show(state, text)
 
     def show_warning(self, state: DomainState, lines: Sequence[str]) -> None:
-        """Keep a warning in a domain's own log, and show it unless another domain had the same."""
-        title, *facts = lines
+        """Keep a warning in the domain's own log, and show it unless the same one was shown."""
+        title, *details = lines
         with self._lock:
             if self._closed:
                 return
-            for line in (f"Warning: {title}", *(f"  {fact}" for fact in facts)):
-                state.lines.append(self._timed(line))
+            state.lines += map(self._timed, [f"Warning: {title}", *(f"  {detail}" for detail in details)])
             if tuple(lines) not in self._shown_warnings:
                 self._shown_warnings.add(tuple(lines))
                 self._last_line_at = self._clock.monotonic()
                 self._console.warning(lines)
 
     def show_debug(self, state: DomainState, text: str) -> None:
-        """Write a line of the debug log."""
         with self._lock:
             if not self._closed:
                 self._console.debug(f"{state.name}: {text}")
@@ -208,88 +201,80 @@ class MultiLog(Events):
         return f"{self._clock.now():%H:%M:%S}  {text}"
 
     def _show(self, state: DomainState, text: str, *, counts: bool = False) -> None:
-        counted = self._counts()
-        named = f"{state.name:<{self._width}}  "
+        counted = self._describe_counts()
         if counts and counted != self._shown_counts:
             self._shown_counts = counted
-            self._write(f"{named}{text:<{_WIDEST_CHANGE}}  {counted}")
-        else:
-            self._write(f"{named}{text}")
+            text = f"{text:<{_CHANGE_WIDTH}}  {counted}"
+        self._write(f"{state.name:<{self._name_width}}  {text}")
 
     def _write(self, text: str) -> None:
         if not self._closed:
             self._last_line_at = self._clock.monotonic()
             self._console.line(f"{format_clock(self._last_line_at - self._began):>7}  {text}")
 
-    def _move(self, state: DomainState, stage: str) -> None:
-        """Change a domain's stage and the counts: counting all domains for each line would take quadratic time."""
-        self._counted[state.stage] -= 1
-        self._counted[stage] += 1
+    def _set_stage(self, state: DomainState, stage: str) -> None:
+        """Change a domain's stage and the counts: to count all domains for each line would take quadratic time."""
+        self._stage_counts[state.stage] -= 1
+        self._stage_counts[stage] += 1
         state.stage = stage
 
-    def _counts(self) -> str:
-        return ", ".join(f"{self._counted[stage]:,} {stage}" for stage in STAGES if self._counted[stage])
+    def _describe_counts(self) -> str:
+        return ", ".join(f"{self._stage_counts[stage]:,} {stage}" for stage in STAGES if self._stage_counts[stage])
 
-    def _at_work(self) -> Sequence[DomainState]:
+    def _running(self) -> Sequence[DomainState]:
         return [state for state in self._states.values() if state.stage == RUNNING]
 
 
 class _DomainLog(JobLog):
-    """The log of one job of several, whose lines the multi log keeps or shows."""
+    """The log of one job of several, which hands its lines to the multi log."""
 
     def __init__(self, multi_log: MultiLog, console: Console, clock: Clock, state: DomainState) -> None:
         super().__init__(console, clock, state.job)
         self._multi_log = multi_log
         self._state = state
 
+    def warning(self, job: Job, lines: Sequence[str]) -> None:
+        self._multi_log.show_warning(self._state, lines)
+
+    def _note_live(self, text: str) -> None:
+        super()._note_live(text)
+        self._multi_log.show_notice(self._state, text)
+
     def _write_line(self, text: str) -> None:
         self._multi_log.keep_line(self._state, text)
-
-    def _note_at_once(self, text: str) -> None:
-        super()._note_at_once(text)
-        self._multi_log.show_notice(self._state, text)
 
     def _write_debug(self, text: str) -> None:
         self._multi_log.show_debug(self._state, text)
 
-    def warning(self, job: Job, lines: Sequence[str]) -> None:
-        self._multi_log.show_warning(self._state, lines)
-
-    def _mask_explanation(self, job: Job) -> str:
-        return (
-            "The link is masked, because `mask-bundle-url` is set: later steps of this job can read it in `results`, which "
-            f"GitHub drops from job outputs. Another job can make a fresh link with `job-id: {job.job_id}`."
-        )
-
 
 class _SharedOutage:
-    """An outage of the API that several domains meet: one of them reports it for all."""
+    """An outage of the API that affects several domains; one of them reports it for all."""
 
     def __init__(self) -> None:
-        self.states: dict[DomainState, None] = {}  # in the order in which they met it
+        self.affected: dict[DomainState, None] = {}  # in the order in which the outage reached them
         self._reporter: DomainState | None = None
         self._since: float | None = None
         self._quiet_until = float("-inf")
 
     def begin(self, state: DomainState, now: float) -> bool:
-        """Record that a domain meets it, and return whether that should be shown."""
-        self.states[state] = None
+        """Record an affected domain; return whether to show the outage."""
+        self.affected[state] = None
         if self._since is not None or now < self._quiet_until:
             return False
         self._since, self._reporter, self._quiet_until = now, state, now + QUIET_SECONDS
         return True
 
     def end(self, state: DomainState, now: float) -> float | None:
-        """Record that a domain has recovered, and return how long the outage lasted if its end should be shown."""
-        self.states.pop(state, None)
+        """Record that a domain has recovered; return the outage's length in seconds if its end should be shown."""
+        self.affected.pop(state, None)
         if self._since is None or self._reporter not in (None, state):
             return None
-        lasted, self._since = now - self._since, None
-        return lasted
+        outage_seconds, self._since = now - self._since, None
+        return outage_seconds
 
     def remove(self, state: DomainState) -> None:
-        """Record that a domain has ended. If it was the reporter, the next domain to recover reports the end."""
-        self.states.pop(state, None)
+        """Remove a domain that has ended. If it was the reporter, the next domain to recover reports the end."""
+        self.affected.pop(state, None)
         if self._reporter is state:
             self._reporter = None
-            self._since = self._since if self.states else None
+            self._since = self._since if self.affected else None

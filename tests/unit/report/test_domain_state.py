@@ -1,4 +1,4 @@
-"""What the log of several exports says of one domain, and of those that were not started."""
+"""How the log of several exports describes one domain, and the domains that were not started."""
 
 from datetime import timedelta
 
@@ -12,7 +12,7 @@ from tests.unit.report.test_multi_log import Run
 
 class TestLive:
     @pytest.mark.parametrize(
-        ("known", "told"),
+        ("known", "shown"),
         [
             ({}, "done"),
             ({"page_count": 1}, "done: 1 page"),
@@ -25,7 +25,7 @@ class TestLive:
             ({"failure": Cancelled("cancelled after 0:31")}, "cancelled after 0:31"),
         ],
     )
-    def test_an_end_tells_what_is_known(self, known: dict[str, object], told: str) -> None:
+    def test_an_end_shows_the_result(self, known: dict[str, object], shown: str) -> None:
         run = Run("a.example")
         run.begin(0)
         for name, value in known.items():
@@ -34,12 +34,12 @@ class TestLive:
 
         run.log.job_ended(run.jobs[0])
 
-        counted = "" if told.startswith("cancelled") else " 1 failed" if told.startswith("failed") else " 1 done"
-        assert run.told == [f"0:00 a.example {told}{counted}"]
+        counted = "" if shown.startswith("cancelled") else " 1 failed" if shown.startswith("failed") else " 1 done"
+        assert run.shown == [f"0:00 a.example {shown}{counted}"]
 
 
 class TestNotStarted:
-    def test_all_are_told_in_one_line_a_reason(self) -> None:
+    def test_each_reason_has_one_line(self) -> None:
         run = Run(*(f"d{number}.example" for number in range(7)))
         run.begin(0)
         for number in range(6):
@@ -49,31 +49,31 @@ class TestNotStarted:
 
         run.log.close()
 
-        assert run.told == [
+        assert run.shown == [
             "0:00 d0.example failed: unauthorized, the key is refused (401) 1 failed, 6 pending",
             "0:01 1 failed, 6 not started",
-            "5 domains were not started (d1.example, d2.example, d3.example and 2 more): the key is refused (401)",
-            "1 domain was not started (d6.example): the run was cancelled",
+            "5 domains not started (d1.example, d2.example, d3.example and 2 more): the key is refused (401)",
+            "1 domain not started (d6.example): the run was cancelled",
         ]
 
-    def test_nor_were_those_that_nobody_told_of(self) -> None:
+    def test_domains_without_events_are_listed(self) -> None:
         run = Run("a.example", "b.example")
 
         run.log.close()
 
-        assert run.told == ["0:00 2 not started", "2 domains were not started (a.example, b.example)"]
+        assert run.shown == ["0:00 2 not started", "2 domains not started (a.example, b.example)"]
 
 
 class TestHeartbeat:
-    def test_few_that_are_left_are_named_with_their_state(self) -> None:
+    def test_a_few_running_domains_are_listed_with_their_state(self) -> None:
         run = Run()
         run.begin(0, 1, 2)
         run.read(1, "running", 57)
         run.read(2, "completed", 100)
 
-        told = run.heartbeat()
+        shown = run.heartbeat()
 
-        assert told == "0:55 3 running (a.example starting, b.example running 57 %, c.example completed)"
+        assert shown == "0:55 3 running (a.example starting, b.example running 57 %, c.example completed)"
 
 
 class TestGroups:
@@ -86,7 +86,7 @@ class TestGroups:
             (None, False, "a.example: not ended after 0:09"),
         ],
     )
-    def test_their_titles_tell_the_end(self, failure: ActionError | None, ended: bool, title: str) -> None:
+    def test_their_titles_show_the_end(self, failure: ActionError | None, ended: bool, title: str) -> None:
         run = Run("a.example")
         run.begin(0)
         run.note(0)

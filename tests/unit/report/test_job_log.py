@@ -1,4 +1,4 @@
-"""The log of a job: a line when something changes, an outage once, a heartbeat in between."""
+"""The log of a job: a line when something changes, one per outage, and a heartbeat in between."""
 
 import threading
 from dataclasses import replace
@@ -40,9 +40,9 @@ class LoggedJob:
         self.log.recovered(self.job, server, after_seconds=after_seconds)
 
     def heartbeat(self, after_seconds: float = 60) -> str:
-        """Give a heartbeat after a silence, and return the last line."""
+        """Call the heartbeat after a silence; return the last line."""
         self.clock.pass_(after_seconds)
-        self.log.heartbeat(55)
+        self.log.heartbeat()
         return self.log.lines[-1]
 
     def receive(self, count: int, size: int | None = None, *, after_seconds: float = 0) -> None:
@@ -55,7 +55,7 @@ class LoggedJob:
         return self.log.lines[-1]
 
     @property
-    def told(self) -> list[str]:
+    def shown(self) -> list[str]:
         return words(self.log.lines)
 
 
@@ -76,47 +76,47 @@ class TestBeginning:
         assert job.log.lines == [title]
 
     @pytest.mark.parametrize(
-        ("known", "told"),
+        ("known", "shown"),
         [
             ({"started_at": 1.0}, ["  Job se_1 started (attach to it later with job-id: se_1)"]),
             ({}, ["  Attaching to job se_1."]),
             ({"mode": "agent"}, []),
         ],
     )
-    def test_a_job_is_told_by_where_it_came_from(self, known: dict[str, Any], told: list[str]) -> None:
+    def test_the_log_says_whether_the_job_was_started_or_attached_to(self, known: dict[str, Any], shown: list[str]) -> None:
         job = LoggedJob(**known)
 
         job.log.job_known(job.job)
 
-        assert job.log.lines == told
+        assert job.log.lines == shown
 
-    def test_one_that_nobody_waits_for_is_told_so(self) -> None:
+    def test_a_job_that_is_not_waited_for_is_logged(self) -> None:
         job = LoggedJob()
 
         job.log.not_waiting(job.job)
 
-        assert job.log.lines == ["  Not waiting for it, because `wait` is `false`."]
+        assert job.log.lines == ["  Not waiting for the job, because `wait` is `false`."]
 
 
 class TestEnd:
     @pytest.mark.parametrize(
-        ("status", "link", "told"),
+        ("status", "link", "shown"),
         [
             ("completed", "https://git.example.com/7", "  Pull request: https://git.example.com/7"),
             ("archived", "https://git.example.com/7", "  Pull request: https://git.example.com/7"),
             ("completed", None, "  No pull request."),
         ],
     )
-    def test_an_agents_job_tells_its_pull_request(self, status: str, link: str | None, told: str) -> None:
+    def test_an_agent_job_logs_its_pull_request(self, status: str, link: str | None, shown: str) -> None:
         job = LoggedJob(mode="agent", agent_job=AgentJob(status=status, pr_link=link))
 
         job.log.job_ended(job.job)
         job.log.close()
 
-        assert job.log.lines == [told]
+        assert job.log.lines == [shown]
 
     @pytest.mark.parametrize("known", [{"mode": "agent", "failure": JobFailed("the agent failed")}, {}])
-    def test_others_have_told_it_or_fail(self, known: dict[str, Any]) -> None:
+    def test_other_jobs_log_no_end(self, known: dict[str, Any]) -> None:
         job = LoggedJob(**known)
 
         job.log.job_ended(job.job)
@@ -141,41 +141,41 @@ class TestReadings:
 
         job.read("running", None, pages)
 
-        assert job.told == [" ".join(f"running {text} 0:00".split())]
+        assert job.shown == [" ".join(f"running {text} 0:00".split())]
 
-    def test_what_has_not_changed_is_not_told_again(self) -> None:
+    def test_an_unchanged_reading_is_not_logged_again(self) -> None:
         job = LoggedJob()
 
         for _ in range(5):
             job.clock.pass_(1)
             job.read("running", 12.0, 48)
 
-        assert len(job.told) == 1
+        assert len(job.shown) == 1
 
-    def test_a_change_of_less_than_a_percent_is_none(self) -> None:
+    def test_a_change_of_less_than_a_percent_is_not_logged(self) -> None:
         job = LoggedJob()
 
         job.read("running", 12.1)
         job.read("running", 12.9)
         job.read("running", 13.0)
 
-        assert job.told == ["running 12 % 0:00", "running 13 % 0:00"]
+        assert job.shown == ["running 12 % 0:00", "running 13 % 0:00"]
 
     @pytest.mark.parametrize("change", [("failed", 12.0, 48), ("running", 13.0, 48), ("running", 12.0, 49)])
-    def test_any_other_change_is_told(self, change: tuple[str, float, int]) -> None:
+    def test_any_other_change_is_logged(self, change: tuple[str, float, int]) -> None:
         job = LoggedJob()
 
         job.read("running", 12.0, 48)
         job.read(*change)
 
-        assert len(job.told) == 2
+        assert len(job.shown) == 2
 
     def test_a_completed_job_shows_no_percentage(self) -> None:
         job = LoggedJob()
 
         job.read("completed", 99.0, 412)
 
-        assert job.told == ["completed 412 pages 0:00"]
+        assert job.shown == ["completed 412 pages 0:00"]
 
     def test_time_counts_from_the_beginning_of_the_wait(self) -> None:
         job = LoggedJob()
@@ -185,7 +185,7 @@ class TestReadings:
 
         job.read("queued")
 
-        assert job.told == ["queued 0:05"]
+        assert job.shown == ["queued 0:05"]
 
     def test_an_unknown_status_is_explained_once(self) -> None:
         job = LoggedJob()
@@ -194,8 +194,8 @@ class TestReadings:
         job.read("queued")
         job.read("polishing")
 
-        assert job.told == [
-            "The platform reports the status 'polishing', which the action does not know; waiting continues.",
+        assert job.shown == [
+            "The platform reports the unknown status 'polishing'; waiting continues.",
             "polishing 0:00",
             "queued 0:00",
             "polishing 0:00",
@@ -225,16 +225,16 @@ class TestEstimate:
             "  running     57 %    231 pages      2:24    about 1:50 left",
         ]
 
-    def test_a_sign_of_life_has_it_too_and_it_has_grown(self) -> None:
+    def test_a_heartbeat_has_a_new_estimate(self) -> None:
         job = LoggedJob()
         job.read("queued")
         job.clock.pass_(50)
         job.read("running", 50)
         job.clock.pass_(60)
 
-        job.log.heartbeat(55)
+        job.log.heartbeat()
 
-        assert job.told[-1] == "running 50 % 1:50 about 1:50 left"
+        assert job.shown[-1] == "running 50 % 1:50 about 1:50 left"
 
     def test_an_ended_job_has_none(self) -> None:
         job = LoggedJob()
@@ -244,7 +244,7 @@ class TestEstimate:
 
         job.read("failed", 50)
 
-        assert job.told[-1] == "failed 50 % 0:50"
+        assert job.shown[-1] == "failed 50 % 0:50"
 
     @pytest.mark.parametrize(
         ("rest", "text"),
@@ -262,19 +262,19 @@ class TestEstimate:
             (3871, "1:05:00"),
         ],
     )
-    def test_it_is_as_fine_as_it_can_be(self, rest: float, text: str) -> None:
+    def test_it_is_rounded_by_its_length(self, rest: float, text: str) -> None:
         job = LoggedJob()
         job.read("queued")
         job.clock.pass_(rest)
 
         job.read("running", 50)
 
-        assert job.told[-1].endswith(f" about {text} left")
+        assert job.shown[-1].endswith(f" about {text} left")
 
 
-class TestStandstill:
-    def standing(self, seconds: float) -> LoggedJob:
-        """Give a job that has been at 57 % for so long, read every 30 s."""
+class TestStall:
+    def stalled(self, seconds: float) -> LoggedJob:
+        """Return a job that has been at 57 % for this long, read every 30 s."""
         job = LoggedJob()
         job.read("queued")
         job.clock.pass_(240)
@@ -287,22 +287,22 @@ class TestStandstill:
     def warnings(self, job: LoggedJob) -> list[str]:
         return [line for line in job.log.lines if line.startswith("::warning")]
 
-    def test_people_are_warned_after_ten_minutes(self) -> None:
-        job = self.standing(STALL_SECONDS)
+    def test_the_log_warns_after_ten_minutes(self) -> None:
+        job = self.stalled(STALL_SECONDS)
 
         (warning,) = self.warnings(job)
         assert warning.removeprefix("::warning title=Export of docs.example.com%3A no progress for 10%3A00::").split("%0A") == [
             "Export of docs.example.com: no progress for 10:00",
             "  It has been at 57 %25, 231 pages since 12:04 UTC.",
-            "  Waiting continues until `timeout`.",
-            "  Check job se_1 in the dashboard. To attach to it later, use `job-id: se_1`",
+            "  The action keeps waiting until `timeout`.",
+            "  Check job se_1 in the dashboard. To attach to it later, use `job-id: se_1`.",
         ]
 
     def test_not_sooner(self) -> None:
-        assert self.warnings(self.standing(STALL_SECONDS - 30)) == []
+        assert self.warnings(self.stalled(STALL_SECONDS - 30)) == []
 
     def test_and_not_again(self) -> None:
-        job = self.standing(STALL_SECONDS * 2)
+        job = self.stalled(STALL_SECONDS * 2)
         job.read("running", 58, 231)
         for _ in range(30):
             job.clock.pass_(30)
@@ -310,21 +310,21 @@ class TestStandstill:
 
         assert len(self.warnings(job)) == 1
 
-    def test_a_sign_of_life_finds_it_between_two_readings(self) -> None:
-        job = self.standing(STALL_SECONDS - 30)
+    def test_a_heartbeat_finds_it_between_two_readings(self) -> None:
+        job = self.stalled(STALL_SECONDS - 30)
         job.clock.pass_(30)
 
-        job.log.heartbeat(55)
+        job.log.heartbeat()
 
         assert len(self.warnings(job)) == 1
-        assert job.told[-1] == "running 57 % 231 pages 14:00"
+        assert job.shown[-1] == "running 57 % 231 pages 14:00"
 
-    def test_nobody_knows_of_one_while_the_api_gives_no_good_answer(self) -> None:
-        job = self.standing(60)
+    def test_there_is_no_warning_during_an_outage_of_the_api(self) -> None:
+        job = self.stalled(60)
         job.retry()
         job.clock.pass_(STALL_SECONDS)
 
-        job.log.heartbeat(55)
+        job.log.heartbeat()
         assert self.warnings(job) == []
         job.recover(STALL_SECONDS)
         job.read("running", 57, 231)
@@ -332,30 +332,30 @@ class TestStandstill:
         assert "no progress for 11:00" in self.warnings(job)[0]
 
     def test_the_estimate_is_left_out_until_it_moves_again(self) -> None:
-        job = self.standing(STALL_SECONDS)
+        job = self.stalled(STALL_SECONDS)
         job.clock.pass_(55)
-        job.log.heartbeat(55)
-        assert "left" not in job.told[-1]
+        job.log.heartbeat()
+        assert "left" not in job.shown[-1]
 
         job.read("running", 58, 231)
 
-        assert job.told[-1].endswith("left")
+        assert job.shown[-1].endswith("left")
 
     @pytest.mark.parametrize(
         ("progress", "pages", "state"),
         [(57, None, "57 %25"), (None, 231, "231 pages")],
     )
-    def test_what_was_reported_is_told(self, progress: float | None, pages: int | None, state: str) -> None:
+    def test_the_warning_names_the_reported_progress(self, progress: float | None, pages: int | None, state: str) -> None:
         job = LoggedJob()
         for _ in range(2):
             job.read("running", progress, pages)
             job.clock.pass_(STALL_SECONDS)
 
-        job.log.heartbeat(55)
+        job.log.heartbeat()
 
         assert f"It has been at {state} since 12:00 UTC." in self.warnings(job)[0]
 
-    def test_what_is_not_reported_any_more_is_not_made_up(self) -> None:
+    def test_progress_that_is_no_longer_reported_is_not_named(self) -> None:
         job = LoggedJob()
         job.read("running", 57)
         job.clock.pass_(STALL_SECONDS)
@@ -364,24 +364,24 @@ class TestStandstill:
 
         assert "It has been at 'running' since 12:00 UTC." in self.warnings(job)[0]
 
-    def test_in_the_queue_nothing_has_to_move(self) -> None:
+    def test_a_queued_job_does_not_stall(self) -> None:
         job = LoggedJob()
         for _ in range(3):
             job.read("queued", 0, 0)
             job.clock.pass_(STALL_SECONDS)
 
-        job.log.heartbeat(55)
+        job.log.heartbeat()
 
         assert self.warnings(job) == []
 
-    def test_two_threads_that_look_at_the_same_time_warn_once(self) -> None:
-        job = self.standing(STALL_SECONDS - 30)
+    def test_concurrent_heartbeats_warn_once(self) -> None:
+        job = self.stalled(STALL_SECONDS - 30)
         job.clock.pass_(30)
         barrier = threading.Barrier(4)
 
         def look() -> None:
             barrier.wait()
-            job.log.heartbeat(55)
+            job.log.heartbeat()
 
         threads = [threading.Thread(target=look) for _ in range(4)]
         for thread in threads:
@@ -393,23 +393,23 @@ class TestStandstill:
 
 
 class TestHeartbeat:
-    def test_a_sign_of_life_comes_after_silence(self) -> None:
+    def test_it_comes_after_silence(self) -> None:
         job = LoggedJob()
         job.read("running", 12.0)
         job.clock.pass_(55)
 
-        job.log.heartbeat(55)
+        job.log.heartbeat()
 
-        assert job.told == ["running 12 % 0:00", "running 12 % 0:55"]
+        assert job.shown == ["running 12 % 0:00", "running 12 % 0:55"]
 
-    def test_none_comes_sooner(self) -> None:
+    def test_it_does_not_come_sooner(self) -> None:
         job = LoggedJob()
         job.read("running", 12.0)
         job.clock.pass_(54)
 
-        job.log.heartbeat(55)
+        job.log.heartbeat()
 
-        assert len(job.told) == 1
+        assert len(job.shown) == 1
 
     def test_any_line_breaks_the_silence(self) -> None:
         job = LoggedJob()
@@ -417,77 +417,77 @@ class TestHeartbeat:
         job.log.values_written(job.job)
         job.clock.pass_(50)
 
-        job.log.heartbeat(55)
+        job.log.heartbeat()
 
-        assert len(job.told) == 1
+        assert len(job.shown) == 1
 
-    def test_it_tells_that_the_api_gives_no_good_answer(self) -> None:
+    def test_it_shows_an_outage_of_the_api(self) -> None:
         job = LoggedJob()
         job.read("running")
         job.retry()
         job.clock.pass_(60)
 
-        job.log.heartbeat(55)
+        job.log.heartbeat()
 
-        assert job.told[-1] == "running 1:00 (no successful response from the API)"
+        assert job.shown[-1] == "running 1:00 (no successful response from the API)"
 
-    def test_and_no_longer_once_it_does(self) -> None:
+    def test_it_no_longer_shows_an_outage_that_is_over(self) -> None:
         job = LoggedJob()
         job.read("running")
         job.retry()
         job.recover(38)
         job.clock.pass_(60)
 
-        job.log.heartbeat(55)
+        job.log.heartbeat()
 
-        assert job.told[-1] == "running 1:00"
+        assert job.shown[-1] == "running 1:00"
 
     @pytest.mark.parametrize(("job_id", "state"), [(None, "starting"), ("se_1", "waiting")])
-    def test_before_the_first_reading_it_tells_what_is_waited_for(self, job_id: str | None, state: str) -> None:
+    def test_before_the_first_reading_it_shows_the_state(self, job_id: str | None, state: str) -> None:
         job = LoggedJob()
         job.job.job_id = job_id
         job.clock.pass_(60)
 
-        job.log.heartbeat(55)
+        job.log.heartbeat()
 
-        assert job.told == [f"{state} 1:00"]
+        assert job.shown == [f"{state} 1:00"]
 
-    def test_without_an_estimate_none_is_told(self) -> None:
+    def test_without_an_estimate_it_shows_none(self) -> None:
         job = LoggedJob()
         job.job.estimate = None
 
         assert words([job.heartbeat()]) == ["waiting 1:00"]
 
-    def test_a_download_takes_the_place_of_the_status(self) -> None:
+    def test_during_a_download_it_shows_the_download(self) -> None:
         job = LoggedJob()
         job.read("completed", None, 412)
         job.log.downloading(job.job)
 
         assert words([job.heartbeat()]) == ["downloading 0 bytes 0 bytes/s 1:00"]
 
-    def test_and_an_outage_stands_beside_it(self) -> None:
+    def test_during_a_download_it_shows_an_outage_too(self) -> None:
         job = LoggedJob()
         job.log.downloading(job.job)
         job.retry()
 
         assert words([job.heartbeat()]) == ["downloading 0 bytes 0 bytes/s 1:00 (no successful response from the API)"]
 
-    def test_a_download_that_stands_still_shows_where(self) -> None:
+    def test_it_shows_the_progress_of_a_stalled_download(self) -> None:
         job = LoggedJob()
         job.log.downloading(job.job)
         job.receive(40 * MIB, 400 * MIB, after_seconds=10)
 
         assert words([job.heartbeat()]) == ["downloading 10 % 40.0 MiB of 400.0 MiB 0 bytes/s 1:10"]
-        assert len(job.told) == 2
+        assert len(job.shown) == 2
 
-    def test_so_does_unpacking(self) -> None:
+    def test_during_unpacking_it_shows_the_unpacking(self) -> None:
         job = LoggedJob()
         job.log.downloading(job.job)
         job.log.unpacking(job.job)
 
         assert words([job.heartbeat()]) == ["unpacking 0 files, 0 bytes 1:00"]
 
-    def test_unpacking_that_stands_still_shows_where(self) -> None:
+    def test_it_shows_the_progress_of_stalled_unpacking(self) -> None:
         job = LoggedJob()
         job.log.unpacking(job.job)
         job.clock.pass_(10)
@@ -497,7 +497,7 @@ class TestHeartbeat:
 
 
 class TestOutages:
-    def test_one_of_the_api_is_told_with_what_happens_next(self) -> None:
+    def test_an_outage_of_the_api_is_logged_with_the_next_attempt(self) -> None:
         job = LoggedJob()
 
         job.retry(seconds=12)
@@ -508,7 +508,7 @@ class TestOutages:
             "  The API is responding again after 0:38.",
         ]
 
-    def test_so_is_one_of_the_storage(self) -> None:
+    def test_an_outage_of_the_storage_is_logged_with_the_next_attempt(self) -> None:
         job = LoggedJob()
 
         job.retry(STORAGE, "The storage returned 503 after 1,024 bytes")
@@ -516,20 +516,20 @@ class TestOutages:
         assert job.log.lines == ["  The storage returned 503 after 1,024 bytes. Retrying for up to 5:00, next attempt in 4 s."]
 
     @pytest.mark.parametrize(
-        ("lasted", "told"),
+        ("lasted", "shown"),
         [
             (MIN_REPORTED_OUTAGE_SECONDS - 0.1, []),
             (MIN_REPORTED_OUTAGE_SECONDS, ["  The download resumed after 0:05."]),
         ],
     )
-    def test_whose_end_is_told_when_it_lasted(self, lasted: float, told: list[str]) -> None:
+    def test_only_the_end_of_a_long_storage_outage_is_logged(self, lasted: float, shown: list[str]) -> None:
         job = LoggedJob()
 
         job.recover(lasted, STORAGE)
 
-        assert job.log.lines == told
+        assert job.log.lines == shown
 
-    def test_connections_that_keep_breaking_are_told_of_every_few_seconds_only(self) -> None:
+    def test_connections_that_keep_breaking_are_logged_every_ten_seconds(self) -> None:
         job = LoggedJob()
 
         for _ in range(90):
@@ -541,7 +541,7 @@ class TestOutages:
 
 class TestLink:
     @pytest.mark.parametrize(
-        ("bundle", "told"),
+        ("bundle", "shown"),
         [
             (
                 Bundle(url="https://s.example.com/se_1/b.tar.gz?X-Signature=abc", expires=NOON + timedelta(minutes=59)),
@@ -561,16 +561,16 @@ class TestLink:
             ),
         ],
     )
-    def test_it_is_told_without_what_opens_it(self, bundle: Bundle, told: str) -> None:
+    def test_it_is_logged_without_its_query(self, bundle: Bundle, shown: str) -> None:
         job = LoggedJob(bundle=bundle)
 
         job.log.link_made(job.job, masked=False)
 
-        assert job.told == [told]
+        assert job.shown == [shown]
 
     SIGNED = Bundle(url="https://s.example.com/b?X-Signature=0123456789abcdef", expires_at="0123456789abcdef of May")
 
-    def test_what_opens_it_is_hidden_from_then_on_but_not_what_the_run_names(self) -> None:
+    def test_its_secrets_are_hidden_from_then_on(self) -> None:
         job = LoggedJob(bundle=replace(self.SIGNED, expires_at=None))
         job.log.link_made(job.job, masked=False)
 
@@ -578,7 +578,7 @@ class TestLink:
 
         assert job.log.lines[-1] == "::warning title=It said …::It said …"
 
-    def test_a_fresh_link_and_another_address_are_hidden_too(self) -> None:
+    def test_the_secrets_of_a_fresh_link_and_of_a_redirect_are_hidden_too(self) -> None:
         job = LoggedJob(bundle=self.SIGNED)
         job.log.link_renewed(job.job, masked=False)
         job.log.link_redirected(job.job, "https://t.example.com/b?X-Signature=fedcba9876543210")
@@ -587,38 +587,37 @@ class TestLink:
 
         assert job.log.lines == ["::warning title=0123456789abcdef and …::0123456789abcdef and …"]
 
-    def test_a_masked_link_is_masked_and_what_that_means_is_told(self) -> None:
+    def test_a_masked_link_is_masked_and_explained(self) -> None:
         job = LoggedJob(bundle=self.SIGNED)
 
         job.log.link_made(job.job, masked=True)
 
-        masking, ready, told = job.log.lines
+        masking, ready, explanation = job.log.lines
         assert (masking, ready) == (f"::add-mask::{self.SIGNED.url}", "  Bundle link ready: s.example.com/b")
-        assert told == (
-            "  The link is masked, because `mask-bundle-url` is set: later steps of this job can read `bundleUrl`, but GitHub "
-            "drops it, and `results` with it, from job outputs. For another job, pass `jobId` on, and make a fresh link there "
-            "with `job-id`."
+        assert explanation == (
+            "  The link is masked, because `mask-bundle-url` is set: later steps of this job can read it, but GitHub drops job "
+            "outputs that contain it, also `results`. Another job can make a fresh link with `job-id: se_1`."
         )
 
-    @pytest.mark.parametrize(("masked", "told"), [(True, [f"::add-mask::{SIGNED.url}"]), (False, [])])
-    def test_so_is_a_fresh_one(self, masked: bool, told: list[str]) -> None:
+    @pytest.mark.parametrize(("masked", "shown"), [(True, [f"::add-mask::{SIGNED.url}"]), (False, [])])
+    def test_a_fresh_link_is_masked_too(self, masked: bool, shown: list[str]) -> None:
         job = LoggedJob(bundle=self.SIGNED)
 
         job.log.link_renewed(job.job, masked=masked)
 
-        assert job.log.lines == told
+        assert job.log.lines == shown
 
-    def test_outside_of_a_workflow_nothing_masks_it(self) -> None:
+    def test_outside_a_workflow_it_is_not_masked(self) -> None:
         job = LoggedJob(bundle=self.SIGNED, in_workflow=False)
 
         job.log.link_made(job.job, masked=True)
 
-        assert job.told == [
+        assert job.shown == [
             "Bundle link ready: s.example.com/b",
-            "Outside of a workflow nothing masks the link, which is in the outputs below.",
+            "The link is not masked outside a workflow. The outputs below contain it.",
         ]
 
-    def test_one_that_has_expired_is_told_with_what_happens_next(self) -> None:
+    def test_an_expired_link_is_logged_with_the_next_step(self) -> None:
         job = LoggedJob()
 
         job.log.link_expired(job.job, "The storage rejected the link with 403 (AccessDenied)")
@@ -627,15 +626,15 @@ class TestLink:
 
 
 class TestDebugging:
-    def test_requests_are_told(self) -> None:
+    def test_requests_are_logged(self) -> None:
         job = LoggedJob(debugging=True)
 
         job.log.request_ended(job.job, "GET /v1/x", outcome="200", milliseconds=12.3, request_id="r-1")
         job.log.request_ended(job.job, "GET /v1/x", outcome="502", milliseconds=0.4, request_id=None)
 
-        assert job.log.lines == ["::debug::GET /v1/x: 200, 12 ms request id r-1", "::debug::GET /v1/x: 502, 0 ms"]
+        assert job.log.lines == ["::debug::GET /v1/x: 200, 12 ms, request id r-1", "::debug::GET /v1/x: 502, 0 ms"]
 
-    def test_so_are_responses_of_the_storage(self) -> None:
+    def test_responses_of_the_storage_are_logged(self) -> None:
         job, address = LoggedJob(debugging=True), "https://s.example.com/b"
 
         job.log.storage_responded(job.job, address, status=206, requested="bytes=10-", request_id="r-1")
@@ -646,7 +645,7 @@ class TestDebugging:
             "::debug::GET s.example.com/b: 503",
         ]
 
-    def test_otherwise_they_are_not(self) -> None:
+    def test_without_debug_logging_they_are_not(self) -> None:
         job = LoggedJob()
 
         job.log.request_ended(job.job, "GET /v1/x", outcome="200", milliseconds=12.3, request_id="r-1")
@@ -655,7 +654,7 @@ class TestDebugging:
 
 
 class TestDownload:
-    def test_a_small_bundle_is_told_in_one_line(self) -> None:
+    def test_a_small_bundle_is_logged_in_one_line(self) -> None:
         job = LoggedJob()
         job.clock.pass_(100)
         job.log.downloading(job.job)
@@ -665,28 +664,28 @@ class TestDownload:
 
         assert job.log.lines == ["  Downloaded 40.0 MiB to out/bundle.tar.gz in 1.9 s, SHA-256 9b1c…e07a"]
 
-    def test_one_that_nobody_keeps_is_told_without_a_place(self) -> None:
+    def test_without_bundle_path_the_line_has_no_path(self) -> None:
         job = LoggedJob()
         job.log.downloading(job.job)
         job.clock.pass_(75)
 
         assert job.downloaded(512, "ab" * 32) == "  Downloaded 512 bytes in 75 s, SHA-256 abab…abab"
 
-    def test_connections_are_counted_in_the_end(self) -> None:
+    def test_the_line_counts_connections(self) -> None:
         job = LoggedJob()
         for status in (200, 503, 206, 403, 206):
             job.log.storage_responded(job.job, "https://s.example.com/x", status=status, requested=None, request_id=None)
 
         assert job.downloaded() == "  Downloaded 1.0 KiB in under 0.1 s over 3 connections, SHA-256 0123…6789"
 
-    def test_an_archive_that_had_to_wait_is_told_by_its_name(self) -> None:
+    def test_an_archive_that_is_saved_later_is_logged(self) -> None:
         job = LoggedJob(bundle_path="out/bundle.tar.gz")
 
         job.log.archive_saved(job.job)
 
         assert job.log.lines == ["  Saved the archive to out/bundle.tar.gz"]
 
-    def test_a_large_one_is_told_every_ten_seconds_with_how_far_and_how_fast_it_is(self) -> None:
+    def test_the_progress_of_a_large_bundle_is_logged_every_ten_seconds(self) -> None:
         job = LoggedJob()
         job.log.downloading(job.job)
 
@@ -698,7 +697,7 @@ class TestDownload:
             "  downloading  20 %    80.0 MiB of 400.0 MiB      4.0 MiB/s      0:20",
         ]
 
-    def test_one_of_unknown_size_is_told_without_a_share(self) -> None:
+    def test_a_bundle_of_unknown_size_has_no_percentage(self) -> None:
         job = LoggedJob()
         job.log.downloading(job.job)
 
@@ -706,7 +705,7 @@ class TestDownload:
 
         assert job.log.lines == ["  downloading                        2.4 KiB    250 bytes/s      0:10"]
 
-    def test_the_rate_is_that_since_the_line_before(self) -> None:
+    def test_the_rate_is_that_since_the_previous_line(self) -> None:
         job = LoggedJob()
         job.log.downloading(job.job)
         job.receive(100 * MIB, 400 * MIB, after_seconds=10)
@@ -715,7 +714,7 @@ class TestDownload:
 
         assert job.log.lines[-1] == "  downloading  27 %   110.0 MiB of 400.0 MiB    512.0 KiB/s      0:30"
 
-    def test_no_line_comes_sooner(self) -> None:
+    def test_no_line_comes_before_ten_seconds(self) -> None:
         job = LoggedJob()
         job.log.downloading(job.job)
 
@@ -723,7 +722,7 @@ class TestDownload:
 
         assert job.log.lines == []
 
-    def test_it_begins_anew_elsewhere(self) -> None:
+    def test_a_download_that_moves_to_the_workspace_counts_from_zero(self) -> None:
         job = LoggedJob()
         job.log.downloading(job.job)
         job.receive(100 * MIB, after_seconds=10)
@@ -733,11 +732,11 @@ class TestDownload:
         job.receive(10 * MIB, 10 * MIB, after_seconds=10)
 
         assert job.log.lines[1:] == [
-            "  The bundle does not fit in the runner's temporary folder. Using the disk of the workspace instead.",
+            "  The bundle does not fit in the runner's temporary folder. Using the workspace's disk instead.",
             "  downloading 100 %     10.0 MiB of 10.0 MiB      1.0 MiB/s      0:10",
         ]
 
-    def test_one_that_starts_over_says_why_and_counts_its_bytes_from_nothing(self) -> None:
+    def test_a_restarted_download_gives_the_reason_and_counts_from_zero(self) -> None:
         job = LoggedJob()
         job.log.downloading(job.job)
         job.receive(100 * MIB, after_seconds=10)
@@ -750,7 +749,7 @@ class TestDownload:
             "  downloading                       20.0 MiB      2.0 MiB/s      0:20",
         ]
 
-    def test_fewer_bytes_than_before_are_no_negative_rate(self) -> None:
+    def test_a_rate_is_never_negative(self) -> None:
         job = LoggedJob()
         job.log.downloading(job.job)
         job.receive(100 * MIB, after_seconds=10)
@@ -761,7 +760,7 @@ class TestDownload:
 
 
 class TestUnpacking:
-    def test_a_small_site_is_told_in_one_line(self) -> None:
+    def test_a_small_site_is_logged_in_one_line(self) -> None:
         job = LoggedJob(site_files=1, site_path="out/site")
         job.log.unpacking(job.job)
         job.log.unpack_progressed(job.job, 1, 3)
@@ -770,7 +769,7 @@ class TestUnpacking:
 
         assert job.log.lines == ["  Unpacked 1 file to out/site/"]
 
-    def test_a_large_one_is_told_every_ten_seconds(self) -> None:
+    def test_the_progress_of_a_large_site_is_logged_every_ten_seconds(self) -> None:
         job = LoggedJob(site_files=5000, site_path="site")
         job.clock.pass_(1000)
         job.log.unpacking(job.job)
@@ -794,7 +793,7 @@ class TestUnpacking:
         assert job.log.lines == ["  Unpacked 2 files to a# #[error]b/"]
 
 
-def test_the_values_file_is_told_by_its_name() -> None:
+def test_the_values_file_is_logged_by_its_name() -> None:
     job = LoggedJob(values_file="deploy/values.yaml")
 
     job.log.values_written(job.job)

@@ -1,4 +1,4 @@
-"""Several exports in one log: live what changes, each line with its domain; in the end the log of each."""
+"""The log of several exports: live lines with their domain, and the log of each domain at the end."""
 
 import io
 import itertools
@@ -12,6 +12,7 @@ from docs_platform_action.errors import ActionError, Rejected
 from docs_platform_action.job import Job
 from docs_platform_action.jobs.progress import SteadyEstimate
 from docs_platform_action.models import API, STORAGE, Bundle, Downloaded, ExportJob
+from docs_platform_action.report import multi_log
 from docs_platform_action.report.console import MAX_WARNINGS, Console
 from docs_platform_action.report.job_log import LINE_SECONDS, STALL_SECONDS
 from docs_platform_action.report.multi_log import MAX_STATUSES, QUIET_SECONDS, MultiLog
@@ -19,17 +20,17 @@ from tests.unit.fakes import NOON, FakeClock, words
 
 
 class Stream(io.StringIO):
-    """A stream in whose writing something else can happen, once."""
+    """A stream that calls a function once, when it writes a marker."""
 
     marker = ""
 
-    def interrupt(self, marker: str, then: Callable[[], None]) -> None:
-        self.marker, self.then = marker, then
+    def interrupt(self, marker: str, callback: Callable[[], None]) -> None:
+        self.marker, self.callback = marker, callback
 
     def write(self, text: str) -> int:
         if self.marker and self.marker in text:
             self.marker = ""
-            self.then()
+            self.callback()
         return super().write(text)
 
 
@@ -48,13 +49,13 @@ class Run:
         return self.stream.getvalue().splitlines()
 
     @property
-    def told(self) -> list[str]:
-        """What was shown before the log of each domain."""
+    def shown(self) -> list[str]:
+        """The live lines."""
         return words(list(itertools.takewhile(lambda line: line != GROUPS, self.lines)))
 
     @property
     def groups(self) -> list[str]:
-        """The log of each domain."""
+        """The logs of the domains."""
         return self.lines[self.lines.index(GROUPS) + 1 :]
 
     def begin(self, *numbers: int) -> None:
@@ -80,7 +81,7 @@ class Run:
         self.log.job_ended(job)
 
     def note(self, number: int, values_file: str = "values.yaml") -> None:
-        """Have a line in the domain's own log."""
+        """Write a line to the domain's own log."""
         self.jobs[number].values_file = values_file
         self.log.values_written(self.jobs[number])
 
@@ -98,9 +99,9 @@ class Run:
 
     def heartbeat(self, after_seconds: float = 55) -> str:
         self.clock.pass_(after_seconds)
-        before = len(self.told)
-        self.log.heartbeat(55)
-        return " ".join(self.told[before:])
+        before = len(self.shown)
+        self.log.heartbeat()
+        return " ".join(self.shown[before:])
 
 
 GROUPS = "The log of each domain, by the time of day in UTC:"
@@ -132,7 +133,7 @@ class TestLive:
             "   5:01  api.example.com   failed: rejected, the platform rejected the request (422)  1 done, 1 failed, 1 pending",
         ]
 
-    def test_domains_that_fit_are_all_at_work(self) -> None:
+    def test_the_title_says_when_all_run_in_parallel(self) -> None:
         run = Run(max_parallel=3)
 
         run.log.begin()
@@ -147,16 +148,16 @@ class TestLive:
 
         assert run.lines[0].startswith(f"   0:00  {'a.example':<40}  started")
 
-    def test_steps_of_progress_are_told_in_the_domains_own_log(self) -> None:
+    def test_progress_is_not_shown_live(self) -> None:
         run = Run()
         run.begin(0)
         for percent in range(0, 100, 10):
             run.read(0, "running", percent)
 
-        assert run.told == ["0:00 a.example running"]
+        assert run.shown == ["0:00 a.example running"]
 
     @pytest.mark.parametrize("status", ["queued", None])
-    def test_that_it_is_queued_goes_with_the_start(self, status: str | None) -> None:
+    def test_the_first_queued_status_has_no_line(self, status: str | None) -> None:
         run = Run()
         run.begin(0)
         run.start(0, status=status)
@@ -165,26 +166,26 @@ class TestLive:
         run.read(0, "running")
         run.read(0, "queued")
 
-        assert [line.split()[2] for line in run.told] == ["started,", "running", "queued"]
+        assert [line.split()[2] for line in run.shown] == ["started,", "running", "queued"]
 
-    def test_a_job_without_a_status_has_none_to_tell(self) -> None:
+    def test_a_job_without_a_status_has_no_line(self) -> None:
         run = Run()
         run.begin(0)
 
         run.log.status_read(run.jobs[0])
 
-        assert run.told == []
+        assert run.shown == []
 
     @pytest.mark.parametrize("status", ["completed", "failed"])
-    def test_the_end_of_a_job_is_told_with_what_became_of_it(self, status: str) -> None:
+    def test_a_final_status_has_no_line_of_its_own(self, status: str) -> None:
         run = Run()
         run.begin(0)
 
         run.read(0, status)
 
-        assert run.told == []
+        assert run.shown == []
 
-    def test_an_unknown_status_is_explained_to_all_and_told_once_a_domain(self) -> None:
+    def test_an_unknown_status_is_explained_once_and_shown_once_per_domain(self) -> None:
         run = Run()
         run.begin(0, 1)
 
@@ -192,8 +193,8 @@ class TestLive:
             for status in ("polishing", "running", "polishing", "polishing"):
                 run.read(number, status)
 
-        assert run.told == [
-            "0:00 a.example reports the status 'polishing', which the action does not know; waiting continues",
+        assert run.shown == [
+            "0:00 a.example reports the unknown status 'polishing'; waiting continues",
             "0:00 a.example running",
             "0:00 b.example polishing",
             "0:00 b.example running",
@@ -208,12 +209,12 @@ class TestLive:
             run.read(0, status)
         run.read(1, "running")
 
-        assert len(run.told) == MAX_STATUSES + 1
-        assert run.told[-1] == "0:00 b.example running"
+        assert len(run.shown) == MAX_STATUSES + 1
+        assert run.shown[-1] == "0:00 b.example running"
         run.log.close()
         assert sum(line.startswith("12:") and statuses[-1] in line for line in run.lines) >= 1
 
-    def test_trouble_with_a_bundle_is_told_at_once_and_now_and_then(self) -> None:
+    def test_storage_errors_are_shown_live_every_thirty_seconds(self) -> None:
         run = Run("a.example", "b.example")
 
         for seconds in (0, 20, 15):
@@ -221,26 +222,26 @@ class TestLive:
             for number in (0, 1):
                 run.retry(number, STORAGE, "The storage returned 503")
 
-        told = "The storage returned 503. Retrying for up to 5:00, next attempt in 4 s."
-        assert run.told == [f"0:00 a.example {told}", f"0:35 a.example {told}"]
+        shown = "The storage returned 503. Retrying for up to 5:00, next attempt in 4 s."
+        assert run.shown == [f"0:00 a.example {shown}", f"0:35 a.example {shown}"]
         run.log.close()
         assert [line for line in run.lines if line.startswith("12:")] == [
-            f"12:00:{second}  {told}" for second in ("00", "20", "35") * 2
+            f"12:00:{second}  {shown}" for second in ("00", "20", "35") * 2
         ]
 
-    def test_so_is_a_link_that_has_expired_and_a_download_that_goes_on(self) -> None:
+    def test_expired_links_and_resumed_downloads_are_shown_live(self) -> None:
         run = Run("a.example", "b.example")
         run.log.link_expired(run.jobs[0], "The storage rejected the link with 403")
         run.clock.pass_(QUIET_SECONDS)
 
         run.recover(1, 30, STORAGE)
 
-        assert run.told == [
+        assert run.shown == [
             "0:00 a.example The storage rejected the link with 403. Making a fresh link.",
             "0:30 b.example The download resumed after 0:30.",
         ]
 
-    def test_what_the_domains_own_log_leaves_out_is_not_told_live(self) -> None:
+    def test_what_the_domains_own_log_leaves_out_is_not_shown_live(self) -> None:
         run = Run("a.example")
         run.retry(0, STORAGE, "It broke off")
         run.clock.pass_(QUIET_SECONDS - 1)
@@ -250,9 +251,9 @@ class TestLive:
         run.retry(0, STORAGE, "It broke off")
         run.recover(0, 1, STORAGE)
 
-        assert len(run.told) == 1
+        assert len(run.shown) == 1
 
-    def test_one_that_nobody_waits_for_has_been_told_when_it_was_started(self) -> None:
+    def test_a_job_that_is_not_waited_for_is_shown_when_it_starts(self) -> None:
         run = Run("a.example")
         run.begin(0)
         run.start(0)
@@ -260,9 +261,9 @@ class TestLive:
 
         run.log.close()
 
-        assert run.told == ["0:00 a.example started, job-id: se_1 1 running", "0:00 1 started"]
+        assert run.shown == ["0:00 a.example started, job-id: se_1 1 running", "0:00 1 started"]
 
-    def test_an_end_is_told_once_and_final(self) -> None:
+    def test_an_end_is_shown_once(self) -> None:
         run = Run("a.example")
         run.begin(0)
         run.end(0)
@@ -270,10 +271,10 @@ class TestLive:
         run.end(0, Rejected("no"))
         run.begin(0)
 
-        assert run.told == ["0:00 a.example done 1 done"]
+        assert run.shown == ["0:00 a.example done 1 done"]
         assert run.heartbeat() == "0:55 1 done"
 
-    def test_counts_are_told_when_they_have_changed(self) -> None:
+    def test_counts_are_shown_when_they_have_changed(self) -> None:
         run = Run()
         run.begin(0, 1)
         run.heartbeat()
@@ -286,21 +287,21 @@ class TestLive:
 
         run.log.close()
 
-        assert run.told == [
+        assert run.shown == [
             "0:55 2 running (a.example starting, b.example starting), 1 pending",
             "0:55 a.example started, job-id: se_1",
             "0:55 b.example started, job-id: se_2",
             "0:55 c.example done 1 done, 2 started",
         ]
 
-    def test_the_last_counts_are_not_told_twice(self) -> None:
+    def test_the_last_counts_are_not_shown_twice(self) -> None:
         run = Run("a.example")
         run.begin(0)
         run.end(0)
 
         run.log.close()
 
-        assert run.told == ["0:00 a.example done 1 done"]
+        assert run.shown == ["0:00 a.example done 1 done"]
 
     def test_debug_lines_come_at_once_with_their_domain(self) -> None:
         run = Run(debugging=True)
@@ -310,8 +311,8 @@ class TestLive:
         assert run.lines == ["::debug::b.example: GET /v1/x: 200, 7 ms"]
 
 
-class TestTrouble:
-    def test_the_first_that_meets_it_tells_it_for_all(self) -> None:
+class TestOutages:
+    def test_the_first_affected_domain_reports_it_for_all(self) -> None:
         run = Run()
         run.begin(0, 1, 2)
 
@@ -321,12 +322,12 @@ class TestTrouble:
         for number in (0, 1, 2):
             run.recover(number, 38)
 
-        assert run.told == [
+        assert run.shown == [
             "0:00 b.example The API returned 502 (bad gateway). Retrying for up to 5:00, next attempt in 4 s.",
             "0:30 b.example The API is responding again after 0:38.",
         ]
 
-    def test_where_it_ended_in_trouble_the_next_to_recover_tells_the_end(self) -> None:
+    def test_if_the_reporter_ends_the_next_to_recover_reports_the_end(self) -> None:
         run = Run()
         run.begin(0, 1)
         run.retry(0)
@@ -336,38 +337,38 @@ class TestTrouble:
 
         run.recover(1, 200)
 
-        assert run.told[-1] == "5:00 b.example The API is responding again after 5:00."
+        assert run.shown[-1] == "5:00 b.example The API is responding again after 5:00."
 
-    def test_one_that_ended_in_it_alone_leaves_nothing_to_tell(self) -> None:
+    def test_an_outage_ends_with_its_only_affected_domain(self) -> None:
         run = Run()
         run.begin(0, 1)
         run.retry(0)
         run.clock.pass_(300)
         run.end(0, Rejected("no"))
-        told = len(run.told)
+        shown = len(run.shown)
 
         run.retry(1)
         run.recover(1)
 
-        assert [line.split(maxsplit=2)[2] for line in run.told[told:]] == [
+        assert [line.split(maxsplit=2)[2] for line in run.shown[shown:]] == [
             "The API returned 502 (bad gateway). Retrying for up to 5:00, next attempt in 4 s.",
             "The API is responding again after 0:01.",
         ]
 
-    def test_one_that_ended_after_another_told_it_changes_nothing(self) -> None:
+    def test_an_affected_domain_that_ends_reports_nothing(self) -> None:
         run = Run()
         run.begin(0, 1, 2)
         run.retry(0)
         run.retry(1)
         run.end(1, Rejected("no"))
         run.end(2)
-        told = len(run.told)
+        shown = len(run.shown)
 
         run.recover(0)
 
-        assert len(run.told) == told + 1
+        assert len(run.shown) == shown + 1
 
-    def test_what_comes_and_goes_does_not_fill_the_log(self) -> None:
+    def test_short_outages_do_not_fill_the_log(self) -> None:
         run = Run()
         run.begin(0, 1)
 
@@ -377,9 +378,9 @@ class TestTrouble:
             run.recover(0)
             run.clock.pass_(0.5)
 
-        assert len(run.told) == 2 * 60 / QUIET_SECONDS
+        assert len(run.shown) == 2 * 60 / QUIET_SECONDS
 
-    def test_a_job_that_fails_for_ever_among_good_ones_is_told_once(self) -> None:
+    def test_a_job_that_keeps_failing_among_good_ones_is_reported_once(self) -> None:
         run = Run()
         run.begin(0, 1)
         run.retry(0)
@@ -390,9 +391,9 @@ class TestTrouble:
             run.recover(1)
             run.clock.pass_(5)
 
-        assert len(run.told) == 1
+        assert len(run.shown) == 1
 
-    def test_one_that_meets_it_again_and_recovers_has_none(self) -> None:
+    def test_a_recovered_domain_is_no_longer_affected(self) -> None:
         run = Run()
         run.begin(0)
         run.retry(0)
@@ -402,7 +403,7 @@ class TestTrouble:
 
         assert run.heartbeat() == "0:55 1 running (a.example starting), 2 pending"
 
-    def test_each_domain_has_all_of_its_own_in_its_log(self) -> None:
+    def test_the_log_of_each_domain_has_its_own_outages(self) -> None:
         run = Run()
         run.begin(0, 1)
         run.retry(0)
@@ -420,13 +421,13 @@ class TestTrouble:
 
 
 class TestHeartbeat:
-    def test_it_tells_how_far_all_are(self) -> None:
+    def test_it_shows_the_counts(self) -> None:
         run = Run(*(f"d{number}.example" for number in range(30)), max_parallel=10)
         run.begin(*range(10))
 
         assert run.heartbeat() == "0:55 10 running, 20 pending"
 
-    def test_none_comes_sooner(self) -> None:
+    def test_it_does_not_come_sooner(self) -> None:
         run = Run()
         run.clock.pass_(30)
         run.begin(0)
@@ -435,22 +436,22 @@ class TestHeartbeat:
         assert run.heartbeat(54.9) == ""
 
     @pytest.mark.parametrize(
-        ("troubled", "told"),
+        ("affected", "shown"),
         [
             ((), ""),
             ((1,), " (no successful response from the API for b.example)"),
             ((0, 1, 2, 3), " (no successful response from the API)"),
         ],
     )
-    def test_trouble_stands_beside_it(self, troubled: tuple[int, ...], told: str) -> None:
+    def test_it_shows_the_domains_in_an_outage(self, affected: tuple[int, ...], shown: str) -> None:
         run = Run("a.example", "b.example", "c.example", "d.example")
         run.begin(0, 1, 2, 3)
-        for number in troubled:
+        for number in affected:
             run.retry(number)
 
-        assert run.heartbeat() == f"0:55 4 running{told}"
+        assert run.heartbeat() == f"0:55 4 running{shown}"
 
-    def test_progress_that_stands_still_is_looked_for(self) -> None:
+    def test_it_warns_of_stalled_jobs(self) -> None:
         run = Run()
         run.begin(0, 1)
         run.jobs[0].estimate = SteadyEstimate()
@@ -465,7 +466,7 @@ class TestHeartbeat:
 
 
 class TestWarnings:
-    def test_one_is_an_annotation_and_in_the_log_of_its_domain(self) -> None:
+    def test_a_warning_is_an_annotation_and_in_the_log_of_its_domain(self) -> None:
         run = Run()
 
         run.warn(0, "It is odd", "Because.")
@@ -496,7 +497,7 @@ class TestWarnings:
 
         assert run.lines[-1] == "Warning: It is odd (9)"
 
-    def test_one_is_a_sign_of_life(self) -> None:
+    def test_a_warning_delays_the_heartbeat(self) -> None:
         run = Run()
         run.clock.pass_(50)
         run.warn(0, "It is odd")
@@ -518,7 +519,7 @@ class TestGroups:
         run.log.close()
         return run
 
-    def test_they_are_folded_up_in_the_order_of_the_input(self) -> None:
+    def test_they_are_folded_in_the_order_of_the_input(self) -> None:
         run = self.finished(in_workflow=True)
 
         start = run.lines.index("The log of each domain, by the time of day in UTC:")
@@ -538,14 +539,14 @@ class TestGroups:
             "::endgroup::",
         ]
 
-    def test_elsewhere_they_stand_under_their_titles(self) -> None:
+    def test_outside_a_workflow_they_are_indented_under_their_titles(self) -> None:
         run = self.finished(in_workflow=False)
 
         start = run.lines.index("b.example: done in 1:02")
         assert run.lines[start + 1] == "  12:00:00  Static export of b.example"
         assert "::" not in run.stream.getvalue()
 
-    def test_what_a_platform_says_neither_begins_nor_ends_one(self) -> None:
+    def test_foreign_text_neither_begins_nor_ends_a_group(self) -> None:
         run = Run()
         for text in ("::endgroup::", "##[endgroup]", "x\n::group::y", "\r::endgroup::"):
             run.note(0, text)
@@ -558,7 +559,7 @@ class TestGroups:
             "::endgroup::",
         ]
 
-    def test_links_that_became_known_later_are_hidden_in_them(self) -> None:
+    def test_secrets_of_links_that_became_known_later_are_hidden(self) -> None:
         run = Run()
         run.note(0, "signed 0123456789abcdef")
         run.console.redact_link("https://storage.example.com/b?X-Signature=0123456789abcdef")
@@ -569,7 +570,7 @@ class TestGroups:
 
 
 class TestMasking:
-    def test_of_several_domains_results_alone_has_the_link(self) -> None:
+    def test_a_masked_link_is_explained(self) -> None:
         run = Run()
         run.jobs[0].job_id, run.jobs[0].bundle = "se_1", BUNDLE
 
@@ -577,22 +578,22 @@ class TestMasking:
         run.log.close()
 
         assert run.lines[-2] == (
-            "12:00:00  The link is masked, because `mask-bundle-url` is set: later steps of this job can read it in `results`, "
-            "which GitHub drops from job outputs. Another job can make a fresh link with `job-id: se_1`."
+            "12:00:00  The link is masked, because `mask-bundle-url` is set: later steps of this job can read it, but GitHub "
+            "drops job outputs that contain it, also `results`. Another job can make a fresh link with `job-id: se_1`."
         )
 
-    def test_outside_of_a_workflow_nothing_masks_it(self) -> None:
+    def test_outside_a_workflow_it_is_not_masked(self) -> None:
         run = Run(in_workflow=False)
         run.jobs[0].bundle = BUNDLE
 
         run.log.link_made(run.jobs[0], masked=True)
         run.log.close()
 
-        assert run.lines[-1].endswith("nothing masks the link, which is in the outputs below.")
+        assert run.lines[-1].endswith("The link is not masked outside a workflow. The outputs below contain it.")
 
 
 class TestThreads:
-    def test_what_is_told_once_all_is_over_is_dropped(self) -> None:
+    def test_events_after_the_end_are_ignored(self) -> None:
         run = Run(debugging=True)
         run.begin(0)
         run.note(0)
@@ -611,7 +612,7 @@ class TestThreads:
 
         assert run.lines == before
 
-    def test_so_is_what_is_told_while_the_logs_are_written(self) -> None:
+    def test_events_while_the_logs_are_written_are_ignored(self) -> None:
         run = Run()
         for number in range(3):
             run.note(number)
@@ -622,7 +623,7 @@ class TestThreads:
         assert run.groups.count("12:00:00  Wrote the Helm values file values.yaml") == 3
         assert not any("late" in line for line in run.lines)
 
-    def test_a_change_that_comes_while_a_line_is_written_waits(self) -> None:
+    def test_an_event_waits_while_a_line_is_written(self) -> None:
         run = Run("a.example", "b.example")
         run.begin(0)
         other = threading.Thread(target=run.begin, args=(1,))
@@ -638,9 +639,10 @@ class TestThreads:
         other.join()
 
         assert waited == [True]
-        assert run.told == ["0:00 a.example started, job-id: se_1 1 running, 1 pending"]
+        assert run.shown == ["0:00 a.example started, job-id: se_1 1 running, 1 pending"]
 
-    def test_many_domains_at_the_same_time_lose_nothing(self) -> None:
+    def test_concurrent_events_lose_no_line(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(multi_log, "HEARTBEAT_SECONDS", 0)
         domains = [f"d{number}.example" for number in range(20)]
         run = Run(*domains, max_parallel=20)
         barrier = threading.Barrier(21)
@@ -661,7 +663,7 @@ class TestThreads:
             thread.start()
         barrier.wait()
         for _ in range(50):
-            run.log.heartbeat(0)
+            run.log.heartbeat()
         for thread in threads:
             thread.join()
         run.log.close()
