@@ -21,10 +21,7 @@ def _forwarded(event: Callable[Concatenate["Events", Job, P], None]) -> Callable
 
 
 class Events:
-    """Forwards each event to its listeners, in order; without listeners, nothing happens.
-
-    A listener is a subclass that overrides the events it needs. It is called from the threads of the jobs.
-    """
+    """Forwards each event to its listeners, which override the events they need. Events come from the threads of the jobs."""
 
     _listeners: "tuple[Events, ...]" = ()
 

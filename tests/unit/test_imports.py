@@ -16,7 +16,7 @@ LATE = {
     "docs_platform_action.archive": "opens a bundle, which a job has when it ends",
     "docs_platform_action.bundle": "delivers it",
     "docs_platform_action.jobs.polling": "waits for a job that was started",
-    "docs_platform_action.report.domain_state": "belongs to the log of several jobs",
+    "docs_platform_action.report.domain_text": "belongs to the log of several jobs",
     "docs_platform_action.report.failures": "describes what failed",
     "docs_platform_action.report.final_report": "writes the report",
     "docs_platform_action.report.multi_log": "shows several jobs",

@@ -29,19 +29,16 @@ _PARAMETER_NAME: Final = re.compile(r"""(?:(?<![\w.~%-])|%26|%3F)([\w.~-]{1,64})
 
 
 class LinkSecrets:
-    """Hides the secrets of signed links. Safe to use from several threads.
+    """Hides the secrets of links: long ones everywhere, short ones only after their name. Safe to use from several threads.
 
-    A secret of at least `MIN_LONG_SECRET_LENGTH` characters is hidden everywhere, a shorter one only after its parameter's name.
-    Long secrets are looked up by their first characters, then by the known lengths: thousands of links, whose signatures are
-    equally long, cost no more time than one.
+    Long secrets are looked up by their first characters, then by the known lengths: thousands of links cost no more than one.
     """
 
     def __init__(self) -> None:
         self._long: set[str] = set()
         self._lengths: dict[str, tuple[int, ...]] = {}
         self._short: dict[str, set[str]] = {}
-        self._shown: set[str] = set()
-        self._all_shown = ""
+        self._shown: frozenset[str] = frozenset()
         self._lock = threading.Lock()
 
     def add(self, secrets: "Iterable[LinkSecret]") -> None:
@@ -59,8 +56,7 @@ class LinkSecrets:
     def always_show(self, names: Iterable[str]) -> None:
         """Show these names and every part of them, even if it is a secret."""
         with self._lock:
-            self._shown.update(names)
-            self._all_shown = "\n".join(self._shown)
+            self._shown = self._shown.union(names)
 
     def hide(self, text: str) -> str:
         """Return the text with an ellipsis in place of each secret; overlapping secrets become one ellipsis."""
@@ -70,7 +66,7 @@ class LinkSecrets:
         for start in range(len(text) - MIN_LONG_SECRET_LENGTH + 1) if self._lengths else ():
             for length in self._lengths.get(text[start : start + MIN_LONG_SECRET_LENGTH], ()):
                 secret = text[start : start + length]
-                if secret in self._long and secret not in self._all_shown:
+                if secret in self._long and not any(secret in name for name in self._shown):
                     yield start, start + length
                     break
 
@@ -87,8 +83,7 @@ class LinkSecrets:
 class Console:
     """Writes log lines and workflow commands. Safe to use from several threads.
 
-    Outside a workflow, commands are written as plain text and secrets are not written as masks. After a stream has failed,
-    nothing more is written: a broken log does not fail the run.
+    Outside a workflow, commands are written as plain text, and masks not at all. A stream that fails is no longer written to.
     """
 
     def __init__(self, stream: TextIO, *, in_workflow: bool, debugging: bool) -> None:

@@ -1,13 +1,13 @@
 """The log of one job: a line when something changes, one for each outage, and a heartbeat while nothing changes."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Final
 
 from ..clock import Clock
 from ..events import Events
-from ..job import DOWNLOAD, UNPACK, Job
+from ..job import Job
 from ..models import AGENT, API, AgentJob, Bundle, ExportJob
 from ..text import (
     describe_retry,
@@ -36,10 +36,7 @@ MIN_REPORTED_OUTAGE_SECONDS: Final = 5.0
 
 
 class JobLog(Events):
-    """Writes the log of one job. Safe to use from several threads.
-
-    A log of several jobs overrides `warning`, `_note_live`, `_write_line` and `_write_debug`.
-    """
+    """Writes the log of one job. Safe to use from several threads."""
 
     def __init__(self, console: Console, clock: Clock, job: Job) -> None:
         self._console = console
@@ -48,12 +45,11 @@ class JobLog(Events):
         self._lock = threading.RLock()
         self._explained_statuses = {*(AgentJob if job.mode == AGENT else ExportJob).KNOWN_STATUSES}
         self._logged_state: tuple[object, ...] = ()
-        self._last_line_at = self._polling_since = clock.monotonic()
+        self._last_line_at = self._polling_since = self._phase_began = self._progress_logged_at = clock.monotonic()
         self._in_api_outage = False
         self._storage_error_logged_at = float("-inf")
         self._stall_was_reported = False
-        self._phase: str | None = None
-        self._phase_began = self._progress_logged_at = clock.monotonic()
+        self._current_line: Callable[[], str] = self._status_line
         self._received_bytes = self._logged_bytes = 0
         self._bundle_bytes: int | None = None
         self._connections = 0
@@ -165,7 +161,7 @@ class JobLog(Events):
         self._note_live(f"{error}. Making a fresh link.")
 
     def downloading(self, job: Job) -> None:
-        self._begin_phase(DOWNLOAD)
+        self._begin_phase(self._download_line)
 
     def storage_responded(self, job: Job, address: str, *, status: int, requested: str | None, request_id: str | None) -> None:
         self._connections += status in {200, 206}
@@ -198,7 +194,7 @@ class JobLog(Events):
         self._note(f"Saved the archive to {job.bundle_path}")
 
     def unpacking(self, job: Job) -> None:
-        self._begin_phase(UNPACK)
+        self._begin_phase(self._unpack_line)
 
     def unpack_progressed(self, job: Job, files: int, size: int) -> None:
         self._unpacked_files, self._unpacked_bytes = files, size
@@ -243,11 +239,6 @@ class JobLog(Events):
         percent = "" if progress is None or self._job.status == ExportJob.COMPLETED else f"{int(progress)} %"
         return percent, "" if count is None else pluralize(count, "page")
 
-    def _current_line(self) -> str:
-        if self._phase == DOWNLOAD:
-            return self._download_line()
-        return self._unpack_line() if self._phase == UNPACK else self._status_line()
-
     def _status_line(self) -> str:
         job, now = self._job, self._clock.monotonic()
         percent, pages = self._progress_columns()
@@ -268,10 +259,10 @@ class JobLog(Events):
         elapsed = format_clock(self._clock.monotonic() - self._phase_began)
         return f"  unpacking {pluralize(self._unpacked_files, 'file'):>18}, {format_bytes(self._unpacked_bytes)} {elapsed:>9}"
 
-    def _begin_phase(self, name: str) -> None:
+    def _begin_phase(self, line: Callable[[], str]) -> None:
         self._phase_began = self._progress_logged_at = self._clock.monotonic()
         self._logged_bytes = 0
-        self._phase = name
+        self._current_line = line
 
     def _log_progress(self) -> None:
         now = self._clock.monotonic()
