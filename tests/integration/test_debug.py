@@ -1,4 +1,4 @@
-"""Debug logging tells of every request, but never what it holds."""
+"""Debug logging has a line for every request, without its headers and body."""
 
 import re
 

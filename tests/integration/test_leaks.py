@@ -1,6 +1,6 @@
-"""The key is nowhere but where it belongs: whoever echoes it, wherever and however, and whatever goes wrong meanwhile.
+"""The key does not leak, whoever echoes it, wherever and in whatever form, and whatever fails.
 
-What a run leaves is searched by a fixture of all tests; here runs are brought about in which there is something to find.
+A fixture of all tests searches what a run leaves for the key; the runs here have something to find.
 """
 
 import base64
@@ -61,7 +61,7 @@ def headers(value: str) -> dict[str, str]:
 
 
 def on_a_line(text: str) -> str:
-    """Write a header's text as a server can: without the zeros of UTF-16, and a space for what ends a line."""
+    """Return text as a header can hold it: without the zeros of UTF-16, and with spaces for line breaks."""
     return re.sub(r"\r?\n", " ", text.replace("\0", ""))
 
 
@@ -103,7 +103,7 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def with_each_key(echoes: Collection[str]) -> list[tuple[str, str, str]]:
-    """Return each echo with some forms, each form with some echoes, and each key in turn: a third of all pairs.
+    """Return a third of all pairs: each echo with some forms, each form with some echoes, and each key in turn.
 
     Unit tests try every form. Which forms are found does not depend on where a text is shown.
     """
@@ -123,7 +123,7 @@ def test_a_key_that_the_api_echoes_is_left_nowhere(
     ended = export(platform, workspace)
 
     assert platform.count(operation) > 0
-    assert ended.outputs["results"]  # it went to its end; the search of all tests finds what it left
+    assert ended.outputs["results"]  # it ran to its end; the fixture of all tests finds what it left
 
 
 @pytest.mark.parametrize(("echo", "form", "key"), with_each_key(STORAGE_ECHOES))
@@ -148,7 +148,7 @@ def test_a_key_in_a_redirect_of_the_storage_goes_to_nobody(
 
     export(platform, workspace, **{"bundle-path": "b.tar.gz"})
 
-    assert other.requests, echo  # the search of all tests looks at what is in them
+    assert other.requests, echo  # the fixture of all tests searches them
 
 
 @pytest.mark.parametrize(("echo", "form", "key"), with_each_key(["../{}", "good/{}/..", "{}\n"]))
@@ -172,10 +172,10 @@ def test_a_key_in_another_input_is_refused_in_whatever_form(platform: Simulator,
 
 
 @pytest.mark.parametrize("length", [1, MIN_SECRET_LENGTH - 1])
-def test_a_key_as_short_as_a_word_costs_no_output_that_word_but_the_log_has_none_of_it(
+def test_a_key_as_short_as_a_word_stays_in_outputs_but_not_in_the_log(
     make_platform: Callable[..., Simulator], workspace: Path, length: int
 ) -> None:
-    # the limit of what is promised: below it an echo is no more likely than a status that happens to hold the key
+    # below this length, a status that happens to hold the key is as likely as an echo
     platform = make_platform(key="xqzjvkwp"[:length])
     platform.script_forever("read_export", Fault(json={"status": f"is-{platform.key}"}))
 
@@ -196,7 +196,7 @@ def test_a_project_that_is_part_of_the_key_is_shown(make_platform: Callable[...,
     assert (ended.reason, row["projectId"]) == ("not-found", project)
     assert f"project {project} has no such job" in ended.error
     assert leaked(platform.key, ended.log + ended.summary) == []
-    SEARCH.keys.remove(platform.key)  # the search of all tests reports the project as a part of it
+    SEARCH.keys.remove(platform.key)  # the fixture of all tests would report the project as part of the key
 
 
 JOB = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
@@ -231,15 +231,15 @@ def test_of_a_link_that_the_storage_echoes_domain_and_job_are_shown_and_the_sign
 
 
 class Broken:
-    """Fails wherever it is called, in words that hold what it is called with, and with what holds it."""
+    """Raises an error that holds the key and the arguments."""
 
     def __init__(self, error: Callable[[str], BaseException], form: str, key: str) -> None:
-        self._error, self._said = error, ENCODERS[form](key)
+        self._error, self._text = error, ENCODERS[form](key)
         self.calls = 0
 
     def __call__(self, *given: object, **named: object) -> NoReturn:
         self.calls += 1
-        raise self._error(f"cannot take {self._said}") from KeyError({"Authorization": f"Bearer {self._said}"}, given, named)
+        raise self._error(f"cannot take {self._text}") from KeyError({"Authorization": f"Bearer {self._text}"}, given, named)
 
 
 PLACES = {
@@ -252,7 +252,7 @@ PLACES = {
 }
 ERRORS = {
     "RuntimeError": RuntimeError,
-    "ExceptionGroup": lambda said: ExceptionGroup(said, [RuntimeError(said)]),
+    "ExceptionGroup": lambda text: ExceptionGroup(text, [RuntimeError(text)]),
     "KeyError": KeyError,
 }
 
@@ -276,15 +276,15 @@ def test_a_fault_of_the_action_itself_tells_no_key_even_in_its_trace(
     ended = export(platform, workspace, **{"bundle-path": "b.tar.gz"})
 
     assert (ended.reason, broken.calls > 0) == ("internal-error", True)
-    told = [command.value for command in ended.commands if command.name == "debug"]
-    assert [line for line in told if line.endswith("Traceback (most recent call last):")]
-    assert [line for line in told if "***" in line]  # the search of all tests finds a key in the trace
+    lines = [command.value for command in ended.commands if command.name == "debug"]
+    assert [line for line in lines if line.endswith("Traceback (most recent call last):")]
+    assert [line for line in lines if "***" in line]  # the fixture of all tests finds a key in the trace
 
 
 @pytest.mark.parametrize(
     "key", ["adm::set-output x::k3y-9f27c1d4", "adm ##[x]k3y-9f27c1d4", "Bearer adm_k3y-9f27c1", "adm\tk3y-\u00fc9f27"]
 )
-def test_a_key_that_can_be_none_is_refused_and_shown_nowhere(platform: Simulator, workspace: Path, key: str) -> None:
+def test_a_malformed_key_is_rejected_and_shown_nowhere(platform: Simulator, workspace: Path, key: str) -> None:
     ended = export(platform, workspace, **{"admin-key": key})
 
     assert (ended.reason, platform.requests) == ("invalid-input", [])

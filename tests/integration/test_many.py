@@ -1,4 +1,4 @@
-"""Many domains in one step: each goes its whole way by itself, and together they are one polite client."""
+"""Many domains in one step: each is exported independently, and together they are one polite client."""
 
 import json
 import re
@@ -36,17 +36,17 @@ ALL = [*DOMAINS[:5], *FAILING, *DOMAINS[5:]]
 
 
 def rows(ended: Ended) -> dict[str, dict[str, Any]]:
-    """Give the objects in `results` by their domain."""
+    """Return the objects in `results` by domain."""
     return {row["domain"]: row for row in json.loads(ended.outputs["results"])}
 
 
 def without_size(bundle: dict[str, object]) -> object:
-    """Take away what would tell the download that it is not the bundle."""
+    """Remove the fields by which the download could notice a wrong bundle."""
     return {name: value for name, value in bundle.items() if name != "sizeBytes"}
 
 
 def group(ended: Ended, domain: str) -> list[str]:
-    """Give the lines of a domain's own log."""
+    """Return the lines of a domain's own log."""
     ((_, body),) = re.findall(rf"^::group::({re.escape(domain)}: .*)\n((?:.*\n)*?)::endgroup::$", ended.stdout, re.MULTILINE)
     return str(body).splitlines()
 
@@ -84,14 +84,14 @@ class TestAHundredWithSevenFailures:
             values_file="values/{domain}.yaml",
         )
 
-    def test_what_is_shown_holds_no_secret(self, ended: Ended) -> None:
-        # the run is older than this test: hand in again what the search of all tests looks at
+    def test_log_and_summary_hold_no_secret(self, ended: Ended) -> None:
+        # the run is older than this test: the search for leaks has to see it again
         for text in (ended.stdout, ended.stderr, ended.summary):
             remember_output(text)
         for text in ended.outputs.values():
             remember_output(text, holds_links=True)
 
-    def test_the_step_fails_for_the_first_that_failed(self, ended: Ended) -> None:
+    def test_the_step_fails_with_the_reason_of_the_first_failure(self, ended: Ended) -> None:
         assert (ended.exit_code, ended.reason, ended.stderr) == (1, "job-failed", "")
         assert {*ended.outputs} == {"results", "durationSeconds", "failureReason"}
 
@@ -125,7 +125,7 @@ class TestAHundredWithSevenFailures:
         assert row["message"].startswith(f"Export of {domain}: ")
         assert not (workspace / "sites" / domain).exists()
 
-    def test_what_is_known_of_a_failed_one_is_told(self, ended: Ended) -> None:
+    def test_the_result_of_a_failed_domain_holds_what_is_known(self, ended: Ended) -> None:
         told = rows(ended)
 
         assert {domain: told[domain]["status"] for domain in FAILING} == {
@@ -143,7 +143,7 @@ class TestAHundredWithSevenFailures:
         assert ended.exit_code == 1
         assert {domain: platform.count("start_export", domain=domain) for domain in ALL} == dict.fromkeys(ALL, 1)
 
-    def test_a_bundle_is_made_once_of_each_that_completed(self, ended: Ended, platform: Simulator) -> None:
+    def test_a_bundle_is_made_once_for_each_completed_export(self, ended: Ended, platform: Simulator) -> None:
         completed = [domain for domain, row in rows(ended).items() if row["status"] == "completed"]
 
         assert sorted(completed) == sorted([*DOMAINS, "damaged.example.com"])
@@ -151,7 +151,7 @@ class TestAHundredWithSevenFailures:
             domain: int(domain in completed) for domain in ALL
         }
 
-    def test_nobody_is_read_more_often_than_the_pauses_allow(self, ended: Ended, platform: Simulator) -> None:
+    def test_jobs_are_read_no_more_often_than_the_pauses_allow(self, ended: Ended, platform: Simulator) -> None:
         assert ended.exit_code == 1
         for domain in DOMAINS:  # at once, and after a pause of five seconds that are the job's, and perhaps once more
             (started,), readings = (platform.requests_of(name, domain=domain) for name in ("start_export", "read_export"))
@@ -159,9 +159,9 @@ class TestAHundredWithSevenFailures:
             # a busy machine may delay the first one until the job has ended
             assert len(readings) >= 2 or readings[0].at - started.at > 4.9
 
-    def test_as_many_jobs_as_are_allowed_run_at_the_same_time_and_no_more(self, ended: Ended, platform: Simulator) -> None:
+    def test_no_more_than_max_parallel_jobs_run_at_the_same_time(self, ended: Ended, platform: Simulator) -> None:
         assert ended.exit_code == 1
-        # the job whose start got no answer goes on beside them, and nobody waits for it
+        # the job whose start got no response runs beside them, and nothing waits for it
         assert MAX_PARALLEL // 2 < platform.jobs_at_once <= MAX_PARALLEL + 1
 
     def test_requests_come_no_faster_than_promised(self, ended: Ended, platform: Simulator) -> None:
@@ -174,7 +174,7 @@ class TestAHundredWithSevenFailures:
 
     def test_they_share_connections(self, ended: Ended, platform: Simulator) -> None:
         assert ended.exit_code == 1
-        starts = platform.count("start_export")  # each has one of its own, on which no answer can be another's
+        starts = platform.count("start_export")  # each has its own connection, on which no response can belong to another request
 
         assert platform.connections.api < starts + MAX_PARALLEL
 
@@ -186,21 +186,21 @@ class TestAHundredWithSevenFailures:
             assert title.startswith(f"Export of {domain}: ")
             assert rows(ended)[domain]["message"].startswith(title)
 
-    def test_the_log_is_no_flood(self, ended: Ended) -> None:
+    def test_the_log_is_short(self, ended: Ended) -> None:
         live = ended.stdout.partition("::group::")[0].splitlines()
 
         assert len(live) < 4.5 * len(ALL)
         assert {domain for domain in ALL if any(domain in line for line in live)} == {*ALL}
 
     @pytest.mark.parametrize("domain", [DOMAINS[0], DOMAINS[-1], "damaged.example.com"])
-    def test_each_domains_log_can_be_read_on_its_own(self, ended: Ended, domain: str) -> None:
+    def test_each_domain_has_a_log_of_its_own(self, ended: Ended, domain: str) -> None:
         told = "\n".join(group(ended, domain))
 
         assert f"Job {rows(ended)[domain]['jobId']} started" in told
         assert "Bundle link ready" in told
         assert not any(other in told for other in ALL if other != domain)
 
-    def test_the_summary_tells_of_all(self, ended: Ended) -> None:
+    def test_the_summary_counts_all_domains(self, ended: Ended) -> None:
         assert all(domain in ended.summary.replace("\\", "") for domain in ALL)
         assert "X-Amz-Signature" not in ended.summary
 
@@ -209,7 +209,7 @@ class TestTheFirst:
     @pytest.mark.parametrize(
         ("changes", "reason"), [({"key": "adm_an0ther-key-of-the-tests"}, "unauthorized"), ({"plan": False}, "forbidden")]
     )
-    def test_a_refused_key_is_asked_about_once(
+    def test_a_rejected_key_is_sent_once(
         self, action: Action, make_platform: Callable[..., Simulator], changes: Mapping[str, Any], reason: str
     ) -> None:
         platform = make_platform(**changes)
@@ -228,7 +228,7 @@ class TestTheFirst:
 
 
 class TestOneOutageOfAll:
-    def test_a_retry_after_that_one_gets_is_obeyed_by_all(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
+    def test_all_domains_obey_the_retry_after_of_one(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
         platform = make_platform(export_seconds=0.1)
         platform.script("read_export", None, Fault(status=429, headers={"Retry-After": "5"}))
 
@@ -237,7 +237,7 @@ class TestOneOutageOfAll:
         assert ended.exit_code == 0
         asked_at = next(request.at for request in platform.requests if request.status == 429)
         moments = [request.at - asked_at for request in platform.requests if request.operation != "download"]
-        slack = 3  # seconds in which the answer arrives, and those that are under way meanwhile too
+        slack = 3  # seconds until the response arrives; requests in flight arrive meanwhile
         assert not [moment for moment in moments if slack < moment < 5]
         assert platform.count(status=429) == 1
 
@@ -246,17 +246,19 @@ class TestOneOutageOfAll:
     ) -> None:
         platform = make_platform()
         platform.script_forever("read_export", Fault(status=503))
-        action.set_constants(http__retry__MIN_ATTEMPT_SECONDS=30.0)  # a start may be answered late
+        action.set_constants(http__retry__MIN_ATTEMPT_SECONDS=30.0)  # the response to a start may be late
 
         ended = action.run(platform, domain="\n".join(DOMAINS[:10]), max_parallel="10", outage_tolerance="3s")
 
         assert {row["failureReason"] for row in rows(ended).values()} == {"unavailable"}
-        # those of all that were under way when it began, one for all now and then, and a last one of each
+        # the requests in flight when it began, some probes, and a last request of each
         assert platform.count(status=503) <= 10 + 8 + 10
         live = ended.stdout.partition("::group::")[0]
         assert live.count("Retrying") == 1
 
-    def test_it_goes_on_for_all_when_the_api_answers_again(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
+    def test_all_domains_continue_when_the_api_responds_again(
+        self, action: Action, make_platform: Callable[..., Simulator]
+    ) -> None:
         platform = make_platform()
         platform.script("read_export", *[Fault(status=502)] * 4)
 
@@ -266,11 +268,11 @@ class TestOneOutageOfAll:
 
 
 class TestNoRoom:
-    def test_a_platform_that_runs_fewer_at_once_gets_them_one_after_the_other(
+    def test_a_platform_with_less_capacity_gets_one_export_after_the_other(
         self, action: Action, make_platform: Callable[..., Simulator]
     ) -> None:
         platform = make_platform(export_seconds=1.5, most_jobs=3)
-        action.set_constants(http__retry__MIN_ATTEMPT_SECONDS=30.0)  # a start may be answered late
+        action.set_constants(http__retry__MIN_ATTEMPT_SECONDS=30.0)  # the response to a start may be late
 
         ended = action.run(platform, domain="\n".join(DOMAINS[:9]), poll_interval="300ms", outage_tolerance="1s")
 
@@ -278,10 +280,12 @@ class TestNoRoom:
         assert platform.jobs_at_once == 3
         assert platform.count(status=429) > 0
 
-    def test_where_none_of_ours_makes_room_it_is_given_up(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
+    def test_without_other_running_exports_a_full_platform_is_a_failure(
+        self, action: Action, make_platform: Callable[..., Simulator]
+    ) -> None:
         platform = make_platform()
         platform.script_forever("start_export", Fault(status=429))
-        action.set_constants(http__retry__MIN_ATTEMPT_SECONDS=30.0)  # a start may be answered late
+        action.set_constants(http__retry__MIN_ATTEMPT_SECONDS=30.0)  # the response to a start may be late
 
         ended = action.run(platform, domain="a.example.com\nb.example.com", outage_tolerance="1s")
 
@@ -329,7 +333,7 @@ class TestCancel:
 
 
 class TestNotWaiting:
-    def test_each_is_started_and_told(self, action: Action, platform: Simulator) -> None:
+    def test_each_domain_is_started_and_logged(self, action: Action, platform: Simulator) -> None:
         ended = action.run(platform, domain="a.example.com\nb.example.com", wait="false")
 
         assert ended.exit_code == 0

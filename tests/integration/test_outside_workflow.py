@@ -25,14 +25,14 @@ def test_outputs_are_printed(action: Action, platform: Simulator) -> None:
     assert outputs["bundleUrl"].startswith(platform.storage_url)
 
 
-def test_the_key_is_not_printed_to_be_masked(action: Action, platform: Simulator) -> None:
+def test_no_mask_command_is_printed(action: Action, platform: Simulator) -> None:
     ended = action.export(platform, env=NO_RUNNER)
 
     assert ADMIN_KEY not in ended.stdout
     assert "::" not in ended.stdout.replace(printed_outputs(ended)["results"], "")
 
 
-def test_a_failure_reads_as_a_person_would_write_it(action: Action, platform: Simulator) -> None:
+def test_a_failure_is_plain_text(action: Action, platform: Simulator) -> None:
     ended = action.export(platform, domain="failing.example.com", env=NO_RUNNER)
 
     assert ended.exit_code == 1
@@ -40,7 +40,7 @@ def test_a_failure_reads_as_a_person_would_write_it(action: Action, platform: Si
     assert printed_outputs(ended)["failureReason"] == "job-failed"
 
 
-def test_debug_lines_are_no_commands(action: Action, platform: Simulator) -> None:
+def test_debug_lines_are_plain_text(action: Action, platform: Simulator) -> None:
     action.debug = True
 
     ended = action.run(platform, job_id="export-finished", env=NO_RUNNER)
@@ -50,7 +50,7 @@ def test_debug_lines_are_no_commands(action: Action, platform: Simulator) -> Non
 
 
 @pytest.mark.parametrize("text", ["::error::stolen", "##[error]stolen", "\x1b[31mred", "a\n::error::stolen"])
-def test_foreign_text_is_harmless_there_too(action: Action, platform: Simulator, text: str) -> None:
+def test_foreign_text_is_harmless(action: Action, platform: Simulator, text: str) -> None:
     platform.script_forever("read_export", Fault(json={"status": f"x{text}", "error": text}))
 
     ended = action.run(platform, job_id="export-finished", timeout="1ms", env=NO_RUNNER)

@@ -63,7 +63,7 @@ def test_no_form_of_a_key_is_left(key: str, before: str, after: str) -> None:
 def test_a_key_that_is_encoded_twice_is_hidden(key: str, inner: str, outer: str) -> None:
     shown = redactor_of(key).hide(f"[{ENCODERS[outer](ENCODERS[inner](key))}]")
 
-    # what a last zero byte or backslash is written as may be left, which tells nothing
+    # the escape of a final zero byte or backslash may be left; it reveals nothing
     assert re.fullmatch(r"\[.{0,12}\*\*\*.{0,12}\]", shown, re.DOTALL)
 
 
@@ -97,7 +97,7 @@ def test_what_surrounds_an_escaped_key_stays_as_it_is() -> None:
 
 @pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
 @given(before=st.binary(max_size=5), after=st.binary(max_size=5))
-def test_of_a_key_in_base64_at_most_what_shares_a_character_with_others_is_left(
+def test_of_a_key_in_base64_only_characters_shared_with_its_neighbors_are_left(
     encode: Callable[[bytes], bytes], before: bytes, after: bytes
 ) -> None:
     key = "adm?k3y>9f27~c1d4"
@@ -133,21 +133,21 @@ def test_without_a_minimum_length_every_secret_is_hidden(secret: str) -> None:
 
 
 @pytest.mark.parametrize("between", ["\u034f", "\ufe0f", "\u3164", "\U000e0100", "\u180b", "\u00ad", "\u200b"])
-def test_a_key_is_hidden_that_only_looks_whole(between: str) -> None:
+def test_a_key_with_invisible_characters_is_hidden(between: str) -> None:
     assert redactor_of(ADMIN_KEY).hide(f"<{between.join(ADMIN_KEY)}>") == f"<{HIDDEN}>"
 
 
-def test_a_short_one_is_not_looked_for_in_base64() -> None:
+def test_a_short_secret_is_not_searched_for_in_base64() -> None:
     text = base64.b64encode(b"abc").decode()
 
     assert Redactor(["abc"]).hide(text) == text
 
 
-def test_of_secrets_that_hold_one_another_the_longest_is_hidden() -> None:
+def test_of_nested_secrets_the_longest_is_hidden() -> None:
     assert Redactor(["first-part", "first-part-and-second"]).hide("first-part-and-second first%2Dpart-and-second") == "*** ***"
 
 
-def test_one_that_is_not_ascii_is_hidden_in_an_address_too() -> None:
+def test_a_secret_that_is_not_ascii_is_hidden_when_percent_encoded() -> None:
     secret = "schlüssel/9f27"
 
     assert redactor_of(secret).hide(f"/login?key={urllib.parse.quote(secret, safe='')}&x") == "/login?key=***&x"
@@ -162,7 +162,7 @@ def test_a_secret_is_found() -> None:
 
 
 def test_the_number_of_layers_is_bounded() -> None:
-    # the price of each is a pass over a text that a server chose
+    # each layer costs a pass over a text that a server chose
     text = "k%3Ay-9f27c1d4"
     for _ in range(6):
         text = urllib.parse.quote(text)
@@ -174,7 +174,7 @@ WHOLE_LINE = "the platform refused {} as a token"
 WRAPS = ["\n", "\r\n", "\n    ", "\r\n\t", " \n ", "\n\u200b\n", " ", "\r\n  | ", " \n> > "]
 ESCAPED_WRAPS = ["%0A", "%0D%0A%20%20", "\\n", "\\r\\n    ", "\\\\n", "&#10;"]
 FULL_OF_ESCAPES = {"adm\\u0041k3y\\x41\\n9f27\\", "%%%25%25%%adm"}
-"""Keys that, with an escape in the middle, read as something else."""
+"""Keys that mean something else with an escape in the middle."""
 
 
 @pytest.mark.parametrize("wrap", WRAPS)
@@ -262,7 +262,7 @@ def test_a_run_of_sixteen_characters_of_a_key_is_hidden(outer: Callable[[str], s
 
 
 @pytest.mark.parametrize("before", [0, 1, 2])
-def test_such_a_run_is_hidden_in_base64_and_hex_too(before: int) -> None:
+def test_a_run_is_hidden_in_base64_and_hex_too(before: int) -> None:
     for start, end in CUTS:
         content = b"!" * before + ADMIN_KEY[start:end].encode() + b"!"
 
@@ -313,14 +313,14 @@ def test_without_parts_only_whole_secrets_are_found() -> None:
 
 
 @pytest.mark.parametrize("secret", ["ab", "abc", "a-b-c-d"])
-def test_a_secret_as_short_as_a_word_is_not_put_together_from_several(secret: str) -> None:
+def test_a_short_secret_is_not_found_across_words(secret: str) -> None:
     text = f"{secret[0]} {secret[1:]} {secret[0]}\n{secret[1:]}"
 
     assert redactor_of(secret).hide(text) == text
 
 
 class CountingText(str):
-    """A text that counts how often a part of it is taken."""
+    """A text that counts how often it is sliced."""
 
     __slots__ = ("taken",)
     taken: int
@@ -333,7 +333,7 @@ class CountingText(str):
 @pytest.mark.parametrize("pattern", ["x", ADMIN_KEY[:15], ADMIN_KEY[:16], f"{ADMIN_KEY}, ", "61 64 ", ADMIN_KEY])
 def test_the_work_grows_no_faster_than_the_text(pattern: str) -> None:
     def work(characters: int) -> int:
-        text = CountingText("\n" + (pattern * characters)[:characters])  # a line's end, or a copy of the text is searched
+        text = CountingText("\n" + (pattern * characters)[:characters])  # a line break, or a copy of the text is searched
         redactor_of(ADMIN_KEY).hide(text)
         return text.taken
 

@@ -74,7 +74,7 @@ class TestMask:
 
         assert log.text == "found *** and ***\n"
 
-    def test_it_is_hidden_as_it_stands_in_an_address_too(self) -> None:
+    def test_it_is_hidden_when_percent_encoded(self) -> None:
         log = Log(in_workflow=False)
         log.console.mask("a+b/c=d&e")
 
@@ -82,7 +82,7 @@ class TestMask:
 
         assert log.text == "redirected to /login?key=***\n"
 
-    def test_one_that_no_address_can_hold_is_hidden_as_it_is(self) -> None:
+    def test_a_secret_that_cannot_be_percent_encoded_is_hidden(self) -> None:
         log = Log(in_workflow=False)
         log.console.mask("first\udcffpart")
 
@@ -94,13 +94,13 @@ class TestMask:
     def test_it_is_hidden_in_whatever_is_written(self, in_workflow: bool) -> None:
         log = Log(in_workflow=in_workflow, debugging=True)
         log.console.mask(ADMIN_KEY)
-        said = f"key {ADMIN_KEY}"
+        text = f"key {ADMIN_KEY}"
 
-        log.console.line(said)
-        log.console.error([said, said])
-        log.console.warning([said, said])
-        log.console.debug(said)
-        log.console.output("message", said)
+        log.console.line(text)
+        log.console.error([text, text])
+        log.console.warning([text, text])
+        log.console.debug(text)
+        log.console.output("message", text)
 
         assert log.text.count(ADMIN_KEY) == (1 if in_workflow else 0)
         assert log.text.count("***") >= 7
@@ -143,7 +143,7 @@ class TestMaskInJob:
 
 
 class CountingText(str):
-    """A text that counts how often a part of it is taken."""
+    """A text that counts how often it is sliced."""
 
     __slots__ = ("taken",)
     taken: int
@@ -171,7 +171,7 @@ def unnamed(secrets: Iterable[str]) -> list[LinkSecret]:
 link_secrets = st.text("ab", min_size=MIN_LONG_SECRET_LENGTH, max_size=MIN_LONG_SECRET_LENGTH + 4)
 values = st.text("ab", min_size=MIN_LONG_SECRET_LENGTH - 2, max_size=MIN_LONG_SECRET_LENGTH + 1).map(
     "<{}>".format
-)  # none of which overlaps another
+)  # none overlaps another
 
 
 class TestLinks:
@@ -210,7 +210,7 @@ class TestLinks:
         assert log.text == f"docs.example.com {self.JOB} 2024-06-01T12:00:00Z …\n"
 
     @pytest.mark.parametrize(
-        ("said", "shown"),
+        ("text", "shown"),
         [
             ("GET /b?sig=abc&x=1", "GET /b?sig=…&x=1"),
             ("GET /b?x=1&SIG=abc.", "GET /b?x=1&SIG=…."),
@@ -224,11 +224,11 @@ class TestLinks:
             ("token=abc", "token=abc"),
         ],
     )
-    def test_a_short_secret_is_hidden_only_after_its_name(self, said: str, shown: str) -> None:
+    def test_a_short_secret_is_hidden_only_after_its_name(self, text: str, shown: str) -> None:
         log = Log()
         log.console.redact_link("https://storage.example.com/b?sig=abc")
 
-        log.console.line(said)
+        log.console.line(text)
 
         assert log.text == f"{shown}\n"
 
@@ -282,7 +282,7 @@ class TestLinks:
         assert not any(secret in shown for secret in secrets)
         assert shown.replace("…", "") == "".join(letter for letter, hidden in zip(text, covered, strict=True) if not hidden)
 
-    def test_the_work_does_not_grow_with_their_number(self) -> None:
+    def test_the_work_does_not_grow_with_the_number_of_links(self) -> None:
         def work(links: int) -> int:
             known = LinkSecrets()
             for number in range(links):
@@ -335,17 +335,17 @@ class TestGroups:
         assert log.text == "***\n  ***\n"
 
     @given(hostile, st.lists(hostile, max_size=3))
-    def test_nothing_in_them_begins_or_ends_one(self, title: str, lines: list[str]) -> None:
+    def test_foreign_text_neither_begins_nor_ends_a_group(self, title: str, lines: list[str]) -> None:
         log = Log()
 
         log.console.group(title, lines)
 
-        head, *told, foot = log.text.split("\n")[:-1]
+        head, *written, foot = log.text.split("\n")[:-1]
         assert head.startswith("::group::")
         assert foot == "::endgroup::"
-        assert len(told) == len(lines)
+        assert len(written) == len(lines)
         assert "##[" not in log.text
-        assert not any(line.lstrip().startswith("::") for line in told)
+        assert not any(line.lstrip().startswith("::") for line in written)
 
 
 class TestLines:
@@ -399,7 +399,7 @@ class TestAnnotations:
 
         assert log.text == "Warning: It is odd\n  Because.\n"
 
-    def test_it_is_cut_where_the_runner_would_cut_it(self) -> None:
+    def test_it_is_truncated_to_the_runners_limit(self) -> None:
         log = Log()
 
         log.console.error(["t", *["x" * 900] * 9])
@@ -484,9 +484,9 @@ class TestBrokenStream:
         console.error(["three"])
 
         assert stream.attempts == 1
-        said = capsys.readouterr().err
-        assert said.startswith("Warning: the log cannot be written")
-        assert said.count("\n") == 1
+        warning = capsys.readouterr().err
+        assert warning.startswith("Warning: the log cannot be written")
+        assert warning.count("\n") == 1
 
     @pytest.mark.parametrize("standard_error", [BrokenStream(BrokenPipeError()), None])
     def test_the_warning_may_fail_too(self, standard_error: io.StringIO | None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,7 +68,7 @@ class TestBeginning:
             ({"mode": "agent", "domain": None, "project_id": "prj_1", "job_id": "aj_1"}, "Agent job aj_1 of project prj_1"),
         ],
     )
-    def test_a_title_stands_out(self, known: dict[str, str | None], title: str) -> None:
+    def test_the_title_names_the_job(self, known: dict[str, str | None], title: str) -> None:
         job = LoggedJob(**known)
 
         job.log.job_begun(job.job)
@@ -210,7 +210,7 @@ class TestReadings:
 
 
 class TestEstimate:
-    def test_it_stands_at_the_end_of_the_line(self) -> None:
+    def test_it_is_at_the_end_of_the_line(self) -> None:
         job = LoggedJob()
         job.read("queued")
         job.clock.pass_(31)
@@ -236,7 +236,7 @@ class TestEstimate:
 
         assert job.shown[-1] == "running 50 % 1:50 about 1:50 left"
 
-    def test_an_ended_job_has_none(self) -> None:
+    def test_an_ended_job_has_no_estimate(self) -> None:
         job = LoggedJob()
         job.read("queued")
         job.clock.pass_(50)
@@ -298,10 +298,10 @@ class TestStall:
             "  Check job se_1 in the dashboard. To attach to it later, use `job-id: se_1`.",
         ]
 
-    def test_not_sooner(self) -> None:
+    def test_the_log_does_not_warn_sooner(self) -> None:
         assert self.warnings(self.stalled(STALL_SECONDS - 30)) == []
 
-    def test_and_not_again(self) -> None:
+    def test_the_log_warns_once(self) -> None:
         job = self.stalled(STALL_SECONDS * 2)
         job.read("running", 58, 231)
         for _ in range(30):

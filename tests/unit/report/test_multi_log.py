@@ -480,7 +480,7 @@ class TestWarnings:
             "::endgroup::",
         ]
 
-    def test_the_same_twice_is_shown_once(self) -> None:
+    def test_the_same_warning_is_shown_once(self) -> None:
         run = Run()
 
         for number in range(3):
