@@ -82,7 +82,7 @@ class Redactor:
         short = _find_in_layers(text, _INVISIBLE, self._short.find) if self._short.min_length else []
         if len(text) < self._long.min_length or (self._is_simple(text) and not self._find_long(text.replace(" ", ""))):
             return short
-        return _merged([*short, *_find_in_layers(text, _INVISIBLE_OR_WHITE_SPACE, self._find_long)])
+        return short + _find_in_layers(text, _INVISIBLE_OR_WHITE_SPACE, self._find_long)
 
     def _is_simple(self, text: str) -> bool:
         """Return whether only spaces have to be removed, as in most of the log's many lines."""

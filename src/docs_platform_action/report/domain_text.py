@@ -10,12 +10,7 @@ from ..models import ExportJob
 from ..text import format_bytes, format_clock, format_time, pluralize, format_expiry
 from .view import name_of
 
-RUNNING: Final = "running"
-PENDING: Final = "pending"
-STAGES: Final = (*VERDICTS, RUNNING, PENDING)
-"""The stages of a domain, in the order in which they are counted."""
-
-MAX_LISTED_DOMAINS: Final = 3
+MAX_LISTED_NAMES: Final = 3
 """Domains that a line lists before it counts the rest."""
 
 
@@ -43,7 +38,7 @@ def describe_duration(job: Job, stage: str, seconds: float) -> str:
     if stage in {DONE, STARTED}:
         return f"{stage} in {elapsed}"
     reason = f" ({job.failure.failure_reason})" if stage == FAILED and job.failure is not None else ""
-    return f"{'not ended' if stage == RUNNING else stage} after {elapsed}{reason}"
+    return f"{stage if stage in VERDICTS else 'not ended'} after {elapsed}{reason}"
 
 
 def describe_progress(job: Job) -> str:
@@ -53,7 +48,7 @@ def describe_progress(job: Job) -> str:
     return f"{name_of(job)} {status or 'starting'}{percent}"
 
 
-def describe_not_started(jobs: Iterable[Job]) -> list[str]:
+def describe_unstarted(jobs: Iterable[Job]) -> list[str]:
     """Return a line for each reason why jobs were not started."""
     by_reason: dict[str, list[Job]] = {}
     for job in jobs:
@@ -66,5 +61,5 @@ def describe_not_started(jobs: Iterable[Job]) -> list[str]:
 
 def list_names(jobs: Sequence[Job]) -> str:
     """Return the domains of some jobs, and the number of the rest."""
-    rest = f" and {len(jobs) - MAX_LISTED_DOMAINS:,} more" if len(jobs) > MAX_LISTED_DOMAINS else ""
-    return ", ".join(map(name_of, jobs[:MAX_LISTED_DOMAINS])) + rest
+    rest = f" and {len(jobs) - MAX_LISTED_NAMES:,} more" if len(jobs) > MAX_LISTED_NAMES else ""
+    return ", ".join(map(name_of, jobs[:MAX_LISTED_NAMES])) + rest

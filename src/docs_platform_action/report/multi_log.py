@@ -7,24 +7,19 @@ from typing import Final
 
 from ..clock import Clock
 from ..events import Events
-from ..job import CANCELLED, NOT_STARTED, STARTED, Job
+from ..job import CANCELLED, NOT_STARTED, STARTED, VERDICTS, Job
 from ..models import API, ExportJob
 from ..text import describe_retry, format_clock
 from .console import Console
-from .domain_text import (
-    MAX_LISTED_DOMAINS,
-    PENDING,
-    RUNNING,
-    STAGES,
-    describe_duration,
-    describe_not_started,
-    describe_outcome,
-    describe_progress,
-    list_names,
-)
+from .domain_text import MAX_LISTED_NAMES, describe_duration, describe_outcome, describe_progress, describe_unstarted, list_names
 from .failures import failure_lines
 from .job_log import HEARTBEAT_SECONDS, JobLog
 from .view import name_of
+
+RUNNING: Final = "running"
+PENDING: Final = "pending"
+STAGES: Final = (*VERDICTS, RUNNING, PENDING)
+"""The stages of a domain, in the order in which they are counted."""
 
 MAX_STATUSES: Final = 8
 """Status changes of one domain that are shown live."""
@@ -71,7 +66,7 @@ class MultiLog(Events):
             running = [domain.job for domain in self._running()]
             affected = [domain.job for domain in self._outage.affected]
             self._shown_counts = text = self._describe_counts()
-            if len(running) <= MAX_LISTED_DOMAINS:
+            if len(running) <= MAX_LISTED_NAMES:
                 text = text.replace(RUNNING, f"{RUNNING} ({', '.join(map(describe_progress, running))})")
             if affected:
                 names = f" for {list_names(affected)}" if len(affected) < len(running) else ""
@@ -90,7 +85,7 @@ class MultiLog(Events):
                     self._set_stage(domain, domain.job.verdict)
             if self._describe_counts() != self._shown_counts:
                 self._write(self._describe_counts())
-            for line in describe_not_started(domain.job for domain in self._domains.values() if domain.stage == NOT_STARTED):
+            for line in describe_unstarted(domain.job for domain in self._domains.values() if domain.stage == NOT_STARTED):
                 self._console.line(f"  {line}")
             self._closed = True
             logged = [domain for domain in self._domains.values() if domain.lines]
