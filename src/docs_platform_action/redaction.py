@@ -100,7 +100,7 @@ def _find_in_layers(text: str, removed: re.Pattern[str], find: Callable[[str], l
     """Return what is found in a text, and in the text with one layer of escapes after another undone."""
     found = [find(text)]
     substitutions: list[_Substitution] = []
-    for pattern, replacement in ((removed, ""), (_ESCAPE, _unescaped)) * _MAX_LAYERS:
+    for pattern, replacement in ((removed, ""), (_ESCAPE, _character_of)) * _MAX_LAYERS:
         substitution = _Substitution(text, pattern, replacement)
         if substitution.text != text:
             text = substitution.text
@@ -212,9 +212,7 @@ def _forms(secret: str) -> Iterator[tuple[str, int]]:
     """Return what each layer of a text is searched for, with the length of the shortest run to find."""
     # in a text, an escape or white space that belongs to the secret itself is undone or removed, too
     joined = _INVISIBLE_OR_WHITE_SPACE.sub("", secret)
-    for form in dict.fromkeys(
-        [secret, joined, _without_escapes(secret, _INVISIBLE), _without_escapes(secret, _INVISIBLE_OR_WHITE_SPACE)]
-    ):
+    for form in dict.fromkeys([secret, joined, _unescaped(secret, _INVISIBLE), _unescaped(secret, _INVISIBLE_OR_WHITE_SPACE)]):
         if form:
             yield form, MIN_RUN_LENGTH
     content = secret.encode("utf-8", "replace")
@@ -231,14 +229,14 @@ def _forms(secret: str) -> Iterator[tuple[str, int]]:
         yield whole.translate(str.maketrans("+/", "-_")), _MIN_BASE64_RUN_LENGTH
 
 
-def _without_escapes(text: str, removed: re.Pattern[str]) -> str:
-    """Undo every layer of escapes."""
+def _unescaped(text: str, removed: re.Pattern[str]) -> str:
+    """Return the text with every layer of escapes undone, and without what is removed."""
     for _ in range(_MAX_LAYERS):
-        text = _ESCAPE.sub(_unescaped, removed.sub("", text))
+        text = _ESCAPE.sub(_character_of, removed.sub("", text))
     return text
 
 
-def _unescaped(escape: re.Match[str]) -> str:
+def _character_of(escape: re.Match[str]) -> str:
     """Return the character that an escape stands for; a single backslash stands for none."""
     code = escape["percent"] or escape["unit"] or escape["byte"]
     if code is not None:

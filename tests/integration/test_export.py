@@ -196,8 +196,8 @@ def test_an_unknown_status_is_told_once_and_waited_through(action: Action, platf
     ended = action.run(platform, job_id="export-finished")
 
     assert ended.exit_code == 0
-    assert ended.log.count("'preparing', which the action does not know") == 1
-    assert ended.log.count("'finalising', which the action does not know") == 1
+    assert ended.log.count("the unknown status 'preparing'; waiting continues") == 1
+    assert ended.log.count("the unknown status 'finalising'; waiting continues") == 1
     assert platform.count("read_export") == len(turns) + 1
 
 
