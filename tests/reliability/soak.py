@@ -50,7 +50,7 @@ MAX_A_SECOND: Final = 10
 MAX_ERRORS: Final = 10
 
 IDLE_SECONDS: Final = 11.0
-"""How often the virtual main thread looks whether a sign of life is due; the real one looks every second."""
+"""How often the virtual main thread checks whether a heartbeat is due; the real one checks every second."""
 
 
 class PassingClock(Clock):
@@ -235,7 +235,7 @@ def most_requests(run: Run, verdict: Verdict) -> float:
 
 
 def most_lines(run: Run, verdict: Verdict) -> float:
-    """Bound a run's log: a line for each reading, two for each stretch of faults, a sign of life a minute, 20 for the rest."""
+    """Bound a run's log: a line for each reading, two for each stretch of faults, a heartbeat a minute, 20 for the rest."""
     return verdict.good_reads + 2 * verdict.stretches + run.seconds / HEARTBEAT_SECONDS + 20
 
 

@@ -5,15 +5,12 @@ import re
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import Final, TextIO
 
 from actions_toolkit.command import Command
 
 from ..redaction import Redactor, replace_spans
 from ..text import clean
-
-if TYPE_CHECKING:
-    from .signed_links import LinkSecret
 
 ANNOTATION_LIMIT: Final = 4096
 """Characters of an annotation that the runner keeps (source: actions/runner)."""
@@ -41,8 +38,8 @@ class LinkSecrets:
         self._shown: frozenset[str] = frozenset()
         self._lock = threading.Lock()
 
-    def add(self, secrets: "Iterable[LinkSecret]") -> None:
-        """Hide these secrets from now on."""
+    def add(self, secrets: Iterable[tuple[str, str]]) -> None:
+        """Hide these secrets from now on. Each comes with its parameter's name, which may be empty."""
         with self._lock:
             for name, secret in secrets:
                 if len(secret) >= MIN_LONG_SECRET_LENGTH:
