@@ -7,8 +7,7 @@ from typing import Final
 from ..errors import Cancelled
 from ..job import DONE, FAILED, NOT_STARTED, STARTED, VERDICTS, Job
 from ..models import ExportJob
-from ..text import format_bytes, format_clock, format_time, pluralize, format_expiry
-from .view import name_of
+from ..text import format_bytes, format_clock, format_expiry, format_time, pluralize
 
 MAX_LISTED_NAMES: Final = 3
 """Domains that a line lists before it counts the rest."""
@@ -45,7 +44,7 @@ def describe_progress(job: Job) -> str:
     """Return a job's domain, status and percentage."""
     status, progress = job.status, job.progress  # read once: another thread may change them
     percent = f" {int(progress)} %" if progress is not None and status != ExportJob.COMPLETED else ""
-    return f"{name_of(job)} {status or 'starting'}{percent}"
+    return f"{job.domain} {status or 'starting'}{percent}"
 
 
 def describe_unstarted(jobs: Iterable[Job]) -> list[str]:
@@ -62,4 +61,4 @@ def describe_unstarted(jobs: Iterable[Job]) -> list[str]:
 def list_names(jobs: Sequence[Job]) -> str:
     """Return the domains of some jobs, and the number of the rest."""
     rest = f" and {len(jobs) - MAX_LISTED_NAMES:,} more" if len(jobs) > MAX_LISTED_NAMES else ""
-    return ", ".join(map(name_of, jobs[:MAX_LISTED_NAMES])) + rest
+    return ", ".join(job.domain or "" for job in jobs[:MAX_LISTED_NAMES]) + rest

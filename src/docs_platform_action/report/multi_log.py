@@ -14,7 +14,6 @@ from .console import Console
 from .domain_text import MAX_LISTED_NAMES, describe_duration, describe_outcome, describe_progress, describe_unstarted, list_names
 from .failures import failure_lines
 from .job_log import HEARTBEAT_SECONDS, JobLog
-from .view import name_of
 
 RUNNING: Final = "running"
 PENDING: Final = "pending"
@@ -42,7 +41,7 @@ class MultiLog(Events):
         self._stage_counts = Counter({PENDING: len(jobs)})
         self._max_parallel = max_parallel
         self._explained_statuses = {*ExportJob.KNOWN_STATUSES}
-        self._name_width = min(max(len(name_of(job)) for job in jobs), _MAX_NAME_WIDTH)
+        self._name_width = min(max(len(job.domain or "") for job in jobs), _MAX_NAME_WIDTH)
         self._began = self._last_line_at = clock.monotonic()
         self._shown_counts = ""
         self._outage = _SharedOutage()
@@ -94,7 +93,7 @@ class MultiLog(Events):
             self._console.line("The log of each domain, by the time of day in UTC:")
         for domain in logged:
             duration = describe_duration(domain.job, domain.stage, domain.job.duration_seconds(now))
-            self._console.group(f"{name_of(domain.job)}: {duration}", domain.lines)
+            self._console.group(f"{domain.job.domain}: {duration}", domain.lines)
 
     def job_begun(self, job: Job) -> None:
         super().job_begun(job)
@@ -184,7 +183,7 @@ class MultiLog(Events):
     def show_debug(self, domain: "_DomainLog", text: str) -> None:
         with self._lock:
             if not self._closed:
-                self._console.debug(f"{name_of(domain.job)}: {text}")
+                self._console.debug(f"{domain.job.domain}: {text}")
 
     def _listeners_of(self, job: Job) -> Sequence[Events]:
         return (self._domains[id(job)],)
@@ -197,7 +196,7 @@ class MultiLog(Events):
         if counts and counted != self._shown_counts:
             self._shown_counts = counted
             text = f"{text:<{_CHANGE_WIDTH}}  {counted}"
-        self._write(f"{name_of(domain.job):<{self._name_width}}  {text}")
+        self._write(f"{domain.job.domain:<{self._name_width}}  {text}")
 
     def _write(self, text: str) -> None:
         if not self._closed:
