@@ -19,7 +19,7 @@ from tests.workers import BySharing, turn_of
 
 # Reading the public certificate authorities takes 50 ms, half the time of a run in the test's own process. Test modules import
 # this function by name, so it is replaced before they are.
-connection.trusting = main.trusting = functools.cache(connection.trusting)
+connection.create_ssl_context = main.create_ssl_context = functools.cache(connection.create_ssl_context)
 
 
 @pytest.fixture

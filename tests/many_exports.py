@@ -30,7 +30,7 @@ from urllib3 import HTTPResponse
 
 from admin_api_simulator.runner import parse_outputs, runner_environment, with_defaults
 from docs_platform_action import main
-from docs_platform_action.http.connection import GuardedRequest
+from docs_platform_action.http.connection import AbortableRequest
 from tests.keys import ADMIN_KEY
 from tests.unit.virtual_time import VirtualClock
 from tests.virtual_run import Beside, in_virtual_time
@@ -161,7 +161,7 @@ class Platform(BaseAdapter):
 
     def send(self, request: requests.PreparedRequest, **_options: Any) -> requests.Response:  # type: ignore[override]
         """Take a request, let time pass, and answer."""
-        assert isinstance(request, GuardedRequest)
+        assert isinstance(request, AbortableRequest)
         request.mark_connected()
         self._note()
         self._clock.sleep(self._chance.uniform(*ANSWER_SECONDS))

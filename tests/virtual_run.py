@@ -54,13 +54,13 @@ def in_virtual_time(
 ) -> Iterator[None]:
     """Put the platform below the action, its bounds and threads into virtual time, and its dice onto the seed.
 
-    No thread ends an exchange that takes too long: the platform looks at its guard. `thread` stands in for that of `threading`.
+    No thread ends an exchange that takes too long: the platform does. `thread` replaces that of `threading`.
     """
     dice = random.getstate()
     random.seed(seed)
     with (
-        patch.object(main, "GuardedAdapter", lambda _context: platform),
-        patch.object(main, "trusting", lambda _pem: None),  # reading all authorities takes longer than a run
+        patch.object(main, "AbortableAdapter", lambda _context: platform),
+        patch.object(main, "create_ssl_context", lambda _pem: None),  # reading all authorities takes longer than a run
         patch.object(connection, "time", SimpleNamespace(monotonic=clock.monotonic)),
         patch.object(
             connection, "threading", SimpleNamespace(Lock=threading.Lock, Condition=threading.Condition, Thread=_NoThread)

@@ -25,8 +25,8 @@ from .errors import ActionError, internal_error
 from .events import Events
 from .http.circuit_breaker import CircuitBreaker
 from .http.client import HttpClient
-from .http.connection import GuardedAdapter, InFlight, trusting
-from .http.rate_limit import REQUESTS_PER_SECOND, RateLimiter
+from .http.connection import AbortableAdapter, InFlight, create_ssl_context
+from .http.rate_limit import RateLimiter
 from .inputs.reader import read_key, read_mode, read_names, read_plan, unknown_inputs
 from .inputs.settings import Plan
 from .job import Job
@@ -77,7 +77,7 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
         log = _log_for(plan, jobs, console, clock)
         context = _context_for(plan, jobs, clock, Events(outputs, log) if len(jobs) == 1 else log, redactor)
         runner = Runner([*zip(jobs, plan.jobs, strict=True)], context, max_parallel=plan.max_parallel)
-        with context.client.in_flight.kept_watched():
+        with context.client.in_flight.keep_watchdog():
             received = signal_handler.run(runner)
         context.cleanups.clear()
         if received is not None:
@@ -124,14 +124,14 @@ def _log_for(plan: Plan, jobs: Sequence[Job], console: Console, clock: Clock) ->
 def _context_for(plan: Plan, jobs: Sequence[Job], clock: Clock, events: Events, redactor: Redactor) -> Context:
     settings = plan.api
     client = HttpClient(
-        adapter=GuardedAdapter(trusting(settings.authorities_pem)),
+        adapter=AbortableAdapter(create_ssl_context(settings.authorities_pem)),
         in_flight=InFlight(),
         proxies_for=functools.cache(_proxies_for),  # requests goes through the whole environment, twice for each request
         redactor=redactor,
     )
     caller = Caller(
         client=ApiClient(client, base_url=settings.base_url, key=settings.admin_key),
-        breaker=CircuitBreaker(clock, RateLimiter(requests_a_second=REQUESTS_PER_SECOND)),
+        breaker=CircuitBreaker(clock, RateLimiter()),
         clock=clock,
         outage_tolerance_seconds=settings.outage_tolerance_seconds,
         events=events,

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from docs_platform_action.api.client import ApiClient
 from docs_platform_action.errors import InvalidInput
 from docs_platform_action.http.client import Request, Timeouts
-from docs_platform_action.http.connection import GuardedRequest
+from docs_platform_action.http.connection import AbortableRequest
 from docs_platform_action.inputs.reader import read_plan
 from docs_platform_action.inputs.settings import INPUTS, AgentSettings, ApiSettings, ExportSettings, Plan
 from docs_platform_action.inputs.validators import MAX_DURATION_SECONDS
@@ -283,7 +283,7 @@ def check_what_is_sent(settings: ExportSettings, api: ApiSettings) -> None:
     client.send(Request(method="POST", url="/v1/jobs", body={**settings.start_options, "domain": "d"}), Timeouts())
     (request,) = adapter.requests
 
-    assert isinstance(request, GuardedRequest)
+    assert isinstance(request, AbortableRequest)
     assert request.target == f"{urlsplit(api.base_url).path}/v1/jobs"
     assert request.headers["Authorization"] == f"Bearer {api.admin_key}"
     assert json.loads(request.body or b"") == {**settings.start_options, "domain": "d"}

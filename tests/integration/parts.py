@@ -10,7 +10,7 @@ from docs_platform_action.api.client import ApiClient
 from docs_platform_action.clock import Clock
 from docs_platform_action.events import Events
 from docs_platform_action.http.circuit_breaker import CircuitBreaker
-from docs_platform_action.http.connection import GuardedAdapter, InFlight, trusting
+from docs_platform_action.http.connection import AbortableAdapter, InFlight, create_ssl_context
 from docs_platform_action.http.rate_limit import RateLimiter
 from docs_platform_action.job import Job
 from docs_platform_action.models import EXPORT
@@ -18,9 +18,9 @@ from tests.keys import ADMIN_KEY
 from tests.unit.fakes import http_client
 
 
-def api_client_to(base_url: str, *, adapter: GuardedAdapter | None = None, in_flight: InFlight | None = None) -> ApiClient:
+def api_client_to(base_url: str, *, adapter: AbortableAdapter | None = None, in_flight: InFlight | None = None) -> ApiClient:
     """Make the API's client of a run against a base URL."""
-    client = http_client(adapter or GuardedAdapter(trusting(None)), in_flight=in_flight)
+    client = http_client(adapter or AbortableAdapter(create_ssl_context(None)), in_flight=in_flight)
     return ApiClient(client, base_url=base_url, key=ADMIN_KEY)
 
 

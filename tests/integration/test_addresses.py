@@ -13,7 +13,7 @@ import pytest
 from docs_platform_action.errors import Cancelled
 from docs_platform_action.http import connection
 from docs_platform_action.http.client import Request, Timeouts
-from docs_platform_action.http.connection import Guard, InFlight, open_socket
+from docs_platform_action.http.connection import Exchange, InFlight, open_socket
 from docs_platform_action.http.faults import NetworkError
 from tests.inside import run_inside
 from tests.integration.parts import api_client_to
@@ -110,7 +110,7 @@ def test_the_first_address_is_tried_alone_for_a_while(resolve: Resolve, monkeypa
 
 
 def test_whichever_answers_first_is_taken_and_the_others_are_closed(resolve: Resolve) -> None:
-    guard, sockets = Guard(), []
+    subject, sockets = Exchange(host=HOST), []
 
     with dead("127.0.0.2") as place, RawServer(answer) as live:
         resolve(place, ("127.0.0.1", live.port))
@@ -122,28 +122,28 @@ def test_whichever_answers_first_is_taken_and_the_others_are_closed(resolve: Res
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(socket.socket, "connect", connect)
-            sock = open_socket(HOST, 80, 30.0, (), guard)
+            sock = open_socket(HOST, 80, 30.0, (), subject)
 
         with sock:
             assert sock.getpeername() == ("127.0.0.1", live.port)
             assert sock.gettimeout() == 30.0
             assert [found.fileno() == -1 for found in sockets] == [True, False]
-        assert guard.address_errors == {}
-    guard.release()
+        assert subject.address_errors == {}
+    subject.release()
 
 
 def test_ipv6_and_ipv4_take_turns(resolve: Resolve) -> None:
     # nothing is connected to: these are no IPv6 addresses, and what is left of IPv4 refuses
     six = {f"127.0.6.{number}": socket.AF_INET6 for number in range(1, 4)}
-    guard = Guard()
+    subject = Exchange(host=HOST)
     with refusing("127.0.0.2") as first, refusing("127.0.0.3") as second:
         resolve(*((address, 1) for address in six), first, second, families=six)
 
         with pytest.raises(OSError, match=r"."):
-            open_socket(HOST, 80, 30.0, (), guard)
+            open_socket(HOST, 80, 30.0, (), subject)
 
-    guard.release()
-    assert [*guard.address_errors] == ["127.0.6.1", "127.0.0.2", "127.0.6.2", "127.0.0.3", "127.0.6.3"]
+    subject.release()
+    assert [*subject.address_errors] == ["127.0.6.1", "127.0.0.2", "127.0.6.2", "127.0.0.3", "127.0.6.3"]
 
 
 def test_all_that_refuse_are_told_as_such(resolve: Resolve) -> None:
@@ -162,7 +162,7 @@ def test_all_that_are_dead_are_told_as_such_when_the_time_to_connect_is_up(resol
 
         error = failure(connect_seconds=1.0)
 
-    assert error.message == f"{HOST} could not be reached in time (tried 127.0.0.2: no answer; 127.0.0.3: no answer)"
+    assert error.message == f"{HOST} could not be reached in time (tried 127.0.0.2: timed out; 127.0.0.3: timed out)"
 
 
 def test_so_are_they_when_the_time_for_the_whole_is_up(resolve: Resolve) -> None:
@@ -171,7 +171,7 @@ def test_so_are_they_when_the_time_for_the_whole_is_up(resolve: Resolve) -> None
 
         error = failure(total_seconds=2.0)
 
-    assert error.message == f"{HOST} could not be reached in time (tried 127.0.0.2: no answer; 127.0.0.3: no answer)"
+    assert error.message == f"{HOST} could not be reached in time (tried 127.0.0.2: timed out; 127.0.0.3: timed out)"
 
 
 def test_what_each_failed_with_is_told_of_the_first_few(resolve: Resolve) -> None:
@@ -181,8 +181,8 @@ def test_what_each_failed_with_is_told_of_the_first_few(resolve: Resolve) -> Non
 
         error = failure(connect_seconds=1.0)
 
-    assert error.message.startswith(f"No connection to {HOST} could be made (tried 127.0.0.2: connection refused; 127.0.6.1: ")
-    assert error.message.endswith("; 127.0.0.3: no answer; 2 more)")
+    assert error.message.startswith(f"Could not connect to {HOST} (tried 127.0.0.2: connection refused; 127.0.6.1: ")
+    assert error.message.endswith("; 127.0.0.3: timed out; 2 more)")
 
 
 def test_one_address_alone_is_not_told(resolve: Resolve) -> None:
@@ -195,7 +195,7 @@ def test_one_address_alone_is_not_told(resolve: Resolve) -> None:
 def test_a_name_without_an_address_is_told(resolve: Resolve) -> None:
     resolve()
 
-    assert failure().message == f"No connection to {HOST} could be made"
+    assert failure().message == f"Could not connect to {HOST}"
 
 
 def test_an_abort_ends_the_tries(resolve: Resolve) -> None:
@@ -209,13 +209,13 @@ def test_an_abort_ends_the_tries(resolve: Resolve) -> None:
 
     with dead("127.0.0.2") as first, dead("127.0.0.3") as second, pytest.MonkeyPatch.context() as patch:
         resolve(first, second)
-        adopt = Guard.adopt
+        adopt = Exchange.adopt
 
-        def noticed(guard: Guard, sock: socket.socket) -> None:
-            adopt(guard, sock)
+        def noticed(exchange: Exchange, sock: socket.socket) -> None:
+            adopt(exchange, sock)
             connecting.set()
 
-        patch.setattr(Guard, "adopt", noticed)
+        patch.setattr(Exchange, "adopt", noticed)
         thread = threading.Thread(target=work)
         thread.start()
         assert connecting.wait(60)

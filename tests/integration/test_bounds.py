@@ -15,7 +15,7 @@ import pytest
 
 from docs_platform_action.errors import Cancelled
 from docs_platform_action.http.client import Request, Timeouts
-from docs_platform_action.http.connection import GuardedAdapter, InFlight, trusting
+from docs_platform_action.http.connection import AbortableAdapter, InFlight, create_ssl_context
 from docs_platform_action.http.faults import NetworkError
 from tests.integration.parts import api_client_to
 from tests.integration.raw import RawServer, hold, read_request
@@ -64,8 +64,8 @@ ENDLESS_ANSWERS: dict[str, Handler] = {
 
 
 @pytest.fixture
-def adapter() -> GuardedAdapter:
-    return GuardedAdapter(trusting(None))
+def adapter() -> AbortableAdapter:
+    return AbortableAdapter(create_ssl_context(None))
 
 
 def open_files() -> int:
@@ -75,7 +75,7 @@ def open_files() -> int:
 
 
 def failed_exchange(
-    adapter: GuardedAdapter, base_url: str, *, idle_seconds: float = 30.0, total_seconds: float = 1.0
+    adapter: AbortableAdapter, base_url: str, *, idle_seconds: float = 30.0, total_seconds: float = 1.0
 ) -> NetworkError:
     """Make an exchange that has to fail, and give its error."""
     timeouts = Timeouts(connect_seconds=10, idle_seconds=idle_seconds, total_seconds=total_seconds)
@@ -85,16 +85,16 @@ def failed_exchange(
 
 
 @pytest.mark.parametrize("stage", HANGING)
-def test_an_answer_that_hangs_is_ended_by_the_bound_on_the_whole(adapter: GuardedAdapter, stage: str) -> None:
+def test_an_answer_that_hangs_is_ended_by_the_bound_on_the_whole(adapter: AbortableAdapter, stage: str) -> None:
     with RawServer(HANGING[stage]) as server:
         error = failed_exchange(adapter, server.base_url)
 
-    assert error.message.startswith("The API's response took longer than")
+    assert " took longer than " in error.message
     assert error.maybe_processed
 
 
 @pytest.mark.parametrize("stage", ["no answer", "half a status line"])
-def test_an_answer_that_hangs_is_ended_by_the_bound_on_silence(adapter: GuardedAdapter, stage: str) -> None:
+def test_an_answer_that_hangs_is_ended_by_the_bound_on_silence(adapter: AbortableAdapter, stage: str) -> None:
     with RawServer(HANGING[stage]) as server:
         error = failed_exchange(adapter, server.base_url, idle_seconds=0.2, total_seconds=60)
 
@@ -103,7 +103,7 @@ def test_an_answer_that_hangs_is_ended_by_the_bound_on_silence(adapter: GuardedA
 
 
 @pytest.mark.parametrize("part", ENDLESS_ANSWERS)
-def test_an_answer_without_end_is_ended(adapter: GuardedAdapter, part: str) -> None:
+def test_an_answer_without_end_is_ended(adapter: AbortableAdapter, part: str) -> None:
     with RawServer(ENDLESS_ANSWERS[part]) as server:
         error = failed_exchange(adapter, server.base_url, total_seconds=10)
 
@@ -111,7 +111,7 @@ def test_an_answer_without_end_is_ended(adapter: GuardedAdapter, part: str) -> N
 
 
 @pytest.mark.parametrize("part", ["body", "body without a length", "chunks"])
-def test_a_body_without_end_is_ended_by_its_size(adapter: GuardedAdapter, part: str) -> None:
+def test_a_body_without_end_is_ended_by_its_size(adapter: AbortableAdapter, part: str) -> None:
     with RawServer(ENDLESS_ANSWERS[part]) as server:
         error = failed_exchange(adapter, server.base_url, total_seconds=60)
 
@@ -119,24 +119,24 @@ def test_a_body_without_end_is_ended_by_its_size(adapter: GuardedAdapter, part: 
 
 
 @pytest.mark.parametrize("part", ["chunk size", "header", "headers", "status line", "interim answers"])
-def test_a_head_or_a_line_without_end_is_ended_by_its_size(adapter: GuardedAdapter, part: str) -> None:
+def test_a_head_or_a_line_without_end_is_ended_by_its_size(adapter: AbortableAdapter, part: str) -> None:
     with RawServer(ENDLESS_ANSWERS[part]) as server:
         error = failed_exchange(adapter, server.base_url, total_seconds=60)
 
-    assert error.message.endswith("answered is not valid HTTP")
+    assert error.message.endswith("is not valid HTTP")
 
 
-def test_a_head_that_has_an_end_is_ended_by_its_size_too(adapter: GuardedAdapter) -> None:
+def test_a_head_that_has_an_end_is_ended_by_its_size_too(adapter: AbortableAdapter) -> None:
     # to read such cookies takes half a minute, which no bound on time ends
     cookies = b"Set-Cookie: a=b\r\n" + (b"Set-Cookie2: " + b"a," * 16_000 + b"\r\n") * 40
     answer = OK + cookies + b"Content-Length: 2\r\n\r\n{}"
     with RawServer(sending(answer, b"", pause_seconds=1.0)) as server:
         error = failed_exchange(adapter, server.base_url, total_seconds=60)
 
-    assert error.message.endswith("answered is not valid HTTP")
+    assert error.message.endswith("is not valid HTTP")
 
 
-def test_a_head_of_any_use_is_not_ended_by_its_size(adapter: GuardedAdapter) -> None:
+def test_a_head_of_any_use_is_not_ended_by_its_size(adapter: AbortableAdapter) -> None:
     headers = b"".join(b"X-Filler-%d: %b\r\n" % (number, b"x" * 600) for number in range(90))
     answer = OK + headers + b"Content-Length: 15\r\n\r\n" + b'{"jobId": "j7"}'
     with RawServer(sending(answer, b"", pause_seconds=1.0)) as server:
@@ -146,14 +146,14 @@ def test_a_head_of_any_use_is_not_ended_by_its_size(adapter: GuardedAdapter) -> 
 
 
 @pytest.mark.parametrize("idle_seconds", [30.0, 0.2])
-def test_a_tls_handshake_that_hangs_is_ended_and_nothing_was_sent(adapter: GuardedAdapter, idle_seconds: float) -> None:
+def test_a_tls_handshake_that_hangs_is_ended_and_nothing_was_sent(adapter: AbortableAdapter, idle_seconds: float) -> None:
     with RawServer(hold) as server:
         error = failed_exchange(adapter, f"https://127.0.0.1:{server.port}", idle_seconds=idle_seconds)
 
     assert not error.maybe_processed
 
 
-def test_a_tls_handshake_byte_by_byte_is_ended(adapter: GuardedAdapter) -> None:
+def test_a_tls_handshake_byte_by_byte_is_ended(adapter: AbortableAdapter) -> None:
     def handshake(connection: socket.socket) -> None:
         connection.recv(65536)
         connection.sendall(b"\x16\x03\x03\x40\x00")
@@ -164,11 +164,11 @@ def test_a_tls_handshake_byte_by_byte_is_ended(adapter: GuardedAdapter) -> None:
     with RawServer(handshake) as server:
         error = failed_exchange(adapter, f"https://127.0.0.1:{server.port}")
 
-    assert error.message.startswith("The API's response took longer than")
+    assert " took longer than " in error.message
     assert not error.maybe_processed
 
 
-def test_what_speaks_no_tls_is_told_as_such(adapter: GuardedAdapter) -> None:
+def test_what_speaks_no_tls_is_told_as_such(adapter: AbortableAdapter) -> None:
     def plain(connection: socket.socket) -> None:
         connection.recv(65536)
         connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
@@ -182,7 +182,7 @@ def test_what_speaks_no_tls_is_told_as_such(adapter: GuardedAdapter) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_an_exchange_that_hangs_ends_when_it_is_aborted(adapter: GuardedAdapter, scheme: str) -> None:
+def test_an_exchange_that_hangs_ends_when_it_is_aborted(adapter: AbortableAdapter, scheme: str) -> None:
     caught: list[BaseException] = []
 
     with RawServer(hold) as server:
@@ -211,7 +211,7 @@ def test_nothing_is_left_of_ended_exchanges() -> None:
     files, threads = open_files(), {*threading.enumerate()}
 
     for scheme, handle in (("http", hold), ("http", HANGING["body, byte by byte"]), ("https", hold)):
-        adapter = GuardedAdapter(trusting(None))
+        adapter = AbortableAdapter(create_ssl_context(None))
         with RawServer(handle) as server:
             for _ in range(3):
                 failed_exchange(adapter, f"{scheme}://127.0.0.1:{server.port}", total_seconds=0.1)
@@ -224,7 +224,7 @@ def test_nothing_is_left_of_ended_exchanges() -> None:
 
 
 @pytest.mark.parametrize("coding", ["gzip", "gzip, gzip", "deflate"])
-def test_a_body_that_is_packed_though_nobody_asked_is_ended_by_what_it_unpacks_to(adapter: GuardedAdapter, coding: str) -> None:
+def test_a_body_that_is_packed_though_nobody_asked_is_ended_by_what_it_unpacks_to(adapter: AbortableAdapter, coding: str) -> None:
     zeros = bytes(256 * 1024 * 1024)
     packed = zlib.compress(zeros, 9) if coding == "deflate" else gzip.compress(zeros, 9)
     packed = gzip.compress(packed, 9) if coding == "gzip, gzip" else packed

@@ -305,7 +305,7 @@ def test_a_run_whose_log_nobody_reads_writes_its_outputs_and_ends_by_a_late_sign
 ) -> None:
     action.python = shell_python(tmp_path, f'exec "$python" "$@" >"{tmp_path}/log"')
     action.debug = True  # a line for each request
-    action.set_constants(main__REQUESTS_PER_SECOND=1000)  # to fill the pipe in less time
+    action.set_constants(http__rate_limit__REQUESTS_PER_SECOND=1000)  # to fill the pipe in less time
 
     with (
         pipe_that_nobody_reads(tmp_path / "log") as pipe,

@@ -18,7 +18,7 @@ import pytest
 from admin_api_simulator.tls import make_certificates
 from docs_platform_action.api.client import ApiClient
 from docs_platform_action.http.client import Request, Timeouts
-from docs_platform_action.http.connection import GuardedAdapter, trusting
+from docs_platform_action.http.connection import AbortableAdapter, create_ssl_context
 from docs_platform_action.http.faults import NetworkError
 from docs_platform_action.http.response import MAX_INTERIM_RESPONSES
 from tests.action import Action
@@ -84,7 +84,7 @@ class Wire:
     @contextlib.contextmanager
     def client(self, handle: Handler) -> Iterator[tuple[ApiClient, RawServer]]:
         with RawServer(handle, tls=self.server_context) as server:
-            adapter = GuardedAdapter(self.client_context)
+            adapter = AbortableAdapter(self.client_context)
             yield api_client_to(server.base_url, adapter=adapter), server
             adapter.close()
 
@@ -92,10 +92,10 @@ class Wire:
 @pytest.fixture(scope="module", params=["plain", "tls"])
 def wire(request: pytest.FixtureRequest) -> Iterator[Wire]:
     if request.param == "plain":
-        yield Wire(server_context=None, client_context=trusting(None))
+        yield Wire(server_context=None, client_context=create_ssl_context(None))
         return
     certificates = make_certificates("127.0.0.1")
-    client_context = trusting(certificates.ca_path.read_text())
+    client_context = create_ssl_context(certificates.ca_path.read_text())
     yield Wire(server_context=certificates.server_context, client_context=client_context)
     certificates.remove()
 
@@ -373,7 +373,7 @@ def test_no_connection_reads_the_authorities_again(tmp_path: Path) -> None:
     context = Loading(ssl.PROTOCOL_TLS_CLIENT)
     context.load_verify_locations(cafile=certificates.ca_path)
     with RawServer(Counting(lambda number: sized(number)), tls=certificates.server_context) as server:
-        client = api_client_to(server.base_url, adapter=GuardedAdapter(context))
+        client = api_client_to(server.base_url, adapter=AbortableAdapter(context))
 
         answers = [client.send(Request(method="GET", url="/x"), Timeouts(), new_connection=True).body for _ in range(3)]
 

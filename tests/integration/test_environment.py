@@ -101,8 +101,8 @@ def test_a_proxy_is_asked_for_the_host_and_learns_no_key(action: Action, proxy: 
     [
         ("http://127.0.0.1:{port}", "The proxy refused the connection"),
         ("127.0.0.1:{port}", "The proxy refused the connection"),
-        ("http://", "The proxy address in the environment cannot be used"),
-        ("http://127.0.0.1:99999", "The proxy address in the environment cannot be used"),
+        ("http://", "The proxy address in the environment is not valid"),
+        ("http://127.0.0.1:99999", "The proxy address in the environment is not valid"),
     ],
 )
 def test_a_proxy_that_is_at_fault_is_told_as_such(action: Action, proxy_url: str, told: str) -> None:

@@ -23,7 +23,7 @@ from docs_platform_action.bundle.deliver import deliver
 from docs_platform_action.clock import Clock
 from docs_platform_action.errors import InvalidBundle
 from docs_platform_action.events import Events
-from docs_platform_action.http.connection import GuardedAdapter, trusting
+from docs_platform_action.http.connection import AbortableAdapter, create_ssl_context
 from docs_platform_action.inputs.settings import DeliverySettings, OutputPath
 from docs_platform_action.job import Job
 from docs_platform_action.models import EXPORT
@@ -291,7 +291,7 @@ class TestHostileArchives:
 
 def deliver_site(platform: Simulator, workspace: Path) -> None:
     clock, api = Clock(), api_of(platform.base_url, outage_tolerance_seconds=1)
-    client = http_client(GuardedAdapter(trusting(None)))
+    client = http_client(AbortableAdapter(create_ssl_context(None)))
     job = Job(mode=EXPORT, job_id="export-finished")
     job.bundle = api.make_bundle(job)
     site = OutputPath(path=workspace / "public" / "site", root=workspace, name="public/site")

@@ -244,8 +244,8 @@ class Broken:
 
 PLACES = {
     "settings": "docs_platform_action.main.read_plan",
-    "request": "docs_platform_action.http.client.GuardedRequest.prepare",
-    "wire": "docs_platform_action.http.connection.GuardedAdapter.send",
+    "request": "docs_platform_action.http.client.AbortableRequest.prepare",
+    "wire": "docs_platform_action.http.connection.AbortableAdapter.send",
     "reading": "docs_platform_action.api.client.json.loads",
     "log": "docs_platform_action.report.job_log.JobLog.status_read",
     "download": "docs_platform_action.bundle.deliver.Download",

@@ -12,7 +12,7 @@ from admin_api_simulator import Simulator
 from docs_platform_action.bundle.storage import request_bundle
 from docs_platform_action.events import Events
 from docs_platform_action.http.client import Request, Timeouts
-from docs_platform_action.http.connection import GuardedAdapter, trusting
+from docs_platform_action.http.connection import AbortableAdapter, create_ssl_context
 from tests.inside import run_inside
 from tests.integration.parts import api_client_to, finished_export
 from tests.integration.raw import RawServer, read_request, tunnel
@@ -65,9 +65,9 @@ class Recorder:
         connection.sendall(b"HTTP/1.1 " + head + b"\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
 
 
-def fetch(url: str, *, adapter: GuardedAdapter | None = None, proxy: str | None = None) -> None:
+def fetch(url: str, *, adapter: AbortableAdapter | None = None, proxy: str | None = None) -> None:
     """Fetch a link as a run does."""
-    client = http_client(adapter or GuardedAdapter(trusting(None)), proxies={"https": proxy} if proxy else None)
+    client = http_client(adapter or AbortableAdapter(create_ssl_context(None)), proxies={"https": proxy} if proxy else None)
     with request_bundle(url, {}, finished_export(), context(FakeClock(), Events(), client=client), within_seconds=60) as answer:
         assert b"".join(answer.pieces) == b"{}"
 
@@ -106,7 +106,10 @@ def test_so_is_where_it_redirects_to(target: str) -> None:
 
 def test_so_is_one_through_a_proxy() -> None:
     target, authority, recorder = AWKWARD["brackets and braces"], trustme.CA(), Recorder()
-    adapter, context = GuardedAdapter(trusting(authority.cert_pem.bytes().decode())), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    adapter, context = (
+        AbortableAdapter(create_ssl_context(authority.cert_pem.bytes().decode())),
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER),
+    )
     authority.issue_cert("192.0.2.1").configure_cert(context)
 
     with (

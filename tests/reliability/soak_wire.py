@@ -6,6 +6,7 @@ import io
 import json
 import random
 import re
+import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,9 +15,9 @@ from typing import Any, Final, Protocol
 import requests
 from requests.adapters import BaseAdapter
 from urllib3 import HTTPResponse
-from urllib3.exceptions import NameResolutionError, NewConnectionError, ProtocolError
+from urllib3.exceptions import ProtocolError
 
-from docs_platform_action.http.connection import Guard, GuardedRequest
+from docs_platform_action.http.connection import AbortableRequest, Exchange
 from tests.reliability.soak_truth import KINDS, LOST, UNSENT, Job, Wait
 
 SIGNATURE: Final = "s1gn4ture-of-a-bundle"
@@ -82,15 +83,15 @@ class Wire(BaseAdapter):
         """Hold nothing."""
 
     def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:  # type: ignore[override]
-        assert isinstance(request, GuardedRequest)
+        assert isinstance(request, AbortableRequest)
         self.under_way += 1
         self.most_under_way = max(self.most_under_way, self.under_way)
         try:
-            return self._exchange(request, request.guard, *options["timeout"])
+            return self._exchange(request, request.exchange, *options["timeout"])
         finally:
             self.under_way -= 1
 
-    def _exchange(self, request: GuardedRequest, guard: Guard, connecting: float, idle: float) -> requests.Response:
+    def _exchange(self, request: AbortableRequest, exchange: Exchange, connecting: float, idle: float) -> requests.Response:
         job, operation = self._meant(request)
         began = self._clock.elapsed
         kind = self._spoilt(began)
@@ -107,12 +108,12 @@ class Wire(BaseAdapter):
             raise _unsent(kind)
         request.mark_connected()
         takes = self._takes(kind, idle)
-        left = guard.ends_at - self._clock.monotonic()
+        left = exchange.ends_at - self._clock.monotonic()
         if takes >= min(left, idle) or kind in LOST:
             self._maybe_process(job, operation)
             if takes >= left:
                 self._clock.sleep(left)
-                guard.expire()
+                exchange.abort()
             else:
                 self._clock.sleep(min(takes, idle))
             seen(kind if kind in LOST else "too slow")
@@ -250,14 +251,10 @@ def _response(answer: _Answer) -> requests.Response:
 
 
 def _unsent(kind: str) -> Exception:
-    connection: Any = None
     if kind == "unreachable":
         return requests.ConnectTimeout("timed out")
-    if kind == "no such host":
-        return requests.ConnectionError(NameResolutionError("api.example.com", connection, OSError(-2, "unknown")))  # type: ignore[arg-type]
-    error = NewConnectionError(connection, "failed")
-    error.__cause__ = ConnectionRefusedError(111, "refused")
-    return requests.ConnectionError(error)
+    error = socket.gaierror(-2, "unknown") if kind == "no such host" else ConnectionRefusedError(111, "refused")
+    return requests.ConnectionError(ProtocolError("Connection aborted.", error))
 
 
 def _lost(kind: str | None, *, in_time: bool) -> Exception:

@@ -38,7 +38,7 @@ def descriptors() -> int:
 def threads_and_descriptors() -> tuple[int, int]:
     """Count both, when the watchers of exchanges, which were told to end, have ended."""
     for thread in threading.enumerate():
-        if thread.name == "watcher":
+        if thread.name == "watchdog":
             thread.join(60)
     gc.collect()
     return threading.active_count(), descriptors()

@@ -21,7 +21,7 @@ import requests
 from docs_platform_action import main
 from docs_platform_action.clock import Clock
 from docs_platform_action.errors import Cancelled
-from docs_platform_action.http.connection import GuardedRequest
+from docs_platform_action.http.connection import AbortableRequest
 from docs_platform_action.job import Job
 from docs_platform_action.jobs.runner import CLEANUP_GRACE_SECONDS, START_GRACE_SECONDS
 from docs_platform_action.ownership import Owner
@@ -63,7 +63,7 @@ class Wire(FakeAdapter):
         self._status, self._error = (answer, None) if isinstance(answer, int) else (200, None)
         self._error = answer if isinstance(answer, Exception) else None
         self._body = b"{}" if isinstance(answer, int | Exception) else answer if isinstance(answer, bytes) else as_json(answer)
-        if isinstance(request, GuardedRequest) and not isinstance(answer, requests.ConnectionError):
+        if isinstance(request, AbortableRequest) and not isinstance(answer, requests.ConnectionError):
             request.mark_connected()
         return super().send(request, **options)
 
@@ -126,7 +126,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, remember_output: Callab
     ) -> Ended:
         wire = Wire(answers)
         wire.before = before
-        monkeypatch.setattr(main, "GuardedAdapter", lambda _context: wire)
+        monkeypatch.setattr(main, "AbortableAdapter", lambda _context: wire)
         output, summary = tmp_path / "output", tmp_path / "summary"
         in_workflow = {
             "GITHUB_ACTIONS": "true",

@@ -199,7 +199,7 @@ def test_the_variables_that_a_run_reads_are_those_that_the_page_names(tmp_path: 
         (client.Timeouts().total_seconds == 60, "has bounds, 60 s and 1 MiB,"),
         (api_client.MAX_RESPONSE_BYTES == 2**20, "It is ended at 1 MiB, counted unpacked."),
         (response.MAX_INTERIM_RESPONSES == 100, "After 100 of them it is a fault."),
-        (connection.trusting(None).minimum_version.name == "TLSv1_2", "TLS 1.2 is the least."),
+        (connection.create_ssl_context(None).minimum_version.name == "TLSv1_2", "TLS 1.2 is the least."),
         (rate_limit.REQUESTS_PER_SECOND == 10, "At most 10 requests a second"),
         (storage.MAX_REDIRECTS == 5, "at most 5 redirects"),
         (storage.IDLE_SECONDS == 30, "brings nothing for 30 s"),

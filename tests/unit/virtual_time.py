@@ -236,7 +236,10 @@ class VirtualPlatform(ApiClient):
         takes, got = self._reply(request.method, request.url, began)
         longest = min(timeouts.total_seconds, timeouts.idle_seconds)
         if takes > longest:
-            takes, got = longest, NetworkError(f"The API's response took longer than {longest:.3g} s", maybe_processed=True)
+            takes, got = (
+                longest,
+                NetworkError(f"api.example.com took longer than {longest:.3g} s to respond", maybe_processed=True),
+            )
         request.maybe_processed = True
         self.under_way += 1
         try:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from ..http.client import HttpClient, Request, Timeouts
-from ..http.faults import NetworkError, ResponseTimeout, request_id_of
+from ..http.faults import NetworkError, request_id_of
 from ..models import read_error
 
 MAX_RESPONSE_BYTES: Final = 1024 * 1024
@@ -48,21 +48,15 @@ class ApiClient:
         Raises `NetworkError`, `UntrustedCertificateError`, `SocksProxyError`, and `Cancelled` once requests are stopped.
         """
         headers = {"Authorization": f"Bearer {self._key}", "Accept": "application/json"}
-        try:
-            with self._client.send(
-                request, timeouts, base_url=self.base_url, headers=headers, new_connection=new_connection
-            ) as response:
-                content = response.read(MAX_RESPONSE_BYTES + 1)
-                if len(content) > MAX_RESPONSE_BYTES:
-                    raise NetworkError(
-                        f"The API's response is larger than {MAX_RESPONSE_BYTES // 1024} KiB", maybe_processed=True
-                    )
-                body = self._read_json(content)
-                if body is None:
-                    response.check_complete()
-        except ResponseTimeout as error:
-            what = f"The API's response took longer than {timeouts.total_seconds:.3g} s"
-            raise ResponseTimeout(what, maybe_processed=error.maybe_processed) from error
+        with self._client.send(
+            request, timeouts, base_url=self.base_url, headers=headers, new_connection=new_connection
+        ) as response:
+            content = response.read(MAX_RESPONSE_BYTES + 1)
+            if len(content) > MAX_RESPONSE_BYTES:
+                raise NetworkError(f"The API's response is larger than {MAX_RESPONSE_BYTES // 1024} KiB", maybe_processed=True)
+            body = self._read_json(content)
+            if body is None:
+                response.check_complete()
         request_id = request_id_of(response.headers)
         return ApiResponse(status=response.status, headers=response.headers, body=body, size=len(content), request_id=request_id)
 

@@ -1,9 +1,4 @@
-"""A circuit breaker: while a server fails, one request at a time tests whether it works again.
-
-The breaker and the rate limiter share the limiter's queue and lock, so a request begins when both let it. Only the request at
-the queue's head becomes the probe. A request that failed goes to the queue's end when it is repeated, so another job's request
-is the next probe, and a job that gets nothing but errors does not block the others.
-"""
+"""A circuit breaker: while a server fails, one request at a time tests whether it works again."""
 
 import contextlib
 import math
@@ -15,27 +10,18 @@ from ..errors import ActionError, Cancelled
 from .rate_limit import QueuedRequest, RateLimiter
 from .retry import MAX_PAUSE_SECONDS, RetryState, TransientError, backoff_ceilings
 
-RECHECK_SECONDS: Final = 0.25
-"""How often a blocked request checks whether it may begin."""
-
-AT_CAPACITY_SECONDS: Final = 1.0
-"""The pause for all requests when the platform cannot take one more job and sends no `Retry-After`."""
-
+RECHECK_SECONDS: Final = 0.25  # how often a blocked request checks whether it may begin
+AT_CAPACITY_SECONDS: Final = 1.0  # the pause for all requests when the platform is at capacity and sends no `Retry-After`
 _ROUNDING_SECONDS: Final = 1e-6
-"""A remaining pause this short is a rounding error."""
 
 
 class CircuitBreaker:
-    """Lets requests through to one server. Safe to use from several threads.
+    """Blocks the requests of all jobs to one server while it fails. Safe to use from several threads.
 
-    Closed, it blocks no request. A temporary error opens it: no request begins until a pause is over, which the failed request
-    draws below a ceiling that doubles with each failed probe. Then it is half-open: one request begins, the probe, and the
-    others wait for its result. Any response closes it. So an outage costs the server as many requests from a hundred jobs as
-    from one. A `Retry-After` blocks all requests. A request whose sender has no time left is never blocked.
-
-    `failing_since` is when the breaker opened, `None` while it is closed, and `ceiling_seconds` the longest pause until the next
-    probe. `last_answered_began_at` is when the latest request that the server has answered began. Both times are on the clock's
-    `monotonic`.
+    A temporary error opens it, and a pause follows, which the failed request draws below a ceiling that doubles with each failed
+    probe. Then the oldest request in the rate limiter's queue is the probe, and the others wait for its result. A failed request
+    joins the queue's end when it is repeated, so the next probe comes from another job. Any response closes the breaker. A
+    `Retry-After` blocks all requests, but a request whose sender has no time left is never blocked.
     """
 
     def __init__(self, clock: Clock, limiter: RateLimiter) -> None:
@@ -52,7 +38,7 @@ class CircuitBreaker:
 
     @contextlib.contextmanager
     def request(self, state: RetryState) -> Iterator[None]:
-        """Wait until a request may begin, and learn from its result: a `TransientError`, or a response. Raises `Cancelled`."""
+        """Wait until a request may begin, then record its result. Raises `Cancelled`."""
         request = QueuedRequest()
         with self._lock:
             self._limiter.enqueue(request)
@@ -61,13 +47,12 @@ class CircuitBreaker:
                 self._clock.sleep(pause)
             yield
         except TransientError as error:
-            if error.job_specific:
+            if error.job_specific or error.at_capacity:
                 self._succeeded(request)
-            elif error.at_capacity:
-                self._succeeded(request)
-                self._block(error.retry_after_seconds or AT_CAPACITY_SECONDS)
             else:
                 self._failed(request, error)
+            if error.at_capacity:
+                self._block(error.retry_after_seconds or AT_CAPACITY_SECONDS)
             raise
         except ActionError as error:
             if not isinstance(error, Cancelled):
@@ -82,15 +67,14 @@ class CircuitBreaker:
                     self._probe = None
 
     def back_off(self, pause_seconds: float) -> None:
-        """Keep an open breaker open for the pause that a failed request has drawn, up to the ceiling."""
+        """Keep an open breaker open for a failed request's pause, up to the ceiling."""
         with self._lock:
-            if self.failing_since is None:
-                return
-            until = self._clock.monotonic() + min(pause_seconds, self.ceiling_seconds)
-            self._open_until = self._drawn_until = max(self._drawn_until, until)
+            if self.failing_since is not None:
+                until = self._clock.monotonic() + min(pause_seconds, self.ceiling_seconds)
+                self._open_until = self._drawn_until = max(self._drawn_until, until)
 
     def _begin(self, request: QueuedRequest, remaining_seconds: float) -> float:
-        """Begin a request and return 0, or return after how many seconds to call this again."""
+        """Begin a request and return 0, or return the seconds until the next call."""
         with self._lock:
             now = self._clock.monotonic()
             request.is_overdue = remaining_seconds <= 0
@@ -110,7 +94,7 @@ class CircuitBreaker:
             return open_seconds
         if self.failing_since is None:
             return 0.0
-        # a probe that takes longer may be a bundle that is being packed, which is no sign of an outage
+        # a probe that takes longer may wait for a bundle that is being packed
         is_probing = self._probe is not None and now < self._probe.began_at + MAX_PAUSE_SECONDS
         return RECHECK_SECONDS if is_probing or not self._limiter.is_oldest(request) else 0.0
 

@@ -1,8 +1,4 @@
-"""A requests adapter whose exchanges end on time and on a cancel, whichever stage they are in, from connecting to the body.
-
-requests' own timeouts limit the wait for the next byte only, so a server that sends one byte at a time holds a client forever.
-Here a guard holds a duplicate of the exchange's socket and shuts the connection down.
-"""
+"""A requests adapter whose exchanges can be aborted at any stage; requests' timeouts limit only the wait for the next byte."""
 
 import contextlib
 import math
@@ -12,10 +8,11 @@ import socket
 import ssl
 import threading
 import time
-from collections import deque
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
-from itertools import zip_longest
+from dataclasses import dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import certifi
@@ -23,7 +20,7 @@ import requests
 from requests.adapters import HTTPAdapter
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, ProxyManager
 from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConnectionError
+from urllib3.exceptions import ConnectTimeoutError
 from urllib3.util.connection import allowed_gai_family
 
 from ..errors import Cancelled
@@ -32,80 +29,67 @@ from .response import FinalResponse
 if TYPE_CHECKING:
     from .client import Request
 
-NEXT_ADDRESS_SECONDS: Final = 0.25
-"""Head start of an address before the next one is tried as well (RFC 8305, section 8)."""
+NEXT_ADDRESS_SECONDS: Final = 0.25  # before the next address is tried as well (RFC 8305, section 8)
+MAX_CONNECTIONS: Final = 128  # kept to one host: urllib3 logs a warning for each that it drops
 
-MAX_CONNECTIONS: Final = 128
-"""Maximum to one host, one for each concurrent exchange: urllib3 would log a warning for more."""
+_SocketOptions = Iterable[tuple[int, int, int | bytes]]
 
 
-class Guard:
-    """Can end one exchange, and holds what is known about its connection.
+@dataclass(eq=False, kw_only=True)
+class Exchange:
+    """A request and its response, which any thread can abort. `address_errors` is set if no address could be connected to."""
 
-    `is_connected` is whether there is a connection, TLS included: without one, the server did not see the request.
-    `new_connection` asks for a new connection. `is_reused` is whether the connection is left from an earlier request, and
-    `is_expired` whether the guard has ended this one. `ends_at` is on `time.monotonic`. If no connection could be made,
-    `address_errors` has the error of each of the host's addresses.
-    """
-
-    def __init__(self, *, new_connection: bool = False) -> None:
-        self.new_connection = new_connection
-        self.is_connected = False
-        self.is_reused = False
-        self.is_expired = False
-        self.ends_at = math.inf
-        self.address_errors: dict[str, OSError] = {}
-        self._sockets: list[socket.socket] = []
-        self._lock = threading.Lock()
+    host: str
+    through_proxy: bool = False
+    new_connection: bool = False
+    is_connected: bool = False  # TLS included: before, the server has not seen the request
+    is_reused: bool = False
+    is_aborted: bool = False
+    is_cancelled: bool = False
+    total_seconds: float = math.inf
+    ends_at: float = math.inf
+    address_errors: dict[str, OSError] = field(default_factory=dict)
+    _sockets: list[socket.socket] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def remaining_seconds(self) -> float:
-        """How long until the exchange is ended."""
-        return 0.0 if self.is_expired else max(self.ends_at - time.monotonic(), 0.0)
+        """The time until the exchange is aborted."""
+        return 0.0 if self.is_aborted else max(self.ends_at - time.monotonic(), 0.0)
 
     def adopt(self, sock: socket.socket) -> None:
-        """Hold a duplicate of a socket of this exchange."""
+        """Hold a duplicate of a socket, which `abort` shuts down."""
         with self._lock:
-            # not `sock.dup()`, which a TLS socket refuses: the connection below it is what gets shut down
+            # not `sock.dup()`, which a TLS socket refuses: the connection below TLS is what gets shut down
             self._sockets.append(socket.socket(fileno=os.dup(sock.fileno())))
-            if self.is_expired:
-                self._shut_down()
+        if self.is_aborted:
+            self.abort()
 
-    def expire(self) -> None:
-        """End the exchange now, from any thread: what reads or writes on its connection fails at once."""
+    def abort(self) -> None:
+        """End the exchange now: reads and writes on its connection fail at once."""
         with self._lock:
-            self.is_expired = True
-            self._shut_down()
+            self.is_aborted = True
+            for sock in self._sockets:
+                with contextlib.suppress(OSError):  # it is closed already
+                    sock.shutdown(socket.SHUT_RDWR)
 
     def release(self) -> None:
-        """Let go of the sockets; the connection itself stays as it is."""
+        """Close the duplicates; the connection stays open."""
         with self._lock:
             for sock in self._sockets:
                 sock.close()
             self._sockets.clear()
 
-    def _shut_down(self) -> None:
-        for sock in self._sockets:
-            with contextlib.suppress(OSError):  # it is closed already: nothing reads from it any more
-                sock.shutdown(socket.SHUT_RDWR)
-
 
 class InFlight:
-    """The exchanges that are under way: none begins once they are stopped, and all can be ended at once.
-
-    One thread, the watcher, ends those that take too long. It starts with the first exchange, before a run's helpers can take all
-    threads that the machine allows, and `kept_watched` keeps it for the run. If it cannot be started, only the timeouts of its
-    socket limit an exchange.
-    """
+    """The exchanges under way, and the watchdog, a thread that aborts overdue ones. Safe to use from several threads."""
 
     def __init__(self) -> None:
-        self._guards: set[Guard] = set()
+        self._exchanges: set[Exchange] = set()
         self._stopped = False
         self._changed = threading.Condition()  # reentrant
-        self._watcher_runs = False
-        self._watcher_kept = False
-        self._watcher_wakes_at = math.inf
-        self.cancelled = False
+        self._watchdog_is_running = False
+        self._watchdog_wakes_at = math.inf
 
     def stop(self) -> None:
         """Begin no further exchange; those under way may finish."""
@@ -113,104 +97,89 @@ class InFlight:
             self._stopped = True
 
     def abort(self) -> None:
-        """End every exchange now, from any thread; each raises `Cancelled`."""
+        """Abort every exchange and begin no further one; each raises `Cancelled`."""
         with self._changed:
-            self._stopped = self.cancelled = True
-            for guard in self._guards:
-                guard.expire()
+            self._stopped = True
+            for exchange in self._exchanges:
+                exchange.is_cancelled = True
+                exchange.abort()
 
     @contextlib.contextmanager
-    def watch(self, guard: Guard, seconds: float) -> Iterator[None]:
-        """End a guard's exchange after this many seconds. Raises `Cancelled` once the exchanges are stopped."""
+    def watch(self, exchange: Exchange, seconds: float) -> Iterator[None]:
+        """Abort an exchange after this many seconds. Raises `Cancelled` once the exchanges are stopped."""
         with self._changed:
             if self._stopped:
                 raise Cancelled("cancelled")
-            self._guards.add(guard)
-            self.extend(guard, seconds)
+            self._exchanges.add(exchange)
+            exchange.total_seconds = seconds
+            self.extend(exchange, seconds)
         try:
             yield
         finally:
             with self._changed:
-                self._guards.discard(guard)
-                if not self._guards and not self._watcher_kept:
+                self._exchanges.discard(exchange)
+                if not self._exchanges:
                     self._changed.notify()
-            guard.release()
+            exchange.release()
 
-    def extend(self, guard: Guard, seconds: float) -> None:
-        """End a guard's exchange this many seconds from now instead."""
+    def extend(self, exchange: Exchange, seconds: float) -> None:
+        """Abort an exchange this many seconds from now instead."""
         with self._changed:
-            guard.ends_at = time.monotonic() + seconds
-            if not self._watcher_runs:
-                with contextlib.suppress(RuntimeError):  # the machine allows no more threads: the next exchange tries again
-                    threading.Thread(target=self._end_overdue, daemon=True, name="watcher").start()
-                    self._watcher_runs = True
-            elif guard.ends_at < self._watcher_wakes_at:
+            exchange.ends_at = time.monotonic() + seconds
+            if not self._watchdog_is_running:
+                with contextlib.suppress(RuntimeError):  # no more threads: the next exchange tries again
+                    threading.Thread(target=self._abort_overdue, daemon=True, name="watchdog").start()
+                    self._watchdog_is_running = True
+            elif exchange.ends_at < self._watchdog_wakes_at:
                 self._changed.notify()
 
-    @contextlib.contextmanager
-    def kept_watched(self) -> Iterator[None]:
-        """Keep the watcher also while no exchange is under way."""
-        self._watcher_kept = True
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._watcher_kept = False
-                self._changed.notify()
+    def keep_watchdog(self) -> contextlib.AbstractContextManager[None]:
+        """Start the watchdog before a run's other threads can use up what the machine allows, and keep it between exchanges."""
+        return self.watch(Exchange(host=""), math.inf)
 
-    def _end_overdue(self) -> None:
+    def _abort_overdue(self) -> None:
         with self._changed:
-            while self._guards or self._watcher_kept:
+            while self._exchanges:
                 now = time.monotonic()
-                for guard in self._guards:
-                    if guard.ends_at <= now:
-                        guard.ends_at = math.inf
-                        guard.expire()
-                self._watcher_wakes_at = min((guard.ends_at for guard in self._guards), default=math.inf)
-                self._changed.wait(None if self._watcher_wakes_at == math.inf else self._watcher_wakes_at - now)
-            self._watcher_runs = False
+                for exchange in self._exchanges:
+                    if exchange.ends_at <= now:
+                        exchange.ends_at = math.inf
+                        exchange.abort()
+                self._watchdog_wakes_at = min((exchange.ends_at for exchange in self._exchanges), default=math.inf)
+                self._changed.wait(None if self._watchdog_wakes_at == math.inf else self._watchdog_wakes_at - now)
+            self._watchdog_is_running = False
 
 
-class GuardedRequest(requests.PreparedRequest):
-    """A request that is ready to be sent, with the guard of its exchange.
+class AbortableRequest(requests.PreparedRequest):
+    """A prepared request, and its exchange. `url` must be absolute, with a path, and ASCII without white space."""
 
-    Its `target` is sent byte for byte: urllib3 would encode it again, which breaks signed links. So `url` must be absolute, with
-    a path, and ASCII without white space.
-    """
-
-    def __init__(self, request: "Request", guard: Guard) -> None:
+    def __init__(self, request: "Request", exchange: Exchange) -> None:
         super().__init__()
         self._request = request
-        self.guard = guard
+        self.exchange = exchange
 
     @property
     def target(self) -> str:
-        """The request target (RFC 9112, section 3.2.1): what follows the host in `url`."""
+        """What follows the host in `url`. It is sent byte for byte: urllib3 would encode it again, which breaks signed links."""
         return f"/{str(self.url).split('/', 3)[3]}"
 
     def mark_connected(self) -> None:
-        """Record that there is a connection: from now on the server may receive the request, and process it."""
-        self.guard.is_connected = True
-        self._request.maybe_processed = True
+        """Record that there is a connection: from now on, the server may process the request."""
+        self.exchange.is_connected = self._request.maybe_processed = True
 
 
-_current: ContextVar[GuardedRequest] = ContextVar("_current")
-"""The request of the exchange under way: urllib3 hands none of its own parameters down to the connection."""
+_current: ContextVar[AbortableRequest] = ContextVar("_current")  # urllib3 does not pass it to the connection
 
 
 class _Connection(HTTPConnection):
     response_class = FinalResponse
 
     def _new_conn(self) -> socket.socket:
-        timeout = cast("float", self.timeout)  # every exchange has one
+        timeout = cast("float", self.timeout)
         try:
-            return open_socket(self._dns_host, self.port, timeout, self.socket_options or (), _current.get().guard)
-        except socket.gaierror as error:
-            raise NameResolutionError(self.host, self, error) from error
-        except TimeoutError as error:
-            raise ConnectTimeoutError(self, "timed out") from error
-        except OSError as error:
-            raise NewConnectionError(self, "failed") from error
+            return open_socket(self._dns_host, self.port, timeout, self.socket_options or (), _current.get().exchange)
+        except TimeoutError as error:  # urllib3 would take it for a timeout of the response
+            raise ConnectTimeoutError from error
 
     def connect(self) -> None:
         super().connect()
@@ -218,10 +187,10 @@ class _Connection(HTTPConnection):
 
     def request(self, method: str, url: str, *args: Any, **kwargs: Any) -> None:  # noqa: ARG002  # urllib3's encoding of `url`
         request = _current.get()
-        if self.sock is not None:  # kept alive from an earlier exchange, or just made
-            request.guard.adopt(self.sock)
-            if not request.guard.is_connected:
-                request.guard.is_reused = True
+        if self.sock is not None:
+            request.exchange.adopt(self.sock)
+            if not request.exchange.is_connected:
+                request.exchange.is_reused = True
                 request.mark_connected()
         super().request(method, request.target, *args, **kwargs)
 
@@ -235,7 +204,7 @@ class _Pool(HTTPConnectionPool):
 
     def _get_conn(self, timeout: float | None = None) -> Any:
         connection = super()._get_conn(timeout)
-        if _current.get().guard.new_connection:
+        if _current.get().exchange.new_connection:
             connection.close()  # it connects again when it is used
         return connection
 
@@ -247,48 +216,44 @@ class _TLSPool(_Pool, HTTPSConnectionPool):
 _POOLS: Final = {"http": _Pool, "https": _TLSPool}
 
 
-class GuardedAdapter(HTTPAdapter):
-    """Sends `GuardedRequest`s over https that trusts `ssl_context`, or over http. Safe to use from several threads."""
+class AbortableAdapter(HTTPAdapter):
+    """Sends `AbortableRequest`s. Safe to use from several threads."""
 
     def __init__(self, ssl_context: ssl.SSLContext) -> None:
         self._ssl_context = ssl_context
         super().__init__(pool_maxsize=MAX_CONNECTIONS)
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
-        """Make the pools of direct connections; requests calls this."""
+        """Create the pools of direct connections, for requests."""
         super().init_poolmanager(*args, **kwargs, ssl_context=self._ssl_context)
         self.poolmanager.pool_classes_by_scheme = _POOLS
 
     def proxy_manager_for(self, proxy: str, **kwargs: Any) -> ProxyManager:
-        """Make the pools of connections through a proxy; requests calls this."""
-        manager: ProxyManager = super().proxy_manager_for(
-            proxy, **kwargs, ssl_context=self._ssl_context, proxy_ssl_context=self._ssl_context
-        )
+        """Create the pools of connections through a proxy, for requests."""
+        kwargs |= {"ssl_context": self._ssl_context, "proxy_ssl_context": self._ssl_context}
+        manager: ProxyManager = super().proxy_manager_for(proxy, **kwargs)
         manager.pool_classes_by_scheme = _POOLS
         return manager
 
     def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:  # noqa: ARG002  # as requests calls it
-        """Leave trust to the context; requests would have each connection read all public authorities again."""
+        """Leave trust to the context: requests would have each connection read all public authorities again."""
         conn.cert_reqs = "CERT_REQUIRED"
 
     def send(self, request: requests.PreparedRequest, *args: Any, **kwargs: Any) -> requests.Response:
-        """Send a `GuardedRequest` under its guard."""
-        token = _current.set(cast("GuardedRequest", request))
+        """Send an `AbortableRequest`."""
+        token = _current.set(cast("AbortableRequest", request))
         try:
             return super().send(request, *args, **kwargs)
         finally:
             _current.reset(token)
 
 
-def trusting(certificates_pem: str | None) -> ssl.SSLContext:
-    """Return a context that trusts the public certificate authorities, and those in a PEM text.
+def create_ssl_context(certificates_pem: str | None) -> ssl.SSLContext:
+    """Return a context that trusts certifi's authorities and those in a PEM text. Raises `ssl.SSLError` if that has none.
 
-    The public ones are certifi's, whatever `SSL_CERT_FILE` or `REQUESTS_CA_BUNDLE` of the workflow's environment say: their
-    paths are the host's, not the container's. Raises `ssl.SSLError` when the text holds no certificate.
-
-    The flags are those of curl, whatever Python's defaults. `VERIFY_X509_STRICT` is off: it refuses roots made with `openssl req
-    -x509`. `VERIFY_X509_PARTIAL_CHAIN` is on: it lets an intermediate authority be trusted without its root (source:
-    CURLOPT_SSL_OPTIONS(3), CURLSSLOPT_NO_PARTIALCHAIN). Neither changes how names, dates and signatures are verified.
+    `SSL_CERT_FILE` and `REQUESTS_CA_BUNDLE` do not count: they name paths of the host, not of the container. The flags are curl's
+    (source: CURLOPT_SSL_OPTIONS(3)): `VERIFY_X509_STRICT` would refuse roots made with `openssl req -x509`, and
+    `VERIFY_X509_PARTIAL_CHAIN` trusts an intermediate authority without its root. Names, dates and signatures are verified.
     """
     context = ssl.create_default_context(cafile=certifi.where())
     context.minimum_version = ssl.TLSVersion.TLSv1_2  # some distributions leave it to OpenSSL's configuration
@@ -298,61 +263,49 @@ def trusting(certificates_pem: str | None) -> ssl.SSLContext:
     return context
 
 
-def open_socket(
-    host: str, port: int, timeout: float, options: Iterable[tuple[int, int, int | bytes]], guard: Guard
-) -> socket.socket:
-    """Connect to the first of a host's addresses that accepts, within `timeout` seconds for all of them (RFC 8305, section 5).
-
-    urllib3 tries them one after the other, and shows a socket only when it is connected. Raises `OSError`: what the addresses
-    failed with if that is the same for all, such as `TimeoutError` if none answered in time. `guard.address_errors` has them all.
-    """
-    addresses = _alternating(socket.getaddrinfo(host.strip("[]"), port, allowed_gai_family(), socket.SOCK_STREAM))
-    until = time.monotonic() + timeout
-    failures: dict[str, OSError] = {}
+def open_socket(host: str, port: int, timeout: float, options: _SocketOptions, exchange: Exchange) -> socket.socket:
+    """Connect to the first of a host's addresses that accepts (RFC 8305, section 5), in `timeout` seconds. Raises `OSError`."""
+    addresses = socket.getaddrinfo(host.strip("[]"), port, allowed_gai_family(), socket.SOCK_STREAM)
+    ranks: defaultdict[int, count[int]] = defaultdict(count)
+    addresses.sort(key=lambda address: next(ranks[address[0]]))  # IPv6 and IPv4 in turn (RFC 8305, section 4)
+    deadline = time.monotonic() + timeout
+    errors: dict[str, OSError] = {}
     with selectors.DefaultSelector() as selector:
         try:
-            while (addresses or selector.get_map()) and not guard.is_expired and (left := until - time.monotonic()) > 0:
+            while (addresses or selector.get_map()) and not exchange.is_aborted and (left := deadline - time.monotonic()) > 0:
                 if addresses:
-                    address = addresses.popleft()
-                    name = str(address[-1][0])
-                    failures[name] = TimeoutError()  # unless it fails in another way
+                    address = addresses.pop(0)
+                    ip_address = str(address[-1][0])
+                    errors[ip_address] = TimeoutError()  # unless it fails in another way
                     try:
-                        selector.register(_begin_connect(address, options, guard), selectors.EVENT_WRITE, name)
+                        selector.register(_begin_connect(address, options, exchange), selectors.EVENT_WRITE, ip_address)
                     except OSError as error:
-                        failures[name] = error
+                        errors[ip_address] = error
                         continue
                 for key, _ in selector.select(min(left, NEXT_ADDRESS_SECONDS) if addresses else left):
                     sock = cast("socket.socket", key.fileobj)
                     code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-                    if guard.is_expired:
+                    if exchange.is_aborted:
                         break
                     selector.unregister(sock)
                     if code == 0:
                         sock.settimeout(timeout)
                         return sock
                     sock.close()
-                    failures[key.data] = OSError(code, os.strerror(code))
+                    errors[key.data] = OSError(code, os.strerror(code))
         finally:
             for key in [*selector.get_map().values()]:
                 sock = cast("socket.socket", key.fileobj)
                 with contextlib.suppress(OSError):
-                    sock.shutdown(socket.SHUT_RDWR)  # closing it is not enough: its guard holds a duplicate
+                    sock.shutdown(socket.SHUT_RDWR)  # closing it is not enough: the exchange holds a duplicate
                 sock.close()
-    guard.address_errors = failures
-    errors = [*failures.values()]
-    raise errors[0] if len({type(error) for error in errors}) == 1 else OSError("no address could be connected to")
+    exchange.address_errors = errors
+    if len({type(error) for error in errors.values()}) == 1:
+        raise next(iter(errors.values()))
+    raise OSError("no address could be connected to")
 
 
-def _alternating(addresses: Iterable[tuple[Any, ...]]) -> deque[tuple[Any, ...]]:
-    """Return a host's addresses in the order of `getaddrinfo`, but with IPv6 and IPv4 in turns (RFC 8305, section 4)."""
-    families: dict[int, list[tuple[Any, ...]]] = {}
-    for address in addresses:
-        families.setdefault(address[0], []).append(address)
-    return deque(address for turn in zip_longest(*families.values()) for address in turn if address)
-
-
-def _begin_connect(address: tuple[Any, ...], options: Iterable[tuple[int, int, int | bytes]], guard: Guard) -> socket.socket:
-    """Begin to connect, under a guard; the socket is writable when that has ended. Raises `OSError`."""
+def _begin_connect(address: tuple[Any, ...], options: _SocketOptions, exchange: Exchange) -> socket.socket:
     family, kind, protocol, _, target = address
     sock = socket.socket(family, kind, protocol)
     try:
@@ -361,7 +314,7 @@ def _begin_connect(address: tuple[Any, ...], options: Iterable[tuple[int, int, i
         sock.settimeout(0)
         with contextlib.suppress(BlockingIOError):
             sock.connect(target)
-        guard.adopt(sock)  # now, because a guard can end a connection that has begun, but none that is about to
+        exchange.adopt(sock)  # only now: shutting down a socket that is not connecting yet does nothing
     except OSError:
         sock.close()
         raise

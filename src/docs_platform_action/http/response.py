@@ -1,7 +1,4 @@
-"""Reads a response from a connection: only a final one with complete headers, and one clear statement of where its body ends.
-
-`http.client` and urllib3 accept more than that, and do not always agree on what they accept.
-"""
+"""Reads final responses with complete headers and a clear end; `http.client` and urllib3 accept more, and not the same."""
 
 import http.client
 import io
@@ -9,9 +6,7 @@ import re
 from typing import Any, Final
 
 MAX_INTERIM_RESPONSES: Final = 100
-MAX_HEAD_BYTES: Final = 64 * 1024
-"""Size limit for the status line and headers, interim responses included: the time that requests needs to read cookies grows
-with the square of their size, and no timeout ends it."""
+MAX_HEAD_BYTES: Final = 64 * 1024  # interim responses included: requests reads cookies in quadratic time
 
 _FRAMING: Final = re.compile(r"^(transfer-encoding|content-length)[ \t]*:", re.IGNORECASE | re.MULTILINE)
 _FOLD: Final = re.compile(r"[ \t]*\r?\n[ \t]+")
@@ -21,12 +16,8 @@ _LENGTH: Final = re.compile(r"[0-9]{1,18}")
 class FinalResponse(http.client.HTTPResponse):
     """A final response with complete headers.
 
-    `http.client` takes the end of the stream for the blank line after the headers, so that a truncated response looks complete
-    and without a body. It takes any interim response but 100 for the final one, which then stays on the connection as the
-    response to the next request; a client must skip them all (RFC 9110, section 15.2). And it skips any number of 100s.
-
-    `http.client` and urllib3 also read header values differently: to the first, `chunked` with a trailing space is not chunked.
-    So the values are cleaned first, and a response that does not say clearly where it ends is refused.
+    `http.client` takes the end of the stream for the end of the headers, and any interim response but 100 for the final one,
+    which then stays on the connection for the next request; a client must skip them all (RFC 9110, section 15.2).
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -58,7 +49,7 @@ class FinalResponse(http.client.HTTPResponse):
 
 
 class _Lines(io.BufferedReader):
-    """Limits the total size of all lines of the head. `ended` says whether the last read was the end of the stream."""
+    """Limits the total size of the head's lines."""
 
     ended = False
     remaining_bytes: float = MAX_HEAD_BYTES
@@ -75,11 +66,8 @@ class _Lines(io.BufferedReader):
 
 
 def _clean(headers: http.client.HTTPMessage) -> None:
-    """Strip values and replace folded lines by spaces (RFC 9110, section 5.5; RFC 9112, section 5.2).
-
-    Raises `http.client.HTTPException` if a header that gives the body's length follows a line at which the parser stopped.
-    """
-    if _FRAMING.search(str(headers.get_payload())):
+    """Strip values and unfold lines (RFC 9112, section 5.2): `http.client` and urllib3 treat `chunked ` differently."""
+    if _FRAMING.search(str(headers.get_payload())):  # what follows a line at which the parser stopped
         raise http.client.HTTPException("the headers cannot be read")
     fields = [(name, _FOLD.sub(" ", value).strip(" \t")) for name, value in headers.items()]
     for name, _ in fields:
@@ -89,11 +77,8 @@ def _clean(headers: http.client.HTTPMessage) -> None:
 
 
 def _settle_length(headers: http.client.HTTPMessage) -> int | None:
-    """Reduce the headers to one statement of where the body ends, and return its `Content-Length` (RFC 9112, section 6.3).
-
-    Without one, the body ends with the last chunk if there is a `Transfer-Encoding`, and with the connection otherwise. Repeated
-    values count once: no sender may apply `chunked` twice (section 6.1). Raises `http.client.HTTPException` if it is ambiguous.
-    """
+    """Reduce the headers to one statement of where the body ends (RFC 9112, section 6.3); return the `Content-Length`, if any."""
+    # repeated values count once: no sender may apply `chunked` twice (section 6.1)
     codings = {coding.lower() for coding in _list(headers, "Transfer-Encoding")} - {"identity"}
     lengths = {*_list(headers, "Content-Length")}
     del headers["Transfer-Encoding"], headers["Content-Length"]

@@ -1,4 +1,4 @@
-"""Retries: attempts with growing pauses, for as long as an outage may last."""
+"""Retries: attempts with growing pauses, for as long as an outage is tolerated."""
 
 import math
 import re
@@ -19,15 +19,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_PAUSE_SECONDS: Final = 30.0
-
 MIN_ATTEMPT_SECONDS: Final = 2.0
-"""Minimum time for an attempt, even if less time remains."""
+LAST_ATTEMPT_SECONDS: Final = 10.0  # for the one attempt that begins when no time remains
 
-LAST_ATTEMPT_SECONDS: Final = 10.0
-"""Time for the one attempt that begins when no time remains."""
-
-TEMPORARY_STATUSES: Final = frozenset({408, 425, 429, *range(500, 600)})
-"""Statuses that are temporary by definition (RFC 9110, section 15; RFC 8470 for 425)."""
+TEMPORARY_STATUSES: Final = frozenset({408, 425, 429, *range(500, 600)})  # RFC 9110, section 15; RFC 8470 for 425
 
 PROXY: Final = Advice(
     cause="The proxy set in the environment (HTTPS_PROXY or similar) is down, or does not serve this host.",
@@ -37,34 +32,29 @@ PROXY: Final = Advice(
 
 @dataclass(eq=False, repr=False)
 class TransientError(Exception):
-    """An attempt failed in a way that another attempt may not.
-
-    `maybe_processed` is whether the server may have processed the request, and `retry_for_seconds` how long to retry a status
-    that is normally final. Two errors come from a healthy server: `job_specific`, because one job is not ready, and
-    `at_capacity`, because other jobs of the run have to end first.
-    """
+    """An attempt failed, but another attempt may succeed."""
 
     message: str
     _: KW_ONLY
     advice: Advice
     maybe_processed: bool = True
     retry_after_seconds: float | None = None
-    retry_for_seconds: float = math.inf
-    job_specific: bool = False
-    at_capacity: bool = False
+    retry_for_seconds: float = math.inf  # limited for a status that is normally final
+    job_specific: bool = False  # the server is healthy, but this job is not ready
+    at_capacity: bool = False  # the server is healthy, but other jobs of the run have to end first
     error_text: str | None = None
     request_id: str | None = None
 
 
 def full_jitter(ceiling_seconds: float) -> float:
-    """Draw a pause between zero and a ceiling."""
-    import backoff  # imports asyncio, which takes 28 ms: not before the first request
+    """Return a random pause between zero and a ceiling."""
+    import backoff  # it imports asyncio, which takes 28 ms: not before the first request
 
     return float(backoff.full_jitter(ceiling_seconds))
 
 
 def backoff_ceilings() -> Iterator[float]:
-    """Return the longest pause in seconds after each failure in turn: 1, doubled each time up to `MAX_PAUSE_SECONDS`."""
+    """Return the longest pause after each failure, in seconds: 1, 2, 4, … up to `MAX_PAUSE_SECONDS`."""
     import backoff
 
     ceilings: Iterator[float] = backoff.expo(base=2, factor=1, max_value=MAX_PAUSE_SECONDS)
@@ -74,13 +64,7 @@ def backoff_ceilings() -> Iterator[float]:
 
 @dataclass(kw_only=True)
 class RetryState:
-    """The attempts of one operation, and the outage that they are in.
-
-    An outage lasts from the first failed attempt to the next success. The tolerance counts from `failing_since`, when that
-    attempt failed; reports count from `last_success_at`: the last success, or the beginning of the first attempt. With a
-    `breaker`, other jobs send requests to the same `server` (`API` or `STORAGE`), and the outage is at least as old as the
-    breaker's. `deadline` is on the clock's `monotonic`.
-    """
+    """The attempts of one operation, and the outage that they are in: from the first failed attempt to the next success."""
 
     job: "Job"
     events: "Events"
@@ -88,15 +72,15 @@ class RetryState:
     tolerance_seconds: float
     server: str
     jitter: Callable[[float], float] = full_jitter
-    deadline: float = math.inf
-    breaker: "CircuitBreaker | None" = None
+    deadline: float = math.inf  # on the clock's `monotonic`
+    breaker: "CircuitBreaker | None" = None  # the outage is at least as old as the breaker's
     last_success_at: float | None = field(default=None, init=False)
     failing_since: float | None = field(default=None, init=False)
     reported: bool = field(default=False, init=False)
     is_last_attempt: bool = field(default=False, init=False)
 
     def start_attempt(self) -> float:
-        """Begin an attempt. Return how many seconds it may take."""
+        """Begin an attempt, and return how many seconds it may take."""
         if self.last_success_at is None:
             self.last_success_at = self.clock.monotonic()
         remaining = self.remaining_seconds()
@@ -104,12 +88,12 @@ class RetryState:
         return LAST_ATTEMPT_SECONDS if self.is_last_attempt else max(MIN_ATTEMPT_SECONDS, remaining)
 
     def record_failure(self) -> None:
-        """Record a failed attempt, with which an outage begins unless there is one."""
+        """Begin an outage, unless there is one."""
         if self.failing_since is None:
             self.failing_since = self.clock.monotonic()
 
     def record_success(self) -> None:
-        """Record a success, and announce the end of an outage that was reported."""
+        """End the outage, and announce its end if it was reported."""
         now = self.clock.monotonic()
         if self.failing_since is not None and self.reported:
             self.events.recovered(self.job, self.server, after_seconds=now - self.failing_since)
@@ -117,34 +101,31 @@ class RetryState:
         self.failing_since, self.reported, self.is_last_attempt = None, False, False
 
     def remaining_seconds(self) -> float:
-        """Return how long attempts may continue, infinite without a deadline or an outage."""
-        ends = [since + self.tolerance_seconds for since in self._or_breakers(self.failing_since)]
-        return min([self.deadline, *ends]) - self.clock.monotonic()
+        """Return how long attempts may continue; infinite without a deadline or an outage."""
+        outage_ends_at = self._earliest(self.failing_since) + self.tolerance_seconds
+        return min(self.deadline, outage_ends_at) - self.clock.monotonic()
 
     def outage_seconds(self) -> float:
-        """Return how long there has been no success."""
+        """Return the time since the last success, or since the first attempt."""
         now = self.clock.monotonic()
-        return now - min(self._or_breakers(self.last_success_at), default=now)
+        return now - min(now, self._earliest(self.last_success_at))
 
     def pause_seconds(self, ceiling_seconds: float) -> float:
-        """Return the pause after a failed attempt. With a breaker, all other requests pause too."""
+        """Return the pause after a failed attempt, during which the breaker blocks all requests."""
         if self.breaker is None:
             return self.jitter(ceiling_seconds)
         pause = self.jitter(max(ceiling_seconds, self.breaker.ceiling_seconds))
         self.breaker.back_off(pause)
         return pause
 
-    def _or_breakers(self, since: float | None) -> list[float]:
-        """Return when the outage began for this operation and for the breaker, as far as it did."""
-        moments = (since, self.breaker.failing_since if self.breaker is not None else None)
-        return [moment for moment in moments if moment is not None]
+    def _earliest(self, since: float | None) -> float:
+        """Return the earlier of a time and the breaker's `failing_since`; infinity if there is neither."""
+        times = (since, self.breaker.failing_since if self.breaker is not None else None)
+        return min((time for time in times if time is not None), default=math.inf)
 
 
 def retry(attempt: Callable[[], T], state: RetryState) -> T:
-    """Return the result of `attempt`, which is repeated while it raises `TransientError`, with pauses that grow.
-
-    Raises the last `TransientError` when no time remains, `Cancelled`, and any other error of `attempt`.
-    """
+    """Return the result of `attempt`, repeated with growing pauses while it raises `TransientError` and time remains."""
     ceilings: Iterator[float] | None = None
     while True:
         try:
@@ -171,20 +152,18 @@ def retry(attempt: Callable[[], T], state: RetryState) -> T:
 
 
 def read_retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Return the seconds of a `Retry-After` header, a number or a date (RFC 9110, section 10.2.3); `None` without a valid one.
-
-    A date is compared with the response's `Date`, so that this machine's clock does not matter.
-    """
+    """Return the seconds of a `Retry-After` header, a number or a date (RFC 9110, section 10.2.3), if it is valid."""
     value = headers.get("Retry-After", "").strip()
     if re.fullmatch(r"[0-9]{1,9}", value):
         return float(value)
+    # not `now` if possible: this machine's clock may be wrong
     until, since = _http_date(value), _http_date(headers.get("Date", "")) or now
     return max((until - since).total_seconds(), 0.0) if until is not None else None
 
 
 def _http_date(value: str) -> datetime | None:
     try:
-        moment = parsedate_to_datetime(value)
+        date = parsedate_to_datetime(value)
     except (ValueError, OverflowError):
         return None
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return date if date.tzinfo is not None else date.replace(tzinfo=UTC)

@@ -168,20 +168,20 @@ class TestScrubbing:
 class TestTimeout:
     def test_an_answer_that_takes_too_long_says_so(self) -> None:
         adapter = FakeAdapter(error=requests.ConnectionError())
-        adapter.before = lambda request: request.guard.expire()
+        adapter.before = lambda request: request.exchange.abort()
 
         with pytest.raises(NetworkError, match="took longer than 60 s"):
             exchange(adapter)
 
     def test_a_body_that_its_own_bound_cut_is_no_answer(self) -> None:
         adapter = FakeAdapter(200, b'{"status": "run')
-        adapter.before = lambda request: request.guard.expire()
+        adapter.before = lambda request: request.exchange.abort()
 
         with pytest.raises(NetworkError, match="took longer than 60 s"):
             exchange(adapter)
 
     def test_one_that_came_whole_at_the_last_moment_is(self) -> None:
         adapter = FakeAdapter(200, b'{"status": "running"}')
-        adapter.before = lambda request: request.guard.expire()
+        adapter.before = lambda request: request.exchange.abort()
 
         assert exchange(adapter).body == {"status": "running"}

@@ -12,7 +12,7 @@ from docs_platform_action import __version__
 from docs_platform_action.bundle.storage import MAX_REDIRECTS, MIN_BYTES_PER_SECOND, SLOW_SECONDS, StorageResponse, request_bundle
 from docs_platform_action.errors import Cancelled, DownloadFailed
 from docs_platform_action.http.client import HttpClient
-from docs_platform_action.http.connection import Guard, GuardedRequest, InFlight
+from docs_platform_action.http.connection import AbortableRequest, Exchange, InFlight
 from docs_platform_action.http.faults import NetworkError
 from docs_platform_action.job import Job
 from docs_platform_action.models import EXPORT
@@ -110,8 +110,8 @@ def test_no_connection_is_used_twice_because_it_asks_for_each_to_be_closed() -> 
 
     shop.get("https://s.example.com/a")
 
-    asked = [request for request in shop.adapter.requests if isinstance(request, GuardedRequest)]
-    assert [(request.guard.new_connection, request.headers["Connection"]) for request in asked] == [(True, "close")] * 2
+    asked = [request for request in shop.adapter.requests if isinstance(request, AbortableRequest)]
+    assert [(request.exchange.new_connection, request.headers["Connection"]) for request in asked] == [(True, "close")] * 2
 
 
 class TestRedirects:
@@ -145,7 +145,7 @@ class TestRedirects:
         shop.get("https://s.example.com/a")
 
         request = shop.adapter.requests[1]
-        assert isinstance(request, GuardedRequest)
+        assert isinstance(request, AbortableRequest)
         assert request.target == location.partition("#")[0][location.index("/", 8) :]
 
     def test_spaces_in_one_are_percent_encoded(self) -> None:
@@ -210,10 +210,10 @@ class TestErrors:
 
         def pass_time(request: Any) -> None:
             turn(request)
-            left.append(request.guard.remaining_seconds)
-            request.guard.ends_at -= 40
+            left.append(request.exchange.remaining_seconds)
+            request.exchange.ends_at -= 40
             if len(left) == 2:
-                request.guard.expire()
+                request.exchange.abort()
                 raise requests.ConnectionError
 
         turn = adapter.before
@@ -226,20 +226,20 @@ class TestErrors:
 
     def test_a_bundle_that_hardly_arrives_is_cut(self) -> None:
         adapter = FakeAdapter(body=b"half")
-        adapter.before = lambda request: request.guard.expire()
+        adapter.before = lambda request: request.exchange.abort()
 
         with pytest.raises(NetworkError, match=r"^s.example.com sent almost nothing for 60 s$"):
             Shop(adapter).get("https://s.example.com/a")
 
     def test_a_bundle_has_as_long_as_enough_of_it_arrives(self) -> None:
-        guards: list[Guard] = []
+        exchanges: list[Exchange] = []
         adapter = FakeAdapter(body=bytes(MIN_BYTES_PER_SECOND * int(SLOW_SECONDS) + 1))
-        adapter.before = lambda request: guards.append(request.guard)
+        adapter.before = lambda request: exchanges.append(request.exchange)
 
         with Shop(adapter).open("https://s.example.com/a") as answer:
-            guards[0].ends_at -= 50
+            exchanges[0].ends_at -= 50
             assert len(next(answer.pieces)) >= MIN_BYTES_PER_SECOND * SLOW_SECONDS
-            assert guards[0].remaining_seconds > 50
+            assert exchanges[0].remaining_seconds > 50
 
     def test_a_certificate_that_is_not_trusted_is_that_of_the_storage(self) -> None:
         cause = ssl.SSLCertVerificationError(1, "certificate verify failed")

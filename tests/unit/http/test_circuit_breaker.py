@@ -1,4 +1,4 @@
-"""Many jobs ask the API as one polite client: so often and no more, one try for all in an outage, in their order."""
+"""The requests of all jobs share one rate limit, one queue, and one probe at a time in an outage."""
 
 import contextlib
 import itertools
@@ -20,10 +20,10 @@ from tests.unit.fakes import FakeClock
 from tests.unit.virtual_time import StuckError, VirtualClock
 
 FOREVER = float("inf")
-AFTER_A_LOOK = RECHECK_SECONDS + 1e-5
+AFTER_A_RECHECK = RECHECK_SECONDS + 1e-5
 
 
-def bad(*, retry_after: float | None = None, maybe_processed: bool = True, job_specific: bool = False) -> TransientError:
+def transient(*, retry_after: float | None = None, maybe_processed: bool = True, job_specific: bool = False) -> TransientError:
     return TransientError(
         "it is down",
         advice=Advice(cause="", remedy=""),
@@ -34,14 +34,14 @@ def bad(*, retry_after: float | None = None, maybe_processed: bool = True, job_s
 
 
 @dataclass
-class Left:
-    """Stands for a retry state that has so much time left."""
+class FakeRetryState:
+    """A retry state with this much time left."""
 
     remaining_seconds: Callable[[], float]
 
 
 class Crowd:
-    """Jobs that share one breaker, each in a thread of its own, and what they did when."""
+    """Jobs that share one breaker, each in its own thread, and when each request began."""
 
     def __init__(self, *, seed: int | None = None) -> None:
         self.clock = VirtualClock(seed=seed)
@@ -58,17 +58,17 @@ class Crowd:
         left: float = FOREVER,
         pause: float | None = None,
     ) -> None:
-        """Send one request at a moment, with so much time left from then on, and make a pause when it fails."""
+        """Send a request at a moment, with this much time left from then on, and pause if it fails."""
         self.clock.sleep(at - self.clock.elapsed)
         until = self.clock.elapsed + left
         try:
-            with self.breaker.request(Left(lambda: until - self.clock.elapsed)):
+            with self.breaker.request(FakeRetryState(lambda: until - self.clock.elapsed)):
                 self.begun.append((name, round(self.clock.elapsed, 3)))
                 self.clock.sleep(takes)
                 if fails is not None:
                     raise fails
         except (TransientError, ActionError, LookupError) as error:
-            assert error is fails  # noqa: PT017  # a test tells which one comes
+            assert error is fails  # noqa: PT017  # the test says which one comes
             if pause is not None:
                 self.breaker.back_off(pause)
                 self.clock.sleep(pause)
@@ -77,7 +77,7 @@ class Crowd:
         return partial(self.ask, name, **how)  # type: ignore[arg-type]  # as `ask` takes it
 
     def run(self, *jobs: Callable[[], object]) -> list[tuple[str, float]]:
-        """Have all jobs done; tell who sent a request, and when."""
+        """Run all jobs; return who sent a request, and when."""
         self.clock.run(*jobs)
         return self.begun
 
@@ -85,27 +85,27 @@ class Crowd:
         return [name for name, _ in self.run(*jobs)]
 
 
-def troubled(clock: FakeClock, *, pause: float | None = 1.0) -> CircuitBreaker:
-    """Make a breaker for which one request has just failed."""
+def opened_breaker(clock: FakeClock, *, pause: float | None = 1.0) -> CircuitBreaker:
+    """Return a breaker for which one request has just failed."""
     breaker = CircuitBreaker(clock, RateLimiter())
-    fail(breaker, bad())
+    fail(breaker, transient())
     if pause is not None:
         breaker.back_off(pause)
     return breaker
 
 
 def fail(breaker: CircuitBreaker, error: BaseException, left: float = FOREVER) -> None:
-    with pytest.raises(type(error)), breaker.request(Left(lambda: left)):
+    with pytest.raises(type(error)), breaker.request(FakeRetryState(lambda: left)):
         raise error
 
 
 def succeed(breaker: CircuitBreaker, left: float = FOREVER) -> None:
-    with breaker.request(Left(lambda: left)):
+    with breaker.request(FakeRetryState(lambda: left)):
         pass
 
 
 class TestOneJob:
-    def test_its_requests_wait_for_nothing(self) -> None:
+    def test_its_requests_do_not_wait(self) -> None:
         clock = FakeClock()
         breaker = CircuitBreaker(clock, RateLimiter())
 
@@ -116,13 +116,13 @@ class TestOneJob:
         assert breaker.failing_since is None
 
     @given(st.lists(st.floats(0.11, 1), min_size=1, max_size=12), st.floats(0, 3000))
-    def test_in_an_outage_it_makes_its_own_pauses_and_no_others(self, draws: list[float], since: float) -> None:
+    def test_in_an_outage_it_waits_only_for_its_own_pauses(self, draws: list[float], since: float) -> None:
         clock = FakeClock()
         clock.pass_(since)
         breaker = CircuitBreaker(clock, RateLimiter())
 
         for draw in draws:
-            fail(breaker, bad())
+            fail(breaker, transient())
             pause = draw * breaker.ceiling_seconds
             breaker.back_off(pause)
             clock.sleep(pause)
@@ -130,10 +130,10 @@ class TestOneJob:
 
         assert len(clock.pauses) == len(draws)
 
-    def test_nor_after_a_pause_that_the_api_asked_for(self) -> None:
+    def test_after_a_retry_after_it_does_not_wait_again(self) -> None:
         clock = FakeClock()
         breaker = CircuitBreaker(clock, RateLimiter())
-        fail(breaker, bad(retry_after=40))
+        fail(breaker, transient(retry_after=40))
         breaker.back_off(0.5)
         clock.sleep(40)
 
@@ -141,21 +141,23 @@ class TestOneJob:
 
         assert clock.pauses == [40]
 
-    def test_nor_while_what_it_wants_is_not_ready(self) -> None:
+    def test_it_does_not_wait_if_it_is_not_ready(self) -> None:
         clock = FakeClock()
         breaker = CircuitBreaker(clock, RateLimiter())
 
         for _ in range(3):
-            fail(breaker, bad(job_specific=True))
+            fail(breaker, transient(job_specific=True))
             breaker.back_off(20)
 
         assert clock.pauses == []
 
 
 class TestQueue:
-    def test_a_place_in_the_row_is_kept_while_all_are_held_up(self) -> None:
+    def test_requests_keep_their_order_while_all_are_blocked(self) -> None:
         crowd = Crowd()
-        first = [crowd.asks(f"{number:02}", fails=bad() if number == 0 else None, takes=0.5, pause=1) for number in range(10)]
+        first = [
+            crowd.asks(f"{number:02}", fails=transient() if number == 0 else None, takes=0.5, pause=1) for number in range(10)
+        ]
         others = [crowd.asks(f"{number:02}") for number in range(10, 40)]
 
         begun = crowd.run(*first, *others, crowd.asks("last", at=1.2))
@@ -163,7 +165,7 @@ class TestQueue:
         assert [name for name, _ in begun] == [f"{number:02}" for number in range(40)] + ["last"]
         assert begun[-1][1] < 5
 
-    def test_who_gives_up_its_place_holds_up_nobody(self) -> None:
+    def test_a_request_that_leaves_the_queue_blocks_nobody(self) -> None:
         crowd = Crowd()
 
         def leaves() -> None:
@@ -173,7 +175,7 @@ class TestQueue:
                 return 0.5
 
             crowd.clock.sleep(0)
-            with pytest.raises(LookupError), crowd.breaker.request(Left(left)):
+            with pytest.raises(LookupError), crowd.breaker.request(FakeRetryState(left)):
                 pytest.fail("it was let through")
 
         ten = [crowd.asks(f"{number}") for number in range(10)]
@@ -181,87 +183,87 @@ class TestQueue:
 
 
 class TestOutage:
-    def test_it_begins_with_the_first_error_and_ends_with_the_first_answer(self) -> None:
+    def test_it_begins_with_the_first_error_and_ends_with_the_first_response(self) -> None:
         clock = FakeClock()
         breaker = CircuitBreaker(clock, RateLimiter())
 
-        fail(breaker, bad())
+        fail(breaker, transient())
         began = clock.monotonic()
         clock.sleep(2)
-        fail(breaker, bad())
+        fail(breaker, transient())
         assert breaker.failing_since == began
 
         clock.sleep(3)
         succeed(breaker)
         assert breaker.failing_since is None
 
-    def test_the_pause_of_one_that_failed_is_one_for_all(self) -> None:
+    def test_the_pause_of_a_failed_request_blocks_all(self) -> None:
         clock = FakeClock()
-        breaker = troubled(clock, pause=0.5)
+        breaker = opened_breaker(clock, pause=0.5)
 
         succeed(breaker)
 
         assert clock.elapsed == pytest.approx(0.5, abs=1e-5)
 
-    def test_then_one_of_them_tries_and_the_others_wait_for_what_becomes_of_it(self) -> None:
+    def test_after_the_pause_one_request_probes_and_the_others_wait_for_its_result(self) -> None:
         crowd = Crowd()
         waiting = [crowd.asks(name, at=0.2, takes=4) for name in "abc"]
 
-        begun = crowd.run(crowd.asks("x", fails=bad(), pause=1), *waiting)
+        begun = crowd.run(crowd.asks("x", fails=transient(), pause=1), *waiting)
 
         assert begun[:2] == [("x", 0), ("a", 1.1)]
-        assert all(5.1 <= at <= 5.1 + AFTER_A_LOOK for _, at in begun[2:])
+        assert all(5.1 <= at <= 5.1 + AFTER_A_RECHECK for _, at in begun[2:])
         assert [name for name, _ in begun[2:]] == ["b", "c"]
 
-    def test_the_pauses_double_with_each_try_up_to_a_bound(self) -> None:
+    def test_the_ceiling_doubles_with_each_failed_probe_up_to_a_limit(self) -> None:
         clock = FakeClock()
         breaker = CircuitBreaker(clock, RateLimiter())
         ceilings = []
 
         for _ in range(8):
-            fail(breaker, bad())
+            fail(breaker, transient())
             ceilings.append(breaker.ceiling_seconds)
 
         assert ceilings == [1, 2, 4, 8, 16, 30, 30, 30]
 
-    def test_a_thousand_failures_are_no_more(self) -> None:
+    def test_a_thousand_failures_do_not_raise_the_limit(self) -> None:
         clock = FakeClock()
         breaker = CircuitBreaker(clock, RateLimiter())
 
         for _ in range(1200):
-            fail(breaker, bad())
+            fail(breaker, transient())
 
         assert breaker.ceiling_seconds == MAX_PAUSE_SECONDS
 
-    def test_those_that_were_under_way_when_it_began_count_as_one(self) -> None:
+    def test_failures_of_requests_that_were_under_way_count_as_one(self) -> None:
         crowd = Crowd()
 
-        crowd.run(*(crowd.asks("x", fails=bad(), takes=0.1 + number / 100, pause=0.5) for number in range(10)))
+        crowd.run(*(crowd.asks("x", fails=transient(), takes=0.1 + number / 100, pause=0.5) for number in range(10)))
 
         assert crowd.breaker.ceiling_seconds == 1
 
-    def test_so_do_those_whose_time_is_up(self) -> None:
+    def test_failures_of_overdue_requests_do_not_raise_the_ceiling(self) -> None:
         clock = FakeClock()
-        breaker = troubled(clock)
+        breaker = opened_breaker(clock)
 
         for _ in range(5):
-            fail(breaker, bad(), left=0)
+            fail(breaker, transient(), left=0)
 
         assert breaker.ceiling_seconds == 1
 
-    def test_a_pause_is_made_also_when_the_one_that_failed_gives_up(self) -> None:
+    def test_all_wait_for_the_ceiling_if_the_failed_request_gives_up(self) -> None:
         clock = FakeClock()
-        breaker = troubled(clock, pause=None)
+        breaker = opened_breaker(clock, pause=None)
 
-        fail(breaker, bad())
+        fail(breaker, transient())
         succeed(breaker)
 
-        # what it is worth, as nothing was drawn; others begin before a pause can be drawn otherwise
+        # the whole ceiling of each failure, because no pause was drawn
         assert clock.elapsed == pytest.approx(1 + 2, abs=1e-4)
 
-    def test_no_job_holds_the_others_up_for_longer_than_the_news_of_all_are_worth(self) -> None:
+    def test_no_pause_is_longer_than_the_ceiling(self) -> None:
         clock = FakeClock()
-        breaker = troubled(clock, pause=30)
+        breaker = opened_breaker(clock, pause=30)
 
         succeed(breaker)
 
@@ -269,44 +271,44 @@ class TestOutage:
 
     def test_the_longest_of_several_pauses_counts(self) -> None:
         crowd = Crowd()
-        failing = [crowd.asks("x", fails=bad(), pause=pause) for pause in (0.25, 0.75, 0.5)]
+        failing = [crowd.asks("x", fails=transient(), pause=pause) for pause in (0.25, 0.75, 0.5)]
 
         assert crowd.run(*failing, crowd.asks("a", at=0.2))[3:] == [("a", 0.85)]
 
-    def test_one_that_just_failed_does_not_try_for_all_while_another_can(self) -> None:
+    def test_a_request_that_just_failed_does_not_probe_while_another_can(self) -> None:
         crowd = Crowd()
 
         def failing() -> None:
             for _ in range(3):
-                crowd.ask("x", fails=bad(), takes=0, pause=1)
+                crowd.ask("x", fails=transient(), takes=0, pause=1)
 
         assert crowd.names(failing, crowd.asks("a", at=0.5), crowd.asks("b", at=1.5))[:4] == ["x", "a", "x", "b"]
 
-    def test_a_refusal_ends_it(self) -> None:
-        breaker = troubled(FakeClock())
+    def test_a_final_error_ends_it(self) -> None:
+        breaker = opened_breaker(FakeClock())
 
         fail(breaker, Forbidden("no"))
 
         assert breaker.failing_since is None
 
-    def test_so_does_the_answer_that_one_job_is_not_ready(self) -> None:
-        breaker = troubled(FakeClock())
+    def test_a_response_that_one_job_is_not_ready_ends_it(self) -> None:
+        breaker = opened_breaker(FakeClock())
 
-        fail(breaker, bad(job_specific=True))
+        fail(breaker, transient(job_specific=True))
 
         assert breaker.failing_since is None
 
-    def test_when_it_is_over_no_pause_is_left(self) -> None:
+    def test_its_end_ends_the_pause(self) -> None:
         crowd = Crowd()
         late = crowd.asks("late answer", takes=0.3)
 
-        begun = crowd.run(late, crowd.asks("x", fails=bad(), pause=1), crowd.asks("a", at=0.2))
+        begun = crowd.run(late, crowd.asks("x", fails=transient(), pause=1), crowd.asks("a", at=0.2))
 
-        assert begun[2][1] <= 0.3 + AFTER_A_LOOK
+        assert begun[2][1] <= 0.3 + AFTER_A_RECHECK
 
-    def test_a_pause_that_is_drawn_when_it_is_over_holds_up_nobody(self) -> None:
+    def test_a_pause_that_is_drawn_after_its_end_blocks_nobody(self) -> None:
         clock = FakeClock()
-        breaker = troubled(clock)
+        breaker = opened_breaker(clock)
         succeed(breaker)
         before = clock.elapsed
 
@@ -315,119 +317,119 @@ class TestOutage:
 
         assert clock.elapsed == before
 
-    def test_nor_does_one_that_was_drawn_in_an_outage_before(self) -> None:
+    def test_a_pause_that_was_drawn_in_an_earlier_outage_blocks_nobody(self) -> None:
         clock = FakeClock()
         breaker = CircuitBreaker(clock, RateLimiter())
         for _ in range(6):
-            fail(breaker, bad())
+            fail(breaker, transient())
         breaker.back_off(30)
         before = clock.elapsed
-        fail(breaker, bad(job_specific=True), left=0)
+        fail(breaker, transient(job_specific=True), left=0)
 
-        fail(breaker, bad())
+        fail(breaker, transient())
         breaker.back_off(0.5)
         succeed(breaker)
 
         assert clock.elapsed - before == pytest.approx(0.5, abs=1e-4)
 
-    def test_when_it_is_over_what_was_seen_in_it_is_worth_nothing_more(self) -> None:
+    def test_its_end_resets_the_ceiling(self) -> None:
         clock = FakeClock()
         breaker = CircuitBreaker(clock, RateLimiter())
         for _ in range(4):
-            fail(breaker, bad())
+            fail(breaker, transient())
 
         succeed(breaker)
-        fail(breaker, bad())
+        fail(breaker, transient())
 
         assert breaker.ceiling_seconds == 1
 
     @pytest.mark.parametrize("jobs", [1, 10, 40])
-    def test_it_costs_the_api_as_much_of_many_jobs_as_of_one(self, jobs: int) -> None:
+    def test_many_jobs_send_as_few_requests_as_one(self, jobs: int) -> None:
         crowd = Crowd(seed=jobs)
 
         def job() -> None:
             while crowd.clock.elapsed < 150:
-                crowd.ask("x", fails=bad(), pause=15)
+                crowd.ask("x", fails=transient(), pause=15)
 
         crowd.run(*[job] * jobs)
 
-        in_the_row_when_it_began = min(jobs, REQUESTS_PER_SECOND)
-        after_it = [at for _, at in crowd.begun if at >= 150]
-        assert len(crowd.begun) - in_the_row_when_it_began - len(after_it) <= 16
+        queued_when_it_began = min(jobs, REQUESTS_PER_SECOND)
+        after_the_outage = [at for _, at in crowd.begun if at >= 150]
+        assert len(crowd.begun) - queued_when_it_began - len(after_the_outage) <= 16
 
 
-class TestOldNews:
-    def test_an_error_after_a_later_request_was_answered_is_trouble_of_one(self) -> None:
+class TestLateResponses:
+    def test_an_error_after_a_later_request_was_answered_opens_nothing(self) -> None:
         crowd = Crowd()
 
-        begun = crowd.run(crowd.asks("x", fails=bad(), takes=60, pause=1), crowd.asks("a", at=1), crowd.asks("b", at=60.1))
+        begun = crowd.run(crowd.asks("x", fails=transient(), takes=60, pause=1), crowd.asks("a", at=1), crowd.asks("b", at=60.1))
 
         assert begun[2] == ("b", 60.1)
         assert crowd.breaker.failing_since is None
 
-    def test_also_when_the_answer_to_an_earlier_one_came_last(self) -> None:
+    def test_nor_does_one_before_the_response_to_an_earlier_request(self) -> None:
         crowd = Crowd()
 
-        crowd.run(crowd.asks("a", takes=5), crowd.asks("x", at=1, fails=bad(), takes=8), crowd.asks("b", at=2))
+        crowd.run(crowd.asks("a", takes=5), crowd.asks("x", at=1, fails=transient(), takes=8), crowd.asks("b", at=2))
 
         assert crowd.breaker.failing_since is None
 
     @pytest.mark.parametrize(
-        "turned_away", [bad(maybe_processed=False), bad(retry_after=1), bad(maybe_processed=False, retry_after=1)]
+        "error", [transient(maybe_processed=False), transient(retry_after=1), transient(maybe_processed=False, retry_after=1)]
     )
-    def test_but_being_turned_away_is_news_for_all(self, turned_away: TransientError) -> None:
+    def test_a_request_that_was_not_processed_opens_it_anyway(self, error: TransientError) -> None:
         crowd = Crowd()
 
-        crowd.run(crowd.asks("x", fails=turned_away, takes=6, pause=1), crowd.asks("a", at=1))
+        crowd.run(crowd.asks("x", fails=error, takes=6, pause=1), crowd.asks("a", at=1))
 
         assert crowd.breaker.failing_since is not None
 
-    def test_an_answer_to_what_was_sent_before_it_began_ends_it_all_the_same(self) -> None:
+    def test_a_response_to_an_earlier_request_ends_the_outage(self) -> None:
         crowd = Crowd()
 
-        crowd.run(crowd.asks("a", takes=2), crowd.asks("x", at=1, fails=bad(), pause=0))
+        crowd.run(crowd.asks("a", takes=2), crowd.asks("x", at=1, fails=transient(), pause=0))
 
         assert crowd.breaker.failing_since is None
 
 
-class TestTryForAll:
-    def test_one_that_takes_long_is_not_waited_for_for_ever(self) -> None:
+class TestProbe:
+    def test_the_wait_for_a_slow_one_is_limited(self) -> None:
         crowd = Crowd()
-        hanging = crowd.asks("hanging", at=0.2, takes=300, fails=bad())
+        hanging = crowd.asks("hanging", at=0.2, takes=300, fails=transient())
 
-        begun = crowd.run(crowd.asks("x", fails=bad(), pause=1), hanging, crowd.asks("a", at=0.3), crowd.asks("b", at=0.4))
+        begun = crowd.run(crowd.asks("x", fails=transient(), pause=1), hanging, crowd.asks("a", at=0.3), crowd.asks("b", at=0.4))
 
         assert begun[1] == ("hanging", 1.1)
         assert [name for name, _ in begun[2:]] == ["a", "b"]
-        assert 1.1 + MAX_PAUSE_SECONDS <= begun[2][1] <= 1.1 + MAX_PAUSE_SECONDS + AFTER_A_LOOK
+        assert 1.1 + MAX_PAUSE_SECONDS <= begun[2][1] <= 1.1 + MAX_PAUSE_SECONDS + AFTER_A_RECHECK
 
-    def test_its_end_then_lets_nobody_try_beside_the_next_one(self) -> None:
+    def test_the_end_of_a_slow_one_starts_no_second_one(self) -> None:
         crowd = Crowd()
         hanging = crowd.asks("hanging", at=0.2, takes=40, fails=Cancelled("cancelled"))
-        waiting = [crowd.asks(name, at=0.3, takes=25, fails=bad()) for name in "ab"]
+        waiting = [crowd.asks(name, at=0.3, takes=25, fails=transient()) for name in "ab"]
 
-        begun = dict(crowd.run(crowd.asks("x", fails=bad(), pause=1), hanging, *waiting))
+        begun = dict(crowd.run(crowd.asks("x", fails=transient(), pause=1), hanging, *waiting))
 
         assert begun["b"] >= begun["a"] + 25
 
     @pytest.mark.parametrize("fault", [LookupError(), Cancelled("cancelled")], ids=["fault", "cancel"])
-    def test_one_that_comes_to_nothing_is_followed_by_another_and_is_no_answer(self, fault: Exception) -> None:
+    def test_one_without_a_result_is_followed_by_another(self, fault: Exception) -> None:
         crowd = Crowd()
 
         begun = crowd.run(
-            crowd.asks("x", fails=bad(), pause=1),
+            crowd.asks("x", fails=transient(), pause=1),
             crowd.asks("nothing", at=0.2, fails=fault),
             crowd.asks("a", at=0.3, takes=3),
             crowd.asks("b", at=0.4),
         )
 
         assert [name for name, _ in begun] == ["x", "nothing", "a", "b"]
-        assert 1.2 <= begun[2][1] <= 1.2 + AFTER_A_LOOK
+        assert 1.2 <= begun[2][1] <= 1.2 + AFTER_A_RECHECK
         assert begun[3][1] >= begun[2][1] + 3
 
-    def test_one_that_is_cancelled_in_the_row_is_followed_by_another(self) -> None:
+    def test_one_that_is_cancelled_in_the_queue_is_followed_by_another(self) -> None:
         clock = FakeClock()
-        breaker = troubled(clock)
+        breaker = opened_breaker(clock)
 
         def cancel() -> None:
             raise Cancelled("cancelled")
@@ -442,35 +444,35 @@ class TestTryForAll:
         assert clock.elapsed == pytest.approx(1, abs=1e-4)
 
 
-class TestTimeIsUp:
+class TestOverdueRequests:
     @pytest.mark.parametrize("left", [0, -0.001, -500])
-    def test_one_is_held_up_by_no_outage(self, left: float) -> None:
+    def test_no_outage_blocks_one(self, left: float) -> None:
         clock = FakeClock()
-        breaker = troubled(clock)
+        breaker = opened_breaker(clock)
 
-        fail(breaker, bad(retry_after=600), left=left)
+        fail(breaker, transient(retry_after=600), left=left)
         succeed(breaker, left=left)
 
         assert clock.pauses == []
 
-    def test_nor_beyond_the_moment_in_which_it_is(self) -> None:
+    def test_a_request_is_blocked_only_until_it_is_one(self) -> None:
         crowd = Crowd()
-        failing = crowd.asks("x", fails=bad(retry_after=600))
+        failing = crowd.asks("x", fails=transient(retry_after=600))
 
         assert crowd.run(failing, crowd.asks("a", at=1, left=7.125), crowd.asks("b", at=1, left=7.125))[1:] == [
             ("a", 8.125),
             ("b", 8.125),
         ]
 
-    def test_nor_by_one_that_tries_for_all(self) -> None:
+    def test_no_probe_blocks_one(self) -> None:
         crowd = Crowd()
         hanging = crowd.asks("hanging", at=0.2, takes=29)
 
-        begun = crowd.run(crowd.asks("x", fails=bad(), pause=1), hanging, crowd.asks("a", at=0.3, left=4))
+        begun = crowd.run(crowd.asks("x", fails=transient(), pause=1), hanging, crowd.asks("a", at=0.3, left=4))
 
         assert begun[2] == ("a", 4.3)
 
-    def test_but_the_bound_holds_and_they_come_before_the_others(self) -> None:
+    def test_the_rate_limit_holds_and_they_come_before_the_others(self) -> None:
         crowd = Crowd()
         others = [crowd.asks(f"{number:02}") for number in range(25)]
         late = [crowd.asks(f"late {number}", at=0.5, left=0) for number in range(12)]
@@ -483,65 +485,65 @@ class TestTimeIsUp:
         ]
         assert begun[-1] == ("24", 3)
 
-    def test_one_whose_time_comes_back_with_the_end_of_the_outage_is_like_any_other(self) -> None:
+    def test_one_that_gets_time_again_waits_like_any_other(self) -> None:
         crowd = Crowd()
-        ten = [crowd.asks(f"{number}", fails=bad(retry_after=5) if number == 0 else None) for number in range(10)]
+        ten = [crowd.asks(f"{number}", fails=transient(retry_after=5) if number == 0 else None) for number in range(10)]
 
         def over_soon() -> None:
             crowd.clock.sleep(0)
-            with crowd.breaker.request(Left(lambda: 0.0 if crowd.clock.elapsed < 0.5 else FOREVER)):
+            with crowd.breaker.request(FakeRetryState(lambda: 0.0 if crowd.clock.elapsed < 0.5 else FOREVER)):
                 crowd.begun.append(("a", crowd.clock.elapsed))
 
         assert dict(crowd.run(*ten, over_soon))["a"] == pytest.approx(5.1, abs=1e-5)
 
-    def test_an_answer_to_it_ends_the_outage_for_all(self) -> None:
+    def test_a_response_to_one_ends_the_outage_for_all(self) -> None:
         crowd = Crowd()
 
         begun = crowd.run(
-            crowd.asks("x", fails=bad(retry_after=10**9)), crowd.asks("a", at=1, left=59), crowd.asks("b", at=2, left=500)
+            crowd.asks("x", fails=transient(retry_after=10**9)), crowd.asks("a", at=1, left=59), crowd.asks("b", at=2, left=500)
         )
 
         assert begun[1] == ("a", 60)
-        assert 60.1 <= begun[2][1] <= 60.1 + AFTER_A_LOOK
+        assert 60.1 <= begun[2][1] <= 60.1 + AFTER_A_RECHECK
 
 
 class TestRetryAfter:
-    def test_it_is_obeyed_by_all_and_then_tried_once(self) -> None:
+    def test_all_obey_it_and_then_one_probes(self) -> None:
         crowd = Crowd()
         waiting = [crowd.asks(name, at=0.2, takes=1) for name in "abc"]
 
-        begun = crowd.run(crowd.asks("x", fails=bad(retry_after=40)), *waiting)
+        begun = crowd.run(crowd.asks("x", fails=transient(retry_after=40)), *waiting)
 
         assert begun[1] == ("a", 40.1)
         assert all(at >= 41.1 for _, at in begun[2:])
 
-    def test_the_latest_moment_that_was_asked_for_counts(self) -> None:
+    def test_the_latest_one_counts(self) -> None:
         crowd = Crowd()
-        asking = [crowd.asks("x", fails=bad(retry_after=seconds), takes=seconds / 100) for seconds in (20, 40, 10)]
+        asking = [crowd.asks("x", fails=transient(retry_after=seconds), takes=seconds / 100) for seconds in (20, 40, 10)]
 
         assert crowd.run(*asking, crowd.asks("a", at=1))[3:] == [("a", 40.4)]
 
-    def test_it_is_not_lengthened_by_a_pause_that_was_drawn(self) -> None:
+    def test_a_drawn_pause_does_not_extend_it(self) -> None:
         crowd = Crowd()
 
-        assert crowd.run(crowd.asks("x", fails=bad(retry_after=1), pause=0.5), crowd.asks("a", at=0.2))[1] == ("a", 1.1)
+        assert crowd.run(crowd.asks("x", fails=transient(retry_after=1), pause=0.5), crowd.asks("a", at=0.2))[1] == ("a", 1.1)
 
     @pytest.mark.parametrize("others_begin", [0.0, 0.05])
-    def test_an_answer_to_what_was_sent_before_does_not_end_it(self, others_begin: float) -> None:
+    def test_a_response_to_an_earlier_request_does_not_end_it(self, others_begin: float) -> None:
         crowd = Crowd()
 
         begun = crowd.run(
-            crowd.asks("x", fails=bad(retry_after=40)), crowd.asks("y", at=others_begin, takes=1), crowd.asks("a", at=2)
+            crowd.asks("x", fails=transient(retry_after=40)), crowd.asks("y", at=others_begin, takes=1), crowd.asks("a", at=2)
         )
 
         assert begun[2] == ("a", 40.1)
 
-    def test_nor_does_the_answer_that_a_job_is_not_ready(self) -> None:
+    def test_nor_does_the_response_that_a_job_is_not_ready(self) -> None:
         crowd = Crowd()
 
         begun = crowd.run(
-            crowd.asks("x", fails=bad(retry_after=40)),
-            crowd.asks("y", takes=1, fails=bad(job_specific=True)),
+            crowd.asks("x", fails=transient(retry_after=40)),
+            crowd.asks("y", takes=1, fails=transient(job_specific=True)),
             crowd.asks("a", at=2),
         )
 
@@ -549,7 +551,7 @@ class TestRetryAfter:
 
 
 class TestFairness:
-    def test_each_gets_as_much_of_a_busy_api(self) -> None:
+    def test_all_jobs_get_the_same_share(self) -> None:
         crowd = Crowd(seed=7)
 
         def job(name: str) -> None:
@@ -562,7 +564,7 @@ class TestFairness:
         assert max(counts) - min(counts) <= 1
         assert len(crowd.begun) >= 60 * REQUESTS_PER_SECOND
 
-    def test_one_that_comes_often_pushes_nobody_back(self) -> None:
+    def test_a_frequent_sender_delays_nobody(self) -> None:
         crowd = Crowd()
 
         def pushy() -> None:
@@ -586,7 +588,7 @@ class TestFairness:
             def fails() -> None:
                 ceiling = 1.0
                 while crowd.clock.elapsed < 300:
-                    crowd.ask("bad", fails=bad(), pause=next(draws) * ceiling)
+                    crowd.ask("bad", fails=transient(), pause=next(draws) * ceiling)
                     ceiling = min(ceiling * 2, MAX_PAUSE_SECONDS)
 
             crowd.run(*[reads] * 19, fails if failing else reads)
@@ -596,14 +598,14 @@ class TestFairness:
 
 
 class TestCancel:
-    @pytest.mark.parametrize("error", [bad(), bad(retry_after=600), None], ids=["outage", "asked", "row"])
+    @pytest.mark.parametrize("error", [transient(), transient(retry_after=600), None], ids=["outage", "asked", "row"])
     def test_it_ends_every_wait(self, error: TransientError | None) -> None:
         crowd = Crowd()
         ended: list[float] = []
 
         def waits(number: int) -> None:
             crowd.clock.sleep(number / 100)
-            with pytest.raises(Cancelled), crowd.breaker.request(Left(lambda: FOREVER)):
+            with pytest.raises(Cancelled), crowd.breaker.request(FakeRetryState(lambda: FOREVER)):
                 crowd.clock.sleep(3600)
             ended.append(crowd.clock.elapsed)
 
@@ -617,21 +619,23 @@ class TestCancel:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Try:
-    """How one request goes."""
+class Attempt:
+    """How one request ends."""
 
     takes: float
     fails: Callable[[], TransientError] | None
-    rests: float
+    pause: float
 
 
-TRIES = st.lists(
+ATTEMPTS = st.lists(
     st.builds(
-        Try,
+        Attempt,
         takes=st.sampled_from([0.0, 0.01, 0.3, 2.0, 25.0]),
-        fails=st.sampled_from([None, bad, bad, partial(bad, maybe_processed=False), partial(bad, job_specific=True)])
-        | st.floats(0, 90).map(lambda seconds: partial(bad, retry_after=seconds)),
-        rests=st.sampled_from([0.0, 0.4, 5.0]),
+        fails=st.sampled_from(
+            [None, transient, transient, partial(transient, maybe_processed=False), partial(transient, job_specific=True)]
+        )
+        | st.floats(0, 90).map(lambda seconds: partial(transient, retry_after=seconds)),
+        pause=st.sampled_from([0.0, 0.4, 5.0]),
     ),
     min_size=1,
     max_size=5,
@@ -640,97 +644,96 @@ TRIES = st.lists(
 
 @dataclass(kw_only=True)
 class Sent:
-    """What became of one request."""
+    """How one request ended."""
 
     began: float
     overdue: bool
-    in_trouble: bool
+    while_open: bool
     ended: float = FOREVER
 
 
 class TestAnyCrowd:
-    @given(st.lists(st.tuples(TRIES, st.floats(1, 100)), min_size=1, max_size=15), st.integers(0, 999), st.booleans())
-    def test_the_api_is_never_pressed_and_everyone_ends(
-        self, jobs: list[tuple[list[Try], float]], seed: int, all_fail: bool
-    ) -> None:
+    @given(st.lists(st.tuples(ATTEMPTS, st.floats(1, 100)), min_size=1, max_size=15), st.integers(0, 999), st.booleans())
+    def test_the_limits_hold_and_every_job_ends(self, jobs: list[tuple[list[Attempt], float]], seed: int, all_fail: bool) -> None:
         clock = VirtualClock(seed=seed)
         breaker = CircuitBreaker(clock, RateLimiter())
         sent: list[Sent] = []
-        asked_until = [0.0]
+        blocked_until = [0.0]
         ended: list[int] = []
 
-        def job(tries: list[Try], seconds: float) -> None:
-            for one in tries:
-                with contextlib.suppress(TransientError), breaker.request(Left(lambda: seconds - clock.elapsed)):
-                    self._exchange(clock, breaker, sent, asked_until, one, overdue=clock.elapsed >= seconds, bad_news=all_fail)
-                clock.sleep(one.rests)
+        def job(attempts: list[Attempt], seconds: float) -> None:
+            for one in attempts:
+                with contextlib.suppress(TransientError), breaker.request(FakeRetryState(lambda: seconds - clock.elapsed)):
+                    self._exchange(clock, breaker, sent, blocked_until, one, overdue=clock.elapsed >= seconds, all_fail=all_fail)
+                clock.sleep(one.pause)
             ended.append(1)
 
-        clock.run(*(partial(job, tries, seconds) for tries, seconds in jobs))
+        clock.run(*(partial(job, attempts, seconds) for attempts, seconds in jobs))
 
         begun = sorted(one.began for one in sent)
         assert len(ended) == len(jobs)
         assert all(later >= first + 1 - 1e-9 for first, later in zip(begun, begun[REQUESTS_PER_SECOND:], strict=False))
-        tries_for_all = sorted((one for one in sent if one.in_trouble and not one.overdue), key=lambda one: one.began)
-        assert all(later.began >= first.ended for first, later in itertools.pairwise(tries_for_all))
+        probes = sorted((one for one in sent if one.while_open and not one.overdue), key=lambda one: one.began)
+        assert all(later.began >= first.ended for first, later in itertools.pairwise(probes))
 
     def _exchange(
         self,
         clock: VirtualClock,
         breaker: CircuitBreaker,
         sent: list[Sent],
-        asked_until: list[float],
-        one: Try,
+        blocked_until: list[float],
+        one: Attempt,
         *,
         overdue: bool,
-        bad_news: bool,
+        all_fail: bool,
     ) -> None:
-        assert overdue or clock.elapsed >= asked_until[0] - 1e-5
-        this = Sent(began=clock.elapsed, overdue=overdue, in_trouble=breaker.failing_since is not None)
+        assert overdue or clock.elapsed >= blocked_until[0] - 1e-5
+        this = Sent(began=clock.elapsed, overdue=overdue, while_open=breaker.failing_since is not None)
         sent.append(this)
-        asked_before = asked_until[0]
+        blocked_before = blocked_until[0]
         clock.sleep(one.takes)
         this.ended = clock.elapsed
-        error = one.fails() if one.fails is not None else bad() if bad_news else None
+        error = one.fails() if one.fails is not None else transient() if all_fail else None
         if error is not None and error.retry_after_seconds is not None:
-            asked_until[0] = max(asked_until[0], clock.elapsed + error.retry_after_seconds)
-        elif (error is None or error.job_specific) and asked_before == asked_until[0] and overdue:
-            asked_until[0] = 0.0  # it was sent after the API had asked for a pause, and answered
+            blocked_until[0] = max(blocked_until[0], clock.elapsed + error.retry_after_seconds)
+        elif (error is None or error.job_specific) and blocked_before == blocked_until[0] and overdue:
+            blocked_until[0] = 0.0  # it was sent after the API had asked for a pause, and succeeded
         if error is not None:
             raise error
 
 
 class HastyClock(FakeClock):
-    """Of the machine's own threads, any of which makes time pass, unless it stands still."""
+    """A clock for real threads, any of which makes time pass unless the clock is stalled."""
 
     def __init__(self, *, is_stalled: Callable[[], bool]) -> None:
         super().__init__()
-        self._stands_still = is_stalled
+        self._is_stalled = is_stalled
         self._lock = threading.Lock()
 
     def sleep(self, seconds: float) -> None:
         time.sleep(0)
         with self._lock:
-            if not self._stands_still():
+            if not self._is_stalled():
                 self.pass_(seconds)
 
 
 class TestThreads:
-    def test_one_at_a_time_tries_for_all(self) -> None:
-        """What virtual time does not show, as there no thread is interrupted."""
+    def test_one_request_at_a_time_probes(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """In virtual time, no thread is interrupted."""
+        monkeypatch.setattr("docs_platform_action.http.rate_limit.REQUESTS_PER_SECOND", 10**3)
         under_way = threading.Lock()
-        breaker = CircuitBreaker(HastyClock(is_stalled=under_way.locked), RateLimiter(requests_a_second=10**3))
-        fail(breaker, bad())
+        breaker = CircuitBreaker(HastyClock(is_stalled=under_way.locked), RateLimiter())
+        fail(breaker, transient())
         alone: list[bool] = []
 
         def job() -> None:
             for _ in range(5):
-                with contextlib.suppress(TransientError), breaker.request(Left(lambda: FOREVER)):
+                with contextlib.suppress(TransientError), breaker.request(FakeRetryState(lambda: FOREVER)):
                     alone.append(under_way.acquire(blocking=False))
                     time.sleep(0)
                     if alone[-1]:
                         under_way.release()
-                    raise bad()
+                    raise transient()
 
         threads = [threading.Thread(target=job, daemon=True) for _ in range(10)]
         for thread in threads:

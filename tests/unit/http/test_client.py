@@ -1,4 +1,4 @@
-"""One request goes out as it should, and its response, or the lack of one, is explained."""
+"""A request is sent as it should be, and its response is read within the limits."""
 
 import socket
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ import requests
 from docs_platform_action import __version__
 from docs_platform_action.errors import Cancelled
 from docs_platform_action.http.client import HttpClient, Request, Timeouts
-from docs_platform_action.http.connection import GuardedRequest, InFlight
+from docs_platform_action.http.connection import AbortableRequest, InFlight
 from docs_platform_action.http.faults import ResponseTimeout, SocksProxyError, request_id_of
 from tests.keys import ADMIN_KEY
 from tests.unit.fakes import BASE_URL, FakeAdapter, http_client
@@ -19,14 +19,12 @@ PROXIES = {"https": "http://proxy.example.com:3128"}
 
 
 def fetch(client: HttpClient, *, timeouts: Timeouts | None = None, new_connection: bool = False) -> bytes:
-    """Send a request, and return the body of its response."""
     request = Request(method="GET", url=f"{BASE_URL}/x")
     with client.send(request, timeouts or Timeouts(), headers={}, new_connection=new_connection) as response:
         return response.read(1000)
 
 
 def headers_of(adapter: FakeAdapter) -> tuple[Mapping[str, str], str | None]:
-    """Send a request; return the headers of its response and the id that the server gave to the request."""
     with http_client(adapter).send(Request(method="GET", url=f"{BASE_URL}/x"), Timeouts(), headers={}) as response:
         return response.headers, request_id_of(response.headers)
 
@@ -52,7 +50,7 @@ class TestRequest:
 
         assert adapter.requests[0].url == f"{BASE_URL}/a%2fb/%2E%2E?c"
 
-    def test_proxies_and_bounds_reach_the_adapter(self) -> None:
+    def test_proxies_and_timeouts_reach_the_adapter(self) -> None:
         adapter = FakeAdapter()
 
         fetch(http_client(adapter, proxies=PROXIES), timeouts=Timeouts(connect_seconds=1, idle_seconds=2, total_seconds=3))
@@ -60,7 +58,7 @@ class TestRequest:
         assert adapter.options[0]["timeout"] == (1, 2)
         assert adapter.options[0]["proxies"] == PROXIES
 
-    def test_none_goes_through_a_socks_proxy(self) -> None:
+    def test_it_is_not_sent_through_a_socks_proxy(self) -> None:
         adapter = FakeAdapter()
 
         with pytest.raises(SocksProxyError):
@@ -69,8 +67,8 @@ class TestRequest:
         assert adapter.requests == []
 
 
-class TestBounds:
-    def test_they_shrink_to_the_time_that_is_left(self) -> None:
+class TestTimeouts:
+    def test_they_are_limited_to_the_remaining_time(self) -> None:
         assert Timeouts().within(5) == Timeouts(connect_seconds=5, idle_seconds=5, total_seconds=5)
 
     def test_they_do_not_grow(self) -> None:
@@ -108,16 +106,16 @@ class TestResponse:
 
             assert 50 < before <= 60 < 590 < response.remaining_seconds <= 600
 
-    def test_none_remains_once_it_was_ended(self) -> None:
+    def test_no_time_remains_once_it_was_aborted(self) -> None:
         adapter = FakeAdapter()
-        adapter.before = lambda request: request.guard.expire()
+        adapter.before = lambda request: request.exchange.abort()
 
         with http_client(adapter).send(Request(method="GET", url=f"{BASE_URL}/x"), Timeouts(), headers={}) as response:
             assert response.remaining_seconds == 0
 
-    def test_pieces_that_its_own_bound_cut_are_no_body(self) -> None:
+    def test_a_body_that_was_cut_by_its_timeout_is_an_error(self) -> None:
         adapter = FakeAdapter(200, b"half")
-        adapter.before = lambda request: request.guard.expire()
+        adapter.before = lambda request: request.exchange.abort()
 
         with http_client(adapter).send(Request(method="GET", url=f"{BASE_URL}/x"), Timeouts(), headers={}) as response:
             pieces = response.pieces()
@@ -126,20 +124,20 @@ class TestResponse:
                 next(pieces)
 
 
-class TestFresh:
+class TestNewConnection:
     @pytest.mark.parametrize("new_connection", [True, False])
-    def test_a_connection_of_its_own_is_asked_for_where_one_that_was_kept_will_not_do(self, new_connection: bool) -> None:
+    def test_the_caller_decides_whether_a_kept_connection_may_be_used(self, new_connection: bool) -> None:
         adapter = FakeAdapter()
 
         fetch(http_client(adapter), new_connection=new_connection)
 
         (request,) = adapter.requests
-        assert isinstance(request, GuardedRequest)
-        assert request.guard.new_connection is new_connection
+        assert isinstance(request, AbortableRequest)
+        assert request.exchange.new_connection is new_connection
 
 
 class TestAbort:
-    def test_what_is_under_way_ends_as_cancelled(self) -> None:
+    def test_a_request_that_is_under_way_raises_cancelled(self) -> None:
         adapter = FakeAdapter(error=requests.ConnectionError())
         in_flight = InFlight()
         client = http_client(adapter, in_flight=in_flight)
@@ -155,7 +153,7 @@ class TestAbort:
         client = http_client(adapter, in_flight=in_flight)
 
         def connect_and_abort(request: Any) -> None:
-            request.guard.adopt(ours)
+            request.exchange.adopt(ours)
             in_flight.abort()
 
         adapter.before = connect_and_abort
@@ -166,7 +164,7 @@ class TestAbort:
             assert theirs.recv(1) == b""
 
     @pytest.mark.parametrize("end", [InFlight.abort, InFlight.stop])
-    def test_what_is_still_to_come_does_not_begin(self, end: Callable[[InFlight], None]) -> None:
+    def test_no_further_request_begins(self, end: Callable[[InFlight], None]) -> None:
         adapter = FakeAdapter(error=requests.ConnectionError())
         in_flight = InFlight()
         client = http_client(adapter, in_flight=in_flight)
@@ -179,7 +177,7 @@ class TestAbort:
 
         assert begun == []
 
-    def test_what_is_under_way_may_end_well_after_a_stop(self) -> None:
+    def test_a_request_that_is_under_way_can_succeed_after_a_stop(self) -> None:
         adapter = FakeAdapter()
         in_flight = InFlight()
         client = http_client(adapter, in_flight=in_flight)

@@ -1,4 +1,4 @@
-"""A guard ends the exchange that it watches over, whichever stage that is in."""
+"""An exchange can be aborted, whichever stage it is in."""
 
 import contextlib
 import socket
@@ -13,108 +13,108 @@ import pytest
 import trustme
 
 from docs_platform_action.errors import Cancelled
-from docs_platform_action.http.connection import MAX_CONNECTIONS, Guard, InFlight, trusting
+from docs_platform_action.http.connection import MAX_CONNECTIONS, Exchange, InFlight, create_ssl_context
 from docs_platform_action.inputs.validators import MAX_PARALLEL
 
 
-def test_an_expired_guard_shuts_down_what_it_holds() -> None:
+def test_an_aborted_exchange_shuts_its_connection_down() -> None:
     ours, theirs = socket.socketpair()
-    guard = Guard()
-    guard.adopt(ours)
+    exchange = Exchange(host="")
+    exchange.adopt(ours)
 
-    guard.expire()
+    exchange.abort()
 
     with ours, theirs:
         assert theirs.recv(1) == b""
-    guard.release()
+    exchange.release()
 
 
 def test_a_connection_that_comes_too_late_is_shut_down_at_once() -> None:
     ours, theirs = socket.socketpair()
-    guard = Guard()
-    guard.expire()
+    exchange = Exchange(host="")
+    exchange.abort()
 
-    guard.adopt(ours)
+    exchange.adopt(ours)
 
     with ours, theirs:
         assert theirs.recv(1) == b""
-    guard.release()
+    exchange.release()
 
 
-def test_a_released_guard_leaves_the_connection_as_it_is() -> None:
+def test_a_released_exchange_leaves_the_connection_open() -> None:
     ours, theirs = socket.socketpair()
-    guard = Guard()
-    guard.adopt(ours)
+    exchange = Exchange(host="")
+    exchange.adopt(ours)
 
-    guard.release()
-    guard.expire()
+    exchange.release()
+    exchange.abort()
 
     with ours, theirs:
         ours.sendall(b"x")
         assert theirs.recv(1) == b"x"
 
 
-def test_a_connection_that_is_gone_already_is_no_trouble() -> None:
+def test_an_abort_ignores_a_connection_that_is_closed_already() -> None:
     ours, theirs = socket.socketpair()
-    guard = Guard()
-    guard.adopt(ours)
+    exchange = Exchange(host="")
+    exchange.adopt(ours)
     theirs.close()
     ours.shutdown(socket.SHUT_RDWR)
 
-    guard.expire()
+    exchange.abort()
 
-    assert guard.is_expired
-    guard.release()
+    assert exchange.is_aborted
+    exchange.release()
     ours.close()
 
 
-def soon(condition: Callable[[], bool]) -> None:
-    """Wait until something is so, which is a matter of milliseconds."""
+def wait_until(condition: Callable[[], bool]) -> None:
     until = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < until
         time.sleep(0.001)
 
 
-class Watched:
-    """An exchange that is watched, and the other end of its connection."""
+class Connected:
+    """An exchange, and the other end of its connection."""
 
     def __init__(self) -> None:
-        self.guard = Guard()
+        self.exchange = Exchange(host="")
         self.ours, self.theirs = socket.socketpair()
-        self.guard.adopt(self.ours)
+        self.exchange.adopt(self.ours)
         self.theirs.settimeout(60)
 
-    def __enter__(self) -> "Watched":
+    def __enter__(self) -> "Connected":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.guard.release()
+        self.exchange.release()
         self.ours.close()
         self.theirs.close()
 
 
-class TestExchanges:
+class TestInFlight:
     def test_an_abort_ends_all_that_are_under_way(self) -> None:
         in_flight = InFlight()
 
-        with Watched() as one, Watched() as other, in_flight.watch(one.guard, 60), in_flight.watch(other.guard, 60):
+        with Connected() as one, Connected() as other, in_flight.watch(one.exchange, 60), in_flight.watch(other.exchange, 60):
             in_flight.abort()
 
             assert one.theirs.recv(1) == other.theirs.recv(1) == b""
-            assert (one.guard.is_expired, other.guard.is_expired, in_flight.cancelled) == (True, True, True)
+            assert [exchange.is_aborted for exchange in (one.exchange, other.exchange)] == [True, True]
+            assert [exchange.is_cancelled for exchange in (one.exchange, other.exchange)] == [True, True]
 
-    def test_a_stop_lets_them_come_to_their_end(self) -> None:
+    def test_a_stop_lets_them_finish(self) -> None:
         in_flight = InFlight()
 
-        with Watched() as watched, in_flight.watch(watched.guard, 60):
+        with Connected() as connected, in_flight.watch(connected.exchange, 60):
             in_flight.stop()
 
-            watched.ours.sendall(b"x")
-            assert watched.theirs.recv(1) == b"x"
-            assert (watched.guard.is_expired, in_flight.cancelled) == (False, False)
+            connected.ours.sendall(b"x")
+            assert connected.theirs.recv(1) == b"x"
+            assert (connected.exchange.is_aborted, connected.exchange.is_cancelled) == (False, False)
 
-    def test_those_that_end_in_time_do_not_wake_the_watcher(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_those_that_end_in_time_do_not_wake_the_watchdog(self, monkeypatch: pytest.MonkeyPatch) -> None:
         is_asleep, notified = threading.Event(), []
 
         class Counted(threading.Condition):
@@ -129,11 +129,14 @@ class TestExchanges:
         with monkeypatch.context() as patch:
             patch.setattr(threading, "Condition", Counted)
             in_flight = InFlight()
-        with in_flight.kept_watched():
-            with in_flight.watch(Guard(), 60):
-                assert is_asleep.wait(60)
+        with in_flight.keep_watchdog():
+            assert is_asleep.wait(60)
+            is_asleep.clear()
+            with in_flight.watch(Exchange(host=""), 60):
+                assert is_asleep.wait(60)  # until its end
+            notified.clear()
             for _ in range(3):
-                with in_flight.watch(Guard(), 60):
+                with in_flight.watch(Exchange(host=""), 60):
                     pass
             assert notified == []
 
@@ -142,150 +145,148 @@ class TestExchanges:
         in_flight = InFlight()
         end(in_flight)
 
-        with pytest.raises(Cancelled), in_flight.watch(Guard(), 60):
+        with pytest.raises(Cancelled), in_flight.watch(Exchange(host=""), 60):
             pytest.fail("the exchange has begun")
 
-    def test_one_that_is_over_is_ended_no_more(self) -> None:
-        in_flight, guard = InFlight(), Guard()
-        with in_flight.watch(guard, 60):
+    def test_one_that_is_over_is_not_aborted(self) -> None:
+        in_flight, exchange = InFlight(), Exchange(host="")
+        with in_flight.watch(exchange, 60):
             pass
 
         in_flight.abort()
 
-        assert not guard.is_expired
+        assert not exchange.is_aborted
 
-    def test_one_that_is_over_lets_go_of_its_connection_which_stays_as_it_is(self) -> None:
+    def test_one_that_is_over_leaves_its_connection_open(self) -> None:
         in_flight = InFlight()
 
-        with Watched() as watched:
-            with pytest.raises(LookupError), in_flight.watch(watched.guard, 60):
+        with Connected() as connected:
+            with pytest.raises(LookupError), in_flight.watch(connected.exchange, 60):
                 raise LookupError
-            watched.guard.expire()
+            connected.exchange.abort()
 
-            watched.ours.sendall(b"x")
-            assert watched.theirs.recv(1) == b"x"
+            connected.ours.sendall(b"x")
+            assert connected.theirs.recv(1) == b"x"
 
 
-class TestBounds:
+class TestTimeouts:
     @pytest.fixture(autouse=True)
-    def _no_watcher_is_left_from_another_test(self) -> None:
-        soon(lambda: watchers() == [])
+    def _no_watchdog_is_left_from_another_test(self) -> None:
+        wait_until(lambda: watchdogs() == [])
 
-    def test_what_takes_too_long_is_shut_down(self) -> None:
+    def test_one_that_takes_too_long_is_aborted(self) -> None:
         in_flight = InFlight()
 
-        with Watched() as watched, in_flight.watch(watched.guard, 0.01):
-            assert watched.theirs.recv(1) == b""
+        with Connected() as connected, in_flight.watch(connected.exchange, 0.01):
+            assert connected.theirs.recv(1) == b""
 
-        assert watched.guard.is_expired
+        assert connected.exchange.is_aborted
 
-    def test_no_time_is_none(self) -> None:
-        with Watched() as watched, InFlight().watch(watched.guard, 0):
-            assert watched.theirs.recv(1) == b""
+    def test_one_without_time_is_aborted(self) -> None:
+        with Connected() as connected, InFlight().watch(connected.exchange, 0):
+            assert connected.theirs.recv(1) == b""
 
-    def test_each_has_a_bound_of_its_own(self) -> None:
+    def test_each_has_its_own_time_limit(self) -> None:
         in_flight = InFlight()
 
-        with Watched() as slow, Watched() as quick, in_flight.watch(slow.guard, 60), in_flight.watch(quick.guard, 0.01):
+        with Connected() as slow, Connected() as quick, in_flight.watch(slow.exchange, 60), in_flight.watch(quick.exchange, 0.01):
             assert quick.theirs.recv(1) == b""
-            assert (quick.guard.is_expired, slow.guard.is_expired) == (True, False)
+            assert (quick.exchange.is_aborted, slow.exchange.is_aborted) == (True, False)
 
     def test_one_can_be_extended(self, monkeypatch: pytest.MonkeyPatch) -> None:
         in_flight, now = InFlight(), 0.0
         monkeypatch.setattr("docs_platform_action.http.connection.time", SimpleNamespace(monotonic=lambda: now))
 
-        with Watched() as first, Watched() as second, in_flight.watch(first.guard, 0.05):
-            in_flight.extend(first.guard, 60)
-            now = 1.0  # the first bound is over
-            with in_flight.watch(second.guard, 0):
+        with Connected() as first, Connected() as second, in_flight.watch(first.exchange, 0.05):
+            in_flight.extend(first.exchange, 60)
+            now = 1.0  # after the first time limit
+            with in_flight.watch(second.exchange, 0):
                 assert second.theirs.recv(1) == b""
 
-            assert not first.guard.is_expired
+            assert not first.exchange.is_aborted
 
     def test_one_can_be_brought_forward(self) -> None:
         in_flight = InFlight()
 
-        with Watched() as watched, in_flight.watch(watched.guard, 60):
-            soon(lambda: len(watchers()) == 1)
-            in_flight.extend(watched.guard, 0.01)
+        with Connected() as connected, in_flight.watch(connected.exchange, 60):
+            wait_until(lambda: len(watchdogs()) == 1)
+            in_flight.extend(connected.exchange, 0.01)
 
-            assert watched.theirs.recv(1) == b""
+            assert connected.theirs.recv(1) == b""
 
-    def test_any_number_need_one_thread(self) -> None:
+    def test_any_number_share_one_thread(self) -> None:
         in_flight = InFlight()
 
         with ExitStack() as stack:
             for _ in range(50):
-                stack.enter_context(in_flight.watch(Guard(), 60))
+                stack.enter_context(in_flight.watch(Exchange(host=""), 60))
 
-            (watcher,) = watchers()
-            assert watcher.daemon  # it keeps no process from ending
+            (watchdog,) = watchdogs()
+            assert watchdog.daemon  # it keeps no process from ending
 
-        soon(lambda: watchers() == [])
+        wait_until(lambda: watchdogs() == [])
 
     @pytest.mark.parametrize("error", [None, LookupError()])
-    def test_the_thread_of_a_run_is_kept_from_its_first_exchange_to_its_end(self, error: Exception | None) -> None:
+    def test_the_thread_of_a_run_is_kept_from_its_beginning_to_its_end(self, error: Exception | None) -> None:
         in_flight = InFlight()
 
-        with contextlib.suppress(LookupError), in_flight.kept_watched():
-            assert watchers() == []
+        with contextlib.suppress(LookupError), in_flight.keep_watchdog():
+            (watchdog,) = watchdogs()
             for _ in range(3):
-                with in_flight.watch(Guard(), 60):
+                with in_flight.watch(Exchange(host=""), 60):
                     pass
-            (watcher,) = watchers()
-            with Watched() as watched, in_flight.watch(watched.guard, 0.01):
-                assert watched.theirs.recv(1) == b""
-            assert watchers() == [watcher]
+            with Connected() as connected, in_flight.watch(connected.exchange, 0.01):
+                assert connected.theirs.recv(1) == b""
+            assert watchdogs() == [watchdog]
             if error is not None:
                 raise error
 
-        soon(lambda: watchers() == [])
+        wait_until(lambda: watchdogs() == [])
 
-    def test_without_a_thread_the_exchange_goes_on_and_the_next_one_tries_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_without_a_thread_the_exchange_continues_and_the_next_one_starts_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def refuse(_: threading.Thread) -> None:
             raise RuntimeError("can't start new thread")
 
         in_flight, begun = InFlight(), []
         with monkeypatch.context() as patch:
             patch.setattr(threading.Thread, "start", refuse)
-            with in_flight.watch(Guard(), 0):
-                begun.append(watchers())
+            with in_flight.watch(Exchange(host=""), 0):
+                begun.append(watchdogs())
 
-        with Watched() as watched, in_flight.watch(watched.guard, 0.01):
-            assert watched.theirs.recv(1) == b""
+        with Connected() as connected, in_flight.watch(connected.exchange, 0.01):
+            assert connected.theirs.recv(1) == b""
         assert begun == [[]]
 
 
-def watchers() -> list[threading.Thread]:
-    """Return the threads that end in_flight."""
-    return [thread for thread in threading.enumerate() if thread.name == "watcher"]
+def watchdogs() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "watchdog"]
 
 
 def test_further_authorities_are_trusted_beside_the_public_ones() -> None:
     authority = trustme.CA().cert_pem.bytes().decode()
 
-    context = trusting(authority)
+    context = create_ssl_context(authority)
 
-    assert len(context.get_ca_certs()) == len(trusting(None).get_ca_certs()) + 1
+    assert len(context.get_ca_certs()) == len(create_ssl_context(None).get_ca_certs()) + 1
     assert context.verify_mode is ssl.CERT_REQUIRED
     assert context.check_hostname
 
 
 @pytest.mark.parametrize("authority", [None, trustme.CA().cert_pem.bytes().decode()])
 def test_what_is_verified_is_the_same_on_every_python(authority: str | None) -> None:
-    context = trusting(authority)
+    context = create_ssl_context(authority)
 
     assert context.verify_flags == ssl.VERIFY_X509_TRUSTED_FIRST | ssl.VERIFY_X509_PARTIAL_CHAIN
     assert context.minimum_version >= ssl.TLSVersion.TLSv1_2
 
 
-def test_tls_1_2_is_the_least_however_python_was_built() -> None:
-    assert trusting(None).minimum_version is ssl.TLSVersion.TLSv1_2
+def test_tls_1_2_is_the_minimum_however_python_was_built() -> None:
+    assert create_ssl_context(None).minimum_version is ssl.TLSVersion.TLSv1_2
 
 
-def test_a_text_without_certificates_is_not_taken() -> None:
+def test_a_text_without_certificates_is_an_error() -> None:
     with pytest.raises(ssl.SSLError):
-        trusting("garbage")
+        create_ssl_context("garbage")
 
 
 def test_each_job_that_may_run_at_the_same_time_can_keep_a_connection() -> None:

@@ -1,4 +1,4 @@
-"""An error of the adapter says what it means, and nothing of its own text."""
+"""An adapter's error is translated, without its own text."""
 
 import http.client
 import socket
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import requests
-from urllib3.exceptions import NameResolutionError, ProtocolError
+from urllib3.exceptions import ConnectTimeoutError, ProtocolError
 
 from docs_platform_action.http.client import Request, Timeouts
 from docs_platform_action.http.faults import NetworkError, ResponseTimeout, UntrustedCertificateError
@@ -55,74 +55,75 @@ class TestStale:
         adapter = FakeAdapter(error=requests.ConnectionError(ProtocolError("Connection aborted.", error)))
 
         def connect(request: Any) -> None:
-            request.guard.is_connected, request.guard.is_reused = True, reused
+            request.exchange.is_connected, request.exchange.is_reused = True, reused
 
         adapter.before = connect
         return failed(adapter)
 
     @pytest.mark.parametrize("error", GONE, ids=lambda error: type(error).__name__)
-    def test_a_kept_connection_that_was_closed_is_told_apart(self, error: Exception) -> None:
+    def test_a_kept_connection_that_was_closed_is_stale(self, error: Exception) -> None:
         assert self.fault(error, reused=True).is_stale
 
     @pytest.mark.parametrize("error", GONE, ids=lambda error: type(error).__name__)
-    def test_a_new_one_that_breaks_is_none(self, error: Exception) -> None:
+    def test_a_new_one_that_breaks_is_not_stale(self, error: Exception) -> None:
         assert not self.fault(error, reused=False).is_stale
 
     @pytest.mark.parametrize("error", [TimeoutError(), http.client.BadStatusLine("x"), http.client.IncompleteRead(b"")])
-    def test_a_kept_one_with_another_fault_is_none(self, error: Exception) -> None:
+    def test_a_kept_one_with_another_fault_is_not_stale(self, error: Exception) -> None:
         assert not self.fault(error, reused=True).is_stale
 
 
 class TestFaults:
     @pytest.mark.parametrize(
-        ("error", "what"),
+        ("error", "message"),
         [
             (refused(), f"{HOST} refused the connection"),
             (
-                requests.ConnectionError(NameResolutionError(HOST, None, socket.gaierror(-2, "unknown"))),  # type: ignore[arg-type]
+                requests.ConnectionError(ProtocolError("Connection aborted.", socket.gaierror(-2, "unknown"))),
                 f"The name of {HOST} could not be resolved",
             ),
             (requests.ConnectTimeout(), f"{HOST} could not be reached in time"),
             (requests.ReadTimeout(), f"{HOST} sent nothing for too long"),
             (TimeoutError(), f"{HOST} sent nothing for too long"),
             (requests.exceptions.ProxyError(), f"The proxy refused to forward the request to {HOST}"),
-            (requests.exceptions.InvalidProxyURL(), "The proxy address in the environment cannot be used"),
+            (requests.exceptions.InvalidProxyURL(), "The proxy address in the environment is not valid"),
             (requests.exceptions.SSLError(ssl.SSLError("wrong version")), f"The TLS connection to {HOST} failed"),
             (
                 requests.exceptions.ProxyError(ProtocolError("x", ConnectionRefusedError())),
                 "The proxy refused the connection",
             ),
             (
-                requests.exceptions.ProxyError(NameResolutionError("proxy", None, socket.gaierror(-2, "unknown"))),  # type: ignore[arg-type]
+                requests.exceptions.ProxyError(ProtocolError("x", socket.gaierror(-2, "unknown"))),
                 "The name of the proxy could not be resolved",
             ),
-            (http.client.BadStatusLine("x"), f"No connection to {HOST} could be made"),
-            (ValueError(ADMIN_KEY), f"No connection to {HOST} could be made"),
+            (requests.exceptions.ProxyError(ConnectTimeoutError()), "The proxy could not be reached in time"),
+            (http.client.BadStatusLine("x"), f"Could not connect to {HOST}"),
+            (ValueError(ADMIN_KEY), f"Could not connect to {HOST}"),
         ],
         ids=lambda value: type(value).__name__ if isinstance(value, Exception) else None,
     )
-    def test_a_network_error_says_in_a_few_words_what_it_means(self, error: Exception, what: str) -> None:
+    def test_a_network_error_has_a_message(self, error: Exception, message: str) -> None:
         fault = failed(FakeAdapter(error=error))
 
-        assert (fault.message, fault.maybe_processed, fault.is_proxy_error) == (what, False, "roxy" in what)
+        assert (fault.message, fault.maybe_processed, fault.is_proxy_error) == (message, False, "roxy" in message)
 
-    def test_without_a_proxy_none_is_to_blame(self) -> None:
+    def test_without_a_proxy_no_proxy_is_blamed(self) -> None:
         fault = failed(FakeAdapter(error=requests.exceptions.ProxyError(ConnectionRefusedError())), proxies={})
 
         assert (fault.message, fault.is_proxy_error) == (f"{HOST} refused the connection", False)
 
     @pytest.mark.parametrize("error", [http.client.BadStatusLine("x"), http.client.LineTooLong("header line"), ValueError("x")])
-    def test_an_answer_that_is_no_http_says_so(self, error: Exception) -> None:
+    def test_a_response_that_is_not_http_is_an_error(self, error: Exception) -> None:
         adapter = FakeAdapter(error=error)
-        adapter.before = lambda request: setattr(request.guard, "is_connected", True)
+        adapter.before = lambda request: setattr(request.exchange, "is_connected", True)
 
         fault = failed(adapter)
 
-        assert (fault.message, fault.maybe_processed) == (f"What {HOST} answered is not valid HTTP", True)
+        assert (fault.message, fault.maybe_processed) == (f"The response from {HOST} is not valid HTTP", True)
 
-    def test_it_tells_when_the_server_may_have_seen_the_request(self) -> None:
+    def test_it_says_when_the_server_may_have_processed_the_request(self) -> None:
         adapter = FakeAdapter(error=requests.ConnectionError(ProtocolError("Connection aborted.", ConnectionResetError())))
-        adapter.before = lambda request: setattr(request.guard, "is_connected", True)
+        adapter.before = lambda request: setattr(request.exchange, "is_connected", True)
 
         fault = failed(adapter)
 
@@ -131,7 +132,7 @@ class TestFaults:
             True,
         )
 
-    def test_a_certificate_that_is_not_trusted_is_told_apart(self) -> None:
+    def test_a_certificate_that_is_not_trusted_has_an_error_of_its_own(self) -> None:
         with pytest.raises(UntrustedCertificateError) as caught:
             fetch(FakeAdapter(error=untrusted()))
 
@@ -139,7 +140,7 @@ class TestFaults:
 
     def test_one_that_takes_too_long_says_so(self) -> None:
         adapter = FakeAdapter(error=requests.ConnectionError())
-        adapter.before = lambda request: request.guard.expire()
+        adapter.before = lambda request: request.exchange.abort()
 
         fault = failed(adapter)
 

@@ -1,4 +1,4 @@
-"""No more than so many requests begin in a second, in the order of the queue."""
+"""A limited number of requests begin in a second, in the order of the queue."""
 
 import pytest
 from hypothesis import given
@@ -8,7 +8,7 @@ from docs_platform_action.http.rate_limit import REQUESTS_PER_SECOND, SPREAD_SEC
 
 
 class Requests:
-    """Requests that come at given moments; each begins as soon as the limiter lets it."""
+    """Requests that come at given moments; each begins as soon as the limiter allows it."""
 
     def __init__(self, limiter: RateLimiter | None = None) -> None:
         self.limiter = limiter or RateLimiter(spread_seconds=0.0)
@@ -43,14 +43,14 @@ def numbers(count: int) -> list[str]:
     return [f"{number:02}" for number in range(count)]
 
 
-def test_no_more_than_so_many_begin_in_a_second_in_the_order_in_which_they_came() -> None:
+def test_a_limited_number_begins_in_a_second_in_the_order_of_the_queue() -> None:
     requests = Requests()
     requests.add(*numbers(25))
 
     assert requests.run() == [(name, int(name) // 10) for name in numbers(25)]
 
 
-def test_they_keep_so_much_apart_that_no_more_arrive_in_a_second_either() -> None:
+def test_the_spread_keeps_the_limit_for_arrivals_too() -> None:
     requests = Requests(RateLimiter())
     requests.add(*numbers(REQUESTS_PER_SECOND + 1))
 
@@ -77,8 +77,9 @@ def test_overdue_requests_come_first() -> None:
     assert [begun[name] for name in numbers(25)] == [*[0] * 10, *[2] * 8, *[3] * 7]
 
 
-def test_a_request_that_leaves_the_queue_is_not_counted() -> None:
-    limiter = RateLimiter(requests_a_second=1, spread_seconds=0.0)
+def test_a_request_that_leaves_the_queue_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("docs_platform_action.http.rate_limit.REQUESTS_PER_SECOND", 1)
+    limiter = RateLimiter(spread_seconds=0.0)
     first, leaving, last = QueuedRequest(), QueuedRequest(), QueuedRequest()
     for request in (first, leaving, last):
         limiter.enqueue(request)
@@ -100,7 +101,7 @@ def test_the_oldest_is_the_one_that_came_first_also_beside_an_overdue_one() -> N
 
 
 @given(st.lists(st.tuples(st.floats(0, 5), st.booleans()), min_size=1, max_size=60))
-def test_whenever_they_come_no_second_has_more(coming: list[tuple[float, bool]]) -> None:
+def test_no_second_has_more_whenever_they_come(coming: list[tuple[float, bool]]) -> None:
     requests = Requests()
     for at, is_overdue in coming:
         requests.add("x", at=at, is_overdue=is_overdue)

@@ -1,4 +1,4 @@
-"""What is read from a connection, kept and let go: the real adapter, on connections whose other end is scripted."""
+"""Which responses are accepted, and which connections are kept: the real adapter, with a scripted server."""
 
 import contextlib
 import socket
@@ -10,7 +10,7 @@ import pytest
 from docs_platform_action.api.client import ApiClient, ApiResponse
 from docs_platform_action.errors import Cancelled
 from docs_platform_action.http.client import Request, Timeouts
-from docs_platform_action.http.connection import Guard, GuardedAdapter, InFlight, trusting
+from docs_platform_action.http.connection import AbortableAdapter, Exchange, InFlight, create_ssl_context
 from docs_platform_action.http.faults import NetworkError
 from docs_platform_action.http.response import MAX_INTERIM_RESPONSES
 from tests.unit.fakes import http_client
@@ -20,7 +20,7 @@ PROCESSING = b"HTTP/1.1 102 Processing\r\n\r\n"
 CONTINUE = b"HTTP/1.1 100 Continue\r\nX: y\r\n\r\n"
 SWITCHING = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n"
 THE_END = b"<the end>"
-"""Behind an answer: the server closes the connection there."""
+"""The server closes the connection there."""
 
 
 def good(name: str) -> bytes:
@@ -29,7 +29,7 @@ def good(name: str) -> bytes:
 
 
 class Server:
-    """Answers each connection's requests by a script of its own, and closes the connection at the request after the last."""
+    """Answers each connection's requests by its own script, and closes the connection at the request after the last."""
 
     def __init__(self) -> None:
         self.scripts: list[Sequence[bytes]] = []
@@ -38,9 +38,9 @@ class Server:
 
     def connect(self, *parts: object) -> socket.socket:
         ours, theirs = socket.socketpair()
-        guard = parts[-1]
-        assert isinstance(guard, Guard)
-        guard.adopt(ours)
+        exchange = parts[-1]
+        assert isinstance(exchange, Exchange)
+        exchange.adopt(ours)
         script = self.scripts[self.connections]
         self.connections += 1
         threading.Thread(target=self._serve, args=(theirs, script), daemon=True).start()
@@ -69,7 +69,7 @@ class Talk:
     def __init__(self, server: Server) -> None:
         self.server = server
         self.in_flight = InFlight()
-        client = http_client(GuardedAdapter(trusting(None)), in_flight=self.in_flight)
+        client = http_client(AbortableAdapter(create_ssl_context(None)), in_flight=self.in_flight)
         self.client = ApiClient(client, base_url="http://127.0.0.1:1", key="some-long-key")
         self.request = Request(method="GET", url="/x")
 
@@ -96,7 +96,7 @@ def talk(monkeypatch: pytest.MonkeyPatch) -> Talks:
     return talk
 
 
-class TestInterimAnswers:
+class TestInterimResponses:
     @pytest.mark.parametrize(
         "interim",
         [EARLY_HINTS, PROCESSING, CONTINUE, CONTINUE + EARLY_HINTS + PROCESSING + CONTINUE, EARLY_HINTS.replace(b"\r", b"")],
@@ -105,30 +105,30 @@ class TestInterimAnswers:
     def test_they_are_skipped(self, talk: Talks, interim: bytes) -> None:
         assert talk([interim + good("queued")])().body == {"status": "queued"}
 
-    def test_no_answer_is_swapped_on_a_kept_connection(self, talk: Talks) -> None:
+    def test_no_response_is_swapped_on_a_kept_connection(self, talk: Talks) -> None:
         subject = talk([EARLY_HINTS + good("first"), PROCESSING + good("second"), good("third")])
 
         assert [subject().body, subject().body, subject().body] == [{"status": name} for name in ("first", "second", "third")]
         assert subject.server.connections == 1
 
     @pytest.mark.parametrize("interim", [EARLY_HINTS, CONTINUE], ids=["103", "100"])
-    def test_as_many_as_can_be_are_skipped(self, talk: Talks, interim: bytes) -> None:
+    def test_as_many_as_allowed_are_skipped(self, talk: Talks, interim: bytes) -> None:
         assert talk([interim * MAX_INTERIM_RESPONSES + good("queued")])().status == 200
 
     @pytest.mark.parametrize("interim", [EARLY_HINTS, CONTINUE], ids=["103", "100"])
-    def test_more_are_no_http(self, talk: Talks, interim: bytes) -> None:
+    def test_more_are_not_http(self, talk: Talks, interim: bytes) -> None:
         fault = talk([interim * (MAX_INTERIM_RESPONSES + 1) + good("queued")]).failure()
 
-        assert fault.message == "What 127.0.0.1:1 answered is not valid HTTP"
+        assert fault.message == "The response from 127.0.0.1:1 is not valid HTTP"
         assert fault.maybe_processed
 
     @pytest.mark.parametrize("interim", [EARLY_HINTS, EARLY_HINTS[:-2], EARLY_HINTS[:-9]], ids=["whole", "head", "line"])
-    def test_one_without_a_final_answer_is_none(self, talk: Talks, interim: bytes) -> None:
+    def test_one_without_a_final_response_is_an_error(self, talk: Talks, interim: bytes) -> None:
         fault = talk([interim + THE_END]).failure()
 
         assert fault.message == "The connection to 127.0.0.1:1 was lost before the response was complete"
 
-    def test_after_a_change_of_protocol_the_connection_is_let_go(self, talk: Talks) -> None:
+    def test_after_a_change_of_protocol_the_connection_is_closed(self, talk: Talks) -> None:
         subject = talk([SWITCHING + good("no HTTP")], [good("queued")])
 
         assert subject().status == 101
@@ -142,7 +142,7 @@ class TestKeptConnections:
 
         assert [subject().body, subject().body] == [{"status": "first"}, {"status": "second"}]
 
-    def test_a_fresh_one_is_made_where_that_is_asked_for(self, talk: Talks) -> None:
+    def test_a_new_one_is_made_if_the_caller_asks_for_it(self, talk: Talks) -> None:
         subject = talk([good("first"), good("stale")], [good("second")])
 
         assert [subject().body, subject(new_connection=True).body] == [{"status": "first"}, {"status": "second"}]
@@ -156,7 +156,7 @@ class TestKeptConnections:
         assert (fault.maybe_processed, fault.is_stale) == (True, True)
         assert fault.message == "The connection to 127.0.0.1:1 was lost before the response was complete"
 
-    def test_a_new_one_that_the_server_closes_is_not(self, talk: Talks) -> None:
+    def test_a_new_one_that_the_server_closes_is_not_stale(self, talk: Talks) -> None:
         fault = talk([]).failure()
 
         assert (fault.maybe_processed, fault.is_stale) == (True, False)
@@ -177,30 +177,30 @@ def test_from_the_moment_there_is_a_connection_the_server_may_process_the_reques
     assert subject.request.maybe_processed
 
 
-class TestBrokenAnswers:
+class TestBrokenResponses:
     @pytest.mark.parametrize(
         "answer",
         [b"HTTP/1.1 200 OK\r\nX: y", b"HTTP/1.1 200 OK\r\nX: y\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"],
         ids=["line", "head", "body"],
     )
-    def test_half_an_answer_is_none(self, talk: Talks, answer: bytes) -> None:
+    def test_half_a_response_is_an_error(self, talk: Talks, answer: bytes) -> None:
         fault = talk([answer + THE_END]).failure()
 
         assert fault.message == "The connection to 127.0.0.1:1 was lost before the response was complete"
         assert (fault.maybe_processed, fault.is_stale) == (True, False)
 
     @pytest.mark.parametrize("answer", [b"SSH-2.0-OpenSSH_9.6\r\n", b"HTTP/1.1 two hundred\r\n\r\n", b"\x00\x01\x02\r\n\r\n"])
-    def test_what_is_no_http_says_so(self, talk: Talks, answer: bytes) -> None:
-        assert talk([answer]).failure().message == "What 127.0.0.1:1 answered is not valid HTTP"
+    def test_what_is_not_http_is_an_error(self, talk: Talks, answer: bytes) -> None:
+        assert talk([answer]).failure().message == "The response from 127.0.0.1:1 is not valid HTTP"
 
     @pytest.mark.parametrize("answer", [b"", good("queued")[:30]], ids=["silence", "half"])
-    def test_one_that_does_not_come_in_time_is_none(self, talk: Talks, answer: bytes) -> None:
+    def test_one_that_does_not_come_in_time_is_an_error(self, talk: Talks, answer: bytes) -> None:
         subject = talk([answer])
 
         with pytest.raises(NetworkError) as caught:
             subject.client.send(subject.request, Timeouts(total_seconds=0.02))
 
-        assert caught.value.message == "The API's response took longer than 0.02 s"
+        assert caught.value.message == "127.0.0.1:1 took longer than 0.02 s to respond"
         assert caught.value.maybe_processed
 
     def test_a_cancel_ends_the_wait_for_one(self, talk: Talks) -> None:
@@ -212,15 +212,15 @@ class TestBrokenAnswers:
 
 
 @pytest.mark.parametrize(
-    ("error", "what"),
+    ("error", "message"),
     [
         (ConnectionRefusedError(), "127.0.0.1:1 refused the connection"),
         (TimeoutError(), "127.0.0.1:1 could not be reached in time"),
         (socket.gaierror(socket.EAI_NONAME, "unknown"), "The name of 127.0.0.1:1 could not be resolved"),
-        (OSError("the name has no address"), "No connection to 127.0.0.1:1 could be made"),
+        (OSError("the name has no address"), "Could not connect to 127.0.0.1:1"),
     ],
 )
-def test_without_a_connection_no_request_was_sent(monkeypatch: pytest.MonkeyPatch, error: OSError, what: str) -> None:
+def test_without_a_connection_no_request_was_sent(monkeypatch: pytest.MonkeyPatch, error: OSError, message: str) -> None:
     def refuse(*_: object, **__: object) -> socket.socket:
         raise error
 
@@ -229,5 +229,5 @@ def test_without_a_connection_no_request_was_sent(monkeypatch: pytest.MonkeyPatc
     talk = Talk(Server())
     fault = talk.failure()
 
-    assert (fault.message, fault.maybe_processed, fault.is_stale) == (what, False, False)
+    assert (fault.message, fault.maybe_processed, fault.is_stale) == (message, False, False)
     assert not talk.request.maybe_processed

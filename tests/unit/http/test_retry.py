@@ -1,4 +1,4 @@
-"""Pauses between tries, and what a server asks for."""
+"""Pauses between attempts, and `Retry-After`."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -21,7 +21,7 @@ from tests.unit.fakes import NOON, FakeClock, RecordedEvents
 
 
 class TestRetryAfter:
-    def test_a_date_is_measured_against_the_servers_own_clock(self) -> None:
+    def test_a_date_is_compared_with_the_servers_own_clock(self) -> None:
         server = NOON - timedelta(hours=3)
         headers = {"Retry-After": format_datetime(server + timedelta(seconds=20), usegmt=True), "Date": format_datetime(server)}
 
@@ -40,21 +40,21 @@ class TestRetryAfter:
 
 
 @dataclass
-class Others:
-    """What all others know of a server, and the pauses that they were told of."""
+class FakeBreaker:
+    """A breaker that records the pauses that it is told."""
 
     failing_since: float | None = None
     ceiling_seconds: float = 1.0
-    held: list[float] = field(default_factory=list)
+    pauses: list[float] = field(default_factory=list)
 
     def back_off(self, pause_seconds: float) -> None:
-        self.held.append(pause_seconds)
+        self.pauses.append(pause_seconds)
 
 
-class Alone:
-    """A piece of work that fails until it has been tried so often; pauses are half as long as they may get."""
+class Operation:
+    """An operation that fails until an attempt; pauses are half their ceiling."""
 
-    def __init__(self, *, succeeds_at: int = 10**6, tolerance: float = 20.0, breaker: Others | None = None) -> None:
+    def __init__(self, *, succeeds_at: int = 10**6, tolerance: float = 20.0, breaker: FakeBreaker | None = None) -> None:
         self.clock = FakeClock()
         self.job = Job(mode=EXPORT)
         self.events = RecordedEvents()
@@ -84,75 +84,80 @@ class Alone:
 
 class TestRetry:
     def test_pauses_grow_until_it_succeeds(self) -> None:
-        work = Alone(succeeds_at=5)
+        operation = Operation(succeeds_at=5)
 
-        assert work.carry_out() == "good"
-        assert work.times == [0, 0.5, 1.5, 3.5, 7.5]
-        assert work.events.seen == [
-            ("retrying", work.job, STORAGE, "it is down", 20, 0.5),
-            ("recovered", work.job, STORAGE, 7.5),
+        assert operation.carry_out() == "good"
+        assert operation.times == [0, 0.5, 1.5, 3.5, 7.5]
+        assert operation.events.seen == [
+            ("retrying", operation.job, STORAGE, "it is down", 20, 0.5),
+            ("recovered", operation.job, STORAGE, 7.5),
         ]
 
-    def test_it_ends_with_one_try_when_the_time_is_up(self) -> None:
-        work = Alone(tolerance=5)
+    def test_it_ends_with_one_attempt_when_no_time_remains(self) -> None:
+        operation = Operation(tolerance=5)
 
         with pytest.raises(TransientError):
-            work.carry_out()
+            operation.carry_out()
 
-        assert work.times == [0, 0.5, 1.5, 3.5, 5]
-        assert work.timeouts[-1] == LAST_ATTEMPT_SECONDS
-        assert work.state.outage_seconds() == 5
+        assert operation.times == [0, 0.5, 1.5, 3.5, 5]
+        assert operation.timeouts[-1] == LAST_ATTEMPT_SECONDS
+        assert operation.state.outage_seconds() == 5
 
 
 def test_pauses_are_drawn_below_a_ceiling() -> None:
     assert all(0 <= full_jitter(3) <= 3 for _ in range(100))
 
 
-class TestWithOthers:
-    def test_they_are_told_of_each_pause(self) -> None:
-        others = Others()
+class TestWithBreaker:
+    def test_it_is_told_each_pause(self) -> None:
+        breaker = FakeBreaker()
 
-        Alone(succeeds_at=4, breaker=others).carry_out()
+        Operation(succeeds_at=4, breaker=breaker).carry_out()
 
-        assert others.held == [0.5, 1, 2]
+        assert breaker.pauses == [0.5, 1, 2]
 
-    def test_what_they_have_seen_makes_the_pauses_longer(self) -> None:
-        others = Others(ceiling_seconds=3)
-        work = Alone(succeeds_at=5, breaker=others)
+    def test_its_ceiling_makes_the_pauses_longer(self) -> None:
+        breaker = FakeBreaker(ceiling_seconds=3)
+        operation = Operation(succeeds_at=5, breaker=breaker)
 
-        work.carry_out()
+        operation.carry_out()
 
-        assert others.held == work.clock.pauses == [1.5, 1.5, 2, 4]
+        assert breaker.pauses == operation.clock.pauses == [1.5, 1.5, 2, 4]
 
-    def test_an_outage_is_as_old_as_they_know(self) -> None:
-        others = Others()
-        work = Alone(tolerance=20, breaker=others)
-        others.failing_since = work.clock.monotonic() - 15
-
-        with pytest.raises(TransientError):
-            work.carry_out()
-
-        assert work.times[-1] == 5
-        assert work.events.of("retrying") == [(STORAGE, "it is down", 5, 0.5)]
-        assert work.state.outage_seconds() == 20
-
-    def test_one_that_came_to_its_end_before_leaves_one_try(self) -> None:
-        others = Others()
-        work = Alone(tolerance=20, breaker=others)
-        others.failing_since = work.clock.monotonic() - 500
+    def test_the_outage_is_as_old_as_its_own(self) -> None:
+        breaker = FakeBreaker()
+        operation = Operation(tolerance=20, breaker=breaker)
+        breaker.failing_since = operation.clock.monotonic() - 15
 
         with pytest.raises(TransientError):
-            work.carry_out()
+            operation.carry_out()
 
-        assert (work.times, work.timeouts, work.events.seen, others.held) == ([0], [LAST_ATTEMPT_SECONDS], [], [])
+        assert operation.times[-1] == 5
+        assert operation.events.of("retrying") == [(STORAGE, "it is down", 5, 0.5)]
+        assert operation.state.outage_seconds() == 20
 
-    def test_its_own_is_no_younger_for_what_they_know(self) -> None:
-        work = Alone(tolerance=20, breaker=Others())
+    def test_an_outage_that_has_used_up_the_tolerance_leaves_one_attempt(self) -> None:
+        breaker = FakeBreaker()
+        operation = Operation(tolerance=20, breaker=breaker)
+        breaker.failing_since = operation.clock.monotonic() - 500
 
         with pytest.raises(TransientError):
-            work.carry_out()
+            operation.carry_out()
 
-        assert work.times[-1] == 20
+        assert (operation.times, operation.timeouts, operation.events.seen, breaker.pauses) == (
+            [0],
+            [LAST_ATTEMPT_SECONDS],
+            [],
+            [],
+        )
 
-    def test_before_the_first_try_nothing_has_lasted(self) -> None:
-        assert Alone(breaker=Others()).state.outage_seconds() == 0
+    def test_a_closed_breaker_does_not_make_the_outage_younger(self) -> None:
+        operation = Operation(tolerance=20, breaker=FakeBreaker())
+
+        with pytest.raises(TransientError):
+            operation.carry_out()
+
+        assert operation.times[-1] == 20
+
+    def test_before_the_first_attempt_there_is_no_outage(self) -> None:
+        assert Operation(breaker=FakeBreaker()).state.outage_seconds() == 0
