@@ -11,10 +11,7 @@ from .http.client import HttpClient
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """The parts that every job of a run is handed.
-
-    `outage_tolerance_seconds` is how long temporary errors may last. `cleanups` removes what is left when the run is cut short.
-    """
+    """The parts that all jobs of a run share. `cleanups` removes unfinished files after a cancel."""
 
     clock: Clock
     cancellation: Cancellation

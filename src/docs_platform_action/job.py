@@ -9,7 +9,7 @@ from .text import format_clock
 
 if TYPE_CHECKING:
     from .http.client import Request
-    from .jobs.progress import SteadyEstimate
+    from .jobs.progress import DisplayedEstimate
 
 DONE: Final = "done"
 STARTED: Final = "started"  # with `wait: false`
@@ -57,7 +57,7 @@ class Job:
     values_file: str | None = None
     export_job: ExportJob | None = None
     agent_job: AgentJob | None = None
-    estimate: "SteadyEstimate | None" = None
+    estimate: "DisplayedEstimate | None" = None
     last_read_at: float | None = None
     failure: ActionError | None = None
     start_request: "Request | None" = None

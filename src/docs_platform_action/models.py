@@ -1,7 +1,6 @@
-"""The API's resources, and tolerant readers of its JSON.
+"""The API's resources, and functions that read them from its JSON.
 
-Only what an operation cannot do without is required; anything else may be missing or of another type, and then reads as `None`.
-Source: the administrative API's description, version 2.0.0.
+Only the field that an operation needs is required. Any other field is `None` if it is missing or invalid.
 """
 
 import math
@@ -19,28 +18,27 @@ MODES: Final = (EXPORT, AGENT)
 
 API: Final = "API"
 STORAGE: Final = "storage"
-"""The servers that a run talks to."""
 
 UNUSABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-"""Control characters and lone surrogates, which no identifier or address may contain."""
+"""Control characters and lone surrogates. No identifier or address may contain them."""
 
 MAX_TEXT_LENGTH: Final = 1000
-"""Maximum characters kept of a text for people, such as a status or an error."""
+"""Maximum characters kept of a status, an error or another text."""
 
-_UNCLEAR_HOST: Final = re.compile(r"""\\|[%<>"^`{|}][^@]*\Z""")
-"""Characters in which URL parsers differ: some end the host at a backslash, even before an `@`, some decode or encode others."""
+_AMBIGUOUS_HOST: Final = re.compile(r"""\\|[%<>"^`{|}][^@]*\Z""")
+"""Characters that URL parsers treat differently: some end the host at a backslash, some decode or encode the others."""
 
-_NO_ENDPOINT: Final = re.compile(
+_MISSING_ENDPOINT: Final = re.compile(
     r"(?<![\w.-])(?:endpoint|route|path|url|uri)(?![\w.-]).{0,80}?\bnot (?:be )?found\b"
     r"|\b(?:no|unknown|invalid) (?:such |matching )?(?:api )?(?:endpoint|route|path|uri)(?![\w.-])"
     r"|\bcannot (?:get|post)\b|\bmethod not allowed\b",
     re.IGNORECASE | re.DOTALL,
 )
 _RESOURCE: Final = re.compile(r"domain|deployment|site|project", re.IGNORECASE)
-"""What the API itself may not find: a response that mentions one comes from the API."""
+"""Only the API itself mentions one of these."""
 
 _NOT_FOUND: Final = re.compile(r"(?:404\W+)?(?:resource )?not found\W*", re.IGNORECASE)
-"""A text that says no more than the status."""
+"""A text that adds nothing to the status."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,11 +55,10 @@ class ExportJob:
     COMPLETED: ClassVar[str] = "completed"
     FAILED: ClassVar[str] = "failed"
     KNOWN_STATUSES: ClassVar[tuple[str, ...]] = (QUEUED, RUNNING, COMPLETED, FAILED)
-    """What platforms are known to report; any other is logged as unknown."""
 
     @property
     def has_ended(self) -> bool:
-        """Whether the job has ended; a job with an unknown status still runs."""
+        """Whether the job has ended. A job with an unknown status is still running."""
         return self.status in {self.COMPLETED, self.FAILED}
 
 
@@ -77,7 +74,7 @@ class StartedExport:
 class Bundle:
     """A time-limited link to a finished export.
 
-    `expires_at` is the API's own text, `expires` the time that it stands for; `size` is the archive's, in bytes.
+    `expires_at` is the API's text, `expires` is the same as a time. `size` is the archive's size in bytes.
     """
 
     url: str
@@ -88,9 +85,9 @@ class Bundle:
 
 @dataclass(frozen=True, kw_only=True)
 class Downloaded:
-    """A completely downloaded bundle: its size in bytes, and its SHA-256 in hexadecimal.
+    """A downloaded bundle: its size in bytes and its SHA-256 in hexadecimal.
 
-    `as_stored` is false when something between the storage's disk and this runner is known to have changed its compression.
+    `as_stored` is false if the compression is known to have changed after the bundle was stored.
     """
 
     size: int
@@ -122,15 +119,15 @@ class AgentJob:
 
 
 def read_started_export(body: Mapping[str, object]) -> StartedExport:
-    """Read the response to a start request. Raises `ValueError` when it names no usable job."""
+    """Read the response to a start request. Raises `ValueError` if it has no valid `jobId`."""
     job_id = body.get("jobId")
     if not is_job_id(job_id):
-        raise ValueError("it names no job: `jobId` is missing, empty or unusable")
+        raise ValueError("`jobId` is missing or invalid")
     return StartedExport(job_id=str(job_id), status=_text(body, "status"))
 
 
 def read_export_job(body: Mapping[str, object]) -> ExportJob:
-    """Read an export job. Raises `ValueError` when there is no `status`."""
+    """Read an export job. Raises `ValueError` if it has no `status`."""
     return ExportJob(
         status=_status(body),
         progress=_percent(body.get("progress")),
@@ -140,28 +137,28 @@ def read_export_job(body: Mapping[str, object]) -> ExportJob:
 
 
 def read_bundle(body: Mapping[str, object]) -> Bundle:
-    """Read the response to a bundle request. Raises `ValueError` when there is no usable `bundleUrl`."""
+    """Read the response to a bundle request. Raises `ValueError` if it has no valid `bundleUrl`."""
     url = body.get("bundleUrl")
     if not isinstance(url, str) or not is_bundle_url(url):
-        raise ValueError("its `bundleUrl` is missing, or not an absolute https address")
+        raise ValueError("`bundleUrl` is missing or is not an absolute https address")
     size = _count(body.get("sizeBytes"))  # undocumented, but seen on platforms of this kind
-    expiry = body.get("expiresAt")
-    raw = expiry if isinstance(expiry, str) else _number(expiry)
+    expires_at = body.get("expiresAt")
+    raw = expires_at if isinstance(expires_at, str) else _number(expires_at)
     if raw is None:
         return Bundle(url=url, size=size)
-    return Bundle(url=url, expires_at=str(raw).strip() or None, expires=_moment(raw), size=size)
+    return Bundle(url=url, expires_at=str(raw).strip() or None, expires=_parse_time(raw), size=size)
 
 
 def read_agent_job(body: Mapping[str, object]) -> AgentJob:
-    """Read an agent job. Raises `ValueError` when there is no `status`."""
-    found = body.get("source")
-    source: Mapping[str, object] = found if isinstance(found, dict) else {}
+    """Read an agent job. Raises `ValueError` if it has no `status`."""
+    source = body.get("source")
+    repository: Mapping[str, object] = source if isinstance(source, dict) else {}
     link = body.get("prLink")
     return AgentJob(
         status=_status(body),
         pr_link=link if isinstance(link, str) and is_web_address(link) else None,
-        repository=_text(source, "repository"),
-        ref=_text(source, "ref"),
+        repository=_text(repository, "repository"),
+        ref=_text(repository, "ref"),
         model=_text(body, "model"),
         created_at=_text(body, "createdAt"),
         archived_at=_text(body, "archivedAt"),
@@ -169,39 +166,39 @@ def read_agent_job(body: Mapping[str, object]) -> AgentJob:
 
 
 def read_error(body: object) -> str | None:
-    """Read the text of an error response: the API's own `error`, or the fields where gateways put theirs."""
+    """Read the text of an error response: the API's `error`, or the fields that gateways use."""
     return next(_error_texts(body), None) if isinstance(body, dict) else None
 
 
 def reports_missing_endpoint(body: object) -> bool:
-    """Return whether the body of a 404 or 405 comes from a server without the endpoint, not from the API about an unknown name.
+    """Return whether a 404 or 405 comes from a server without the endpoint. If not, the API does not know a name.
 
-    The API's own is an object with the string `error`. The other texts and fields are those of common frameworks and gateways.
+    The API's error is an object with the string `error`. The other texts and fields are those of common frameworks and gateways.
     """
     if not isinstance(body, dict):
         return True
     texts = [*_error_texts(body)]
     if any(_RESOURCE.search(text) for text in texts):
         return False
-    if any(_NO_ENDPOINT.search(text) for text in texts):
+    if any(_MISSING_ENDPOINT.search(text) for text in texts):
         return True
-    names_nothing = all(_NOT_FOUND.fullmatch(text) for text in texts)
-    return names_nothing and (_text(body, "error") is None or "path" in body)
+    only_repeats_status = all(_NOT_FOUND.fullmatch(text) for text in texts)
+    return only_repeats_status and (_text(body, "error") is None or "path" in body)
 
 
 def _error_texts(body: Mapping[str, object]) -> Iterator[str]:
-    nested = body.get("error")
-    places = [body, nested] if isinstance(nested, dict) else [body]
-    return (text for place in places for name in ("error", "message", "detail") if (text := _text(place, name)))
+    error = body.get("error")
+    objects = [body, error] if isinstance(error, dict) else [body]
+    return (text for item in objects for name in ("error", "message", "detail") if (text := _text(item, name)))
 
 
 def is_job_id(value: object) -> bool:
-    """Return whether this can name a job: a non-empty string without control characters."""
+    """Return whether a value is a non-empty string without control characters."""
     return isinstance(value, str) and bool(value) and not UNUSABLE.search(value)
 
 
 def is_web_address(url: str) -> bool:
-    """Return whether this is an absolute http or https address without white space or control characters."""
+    """Return whether a URL is an absolute http or https address without white space or control characters."""
     if UNUSABLE.search(url) or re.search(r"\s", url):
         return False
     try:
@@ -209,16 +206,16 @@ def is_web_address(url: str) -> bool:
         host, port = parts.hostname, parts.port
     except ValueError:
         return False
-    return parts.scheme in {"http", "https"} and bool(host) and port != 0 and not _UNCLEAR_HOST.search(parts.netloc)
+    return parts.scheme in {"http", "https"} and bool(host) and port != 0 and not _AMBIGUOUS_HOST.search(parts.netloc)
 
 
 def is_bundle_url(url: str) -> bool:
-    """Return whether a bundle may be downloaded from an address: https, or http on this machine."""
+    """Return whether a bundle may be downloaded from a URL: https, or http from this machine."""
     return is_web_address(url) and (urlsplit(url).scheme == "https" or is_loopback(urlsplit(url).hostname or ""))
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host name or address means this machine."""
+    """Return whether a host name or IP address is this machine's own."""
     try:
         return host.lower() == "localhost" or ip_address(host).is_loopback
     except ValueError:
@@ -228,7 +225,7 @@ def is_loopback(host: str) -> bool:
 def _status(body: Mapping[str, object]) -> str:
     status = _text(body, "status")
     if status is None:
-        raise ValueError("it holds no `status`")
+        raise ValueError("`status` is missing")
     return status
 
 
@@ -240,7 +237,7 @@ def _text(body: Mapping[str, object], name: str) -> str | None:
 def _number(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return value if abs(value) < math.inf else None  # NaN is not less
+    return value if abs(value) < math.inf else None  # false for NaN, too
 
 
 def _percent(value: object) -> float | None:
@@ -253,12 +250,12 @@ def _count(value: object) -> int | None:
     return int(number) if number is not None and 0 <= number < 2**53 and number == int(number) else None
 
 
-def _moment(value: str | float) -> datetime | None:
-    """Return the time of ISO 8601, or of seconds or milliseconds since 1970. A time without a zone is UTC."""
+def _parse_time(value: str | float) -> datetime | None:
+    """Parse ISO 8601, or seconds or milliseconds since 1970. A time without a zone is UTC."""
     try:
         if isinstance(value, str):
-            moment = datetime.fromisoformat(value.strip())
-            return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+            time = datetime.fromisoformat(value.strip())
+            return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
         return datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)
     except (ValueError, OverflowError, OSError):
         return None

@@ -11,9 +11,8 @@ from hypothesis import example
 from hypothesis import strategies as st
 
 from docs_platform_action.api.admin_api import AdminApi
-from docs_platform_action.api.calls import Caller
+from docs_platform_action.api.calls import Caller, DeadlineExceeded
 from docs_platform_action.api.client import ApiClient
-from docs_platform_action.clock import DeadlineExceeded
 from docs_platform_action.errors import (
     BadResponse,
     Forbidden,

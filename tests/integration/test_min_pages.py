@@ -69,7 +69,7 @@ def test_without_any_count_the_step_fails_and_says_what_to_set(action: Action, u
 
     assert (ended.exit_code, ended.reason) == (1, "too-few-pages")
     assert [*action.workspace.iterdir()] == []
-    assert "An earlier count, 500, does not count" in ended.error
+    assert "An earlier count (500) is not used" in ended.error
     assert "`site-path`" in ended.error
     assert uncounted.count("make_bundle") == 0
 

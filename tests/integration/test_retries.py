@@ -211,7 +211,7 @@ def test_a_job_that_could_never_be_read_in_time_is_told_with_what_was_in_the_way
     assert facts[4].startswith("The platform, or the network between it and this runner, is down")
     # more time is not the first thing to try
     assert "status page" in facts[5]
-    assert facts[5].endswith("If it was just slow, raise `timeout`.")
+    assert facts[5].endswith("If the job is only slow, raise `timeout`.")
 
 
 def test_a_job_that_was_read_before_the_outage_is_told_as_it_was_last_seen(action: Action, platform: Simulator) -> None:

@@ -47,7 +47,7 @@ class TestStartedExport:
 
     @pytest.mark.parametrize("body", [{}, *({"jobId": bad} for bad in (None, "", 7, True, [], {}, "a\nb", "\x00", "\ud800"))])
     def test_an_answer_that_names_none_cannot_be_used(self, body: dict[str, object]) -> None:
-        with pytest.raises(ValueError, match="names no job"):
+        with pytest.raises(ValueError, match="`jobId` is missing or invalid"):
             read_started_export(body)
 
 
@@ -75,7 +75,7 @@ class TestExportJob:
 
     @pytest.mark.parametrize("body", [{}, *({"status": bad} for bad in (None, "", " ", 7, ["running"]))])
     def test_without_a_status_it_cannot_be_used(self, body: dict[str, object]) -> None:
-        with pytest.raises(ValueError, match="no `status`"):
+        with pytest.raises(ValueError, match="`status` is missing"):
             read_export_job(body)
 
     @pytest.mark.parametrize("progress", ["57", -1, 100.5, True, float("nan"), float("inf"), 10**400, [], None])
@@ -158,7 +158,7 @@ class TestBundle:
         ],
     )
     def test_without_a_usable_link_it_cannot_be_used(self, url: object) -> None:
-        with pytest.raises(ValueError, match="`bundleUrl` is missing, or not an absolute https address"):
+        with pytest.raises(ValueError, match="`bundleUrl` is missing or is not an absolute https address"):
             read_bundle({"bundleUrl": url})
 
     @pytest.mark.parametrize("url", ["http://localhost:9000/x", "http://127.0.0.1/x", "http://[::1]/x", "HTTPS://storage/x"])

@@ -1,8 +1,9 @@
-"""The administrative API's four operations, nothing else.
+"""The administrative API's four operations.
 
 Source: the API's description, version 2.0.0 (`docs/admin-api.openapi.yaml`).
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
@@ -10,17 +11,20 @@ from urllib.parse import quote
 from ..http.client import Request, Timeouts
 from ..models import AgentJob, Bundle, ExportJob, StartedExport, read_agent_job, read_bundle, read_export_job, read_started_export
 from .calls import Caller
-from .statuses import Call, until_packed, until_settled
+from .statuses import Call
 
 if TYPE_CHECKING:
     from ..job import Job
 
 BUNDLE_TIMEOUT_SECONDS: Final = 300.0
-"""How long the platform may take to pack a bundle before it answers."""
+"""How long the platform may take to pack a bundle before it responds."""
+
+SETTLING_SECONDS: Final = 30.0
+"""How long after its start a job may be unknown to some of the platform's servers."""
 
 
 class AdminApi:
-    """The API of one platform, called with one key for all `jobs` of a run.
+    """The API of one platform, for all `jobs` of a run.
 
     Every method raises the `ActionError` that the response stands for. A `deadline` is on the clock's `monotonic`.
     """
@@ -28,16 +32,16 @@ class AdminApi:
     def __init__(self, caller: Caller, jobs: "Sequence[Job]") -> None:
         self._caller = caller
         self._jobs = jobs
-        self.host = caller.client.host
+        self.quote = caller.client.quote
 
     def start_export(self, job: "Job", options: Mapping[str, object]) -> StartedExport:
-        """Start a static export of a job's domain, with a request that becomes the job's `start_request`."""
+        """Start a static export of a job's domain. The request becomes the job's `start_request`."""
         job.start_request = Request(method="POST", url="/v1/static-export/jobs", body={**options, "domain": job.domain})
         call = Call(
             job=job,
             request=job.start_request,
-            about=f"the domain {job.domain}",
-            named_by="`domain`",
+            resource=f"the domain {job.domain}",
+            inputs="`domain`",
             read=read_started_export,
             idempotent=False,
             other_jobs=[other for other in self._jobs if other is not job],
@@ -48,25 +52,25 @@ class AdminApi:
         """Return the status of an export job."""
         call = Call(
             job=job,
-            request=Request(method="GET", url=f"/v1/static-export/jobs/{_segment(job.job_id)}"),
-            about=f"the job {job.job_id}",
-            named_by="`job-id`",
+            request=Request(method="GET", url=f"/v1/static-export/jobs/{_path_segment(job.job_id)}"),
+            resource=f"the job {job.job_id}",
+            inputs="`job-id`",
             read=read_export_job,
-            temporary_until=until_settled(job),
+            temporary_until={404: _settles_at(job)},
             deadline=deadline,
         )
         return self._caller.send(call)
 
     def make_bundle(self, job: "Job") -> Bundle:
-        """Pack a completed export, or make a fresh link to its bundle."""
+        """Pack a completed export, or make a new link to its bundle. The API returns 409 while it is packing."""
         call = Call(
             job=job,
-            request=Request(method="POST", url=f"/v1/static-export/jobs/{_segment(job.job_id)}/bundle"),
-            about=f"the job {job.job_id}",
-            named_by="`job-id`",
+            request=Request(method="POST", url=f"/v1/static-export/jobs/{_path_segment(job.job_id)}/bundle"),
+            resource=f"the job {job.job_id}",
+            inputs="`job-id`",
             read=read_bundle,
-            contract_is_final=True,
-            temporary_until=until_packed(job),
+            retry_invalid_object=False,
+            temporary_until={404: _settles_at(job), 409: math.inf},
             timeouts=Timeouts(idle_seconds=BUNDLE_TIMEOUT_SECONDS, total_seconds=BUNDLE_TIMEOUT_SECONDS),
         )
         return self._caller.send(call)
@@ -75,16 +79,21 @@ class AdminApi:
         """Return the status of an agent job."""
         call = Call(
             job=job,
-            request=Request(method="GET", url=f"/v2/agent/{_segment(job.project_id)}/job/{_segment(job.job_id)}"),
-            about=f"the project {job.project_id}, or in it the job {job.job_id}",
-            named_by="`project-id`, `job-id`",
+            request=Request(method="GET", url=f"/v2/agent/{_path_segment(job.project_id)}/job/{_path_segment(job.job_id)}"),
+            resource=f"the project {job.project_id}, or in it the job {job.job_id}",
+            inputs="`project-id`, `job-id`",
             read=read_agent_job,
             deadline=deadline,
         )
         return self._caller.send(call)
 
 
-def _segment(identifier: str | None) -> str:
-    """Percent-encode an identifier for a path, slashes too, and the dots of one that is all dots."""
-    assert identifier is not None  # noqa: S101  # only a job that is known is read; this tells the type checker
+def _settles_at(job: "Job") -> float:
+    """Return until when a 404 is temporary. If this run did not start the job, it never is."""
+    return -math.inf if job.started_at is None else job.started_at + SETTLING_SECONDS
+
+
+def _path_segment(identifier: str | None) -> str:
+    assert identifier is not None  # noqa: S101  # for the type checker: the id is known by now
+    # slashes are encoded too, and the dots of `.` and `..`
     return "%2E" * len(identifier) if identifier in {".", ".."} else quote(identifier, safe="")

@@ -15,7 +15,7 @@ MAX_RESPONSE_BYTES: Final = 1024 * 1024
 
 @dataclass(frozen=True, kw_only=True)
 class ApiResponse:
-    """A response of the API. `body` is the JSON value, or `None` if the body is not JSON; `size` is in bytes."""
+    """A response of the API. `body` is the JSON value, or `None` if it is not JSON. `size` is in bytes."""
 
     status: int
     headers: Mapping[str, str]
@@ -30,7 +30,7 @@ class ApiResponse:
 
 
 class ApiClient:
-    """Sends requests to one base URL, and the key to nowhere else. `host` is the API's, with its port."""
+    """Sends requests to one base URL, and the key only there. `host` includes the port."""
 
     def __init__(self, client: HttpClient, *, base_url: str, key: str) -> None:
         self._client = client
@@ -39,11 +39,11 @@ class ApiClient:
         self.host = urlsplit(base_url).netloc
 
     def quote(self, error_text: str | None) -> tuple[str, ...]:
-        """Return what the API said as a fact for people, if it said anything."""
+        """Return the text of an error response as a sentence, or nothing if there is no text."""
         return (f'The API at {self.host} said: "{error_text}"',) if error_text else ()
 
     def send(self, request: Request, timeouts: Timeouts, *, new_connection: bool = False) -> ApiResponse:
-        """Send a request and read the response. `new_connection` asks for a new connection.
+        """Send a request and return the response.
 
         Raises `NetworkError`, `UntrustedCertificateError`, `SocksProxyError`, and `Cancelled` once requests are stopped.
         """
@@ -67,7 +67,7 @@ class ApiClient:
             return None
 
     def _without_key(self, value: Any) -> Any:
-        """Hide the key wherever the server echoes it in a JSON value."""
+        """Hide the key where the server echoes it in a JSON value."""
         if isinstance(value, str):
             return self._client.redactor.hide(value)
         if isinstance(value, list):
@@ -78,5 +78,5 @@ class ApiClient:
 
 
 def _read_integer(digits: str) -> int | float:
-    """Return a JSON integer, or infinity for one with so many digits that Python refuses to convert it."""
+    """Return a JSON integer, or infinity if it has more digits than Python converts."""
     return int(digits) if len(digits) <= 400 else float("inf")

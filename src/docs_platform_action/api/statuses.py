@@ -1,4 +1,4 @@
-"""What each status of the API means: a result, a failure, or a reason to retry."""
+"""What each status of the API means: a result, an error, or a reason to retry."""
 
 import http
 import math
@@ -19,160 +19,138 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-SETTLING_SECONDS: Final = 30.0
-"""How long after its start a job may still be unknown to the servers that are asked for it."""
-
 NETWORK: Final = Advice(
     cause="The platform, or the network between it and this runner, is down or overloaded.",
     remedy="Check the platform's status page and run the workflow again, or allow more time with `outage-tolerance`.",
 )
 _TOO_MANY: Final = Advice(
-    cause="The platform accepts fewer requests, or runs fewer jobs at the same time, than this organization's workflows ask for.",
+    cause="This organization's workflows send more requests, or start more jobs at the same time, than the platform allows.",
     remedy="Lower `max-parallel`, raise `poll-interval`, or allow more time with `outage-tolerance`.",
 )
-_UNSETTLED: Final = Advice(
-    cause="The platform does not show the job that it has just started yet.",
+_UNKNOWN_YET: Final = Advice(
+    cause="The platform has just started the job, but does not know it yet.",
     remedy="Allow more time with `outage-tolerance`, or collect it in a later run.",
 )
-_UNREADY: Final = Advice(
-    cause="The platform has not finished the export's bundle, though it reports the export as completed.",
+_NOT_PACKED: Final = Advice(
+    cause="The platform has not finished the export's bundle, although it reports the export as completed.",
     remedy="Allow more time with `outage-tolerance`, or collect it in a later run.",
 )
-_FOREIGN: Final = Advice(
+_NOT_THE_API: Final = Advice(
     cause="Something other than the API responds at `base-url`: a login page, a gateway, or the API at another path.",
     remedy="Check `base-url`; open it in a browser to see what responds there.",
 )
 _WRONG_BASE_URL: Final = (
-    "`base-url` is probably wrong: this is not how the API reports an unknown job. If it is right, the id is mistyped, "
+    "`base-url` is probably wrong: the API reports an unknown job in another way. If `base-url` is right, the id is mistyped, "
     "or the job was removed or belongs to another organization."
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Call(Generic[T]):
-    """One operation of the API.
-
-    `about` says what a 404 does not find, and `named_by` which inputs name it. `read` makes the result from the response's JSON
-    object, and raises `ValueError` if the object breaks the contract. Such a response may come from a gateway and is retried,
-    unless `contract_is_final`. `temporary_until` maps statuses that are normally final to the moment until which they are
-    retried; one last attempt follows when `deadline` is reached, both on the clock's `monotonic`. A call that is not `idempotent`
-    is never sent again once the platform may have processed it, which its `request` knows. While one of `other_jobs` is under
-    way, a 429 is not an outage: the platform takes the call once such a job has ended.
-    """
+    """One operation of the API. Times are on the clock's `monotonic`."""
 
     job: "Job"
     request: Request
-    about: str
-    named_by: str
-    read: Callable[[Mapping[str, object]], T]
-    idempotent: bool = True
-    contract_is_final: bool = False
-    temporary_until: Mapping[int, float] = field(default_factory=dict)
-    other_jobs: Sequence["Job"] = ()
+    resource: str  # what a 404 did not find
+    inputs: str  # the inputs that name the resource
+    read: Callable[[Mapping[str, object]], T]  # raises `ValueError` if the response's JSON object is invalid
+    retry_invalid_object: bool = True  # it may come from a gateway
+    idempotent: bool = True  # may be sent again even if the platform may have processed it
+    temporary_until: Mapping[int, float] = field(default_factory=dict)  # until when to retry a status that is normally final
+    other_jobs: Sequence["Job"] = ()  # while one is running, a 429 is not an outage: there is room once it has ended
     timeouts: Timeouts = field(default_factory=Timeouts)
-    deadline: float = math.inf
+    deadline: float = math.inf  # when to make the last attempt
 
 
-def until_settled(job: "Job") -> dict[int, float]:
-    """Return until when a 404 is temporary: for a while, if this run has started the job."""
-    return {404: job.started_at + SETTLING_SECONDS} if job.started_at is not None else {}
-
-
-def until_packed(job: "Job") -> dict[int, float]:
-    """Return until when statuses are temporary for a bundle: the platform answers 409 while it packs it."""
-    return {409: math.inf, **until_settled(job)}
-
-
-def result_of(call: Call[T], response: ApiResponse, client: ApiClient, clock: Clock) -> T:
-    """Return the result of a call from the response to it.
-
-    Raises the `ActionError` for a final response, and `TransientError` for one that is to be retried.
-    """
-    if 200 <= response.status < 300:
-        return _read(call, response)
-    if 300 <= response.status < 400:
-        raise _redirected(response, client)
+def read_result(call: Call[T], response: ApiResponse, client: ApiClient, clock: Clock) -> T:
+    """Return the result of a call. Raises the `ActionError` of a final response, and `TransientError` for one to retry."""
+    status = response.status
+    if 200 <= status < 300:
+        return _read_success(call, response)
+    if 300 <= status < 400:
+        raise _redirect_error(response, client)
     retry_for_seconds = math.inf
-    normally_final = 400 <= response.status < 500 and response.status not in TEMPORARY_STATUSES
-    if normally_final:
-        retry_for_seconds = call.temporary_until.get(response.status, -math.inf) - clock.monotonic()
+    is_normally_final = 400 <= status < 500 and status not in TEMPORARY_STATUSES
+    if is_normally_final:
+        retry_for_seconds = call.temporary_until.get(status, -math.inf) - clock.monotonic()
         if retry_for_seconds <= 0:
-            raise _refused(call, response, client)
-    # besides 5xx: 101, and statuses that no standard knows
+            raise _final_error(call, response, client)
+    # temporary: 5xx, but also 101 and statuses that no standard defines
     retry_after = read_retry_after(response.headers, clock.now())
     raise TransientError(
-        f"The API returned {_phrase(response.status)}",
-        maybe_processed=not (response.status == 429 or (response.status == 503 and retry_after is not None)),
-        advice={404: _UNSETTLED, 409: _UNREADY, 429: _TOO_MANY}.get(response.status, NETWORK),
+        f"The API returned {_format_status(status)}",
+        maybe_processed=not (status == 429 or (status == 503 and retry_after is not None)),
+        advice={404: _UNKNOWN_YET, 409: _NOT_PACKED, 429: _TOO_MANY}.get(status, NETWORK),
         retry_after_seconds=retry_after,
         retry_for_seconds=retry_for_seconds,
-        at_capacity=response.status == 429 and any(job.is_under_way for job in call.other_jobs),
-        job_specific=normally_final,
+        at_capacity=status == 429 and any(job.is_under_way for job in call.other_jobs),
+        job_specific=is_normally_final,
         error_text=response.error_text,
         request_id=response.request_id,
     )
 
 
-def _read(call: Call[T], response: ApiResponse) -> T:
+def _read_success(call: Call[T], response: ApiResponse) -> T:
+    problem = f"the response is not a JSON object ({_describe_body(response)})"
+    is_retried = call.idempotent
     if isinstance(response.body, dict):
         try:
             return call.read(response.body)
         except ValueError as error:
             problem = str(error)
-    else:
-        problem = f"it is not a JSON object ({_content_type(response)}, {response.size} bytes)"
-    what = f"The API returned {response.status}, but {problem}"
-    if not call.idempotent or (call.contract_is_final and isinstance(response.body, dict)):
-        doubt = () if call.idempotent else ("It may have started a job anyway: check the dashboard before the next run.",)
-        raise BadResponse(
-            f"the API's response to {call.request.method} {call.request.url} cannot be used",
-            details=(f"{what}.", *doubt),
-            request_id=response.request_id,
-        )
-    raise TransientError(what, advice=_FOREIGN, request_id=response.request_id)
-
-
-def _refused(call: Call[T], response: ApiResponse, client: ApiClient) -> ActionError:
-    no_endpoint = response.status in {404, 405} and not call.job.api_responded and reports_missing_endpoint(response.body)
-    if no_endpoint and not call.idempotent:
-        return _wrong_base_url(call, response, client)
-    kind, summary = {
-        401: (Unauthorized, "the platform rejected the admin key (401)"),
-        403: (Forbidden, "the platform does not allow this (403)"),
-        404: (NotFound, f"the platform does not know {call.about} (404)"),
-    }.get(response.status, (Rejected, f"the platform rejected the request, {_phrase(response.status)}"))
-    remedy = f"Compare {call.named_by} and `base-url` with the dashboard." if kind is NotFound else None
-    cause = _WRONG_BASE_URL if kind is NotFound and no_endpoint else None
-    return kind(summary, details=client.quote(response.error_text), cause=cause, remedy=remedy, request_id=response.request_id)
-
-
-def _wrong_base_url(call: Call[T], response: ApiResponse, client: ApiClient) -> ActionError:
-    kind = NotFound if response.status == 404 else Rejected
-    return kind(
-        f"`base-url` is probably wrong: {client.base_url} has no static-export endpoint ({response.status})",
-        details=client.quote(response.error_text)
-        or (f"The response is not the API's JSON ({_content_type(response)}, {response.size} bytes).",),
-        cause="The address is mistyped, its path prefix is missing or wrong, or it is the dashboard's instead of the API's.",
-        remedy="Look up the API's address in the platform's documentation. The request went to "
-        f"{client.base_url}{call.request.url}. If `base-url` is right, compare {call.named_by} with the dashboard.",
+        is_retried = call.idempotent and call.retry_invalid_object
+    message = f"The API returned {response.status}, but {problem}"
+    if is_retried:
+        raise TransientError(message, advice=_NOT_THE_API, request_id=response.request_id)
+    may_have_started = "The platform may have started a job anyway. Check the dashboard before the next run."
+    raise BadResponse(
+        f"the API's response to {call.request.method} {call.request.url} is invalid",
+        details=(f"{message}.",) if call.idempotent else (f"{message}.", may_have_started),
         request_id=response.request_id,
     )
 
 
-def _redirected(response: ApiResponse, client: ApiClient) -> BadResponse:
+def _final_error(call: Call[T], response: ApiResponse, client: ApiClient) -> ActionError:
+    status = response.status
+    no_endpoint = status in {404, 405} and not call.job.api_responded and reports_missing_endpoint(response.body)
+    if no_endpoint and not call.idempotent:
+        return _wrong_base_url(call, response, client)
+    error_class, summary = {
+        401: (Unauthorized, "the platform rejected the admin key (401)"),
+        403: (Forbidden, "the platform does not allow this (403)"),
+        404: (NotFound, f"the platform does not know {call.resource} (404)"),
+    }.get(status, (Rejected, f"the platform rejected the request, {_format_status(status)}"))
+    remedy = f"Compare {call.inputs} and `base-url` with the dashboard." if status == 404 else None
+    cause = _WRONG_BASE_URL if status == 404 and no_endpoint else None
+    details = client.quote(response.error_text)
+    return error_class(summary, details=details, cause=cause, remedy=remedy, request_id=response.request_id)
+
+
+def _wrong_base_url(call: Call[T], response: ApiResponse, client: ApiClient) -> ActionError:
+    error_class = NotFound if response.status == 404 else Rejected
+    return error_class(
+        f"`base-url` is probably wrong: {client.base_url} has no static-export endpoint ({response.status})",
+        details=client.quote(response.error_text) or (f"The response is not the API's JSON ({_describe_body(response)}).",),
+        cause="The address is mistyped, its path prefix is missing or wrong, or it is the dashboard's instead of the API's.",
+        remedy="Look up the API's address in the platform's documentation. The request was sent to "
+        f"{client.base_url}{call.request.url}. If `base-url` is right, compare {call.inputs} with the dashboard.",
+        request_id=response.request_id,
+    )
+
+
+def _redirect_error(response: ApiResponse, client: ApiClient) -> BadResponse:
     location = response.headers.get("Location", "")
+    if not location:
+        summary = f"the API returned {_format_status(response.status)}, a redirect without a target"
+        return BadResponse(summary, request_id=response.request_id)
     try:
         target = urlsplit(location)
         host = target.netloc.rpartition("@")[2] or client.host
-        path = target.path if target.path.startswith("/") else ""
+        address = host + (target.path if target.path.startswith("/") else "")
     except ValueError:
-        host, path = "an address that cannot be read", ""
-    if not location:
-        return BadResponse(
-            f"the API returned {_phrase(response.status)}, a redirect without a target", request_id=response.request_id
-        )
+        address = "an address that cannot be read"
     return BadResponse(
-        f"the API redirects to {host}{path} ({response.status})",
+        f"the API redirects to {address} ({response.status})",
         details=("The redirect was not followed: the admin key is sent only to the address in `base-url`.",),
         cause="`base-url` is not the API's own address, or a login page or gateway stands in front of it.",
         remedy="Set `base-url` to the address that the API responds at without a redirect.",
@@ -180,11 +158,12 @@ def _redirected(response: ApiResponse, client: ApiClient) -> BadResponse:
     )
 
 
-def _content_type(response: ApiResponse) -> str:
-    return response.headers.get("Content-Type", "no content type").split(";")[0]
+def _describe_body(response: ApiResponse) -> str:
+    content_type = response.headers.get("Content-Type", "no content type").split(";")[0]
+    return f"{content_type}, {response.size} bytes"
 
 
-def _phrase(status: int) -> str:
+def _format_status(status: int) -> str:
     try:
         return f"{status} ({http.HTTPStatus(status).phrase.lower()})"
     except ValueError:

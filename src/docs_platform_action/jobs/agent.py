@@ -8,9 +8,9 @@ from ..models import AgentJob
 
 
 def wait_for_agent(job: Job, settings: AgentSettings, context: Context) -> None:
-    """Wait for one agent job; what becomes known is in the job at once. Raises the `ActionError` that the job failed with."""
+    """Wait for one agent job, and record each reading in the job. Raises the `ActionError` that the job failed with."""
     context.events.job_known(job)
-    from .polling import poll  # the runner imports this module for exports too, whose start request must not wait for it
+    from .polling import poll  # exports import this module too, and must not import `polling` before their start request
 
     poll(job, settings.waiting, context)
     if job.status == AgentJob.FAILED:
@@ -20,13 +20,11 @@ def wait_for_agent(job: Job, settings: AgentSettings, context: Context) -> None:
             remedy="Read the agent's session on the platform, then start a new agent job.",
         )
     if job.status == AgentJob.ARCHIVED:
-        context.events.warning(
-            job,
-            [
-                f"{job.subject} was archived",
-                "Someone, or the platform, archived the job; what it did until then remains.",
-                "If its work is still wanted, start a new agent job.",
-            ],
-        )
+        lines = [
+            f"{job.subject} was archived",
+            "A user or the platform archived the job. The changes that it made before remain.",
+            "If its work is still needed, start a new agent job.",
+        ]
+        context.events.warning(job, lines)
     if job.pr_link is None and settings.require_pr:
         raise NoPullRequest("it ended without a pull request")

@@ -1,9 +1,9 @@
-"""Runs the jobs of a step side by side, each to its end, whatever becomes of the others."""
+"""Runs the jobs of a step in parallel. If one fails, the others continue."""
 
 import contextlib
+import copy
 import threading
-from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -20,99 +20,87 @@ from .export import export_site
 Settings = ExportSettings | AgentSettings
 
 CLEANUP_GRACE_SECONDS: Final = 5.0
-"""How long a cancelled delivery gets to remove its parts: the runner sends its last signal 7.5 s after the first, and kills 2.5 s
+"""How long a cancelled delivery may remove its files. The runner sends its last signal after 7.5 s, and kills the process 2.5 s
 later (source: actions/runner, ProcessInvoker)."""
 
 START_GRACE_SECONDS: Final = 0.5
-"""How long a cancel waits for the response to a start request, without which nobody knows the job."""
+"""How long a cancel waits for the response to a start request, which holds the job's id."""
 
 
 class Runner(Events):
-    """Runs jobs with their settings, at most `max_parallel` of them at the same time. It is the work that signals interrupt.
+    """Runs jobs, at most `max_parallel` at the same time.
 
-    The first one is alone until its job is known, which the runner listens for, or it has failed: where the platform refuses the
-    key, it is asked only once. `unfinished` are the jobs that had not ended when a signal came.
+    The first job runs alone until its id is known or it has failed: if the platform rejects the key, it gets only one request.
+    `unfinished` are the jobs that had not ended when a signal came.
     """
 
     tick_seconds = 1.0
 
     def __init__(self, jobs: Sequence[tuple[Job, Settings]], context: Context, *, max_parallel: int) -> None:
-        self.unfinished = [job for job, _ in jobs]
-        self._jobs = [job for job, _ in jobs]
+        self._jobs = self.unfinished = [job for job, _ in jobs]
         self._context = replace(context, events=Events(context.events, self))
-        self._first = jobs[0][0]
-        self._queue = deque(jobs)
-        self._max_parallel = max_parallel
-        self._helpers: list[threading.Thread] = []
-        self._lock = threading.Lock()
+        self._queue: Iterator[tuple[Job, Settings]] = iter([*jobs])  # threads may share the iterator of a list
+        self._max_workers = min(max_parallel, len(jobs)) - 1
+        self._workers: list[threading.Thread] = []
 
     def run(self) -> None:
-        """Run all jobs; what becomes of each is in the job. Raises `Cancelled` when they were cut short."""
+        """Run all jobs, and record each failure in its job. Raises `Cancelled`."""
+        first, settings = next(self._queue)
         try:
-            self._run_job(*self._queue.popleft())
-            refusal = self._first.failure
-            if isinstance(refusal, Unauthorized | Forbidden) and self._first.job_id is None:
-                self._refuse_others(refusal)
-            self._start_helpers()
-            self._work_off()
+            self._run_job(first, settings)
+            if isinstance(first.failure, Unauthorized | Forbidden) and first.job_id is None:
+                self._reject_queued_jobs(first.failure)
+            else:
+                self._start_workers()
+                self._run_queued_jobs()
         finally:
-            for helper in self._helpers:  # also when it is cut short: they may have something to clean up
-                helper.join()
+            for worker in self._workers:  # also after a cancel: they may be cleaning up
+                worker.join()
 
     def tick(self) -> None:
         """Announce a heartbeat."""
         self._context.events.heartbeat()
 
     def stop(self) -> float:
-        """Ask the jobs to end by themselves; return how long they get, in seconds."""
-        self.unfinished = [job for job in self._jobs if job.ended_at is None]  # now: one that ends in its grace was cancelled too
+        """Ask the jobs to end. Return how many seconds they get."""
+        self.unfinished = [job for job in self._jobs if job.ended_at is None]  # a job that ends from now on was cancelled too
         self._context.cancellation.cancel()
         self._context.client.in_flight.stop()
         return START_GRACE_SECONDS if any(job.is_start_unconfirmed for job in self._jobs) else 0.0
 
     def abort(self) -> float:
-        """End every exchange; return how long the jobs get to clean up, in seconds."""
+        """End all requests. Return how many seconds the jobs get to clean up."""
         self._context.client.in_flight.abort()
         return CLEANUP_GRACE_SECONDS if self._context.cleanups else ABORT_GRACE_SECONDS
 
     def job_known(self, job: Job) -> None:
         """Start the other jobs once the first one is known."""
-        if job is self._first:
-            self._start_helpers()
+        if job is self._jobs[0]:
+            self._start_workers()
 
-    def _start_helpers(self) -> None:
-        with self._lock:
-            while len(self._helpers) < min(self._max_parallel - 1, len(self._queue)):
-                helper = threading.Thread(target=self._help, daemon=True, name=f"work {len(self._helpers) + 2}")
-                try:
-                    helper.start()
-                except RuntimeError:  # the machine allows no more: those that there are do the rest
-                    return
-                self._helpers.append(helper)
+    def _start_workers(self) -> None:
+        while len(self._workers) < self._max_workers:
+            worker = threading.Thread(target=self._work, daemon=True, name=f"work {len(self._workers) + 2}")
+            try:
+                worker.start()
+            except RuntimeError:  # the machine allows no more threads: the existing ones run all jobs
+                return
+            self._workers.append(worker)
 
-    def _help(self) -> None:
-        with contextlib.suppress(Cancelled):  # whoever cancelled it reports what was not done
-            self._work_off()
+    def _work(self) -> None:
+        with contextlib.suppress(Cancelled):  # the main thread reports it
+            self._run_queued_jobs()
 
-    def _work_off(self) -> None:
-        while (work := self._next()) is not None:
-            self._run_job(*work)
+    def _run_queued_jobs(self) -> None:
+        for job, settings in self._queue:
+            self._run_job(job, settings)
 
-    def _next(self) -> tuple[Job, Settings] | None:
-        with self._lock:
-            return self._queue.popleft() if self._queue else None
-
-    def _refuse_others(self, refusal: ActionError) -> None:
-        """Fail the jobs that were not begun with the platform's response to the first."""
-        while (work := self._next()) is not None:
-            job, _ = work
-            job.failure = type(refusal)(
-                refusal.summary,
-                details=(*refusal.details, f"It was not started: this was the response for {self._first.domain}, the first."),
-                cause=refusal.cause,
-                remedy=refusal.remedy,
-                request_id=refusal.request_id,
-            )
+    def _reject_queued_jobs(self, error: ActionError) -> None:
+        """Fail all other jobs with the platform's response to the first."""
+        not_started = f"It was not started: this was the response for {self._jobs[0].domain}, the first."
+        for job, _ in self._queue:
+            job.failure = copy.copy(error)
+            job.failure.details = (*error.details, not_started)
             self._end(job)
 
     def _run_job(self, job: Job, settings: Settings) -> None:
@@ -126,7 +114,7 @@ class Runner(Events):
                 wait_for_agent(job, settings, context)
         except Cancelled:
             raise
-        except Exception as error:  # noqa: BLE001  # the last resort: it becomes one `internal-error`, and stops no other job
+        except Exception as error:  # noqa: BLE001  # a bug in one job must not stop the others
             job.failure = error if isinstance(error, ActionError) else internal_error(error)
         self._end(job)
 
@@ -137,7 +125,7 @@ class Runner(Events):
 
 
 def job_of(settings: Settings) -> Job:
-    """Return a job as far as its settings know it."""
+    """Return a new job for its settings."""
     if isinstance(settings, ExportSettings):
         return Job(mode=EXPORT, domain=settings.domain, job_id=settings.job_id)
     return Job(mode=AGENT, project_id=settings.project_id, job_id=settings.job_id)

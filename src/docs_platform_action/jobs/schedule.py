@@ -1,50 +1,50 @@
-"""When to read a job again: as seldom as the platform deserves, and soon after the end.
+"""When to read a job again: with few requests, and soon after the job's end.
 
-A job that reports progress is read after a good part of its estimated rest, so the readings close in on the end. One that
-reports none, or stands still, is read at pauses that hardly depend on its age.
-The figures are in docs/evidence/performance.md.
+If the job reports progress, the pause is a fraction of the estimated remaining time. Without progress, or if the job is stalled,
+the pause hardly depends on the job's age. Measurements: docs/evidence/performance.md.
 """
 
 import math
 from typing import Final
 
 from ..inputs.settings import WaitSettings
-from .progress import EagerEstimate
+from .progress import PollingEstimate
 
 FIRST_SECONDS: Final = 3.0
-"""When a job that this run has started is read first: it was queued, and few jobs end sooner."""
+"""The pause before the first reading of a job that this run started. Few jobs end sooner."""
 
 EARLY_SECONDS: Final = 7.5
 EARLY_UNTIL_SECONDS: Final = 40.0
 STEADY_SECONDS: Final = 4.75
 LATE_FRACTION: Final = 1 / 250
-"""The pauses without progress to go by. Fewest readings for the same delay come from pauses that go with one over the root of the
-chance that the job ends now. The time that jobs take spreads about a log-normal curve; for one of minutes that chance is small
-in the first half minute, nearly even for a quarter of an hour, and falls later. So are these."""
+"""The pauses without progress: 7.5 s until a job is 40 s old, then 4.75 s, or 1/250 of the time in one status if that is longer.
+
+For a given delay, the fewest readings come from pauses proportional to one over the square root of the chance that the job ends
+now. For log-normal durations of minutes, it is low for half a minute, nearly constant for a quarter of an hour, then falls.
+"""
 
 REMAINING_FRACTION: Final = 0.6
-"""The share of the rest to wait: the end of a job whose pace grows evenly to the double is not missed."""
+"""The fraction of the remaining time to wait: a job that accelerates evenly to twice its rate is still read before its end."""
 
 OBSERVED_FRACTION: Final = 0.4
 FIRST_OBSERVED_FRACTION: Final = 0.5
-"""The share of the time over which a pace was seen that a pause may take, and the same when nothing has moved yet."""
+"""The longest pause as a fraction of the time over which the rate was measured, and the same before the first progress."""
 
-ENDGAME: Final = 4.0
-FINAL_POLL: Final = 2.0
-OVERSHOOT: Final = 0.1
-"""In shortest pauses. With less than `ENDGAME` left, the second reading from now is aimed at the predicted end; with less than
-`FINAL_POLL`, the next one is, plus `OVERSHOOT`."""
+NEAR_END_PAUSES: Final = 4.0
+LAST_PAUSES: Final = 2.0
+OVERSHOOT_PAUSES: Final = 0.1
+"""In shortest pauses. With less than `NEAR_END_PAUSES` remaining, the second reading from now is planned for the estimated end.
+With less than `LAST_PAUSES` remaining, the next reading is, plus `OVERSHOOT_PAUSES`."""
 
 OVERDUE_FRACTION: Final = 1 / 4
-"""A job that should have ended, or moved, is read again after this share of its standstill."""
+"""The pause for a stalled or overdue job, as a fraction of the time since its last progress."""
 
 
 class Schedule:
     """Plans the readings of one job.
 
-    `began` is when the wait began. `has_just_started` is for a job that this run started: its age is known, and the wait begins
-    with a short pause. Any other may have ended long ago, and is read at once. A shortest pause below a second scales all times
-    that are given here in seconds: the pauses, and how long a job counts as young.
+    `began` is when the wait began. `has_just_started` is for a job that this run started. Any other job may have ended long ago
+    and is read at once. A shortest pause below one second scales down all times above that are in seconds.
     """
 
     def __init__(self, settings: WaitSettings, *, began: float, has_just_started: bool) -> None:
@@ -53,35 +53,42 @@ class Schedule:
         self._longest_seconds = settings.longest_pause_seconds
         self._has_just_started = has_just_started
         self._scale = min(self._shortest_seconds, 1.0)
+        self._estimate = PollingEstimate(began=began if has_just_started else None, shortest_pause_seconds=self._shortest_seconds)
         self._status: str | None = None
         self._status_since = began
-        self._due = math.inf
+        self._overdue_at = math.inf
         self.first_pause_seconds = min(FIRST_SECONDS * self._scale, self._longest_seconds) if has_just_started else 0.0
 
-    def pause_after(self, now: float, status: str, estimate: EagerEstimate | None) -> float:
-        """Return the pause after a reading at `now`; `estimate` is `None` for a reading without progress to go by."""
+    def pause_after(self, now: float, status: str, percent: float | None) -> float:
+        """Return the pause after a reading at `now` that reported a status and, if not `None`, progress."""
+        pause = default = self._default_pause(now, status)
+        self._estimate.update(now, percent)
+        remaining = None
+        if percent is not None and self._estimate.is_reliable:
+            remaining = self._estimate.remaining_seconds(now)
+            pause = self._pause_with_progress(now, remaining, default)
+        near_end_seconds = NEAR_END_PAUSES * self._shortest_seconds
+        if remaining is None or remaining > near_end_seconds:
+            self._overdue_at = math.inf
+        else:  # if progress slows down, each reading estimates a later end
+            self._overdue_at = min(self._overdue_at, now + near_end_seconds)
+            pause = max(pause, min((now - self._overdue_at) * OVERDUE_FRACTION, default))
+        return min(max(pause, self._shortest_seconds), self._longest_seconds)
+
+    def _default_pause(self, now: float, status: str) -> float:
         if status != self._status:
             self._status, self._status_since = status, self._began if self._status is None else now
         is_early = self._has_just_started and now - self._began < EARLY_UNTIL_SECONDS * self._scale
-        blind = max((EARLY_SECONDS if is_early else STEADY_SECONDS) * self._scale, (now - self._status_since) * LATE_FRACTION)
-        pause = blind if estimate is None else _towards_the_end(estimate, now, blind, self._shortest_seconds)
-        rest = None if estimate is None else estimate.remaining_seconds(now)
-        if rest is None or rest > ENDGAME * self._shortest_seconds:
-            self._due = math.inf
-        else:  # progress that creeps promises its end anew at each reading
-            self._due = min(self._due, now + ENDGAME * self._shortest_seconds)
-            pause = max(pause, min((now - self._due) * OVERDUE_FRACTION, blind))
-        return min(max(pause, self._shortest_seconds), self._longest_seconds)
+        return max((EARLY_SECONDS if is_early else STEADY_SECONDS) * self._scale, (now - self._status_since) * LATE_FRACTION)
 
-
-def _towards_the_end(pace: EagerEstimate, now: float, blind_seconds: float, shortest_seconds: float) -> float:
-    rest = pace.remaining_seconds(now)
-    if rest is None:
-        return min(pace.observed_seconds(now) * FIRST_OBSERVED_FRACTION, blind_seconds)
-    if rest <= 0 or pace.is_stalled(now):
-        return min(pace.seconds_since_progress(now) * OVERDUE_FRACTION, blind_seconds)
-    if rest <= FINAL_POLL * shortest_seconds:
-        return rest + OVERSHOOT * shortest_seconds
-    if rest <= ENDGAME * shortest_seconds:
-        return rest - shortest_seconds
-    return min(rest * REMAINING_FRACTION, pace.observed_seconds(now) * OBSERVED_FRACTION)
+    def _pause_with_progress(self, now: float, remaining: float | None, default: float) -> float:
+        estimate, shortest = self._estimate, self._shortest_seconds
+        if remaining is None:
+            return min(estimate.observed_seconds(now) * FIRST_OBSERVED_FRACTION, default)
+        if remaining <= 0 or estimate.is_stalled(now):
+            return min(estimate.seconds_since_progress(now) * OVERDUE_FRACTION, default)
+        if remaining <= LAST_PAUSES * shortest:
+            return remaining + OVERSHOOT_PAUSES * shortest
+        if remaining <= NEAR_END_PAUSES * shortest:
+            return remaining - shortest
+        return min(remaining * REMAINING_FRACTION, estimate.observed_seconds(now) * OBSERVED_FRACTION)

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docs_platform_action.api.admin_api import BUNDLE_TIMEOUT_SECONDS, AdminApi
+from docs_platform_action.api.admin_api import BUNDLE_TIMEOUT_SECONDS, SETTLING_SECONDS, AdminApi
 from docs_platform_action.api.calls import Caller
-from docs_platform_action.api.statuses import SETTLING_SECONDS
 from docs_platform_action.errors import ActionError, BadResponse, NotFound, Rejected, StartUnconfirmed, Unavailable
 from docs_platform_action.http.circuit_breaker import CircuitBreaker
 from docs_platform_action.http.rate_limit import RateLimiter
@@ -315,5 +314,5 @@ class TestPaths:
         assert segment.isascii()
 
 
-def test_the_host_is_named_for_messages() -> None:
-    assert Platform(RUNNING).api.host == HOST
+def test_the_api_is_quoted_with_its_host() -> None:
+    assert Platform(RUNNING).api.quote("no") == (f'The API at {HOST} said: "no"',)

@@ -1,4 +1,4 @@
-"""A call is repeated where that is safe and as long as it may take, and its failures are told apart."""
+"""A call is retried where that is safe, and each failure gets its own error."""
 
 import http.client
 import math
@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docs_platform_action.api.calls import Caller
+from docs_platform_action.api.calls import Caller, DeadlineExceeded
 from docs_platform_action.api.client import ApiResponse
 from docs_platform_action.api.statuses import Call
-from docs_platform_action.clock import DeadlineExceeded
 from docs_platform_action.errors import (
     ActionError,
     BadResponse,
@@ -43,7 +42,7 @@ REFUSED = NetworkError(f"{HOST} refused the connection", maybe_processed=False)
 
 def read_status(body: Mapping[str, object]) -> str:
     if "status" not in body:
-        raise ValueError("it holds no `status`")
+        raise ValueError("`status` is missing")
     return str(body["status"])
 
 
@@ -51,7 +50,7 @@ def call(
     job: Job, method: str = "GET", path: str = "/v1/x", body: Mapping[str, object] | None = None, **changes: Any
 ) -> Call[str]:
     request = Request(method=method, url=path, body=body)
-    return Call(job=job, **{"request": request, "about": "the job se_1", "named_by": "`job-id`", "read": read_status, **changes})
+    return Call(job=job, **{"request": request, "resource": "the job se_1", "inputs": "`job-id`", "read": read_status, **changes})
 
 
 class Announced(RecordedEvents):
@@ -111,7 +110,7 @@ class Talk:
         return self.events.requests(self.job)
 
     def read(self, *, deadline: float | None = None, **changes: Any) -> str:
-        """Carry out a call; the deadline is in seconds from now."""
+        """Make a call. The deadline is in seconds from now."""
         at = math.inf if deadline is None else self.clock.monotonic() + deadline
         return self.caller.send(call(self.job, deadline=at, **changes))
 
@@ -123,12 +122,11 @@ class Talk:
             (act or self.read)()
         return caught.value
 
-    def outage(self, deadline: float) -> Unavailable:
-        """Read until the deadline passes; give what kept the last reading from being taken."""
+    def outage(self, deadline: float) -> DeadlineExceeded:
+        """Read until the deadline; return the error."""
         with pytest.raises(DeadlineExceeded) as caught:
             self.read(deadline=deadline)
-        assert caught.value.outage is not None
-        return caught.value.outage
+        return caught.value
 
 
 class TestGoodAnswer:
@@ -331,9 +329,9 @@ class TestTemporaryFailures:
             (answer(503), "is down or overloaded", "`outage-tolerance`"),
             (NetworkError("x", maybe_processed=False, is_proxy_error=True), "The proxy set in the environment", "NO_PROXY"),
             (NetworkError("x", maybe_processed=True, is_proxy_error=True), "The proxy set in the environment", "NO_PROXY"),
-            (answer(429), "accepts fewer requests, or runs fewer jobs at the same time", "`poll-interval`"),
+            (answer(429), "send more requests, or start more jobs at the same time", "`poll-interval`"),
             (answer(409), "has not finished the export's bundle", "`outage-tolerance`"),
-            (answer(404), "does not show the job that it has just started yet", "collect it in a later run"),
+            (answer(404), "has just started the job, but does not know it yet", "collect it in a later run"),
             (answer(200, None), "Something other than the API responds at `base-url`", "`base-url`"),
             (answer(200, {"x": 1}), "Something other than the API responds at `base-url`", "`base-url`"),
         ],
@@ -656,8 +654,8 @@ class TestStartRequest:
         error = talk.failure(talk.start)
 
         assert isinstance(error, BadResponse)
-        assert error.summary == "the API's response to POST /v1/static-export/jobs cannot be used"
-        assert "check the dashboard" in error.details[1]
+        assert error.summary == "the API's response to POST /v1/static-export/jobs is invalid"
+        assert "Check the dashboard" in error.details[1]
         assert error.request_id == "r-1"
         assert len(talk.exchanger.sent) == 1
 
@@ -728,16 +726,16 @@ class TestFinalContract:
     def test_the_apis_own_answer_that_breaks_it_is_a_bad_response(self) -> None:
         talk = Talk(answer(200, {"x": 1}))
 
-        error = talk.failure(lambda: talk.read(contract_is_final=True))
+        error = talk.failure(lambda: talk.read(retry_invalid_object=False))
 
         assert isinstance(error, BadResponse)
-        assert error.details == ("The API returned 200, but it holds no `status`.",)
+        assert error.details == ("The API returned 200, but `status` is missing.",)
 
     def test_a_gateways_page_is_temporary(self) -> None:
         talk = Talk(answer(200, None, headers={"Content-Type": "text/html"}), GOOD)
 
-        assert talk.read(contract_is_final=True) == "running"
-        assert talk.retries[0][0] == "The API returned 200, but it is not a JSON object (text/html, 4 bytes)"
+        assert talk.read(retry_invalid_object=False) == "running"
+        assert talk.retries[0][0] == "The API returned 200, but the response is not a JSON object (text/html, 4 bytes)"
 
 
 class TestRetryAfter:
@@ -928,7 +926,7 @@ class TestManyJobs:
 
         failure = crowd.failure("bad")
         assert failure.summary == "the API at api.example.com kept failing for this job only"
-        assert failure.cause.startswith("The API returned others meanwhile")
+        assert failure.cause.startswith("Requests for other jobs succeeded meanwhile")
 
     @pytest.mark.parametrize("headers", [{}, {"Retry-After": "7"}])
     def test_a_platform_without_room_is_waited_for_while_others_make_some(self, headers: dict[str, str]) -> None:

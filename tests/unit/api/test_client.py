@@ -92,7 +92,7 @@ class TestAnswer:
         body = exchange(FakeAdapter(200, b'{"jobId": "se_\xe9"}')).body
 
         assert isinstance(body, dict)
-        with pytest.raises(ValueError, match="unusable"):
+        with pytest.raises(ValueError, match="`jobId` is missing or invalid"):
             read_started_export(body)
 
     @pytest.mark.parametrize("digits", [b"9" * 5000, b"-" + b"9" * 5000, b"9" * 401])

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from docs_platform_action.clock import DeadlineExceeded
+from docs_platform_action.api.calls import DeadlineExceeded
 from docs_platform_action.errors import ActionError, JobFailed, NoPullRequest, NotFound, TimedOut, Unavailable
 from docs_platform_action.inputs.settings import AgentSettings, WaitSettings
 from docs_platform_action.job import Job
@@ -18,8 +18,6 @@ ACTIVE = AgentJob(status="active")
 
 class FakeApi:
     """Gives these readings, the last of them for ever, and writes down what happens in its order."""
-
-    host = HOST
 
     def __init__(self, *readings: AgentJob | Exception) -> None:
         self.readings = list(readings)
@@ -134,7 +132,7 @@ def test_a_pull_request_of_a_job_that_goes_on_does_not_count() -> None:
 
 
 def test_an_outage_that_lasts_to_the_end_of_the_wait_is_told() -> None:
-    run = Run(ACTIVE, DeadlineExceeded(Unavailable(f"the API at {HOST} remained unavailable", cause="The moon.")))
+    run = Run(ACTIVE, DeadlineExceeded(f"the API at {HOST} remained unavailable", cause="The moon."))
 
     error = run.failure()
 

@@ -8,7 +8,7 @@ import pytest
 from docs_platform_action.errors import NotFound, TimedOut, Unavailable
 from docs_platform_action.inputs.settings import WaitSettings
 from docs_platform_action.job import Job
-from docs_platform_action.jobs.polling import poll, timed_out
+from docs_platform_action.jobs.polling import poll, timeout_error
 from docs_platform_action.models import ExportJob
 from tests.unit.fakes import HOST, FakeClock, RecordedEvents, context
 
@@ -177,15 +177,15 @@ class TestTimedOut:
         ],
     )
     def test_it_tells_how_far_the_job_has_come(self, record: Job, fact: str) -> None:
-        assert timed_out(record, 60, None).details == (fact,)
+        assert timeout_error(record, 60, None).details == (fact,)
 
     def test_it_does_not_claim_to_know_a_job_that_was_never_read(self) -> None:
-        assert timed_out(Job(mode="export"), 60, None).summary == "its state could not be read after 1:00"
+        assert timeout_error(Job(mode="export"), 60, None).summary == "its state could not be read after 1:00"
 
     def test_it_tells_of_an_outage_that_lasted_to_the_end(self) -> None:
         outage = Unavailable(f"the API at {HOST} remained unavailable", details=("No successful response for 60 s.",))
 
-        error = timed_out(Job(mode="export", status="running"), 60, outage)
+        error = timeout_error(Job(mode="export", status="running"), 60, outage)
 
         assert error.details == (
             "It was last seen as 'running'.",
@@ -196,7 +196,7 @@ class TestTimedOut:
     def test_it_passes_on_the_cause_and_the_request_id_of_the_outage(self) -> None:
         outage = Unavailable("x", cause="The moon.", request_id="r-1")
 
-        error = timed_out(Job(mode="export"), 60, outage)
+        error = timeout_error(Job(mode="export"), 60, outage)
 
         assert (error.cause, error.request_id) == ("The moon.", "r-1")
 
@@ -204,12 +204,16 @@ class TestTimedOut:
     def test_what_to_do_fits_whether_the_job_was_ever_read(self, status: str | None, remedy: str) -> None:
         outage = Unavailable("x", remedy="Check `base-url`.")
 
-        error = timed_out(Job(mode="export", status=status), 60, outage)
+        error = timeout_error(Job(mode="export", status=status), 60, outage)
 
         assert error.remedy.startswith(remedy)
 
     def test_without_an_outage_the_time_was_too_short(self) -> None:
-        assert timed_out(Job(mode="export", status="running"), 60, None).cause == ("The job takes longer than `timeout` allows.")
+        assert timeout_error(Job(mode="export", status="running"), 60, None).cause == (
+            "The job takes longer than `timeout` allows."
+        )
 
     def test_a_percentage_is_never_rounded_up(self) -> None:
-        assert timed_out(Job(mode="export", status="running", progress=99.9), 60, None).details == ("It was last seen at 99 %.",)
+        assert timeout_error(Job(mode="export", status="running", progress=99.9), 60, None).details == (
+            "It was last seen at 99 %.",
+        )

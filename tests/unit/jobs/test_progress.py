@@ -10,13 +10,13 @@ from docs_platform_action.jobs.progress import (
     MAX_REMAINING_SECONDS,
     MIN_POINTS,
     MIN_SECONDS,
-    EagerEstimate,
-    SteadyEstimate,
+    DisplayedEstimate,
+    PollingEstimate,
 )
 
 
-def seen_queued(at: float = 1000.0) -> SteadyEstimate:
-    progress = SteadyEstimate()
+def seen_queued(at: float = 1000.0) -> DisplayedEstimate:
+    progress = DisplayedEstimate()
     progress.update(at, None, None, queued=True)
     return progress
 
@@ -49,7 +49,7 @@ class TestRest:
         assert progress.remaining_seconds(40) == 360
 
     def test_the_percentage_of_a_queued_job_is_none(self) -> None:
-        progress = SteadyEstimate()
+        progress = DisplayedEstimate()
         progress.update(0, 0, None, queued=True)
         progress.update(60, 50, None, queued=True)
         assert progress.remaining_seconds(60) is None
@@ -59,7 +59,7 @@ class TestRest:
         assert progress.remaining_seconds(70) == 90
 
     def test_a_job_met_on_its_way_is_measured_from_there(self) -> None:
-        progress = SteadyEstimate()
+        progress = DisplayedEstimate()
         progress.update(500, 60, 100)
         assert progress.remaining_seconds(600) is None
 
@@ -142,8 +142,8 @@ class TestRest:
         assert (progress.remaining_seconds(now) is not None) == told
 
     def test_nothing_seen_is_nothing_known(self) -> None:
-        assert SteadyEstimate().remaining_seconds(10) is None
-        assert SteadyEstimate().stalled_since is None
+        assert DisplayedEstimate().remaining_seconds(10) is None
+        assert DisplayedEstimate().stalled_since is None
 
     @given(
         st.lists(
@@ -159,7 +159,7 @@ class TestRest:
         st.floats(0, 5000),
     )
     def test_it_is_never_absurd(self, readings: list[tuple[float, float | None, int | None, bool, bool]], later: float) -> None:
-        progress, now = SteadyEstimate(), 0.0
+        progress, now = DisplayedEstimate(), 0.0
         for pause, percent, page_count, queued, ended in readings:
             now += pause
             progress.update(now, percent, page_count, queued=queued, ended=ended)
@@ -183,7 +183,7 @@ class TestStandstill:
 
     @pytest.mark.parametrize(("percent", "pages"), [(57.1, 231), (57.0, 232), (56.0, 231)])
     def test_whatever_moves_ends_it(self, percent: float, pages: int) -> None:
-        progress = SteadyEstimate()
+        progress = DisplayedEstimate()
         progress.update(10, 57.0, 231)
         progress.update(20, 57.0, 231)
 
@@ -192,7 +192,7 @@ class TestStandstill:
         assert progress.stalled_since is None
 
     def test_what_a_reading_leaves_out_has_not_moved(self) -> None:
-        progress = SteadyEstimate()
+        progress = DisplayedEstimate()
         progress.update(10, 57.0, 231)
 
         progress.update(20, None, None)
@@ -209,7 +209,7 @@ class TestStandstill:
         assert progress.stalled_since is None
 
     def test_in_the_queue_nothing_has_to_move(self) -> None:
-        progress = SteadyEstimate()
+        progress = DisplayedEstimate()
         for at in (0, 900):
             progress.update(at, 0.0, 0, queued=True)
             assert progress.stalled_since is None
@@ -221,7 +221,7 @@ class TestStandstill:
         assert progress.stalled_since == 1000
 
     def test_a_job_that_has_ended_does_not_stand_still(self) -> None:
-        progress = SteadyEstimate()
+        progress = DisplayedEstimate()
         progress.update(10, 57.0, 231)
         progress.update(20, 57.0, 231)
 
@@ -230,9 +230,9 @@ class TestStandstill:
         assert progress.stalled_since is None
 
 
-def seen(*readings: tuple[float, float | None], began: float | None = None, finest: float = 1.0) -> EagerEstimate:
+def seen(*readings: tuple[float, float | None], began: float | None = None, shortest: float = 1.0) -> PollingEstimate:
     """Follow readings of seconds and percents."""
-    pace = EagerEstimate(began=began, finest_seconds=finest)
+    pace = PollingEstimate(began=began, shortest_pause_seconds=shortest)
     for at, percent in readings:
         pace.update(at, percent)
     return pace
@@ -294,7 +294,7 @@ class TestEagerWhatIsNoSteadyProgress:
         assert seen((0, 0), (10, 50), (12, 40), (13, 41), (14, 70)).remaining_seconds(14) == pytest.approx(6)
 
     def test_a_job_that_begins_anew_again_and_again_has_no_pace_to_go_by(self) -> None:
-        pace, at = EagerEstimate(began=None, finest_seconds=1.0), 0.0
+        pace, at = PollingEstimate(began=None, shortest_pause_seconds=1.0), 0.0
         for _ in range(11):
             assert pace.is_reliable
             for percent in (90, 10, 10, 10):
@@ -328,7 +328,7 @@ class TestEagerStandstill:
         assert pace.seconds_since_progress(34) == 20
 
     def test_it_is_twice_the_shortest_pause_at_least(self) -> None:
-        pace = seen((0, 0), (0.1, 5), finest=1.0)
+        pace = seen((0, 0), (0.1, 5), shortest=1.0)
 
         assert not pace.is_stalled(2.1)
         assert pace.is_stalled(2.2)
@@ -345,7 +345,7 @@ class TestEagerStandstill:
     st.none() | st.just(0.0),
 )
 def test_whatever_is_read_makes_a_number_or_none(readings: list[tuple[float, float | None]], began: float | None) -> None:
-    pace, now = EagerEstimate(began=began, finest_seconds=0.001), 0.0
+    pace, now = PollingEstimate(began=began, shortest_pause_seconds=0.001), 0.0
 
     for pause, percent in readings:
         now += pause

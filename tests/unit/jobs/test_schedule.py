@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docs_platform_action.inputs.settings import WaitSettings
-from docs_platform_action.jobs.progress import EagerEstimate
 from docs_platform_action.jobs.schedule import Schedule
 
 
@@ -27,16 +26,12 @@ class Followed:
 
     def __init__(self, *, shortest: float = 1.0, longest: float = 30.0, just_started: bool = True) -> None:
         settings = WaitSettings(timeout_seconds=1e9, shortest_pause_seconds=shortest, longest_pause_seconds=longest)
-        self._estimate = EagerEstimate(began=0.0 if just_started else None, finest_seconds=shortest)
         self._schedule = Schedule(settings, began=0.0, has_just_started=just_started)
         self.first_pause = self._schedule.first_pause_seconds
 
     def read(self, elapsed: float, percent: float | None, status: str = "running") -> float:
         """Read seconds after the beginning; return the pause to the next reading."""
-        percent = None if status == "queued" else percent
-        self._estimate.update(elapsed, percent)
-        shows_progress = percent is not None and self._estimate.is_reliable
-        return self._schedule.pause_after(elapsed, status, self._estimate if shows_progress else None)
+        return self._schedule.pause_after(elapsed, status, None if status == "queued" else percent)
 
 
 def last(pauses: Sequence[float]) -> float:

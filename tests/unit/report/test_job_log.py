@@ -9,7 +9,7 @@ import pytest
 
 from docs_platform_action.errors import JobFailed
 from docs_platform_action.job import Job
-from docs_platform_action.jobs.progress import SteadyEstimate
+from docs_platform_action.jobs.progress import DisplayedEstimate
 from docs_platform_action.models import API, STORAGE, AgentJob, Bundle, Downloaded, ExportJob
 from docs_platform_action.report.job_log import LINE_SECONDS, MIN_REPORTED_OUTAGE_SECONDS, STALL_SECONDS
 from tests.unit.fakes import NOON, FakeClock, Log, words
@@ -23,7 +23,7 @@ class LoggedJob:
     def __init__(self, *, in_workflow: bool = True, debugging: bool = False, **known: Any) -> None:
         self.clock = FakeClock()
         self.job = Job(**{"mode": "export", "domain": "docs.example.com", "job_id": "se_1", **known})
-        self.estimate = self.job.estimate = SteadyEstimate()
+        self.estimate = self.job.estimate = DisplayedEstimate()
         self.log = Log(self.job, self.clock, in_workflow=in_workflow, debugging=debugging)
 
     def read(self, status: str, progress: float | None = None, pages: int | None = None) -> None:

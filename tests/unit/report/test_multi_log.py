@@ -10,7 +10,7 @@ import pytest
 
 from docs_platform_action.errors import ActionError, Rejected
 from docs_platform_action.job import Job
-from docs_platform_action.jobs.progress import SteadyEstimate
+from docs_platform_action.jobs.progress import DisplayedEstimate
 from docs_platform_action.models import API, STORAGE, Bundle, Downloaded, ExportJob
 from docs_platform_action.report import multi_log
 from docs_platform_action.report.console import MAX_WARNINGS, Console
@@ -454,7 +454,7 @@ class TestHeartbeat:
     def test_it_warns_of_stalled_jobs(self) -> None:
         run = Run()
         run.begin(0, 1)
-        run.jobs[0].estimate = SteadyEstimate()
+        run.jobs[0].estimate = DisplayedEstimate()
         for _ in range(2):
             run.read(0, "running", 57)
             run.clock.pass_(STALL_SECONDS - 55)
