@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from .api.admin_api import AdminApi
 from .cleanups import Cleanups
-from .clock import Cancellation, Clock
+from .clock import Clock
 from .events import Events
 from .http.client import HttpClient
 
@@ -14,7 +14,6 @@ class Context:
     """The parts that all jobs of a run share. `cleanups` removes unfinished files after a cancel."""
 
     clock: Clock
-    cancellation: Cancellation
     client: HttpClient
     api: AdminApi
     events: Events

@@ -138,7 +138,6 @@ def _context_for(plan: Plan, jobs: Sequence[Job], clock: Clock, events: Events, 
     )
     return Context(
         clock=clock,
-        cancellation=clock.cancellation,
         client=client,
         api=AdminApi(caller, jobs),
         events=events,

@@ -202,7 +202,6 @@ def context(clock: FakeClock, events: Events, *, api: object = None, client: obj
     """Make what the jobs of a run share of what a test needs."""
     return Context(
         clock=clock,
-        cancellation=clock.cancellation,
         client=cast(HttpClient, client),
         api=cast(AdminApi, api),
         events=events,

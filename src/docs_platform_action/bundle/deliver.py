@@ -94,7 +94,7 @@ class _Delivery:
             else:
                 fetched = self._download(place.path, self._owner(place), stack)
                 if self._settings.min_pages is None:
-                    self._context.cancellation.check()
+                    self._context.clock.cancellation.check()
                     fetched.archive.publish()
                     self._job.bundle_path = place.name
             self._job.downloaded = fetched.downloaded
@@ -155,7 +155,7 @@ class _Delivery:
         with _disk_errors_as(InternalError, f"the site cannot be written to {site.name}"), ExitStack() as stack:
             staged_site, unpacked = overlap.result(self._job) or self._unpack(archive, site, stack)
             self._check_pages(unpacked)
-            self._context.cancellation.check()
+            self._context.clock.cancellation.check()
             self._publish_archive(archive)
             staged_site.publish()
         self._job.site_path, self._job.site_files = site.name, unpacked.files
@@ -165,7 +165,7 @@ class _Delivery:
         owner = self._owner(site)
         staged_site = stack.enter_context(staged(site.path, owner, self._context.cleanups, is_folder=True))
         on_progress = partial(self._events.unpack_progressed, self._job)
-        with open_archive(archive.path, self._context.cancellation) as file:
+        with open_archive(archive.path, self._context.clock.cancellation) as file:
             unpacked = unpack(file, staged_site.path, on_progress=on_progress, owner=owner)
         return staged_site, unpacked
 
@@ -198,7 +198,7 @@ class _Delivery:
             staged(place.path, self._owner(place), self._context.cleanups) as file,
         ):
             file.path.write_text(text, encoding="utf-8", newline="\n")
-            self._context.cancellation.check()
+            self._context.clock.cancellation.check()
             file.publish()
         job.values_file = place.name
         self._events.values_written(job)

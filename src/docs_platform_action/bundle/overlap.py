@@ -146,7 +146,7 @@ class OverlappedUnpack(Events):
         while is_running:
             unpacking.join(CANCEL_CHECK_SECONDS)
             is_running = unpacking.is_alive()
-            self._context.cancellation.check()
+            self._context.clock.cancellation.check()
             self._context.events.unpack_progressed(job, *unpacking.progress)
         if unpacking.unpacked is None or unpacking.archive.received != unpacking.archive.size:
             self._give_up()
@@ -156,7 +156,7 @@ class OverlappedUnpack(Events):
     def _begin(self, received: int, size: int) -> None:
         self._may_begin = False
         file = self._stack.enter_context(self._archive.open("rb", buffering=0))
-        archive = GrowingFile(file.fileno(), size, self._context.cancellation)
+        archive = GrowingFile(file.fileno(), size, self._context.clock.cancellation)
         archive.grow(received)
         disk = _DiskWithArchive(existing_folder(self._site.parent), archive)
         if disk.space().usable_bytes < size or not is_streamable(file.read(START_BYTES)):

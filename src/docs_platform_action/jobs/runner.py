@@ -64,7 +64,7 @@ class Runner(Events):
     def stop(self) -> float:
         """Ask the jobs to end. Return how many seconds they get."""
         self.unfinished = [job for job in self._jobs if job.ended_at is None]  # a job that ends from now on was cancelled too
-        self._context.cancellation.cancel()
+        self._context.clock.cancellation.cancel()
         self._context.client.in_flight.stop()
         return START_GRACE_SECONDS if any(job.is_start_unconfirmed for job in self._jobs) else 0.0
 

@@ -157,7 +157,7 @@ class Delivery:
         self.temporary.mkdir()
         self.shelf = Shelf(ARCHIVE)
         self.clock = FakeClock()
-        self.cancellation = HookedCancellation()
+        self.clock.cancellation = self.cancellation = HookedCancellation()
         self.record = Job(mode=EXPORT, domain="docs.example.com", job_id="se_1", status="completed", bundle=BUNDLE)
         self.events = Told()
         self.cleanups = Cleanups()
@@ -181,7 +181,7 @@ class Delivery:
         shared = context(self.clock, self.events, api=self.shelf)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(download, "request_bundle", self.shelf.get)
-            deliver(self.record, settings, replace(shared, cancellation=self.cancellation, cleanups=self.cleanups))
+            deliver(self.record, settings, replace(shared, cleanups=self.cleanups))
 
     def failure(self, settings: DeliverySettings, bundle: Bundle = BUNDLE) -> ActionError:
         with pytest.raises(ActionError) as caught:

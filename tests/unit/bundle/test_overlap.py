@@ -147,7 +147,7 @@ class TestAnOverlap:
     def test_ends_with_a_cancel_of_the_run(self, download: Download, missing: int) -> None:
         with download.overlap:
             download.receive(ARCHIVE[: len(ARCHIVE) - missing], len(ARCHIVE))
-            download.context.cancellation.cancel()
+            download.context.clock.cancellation.cancel()
             with pytest.raises(Cancelled):
                 download.publish()
 
