@@ -1,7 +1,4 @@
-"""The API's resources, and functions that read them from its JSON.
-
-Only the field that an operation needs is required. Any other field is `None` if it is missing or invalid.
-"""
+"""The API's resources, and functions that read them from its JSON. Optional fields are `None` if they are missing or invalid."""
 
 import math
 import re
@@ -23,7 +20,6 @@ UNUSABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 """Control characters and lone surrogates. No identifier or address may contain them."""
 
 MAX_TEXT_LENGTH: Final = 1000
-"""Maximum characters kept of a status, an error or another text."""
 
 _AMBIGUOUS_HOST: Final = re.compile(r"""\\|[%<>"^`{|}][^@]*\Z""")
 """Characters that URL parsers treat differently: some end the host at a backslash, some decode or encode the others."""
@@ -72,10 +68,7 @@ class StartedExport:
 
 @dataclass(frozen=True, kw_only=True)
 class Bundle:
-    """A time-limited link to a finished export.
-
-    `expires_at` is the API's text, `expires` is the same as a time. `size` is the archive's size in bytes.
-    """
+    """A time-limited link to a finished export. `expires_at` is the API's text, `expires` its time. `size` is in bytes."""
 
     url: str
     expires_at: str | None = None
@@ -85,10 +78,7 @@ class Bundle:
 
 @dataclass(frozen=True, kw_only=True)
 class Downloaded:
-    """A downloaded bundle: its size in bytes and its SHA-256 in hexadecimal.
-
-    `as_stored` is false if the compression is known to have changed after the bundle was stored.
-    """
+    """A downloaded bundle. `size` is in bytes. `as_stored` is false if its compression is known to have changed on the way."""
 
     size: int
     sha256: str
@@ -171,9 +161,9 @@ def read_error(body: object) -> str | None:
 
 
 def reports_missing_endpoint(body: object) -> bool:
-    """Return whether a 404 or 405 comes from a server without the endpoint. If not, the API does not know a name.
+    """Return whether a 404 or 405 comes from a server without the endpoint. Otherwise the API does not know a name.
 
-    The API's error is an object with the string `error`. The other texts and fields are those of common frameworks and gateways.
+    The API's error is an object with the string `error`. Other texts and fields are those of common frameworks and gateways.
     """
     if not isinstance(body, dict):
         return True

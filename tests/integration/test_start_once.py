@@ -143,8 +143,6 @@ def test_a_start_whose_answer_drips_past_its_bound_is_not_sent_again() -> None:
     start = Call(
         job=Job(mode=EXPORT, domain="docs.example.com"),
         request=Request(method="POST", url="/v1/static-export/jobs"),
-        resource="the domain docs.example.com",
-        inputs="`domain`",
         read=read_started_export,
         idempotent=False,
         timeouts=Timeouts(total_seconds=1.0),

@@ -36,55 +36,35 @@ class AdminApi:
 
     def start_export(self, job: "Job", options: Mapping[str, object]) -> StartedExport:
         """Start a static export of a job's domain. The request becomes the job's `start_request`."""
-        job.start_request = Request(method="POST", url="/v1/static-export/jobs", body={**options, "domain": job.domain})
-        call = Call(
-            job=job,
-            request=job.start_request,
-            resource=f"the domain {job.domain}",
-            inputs="`domain`",
-            read=read_started_export,
-            idempotent=False,
-            other_jobs=[other for other in self._jobs if other is not job],
-        )
+        request = Request(method="POST", url="/v1/static-export/jobs", body={**options, "domain": job.domain})
+        job.start_request = request
+        other_jobs = [other for other in self._jobs if other is not job]
+        call = Call(job=job, request=request, read=read_started_export, idempotent=False, other_jobs=other_jobs)
         return self._caller.send(call)
 
     def read_export(self, job: "Job", *, deadline: float) -> ExportJob:
         """Return the status of an export job."""
-        call = Call(
-            job=job,
-            request=Request(method="GET", url=f"/v1/static-export/jobs/{_path_segment(job.job_id)}"),
-            resource=f"the job {job.job_id}",
-            inputs="`job-id`",
-            read=read_export_job,
-            temporary_until={404: _settles_at(job)},
-            deadline=deadline,
-        )
+        request = Request(method="GET", url=f"/v1/static-export/jobs/{_path_segment(job.job_id)}")
+        temporary_until = {404: _settles_at(job)}
+        call = Call(job=job, request=request, read=read_export_job, temporary_until=temporary_until, deadline=deadline)
         return self._caller.send(call)
 
     def make_bundle(self, job: "Job") -> Bundle:
-        """Pack a completed export, or make a new link to its bundle. The API returns 409 while it is packing."""
+        """Pack a completed export, or make a new link to its bundle."""
         call = Call(
             job=job,
             request=Request(method="POST", url=f"/v1/static-export/jobs/{_path_segment(job.job_id)}/bundle"),
-            resource=f"the job {job.job_id}",
-            inputs="`job-id`",
             read=read_bundle,
             retry_invalid_object=False,
-            temporary_until={404: _settles_at(job), 409: math.inf},
+            temporary_until={404: _settles_at(job), 409: math.inf},  # 409: the platform is still packing
             timeouts=Timeouts(idle_seconds=BUNDLE_TIMEOUT_SECONDS, total_seconds=BUNDLE_TIMEOUT_SECONDS),
         )
         return self._caller.send(call)
 
     def read_agent_job(self, job: "Job", *, deadline: float) -> AgentJob:
         """Return the status of an agent job."""
-        call = Call(
-            job=job,
-            request=Request(method="GET", url=f"/v2/agent/{_path_segment(job.project_id)}/job/{_path_segment(job.job_id)}"),
-            resource=f"the project {job.project_id}, or in it the job {job.job_id}",
-            inputs="`project-id`, `job-id`",
-            read=read_agent_job,
-            deadline=deadline,
-        )
+        url = f"/v2/agent/{_path_segment(job.project_id)}/job/{_path_segment(job.job_id)}"
+        call = Call(job=job, request=Request(method="GET", url=url), read=read_agent_job, deadline=deadline)
         return self._caller.send(call)
 
 

@@ -11,7 +11,7 @@ from ..clock import Clock
 from ..errors import ActionError, Advice, BadResponse, Forbidden, NotFound, Rejected, Unauthorized
 from ..http.client import Request, Timeouts
 from ..http.retry import TEMPORARY_STATUSES, TransientError, read_retry_after
-from ..models import reports_missing_endpoint
+from ..models import AGENT, reports_missing_endpoint
 from .client import ApiClient, ApiResponse
 
 if TYPE_CHECKING:
@@ -51,8 +51,6 @@ class Call(Generic[T]):
 
     job: "Job"
     request: Request
-    resource: str  # what a 404 did not find
-    inputs: str  # the inputs that name the resource
     read: Callable[[Mapping[str, object]], T]  # raises `ValueError` if the response's JSON object is invalid
     retry_invalid_object: bool = True  # it may come from a gateway
     idempotent: bool = True  # may be sent again even if the platform may have processed it
@@ -115,15 +113,26 @@ def _final_error(call: Call[T], response: ApiResponse, client: ApiClient) -> Act
     no_endpoint = status in {404, 405} and not call.job.api_responded and reports_missing_endpoint(response.body)
     if no_endpoint and not call.idempotent:
         return _wrong_base_url(call, response, client)
+    resource, inputs = _resource(call)
     error_class, summary = {
         401: (Unauthorized, "the platform rejected the admin key (401)"),
         403: (Forbidden, "the platform does not allow this (403)"),
-        404: (NotFound, f"the platform does not know {call.resource} (404)"),
+        404: (NotFound, f"the platform does not know {resource} (404)"),
     }.get(status, (Rejected, f"the platform rejected the request, {_format_status(status)}"))
-    remedy = f"Compare {call.inputs} and `base-url` with the dashboard." if status == 404 else None
+    remedy = f"Compare {inputs} and `base-url` with the dashboard." if status == 404 else None
     cause = _WRONG_BASE_URL if status == 404 and no_endpoint else None
     details = client.quote(response.error_text)
     return error_class(summary, details=details, cause=cause, remedy=remedy, request_id=response.request_id)
+
+
+def _resource(call: Call[T]) -> tuple[str, str]:
+    """Return what a 404 did not find, and the inputs that name it."""
+    job = call.job
+    if not call.idempotent:
+        return f"the domain {job.domain}", "`domain`"
+    if job.mode == AGENT:
+        return f"the project {job.project_id}, or in it the job {job.job_id}", "`project-id`, `job-id`"
+    return f"the job {job.job_id}", "`job-id`"
 
 
 def _wrong_base_url(call: Call[T], response: ApiResponse, client: ApiClient) -> ActionError:
@@ -133,7 +142,7 @@ def _wrong_base_url(call: Call[T], response: ApiResponse, client: ApiClient) -> 
         details=client.quote(response.error_text) or (f"The response is not the API's JSON ({_describe_body(response)}).",),
         cause="The address is mistyped, its path prefix is missing or wrong, or it is the dashboard's instead of the API's.",
         remedy="Look up the API's address in the platform's documentation. The request was sent to "
-        f"{client.base_url}{call.request.url}. If `base-url` is right, compare {call.inputs} with the dashboard.",
+        f"{client.base_url}{call.request.url}. If `base-url` is right, compare `domain` with the dashboard.",
         request_id=response.request_id,
     )
 

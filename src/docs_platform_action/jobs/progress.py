@@ -1,7 +1,6 @@
-"""Estimates how long a job still takes, from its progress. All times are seconds on the clock's `monotonic`.
+"""Estimates how long a job still takes. All times are seconds on the clock's `monotonic`.
 
-`PollingEstimate` plans the next reading: it starts with the first progress, and is more often too short than too long.
-`DisplayedEstimate` is shown to people: it needs more progress.
+`PollingEstimate` starts with the first progress and is rather too short than too long. `DisplayedEstimate` needs more progress.
 """
 
 from typing import Final, NamedTuple
@@ -40,10 +39,9 @@ class Step(NamedTuple):
 
 
 class PollingEstimate:
-    """The estimate that the next reading is planned with.
+    """The estimate that the next reading is planned with. `began` is when the job started, if that is known.
 
-    The rate is measured from the last reading without progress, and again after a stall or a restart. `began` is when the job
-    started, if that is known.
+    The rate is measured from the last reading without progress, and again after a stall or a restart.
     """
 
     def __init__(self, *, began: float | None, shortest_pause_seconds: float) -> None:
@@ -91,10 +89,7 @@ class PollingEstimate:
         return self.seconds_since_progress(now) > STALL_FACTOR * self._longest_step
 
     def remaining_seconds(self, now: float) -> float | None:
-        """Return the estimate from the faster of the average and the recent rate, or `None` before the first progress.
-
-        It is negative if the job is overdue.
-        """
+        """Return an estimate from the faster of the average and the recent rate. It is negative if the job is overdue."""
         if len(self._steps) < 2:
             return None
         first, last = self._steps[0], self._steps[-1]
@@ -108,8 +103,7 @@ class PollingEstimate:
 class DisplayedEstimate:
     """The estimate that people see. Any thread may read it.
 
-    The rate is measured from the last reading without progress if there was one, otherwise from the first with progress. It is
-    measured again if progress falls or the job is queued again.
+    The rate is measured from the last reading without progress, or else from the first reading, and again if progress falls.
     """
 
     stalled_since: float | None = None

@@ -28,10 +28,9 @@ START_GRACE_SECONDS: Final = 0.5
 
 
 class Runner(Events):
-    """Runs jobs, at most `max_parallel` at the same time.
+    """Runs jobs. `unfinished` are those that had not ended when a signal came.
 
     The first job runs alone until its id is known or it has failed: if the platform rejects the key, it gets only one request.
-    `unfinished` are the jobs that had not ended when a signal came.
     """
 
     tick_seconds = 1.0

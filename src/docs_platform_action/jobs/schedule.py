@@ -1,7 +1,6 @@
-"""When to read a job again: with few requests, and soon after the job's end.
+"""Plans when to read a job again: few requests, but soon after the job's end (measured in docs/evidence/performance.md).
 
-If the job reports progress, the pause is a fraction of the estimated remaining time. Without progress, or if the job is stalled,
-the pause hardly depends on the job's age. Measurements: docs/evidence/performance.md.
+With progress, the pause is a fraction of the estimated remaining time. Without, it hardly depends on the job's age.
 """
 
 import math
@@ -43,8 +42,8 @@ OVERDUE_FRACTION: Final = 1 / 4
 class Schedule:
     """Plans the readings of one job.
 
-    `began` is when the wait began. `has_just_started` is for a job that this run started. Any other job may have ended long ago
-    and is read at once. A shortest pause below one second scales down all times above that are in seconds.
+    `began` is when the wait began. A job that has not just started may have ended long ago, and is read at once. A shortest pause
+    below one second scales down the constants in seconds.
     """
 
     def __init__(self, settings: WaitSettings, *, began: float, has_just_started: bool) -> None:

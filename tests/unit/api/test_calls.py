@@ -50,7 +50,7 @@ def call(
     job: Job, method: str = "GET", path: str = "/v1/x", body: Mapping[str, object] | None = None, **changes: Any
 ) -> Call[str]:
     request = Request(method=method, url=path, body=body)
-    return Call(job=job, **{"request": request, "resource": "the job se_1", "inputs": "`job-id`", "read": read_status, **changes})
+    return Call(job=job, **{"request": request, "read": read_status, **changes})
 
 
 class Announced(RecordedEvents):
@@ -81,7 +81,7 @@ class Talk:
         jitter: Callable[[float], float] = lambda ceiling: ceiling,
     ) -> None:
         self.clock = FakeClock()
-        self.job = Job(mode=EXPORT)
+        self.job = Job(mode=EXPORT, domain="docs.example.com", job_id="se_1")
         self.events = Announced()
         self.exchanger = FakeApiClient(self.clock, *script, seconds=seconds)
         self.caller = Caller(
@@ -162,7 +162,7 @@ class TestRefusals:
             (401, Unauthorized, "the platform rejected the admin key (401)"),
             (402, Rejected, "the platform rejected the request, 402 (payment required)"),
             (403, Forbidden, "the platform does not allow this (403)"),
-            (404, NotFound, "the platform does not know the job se_1 (404)"),
+            (404, NotFound, "the platform does not know {resource} (404)"),
             (405, Rejected, "the platform rejected the request, 405 (method not allowed)"),
             (409, Rejected, "the platform rejected the request, 409 (conflict)"),
             (410, Rejected, "the platform rejected the request, 410 (gone)"),
@@ -180,7 +180,8 @@ class TestRefusals:
         error = talk.failure(lambda: talk.read(idempotent=idempotent))
 
         assert type(error) is kind
-        assert summary is None or error.summary == summary
+        resource = "the job se_1" if idempotent else "the domain docs.example.com"
+        assert summary is None or error.summary == summary.format(resource=resource)
         assert len(talk.exchanger.sent) == 1
 
     def test_it_carries_what_the_api_said_and_the_request_id(self) -> None:
@@ -237,7 +238,7 @@ class TestWrongBaseUrl:
     def test_nor_when_the_api_itself_does_not_know_the_name(self) -> None:
         talk = Talk(answer(404, {"error": "not found"}))
 
-        assert talk.failure(talk.start).summary == "the platform does not know the job se_1 (404)"
+        assert talk.failure(talk.start).summary == "the platform does not know the domain docs.example.com (404)"
         assert talk.failure().cause == NotFound.default_cause
 
 
