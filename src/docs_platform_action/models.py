@@ -141,14 +141,14 @@ def read_bundle(body: Mapping[str, object]) -> Bundle:
 
 def read_agent_job(body: Mapping[str, object]) -> AgentJob:
     """Read an agent job. Raises `ValueError` if it has no `status`."""
-    source = body.get("source")
-    repository: Mapping[str, object] = source if isinstance(source, dict) else {}
-    link = body.get("prLink")
+    source, link = body.get("source"), body.get("prLink")
+    if not isinstance(source, dict):
+        source = {}
     return AgentJob(
         status=_status(body),
         pr_link=link if isinstance(link, str) and is_web_address(link) else None,
-        repository=_text(repository, "repository"),
-        ref=_text(repository, "ref"),
+        repository=_text(source, "repository"),
+        ref=_text(source, "ref"),
         model=_text(body, "model"),
         created_at=_text(body, "createdAt"),
         archived_at=_text(body, "archivedAt"),

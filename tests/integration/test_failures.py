@@ -287,7 +287,7 @@ def test_an_error_that_is_an_object_is_read(action: Action, platform: Simulator)
     [
         ({"domain": "unknown.example.com"}, "the platform does not know the domain unknown.example.com (404)"),
         ({"domain": "", "job_id": "nowhere"}, "the platform does not know the job nowhere (404)"),
-        ({**AGENT_JOB, "domain": "", "job_id": "nowhere"}, "not know the project demo-project, or in it the job nowhere (404)"),
+        ({**AGENT_JOB, "domain": "", "job_id": "nowhere"}, "not know the project demo-project or its job nowhere (404)"),
     ],
 )
 def test_what_is_not_found_is_named(action: Action, platform: Simulator, inputs: dict[str, str], says: str) -> None:

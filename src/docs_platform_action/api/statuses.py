@@ -12,6 +12,7 @@ from ..errors import ActionError, Advice, BadResponse, Forbidden, NotFound, Reje
 from ..http.client import Request, Timeouts
 from ..http.retry import TEMPORARY_STATUSES, TransientError, read_retry_after
 from ..models import AGENT, reports_missing_endpoint
+from ..text import netloc_of
 from .client import ApiClient, ApiResponse
 
 if TYPE_CHECKING:
@@ -90,15 +91,13 @@ def read_result(call: Call[T], response: ApiResponse, client: ApiClient, clock: 
 
 def _read_success(call: Call[T], response: ApiResponse) -> T:
     problem = f"the response is not a JSON object ({_describe_body(response)})"
-    is_retried = call.idempotent
     if isinstance(response.body, dict):
         try:
             return call.read(response.body)
         except ValueError as error:
             problem = str(error)
-        is_retried = call.idempotent and call.retry_invalid_object
     message = f"The API returned {response.status}, but {problem}"
-    if is_retried:
+    if call.idempotent and (call.retry_invalid_object or not isinstance(response.body, dict)):
         raise TransientError(message, advice=_NOT_THE_API, request_id=response.request_id)
     may_have_started = "The platform may have started a job anyway. Check the dashboard before the next run."
     raise BadResponse(
@@ -131,7 +130,7 @@ def _resource(call: Call[T]) -> tuple[str, str]:
     if not call.idempotent:
         return f"the domain {job.domain}", "`domain`"
     if job.mode == AGENT:
-        return f"the project {job.project_id}, or in it the job {job.job_id}", "`project-id`, `job-id`"
+        return f"the project {job.project_id} or its job {job.job_id}", "`project-id`, `job-id`"
     return f"the job {job.job_id}", "`job-id`"
 
 
@@ -153,9 +152,8 @@ def _redirect_error(response: ApiResponse, client: ApiClient) -> BadResponse:
         summary = f"the API returned {_format_status(response.status)}, a redirect without a target"
         return BadResponse(summary, request_id=response.request_id)
     try:
-        target = urlsplit(location)
-        host = target.netloc.rpartition("@")[2] or client.host
-        address = host + (target.path if target.path.startswith("/") else "")
+        host, path = netloc_of(location) or client.host, urlsplit(location).path
+        address = host + path if path.startswith("/") else host
     except ValueError:
         address = "an address that cannot be read"
     return BadResponse(

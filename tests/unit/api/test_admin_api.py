@@ -268,7 +268,7 @@ class TestReadAgentJob:
 
         error = platform.failure(platform.read_agent_job)
 
-        assert error.summary == "the platform does not know the project prj_1, or in it the job aj_1 (404)"
+        assert error.summary == "the platform does not know the project prj_1 or its job aj_1 (404)"
 
 
 class TestPaths:
