@@ -11,7 +11,7 @@ from docs_platform_action.errors import Cancelled
 
 
 class TestClock:
-    def test_it_reads_the_machines_time(self) -> None:
+    def test_it_returns_the_machines_time(self) -> None:
         clock = Clock()
 
         first, second = clock.monotonic(), clock.monotonic()
@@ -40,7 +40,7 @@ class TestClock:
 
         assert woken
 
-    def test_nobody_sleeps_after_a_cancel(self) -> None:
+    def test_no_sleep_begins_after_a_cancel(self) -> None:
         clock = Clock()
         clock.cancellation.cancel()
 

@@ -46,40 +46,40 @@ class TestStartedExport:
         assert read_started_export({"jobId": job_id}).job_id == job_id
 
     @pytest.mark.parametrize("body", [{}, *({"jobId": bad} for bad in (None, "", 7, True, [], {}, "a\nb", "\x00", "\ud800"))])
-    def test_an_answer_that_names_none_cannot_be_used(self, body: dict[str, object]) -> None:
+    def test_without_a_job_id_it_is_invalid(self, body: dict[str, object]) -> None:
         with pytest.raises(ValueError, match="`jobId` is missing or invalid"):
             read_started_export(body)
 
 
 class TestExportJob:
-    def test_all_that_is_told_is_read(self) -> None:
+    def test_all_fields_are_read(self) -> None:
         job = read_export_job({"status": "running", "progress": 57.5, "pageCount": 231, "error": "slow"})
 
         assert job == ExportJob(status="running", progress=57.5, page_count=231, error="slow")
 
-    def test_what_a_failed_job_says_is_found_in_an_object_too(self) -> None:
+    def test_the_error_of_a_failed_job_may_be_an_object(self) -> None:
         job = read_export_job({"status": "failed", "error": {"message": "page /a does not render", "code": 7}})
 
         assert job.error == "page /a does not render"
 
-    def test_a_text_of_a_failed_job_is_cut(self) -> None:
+    def test_a_long_error_is_cut(self) -> None:
         job = read_export_job({"status": "failed", "error": {"message": "a" * 100_000}})
 
         assert job.error == "a" * MAX_TEXT_LENGTH
 
-    def test_a_status_is_enough(self) -> None:
+    def test_only_the_status_is_required(self) -> None:
         assert read_export_job({"status": " queued\n"}) == ExportJob(status="queued")
 
-    def test_a_text_without_end_is_cut(self) -> None:
+    def test_a_long_status_is_cut(self) -> None:
         assert read_export_job({"status": "a" * 100_000}).status == "a" * MAX_TEXT_LENGTH
 
     @pytest.mark.parametrize("body", [{}, *({"status": bad} for bad in (None, "", " ", 7, ["running"]))])
-    def test_without_a_status_it_cannot_be_used(self, body: dict[str, object]) -> None:
+    def test_without_a_status_it_is_invalid(self, body: dict[str, object]) -> None:
         with pytest.raises(ValueError, match="`status` is missing"):
             read_export_job(body)
 
     @pytest.mark.parametrize("progress", ["57", -1, 100.5, True, float("nan"), float("inf"), 10**400, [], None])
-    def test_progress_that_is_no_percentage_is_unknown(self, progress: object) -> None:
+    def test_progress_that_is_not_a_percentage_is_unknown(self, progress: object) -> None:
         assert read_export_job({"status": "running", "progress": progress}).progress is None
 
     @pytest.mark.parametrize(("pages", "count"), [(0, 0), (12.0, 12), (2**53 - 1, 2**53 - 1)])
@@ -87,18 +87,18 @@ class TestExportJob:
         assert read_export_job({"status": "running", "pageCount": pages}).page_count == count
 
     @pytest.mark.parametrize("pages", ["12", -1, 1.5, True, float("nan"), float("inf"), 2**53, 10**400, {}, None])
-    def test_a_page_count_that_counts_nothing_is_unknown(self, pages: object) -> None:
+    def test_an_invalid_page_count_is_unknown(self, pages: object) -> None:
         assert read_export_job({"status": "running", "pageCount": pages}).page_count is None
 
     @pytest.mark.parametrize(
         ("status", "ended"), [("completed", True), ("failed", True), ("queued", False), ("paused", False), ("Completed", False)]
     )
-    def test_a_job_ends_in_two_states_alone(self, status: str, ended: bool) -> None:
+    def test_a_job_ends_with_two_statuses_only(self, status: str, ended: bool) -> None:
         assert read_export_job({"status": status}).has_ended is ended
 
 
 class TestBundle:
-    def test_the_link_is_read_with_the_time_that_it_works_until(self) -> None:
+    def test_the_link_is_read_with_its_expiry(self) -> None:
         bundle = read_bundle({"bundleUrl": URL, "expiresAt": "2026-05-04T15:04:00Z"})
 
         assert (bundle.url, bundle.expires_at) == (URL, "2026-05-04T15:04:00Z")
@@ -122,7 +122,7 @@ class TestBundle:
             (float("inf"), None, None),
         ],
     )
-    def test_an_expiry_is_kept_as_it_was_written_and_understood_where_possible(
+    def test_an_expiry_is_kept_as_text_and_parsed_if_possible(
         self, raw: object, text: str | None, moment: datetime | None
     ) -> None:
         bundle = read_bundle({"bundleUrl": URL, "expiresAt": raw})
@@ -162,14 +162,14 @@ class TestBundle:
             read_bundle({"bundleUrl": url})
 
     @pytest.mark.parametrize("url", ["http://localhost:9000/x", "http://127.0.0.1/x", "http://[::1]/x", "HTTPS://storage/x"])
-    def test_http_is_fine_on_this_machine(self, url: str) -> None:
+    def test_http_is_allowed_from_this_machine(self, url: str) -> None:
         assert read_bundle({"bundleUrl": url}).url == url
 
 
 class TestAgentJob:
     BODY = AGENT_JOB
 
-    def test_all_that_is_told_is_read(self) -> None:
+    def test_all_fields_are_read(self) -> None:
         assert read_agent_job(self.BODY) == AgentJob(
             status="completed",
             pr_link="https://git.example.com/docs/pull/7",
@@ -187,16 +187,16 @@ class TestAgentJob:
         assert (job.repository, job.ref) == (None, None)
 
     @pytest.mark.parametrize("link", [None, "", "javascript:alert(1)", "git.example.com/1", "https://a b", 7])
-    def test_a_pull_request_that_is_no_web_address_is_treated_as_absent(self, link: object) -> None:
+    def test_a_pull_request_that_is_not_a_web_address_is_absent(self, link: object) -> None:
         assert read_agent_job({**self.BODY, "prLink": link}).pr_link is None
 
-    def test_one_over_http_is_fine(self) -> None:
+    def test_a_pull_request_may_be_an_http_address(self) -> None:
         assert read_agent_job({**self.BODY, "prLink": "http://git.internal/1"}).pr_link == "http://git.internal/1"
 
     @pytest.mark.parametrize(
         ("status", "ended"), [("completed", True), ("archived", True), ("failed", True), ("active", False), ("waiting", False)]
     )
-    def test_a_job_ends_in_three_states_alone(self, status: str, ended: bool) -> None:
+    def test_a_job_ends_with_three_statuses_only(self, status: str, ended: bool) -> None:
         assert read_agent_job({"status": status}).has_ended is ended
 
 
@@ -216,7 +216,7 @@ class TestError:
             (None, None),
         ],
     )
-    def test_the_text_is_found_where_apis_and_gateways_put_it(self, body: object, text: str | None) -> None:
+    def test_the_text_is_read_from_the_fields_of_apis_and_gateways(self, body: object, text: str | None) -> None:
         assert read_error(body) == text
 
 
@@ -259,13 +259,13 @@ class TestMissingEndpoint:
             {"error": {"message": "no such deployment"}},
         ],
     )
-    def test_the_api_that_does_not_know_a_name_is_not_taken_for_one(self, body: object) -> None:
+    def test_the_api_that_does_not_know_a_name_has_the_endpoint(self, body: object) -> None:
         assert not reports_missing_endpoint(body)
 
 
 class TestAnyJson:
     @given(bodies("status", "progress", "pageCount"))
-    def test_an_export_job_holds_only_what_can_be_shown(self, body: dict[str, object]) -> None:
+    def test_an_export_job_has_only_valid_numbers(self, body: dict[str, object]) -> None:
         job = read_export_job({"status": "running", **{name: value for name, value in body.items() if name != "status"}})
 
         assert job.progress is None or 0 <= job.progress <= 100
@@ -297,7 +297,7 @@ class TestAnyJson:
         assert text is None or text.strip() == text != ""
 
     @given(st.one_of(st.text(), st.text("htps:/@.a[]?#% \\", max_size=20).map("https://{}".format)))
-    def test_an_address_that_is_taken_has_a_host_and_nothing_to_break_a_line(self, url: str) -> None:
+    def test_an_accepted_address_has_a_host_and_no_line_breaks(self, url: str) -> None:
         if not is_web_address(url):
             return
 
@@ -322,5 +322,5 @@ class TestAnyJson:
         ("", False),
     ],
 )
-def test_loopback_hosts_are_told_from_others(host: str, here: bool) -> None:
+def test_loopback_hosts_are_recognized(host: str, here: bool) -> None:
     assert is_loopback(host) is here

@@ -27,13 +27,13 @@ class Platform:
 
     def __init__(self, *script: Step, job: Job | None = None) -> None:
         self.clock = FakeClock()
-        self.exchanger = FakeApiClient(self.clock, *script)
+        self.client = FakeApiClient(self.clock, *script)
         self.events = RecordedEvents()
         self.job = job or Job(mode=EXPORT, domain="docs.example.com", job_id="se_1")
         self.other = Job(mode=EXPORT, domain="other.example.com")
         self.api = AdminApi(
             Caller(
-                client=self.exchanger,
+                client=self.client,
                 breaker=CircuitBreaker(self.clock, RateLimiter()),
                 clock=self.clock,
                 outage_tolerance_seconds=300,
@@ -64,7 +64,7 @@ class Platform:
 
     @property
     def sent(self) -> list[tuple[str, str, object]]:
-        return [(sent.method, sent.path, sent.body) for sent in self.exchanger.sent]
+        return [(sent.method, sent.path, sent.body) for sent in self.client.sent]
 
     def failure(self, act: Callable[[], object]) -> ActionError:
         with pytest.raises(ActionError) as caught:
@@ -88,7 +88,7 @@ class TestStart:
 
         assert platform.sent[0][2] == {"version": "v2", "domain": "docs.example.com"}
 
-    def test_it_is_not_sent_again_once_the_platform_may_have_seen_it(self) -> None:
+    def test_it_is_not_sent_again_once_the_platform_may_have_processed_it(self) -> None:
         platform = Platform(answer(500))
 
         error = platform.failure(platform.start)
@@ -105,20 +105,20 @@ class TestStart:
         assert platform.clock.elapsed > 300
         assert platform.events.of("retrying") == [(API, "The API returned 429 (too many requests)", float("inf"), 1)]
 
-    def test_one_of_the_job_itself_counts_for_nothing(self) -> None:
+    def test_the_job_itself_does_not_count_as_another(self) -> None:
         platform = Platform(answer(429))
         assert platform.job.is_under_way
 
         assert isinstance(platform.failure(platform.start), Unavailable)
 
-    def test_it_has_a_connection_of_its_own(self) -> None:
+    def test_it_has_a_new_connection(self) -> None:
         platform = Platform(answer(202, {"jobId": "se_1"}))
 
         platform.start()
 
-        assert platform.exchanger.sent[0].new_connection
+        assert platform.client.sent[0].new_connection
 
-    def test_a_domain_that_is_not_known_is_named(self) -> None:
+    def test_an_unknown_domain_is_named(self) -> None:
         platform = Platform(UNKNOWN)
 
         error = platform.failure(platform.start)
@@ -143,7 +143,7 @@ class TestReadExport:
 
         assert job.status == "running"
 
-    def test_one_that_lasts_longer_than_that_is_final(self) -> None:
+    def test_a_404_that_lasts_longer_is_final(self) -> None:
         platform = Platform(UNKNOWN)
         platform.just_started()
 
@@ -151,9 +151,9 @@ class TestReadExport:
 
         assert isinstance(error, NotFound)
         assert error.summary == "the platform does not know the job se_1 (404)"
-        assert [sent.at for sent in platform.exchanger.sent] == [0, 1, 3, 7, 15, SETTLING_SECONDS]
+        assert [sent.at for sent in platform.client.sent] == [0, 1, 3, 7, 15, SETTLING_SECONDS]
 
-    def test_what_is_told_of_it_and_the_pauses_stay_within_that_time(self) -> None:
+    def test_its_budget_and_pauses_stay_within_that_time(self) -> None:
         patient = answer(404, {"error": "job not found"}, headers={"Retry-After": "600"})
         platform = Platform(patient)
         platform.just_started()
@@ -162,9 +162,9 @@ class TestReadExport:
         platform.failure(platform.read)
 
         assert platform.events.of("retrying") == [(API, "The API returned 404 (not found)", 20, 20)]
-        assert [sent.at for sent in platform.exchanger.sent] == [10, 30]
+        assert [sent.at for sent in platform.client.sent] == [10, 30]
 
-    def test_one_later_is_final_at_once(self) -> None:
+    def test_a_later_404_is_final_at_once(self) -> None:
         platform = Platform(UNKNOWN)
         platform.just_started()
         platform.clock.pass_(SETTLING_SECONDS)
@@ -174,7 +174,7 @@ class TestReadExport:
         assert isinstance(error, NotFound)
         assert len(platform.sent) == 1
 
-    def test_one_for_a_job_that_somebody_else_started_is_final_at_once(self) -> None:
+    def test_a_404_for_a_job_of_another_run_is_final_at_once(self) -> None:
         platform = Platform(UNKNOWN)
 
         error = platform.failure(platform.read)
@@ -184,22 +184,22 @@ class TestReadExport:
 
 
 class TestBundle:
-    def test_it_is_posted_without_a_body_and_may_take_its_time(self) -> None:
+    def test_it_is_posted_without_a_body_and_with_a_long_timeout(self) -> None:
         platform = Platform(answer(200, {"bundleUrl": URL}))
 
         bundle = platform.make_bundle()
 
         assert bundle.url == URL
         assert platform.sent == [("POST", "/v1/static-export/jobs/se_1/bundle", None)]
-        assert platform.exchanger.sent[0].timeouts.total_seconds == BUNDLE_TIMEOUT_SECONDS
+        assert platform.client.sent[0].timeouts.total_seconds == BUNDLE_TIMEOUT_SECONDS
 
     @pytest.mark.parametrize("bad", [answer(409, {"error": "not ready"}), answer(502), answer(200, None)])
-    def test_a_conflict_and_the_usual_trouble_are_temporary(self, bad: Step) -> None:
+    def test_a_conflict_and_the_usual_errors_are_temporary(self, bad: Step) -> None:
         platform = Platform(bad, bad, answer(200, {"bundleUrl": URL}))
 
         assert platform.make_bundle().url == URL
 
-    def test_a_conflict_that_lasts_is_given_up(self) -> None:
+    def test_a_conflict_that_lasts_is_unavailable(self) -> None:
         platform = Platform(answer(409, {"error": "not ready"}))
 
         error = platform.failure(platform.make_bundle)
@@ -209,7 +209,7 @@ class TestBundle:
         assert "has not finished the export's bundle" in error.cause
         assert "collect it in a later run" in error.remedy
 
-    def test_a_job_that_is_not_known_is_named(self) -> None:
+    def test_an_unknown_job_is_named(self) -> None:
         platform = Platform(UNKNOWN)
 
         error = platform.failure(platform.make_bundle)
@@ -234,9 +234,9 @@ class TestBundle:
         error = platform.failure(platform.make_bundle)
 
         assert isinstance(error, NotFound)
-        assert [sent.at for sent in platform.exchanger.sent] == [0, 1, 3, 7, 15, SETTLING_SECONDS]
+        assert [sent.at for sent in platform.client.sent] == [0, 1, 3, 7, 15, SETTLING_SECONDS]
 
-    def test_an_answer_without_a_usable_link_is_final(self) -> None:
+    def test_a_response_without_a_valid_link_is_final(self) -> None:
         platform = Platform(answer(200, {"bundleUrl": "http://storage.example.com/x"}))
 
         error = platform.failure(platform.make_bundle)
@@ -255,7 +255,7 @@ class TestReadAgentJob:
         assert platform.sent == [("GET", "/v2/agent/prj_1/job/aj_1", None)]
 
     @pytest.mark.parametrize(("status", "kind"), [(404, NotFound), (409, Rejected)])
-    def test_what_is_temporary_elsewhere_is_final(self, status: int, kind: type[ActionError]) -> None:
+    def test_what_is_temporary_for_exports_is_final(self, status: int, kind: type[ActionError]) -> None:
         platform = Platform(answer(status), job=AGENT_JOB)
 
         error = platform.failure(platform.read_agent_job)
@@ -263,7 +263,7 @@ class TestReadAgentJob:
         assert isinstance(error, kind)
         assert len(platform.sent) == 1
 
-    def test_what_is_not_known_is_named(self) -> None:
+    def test_an_unknown_job_is_named_with_its_project(self) -> None:
         platform = Platform(UNKNOWN, job=AGENT_JOB)
 
         error = platform.failure(platform.read_agent_job)
@@ -287,7 +287,7 @@ class TestPaths:
             ("a.b-c_d~e", "a.b-c_d~e"),
         ],
     )
-    def test_identifiers_are_percent_encoded_whoever_gave_them(self, identifier: str, segment: str) -> None:
+    def test_identifiers_are_percent_encoded(self, identifier: str, segment: str) -> None:
         job = Job(mode=None, project_id=identifier, job_id=identifier)
         platform = Platform(answer(200, {"status": "x", "bundleUrl": URL}), job=job)
 

@@ -83,9 +83,9 @@ class Talk:
         self.clock = FakeClock()
         self.job = Job(mode=EXPORT, domain="docs.example.com", job_id="se_1")
         self.events = Announced()
-        self.exchanger = FakeApiClient(self.clock, *script, seconds=seconds)
+        self.client = FakeApiClient(self.clock, *script, seconds=seconds)
         self.caller = Caller(
-            client=self.exchanger,
+            client=self.client,
             breaker=CircuitBreaker(self.clock, RateLimiter()),
             clock=self.clock,
             outage_tolerance_seconds=tolerance,
@@ -95,7 +95,7 @@ class Talk:
 
     @property
     def times(self) -> list[float]:
-        return [sent.at for sent in self.exchanger.sent]
+        return [sent.at for sent in self.client.sent]
 
     @property
     def retries(self) -> list[tuple[str, float, float]]:
@@ -129,20 +129,20 @@ class Talk:
         return caught.value
 
 
-class TestGoodAnswer:
+class TestSuccess:
     @pytest.mark.parametrize("status", [200, 201, 202, 299])
     def test_any_2xx_is_read(self, status: int) -> None:
         assert Talk(answer(status, {"status": "queued"})).read() == "queued"
 
-    def test_it_is_asked_for_once_and_nobody_is_troubled(self) -> None:
+    def test_it_is_requested_once_and_no_retry_is_announced(self) -> None:
         talk = Talk(GOOD)
 
         talk.read(body={"a": 1})
 
-        assert [(sent.method, sent.path, sent.body) for sent in talk.exchanger.sent] == [("GET", "/v1/x", {"a": 1})]
+        assert [(sent.method, sent.path, sent.body) for sent in talk.client.sent] == [("GET", "/v1/x", {"a": 1})]
         assert (talk.retries, talk.recoveries) == ([], [])
 
-    def test_every_exchange_is_told_with_its_outcome_and_request_id(self) -> None:
+    def test_every_request_is_announced_with_outcome_and_request_id(self) -> None:
         talk = Talk(answer(502, request_id="r-1"), REFUSED, answer(200, {"status": "x"}, request_id="r-2"))
 
         talk.read()
@@ -154,7 +154,7 @@ class TestGoodAnswer:
         ]
 
 
-class TestRefusals:
+class TestFinalErrors:
     @pytest.mark.parametrize(
         ("status", "kind", "summary"),
         [
@@ -172,7 +172,7 @@ class TestRefusals:
         ],
     )
     @pytest.mark.parametrize("idempotent", [True, False])
-    def test_a_4xx_that_waiting_cannot_mend_fails_at_once(
+    def test_any_other_4xx_fails_at_once(
         self, status: int, kind: type[ActionError], summary: str | None, idempotent: bool
     ) -> None:
         talk = Talk(answer(status, {"error": "no"}))
@@ -182,15 +182,15 @@ class TestRefusals:
         assert type(error) is kind
         resource = "the job se_1" if idempotent else "the domain docs.example.com"
         assert summary is None or error.summary == summary.format(resource=resource)
-        assert len(talk.exchanger.sent) == 1
+        assert len(talk.client.sent) == 1
 
-    def test_it_carries_what_the_api_said_and_the_request_id(self) -> None:
+    def test_the_error_has_the_apis_text_and_the_request_id(self) -> None:
         error = Talk(answer(400, {"error": "unknown domain"}, request_id="r-1")).failure()
 
         assert error.details == (f'The API at {HOST} said: "unknown domain"',)
         assert error.request_id == "r-1"
 
-    def test_a_silent_one_carries_no_quotation(self) -> None:
+    def test_without_a_text_nothing_is_quoted(self) -> None:
         assert Talk(answer(401, None)).failure().details == ()
 
 
@@ -207,7 +207,7 @@ class TestWrongBaseUrl:
         ],
         ids=["no endpoint", "page", "method"],
     )
-    def test_a_start_request_that_no_api_answered_blames_base_url_first(
+    def test_a_start_request_that_reached_no_api_names_base_url_first(
         self, refusal: ApiResponse, kind: type[ActionError], fact: str
     ) -> None:
         talk = Talk(refusal)
@@ -229,13 +229,13 @@ class TestWrongBaseUrl:
         assert error.cause.startswith("`base-url` is probably wrong: ")
 
     @pytest.mark.parametrize("known", [{"status": "running"}, {"started_at": 7.0}], ids=["read", "started"])
-    def test_once_the_api_has_answered_it_is_not_blamed(self, known: Mapping[str, Any]) -> None:
+    def test_base_url_is_not_the_cause_once_the_api_has_responded(self, known: Mapping[str, Any]) -> None:
         talk = Talk(self.PAGE)
         talk.job = Job(mode=EXPORT, job_id="se_1", **known)
 
         assert talk.failure().cause == NotFound.default_cause
 
-    def test_nor_when_the_api_itself_does_not_know_the_name(self) -> None:
+    def test_base_url_is_not_the_cause_if_the_api_does_not_know_the_name(self) -> None:
         talk = Talk(answer(404, {"error": "not found"}))
 
         assert talk.failure(talk.start).summary == "the platform does not know the domain docs.example.com (404)"
@@ -265,10 +265,10 @@ class TestRedirects:
         assert isinstance(error, BadResponse)
         assert error.summary == f"the API redirects to {named} ({status})"
         assert "s3cr3t" not in repr([error.summary, *error.details, error.cause, error.remedy])
-        assert len(talk.exchanger.sent) == 1
+        assert len(talk.client.sent) == 1
 
     @pytest.mark.parametrize("headers", [{}, {"Location": ""}])
-    def test_one_without_a_target_leads_nowhere(self, headers: dict[str, str]) -> None:
+    def test_a_redirect_without_a_target_is_a_bad_response(self, headers: dict[str, str]) -> None:
         error = Talk(answer(304, None, headers=headers, request_id="r-1")).failure()
 
         assert isinstance(error, BadResponse)
@@ -278,7 +278,7 @@ class TestRedirects:
 
 class TestCertificates:
     @pytest.mark.parametrize("idempotent", [True, False])
-    def test_one_that_is_not_trusted_fails_at_once_and_points_to_ca_bundle(self, idempotent: bool) -> None:
+    def test_an_untrusted_certificate_fails_at_once_and_names_ca_bundle(self, idempotent: bool) -> None:
         talk = Talk(UntrustedCertificateError("self-signed certificate"))
 
         error = talk.failure(lambda: talk.read(idempotent=idempotent))
@@ -286,7 +286,7 @@ class TestCertificates:
         assert isinstance(error, Unavailable)
         assert error.details == ("TLS reported: self-signed certificate.",)
         assert "`ca-bundle`" in error.remedy
-        assert len(talk.exchanger.sent) == 1
+        assert len(talk.client.sent) == 1
 
 
 TEMPORARY = [
@@ -305,14 +305,14 @@ TEMPORARY = [
 
 class TestTemporaryFailures:
     @pytest.mark.parametrize("bad", TEMPORARY)
-    def test_a_read_is_repeated_until_it_succeeds(self, bad: Step) -> None:
+    def test_a_read_is_retried_until_it_succeeds(self, bad: Step) -> None:
         talk = Talk(bad, bad, GOOD)
 
         assert talk.read() == "running"
-        assert len(talk.exchanger.sent) == 3
+        assert len(talk.client.sent) == 3
 
     @pytest.mark.parametrize("bad", TEMPORARY)
-    def test_it_is_given_up_when_the_tolerance_is_used_up(self, bad: Step) -> None:
+    def test_it_fails_at_the_end_of_the_tolerance(self, bad: Step) -> None:
         talk = Talk(bad, tolerance=100)
 
         error = talk.failure()
@@ -338,7 +338,7 @@ class TestTemporaryFailures:
         ],
         ids=["unreached", "network", "5xx", "proxy", "proxy-seen", "429", "409", "404", "no-json", "no-contract"],
     )
-    def test_cause_and_way_out_fit_the_kind_of_trouble(self, bad: Step, cause: str, remedy: str) -> None:
+    def test_cause_and_remedy_match_the_error(self, bad: Step, cause: str, remedy: str) -> None:
         talk = Talk(bad, tolerance=100)
 
         error = talk.failure(lambda: talk.read(temporary_until={404: math.inf, 409: math.inf}))
@@ -347,19 +347,19 @@ class TestTemporaryFailures:
         assert cause in error.cause
         assert remedy in error.remedy
 
-    @pytest.mark.parametrize(("seconds", "told"), [(20.0, "140 s"), (1.0, "102 s"), (0.4, "101 s"), (0.0, "100 s")])
-    def test_an_outage_counts_from_the_beginning_of_the_first_try_that_failed(self, seconds: float, told: str) -> None:
+    @pytest.mark.parametrize(("seconds", "reported"), [(20.0, "140 s"), (1.0, "102 s"), (0.4, "101 s"), (0.0, "100 s")])
+    def test_an_outage_begins_with_the_first_failed_attempt(self, seconds: float, reported: str) -> None:
         talk = Talk(answer(502), tolerance=100, seconds=seconds, jitter=lambda _: 100)
 
-        assert talk.failure().details[0].startswith(f"No successful response for {told}. ")
+        assert talk.failure().details[0].startswith(f"No successful response for {reported}. ")
 
-    @pytest.mark.parametrize(("tolerance", "told"), [(0.25, "0.2 s"), (0.75, "0.8 s"), (1, "1 s")])
-    def test_a_short_outage_has_a_decimal(self, tolerance: float, told: str) -> None:
+    @pytest.mark.parametrize(("tolerance", "reported"), [(0.25, "0.2 s"), (0.75, "0.8 s"), (1, "1 s")])
+    def test_a_short_outage_has_a_decimal(self, tolerance: float, reported: str) -> None:
         talk = Talk(answer(502), tolerance=tolerance)
 
-        assert talk.failure().details[0].startswith(f"No successful response for {told}. ")
+        assert talk.failure().details[0].startswith(f"No successful response for {reported}. ")
 
-    def test_pauses_grow_exponentially_up_to_a_bound(self) -> None:
+    def test_pauses_grow_exponentially_up_to_a_limit(self) -> None:
         talk = Talk(answer(500), tolerance=100)
 
         talk.failure()
@@ -374,14 +374,14 @@ class TestTemporaryFailures:
 
         assert (ceilings, talk.clock.pauses) == ([1, 2], [0.25, 0.25])
 
-    def test_an_outage_is_told_once_with_what_happens_next(self) -> None:
+    def test_an_outage_is_announced_once_with_what_happens_next(self) -> None:
         talk = Talk(answer(502), answer(503), RESET, GOOD)
 
         talk.read()
 
         assert talk.retries == [("The API returned 502 (bad gateway)", 300, 1)]
 
-    def test_a_recovery_is_told_once_with_how_long_it_took(self) -> None:
+    def test_a_recovery_is_announced_once_with_its_duration(self) -> None:
         talk = Talk(answer(502), answer(503), RESET, GOOD)
 
         talk.read()
@@ -389,13 +389,13 @@ class TestTemporaryFailures:
 
         assert talk.recoveries == [7]
 
-    def test_the_tolerance_starts_anew_after_a_good_answer(self) -> None:
+    def test_the_tolerance_starts_again_after_a_success(self) -> None:
         talk = Talk(answer(502), answer(502), GOOD, answer(502), answer(502), GOOD, tolerance=4, jitter=lambda _: 2)
 
         assert [talk.read(), talk.read()] == ["running", "running"]
         assert len(talk.retries) == len(talk.recoveries) == 2
 
-    def test_the_last_failure_is_the_one_that_is_told(self) -> None:
+    def test_the_last_error_is_reported(self) -> None:
         talk = Talk(answer(502), answer(500, {"error": "disk full"}, request_id="r-9"), tolerance=1)
 
         error = talk.failure()
@@ -406,11 +406,11 @@ class TestTemporaryFailures:
         )
         assert error.request_id == "r-9"
 
-    def test_a_refusal_after_temporary_failures_is_final(self) -> None:
+    def test_a_final_error_after_temporary_ones_is_final(self) -> None:
         talk = Talk(answer(502), answer(401))
 
         assert isinstance(talk.failure(), Unauthorized)
-        assert len(talk.exchanger.sent) == 2
+        assert len(talk.client.sent) == 2
 
     def test_further_statuses_are_temporary_while_the_call_says_so(self) -> None:
         talk = Talk(answer(404))
@@ -421,7 +421,7 @@ class TestTemporaryFailures:
         assert talk.times == [0, 1, 3, 5]
         assert talk.retries == [("The API returned 404 (not found)", 5, 1)]
 
-    def test_neither_a_long_pause_nor_a_server_goes_beyond_what_such_a_status_is_worth(self) -> None:
+    def test_no_pause_is_longer_than_such_a_status_is_retried(self) -> None:
         talk = Talk(answer(404, headers={"Retry-After": "600"}), jitter=lambda _: 100)
 
         talk.failure(lambda: talk.read(temporary_until={404: talk.clock.monotonic() + 30}))
@@ -429,7 +429,7 @@ class TestTemporaryFailures:
         assert talk.times == [0, 30]
         assert talk.retries == [("The API returned 404 (not found)", 30, 30)]
 
-    def test_a_cancel_in_a_pause_ends_it(self) -> None:
+    def test_a_cancel_during_a_pause_ends_it(self) -> None:
         talk = Talk(answer(502))
 
         def cancel() -> None:
@@ -439,7 +439,7 @@ class TestTemporaryFailures:
 
         assert isinstance(talk.failure(), Cancelled)
 
-    def test_a_cancel_in_an_exchange_ends_it(self) -> None:
+    def test_a_cancel_during_a_request_ends_it(self) -> None:
         talk = Talk(Cancelled("cancelled"))
 
         assert isinstance(talk.failure(), Cancelled)
@@ -447,14 +447,14 @@ class TestTemporaryFailures:
 
 
 class TestDeadline:
-    def test_the_last_try_is_at_the_deadline(self) -> None:
+    def test_the_last_attempt_is_at_the_deadline(self) -> None:
         talk = Talk(answer(502))
 
         talk.outage(deadline=10)
 
         assert talk.times == [0, 1, 3, 7, 10]
 
-    def test_what_kept_it_from_being_read_is_told(self) -> None:
+    def test_the_last_error_is_reported(self) -> None:
         talk = Talk(answer(502), answer(500, {"error": "disk full"}, request_id="r-9"))
 
         outage = talk.outage(deadline=1)
@@ -467,12 +467,12 @@ class TestDeadline:
         assert "down or overloaded" in outage.cause
         assert outage.request_id == "r-9"
 
-    def test_the_last_try_decides(self) -> None:
+    def test_the_last_attempt_decides(self) -> None:
         talk = Talk(answer(502), answer(502), GOOD)
 
         assert talk.read(deadline=2) == "running"
 
-    def test_a_failure_at_the_deadline_is_not_followed_by_another_try(self) -> None:
+    def test_a_failure_at_the_deadline_is_not_retried(self) -> None:
         talk = Talk(answer(502))
 
         talk.outage(deadline=0)
@@ -481,7 +481,7 @@ class TestDeadline:
         assert talk.retries == []
 
     @pytest.mark.parametrize("overdue", [0, -0.001, -5])
-    def test_a_certificate_that_is_not_trusted_is_no_matter_of_time(self, overdue: float) -> None:
+    def test_an_untrusted_certificate_is_reported_as_such(self, overdue: float) -> None:
         talk = Talk(UntrustedCertificateError("self-signed certificate"))
 
         error = talk.failure(lambda: talk.read(deadline=overdue))
@@ -490,13 +490,13 @@ class TestDeadline:
         assert "`ca-bundle`" in error.remedy
 
     @pytest.mark.parametrize("refusal", [answer(401), answer(404), answer(301)])
-    def test_nor_is_a_refusal(self, refusal: Step) -> None:
+    def test_a_final_error_is_reported_as_such(self, refusal: Step) -> None:
         talk = Talk(refusal)
 
         assert not isinstance(talk.failure(lambda: talk.read(deadline=-1)), Unavailable)
 
     @pytest.mark.parametrize("last", [GOOD, answer(502)], ids=["good", "bad"])
-    def test_a_try_that_straddles_it_is_followed_by_exactly_one(self, last: Step) -> None:
+    def test_an_attempt_that_crosses_the_deadline_is_followed_by_exactly_one(self, last: Step) -> None:
         talk = Talk(answer(502), last, seconds=8)
 
         if last is GOOD:
@@ -508,7 +508,7 @@ class TestDeadline:
         assert talk.clock.pauses == []
         assert (talk.retries, talk.recoveries) == ([], [])
 
-    def test_so_is_one_that_straddles_the_end_of_the_tolerance(self) -> None:
+    def test_an_attempt_that_crosses_the_end_of_the_tolerance_is_followed_by_one(self) -> None:
         talk = Talk(answer(502), tolerance=5, seconds=4.5)
 
         error = talk.failure()
@@ -516,7 +516,7 @@ class TestDeadline:
         assert isinstance(error, Unavailable)
         assert talk.times == [0, 5.5, 10]
 
-    def test_a_cancel_keeps_the_last_one_from_beginning(self) -> None:
+    def test_a_cancel_prevents_the_last_attempt(self) -> None:
         talk = Talk(answer(502), seconds=8)
 
         def cancel() -> None:
@@ -527,7 +527,7 @@ class TestDeadline:
         assert isinstance(talk.failure(lambda: talk.read(deadline=5)), Cancelled)
         assert talk.times == [0]
 
-    def test_what_comes_first_of_tolerance_and_deadline_counts(self) -> None:
+    def test_the_earlier_of_tolerance_and_deadline_applies(self) -> None:
         talk = Talk(answer(502), tolerance=5)
 
         talk.failure(lambda: talk.read(deadline=1000))
@@ -535,27 +535,27 @@ class TestDeadline:
         assert talk.times[-1] == 5
         assert talk.retries[0][1] == 5
 
-    def test_a_try_is_bounded_by_the_time_that_is_left_but_not_to_nothing(self) -> None:
+    def test_an_attempt_gets_the_remaining_time_but_a_minimum(self) -> None:
         talk = Talk(answer(502), jitter=lambda _: 39)
 
         talk.outage(deadline=40)
 
         assert talk.times == [0, 39, 40]
-        assert [sent.timeouts.total_seconds for sent in talk.exchanger.sent] == [40, MIN_ATTEMPT_SECONDS, LAST_ATTEMPT_SECONDS]
+        assert [sent.timeouts.total_seconds for sent in talk.client.sent] == [40, MIN_ATTEMPT_SECONDS, LAST_ATTEMPT_SECONDS]
 
-    def test_the_end_of_the_tolerance_bounds_it_too(self) -> None:
+    def test_the_end_of_the_tolerance_limits_it_too(self) -> None:
         talk = Talk(answer(502), tolerance=40, jitter=lambda _: 39)
 
         talk.failure()
 
-        assert [sent.timeouts.total_seconds for sent in talk.exchanger.sent] == [60, MIN_ATTEMPT_SECONDS, LAST_ATTEMPT_SECONDS]
+        assert [sent.timeouts.total_seconds for sent in talk.client.sent] == [60, MIN_ATTEMPT_SECONDS, LAST_ATTEMPT_SECONDS]
 
-    def test_without_a_deadline_the_calls_own_bounds_hold(self) -> None:
+    def test_without_a_deadline_the_calls_own_timeouts_apply(self) -> None:
         talk = Talk(GOOD)
 
         talk.read(timeouts=Timeouts(idle_seconds=300, total_seconds=300))
 
-        assert talk.exchanger.sent[0].timeouts.total_seconds == 300
+        assert talk.client.sent[0].timeouts.total_seconds == 300
 
 
 class TestStartRequest:
@@ -564,11 +564,11 @@ class TestStartRequest:
         [REFUSED, answer(429), answer(429, headers={"Retry-After": "2"}), answer(503, headers={"Retry-After": "2"})],
         ids=["never-connected", "429", "429-later", "503-later"],
     )
-    def test_it_is_repeated_when_it_certainly_was_not_processed(self, bad: Step) -> None:
+    def test_it_is_retried_if_it_certainly_was_not_processed(self, bad: Step) -> None:
         talk = Talk(bad, GOOD)
 
         assert talk.start() == "running"
-        assert len(talk.exchanger.sent) == 2
+        assert len(talk.client.sent) == 2
 
     @pytest.mark.parametrize(
         "bad",
@@ -582,10 +582,10 @@ class TestStartRequest:
         error = talk.failure(talk.start)
 
         assert isinstance(error, StartUnconfirmed)
-        assert len(talk.exchanger.sent) == 1
+        assert len(talk.client.sent) == 1
         assert talk.clock.pauses == []
 
-    def test_a_doubtful_failure_after_harmless_ones_ends_it_too(self) -> None:
+    def test_an_unclear_failure_after_clear_ones_ends_it_too(self) -> None:
         talk = Talk(REFUSED, answer(429), answer(502, {"error": "busy"}, request_id="r-1"), GOOD)
 
         error = talk.failure(talk.start)
@@ -594,20 +594,20 @@ class TestStartRequest:
         assert error.details == ("The API returned 502 (bad gateway).", f'The API at {HOST} said: "busy"')
         assert error.request_id == "r-1"
 
-    def test_one_that_never_got_through_is_unavailable(self) -> None:
+    def test_a_start_that_never_reached_the_platform_is_unavailable(self) -> None:
         talk = Talk(REFUSED, tolerance=10)
 
         assert isinstance(talk.failure(talk.start), Unavailable)
 
-    def test_every_try_has_a_connection_of_its_own(self) -> None:
+    def test_every_attempt_has_a_new_connection(self) -> None:
         talk = Talk(REFUSED, answer(429), GOOD)
 
         talk.start()
 
-        assert [sent.new_connection for sent in talk.exchanger.sent] == [True, True, True]
+        assert [sent.new_connection for sent in talk.client.sent] == [True, True, True]
 
     @pytest.mark.parametrize(
-        ("bad", "in_doubt"),
+        ("bad", "maybe_processed"),
         [
             (REFUSED, False),
             (answer(429), False),
@@ -623,7 +623,7 @@ class TestStartRequest:
         ],
         ids=["refused", "429", "503-later", "403", "untrusted", "reset", "502", "408", "no-job", "no-json", "cancelled"],
     )
-    def test_it_stays_in_doubt_unless_it_certainly_was_not_processed(self, bad: Step, in_doubt: bool) -> None:
+    def test_it_may_have_been_processed_unless_it_certainly_was_not(self, bad: Step, maybe_processed: bool) -> None:
         talk = Talk(bad, tolerance=0.001)
         request = Request(method="POST", url="/v1/static-export/jobs")
 
@@ -633,23 +633,23 @@ class TestStartRequest:
         talk.clock.on_sleep = cancel
         talk.failure(lambda: talk.read(request=request, idempotent=False))
 
-        assert request.maybe_processed is in_doubt
+        assert request.maybe_processed is maybe_processed
 
-    def test_it_is_not_in_doubt_once_it_succeeded(self) -> None:
+    def test_a_success_leaves_nothing_unclear(self) -> None:
         request = Request(method="POST", url="/v1/static-export/jobs")
 
         Talk(answer(429), GOOD).read(request=request, idempotent=False)
 
         assert not request.maybe_processed
 
-    def test_one_on_a_connection_that_was_closed_is_not_sent_again_all_the_same(self) -> None:
+    def test_a_start_on_a_closed_connection_is_not_sent_again(self) -> None:
         talk = Talk(NetworkError("x", maybe_processed=True, is_stale=True))
 
         assert isinstance(talk.failure(talk.start), StartUnconfirmed)
-        assert len(talk.exchanger.sent) == 1
+        assert len(talk.client.sent) == 1
 
     @pytest.mark.parametrize("body", [None, [], {"x": 1}])
-    def test_a_2xx_that_cannot_be_used_is_a_bad_response_and_may_have_started_it(self, body: object) -> None:
+    def test_an_invalid_2xx_is_a_bad_response_and_may_have_started_it(self, body: object) -> None:
         talk = Talk(answer(200, body, headers={"Content-Type": "text/html; charset=utf-8"}, request_id="r-1"))
 
         error = talk.failure(talk.start)
@@ -658,9 +658,9 @@ class TestStartRequest:
         assert error.summary == "the API's response to POST /v1/static-export/jobs is invalid"
         assert "Check the dashboard" in error.details[1]
         assert error.request_id == "r-1"
-        assert len(talk.exchanger.sent) == 1
+        assert len(talk.client.sent) == 1
 
-    def test_a_refusal_is_what_it_is(self) -> None:
+    def test_a_final_error_is_reported(self) -> None:
         talk = Talk(answer(403))
 
         assert isinstance(talk.failure(talk.start), Forbidden)
@@ -670,61 +670,61 @@ STALE = NetworkError(f"The connection to {HOST} was lost before the response was
 
 
 class TestKeptConnections:
-    def test_a_call_uses_what_was_kept(self) -> None:
+    def test_a_call_uses_a_kept_connection(self) -> None:
         talk = Talk(GOOD)
 
         talk.read()
 
-        assert not talk.exchanger.sent[0].new_connection
+        assert not talk.client.sent[0].new_connection
 
-    def test_one_that_the_server_had_closed_is_nobodys_trouble(self) -> None:
+    def test_a_kept_connection_that_the_server_closed_is_not_an_outage(self) -> None:
         talk = Talk(STALE, GOOD)
 
         assert talk.read() == "running"
-        assert [sent.new_connection for sent in talk.exchanger.sent] == [False, True]
+        assert [sent.new_connection for sent in talk.client.sent] == [False, True]
         assert (talk.clock.pauses, talk.retries, talk.recoveries) == ([], [], [])
 
-    def test_each_exchange_is_told_all_the_same(self) -> None:
+    def test_both_of_its_requests_are_announced(self) -> None:
         talk = Talk(STALE, GOOD)
 
         talk.read()
 
         assert [outcome for _, outcome, _ in talk.requests] == [STALE.message, "200"]
 
-    def test_what_fails_on_a_fresh_one_is_trouble(self) -> None:
+    def test_a_failure_on_the_new_connection_is_an_outage(self) -> None:
         talk = Talk(STALE, RESET, GOOD)
 
         assert talk.read() == "running"
         assert talk.retries == [(RESET.message, 300, 1)]
 
-    def test_a_server_that_closes_every_one_does_not_keep_it_busy(self) -> None:
+    def test_a_server_that_closes_every_connection_is_retried_with_pauses(self) -> None:
         talk = Talk(STALE, tolerance=3)
 
         assert isinstance(talk.failure(), Unavailable)
         assert talk.times == [0, 0, 1, 1, 3, 3]
 
-    def test_both_tries_together_take_no_longer_than_one_may(self) -> None:
+    def test_both_attempts_together_get_the_time_of_one(self) -> None:
         talk = Talk(STALE, GOOD, seconds=25)
 
         talk.read(deadline=40)
 
-        assert [sent.timeouts.total_seconds for sent in talk.exchanger.sent] == [40, 15]
+        assert [sent.timeouts.total_seconds for sent in talk.client.sent] == [40, 15]
 
-    def test_the_second_gets_a_moment_at_least(self) -> None:
+    def test_the_second_attempt_gets_a_minimum(self) -> None:
         talk = Talk(STALE, GOOD, seconds=59.5)
 
         talk.read()
 
-        assert [sent.timeouts.total_seconds for sent in talk.exchanger.sent] == [60, MIN_ATTEMPT_SECONDS]
+        assert [sent.timeouts.total_seconds for sent in talk.client.sent] == [60, MIN_ATTEMPT_SECONDS]
 
-    def test_a_cancel_in_between_ends_it(self) -> None:
+    def test_a_cancel_between_them_ends_it(self) -> None:
         talk = Talk(STALE, Cancelled("cancelled"))
 
         assert isinstance(talk.failure(), Cancelled)
 
 
-class TestFinalContract:
-    def test_the_apis_own_answer_that_breaks_it_is_a_bad_response(self) -> None:
+class TestInvalidObject:
+    def test_an_invalid_object_is_a_bad_response(self) -> None:
         talk = Talk(answer(200, {"x": 1}))
 
         error = talk.failure(lambda: talk.read(retry_invalid_object=False))
@@ -763,14 +763,14 @@ class TestRetryAfter:
         assert talk.clock.pauses == [1]
 
     @pytest.mark.parametrize("asked", ["61", "99999", format_datetime(NOON + timedelta(days=400), usegmt=True)])
-    def test_it_is_never_obeyed_past_the_deadline(self, asked: str) -> None:
+    def test_it_is_not_obeyed_past_the_deadline(self, asked: str) -> None:
         talk = Talk(answer(503, headers={"Retry-After": asked}))
 
         talk.outage(deadline=60)
 
         assert talk.times == [0, 60]
 
-    def test_nor_past_the_tolerance(self) -> None:
+    def test_it_is_not_obeyed_past_the_tolerance(self) -> None:
         talk = Talk(answer(503, headers={"Retry-After": "99999"}), tolerance=60)
 
         talk.failure()
@@ -867,7 +867,7 @@ def all_but(name: str, bad: ApiResponse | Exception) -> Callable[[str, str, floa
 
 
 class TestManyJobs:
-    def test_what_one_finds_out_about_an_outage_is_so_for_all(self) -> None:
+    def test_an_outage_that_one_job_detects_applies_to_all(self) -> None:
         crowd = Crowd(down(5))
 
         crowd.clock.run(crowd.job("first"), *(crowd.job(name, at=0.5) for name in ("second", "third")))
@@ -878,7 +878,7 @@ class TestManyJobs:
         assert crowd.begun("third")[0] == pytest.approx(3.2, abs=1e-4)
         assert [error for _, error in crowd.ended.values()] == [None] * 3
 
-    def test_each_that_met_it_tells_of_it_once_and_that_it_is_over(self) -> None:
+    def test_each_affected_job_announces_its_start_and_end_once(self) -> None:
         crowd = Crowd(down(5))
 
         crowd.clock.run(crowd.job("first"), *(crowd.job(name, at=0.5) for name in ("second", "third", "fourth")))
@@ -890,7 +890,7 @@ class TestManyJobs:
             "fourth": (0, 0),
         }
 
-    def test_the_tolerance_is_one_for_all(self) -> None:
+    def test_the_jobs_share_one_tolerance(self) -> None:
         crowd = Crowd(down(10**6), tolerance=100)
 
         crowd.clock.run(*(crowd.job(name, at=at) for name, at in (("first", 0), ("second", 50), ("third", 99))))
@@ -900,7 +900,7 @@ class TestManyJobs:
             assert crowd.ended[name][0] == pytest.approx(100.2, abs=0.11)
             assert crowd.failure(name).details[0].startswith("No successful response for 100 s. Last error: ")
 
-    def test_those_that_come_when_it_is_used_up_get_one_last_try_each(self) -> None:
+    def test_jobs_that_start_after_the_tolerance_get_one_attempt_each(self) -> None:
         crowd = Crowd(down(10**6), tolerance=100)
 
         crowd.clock.run(crowd.job("first"), *(crowd.job(f"late {number}", at=400) for number in range(25)))
@@ -911,7 +911,7 @@ class TestManyJobs:
             assert crowd.ended[f"late {number}"][0] == pytest.approx(400.1 + number // 10, abs=1e-3)
             assert crowd.announced(f"late {number}") == (0, 0)
 
-    def test_if_that_one_succeeds_it_is_over_for_all(self) -> None:
+    def test_if_that_attempt_succeeds_the_outage_is_over_for_all(self) -> None:
         crowd = Crowd(down(200, answer(503, headers={"Retry-After": "999999999"})), tolerance=100)
 
         crowd.clock.run(crowd.job("first"), crowd.job("late", at=400), crowd.job("later", at=401, reads=3))
@@ -920,7 +920,7 @@ class TestManyJobs:
         assert crowd.ended["late"] == (400.1, None)
         assert crowd.ended["later"] == (421.3, None)
 
-    def test_one_that_gives_up_while_others_get_answers_says_that_it_is_alone(self) -> None:
+    def test_a_job_that_fails_alone_says_so(self) -> None:
         crowd = Crowd(all_but("bad", answer(500)), tolerance=60)
 
         crowd.clock.run(crowd.job("good", reads=20), crowd.job("bad"))
@@ -930,7 +930,7 @@ class TestManyJobs:
         assert failure.cause.startswith("Requests for other jobs succeeded meanwhile")
 
     @pytest.mark.parametrize("headers", [{}, {"Retry-After": "7"}])
-    def test_a_platform_without_room_is_waited_for_while_others_make_some(self, headers: dict[str, str]) -> None:
+    def test_a_platform_at_capacity_is_retried_while_other_jobs_run(self, headers: dict[str, str]) -> None:
         def no_room_yet(_method: str, path: str, at: float) -> Reply:
             return 0.1, answer(429, headers=headers) if path.endswith("one more") and at < 500 else GOOD
 
@@ -945,7 +945,7 @@ class TestManyJobs:
         assert 500 <= crowd.ended["one more"][0] < 540
         assert crowd.ended["at work"][0] < 39 * 15 + 40  # it is no outage that holds the others
 
-    def test_once_nobody_makes_room_any_more_the_tolerance_counts(self) -> None:
+    def test_once_no_other_job_runs_the_tolerance_applies(self) -> None:
         crowd = Crowd(lambda _method, path, _at: (0.1, GOOD if path.endswith("at work") else answer(429)), tolerance=60)
         other = Job(mode=EXPORT, job_id="se_2")
 
@@ -963,7 +963,7 @@ class TestManyJobs:
         assert isinstance(error, Unavailable)
         assert 130 < ended_at < 200
 
-    def test_one_that_gets_nothing_but_errors_gives_up_alone_and_hardly_slows_the_others(self) -> None:
+    def test_a_job_with_only_errors_fails_alone_and_hardly_slows_the_others(self) -> None:
         crowd = Crowd(all_but("bad", answer(500)))
         good = [crowd.job(f"good {number}", reads=40) for number in range(9)]
 
@@ -978,7 +978,7 @@ class TestManyJobs:
             assert crowd.announced(f"good {number}") == (0, 0)
 
     @pytest.mark.parametrize("others", [0, 1, 30])
-    def test_a_retry_after_is_obeyed_by_all_and_asked_for_once(self, others: int) -> None:
+    def test_a_retry_after_is_requested_once_and_obeyed_by_all(self, others: int) -> None:
         crowd = Crowd(down(40, answer(429, headers={"Retry-After": "40"})))
 
         crowd.clock.run(crowd.job("first"), *(crowd.job(f"other {number}", at=0.2) for number in range(others)))
@@ -988,7 +988,7 @@ class TestManyJobs:
         assert max(ended for ended, _ in crowd.ended.values()) <= 40.2 + others / 10 + 1
 
     @pytest.mark.parametrize("status", [404, 409])
-    def test_a_job_that_is_not_ready_is_no_outage(self, status: int) -> None:
+    def test_a_job_that_is_not_ready_is_not_an_outage(self, status: int) -> None:
         crowd = Crowd(all_but("unready", answer(status, headers={"Retry-After": "7"})))
         unready = crowd.job("unready", temporary_until={status: crowd.clock.monotonic() + 20})
 
@@ -998,7 +998,7 @@ class TestManyJobs:
         assert [crowd.ended[f"good {number}"] for number in range(3)] == [(49.6, None)] * 3
         assert crowd.breaker.failing_since is None
 
-    def test_a_deadline_holds_while_others_try(self) -> None:
+    def test_a_deadline_applies_while_others_retry(self) -> None:
         crowd = Crowd(lambda _method, path, _at: (25, RESET) if path.endswith("first") else (0.1, answer(502)))
 
         crowd.clock.run(crowd.job("first"), crowd.job("timed", at=30, deadline=7.5), crowd.job("timed too", at=25.5, deadline=1))
@@ -1008,7 +1008,7 @@ class TestManyJobs:
         assert isinstance(crowd.ended["timed too"][1], DeadlineExceeded)
         assert crowd.begun("timed too") == pytest.approx([26, 26.5], abs=1e-4)
 
-    def test_a_deadline_in_the_row_is_followed_by_one_last_try(self) -> None:
+    def test_a_deadline_in_the_queue_is_followed_by_one_last_attempt(self) -> None:
         crowd = Crowd(down(0))
         many = [crowd.job(f"other {number:02}") for number in range(60)]
 
@@ -1017,7 +1017,7 @@ class TestManyJobs:
         assert crowd.begun("timed") == [3]
         assert crowd.ended["timed"][1] is None
 
-    def test_a_start_that_fails_for_good_presses_nobody_to_try(self) -> None:
+    def test_a_start_that_fails_finally_makes_no_other_job_retry_sooner(self) -> None:
         crowd = Crowd(down(10**6, answer(502)), tolerance=60)
 
         crowd.clock.run(*(crowd.job(f"{number}", at=number, idempotent=False) for number in range(30)))
@@ -1025,7 +1025,7 @@ class TestManyJobs:
         assert all(isinstance(crowd.failure(f"{number}"), StartUnconfirmed) for number in range(30))
         assert len([at for at in crowd.platform.begun() if at < 60]) <= 7
 
-    def test_a_cancel_ends_all_that_wait(self) -> None:
+    def test_a_cancel_ends_all_waiting_jobs(self) -> None:
         crowd = Crowd(down(10**6, answer(429, headers={"Retry-After": "500"})))
 
         def cancel() -> None:
@@ -1036,7 +1036,7 @@ class TestManyJobs:
 
         assert all(ended == 9 and isinstance(error, Cancelled) for ended, error in crowd.ended.values())
 
-    def test_a_thousand_jobs_press_it_no_more_than_ten(self) -> None:
+    def test_a_thousand_jobs_load_it_no_more_than_ten(self) -> None:
         crowd = Crowd(lambda _method, _path, at: (0.2, answer(503) if 30 <= at < 60 else GOOD))
         jobs = [crowd.job(f"{number}", reads=5) for number in range(1000)]
 

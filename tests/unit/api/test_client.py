@@ -79,7 +79,7 @@ class TestAnswer:
     @pytest.mark.parametrize(
         "content", [b"", b"<html>", b"{", b"\xff\xfe", b"[" * 200_000], ids=lambda content: repr(content[:8])
     )
-    def test_what_is_no_json_is_none(self, content: bytes) -> None:
+    def test_a_body_that_is_not_json_is_none(self, content: bytes) -> None:
         assert exchange(FakeAdapter(200, content)).body is None
 
     def test_text_that_is_no_utf_8_spoils_only_its_own_field(self) -> None:
@@ -88,7 +88,7 @@ class TestAnswer:
         assert isinstance(body, dict)
         assert read_started_export(body) == StartedExport(job_id="se_1", status="termin\udce9")
 
-    def test_and_makes_no_job_id(self) -> None:
+    def test_a_job_id_that_is_not_utf_8_is_invalid(self) -> None:
         body = exchange(FakeAdapter(200, b'{"jobId": "se_\xe9"}')).body
 
         assert isinstance(body, dict)
@@ -96,13 +96,13 @@ class TestAnswer:
             read_started_export(body)
 
     @pytest.mark.parametrize("digits", [b"9" * 5000, b"-" + b"9" * 5000, b"9" * 401])
-    def test_a_number_that_nobody_can_count_does_not_spoil_it(self, digits: bytes) -> None:
+    def test_a_huge_number_makes_only_its_own_field_unknown(self, digits: bytes) -> None:
         body = exchange(FakeAdapter(200, b'{"status": "running", "pageCount": ' + digits + b"}")).body
 
         assert isinstance(body, dict)
         assert read_export_job(body) == ExportJob(status="running")
 
-    def test_any_other_is_what_it_is(self) -> None:
+    def test_other_numbers_are_read(self) -> None:
         assert exchange(FakeAdapter(200, b"[-7, 0, 412]")).body == [-7, 0, 412]
 
     @pytest.mark.parametrize("depth", [100, 300, 600, 900, 950, 990, 1010])
@@ -111,10 +111,10 @@ class TestAnswer:
 
         assert body is None or isinstance(body, list)
 
-    def test_the_text_of_an_error_is_at_hand(self) -> None:
+    def test_the_text_of_an_error_is_read(self) -> None:
         assert exchange(FakeAdapter(404, b'{"error": "job not found"}')).error_text == "job not found"
 
-    def test_one_that_is_as_large_as_can_be_is_read(self) -> None:
+    def test_the_largest_allowed_response_is_read(self) -> None:
         content = b'"' + b"x" * (MAX_RESPONSE_BYTES - 2) + b'"'
 
         assert exchange(FakeAdapter(200, content)).size == MAX_RESPONSE_BYTES
@@ -125,27 +125,27 @@ class TestAnswer:
 
 
 class TestScrubbing:
-    def test_an_echoed_key_is_taken_out_of_bodies(self) -> None:
+    def test_an_echoed_key_is_hidden_in_bodies(self) -> None:
         echo = {"error": f"key {ADMIN_KEY} is wrong", ADMIN_KEY: [{"x": f"Bearer {ADMIN_KEY}"}], "n": 1}
 
         answer = exchange(FakeAdapter(401, json.dumps(echo).encode()))
 
         assert answer.body == {"error": "key *** is wrong", "***": [{"x": "Bearer ***"}], "n": 1}
 
-    def test_an_echoed_key_is_found_behind_escapes(self) -> None:
+    def test_an_echoed_key_is_hidden_behind_escapes(self) -> None:
         escaped = "".join(f"\\u{ord(character):04x}" for character in ADMIN_KEY)
 
         answer = exchange(FakeAdapter(401, f'{{"error": "{escaped}"}}'.encode()))
 
         assert answer.error_text == "***"
 
-    def test_an_echoed_key_is_taken_out_of_headers(self) -> None:
+    def test_an_echoed_key_is_hidden_in_headers(self) -> None:
         answer = exchange(FakeAdapter(302, b"", {"Location": f"https://evil.example.com/{ADMIN_KEY}", "X-Request-Id": ADMIN_KEY}))
 
         assert answer.headers["Location"] == "https://evil.example.com/***"
         assert answer.request_id == "***"
 
-    def test_a_key_as_short_as_a_word_takes_no_word_apart(self) -> None:
+    def test_a_key_as_short_as_a_word_hides_nothing(self) -> None:
         adapter = FakeAdapter(200, b'{"status": "running"}')
 
         answer = api_client(adapter, key="run").send(Request(method="GET", url="/x"), Timeouts())
@@ -166,21 +166,21 @@ class TestScrubbing:
 
 
 class TestTimeout:
-    def test_an_answer_that_takes_too_long_says_so(self) -> None:
+    def test_a_response_that_takes_too_long_is_an_error(self) -> None:
         adapter = FakeAdapter(error=requests.ConnectionError())
         adapter.before = lambda request: request.exchange.abort()
 
         with pytest.raises(NetworkError, match="took longer than 60 s"):
             exchange(adapter)
 
-    def test_a_body_that_its_own_bound_cut_is_no_answer(self) -> None:
+    def test_a_body_that_its_timeout_cut_is_an_error(self) -> None:
         adapter = FakeAdapter(200, b'{"status": "run')
         adapter.before = lambda request: request.exchange.abort()
 
         with pytest.raises(NetworkError, match="took longer than 60 s"):
             exchange(adapter)
 
-    def test_one_that_came_whole_at_the_last_moment_is(self) -> None:
+    def test_a_body_that_was_complete_in_time_is_read(self) -> None:
         adapter = FakeAdapter(200, b'{"status": "running"}')
         adapter.before = lambda request: request.exchange.abort()
 

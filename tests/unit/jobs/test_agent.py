@@ -59,7 +59,7 @@ def ended(status: str, **known: Any) -> AgentJob:
     return AgentJob(status=status, **known)
 
 
-def test_the_job_is_told_before_it_is_first_read() -> None:
+def test_the_job_is_announced_before_its_first_reading() -> None:
     run = Run(ACTIVE, ended("completed"))
 
     run()
@@ -67,7 +67,7 @@ def test_the_job_is_told_before_it_is_first_read() -> None:
     assert run.api.events.names == ["job_known", "polling", "read", "status_read", "read", "status_read"]
 
 
-def test_a_completed_job_hands_over_its_pull_request() -> None:
+def test_a_completed_job_has_its_pull_request() -> None:
     run = Run(ACTIVE, ended("completed", pr_link=LINK))
 
     run()
@@ -76,7 +76,7 @@ def test_a_completed_job_hands_over_its_pull_request() -> None:
     assert run.api.events.of("warning") == []
 
 
-def test_a_completed_job_without_one_is_a_success_that_says_so() -> None:
+def test_a_completed_job_without_a_pull_request_is_a_success() -> None:
     run = Run(ended("completed"))
 
     run()
@@ -94,7 +94,7 @@ def test_an_archived_job_is_a_success_with_a_warning() -> None:
 
 
 @pytest.mark.parametrize("status", ["completed", "archived"])
-def test_a_missing_pull_request_is_a_failure_where_one_is_required(status: str) -> None:
+def test_a_missing_pull_request_is_a_failure_if_it_is_required(status: str) -> None:
     run = Run(ended(status), require_pr=True)
 
     error = run.failure()
@@ -105,7 +105,7 @@ def test_a_missing_pull_request_is_a_failure_where_one_is_required(status: str) 
 
 
 @pytest.mark.parametrize("status", ["completed", "archived"])
-def test_a_required_pull_request_that_is_there_is_a_success(status: str) -> None:
+def test_an_existing_required_pull_request_is_a_success(status: str) -> None:
     run = Run(ended(status, pr_link=LINK), require_pr=True)
 
     run()
@@ -113,7 +113,7 @@ def test_a_required_pull_request_that_is_there_is_a_success(status: str) -> None
     assert run.job.pr_link == LINK
 
 
-def test_a_failed_job_is_a_failure_and_its_pull_request_does_not_count() -> None:
+def test_a_failed_job_is_a_failure_and_its_pull_request_is_ignored() -> None:
     run = Run(ended("failed", pr_link=LINK))
 
     assert isinstance(run.failure(), JobFailed)
@@ -121,7 +121,7 @@ def test_a_failed_job_is_a_failure_and_its_pull_request_does_not_count() -> None
     assert run.job.status == "failed"
 
 
-def test_a_pull_request_of_a_job_that_goes_on_does_not_count() -> None:
+def test_a_pull_request_of_a_running_job_is_ignored() -> None:
     run = Run(ended("active", pr_link=LINK))
 
     error = run.failure()
@@ -131,7 +131,7 @@ def test_a_pull_request_of_a_job_that_goes_on_does_not_count() -> None:
     assert run.job.pr_link is None
 
 
-def test_an_outage_that_lasts_to_the_end_of_the_wait_is_told() -> None:
+def test_an_outage_that_lasts_to_the_end_of_the_wait_is_reported() -> None:
     run = Run(ACTIVE, DeadlineExceeded(f"the API at {HOST} remained unavailable", cause="The moon."))
 
     error = run.failure()
@@ -141,13 +141,13 @@ def test_an_outage_that_lasts_to_the_end_of_the_wait_is_told() -> None:
     assert error.cause == "The moon."
 
 
-def test_an_outage_before_the_end_is_what_it_is() -> None:
+def test_an_outage_before_the_end_is_unavailable() -> None:
     run = Run(ACTIVE, Unavailable(f"the API at {HOST} remained unavailable"))
 
     assert isinstance(run.failure(), Unavailable)
 
 
-def test_a_job_that_is_not_known_is_a_failure_at_once() -> None:
+def test_an_unknown_job_is_a_failure_at_once() -> None:
     run = Run(NotFound("the platform does not know it (404)"))
 
     assert isinstance(run.failure(), NotFound)

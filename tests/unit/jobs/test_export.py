@@ -110,7 +110,7 @@ class Run:
 
 
 class TestStarting:
-    def test_the_job_is_told_before_it_is_first_read(self) -> None:
+    def test_the_job_is_announced_before_its_first_reading(self) -> None:
         run = Run(FakeApi(QUEUED, COMPLETED))
 
         run()
@@ -127,7 +127,7 @@ class TestStarting:
             "link_made",
         ]
 
-    def test_domain_and_options_are_asked_for(self) -> None:
+    def test_the_options_are_sent(self) -> None:
         run = Run(FakeApi(COMPLETED), start_options={"version": "v2"})
 
         run()
@@ -141,7 +141,7 @@ class TestStarting:
 
         assert run.job.started_at == 5000.0
 
-    def test_without_waiting_the_job_is_started_and_told_alone(self) -> None:
+    def test_without_waiting_the_job_is_only_started_and_announced(self) -> None:
         run = Run(FakeApi(), wait=False)
 
         run()
@@ -158,7 +158,7 @@ class TestStarting:
 
 
 class TestAttaching:
-    def test_the_job_is_told_before_it_is_first_read_and_none_is_started(self) -> None:
+    def test_the_job_is_announced_before_its_first_reading_and_none_is_started(self) -> None:
         run = Run(FakeApi(COMPLETED), job_id="se_9")
 
         run()
@@ -178,47 +178,47 @@ class TestPhases:
             ([COMPLETED], [("run", 0, 1), ("bundle", 1, None)]),
         ],
     )
-    def test_each_begins_when_it_was_first_seen_or_last_not_seen(
+    def test_each_begins_with_its_first_reading_or_the_last_reading_before(
         self, readings: list[ExportJob], phases: list[tuple[str, float, float | None]]
     ) -> None:
         run = Run(FakeApi(*readings))
         run()
 
         began = run.job.phases[0].began_at
-        told = [
+        phases_seen = [
             (one.name, one.began_at - began, None if one.ended_at is None else one.ended_at - began) for one in run.job.phases
         ]
-        assert told == phases
+        assert phases_seen == phases
 
 
 class TestEnds:
-    def test_a_completed_job_brings_its_bundle(self) -> None:
+    def test_a_completed_job_has_its_bundle(self) -> None:
         run = Run(FakeApi(COMPLETED))
 
         run()
 
         assert (run.job.status, run.job.page_count, run.job.bundle) == ("completed", 412, BUNDLE)
 
-    def test_a_failed_job_is_a_failure_with_the_platforms_own_words(self) -> None:
+    def test_a_failed_job_is_a_failure_with_the_platforms_text(self) -> None:
         error = Run(FakeApi(ExportJob(status="failed", error="page /a does not render"))).failure()
 
         assert isinstance(error, JobFailed)
         assert error.details == ("The API: page /a does not render",)
         assert "se_1" in error.remedy
 
-    def test_a_failed_job_without_words_says_that_there_are_none(self) -> None:
+    def test_a_failed_job_without_a_text_says_so(self) -> None:
         error = Run(FakeApi(ExportJob(status="failed"))).failure()
 
         assert (error.details, error.cause) == ((), "The API gave no reason.")
 
-    def test_no_bundle_is_made_of_a_failed_job(self) -> None:
+    def test_no_bundle_is_requested_for_a_failed_job(self) -> None:
         run = Run(FakeApi(ExportJob(status="failed")))
 
         run.failure()
 
         assert run.api.events.names[-1] == "status_read"
 
-    def test_a_job_that_goes_on_past_the_timeout_is_told_with_how_far_it_came(self) -> None:
+    def test_a_job_that_runs_past_the_timeout_is_reported_with_its_progress(self) -> None:
         run = Run(FakeApi(ExportJob(status="running", progress=83.4, page_count=1412)))
 
         error = run.failure()
@@ -228,13 +228,13 @@ class TestEnds:
         assert error.details == ("It was last seen at 83 %, 1,412 pages.",)
         assert run.clock.elapsed == pytest.approx(600)
 
-    def test_a_bundle_that_cannot_be_used_leaves_the_job_completed(self) -> None:
+    def test_an_invalid_bundle_leaves_the_job_completed(self) -> None:
         run = Run(FakeApi(COMPLETED, bundle=BadResponse("it cannot be used")))
 
         assert isinstance(run.failure(), BadResponse)
         assert (run.job.status, run.job.bundle) == ("completed", None)
 
-    def test_what_was_read_before_an_outage_stays_known(self) -> None:
+    def test_readings_before_an_outage_stay_known(self) -> None:
         run = Run(FakeApi(ExportJob(status="running", progress=12, page_count=48), Unavailable("it broke")))
 
         assert isinstance(run.failure(), Unavailable)
@@ -244,14 +244,14 @@ class TestEnds:
 class TestMinPages:
     SITE = OutputPath(path=Path("/w/site"), root=Path("/w"), name="site")
 
-    def test_an_export_with_as_many_pages_is_delivered_and_needs_no_further_count(self) -> None:
+    def test_an_export_with_enough_pages_is_delivered_without_another_count(self) -> None:
         run = Run(FakeApi(COMPLETED), delivery=DeliverySettings(site=self.SITE, min_pages=412))
 
         run()
 
         assert run.delivered == [(BUNDLE, DeliverySettings(site=self.SITE))]
 
-    def test_one_with_fewer_fails_before_its_link_is_made(self) -> None:
+    def test_an_export_with_fewer_pages_fails_before_its_link_is_made(self) -> None:
         run = Run(FakeApi(COMPLETED), delivery=DeliverySettings(site=self.SITE, min_pages=413))
 
         error = run.failure()
@@ -264,7 +264,7 @@ class TestMinPages:
             "Job se_1 is completed. A run with `job-id: se_1` makes its bundle link without exporting again."
         )
 
-    def test_a_count_from_before_the_end_does_not_count(self) -> None:
+    def test_a_count_from_before_the_end_is_not_used(self) -> None:
         run = Run(
             FakeApi(ExportJob(status="running", page_count=500), ExportJob(status="completed")),
             delivery=DeliverySettings(min_pages=10),
@@ -276,7 +276,7 @@ class TestMinPages:
         assert "`site-path`" in error.remedy
         assert (run.job.bundle, run.delivered) == (None, [])
 
-    def test_without_a_count_of_the_api_the_bundle_is_counted(self) -> None:
+    def test_without_a_count_of_the_api_the_bundles_pages_are_counted(self) -> None:
         asked = DeliverySettings(site=self.SITE, min_pages=10)
         run = Run(FakeApi(ExportJob(status="completed")), delivery=asked)
 
@@ -286,7 +286,7 @@ class TestMinPages:
 
 
 class TestDelivering:
-    def test_the_bundle_is_handed_on_with_what_the_inputs_ask(self) -> None:
+    def test_the_bundle_is_delivered_with_the_settings(self) -> None:
         asked = DeliverySettings(version="2024-06-01")
         run = Run(FakeApi(COMPLETED), delivery=asked)
 
@@ -295,14 +295,14 @@ class TestDelivering:
         assert run.delivered == [(BUNDLE, asked)]
 
     @pytest.mark.parametrize("masked", [False, True])
-    def test_the_link_is_announced_with_whether_it_is_to_be_masked(self, masked: bool) -> None:
+    def test_the_link_is_announced_with_whether_it_is_masked(self, masked: bool) -> None:
         run = Run(FakeApi(COMPLETED), delivery=DeliverySettings(mask_bundle_url=masked))
 
         run()
 
         assert run.api.events.of("link_made") == [(masked,)]
 
-    def test_one_that_cannot_be_made_is_not_handed_on(self) -> None:
+    def test_a_bundle_that_cannot_be_made_is_not_delivered(self) -> None:
         run = Run(FakeApi(COMPLETED, bundle=BadResponse("it cannot be used")))
 
         run.failure()
@@ -313,7 +313,7 @@ class TestDelivering:
 class TestLost:
     GONE = NotFound("the platform does not know the job se_1 (404)", details=("It said no.",), request_id="r-1")
 
-    def test_a_job_that_this_run_started_and_nobody_knows_says_so(self) -> None:
+    def test_a_lost_job_of_this_run_says_so(self) -> None:
         error = Run(FakeApi(self.GONE)).failure()
 
         assert isinstance(error, NotFound)
@@ -322,7 +322,7 @@ class TestLost:
         assert "collect it with `job-id: se_1`" in error.remedy
         assert (error.details, error.request_id) == (("It said no.",), "r-1")
 
-    def test_one_that_it_attached_to_was_never_known(self) -> None:
+    def test_a_job_of_another_run_is_not_found(self) -> None:
         error = Run(FakeApi(self.GONE), job_id="se_1").failure()
 
         assert error is self.GONE
@@ -330,7 +330,7 @@ class TestLost:
 
 
 class TestTimeout:
-    def test_a_wait_that_ends_in_an_outage_tells_of_both(self) -> None:
+    def test_a_wait_that_ends_in_an_outage_reports_both(self) -> None:
         run = Run(FakeApi(QUEUED, DeadlineExceeded(f"the API at {HOST} remained unavailable")))
 
         error = run.failure()

@@ -45,7 +45,7 @@ def completed_at(seconds: float) -> Callable[[float], str]:
 
 
 class TestPoll:
-    def test_a_job_that_has_ended_is_read_once_and_at_once(self) -> None:
+    def test_an_ended_job_is_read_once_and_at_once(self) -> None:
         platform = Platform(lambda _: "completed")
 
         assert platform.wait() == "completed"
@@ -53,7 +53,7 @@ class TestPoll:
         assert platform.clock.pauses == []
 
     @pytest.mark.parametrize(("status", "first"), [("completed", 0), ("failed", 0), ("queued", 3), (None, 3)])
-    def test_a_job_that_this_run_started_is_read_after_a_while_unless_it_ended_as_it_started(
+    def test_a_job_that_this_run_started_is_read_after_a_pause_unless_it_has_ended(
         self, status: str | None, first: float
     ) -> None:
         platform = Platform(lambda _: "completed", started_at=0.0, status=status)
@@ -91,7 +91,7 @@ class TestPoll:
 
         assert platform.wait(10.5) == "completed"
 
-    def test_a_reading_that_outlasts_the_deadline_is_followed_by_the_last_one_at_once(self) -> None:
+    def test_a_reading_that_crosses_the_deadline_is_followed_by_the_last_one_at_once(self) -> None:
         platform = Platform(lambda _: "running", reading_seconds=7)
 
         with pytest.raises(TimedOut):
@@ -99,7 +99,7 @@ class TestPoll:
 
         assert platform.asked_at == [0, 8, 15]
 
-    def test_reading_knows_the_deadline_on_the_clock(self) -> None:
+    def test_a_reading_gets_the_deadline(self) -> None:
         platform = Platform(completed_at(2))
         began = platform.clock.monotonic()
 
@@ -107,12 +107,12 @@ class TestPoll:
 
         assert set(platform.deadlines) == {began + 10}
 
-    def test_a_status_that_nobody_described_goes_on(self) -> None:
+    def test_a_job_with_an_unknown_status_is_running(self) -> None:
         platform = Platform(lambda now: "completed" if now > 20 else "polishing")
 
         assert platform.wait() == "completed"
 
-    def test_a_job_that_was_read_to_the_end_met_no_outage(self) -> None:
+    def test_without_an_outage_only_the_last_status_is_reported(self) -> None:
         with pytest.raises(TimedOut) as caught:
             Platform(lambda _: "running").wait(10)
 
@@ -120,7 +120,7 @@ class TestPoll:
 
     @pytest.mark.parametrize("after", [0, 3, 10])
     @pytest.mark.parametrize("error", [Unavailable("it broke"), NotFound("it is gone")])
-    def test_a_failed_reading_ends_the_wait_as_what_it_is(self, error: Exception, after: float) -> None:
+    def test_a_failed_reading_ends_the_wait_with_its_error(self, error: Exception, after: float) -> None:
         failing = self._failing(Platform(lambda _: "running"), error, after=after)
 
         with pytest.raises(type(error)) as caught:
@@ -151,7 +151,7 @@ class TestProgress:
             platform.wait(50, longest=30)
         return platform
 
-    def test_both_estimates_are_fed(self) -> None:
+    def test_both_estimates_are_updated(self) -> None:
         platform = self.waited("running", lambda now: now)
 
         assert platform.asked_at != self.waited("running", lambda _: None).asked_at
@@ -179,10 +179,10 @@ class TestTimedOut:
     def test_it_tells_how_far_the_job_has_come(self, record: Job, fact: str) -> None:
         assert timeout_error(record, 60, None).details == (fact,)
 
-    def test_it_does_not_claim_to_know_a_job_that_was_never_read(self) -> None:
+    def test_a_job_that_was_never_read_is_not_called_running(self) -> None:
         assert timeout_error(Job(mode="export"), 60, None).summary == "its state could not be read after 1:00"
 
-    def test_it_tells_of_an_outage_that_lasted_to_the_end(self) -> None:
+    def test_it_reports_an_outage_that_lasted_to_the_end(self) -> None:
         outage = Unavailable(f"the API at {HOST} remained unavailable", details=("No successful response for 60 s.",))
 
         error = timeout_error(Job(mode="export", status="running"), 60, outage)
@@ -193,7 +193,7 @@ class TestTimedOut:
             "No successful response for 60 s.",
         )
 
-    def test_it_passes_on_the_cause_and_the_request_id_of_the_outage(self) -> None:
+    def test_it_has_the_cause_and_the_request_id_of_the_outage(self) -> None:
         outage = Unavailable("x", cause="The moon.", request_id="r-1")
 
         error = timeout_error(Job(mode="export"), 60, outage)
@@ -201,14 +201,14 @@ class TestTimedOut:
         assert (error.cause, error.request_id) == ("The moon.", "r-1")
 
     @pytest.mark.parametrize(("status", "remedy"), [(None, "Check `base-url`."), ("running", "Allow more time")])
-    def test_what_to_do_fits_whether_the_job_was_ever_read(self, status: str | None, remedy: str) -> None:
+    def test_the_remedy_depends_on_whether_the_job_was_ever_read(self, status: str | None, remedy: str) -> None:
         outage = Unavailable("x", remedy="Check `base-url`.")
 
         error = timeout_error(Job(mode="export", status=status), 60, outage)
 
         assert error.remedy.startswith(remedy)
 
-    def test_without_an_outage_the_time_was_too_short(self) -> None:
+    def test_without_an_outage_the_timeout_was_too_short(self) -> None:
         assert timeout_error(Job(mode="export", status="running"), 60, None).cause == (
             "The job takes longer than `timeout` allows."
         )

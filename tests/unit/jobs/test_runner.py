@@ -83,13 +83,13 @@ def fails_with(error: Exception, *, job_id: str | None = None) -> Callable[[Job,
 
 
 class TestOne:
-    def test_it_is_done_by_whoever_asks(self) -> None:
+    def test_it_runs_in_the_calling_thread(self) -> None:
         threads: list[threading.Thread] = []
 
         assert Jobs(lambda *_: threads.append(threading.current_thread())).run() == [None]
         assert threads == [threading.current_thread()]
 
-    def test_its_time_and_its_last_phase_are_ended(self) -> None:
+    def test_its_time_and_its_last_phase_end(self) -> None:
         def take_a_while(record: Job, _: Callable[[], None]) -> None:
             record.start_phase(RUN, jobs.clock.monotonic())
             jobs.clock.pass_(7)
@@ -101,10 +101,10 @@ class TestOne:
         assert record.duration_seconds(jobs.clock.monotonic() + 99) == 7
         assert record.phases == [Phase(name=RUN, began_at=5000.0, ended_at=5007.0)]
 
-    def test_what_it_failed_with_is_in_its_record(self) -> None:
+    def test_its_failure_is_recorded(self) -> None:
         assert Jobs(fails_with(JobFailed("the export failed"), job_id="se_1")).run() == ["job-failed"]
 
-    def test_a_fault_of_the_actions_own_is_made_a_failure(self) -> None:
+    def test_a_bug_is_recorded_as_an_internal_error(self) -> None:
         jobs = Jobs(fails_with(ZeroDivisionError("by nought")))
 
         assert jobs.run() == ["internal-error"]
@@ -113,14 +113,14 @@ class TestOne:
         assert isinstance(failure.bug, ZeroDivisionError)
         assert failure.details[0].startswith("ZeroDivisionError at test_runner.py, line ")
 
-    def test_a_cancel_goes_on_to_whoever_reports_it(self) -> None:
+    def test_a_cancel_is_raised(self) -> None:
         jobs = Jobs(fails_with(Cancelled("cancelled")))
 
         with pytest.raises(Cancelled):
             jobs.run()
         assert (jobs.jobs[0].failure, jobs.jobs[0].ended_at) == (None, None)
 
-    def test_its_log_shows_that_it_goes_on(self) -> None:
+    def test_a_tick_announces_a_heartbeat(self) -> None:
         jobs = Jobs(well)
 
         jobs.runner.tick()
@@ -129,7 +129,7 @@ class TestOne:
 
 
 class TestSeveral:
-    def test_each_comes_to_an_end_of_its_own(self) -> None:
+    def test_each_ends_independently(self) -> None:
         jobs = Jobs(
             well, fails_with(NotFound("unknown")), fails_with(KeyError("x")), well, fails_with(JobFailed("f"), job_id="s")
         )
@@ -138,7 +138,7 @@ class TestSeveral:
         assert sorted(jobs.watcher.heard) == sorted(f"{letter} {what}" for letter in "abcde" for what in ("begins", "ends"))
 
     @pytest.mark.parametrize(("at_once", "together"), [(1, 1), (3, 3), (10, 6), (100, 6)])
-    def test_as_many_as_are_wanted_are_at_work_at_the_same_time(self, at_once: int, together: int) -> None:
+    def test_at_most_max_parallel_run_at_the_same_time(self, at_once: int, together: int) -> None:
         at_work, most, lock, full = 0, 0, threading.Lock(), threading.Barrier(together)
 
         def work(record: Job, on_job_known: Callable[[], None]) -> None:
@@ -176,7 +176,7 @@ class TestSeveral:
         assert jobs.watcher.heard == ["a begins", *sorted(jobs.watcher.heard[1:])]
         assert len(jobs.watcher.heard) == 3
 
-    def test_those_that_clear_up_after_a_cancel_are_waited_for(self) -> None:
+    def test_jobs_that_clean_up_after_a_cancel_are_waited_for(self) -> None:
         at_work, cleared = threading.Barrier(2), []
 
         def first(record: Job, on_job_known: Callable[[], None]) -> None:
@@ -194,7 +194,7 @@ class TestSeveral:
             Jobs(first, slow_to_leave).run()
         assert cleared == ["b"]
 
-    def test_a_machine_that_allows_no_more_threads_does_with_those_there_are(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_if_no_thread_can_be_started_the_existing_ones_run_all_jobs(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def refuse(_: threading.Thread) -> None:
             raise RuntimeError("can't start new thread")
 
@@ -204,7 +204,7 @@ class TestSeveral:
 
 
 class TestFirst:
-    def test_no_other_begins_before_its_job_is_known(self) -> None:
+    def test_no_other_job_begins_before_it_is_known(self) -> None:
         others = threading.Event()
         seen: list[bool] = []
 
@@ -222,11 +222,11 @@ class TestFirst:
         assert seen == [False, True]
 
     @pytest.mark.parametrize("error", [NotFound("unknown"), JobFailed("f"), KeyError("x")])
-    def test_another_failure_of_it_holds_nobody_back(self, error: Exception) -> None:
+    def test_its_other_failures_do_not_stop_the_others(self, error: Exception) -> None:
         assert Jobs(fails_with(error), well, well).run()[1:] == [None, None]
 
     @pytest.mark.parametrize("kind", [Unauthorized, Forbidden])
-    def test_where_the_key_is_refused_the_others_fail_with_the_same_and_ask_nothing(self, kind: type[ActionError]) -> None:
+    def test_if_the_key_is_rejected_the_others_fail_without_a_request(self, kind: type[ActionError]) -> None:
         asked: list[str | None] = []
 
         def ask(record: Job, _: Callable[[], None]) -> None:
@@ -250,8 +250,8 @@ class TestFirst:
         assert jobs.watcher.heard == ["a begins", "a ends", "b ends", "c ends", "d ends"]
 
     @pytest.mark.parametrize("kind", [Unauthorized, Forbidden])
-    def test_a_refusal_after_the_start_is_its_own(self, kind: type[ActionError]) -> None:
+    def test_a_rejection_after_the_start_affects_only_this_job(self, kind: type[ActionError]) -> None:
         assert Jobs(fails_with(kind("refused"), job_id="se_1"), well).run() == [kind.failure_reason, None]
 
-    def test_a_refusal_of_another_is_its_own(self) -> None:
+    def test_a_rejection_of_another_job_affects_only_that_job(self) -> None:
         assert Jobs(well, fails_with(Forbidden("refused")), well).run() == [None, "forbidden", None]

@@ -46,23 +46,23 @@ class TestTheFirstReading:
         ("shortest", "longest", "first"),
         [(1, 30, 3), (0.1, 30, pytest.approx(0.3)), (2, 30, 3), (3600, 3600, 3), (0.5, 0.7, 0.7)],
     )
-    def test_a_job_that_has_just_started_is_given_a_moment(self, shortest: float, longest: float, first: float) -> None:
+    def test_a_job_that_has_just_started_is_read_after_a_pause(self, shortest: float, longest: float, first: float) -> None:
         assert pauses_after(shortest=shortest, longest=longest, just_started=True) == [first]
 
 
 class TestWithoutProgress:
-    def test_a_young_job_is_read_seldom(self) -> None:
+    def test_a_young_job_is_read_rarely(self) -> None:
         assert pauses_after((3, None), (39.9, None), (40, None), just_started=True) == [3, 7.5, 7.5, 4.75]
 
-    def test_below_a_second_a_job_is_young_for_as_much_shorter(self) -> None:
+    def test_below_a_second_a_job_is_young_for_a_shorter_time(self) -> None:
         pauses = pauses_after((0.3, None), (3.99, None), (4, None), shortest=0.1, just_started=True)
 
         assert pauses == [pytest.approx(pause) for pause in (0.3, 0.75, 0.75, 0.475)]
 
-    def test_above_a_second_it_is_young_for_as_long(self) -> None:
+    def test_above_a_second_it_is_young_for_the_same_time(self) -> None:
         assert pauses_after((3, None), (39.9, None), (40, None), shortest=2, just_started=True) == [3, 7.5, 7.5, 4.75]
 
-    def test_one_of_unknown_age_is_not_taken_for_young(self) -> None:
+    def test_a_job_of_unknown_age_is_not_young(self) -> None:
         assert last(pauses_after((0, None))) == 4.75
 
     def test_after_twenty_minutes_pauses_grow_up_to_the_longest(self) -> None:
@@ -71,44 +71,44 @@ class TestWithoutProgress:
     def test_a_new_status_makes_them_short_again(self) -> None:
         assert pauses_after((0, None), (2000, None), (2010, None, "packing"), (4010, None, "packing"))[2:] == [8, 4.75, 8]
 
-    def test_what_a_queued_job_tells_is_none(self) -> None:
+    def test_the_progress_of_a_queued_job_is_ignored(self) -> None:
         assert last(pauses_after((0, 0.0, "queued"))) == 4.75
 
     @pytest.mark.parametrize(("shortest", "pause"), [(0.1, 0.475), (2, 4.75), (10, 10)])
-    def test_pauses_below_a_second_are_in_proportion_and_no_longer_ones_are(self, shortest: float, pause: float) -> None:
+    def test_only_pauses_below_a_second_are_scaled(self, shortest: float, pause: float) -> None:
         assert last(pauses_after((0, None), shortest=shortest)) == pytest.approx(pause)
 
 
 class TestWithProgress:
-    def test_a_good_part_of_the_rest_is_waited(self) -> None:
+    def test_most_of_the_remaining_time_is_waited(self) -> None:
         assert last(pauses_after((0, 0), (20, 50))) == 8  # bound by how long the pace was seen
         assert last(pauses_after((0, 0), (20, 80))) == pytest.approx(3)
 
     def test_no_pause_is_longer_than_the_longest(self) -> None:
         assert last(pauses_after((0, 0), (1000, 10))) == 30
 
-    def test_the_end_that_is_near_is_met_in_two_readings(self) -> None:
+    def test_near_the_end_two_readings_are_planned(self) -> None:
         assert last(pauses_after((0, 0), (97, 97))) == pytest.approx(2)
 
-    def test_the_end_that_is_next_is_met_just_behind_it(self) -> None:
+    def test_the_last_reading_is_planned_just_after_the_end(self) -> None:
         assert last(pauses_after((0, 0), (98.5, 98.5))) == pytest.approx(1.6)
 
-    def test_an_end_below_the_shortest_pause_is_met_after_it(self) -> None:
+    def test_no_pause_is_shorter_than_the_shortest(self) -> None:
         assert last(pauses_after((0, 0), (99.5, 99.5))) == 1
 
-    def test_before_the_first_movement_the_job_is_looked_at_for_half_as_long_again(self) -> None:
+    def test_before_the_first_progress_a_pause_is_half_the_observed_time(self) -> None:
         assert pauses_after((0, 0), (3, 0), (8, 0), (60, 0))[1:] == [1, 1.5, 4, 4.75]
 
-    def test_a_job_that_should_have_ended_is_read_soon_and_then_less(self) -> None:
+    def test_an_overdue_job_is_read_soon_and_then_less_often(self) -> None:
         assert pauses_after((0, 0), (90, 90), (101, 90), (150, 90))[3:] == [pytest.approx(2.75), 4.75]
 
-    def test_one_that_stands_at_a_hundred_as_well(self) -> None:
+    def test_a_job_that_stalls_at_100_percent_is_read_less_and_less_often(self) -> None:
         assert pauses_after((0, 0), (100, 100), (101, 100), (108, 100), (200, 100))[2:] == [1, 1, 2, 4.75]
 
-    def test_one_that_stands_still_is_read_as_if_it_told_nothing(self) -> None:
+    def test_a_stalled_job_is_read_like_one_without_progress(self) -> None:
         assert last(pauses_after((0, 0), (10, 10), (20, 20), (80, 20))) == 4.75
 
-    def test_one_that_goes_on_is_trusted_again(self) -> None:
+    def test_progress_after_a_stall_is_used_again(self) -> None:
         assert last(pauses_after((0, 0), (10, 10), (80, 10), (100, 20))) == pytest.approx(8)
 
 
@@ -123,7 +123,7 @@ class TestUnsteadyProgress:
             count += 1
         return count
 
-    def test_progress_that_creeps_towards_its_end_is_read_less_and_less(self) -> None:
+    def test_progress_that_slows_down_is_read_less_and_less_often(self) -> None:
         job = Followed()
         elapsed, count = job.first_pause, 0
         while elapsed < 3000:
@@ -143,7 +143,7 @@ class TestUnsteadyProgress:
         ],
         ids=["a little", "much", "falling", "phases", "up and down"],
     )
-    def test_it_is_read_hardly_more_often_than_none(self, percent_at: Callable[[int], float]) -> None:
+    def test_it_is_read_hardly_more_often_than_a_job_without_progress(self, percent_at: Callable[[int], float]) -> None:
         assert self.readings(percent_at) <= 1.15 * self.readings(lambda _: None)
 
 
@@ -153,14 +153,14 @@ class TestUnsteadyProgress:
     st.floats(0, 100),
     st.booleans(),
 )
-def test_pauses_stay_within_the_bounds_whatever_is_read(
+def test_any_readings_give_pauses_within_the_limits(
     readings: list[tuple[float, float | None, str]], shortest: float, more: float, just_started: bool
 ) -> None:
-    elapsed, told = 0.0, list[tuple[float, float | None, str]]()
+    elapsed, timed = 0.0, list[tuple[float, float | None, str]]()
     for pause, percent, status in readings:
         elapsed += pause
-        told.append((elapsed, percent, status))
+        timed.append((elapsed, percent, status))
 
-    _, *pauses = pauses_after(*told, shortest=shortest, longest=shortest + more, just_started=just_started)
+    _, *pauses = pauses_after(*timed, shortest=shortest, longest=shortest + more, just_started=just_started)
 
     assert all(shortest <= pause <= shortest + more for pause in pauses)
