@@ -1,4 +1,4 @@
-"""Time that can be slept through, and cut short."""
+"""The clock, and sleep that a cancel ends."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""The API's JSON becomes readings, whatever it is made of."""
+"""The API's JSON is read, whatever it holds."""
 
 from datetime import UTC, datetime, timedelta, timezone
 from urllib.parse import urlsplit
@@ -31,7 +31,7 @@ anything = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries
 
 
 def bodies(*names: str) -> st.SearchStrategy[dict[str, object]]:
-    """Objects in which each of these names may be missing or hold anything."""
+    """Objects in which each of these names may be missing or have any value."""
     return st.fixed_dictionaries({}, optional=dict.fromkeys(names, anything))
 
 

@@ -1,4 +1,4 @@
-"""Time that several threads share, and that passes only when all of them sleep; a platform whose answers take such time."""
+"""A clock for several threads that advances only when all of them sleep, and a platform whose responses take such time."""
 
 import gc
 import heapq
@@ -18,14 +18,14 @@ from docs_platform_action.http.faults import NetworkError
 from tests.unit.fakes import BASE_URL, NOON, FakeAdapter, http_client
 
 STUCK_SECONDS = 20.0
-"""Of real time: a thread that runs for so long without a pause waits for something that does not come."""
+"""Real seconds without a pause of any thread until the test is considered stuck."""
 
 MAX_PAUSES = 2_000_000
-"""A test that makes more of them has a thread in it that wakes up over and over."""
+"""With more pauses, a thread of the test is probably in an endless loop."""
 
 
 class StuckError(AssertionError):
-    """Virtual time cannot go on."""
+    """Virtual time cannot advance."""
 
 
 def _taken() -> threading.Lock:
@@ -46,14 +46,14 @@ class _Worker:
 class VirtualClock(Clock):
     """A `Clock` for the threads that `run` starts, and those that they start as `clock.Thread`.
 
-    One of them runs at a time, until it sleeps, joins another or ends; then comes the one that is to wake up earliest, and the
-    time is its time. Those that wake up at the same moment come in the order in which they fell asleep, or in one that `seed`
-    stands for. So each run of a test is the same. What can go on no more raises `StuckError`, with what the threads were at.
+    One thread runs at a time, until it sleeps, joins another thread or ends. Then time advances to the earliest wake-up, and that
+    thread runs. Threads with the same wake-up time run in the order in which they fell asleep, or in one drawn with `seed`.
+    So each run of a test is the same. If no thread can run, `StuckError` holds the stacks of the threads.
     """
 
     def __init__(self, *, seed: int | None = None) -> None:
         self._began = self._now = 5000.0
-        self._chance = random.Random(seed) if seed is not None else None  # noqa: S311  # nothing is to be kept secret
+        self._chance = random.Random(seed) if seed is not None else None  # noqa: S311  # not a secret
         self._sleepers: list[tuple[float, float, int, _Worker]] = []
         self._workers: list[_Worker] = []
         self._own = threading.local()
@@ -67,7 +67,7 @@ class VirtualClock(Clock):
         clock = self
 
         class Thread(threading.Thread):
-            """One whose `start` and `join` the clock knows of, to be handed in where the code under test starts threads."""
+            """A thread whose `start` and `join` the clock knows. Patch it in where the tested code starts threads."""
 
             def start(self) -> None:
                 self._worker = clock._enter(self.name)  # the clock's own
@@ -106,13 +106,13 @@ class VirtualClock(Clock):
             raise Cancelled("cancelled")
 
     def cancel(self) -> None:
-        """End every sleep now, in the order in which they were to end."""
+        """End every sleep now, in the order of their wake-up times."""
         self._cancelled = True
         self._sleepers = [(self._now, *rest) for _, *rest in sorted(self._sleepers)]  # type: ignore[misc]  # the same four
         heapq.heapify(self._sleepers)
 
     def run(self, *works: Callable[[], object]) -> None:
-        """Carry the works out, each in a thread of its own, and wait until all have ended; raise what the first failed with."""
+        """Run each function in its own thread and wait until all have ended. Raises the first exception of a thread."""
         threads = [self.Thread(target=work, name=f"work {number + 1}", daemon=True) for number, work in enumerate(works)]
         for thread in threads:
             thread.start()
@@ -122,14 +122,14 @@ class VirtualClock(Clock):
         paused = -1
         while not self._all_ended.wait(STUCK_SECONDS):
             if paused == self.pauses:
-                self._stuck = f"a thread waits for what is no pause of the clock's\n{self._what_they_are_at()}"
+                self._stuck = f"a thread waits for something other than the clock\n{self._stacks()}"
                 break
             paused = self.pauses
         self._all_ended.clear()
         if self._stuck is not None:
             raise StuckError(self._stuck)
         for thread in threads:
-            thread.join()  # it has done its work, but a loaded machine may not have ended it
+            thread.join()  # its work is done, but on a loaded machine the thread may not have ended yet
         if self._failures:
             raise self._failures[0]
 
@@ -145,7 +145,7 @@ class VirtualClock(Clock):
         try:
             if self._stuck is None:
                 work()
-        except BaseException as error:  # noqa: BLE001  # whatever it is, the test is to see it
+        except BaseException as error:  # noqa: BLE001  # raised in the test
             self._failures.append(error)
         finally:
             worker.ended = True
@@ -166,7 +166,7 @@ class VirtualClock(Clock):
     def _me(self) -> _Worker:
         worker: _Worker | None = getattr(self._own, "worker", None)
         if worker is None:
-            raise StuckError(f"the clock does not know the thread {threading.current_thread().name!r}, which wants to wait")
+            raise StuckError(f"the clock does not know the thread {threading.current_thread().name!r}")
         return worker
 
     def _queue(self, worker: _Worker, seconds: float) -> None:
@@ -191,12 +191,12 @@ class VirtualClock(Clock):
         elif not self._workers:
             self._all_ended.set()
         else:
-            self._stuck = self._stuck or f"each thread waits for another one's end\n{self._what_they_are_at()}"
+            self._stuck = self._stuck or f"each thread waits for the end of another\n{self._stacks()}"
             self._workers[0].turn.release()
 
-    def _what_they_are_at(self) -> str:
-        gc.disable()  # within the next line it may end in a deadlock, up to Python 3.11 (python/cpython#106883)
-        frames = sys._current_frames()  # noqa: SLF001  # there is no other way to another thread's stack
+    def _stacks(self) -> str:
+        gc.disable()  # a collection within the next line may deadlock, up to Python 3.11 (python/cpython#106883)
+        frames = sys._current_frames()  # noqa: SLF001  # the only way to the stack of another thread
         gc.enable()
         stacks = [
             f"{worker.name}:\n{''.join(traceback.format_stack(frames[worker.ident])[-6:])}"
@@ -208,7 +208,7 @@ class VirtualClock(Clock):
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """A request as a platform saw it: when it began and ended on the clock, counted from its beginning, and what it got."""
+    """A request to the platform: when it began and ended, in seconds since the clock was made, and its result."""
 
     method: str
     path: str
@@ -218,11 +218,11 @@ class Seen:
 
 
 Reply = tuple[float, ApiResponse | Exception]
-"""How many seconds an answer takes, and what it is."""
+"""How many seconds a response takes, and the response."""
 
 
 class VirtualPlatform(ApiClient):
-    """Answers what `reply` gives for a method, a path and the moment; whatever takes longer than the caller's timeouts is cut."""
+    """Responds with what `reply` returns for a method, a path and the time, unless that takes longer than the timeouts."""
 
     def __init__(self, clock: VirtualClock, reply: Callable[[str, str, float], Reply]) -> None:
         super().__init__(http_client(FakeAdapter()), base_url=BASE_URL, key="k")
@@ -253,5 +253,5 @@ class VirtualPlatform(ApiClient):
         return got
 
     def begun(self, path: str | None = None) -> list[float]:
-        """Tell when requests began, in order: those to one path, or all."""
+        """Return when requests began, in order: those to one path, or all."""
         return sorted(round(request.began, 6) for request in self.requests if path in {request.path, None})

@@ -1,4 +1,4 @@
-"""The four operations go where the API's description says, and know what is temporary for each."""
+"""The requests of the four operations, and which statuses are temporary for each."""
 
 from collections.abc import Callable, Mapping
 from urllib.parse import unquote
@@ -23,7 +23,7 @@ AGENT_JOB = Job(mode=AGENT, project_id="prj_1", job_id="aj_1")
 
 
 class Platform:
-    """An API with a scripted other side, and the run's jobs: the one that is called for, and another."""
+    """An API with scripted responses, and two jobs of the run."""
 
     def __init__(self, *script: Step, job: Job | None = None) -> None:
         self.clock = FakeClock()

@@ -54,7 +54,7 @@ def call(
 
 
 class Announced(RecordedEvents):
-    """What was announced of each job's calls."""
+    """The events of each job."""
 
     def retries(self, job: Job) -> list[tuple[str, float, float]]:
         """Return the errors that were retried, for how long, and the first pause."""
@@ -71,7 +71,7 @@ class Announced(RecordedEvents):
 
 
 class Talk:
-    """A caller with a scripted other side; pauses are as long as they may get, unless `jitter` says otherwise."""
+    """A caller with scripted responses. Without `jitter`, each pause has its maximum length."""
 
     def __init__(
         self,
@@ -804,7 +804,7 @@ class TestAnyOutage:
 
 
 class Crowd:
-    """Jobs in threads of their own, that share one caller."""
+    """Jobs that share one caller, each in its own thread."""
 
     def __init__(self, reply: Callable[[str, str, float], Reply], *, tolerance: float = 300.0) -> None:
         self.clock = VirtualClock()
@@ -825,7 +825,7 @@ class Crowd:
     def job(
         self, name: str, *, at: float = 0.0, reads: int = 1, rest: float = 10.0, deadline: float | None = None, **changes: Any
     ) -> Callable[[], None]:
-        """Make a job that reads so often, with rests in between; its deadline is in seconds from its beginning."""
+        """Make a job with `reads` readings and pauses of `rest` seconds. The deadline is in seconds from its start."""
         job = self.jobs[name] = Job(mode=EXPORT, domain=name)
 
         def read() -> None:
@@ -849,7 +849,7 @@ class Crowd:
         return error
 
     def announced(self, name: str) -> tuple[int, int]:
-        """Return how many outages, and how many ends of one, were announced for a job."""
+        """Return how many outages and how many recoveries were announced for a job."""
         return len(self.events.retries(self.jobs[name])), len(self.events.recoveries(self.jobs[name]))
 
     def begun(self, name: str) -> list[float]:
@@ -857,12 +857,12 @@ class Crowd:
 
 
 def down(until: float, bad: ApiResponse | Exception = RESET) -> Callable[[str, str, float], Reply]:
-    """Make a platform that fails up to a moment; each answer takes a tenth of a second."""
+    """Make a platform that fails until a time. Each response takes 0.1 s."""
     return lambda _method, _path, at: (0.1, bad if at < until else GOOD)
 
 
 def all_but(name: str, bad: ApiResponse | Exception) -> Callable[[str, str, float], Reply]:
-    """Make a platform that answers well to all jobs but one."""
+    """Make a platform that fails for one job only."""
     return lambda _method, path, _at: (0.1, bad if path.endswith(name) else GOOD)
 
 
@@ -872,7 +872,7 @@ class TestManyJobs:
 
         crowd.clock.run(crowd.job("first"), *(crowd.job(name, at=0.5) for name in ("second", "third")))
 
-        # the pauses are 1, 2 and 4 s, and after each another one tries
+        # the pauses are 1, 2 and 4 s, and another job sends the request after each
         assert crowd.platform.begun() == pytest.approx([0, 1.1, 3.2, 7.3, 7.4, 7.4], abs=0.3)
         assert crowd.begun("second")[0] == pytest.approx(1.1, abs=1e-4)
         assert crowd.begun("third")[0] == pytest.approx(3.2, abs=1e-4)
@@ -943,7 +943,7 @@ class TestManyJobs:
 
         assert crowd.ended["one more"][1] is None
         assert 500 <= crowd.ended["one more"][0] < 540
-        assert crowd.ended["at work"][0] < 39 * 15 + 40  # it is no outage that holds the others
+        assert crowd.ended["at work"][0] < 39 * 15 + 40  # it does not block the other job like an outage
 
     def test_once_no_other_job_runs_the_tolerance_applies(self) -> None:
         crowd = Crowd(lambda _method, path, _at: (0.1, GOOD if path.endswith("at work") else answer(429)), tolerance=60)
@@ -1049,7 +1049,7 @@ class TestManyJobs:
         begun = sorted(request.began for request in crowd.platform.requests)
         assert all(error is None for _, error in crowd.ended.values())
         assert all(later >= first + 1 - 1e-9 for first, later in zip(begun, begun[10:], strict=False))
-        # ten were under way when the outage began; one after the other tried after pauses of 1, 2, 4, 8 and 16 s
+        # ten were in flight when the outage began; then one was sent after each pause of 1, 2, 4, 8 and 16 s
         assert len([request for request in crowd.platform.requests if request.got is not GOOD]) <= 10 + 5
 
 

@@ -1,4 +1,4 @@
-"""The API's client sends the key to the base URL alone, and reads JSON of a bounded size, without the key."""
+"""The API's client sends the key only to the base URL, limits the size of JSON, and hides the key in it."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Agent mode: wait for the job, hand over its pull request."""
+"""Agent mode: wait for the job and its pull request."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ ACTIVE = AgentJob(status="active")
 
 
 class FakeApi:
-    """Gives these readings, the last of them for ever, and writes down what happens in its order."""
+    """Returns these readings, the last one repeatedly, and records each event in order."""
 
     def __init__(self, *readings: AgentJob | Exception) -> None:
         self.readings = list(readings)
@@ -33,7 +33,7 @@ class FakeApi:
 
 
 class Run:
-    """One wait with a fake API, in virtual time."""
+    """One wait with a fake API and a fake clock."""
 
     def __init__(self, *readings: AgentJob | Exception, require_pr: bool = False) -> None:
         self.api = FakeApi(*readings)

@@ -1,4 +1,4 @@
-"""Export mode: start or attach, wait, make the link, and what becomes known on the way."""
+"""Export mode: start or attach, wait, make the link."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -39,7 +39,7 @@ COMPLETED = ExportJob(status="completed", page_count=412)
 
 
 class FakeApi:
-    """Answers with what it was made of, and writes down what it is asked for. The last reading repeats."""
+    """Returns these readings, the last one repeatedly, and records each event in order."""
 
     def __init__(
         self,
@@ -56,29 +56,29 @@ class FakeApi:
     def start_export(self, job: Job, options: Mapping[str, object]) -> StartedExport:
         self.events.seen.append(("start", job))
         self.options = options
-        return _give(self._started)
+        return _return_or_raise(self._started)
 
     def read_export(self, job: Job, *, deadline: float) -> ExportJob:
         del deadline
         self.events.seen.append(("read", job))
-        return _give(self.readings.pop(0) if len(self.readings) > 1 else self.readings[0])
+        return _return_or_raise(self.readings.pop(0) if len(self.readings) > 1 else self.readings[0])
 
     def make_bundle(self, job: Job) -> Bundle:
         self.events.seen.append(("bundle", job))
-        return _give(self.bundle)
+        return _return_or_raise(self.bundle)
 
     def quote(self, text: str | None) -> tuple[str, ...]:
         return (f"The API: {text}",) if text else ()
 
 
-def _give(value: Any) -> Any:
+def _return_or_raise(value: Any) -> Any:
     if isinstance(value, Exception):
         raise value
     return value
 
 
 class Run:
-    """One export with a fake API, in virtual time."""
+    """One export with a fake API and a fake clock."""
 
     def __init__(self, api: FakeApi, **changes: Any) -> None:
         self.api = api

@@ -14,7 +14,7 @@ from tests.unit.fakes import HOST, FakeClock, RecordedEvents, context
 
 
 class Platform:
-    """A job whose status is a function of the time since the wait began; each reading takes a while."""
+    """A job whose status is a function of the time since the wait began."""
 
     def __init__(self, status_at: Callable[[float], str], *, reading_seconds: float = 0.0, **known: Any) -> None:
         self.clock = FakeClock()
@@ -34,7 +34,7 @@ class Platform:
         return ExportJob(status=self.status_at(self.clock.elapsed), progress=self.progress_at(self.clock.elapsed))
 
     def wait(self, timeout: float = 600.0, *, pause: float = 1.0, longest: float | None = None) -> str | None:
-        """Wait, with even pauses unless told otherwise; return the status in the end."""
+        """Poll the job and return its last status. Pauses have the same length unless `longest` is set."""
         settings = WaitSettings(timeout_seconds=timeout, shortest_pause_seconds=pause, longest_pause_seconds=longest or pause)
         poll(self.job, settings, context(self.clock, self.events, api=self))
         return self.job.status
@@ -144,7 +144,7 @@ class TestPoll:
 class TestProgress:
     @staticmethod
     def waited(status: str, progress_at: Callable[[float], float | None]) -> Platform:
-        """Return a job that was not waited for to its end."""
+        """Poll a job that does not end in time."""
         platform = Platform(lambda _: status)
         platform.progress_at = progress_at
         with pytest.raises(TimedOut):

@@ -1,4 +1,4 @@
-"""How fast a job progresses: steadily for people, eagerly for the next reading."""
+"""The estimates of the remaining time: for people, and for the next reading."""
 
 import math
 
@@ -231,7 +231,6 @@ class TestStandstill:
 
 
 def seen(*readings: tuple[float, float | None], began: float | None = None, shortest: float = 1.0) -> PollingEstimate:
-    """Follow readings of seconds and percents."""
     estimate = PollingEstimate(began=began, shortest_pause_seconds=shortest)
     for at, percent in readings:
         estimate.update(at, percent)

@@ -1,4 +1,4 @@
-"""Jobs run side by side: as many as are wanted, the first one first, each to its own end."""
+"""Jobs run in parallel, after the first one is known."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from docs_platform_action.jobs.runner import Runner
 from tests.unit.fakes import FakeClock, context
 
 SECONDS = 30.0
-"""How long a thread waits for another before the test has failed."""
+"""How long a thread waits for another before the test fails."""
 
 
 SETTINGS = ExportSettings(
@@ -29,7 +29,7 @@ SETTINGS = ExportSettings(
 
 
 class Watcher(Events):
-    """Writes down which jobs begin and end."""
+    """Records which jobs begin and end."""
 
     def __init__(self) -> None:
         self.heard: list[str] = []
@@ -46,7 +46,7 @@ class Watcher(Events):
 
 
 class Jobs:
-    """Jobs a, b, c … that do what they are told to, side by side."""
+    """Jobs a, b, c … that each call a function, in parallel."""
 
     def __init__(self, *what: Callable[[Job, Callable[[], None]], None], at_once: int = 10) -> None:
         self.clock = FakeClock()
@@ -57,7 +57,7 @@ class Jobs:
         self.runner = Runner([(job, SETTINGS) for job in self.jobs], self._context, max_parallel=at_once)
 
     def run(self) -> Sequence[str | None]:
-        """Run them; return what each failed with."""
+        """Run the jobs and return the failure reason of each."""
         with patch.object(runner, "export_site", self._export):
             self.runner.run()
         return [job.failure.failure_reason if job.failure is not None else None for job in self.jobs]

@@ -1,4 +1,4 @@
-"""The next reading of a job comes soon where its end may be near, and late where it is not."""
+"""The next reading of a job comes soon if its end may be near, otherwise late."""
 
 from collections.abc import Callable, Sequence
 
@@ -16,21 +16,18 @@ def pauses_after(
     longest: float = 30.0,
     just_started: bool = False,
 ) -> list[float]:
-    """Give the first pause, and those after readings of seconds, percents and a status."""
+    """Return the first pause, and the pause after each reading of seconds, percent and status."""
     job = Followed(shortest=shortest, longest=longest, just_started=just_started)
     return [job.first_pause, *(job.read(*reading) for reading in readings)]
 
 
 class Followed:
-    """A job that is read as its schedule says."""
-
     def __init__(self, *, shortest: float = 1.0, longest: float = 30.0, just_started: bool = True) -> None:
         settings = WaitSettings(timeout_seconds=1e9, shortest_pause_seconds=shortest, longest_pause_seconds=longest)
         self._schedule = Schedule(settings, began=0.0, has_just_started=just_started)
         self.first_pause = self._schedule.first_pause_seconds
 
     def read(self, elapsed: float, percent: float | None, status: str = "running") -> float:
-        """Read seconds after the beginning; return the pause to the next reading."""
         return self._schedule.pause_after(elapsed, status, None if status == "queued" else percent)
 
 
@@ -115,7 +112,7 @@ class TestWithProgress:
 class TestUnsteadyProgress:
     @staticmethod
     def readings(percent_at: Callable[[int], float | None]) -> int:
-        """Count the readings in 50 minutes of a job that tells this at the n-th."""
+        """Count the readings in 50 minutes of a job whose n-th reading has this progress."""
         job = Followed()
         elapsed, count = job.first_pause, 0
         while elapsed < 3000:
