@@ -245,7 +245,7 @@ def test_no_job_is_promised_that_has_ended_or_was_never_seen(
     [
         ("read_export", Fault(status=503), "is down or overloaded", "`outage-tolerance`"),
         ("read_export", Fault(cut="before_answer"), "is down or overloaded", "`outage-tolerance`"),
-        ("read_export", Fault(status=429), "fewer requests", "`poll-interval`"),
+        ("read_export", Fault(status=429), "send more requests", "`poll-interval`"),
         ("read_export", Fault(body="<html></html>"), "Something other than the API responds at `base-url`", "Check `base-url`"),
         ("read_export", Fault(json=["no", "object"]), "Something other than the API responds", "Check `base-url`"),
         ("make_bundle", Fault(status=409), "has not finished the export's bundle", "later run"),

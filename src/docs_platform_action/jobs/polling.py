@@ -34,7 +34,7 @@ def poll(job: Job, settings: WaitSettings, context: Context) -> None:
             raise timeout_error(job, settings.timeout_seconds, error) from error
         now = clock.monotonic()
         is_queued = reading.status == ExportJob.QUEUED
-        percent = None if is_queued else job.progress  # a queued job may report the queue's progress
+        percent = None if is_queued else job.progress  # what a queued job reports is not its own progress
         estimate.update(now, percent, job.page_count, queued=is_queued, ended=reading.has_ended)
         context.events.status_read(job)
         if reading.has_ended:

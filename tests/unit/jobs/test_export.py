@@ -264,15 +264,17 @@ class TestMinPages:
             "Job se_1 is completed. A run with `job-id: se_1` makes its bundle link without exporting again."
         )
 
-    def test_a_count_from_before_the_end_is_not_used(self) -> None:
+    @pytest.mark.parametrize(("earlier", "facts"), [(500, 2), (None, 1)])
+    def test_a_count_from_before_the_end_is_not_used(self, earlier: int | None, facts: int) -> None:
         run = Run(
-            FakeApi(ExportJob(status="running", page_count=500), ExportJob(status="completed")),
+            FakeApi(ExportJob(status="running", page_count=earlier), ExportJob(status="completed")),
             delivery=DeliverySettings(min_pages=10),
         )
 
         error = run.failure()
 
         assert error.summary == "the number of its pages is unknown, and `min-pages` is set"
+        assert len(error.details) == facts
         assert "`site-path`" in error.remedy
         assert (run.job.bundle, run.delivered) == (None, [])
 
