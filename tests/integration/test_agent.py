@@ -1,4 +1,4 @@
-"""Agent mode, through every end that an agent's job can take."""
+"""Agent mode, with every way that an agent job can end."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def wait_for_agent(action: Action, platform: Simulator, job_id: str, **inputs: s
     return action.run(platform, mode="agent", **{"project_id": "demo-project", "job_id": job_id, **inputs})
 
 
-def test_a_pull_request_is_handed_on(action: Action, platform: Simulator) -> None:
+def test_a_pull_request_is_an_output(action: Action, platform: Simulator) -> None:
     ended = wait_for_agent(action, platform, "agent-pull-request")
 
     assert (ended.exit_code, ended.stderr, ended.commands) == (0, "", [])
@@ -36,7 +36,7 @@ def test_a_pull_request_is_handed_on(action: Action, platform: Simulator) -> Non
     assert ended.result["createdAt"]
 
 
-def test_no_pull_request_is_no_failure(action: Action, platform: Simulator) -> None:
+def test_a_missing_pull_request_is_not_a_failure(action: Action, platform: Simulator) -> None:
     ended = wait_for_agent(action, platform, "agent-no-change")
 
     assert (ended.exit_code, ended.commands) == (0, [])
@@ -82,7 +82,7 @@ def test_a_failed_job_fails_the_step(action: Action, platform: Simulator) -> Non
 @pytest.mark.parametrize(
     "link", ["javascript:alert(1)", "git.example.com/pull/1", "https://git.example.com/a b", "", 7, {"url": "https://x.example"}]
 )
-def test_what_is_no_web_address_counts_as_no_pull_request(action: Action, platform: Simulator, link: object) -> None:
+def test_a_link_that_is_not_a_web_address_is_not_a_pull_request(action: Action, platform: Simulator, link: object) -> None:
     platform.add_agent_job("odd", seconds=0, prLink=link)
 
     ended = wait_for_agent(action, platform, "odd")
@@ -91,7 +91,7 @@ def test_what_is_no_web_address_counts_as_no_pull_request(action: Action, platfo
     assert "prLink" not in ended.outputs
 
 
-def test_a_link_of_a_job_that_still_runs_is_not_handed_on(action: Action, platform: Simulator) -> None:
+def test_a_link_of_a_running_job_is_not_an_output(action: Action, platform: Simulator) -> None:
     platform.script_forever("read_agent_job", Fault(json={"status": "active", "prLink": "https://git.example.com/pull/1"}))
 
     ended = wait_for_agent(action, platform, "agent-pull-request", timeout="200ms")

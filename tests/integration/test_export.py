@@ -1,4 +1,4 @@
-"""Export mode from the start request to the bundle link, on a platform that behaves."""
+"""Export mode from the start request to the bundle link, without faults."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ AWKWARD_JOB_IDS = ["a/b", "50%", "..", ".", "%2F", "v1?x#y", "ünï çödé", "a
 
 
 def queries_of(url: str) -> list[str]:
-    """Give the parts of a link's query that would open it."""
+    """Return the parts of a link that open it."""
     return [value for value in url.partition("?")[2].split("&") if len(value) > 20]
 
 
@@ -86,7 +86,7 @@ def test_without_waiting_the_job_is_started_and_collected_by_a_later_run(action:
     assert platform.count("start_export") == 1
 
 
-def test_a_finished_job_gives_a_fresh_link_at_once(action: Action, platform: Simulator) -> None:
+def test_a_finished_job_has_a_new_link_at_once(action: Action, platform: Simulator) -> None:
     links = {action.run(platform, job_id="export-finished", timeout="1ms").outputs["bundleUrl"] for _ in range(2)}
 
     assert len(links) == 2
@@ -178,7 +178,7 @@ def test_a_page_count_is_an_output_only_as_a_whole_number(
         ({"expiresAt": "next week"}, "next week"),
     ],
 )
-def test_an_expiry_of_any_form_is_handed_on_as_written(
+def test_an_expiry_of_any_form_is_an_output_as_written(
     action: Action, platform: Simulator, reported: dict[str, Any], written: str | None
 ) -> None:
     platform.override("make_bundle", {"bundleUrl": "https://storage.example.com/b.tar.gz?signature=x", **reported})
@@ -189,7 +189,7 @@ def test_an_expiry_of_any_form_is_handed_on_as_written(
     assert ended.result["expiresAt"] == written
 
 
-def test_an_unknown_status_is_told_once_and_waited_through(action: Action, platform: Simulator) -> None:
+def test_an_unknown_status_is_logged_once_and_waiting_continues(action: Action, platform: Simulator) -> None:
     turns = ["preparing", "preparing", "queued", "preparing", "finalising"]
     platform.script("read_export", *(Fault(json={"status": status}) for status in turns))
 
@@ -233,7 +233,7 @@ def test_an_untrusted_certificate_fails_at_once_and_names_ca_bundle(
     assert platform.requests == []
 
 
-def test_an_untrusted_certificate_is_told_as_one_though_the_time_is_up(
+def test_an_untrusted_certificate_is_reported_even_after_the_deadline(
     action: Action, make_platform: Callable[..., Simulator]
 ) -> None:
     platform = make_platform(tls=True)
@@ -245,7 +245,7 @@ def test_an_untrusted_certificate_is_told_as_one_though_the_time_is_up(
     assert "`ca-bundle`" in ended.error
 
 
-def test_a_link_that_has_expired_by_this_runners_clock_is_told_as_such(action: Action, platform: Simulator) -> None:
+def test_a_link_that_has_expired_by_this_runners_clock_is_reported(action: Action, platform: Simulator) -> None:
     platform.override("make_bundle", {"bundleUrl": "https://storage.example.com/b.tar.gz", "expiresAt": "2020-01-01T12:00:00Z"})
 
     ended = action.run(platform, job_id="export-finished")
@@ -267,7 +267,7 @@ def test_a_number_of_more_digits_than_python_reads_spoils_no_answer(action: Acti
 
 
 @pytest.mark.parametrize("around", ["\ufeff{}", "\ufeff{}\r\n", " \ufeff{} "])
-def test_a_byte_order_mark_around_an_input_is_no_part_of_it(action: Action, platform: Simulator, around: str) -> None:
+def test_a_byte_order_mark_around_an_input_is_removed(action: Action, platform: Simulator, around: str) -> None:
     ended = action.run(
         platform, **{name: around.format(value) for name, value in (("admin_key", platform.key), ("job_id", "export-finished"))}
     )

@@ -1,4 +1,4 @@
-"""Temporary trouble is waited through, told once, and given up on in time; a redirect is not followed."""
+"""Temporary faults are retried, announced once, and given up in time. A redirect is not followed."""
 
 import math
 import re
@@ -60,7 +60,7 @@ def cases(operation: Operation, faults: dict[str, Fault]) -> list[ParameterSet]:
         *cases("make_bundle", BUNDLE_NOT_READY),
     ],
 )
-def test_a_fault_that_passes_is_told_once_and_waited_through(
+def test_a_temporary_fault_is_announced_once_and_retried(
     action: Action, platform: Simulator, operation: Operation, fault: Fault
 ) -> None:
     platform.script(operation, fault)
@@ -76,7 +76,7 @@ def test_a_fault_that_passes_is_told_once_and_waited_through(
 
 
 @pytest.mark.parametrize("fault", [pytest.param(fault, id=name) for name, fault in (PASSING | BROKEN_READING).items()])
-def test_a_fault_that_passes_does_not_keep_a_job_from_being_read(platform: Simulator, fault: Fault) -> None:
+def test_a_temporary_fault_of_a_status_request_is_retried(platform: Simulator, fault: Fault) -> None:
     platform.script("read_export", fault)
 
     job = api_of(platform.base_url, outage_tolerance_seconds=60, jitter=at_once).read_export(finished_export(), deadline=math.inf)
@@ -89,7 +89,7 @@ def test_a_fault_that_passes_does_not_keep_a_job_from_being_read(platform: Simul
     # JSON of the API would be its last word here
     [pytest.param(fault, id=name) for name, fault in (PASSING | BUNDLE_NOT_READY).items() if name != "too large"],
 )
-def test_a_fault_that_passes_does_not_keep_the_bundle_from_being_made(platform: Simulator, fault: Fault) -> None:
+def test_a_temporary_fault_of_the_bundle_request_is_retried(platform: Simulator, fault: Fault) -> None:
     platform.script("make_bundle", fault)
 
     bundle = api_of(platform.base_url, outage_tolerance_seconds=60, jitter=at_once).make_bundle(finished_export())
@@ -109,7 +109,7 @@ def test_many_faults_in_a_row_are_one_outage(action: Action, platform: Simulator
     assert ended.log.count("The API is responding again after ") == 1
 
 
-def test_a_good_answer_ends_an_outage(action: Action, platform: Simulator) -> None:
+def test_a_success_ends_an_outage(action: Action, platform: Simulator) -> None:
     down, running = Fault(status=503, headers={"Retry-After": "30"}), Fault(json={"status": "running"})
     platform.script("read_export", *[turn for _ in range(4) for turn in (down, running)])
     action.clock = QuickClock()
@@ -164,10 +164,10 @@ def test_a_platform_that_comes_back_at_the_last_moment_is_a_success(action: Acti
 
 
 LATE = Fault(status=503, delay_seconds=1.5, json={"error": "upstream down"}, headers={"X-Request-Id": "r-5"})
-"""An answer that comes after an end that was a second away when it was asked for."""
+"""A response after 1.5 s: later than a deadline or tolerance of one second."""
 
 
-def test_a_try_that_fails_after_the_deadline_is_followed_by_one_last_try(action: Action, platform: Simulator) -> None:
+def test_an_attempt_that_fails_after_the_deadline_is_followed_by_one_last_attempt(action: Action, platform: Simulator) -> None:
     platform.script("read_export", LATE)
 
     ended = action.run(platform, job_id="export-finished", timeout="1s", outage_tolerance="1h")
@@ -176,7 +176,7 @@ def test_a_try_that_fails_after_the_deadline_is_followed_by_one_last_try(action:
     assert "Retrying" not in ended.log
 
 
-def test_the_last_try_is_the_only_one_that_begins_after_the_deadline(action: Action, platform: Simulator) -> None:
+def test_only_the_last_attempt_begins_after_the_deadline(action: Action, platform: Simulator) -> None:
     platform.script_forever("read_export", Fault(status=503, json={"error": "still down"}), after=[LATE])
 
     ended = action.run(platform, job_id="export-finished", timeout="1s", outage_tolerance="1h")
@@ -185,7 +185,7 @@ def test_the_last_try_is_the_only_one_that_begins_after_the_deadline(action: Act
     assert '"still down"' in ended.error
 
 
-def test_the_last_try_is_the_only_one_that_begins_after_the_tolerance(platform: Simulator) -> None:
+def test_only_the_last_attempt_begins_after_the_tolerance(platform: Simulator) -> None:
     platform.script_forever("make_bundle", Fault(status=503, json={"error": "still down"}), after=[Fault(status=503), LATE])
     api = api_of(platform.base_url, outage_tolerance_seconds=1.0, jitter=at_once)
 
@@ -196,7 +196,7 @@ def test_the_last_try_is_the_only_one_that_begins_after_the_tolerance(platform: 
     assert caught.value.details[-1].endswith('said: "still down"')
 
 
-def test_a_job_that_could_never_be_read_in_time_is_told_with_what_was_in_the_way(action: Action, platform: Simulator) -> None:
+def test_a_job_that_could_not_be_read_in_time_is_reported_with_the_error(action: Action, platform: Simulator) -> None:
     platform.script_forever("read_export", Fault(status=503, json={"error": "upstream down"}, headers={"X-Request-Id": "r-5"}))
 
     ended = action.run(platform, job_id="export-finished", timeout="150ms", outage_tolerance="1h")
@@ -214,7 +214,7 @@ def test_a_job_that_could_never_be_read_in_time_is_told_with_what_was_in_the_way
     assert facts[5].endswith("If the job is only slow, raise `timeout`.")
 
 
-def test_a_job_that_was_read_before_the_outage_is_told_as_it_was_last_seen(action: Action, platform: Simulator) -> None:
+def test_a_job_that_was_read_before_the_outage_is_reported_as_last_seen(action: Action, platform: Simulator) -> None:
     reading = Fault(json={"status": "running", "progress": 57.9, "pageCount": 1234})
     platform.script_forever("read_export", Fault(cut="before_answer"), after=[reading])
     action.clock = QuickClock()
@@ -226,8 +226,8 @@ def test_a_job_that_was_read_before_the_outage_is_told_as_it_was_last_seen(actio
     assert "was lost before the response was complete" in ended.error
 
 
-def test_an_outage_begins_with_the_try_that_first_failed(action: Action, platform: Simulator) -> None:
-    # time goes by in that try, almost none after it
+def test_an_outage_begins_with_the_first_failed_attempt(action: Action, platform: Simulator) -> None:
+    # time goes by during that attempt, almost none after it
     platform.script_forever("read_export", Fault(status=503), after=[Fault(status=503, delay_seconds=0.3)])
 
     ended = action.run(platform, job_id="export-finished", outage_tolerance="1ms")
@@ -246,7 +246,7 @@ def test_the_last_reading_decides(action: Action, platform: Simulator) -> None:
     assert ended.outputs["bundleUrl"]
 
 
-def test_a_timeout_tells_how_to_attach(action: Action, make_platform: Callable[..., Simulator]) -> None:
+def test_a_timeout_says_how_to_attach(action: Action, make_platform: Callable[..., Simulator]) -> None:
     platform = make_platform(export_seconds=3600, queue_share=0.5)
 
     ended = action.export(platform, timeout="150ms")
@@ -275,7 +275,7 @@ def test_a_job_that_this_run_started_and_that_stays_unknown_is_lost(action: Acti
 
     job_id = ended.outputs["jobId"]
     assert (ended.exit_code, ended.reason) == (1, "not-found")
-    # what is told is no more than the time in which the platform may be slow to know its job
+    # what is named is no more than the time in which the platform may be slow to know its job
     assert re.search(r"The API returned 404 \(not found\)\. Retrying for up to 0:(30|[0-2][0-9]), next ", ended.log)
     title, *facts = ended.error.splitlines()
     assert title.endswith(f"the platform no longer knows the job that it started as {job_id} (404)")
@@ -296,7 +296,7 @@ def test_a_completed_job_whose_bundle_stays_unknown_is_not_called_lost(action: A
     assert f"Run the action with `job-id: {ended.outputs['jobId']}` in a few minutes." in ended.error
 
 
-def test_a_pause_that_is_asked_for_does_not_outlast_the_time_for_an_unknown_job(action: Action, platform: Simulator) -> None:
+def test_a_retry_after_does_not_exceed_the_time_for_an_unknown_job(action: Action, platform: Simulator) -> None:
     action.clock = QuickClock()
     platform.script_forever("read_export", Fault(status=404, headers={"Retry-After": "3600"}))
 
@@ -306,7 +306,7 @@ def test_a_pause_that_is_asked_for_does_not_outlast_the_time_for_an_unknown_job(
 
 
 @pytest.mark.parametrize("operation", ["read_export", "make_bundle"])
-def test_a_job_that_this_run_attached_to_is_known_or_not(action: Action, platform: Simulator, operation: Operation) -> None:
+def test_an_unknown_job_of_another_run_is_not_found_at_once(action: Action, platform: Simulator, operation: Operation) -> None:
     platform.script(operation, Fault(status=404))
 
     ended = action.run(platform, job_id="export-finished")
@@ -339,7 +339,7 @@ def test_a_redirect_is_not_followed(
 
 
 @pytest.mark.parametrize(
-    ("location", "told"),
+    ("location", "named"),
     [
         ("/login?to=secret-word", "the API redirects to {host}/login (302)"),
         ("login", "the API redirects to {host} (302)"),
@@ -350,7 +350,7 @@ def test_a_redirect_is_not_followed(
         (None, "the API returned 302 (found), a redirect without a target"),
     ],
 )
-def test_a_redirect_to_anywhere_is_one_too(action: Action, platform: Simulator, location: str | None, told: str) -> None:
+def test_a_redirect_to_anywhere_is_one_too(action: Action, platform: Simulator, location: str | None, named: str) -> None:
     headers = b"" if location is None else f"Location: {location}\r\n".encode()
     platform.script("read_export", Fault(raw=b"HTTP/1.1 302 Found\r\n" + headers + b"Content-Length: 0\r\n\r\n"))
 
@@ -358,7 +358,7 @@ def test_a_redirect_to_anywhere_is_one_too(action: Action, platform: Simulator, 
 
     assert (ended.exit_code, ended.reason, platform.count("read_export")) == (1, "bad-response", 1)
     host = platform.base_url.removeprefix("http://")
-    assert ended.error.splitlines()[0] == f"Export job export-finished: {told.format(host=host)}"
+    assert ended.error.splitlines()[0] == f"Export job export-finished: {named.format(host=host)}"
     assert "secret-word" not in ended.stdout + ended.summary
 
 
@@ -373,7 +373,7 @@ def test_no_cookie_is_kept(action: Action, platform: Simulator) -> None:
     assert not any("Cookie" in request.headers for request in platform.requests)
 
 
-def test_agent_jobs_are_read_through_trouble_too(action: Action, platform: Simulator) -> None:
+def test_temporary_faults_are_retried_in_agent_mode_too(action: Action, platform: Simulator) -> None:
     platform.script("read_agent_job", Fault(status=502), None, Fault(cut="in_body"))
     action.set_constants(http__retry__MAX_PAUSE_SECONDS=0.1)
     agent = {"mode": "agent", "project_id": "demo-project", "job_id": "agent-pull-request"}

@@ -1,4 +1,4 @@
-"""The start request is sent once, whatever becomes of its answer, unless it certainly was not processed."""
+"""The start request is sent once, unless it certainly was not processed."""
 
 import json
 import re
@@ -57,7 +57,7 @@ NOT_PROCESSED = {
 
 
 @pytest.mark.parametrize("how", NOT_PROCESSED)
-def test_a_start_that_was_turned_away_is_sent_again(action: Action, platform: Simulator, how: str) -> None:
+def test_a_rejected_start_is_sent_again(action: Action, platform: Simulator, how: str) -> None:
     platform.script("start_export", *NOT_PROCESSED[how])
     action.set_constants(http__retry__MAX_PAUSE_SECONDS=0.1)
 
@@ -70,7 +70,7 @@ def test_a_start_that_was_turned_away_is_sent_again(action: Action, platform: Si
     assert ended.log.count("Retrying for up to") == 1
 
 
-def test_a_start_that_was_turned_away_too_long_started_nothing(action: Action, platform: Simulator) -> None:
+def test_a_start_that_is_always_rejected_is_unavailable(action: Action, platform: Simulator) -> None:
     platform.script_forever("start_export", Fault(status=429, json={"error": "too many"}))
 
     ended = action.export(platform, outage_tolerance="100ms")
@@ -79,7 +79,7 @@ def test_a_start_that_was_turned_away_too_long_started_nothing(action: Action, p
     assert "too many" in ended.error
 
 
-def test_a_start_after_one_that_was_turned_away_is_lost_only_once(action: Action, platform: Simulator) -> None:
+def test_a_lost_start_after_a_rejected_one_is_not_sent_again(action: Action, platform: Simulator) -> None:
     platform.script("start_export", Fault(status=429), Fault(cut="before_answer", processed=True))
 
     ended = action.export(platform)
@@ -94,17 +94,17 @@ def test_a_start_waits_for_a_platform_that_is_not_up_yet(action: Action, make_pl
         reserved.bind(("127.0.0.1", 0))
         port = reserved.getsockname()[1]
         with action.start(f"http://127.0.0.1:{port}", domain="docs.example.com", outage_tolerance="60s") as running:
-            told = running.wait_for(f"127.0.0.1:{port} refused the connection. Retrying for up to ")
+            line = running.wait_for(f"127.0.0.1:{port} refused the connection. Retrying for up to ")
             platform = make_platform(port=port)
             ended = running.end()
 
     # a first retry imports a library, which takes a loaded machine some of the minute; the pause is drawn, and may be nothing
-    assert re.search(r" for up to (1:00|0:5[0-9]), next attempt (in [0-9.]+ s|now)\.$", told)
+    assert re.search(r" for up to (1:00|0:5[0-9]), next attempt (in [0-9.]+ s|now)\.$", line)
     assert (ended.exit_code, platform.count("start_export")) == (0, 1)
     assert "The API is responding again after " in ended.log
 
 
-def test_a_start_that_is_never_taken_was_never_sent(action: Action) -> None:
+def test_a_start_that_reaches_no_server_was_never_sent(action: Action) -> None:
     # bound, so that nobody else gets the port, but not listening
     with socket.socket() as reserved:
         reserved.bind(("127.0.0.1", 0))
@@ -117,7 +117,7 @@ def test_a_start_that_is_never_taken_was_never_sent(action: Action) -> None:
 def test_a_start_is_not_lost_on_a_connection_that_the_server_has_closed_meanwhile(action: Action) -> None:
     starts = []
 
-    def turn_away_at_first(connection: socket.socket) -> None:
+    def reject_at_first(connection: socket.socket) -> None:
         starts.append(read_request(connection))
         if len(starts) == 1:
             connection.sendall(b"HTTP/1.1 429 Wait\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n")
@@ -125,13 +125,13 @@ def test_a_start_is_not_lost_on_a_connection_that_the_server_has_closed_meanwhil
             connection.sendall(b'HTTP/1.1 202 Accepted\r\nContent-Length: 15\r\n\r\n{"jobId": "j7"}')
 
     action.set_constants(http__retry__MAX_PAUSE_SECONDS=0.1)
-    with RawServer(turn_away_at_first) as server:
+    with RawServer(reject_at_first) as server:
         ended = action.export(server.base_url, outage_tolerance="1m", wait="false")
 
     assert (ended.exit_code, ended.outputs["jobId"], len(starts)) == (0, "j7", 2)
 
 
-def test_a_start_whose_answer_drips_past_its_bound_is_not_sent_again() -> None:
+def test_a_start_whose_response_drips_past_its_timeout_is_not_sent_again() -> None:
     started = []
 
     def drip(connection: socket.socket) -> None:

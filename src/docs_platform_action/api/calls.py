@@ -88,9 +88,8 @@ class Caller:
             raise TransientError(error.message, maybe_processed=error.maybe_processed, advice=advice) from error
         try:
             result = read_result(call, response, self.client, self.clock)
-        except ActionError:
-            if not 200 <= response.status < 300:  # a final response other than 2xx: nothing was processed
-                call.request.maybe_processed = False
+        except ActionError:  # after a final response other than 2xx, nothing was processed
+            call.request.maybe_processed = 200 <= response.status < 300
             raise
         call.request.maybe_processed = False
         return result
