@@ -203,8 +203,8 @@ def test_a_job_that_could_not_be_read_in_time_is_reported_with_the_error(action:
 
     assert (ended.reason, ended.outputs.get("status")) == ("timeout", None)
     title, *facts = [line.strip() for line in ended.error.splitlines()]
-    assert title == "Export job export-finished: its state could not be read after 0:00"
-    assert facts[0] == "No read of it succeeded."
+    assert title == "Export job export-finished: its status could not be read after 0:00"
+    assert facts[0] == "No status request succeeded."
     assert facts[1].endswith(" remained unavailable.")
     assert "Last error: The API returned 503 (service unavailable)." in facts[2]
     assert facts[3].endswith('said: "upstream down"')

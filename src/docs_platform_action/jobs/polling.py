@@ -65,7 +65,7 @@ def timeout_error(job: Job, timeout_seconds: float, outage: Unavailable | None) 
     pages = f", {pluralize(job.page_count, 'page')}" if job.page_count is not None else ""
     summary, last_seen = f"still running {after}", f"It was last seen {state}{pages}."
     if job.status is None:
-        summary, last_seen = f"its state could not be read {after}", "No read of it succeeded."
+        summary, last_seen = f"its status could not be read {after}", "No status request succeeded."
     remedy = "Allow more time with `timeout`, or collect it in a later run."
     if outage is None:
         return TimedOut(summary, details=(last_seen,), cause="The job takes longer than `timeout` allows.", remedy=remedy)

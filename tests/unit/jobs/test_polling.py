@@ -173,14 +173,14 @@ class TestTimedOut:
             (Job(mode="export", status="done", progress=100.0), "It was last seen as 'done', at 100 %."),
             (Job(mode="export", status="running", page_count=7), "It was last seen as 'running', 7 pages."),
             (Job(mode="export", status="running", page_count=1), "It was last seen as 'running', 1 page."),
-            (Job(mode="export"), "No read of it succeeded."),
+            (Job(mode="export"), "No status request succeeded."),
         ],
     )
     def test_it_tells_how_far_the_job_has_come(self, record: Job, fact: str) -> None:
         assert timeout_error(record, 60, None).details == (fact,)
 
     def test_a_job_that_was_never_read_is_not_called_running(self) -> None:
-        assert timeout_error(Job(mode="export"), 60, None).summary == "its state could not be read after 1:00"
+        assert timeout_error(Job(mode="export"), 60, None).summary == "its status could not be read after 1:00"
 
     def test_it_reports_an_outage_that_lasted_to_the_end(self) -> None:
         outage = Unavailable(f"the API at {HOST} remained unavailable", details=("No successful response for 60 s.",))

@@ -74,11 +74,11 @@ class TestWhatHappened:
 
         assert shown == f"`{error.failure_reason}`: {self.CONTINUES}"
 
-    def test_of_a_job_whose_state_could_not_be_read_it_is_both(self) -> None:
-        error = TimedOut("its state could not be read after 60:00", details=("No read of it succeeded.",))
+    def test_of_a_job_whose_status_could_not_be_read_it_is_both(self) -> None:
+        error = TimedOut("its status could not be read after 60:00", details=("No status request succeeded.",))
 
         assert cell(failed(failure=error, status=None)) == (
-            f"`timeout`: its state could not be read after 60:00. No read of it succeeded. {self.CONTINUES}"
+            f"`timeout`: its status could not be read after 60:00. No status request succeeded. {self.CONTINUES}"
         )
 
     def test_of_a_job_that_continues_in_an_outage_it_is_both(self) -> None:
