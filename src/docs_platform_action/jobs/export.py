@@ -25,7 +25,7 @@ def export_site(job: Job, settings: ExportSettings, context: Context) -> None:
 
     try:
         poll(job, settings.waiting, context)
-        min_html_files = _check(job, settings.delivery, context)
+        min_html_files = _check_export(job, settings.delivery, context)
         job.start_phase(BUNDLE, context.clock.monotonic())
         job.bundle = context.api.make_bundle(job)
     except NotFound as error:
@@ -36,10 +36,10 @@ def export_site(job: Job, settings: ExportSettings, context: Context) -> None:
     deliver(job, replace(settings.delivery, min_pages=min_html_files), context)
 
 
-def _check(job: Job, delivery: DeliverySettings, context: Context) -> int | None:
-    """Check the status and page count of the ended job. Return the minimum number of HTML files if they must be counted instead.
+def _check_export(job: Job, delivery: DeliverySettings, context: Context) -> int | None:
+    """Check the status and page count of the ended job. Raises `JobFailed` and `TooFewPages`.
 
-    Raises `JobFailed` and `TooFewPages`.
+    If the API has no page count, return the minimum number of HTML files that the bundle must have.
     """
     export_job = job.export_job
     assert export_job is not None  # noqa: S101  # for the type checker: the job has been read

@@ -55,7 +55,7 @@ def _read(job: Job, deadline: float, context: Context) -> ExportJob | AgentJob:
 
 
 def timeout_error(job: Job, timeout_seconds: float, outage: Unavailable | None) -> TimedOut:
-    """Return the error for a job that has not ended in time. `outage` made the last reading fail, if it failed."""
+    """Return the error for a job that has not ended in time. `outage` is why the last reading failed, if it did."""
     after = f"after {format_clock(timeout_seconds)}"
     state = f"as '{job.status}'"
     if job.progress is not None:

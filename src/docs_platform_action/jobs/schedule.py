@@ -33,7 +33,7 @@ NEAR_END_PAUSES: Final = 4.0
 LAST_PAUSES: Final = 2.0
 OVERSHOOT_PAUSES: Final = 0.1
 """In shortest pauses. With less than `NEAR_END_PAUSES` remaining, the second reading from now is planned for the estimated end.
-With less than `LAST_PAUSES` remaining, the next reading is, plus `OVERSHOOT_PAUSES`."""
+With less than `LAST_PAUSES` remaining, the next reading is planned for the end plus `OVERSHOOT_PAUSES`."""
 
 OVERDUE_FRACTION: Final = 1 / 4
 """The pause for a stalled or overdue job, as a fraction of the time since its last progress."""
