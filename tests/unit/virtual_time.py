@@ -231,7 +231,7 @@ class VirtualPlatform(ApiClient):
         self.under_way = 0
         self.requests: list[Seen] = []
 
-    def send(self, request: Request, timeouts: Timeouts, *, new_connection: bool = False) -> ApiResponse:  # noqa: ARG002  # all are fresh
+    def send(self, request: Request, timeouts: Timeouts, *, new_connection: bool = False) -> ApiResponse:  # noqa: ARG002  # all are new
         began = self._clock.elapsed
         takes, got = self._reply(request.method, request.url, began)
         longest = min(timeouts.total_seconds, timeouts.idle_seconds)

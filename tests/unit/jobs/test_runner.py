@@ -28,32 +28,32 @@ SETTINGS = ExportSettings(
 )
 
 
-class Watcher(Events):
+class RecordedLines(Events):
     """Records which jobs begin and end."""
 
     def __init__(self) -> None:
-        self.heard: list[str] = []
+        self.announced: list[str] = []
 
     def job_begun(self, job: Job) -> None:
-        self.heard.append(f"{job.domain} begins")
+        self.announced.append(f"{job.domain} begins")
 
     def heartbeat(self) -> None:
-        self.heard.append("heartbeat")
+        self.announced.append("heartbeat")
 
     def job_ended(self, job: Job) -> None:
         assert job.ended_at is not None
-        self.heard.append(f"{job.domain} ends")
+        self.announced.append(f"{job.domain} ends")
 
 
 class Jobs:
     """Jobs a, b, c … that each call a function, in parallel."""
 
-    def __init__(self, *what: Callable[[Job, Callable[[], None]], None], at_once: int = 10) -> None:
+    def __init__(self, *functions: Callable[[Job, Callable[[], None]], None], at_once: int = 10) -> None:
         self.clock = FakeClock()
-        self.watcher = Watcher()
-        self.jobs = [Job(mode="export", domain=letter) for letter, _ in zip("abcdefghijklm", what, strict=False)]
-        self._what = dict(zip("abcdefghijklm", what, strict=False))
-        self._context = context(self.clock, self.watcher)
+        self.events = RecordedLines()
+        self.jobs = [Job(mode="export", domain=letter) for letter, _ in zip("abcdefghijklm", functions, strict=False)]
+        self._functions = dict(zip("abcdefghijklm", functions, strict=False))
+        self._context = context(self.clock, self.events)
         self.runner = Runner([(job, SETTINGS) for job in self.jobs], self._context, max_parallel=at_once)
 
     def run(self) -> Sequence[str | None]:
@@ -64,18 +64,18 @@ class Jobs:
 
     def _export(self, job: Job, _settings: ExportSettings, shared: Context) -> None:
         assert job.domain is not None
-        self._what[job.domain](job, lambda: shared.events.job_known(job))
+        self._functions[job.domain](job, lambda: shared.events.job_known(job))
 
 
-def well(record: Job, on_job_known: Callable[[], None]) -> None:
-    record.job_id = f"se_{record.domain}"
+def succeed(job: Job, on_job_known: Callable[[], None]) -> None:
+    job.job_id = f"se_{job.domain}"
     on_job_known()
 
 
 def fails_with(error: Exception, *, job_id: str | None = None) -> Callable[[Job, Callable[[], None]], None]:
-    def fail(record: Job, on_job_known: Callable[[], None]) -> None:
+    def fail(job: Job, on_job_known: Callable[[], None]) -> None:
         if job_id is not None:
-            record.job_id = job_id
+            job.job_id = job_id
             on_job_known()
         raise error
 
@@ -90,22 +90,22 @@ class TestOne:
         assert threads == [threading.current_thread()]
 
     def test_its_time_and_its_last_phase_end(self) -> None:
-        def take_a_while(record: Job, _: Callable[[], None]) -> None:
-            record.start_phase(RUN, jobs.clock.monotonic())
+        def take_a_while(job: Job, _: Callable[[], None]) -> None:
+            job.start_phase(RUN, jobs.clock.monotonic())
             jobs.clock.pass_(7)
 
         jobs = Jobs(take_a_while)
         jobs.run()
 
-        (record,) = jobs.jobs
-        assert record.duration_seconds(jobs.clock.monotonic() + 99) == 7
-        assert record.phases == [Phase(name=RUN, began_at=5000.0, ended_at=5007.0)]
+        (job,) = jobs.jobs
+        assert job.duration_seconds(jobs.clock.monotonic() + 99) == 7
+        assert job.phases == [Phase(name=RUN, began_at=5000.0, ended_at=5007.0)]
 
     def test_its_failure_is_recorded(self) -> None:
         assert Jobs(fails_with(JobFailed("the export failed"), job_id="se_1")).run() == ["job-failed"]
 
     def test_a_bug_is_recorded_as_an_internal_error(self) -> None:
-        jobs = Jobs(fails_with(ZeroDivisionError("by nought")))
+        jobs = Jobs(fails_with(ZeroDivisionError("by zero")))
 
         assert jobs.run() == ["internal-error"]
         (failure,) = [job.failure for job in jobs.jobs]
@@ -121,33 +121,33 @@ class TestOne:
         assert (jobs.jobs[0].failure, jobs.jobs[0].ended_at) == (None, None)
 
     def test_a_tick_announces_a_heartbeat(self) -> None:
-        jobs = Jobs(well)
+        jobs = Jobs(succeed)
 
         jobs.runner.tick()
 
-        assert jobs.watcher.heard == ["heartbeat"]
+        assert jobs.events.announced == ["heartbeat"]
 
 
 class TestSeveral:
     def test_each_ends_independently(self) -> None:
         jobs = Jobs(
-            well, fails_with(NotFound("unknown")), fails_with(KeyError("x")), well, fails_with(JobFailed("f"), job_id="s")
+            succeed, fails_with(NotFound("unknown")), fails_with(KeyError("x")), succeed, fails_with(JobFailed("f"), job_id="s")
         )
 
         assert jobs.run() == [None, "not-found", "internal-error", None, "job-failed"]
-        assert sorted(jobs.watcher.heard) == sorted(f"{letter} {what}" for letter in "abcde" for what in ("begins", "ends"))
+        assert sorted(jobs.events.announced) == sorted(f"{letter} {what}" for letter in "abcde" for what in ("begins", "ends"))
 
     @pytest.mark.parametrize(("at_once", "together"), [(1, 1), (3, 3), (10, 6), (100, 6)])
     def test_at_most_max_parallel_run_at_the_same_time(self, at_once: int, together: int) -> None:
         at_work, most, lock, full = 0, 0, threading.Lock(), threading.Barrier(together)
 
-        def work(record: Job, on_job_known: Callable[[], None]) -> None:
+        def work(job: Job, on_job_known: Callable[[], None]) -> None:
             nonlocal at_work, most
-            well(record, on_job_known)
+            succeed(job, on_job_known)
             with lock:
                 at_work += 1
                 most = max(most, at_work)
-            full.wait(SECONDS)  # nobody goes on before as many are there; six is a multiple of each
+            full.wait(SECONDS)  # waits until as many are running; six is a multiple of each
             with lock:
                 at_work -= 1
 
@@ -155,16 +155,16 @@ class TestSeveral:
         assert most == together
 
     def test_the_next_begins_when_one_has_ended(self) -> None:
-        jobs = Jobs(*[well] * 5, at_once=1)
+        jobs = Jobs(*[succeed] * 5, at_once=1)
         jobs.run()
 
-        assert jobs.watcher.heard == [f"{letter} {what}" for letter in "abcde" for what in ("begins", "ends")]
+        assert jobs.events.announced == [f"{letter} {what}" for letter in "abcde" for what in ("begins", "ends")]
 
     def test_a_cancel_ends_all_and_begins_none(self) -> None:
         begun = threading.Barrier(3)
 
-        def is_cancelled(record: Job, on_job_known: Callable[[], None]) -> None:
-            well(record, on_job_known)
+        def is_cancelled(job: Job, on_job_known: Callable[[], None]) -> None:
+            succeed(job, on_job_known)
             begun.wait(SECONDS)
             raise Cancelled("cancelled")
 
@@ -172,22 +172,22 @@ class TestSeveral:
 
         with pytest.raises(Cancelled):
             jobs.run()
-        assert [record.failure for record in jobs.jobs] == [None] * 7
-        assert jobs.watcher.heard == ["a begins", *sorted(jobs.watcher.heard[1:])]
-        assert len(jobs.watcher.heard) == 3
+        assert [job.failure for job in jobs.jobs] == [None] * 7
+        assert jobs.events.announced == ["a begins", *sorted(jobs.events.announced[1:])]
+        assert len(jobs.events.announced) == 3
 
     def test_jobs_that_clean_up_after_a_cancel_are_waited_for(self) -> None:
         at_work, cleared = threading.Barrier(2), []
 
-        def first(record: Job, on_job_known: Callable[[], None]) -> None:
-            well(record, on_job_known)
+        def first(job: Job, on_job_known: Callable[[], None]) -> None:
+            succeed(job, on_job_known)
             at_work.wait(SECONDS)
             raise Cancelled("cancelled")
 
-        def slow_to_leave(record: Job, _: Callable[[], None]) -> None:
+        def slow_to_leave(job: Job, _: Callable[[], None]) -> None:
             at_work.wait(SECONDS)
             threading.Event().wait(0.05)
-            cleared.append(record.domain)
+            cleared.append(job.domain)
             raise Cancelled("cancelled")
 
         with pytest.raises(Cancelled):
@@ -200,7 +200,7 @@ class TestSeveral:
 
         monkeypatch.setattr(threading.Thread, "start", refuse)
 
-        assert Jobs(*[well] * 5).run() == [None] * 5
+        assert Jobs(*[succeed] * 5).run() == [None] * 5
 
 
 class TestFirst:
@@ -208,14 +208,14 @@ class TestFirst:
         others = threading.Event()
         seen: list[bool] = []
 
-        def first(record: Job, on_job_known: Callable[[], None]) -> None:
+        def first(job: Job, on_job_known: Callable[[], None]) -> None:
             seen.append(others.wait(0.05))
-            well(record, on_job_known)
+            succeed(job, on_job_known)
             seen.append(others.wait(SECONDS))
 
-        def other(record: Job, on_job_known: Callable[[], None]) -> None:
+        def other(job: Job, on_job_known: Callable[[], None]) -> None:
             others.set()
-            well(record, on_job_known)
+            succeed(job, on_job_known)
 
         Jobs(first, other, other).run()
 
@@ -223,14 +223,14 @@ class TestFirst:
 
     @pytest.mark.parametrize("error", [NotFound("unknown"), JobFailed("f"), KeyError("x")])
     def test_its_other_failures_do_not_stop_the_others(self, error: Exception) -> None:
-        assert Jobs(fails_with(error), well, well).run()[1:] == [None, None]
+        assert Jobs(fails_with(error), succeed, succeed).run()[1:] == [None, None]
 
     @pytest.mark.parametrize("kind", [Unauthorized, Forbidden])
     def test_if_the_key_is_rejected_the_others_fail_without_a_request(self, kind: type[ActionError]) -> None:
         asked: list[str | None] = []
 
-        def ask(record: Job, _: Callable[[], None]) -> None:
-            asked.append(record.domain)
+        def ask(job: Job, _: Callable[[], None]) -> None:
+            asked.append(job.domain)
             raise kind("refused (4xx)", details=("The API said so.",), cause="Why.", remedy="What to do.", request_id="r-1")
 
         jobs = Jobs(*[ask] * 4)
@@ -246,12 +246,12 @@ class TestFirst:
             "r-1",
         )
         assert failure.details == ("The API said so.", "It was not started: this was the response for a, the first.")
-        assert [record.duration_seconds(1e9) for record in jobs.jobs[1:]] == [0, 0, 0]
-        assert jobs.watcher.heard == ["a begins", "a ends", "b ends", "c ends", "d ends"]
+        assert [job.duration_seconds(1e9) for job in jobs.jobs[1:]] == [0, 0, 0]
+        assert jobs.events.announced == ["a begins", "a ends", "b ends", "c ends", "d ends"]
 
     @pytest.mark.parametrize("kind", [Unauthorized, Forbidden])
     def test_a_rejection_after_the_start_affects_only_this_job(self, kind: type[ActionError]) -> None:
-        assert Jobs(fails_with(kind("refused"), job_id="se_1"), well).run() == [kind.failure_reason, None]
+        assert Jobs(fails_with(kind("refused"), job_id="se_1"), succeed).run() == [kind.failure_reason, None]
 
     def test_a_rejection_of_another_job_affects_only_that_job(self) -> None:
-        assert Jobs(well, fails_with(Forbidden("refused")), well).run() == [None, "forbidden", None]
+        assert Jobs(succeed, fails_with(Forbidden("refused")), succeed).run() == [None, "forbidden", None]
