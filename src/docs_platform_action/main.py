@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 from requests.utils import get_environ_proxies
 
 from .api.admin_api import AdminApi
-from .api.calls import Caller
 from .api.client import ApiClient
 from .cleanups import Cleanups
 from .clock import Clock
@@ -129,17 +128,18 @@ def _context_for(plan: Plan, jobs: Sequence[Job], clock: Clock, events: Events, 
         proxies_for=functools.cache(_proxies_for),  # requests goes through the whole environment, twice for each request
         redactor=redactor,
     )
-    caller = Caller(
+    api = AdminApi(
         client=ApiClient(client, base_url=settings.base_url, key=settings.admin_key),
         breaker=CircuitBreaker(clock, RateLimiter()),
         clock=clock,
         outage_tolerance_seconds=settings.outage_tolerance_seconds,
         events=events,
+        jobs=jobs,
     )
     return Context(
         clock=clock,
         client=client,
-        api=AdminApi(caller, jobs),
+        api=api,
         events=events,
         cleanups=Cleanups(),
         outage_tolerance_seconds=settings.outage_tolerance_seconds,

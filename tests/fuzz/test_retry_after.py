@@ -10,8 +10,7 @@ from typing import Any, Final
 from hypothesis import example
 from hypothesis import strategies as st
 
-from docs_platform_action.api.admin_api import AdminApi
-from docs_platform_action.api.calls import Caller, DeadlineExceeded
+from docs_platform_action.api.admin_api import AdminApi, DeadlineExceeded
 from docs_platform_action.api.client import ApiClient
 from docs_platform_action.errors import (
     BadResponse,
@@ -151,15 +150,13 @@ def test_no_server_keeps_it_waiting_for_longer_than_it_may(
     clock = FakeClock()
     job = Job(mode=EXPORT, domain="d.example.com", project_id="p", job_id="se_1", started_at=clock.monotonic())
     api = AdminApi(
-        Caller(
-            client=ApiClient(http_client(Answering(script)), base_url=BASE_URL, key=ADMIN_KEY),
-            breaker=CircuitBreaker(clock, RateLimiter()),
-            clock=clock,
-            outage_tolerance_seconds=tolerance,
-            events=Events(),
-            jitter=lambda ceiling: ceiling * part,
-        ),
-        [job],
+        client=ApiClient(http_client(Answering(script)), base_url=BASE_URL, key=ADMIN_KEY),
+        breaker=CircuitBreaker(clock, RateLimiter()),
+        clock=clock,
+        outage_tolerance_seconds=tolerance,
+        events=Events(),
+        jobs=[job],
+        jitter=lambda ceiling: ceiling * part,
     )
     deadline = clock.monotonic() + time_left
     deeds = {

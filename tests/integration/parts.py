@@ -5,7 +5,6 @@ from collections.abc import Callable
 import backoff
 
 from docs_platform_action.api.admin_api import AdminApi
-from docs_platform_action.api.calls import Caller
 from docs_platform_action.api.client import ApiClient
 from docs_platform_action.clock import Clock
 from docs_platform_action.events import Events
@@ -29,24 +28,20 @@ def at_once(_: float) -> float:
     return 0.0
 
 
-def caller_to(
+def api_of(
     base_url: str, *, outage_tolerance_seconds: float = 0.4, jitter: Callable[[float], float] = backoff.full_jitter
-) -> Caller:
-    """Make what makes the calls of a run, against a base URL."""
+) -> AdminApi:
+    """Make the API as a run has it."""
     clock = Clock()
-    return Caller(
+    return AdminApi(
         client=api_client_to(base_url),
         breaker=CircuitBreaker(clock, RateLimiter()),
         clock=clock,
         outage_tolerance_seconds=outage_tolerance_seconds,
         events=Events(),
+        jobs=[],
         jitter=jitter,
     )
-
-
-def api_of(base_url: str, *, outage_tolerance_seconds: float, jitter: Callable[[float], float] = backoff.full_jitter) -> AdminApi:
-    """Make the API as a run sees it."""
-    return AdminApi(caller_to(base_url, outage_tolerance_seconds=outage_tolerance_seconds, jitter=jitter), jobs=[])
 
 
 def finished_export() -> Job:

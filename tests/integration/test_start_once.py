@@ -9,13 +9,13 @@ from collections.abc import Callable
 import pytest
 
 from admin_api_simulator import Fault, Simulator
-from docs_platform_action.api.statuses import Call
+from docs_platform_action.api.calls import Call
 from docs_platform_action.errors import StartUnconfirmed
 from docs_platform_action.http.client import Request, Timeouts
 from docs_platform_action.job import Job
 from docs_platform_action.models import EXPORT, read_started_export
 from tests.action import Action
-from tests.integration.parts import caller_to
+from tests.integration.parts import api_of
 from tests.integration.raw import RawServer, read_request
 
 LOST = {
@@ -148,7 +148,7 @@ def test_a_start_whose_response_drips_past_its_timeout_is_not_sent_again() -> No
         timeouts=Timeouts(total_seconds=1.0),
     )
     with RawServer(drip) as server, pytest.raises(StartUnconfirmed) as caught:
-        caller_to(server.base_url).send(start)
+        api_of(server.base_url).send(start)
 
     assert len(started) == 1
     assert " took longer than " in caught.value.details[0]

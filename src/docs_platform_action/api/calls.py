@@ -1,137 +1,177 @@
-"""Makes calls to the API, with retries."""
+"""One call of the API, and what each status means for it: a result, an error, or a reason to retry."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar
+import http
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from urllib.parse import urlsplit
 
 from ..clock import Clock
-from ..errors import ActionError, Advice, StartUnconfirmed, Unavailable
-from ..http.circuit_breaker import CircuitBreaker
-from ..http.client import Timeouts
-from ..http.faults import NetworkError, SocksProxyError, UntrustedCertificateError
-from ..http.retry import MIN_ATTEMPT_SECONDS, PROXY, RetryState, TransientError, full_jitter, retry
-from ..models import API
-from ..text import format_seconds
+from ..errors import ActionError, Advice, BadResponse, Forbidden, NotFound, Rejected, Unauthorized
+from ..http.client import Request, Timeouts
+from ..http.retry import TEMPORARY_STATUSES, TransientError, read_retry_after
+from ..models import AGENT, reports_missing_endpoint
+from ..text import netloc_of
 from .client import ApiClient, ApiResponse
-from .statuses import NETWORK, Call, read_result
 
 if TYPE_CHECKING:
-    from ..events import Events
+    from ..job import Job
 
 T = TypeVar("T")
 
-_UNREACHABLE: Final = Advice(
-    cause="The host or port in `base-url` is mistyped, or the platform or the network between it and this runner is down.",
-    remedy="Check `base-url` and the platform's status page, and run the workflow again.",
+NETWORK: Final = Advice(
+    cause="The platform, or the network between it and this runner, is down or overloaded.",
+    remedy="Check the platform's status page and run the workflow again, or allow more time with `outage-tolerance`.",
 )
-_THIS_JOB_ONLY: Final = Advice(
-    cause="Requests for other jobs succeeded meanwhile, so the cause is probably this domain or job.",
-    remedy="Run the workflow again. If it fails the same way, report it to the platform.",
+_TOO_MANY: Final = Advice(
+    cause="This organization's workflows send more requests, or start more jobs at the same time, than the platform allows.",
+    remedy="Lower `max-parallel`, raise `poll-interval`, or allow more time with `outage-tolerance`.",
 )
-
-
-class DeadlineExceeded(Unavailable):
-    """Temporary errors lasted until the deadline of a call."""
+_UNKNOWN_YET: Final = Advice(
+    cause="The platform has just started the job, but does not know it yet.",
+    remedy="Allow more time with `outage-tolerance`, or collect it in a later run.",
+)
+_NOT_PACKED: Final = Advice(
+    cause="The platform has not finished the export's bundle, although it reports the export as completed.",
+    remedy="Allow more time with `outage-tolerance`, or collect it in a later run.",
+)
+_NOT_THE_API: Final = Advice(
+    cause="Something other than the API responds at `base-url`: a login page, a gateway, or the API at another path.",
+    remedy="Check `base-url`; open it in a browser to see what responds there.",
+)
+_WRONG_BASE_URL: Final = (
+    "`base-url` is probably wrong: the API reports an unknown job in another way. If `base-url` is right, the id is mistyped, "
+    "or the job was removed or belongs to another organization."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Caller:
-    """Makes calls to the API, and retries them for as long as `outage-tolerance` allows."""
+class Call(Generic[T]):
+    """One operation of the API. Times are on the clock's `monotonic`."""
 
-    client: ApiClient
-    breaker: CircuitBreaker
-    clock: Clock
-    outage_tolerance_seconds: float
-    events: "Events"
-    jitter: Callable[[float], float] = full_jitter
+    job: "Job"
+    request: Request
+    read: Callable[[Mapping[str, object]], T]  # raises `ValueError` if the response's JSON object is invalid
+    retry_invalid_object: bool = True  # it may come from a gateway
+    idempotent: bool = True  # may be sent again even if the platform may have processed it
+    temporary_until: Mapping[int, float] = field(default_factory=dict)  # until when to retry a status that is normally final
+    other_jobs: Sequence["Job"] = ()  # while one is running, a 429 is not an outage: there is room once it has ended
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    deadline: float = math.inf  # when to make the last attempt
 
-    def send(self, call: Call[T]) -> T:
-        """Make a call and return its result. Raises `ActionError`: `DeadlineExceeded` if errors last until the deadline."""
-        state = RetryState(
-            job=call.job,
-            events=self.events,
-            clock=self.clock,
-            tolerance_seconds=self.outage_tolerance_seconds,
-            server=API,
-            jitter=self.jitter,
-            deadline=call.deadline,
-            breaker=self.breaker,
-        )
+
+def read_result(call: Call[T], response: ApiResponse, client: ApiClient, clock: Clock) -> T:
+    """Return the result of a call. Raises the `ActionError` of a final response, and `TransientError` for one to retry."""
+    status = response.status
+    if 200 <= status < 300:
+        return _read_success(call, response)
+    if 300 <= status < 400:
+        raise _redirect_error(response, client)
+    retry_for_seconds = math.inf
+    is_normally_final = 400 <= status < 500 and status not in TEMPORARY_STATUSES
+    if is_normally_final:
+        retry_for_seconds = call.temporary_until.get(status, -math.inf) - clock.monotonic()
+        if retry_for_seconds <= 0:
+            raise _final_error(call, response, client)
+    # temporary: 5xx, but also 101 and statuses that no standard defines
+    retry_after = read_retry_after(response.headers, clock.now())
+    raise TransientError(
+        f"The API returned {_format_status(status)}",
+        maybe_processed=not (status == 429 or (status == 503 and retry_after is not None)),
+        advice={404: _UNKNOWN_YET, 409: _NOT_PACKED, 429: _TOO_MANY}.get(status, NETWORK),
+        retry_after_seconds=retry_after,
+        retry_for_seconds=retry_for_seconds,
+        at_capacity=status == 429 and any(job.is_under_way for job in call.other_jobs),
+        job_specific=is_normally_final,
+        error_text=response.error_text,
+        request_id=response.request_id,
+    )
+
+
+def _read_success(call: Call[T], response: ApiResponse) -> T:
+    problem = f"the response is not a JSON object ({_describe_body(response)})"
+    if isinstance(response.body, dict):
         try:
-            return retry(lambda: self._attempt(call, state), state)
-        except TransientError as error:
-            raise self._unavailable(error, state) from error
+            return call.read(response.body)
+        except ValueError as error:
+            problem = str(error)
+    message = f"The API returned {response.status}, but {problem}"
+    if call.idempotent and (call.retry_invalid_object or not isinstance(response.body, dict)):
+        raise TransientError(message, advice=_NOT_THE_API, request_id=response.request_id)
+    may_have_started = "The platform may have started a job anyway. Check the dashboard before the next run."
+    raise BadResponse(
+        f"the API's response to {call.request.method} {call.request.url} is invalid",
+        details=(f"{message}.",) if call.idempotent else (f"{message}.", may_have_started),
+        request_id=response.request_id,
+    )
 
-    def _attempt(self, call: Call[T], state: RetryState) -> T:
-        try:
-            with self.breaker.request(state):
-                return self._fetch_result(call, call.timeouts.within(state.start_attempt()))
-        except TransientError as error:
-            call.request.maybe_processed = error.maybe_processed
-            if error.maybe_processed and not call.idempotent:
-                raise StartUnconfirmed(
-                    "it is unknown whether the platform started it",
-                    details=(f"{error.message}.", *self.client.quote(error.error_text)),
-                    request_id=error.request_id,
-                ) from error
-            raise
 
-    def _fetch_result(self, call: Call[T], timeouts: Timeouts) -> T:
-        try:
-            response = self._fetch(call, timeouts)
-        except UntrustedCertificateError as error:
-            raise error.failure(Unavailable, self.client.host, "API", "`base-url`") from error
-        except SocksProxyError as error:
-            raise error.failure(Unavailable, f"the API at {self.client.host}") from error
-        except NetworkError as error:
-            advice = PROXY if error.is_proxy_error else NETWORK if error.maybe_processed else _UNREACHABLE
-            raise TransientError(error.message, maybe_processed=error.maybe_processed, advice=advice) from error
-        try:
-            result = read_result(call, response, self.client, self.clock)
-        except ActionError:  # after a final response other than 2xx, nothing was processed
-            call.request.maybe_processed = 200 <= response.status < 300
-            raise
-        call.request.maybe_processed = False
-        return result
+def _final_error(call: Call[T], response: ApiResponse, client: ApiClient) -> ActionError:
+    status = response.status
+    no_endpoint = status in {404, 405} and not call.job.api_responded and reports_missing_endpoint(response.body)
+    if no_endpoint and not call.idempotent:
+        return _wrong_base_url(call, response, client)
+    resource, inputs = _resource(call)
+    error_class, summary = {
+        401: (Unauthorized, "the platform rejected the admin key (401)"),
+        403: (Forbidden, "the platform does not allow this (403)"),
+        404: (NotFound, f"the platform does not know {resource} (404)"),
+    }.get(status, (Rejected, f"the platform rejected the request, {_format_status(status)}"))
+    remedy = f"Compare {inputs} and `base-url` with the dashboard." if status == 404 else None
+    cause = _WRONG_BASE_URL if status == 404 and no_endpoint else None
+    details = client.quote(response.error_text)
+    return error_class(summary, details=details, cause=cause, remedy=remedy, request_id=response.request_id)
 
-    def _fetch(self, call: Call[T], timeouts: Timeouts) -> ApiResponse:
-        began = self.clock.monotonic()
-        try:
-            return self._send_once(call, timeouts, new_connection=not call.idempotent)
-        except NetworkError as error:
-            if not (error.is_stale and call.idempotent):
-                raise
-        # the server had closed an idle connection, which is not an outage
-        remaining = timeouts.total_seconds - (self.clock.monotonic() - began)
-        return self._send_once(call, timeouts.within(max(MIN_ATTEMPT_SECONDS, remaining)), new_connection=True)
 
-    def _send_once(self, call: Call[T], timeouts: Timeouts, *, new_connection: bool) -> ApiResponse:
-        began = self.clock.monotonic()
-        outcome, request_id = "ended without a response", None
-        try:
-            response = self.client.send(call.request, timeouts, new_connection=new_connection)
-            outcome, request_id = str(response.status), response.request_id
-        except NetworkError as error:
-            outcome = error.message
-            raise
-        finally:
-            request = f"{call.request.method} {call.request.url}"
-            milliseconds = (self.clock.monotonic() - began) * 1000
-            self.events.request_ended(call.job, request, outcome=outcome, milliseconds=milliseconds, request_id=request_id)
-        return response
+def _resource(call: Call[T]) -> tuple[str, str]:
+    """Return what a 404 did not find, and the inputs that name it."""
+    job = call.job
+    if not call.idempotent:
+        return f"the domain {job.domain}", "`domain`"
+    if job.mode == AGENT:
+        return f"the project {job.project_id} or its job {job.job_id}", "`project-id`, `job-id`"
+    return f"the job {job.job_id}", "`job-id`"
 
-    def _unavailable(self, error: TransientError, state: RetryState) -> Unavailable:
-        since = state.failing_since
-        this_job_only = not error.job_specific and since is not None and self.breaker.last_answered_began_at > since
-        advice = _THIS_JOB_ONLY if this_job_only else error.advice
-        error_class = DeadlineExceeded if self.clock.monotonic() >= state.deadline else Unavailable
-        return error_class(
-            f"the API at {self.client.host} {'kept failing for this job only' if this_job_only else 'remained unavailable'}",
-            details=(
-                f"No successful response for {format_seconds(state.outage_seconds())}. Last error: {error.message}.",
-                *self.client.quote(error.error_text),
-            ),
-            cause=advice.cause,
-            remedy=advice.remedy,
-            request_id=error.request_id,
-        )
+
+def _wrong_base_url(call: Call[T], response: ApiResponse, client: ApiClient) -> ActionError:
+    error_class = NotFound if response.status == 404 else Rejected
+    return error_class(
+        f"`base-url` is probably wrong: {client.base_url} has no static-export endpoint ({response.status})",
+        details=client.quote(response.error_text) or (f"The response is not the API's JSON ({_describe_body(response)}).",),
+        cause="The address is mistyped, its path prefix is missing or wrong, or it is the dashboard's instead of the API's.",
+        remedy="Look up the API's address in the platform's documentation. The request was sent to "
+        f"{client.base_url}{call.request.url}. If `base-url` is right, compare `domain` with the dashboard.",
+        request_id=response.request_id,
+    )
+
+
+def _redirect_error(response: ApiResponse, client: ApiClient) -> BadResponse:
+    location = response.headers.get("Location", "")
+    if not location:
+        summary = f"the API returned {_format_status(response.status)}, a redirect without a target"
+        return BadResponse(summary, request_id=response.request_id)
+    try:
+        host, path = netloc_of(location) or client.host, urlsplit(location).path
+        address = host + path if path.startswith("/") else host
+    except ValueError:
+        address = "an address that cannot be read"
+    return BadResponse(
+        f"the API redirects to {address} ({response.status})",
+        details=("The redirect was not followed: the admin key is sent only to the address in `base-url`.",),
+        cause="`base-url` is not the API's own address, or a login page or gateway stands in front of it.",
+        remedy="Set `base-url` to the address that the API responds at without a redirect.",
+        request_id=response.request_id,
+    )
+
+
+def _describe_body(response: ApiResponse) -> str:
+    content_type = response.headers.get("Content-Type", "no content type").split(";")[0]
+    return f"{content_type}, {response.size} bytes"
+
+
+def _format_status(status: int) -> str:
+    try:
+        return f"{status} ({http.HTTPStatus(status).phrase.lower()})"
+    except ValueError:
+        return str(status)

@@ -46,7 +46,7 @@ def _check_export(job: Job, delivery: DeliverySettings, context: Context) -> int
     if export_job.status == ExportJob.FAILED:
         raise JobFailed(
             "the export failed at the platform",
-            details=context.api.quote(export_job.error),
+            details=context.api.client.quote(export_job.error),
             cause="The site could not be built or rendered." if export_job.error else "The API gave no reason.",
             remedy=f"Check job {job.job_id} in the dashboard, fix the site, and run the workflow again.",
         )

@@ -1,6 +1,6 @@
 """Polls a job until it has ended or its `timeout` has passed."""
 
-from ..api.calls import DeadlineExceeded
+from ..api.admin_api import DeadlineExceeded
 from ..context import Context
 from ..errors import TimedOut, Unavailable
 from ..inputs.settings import WaitSettings

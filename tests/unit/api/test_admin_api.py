@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docs_platform_action.api.admin_api import BUNDLE_TIMEOUT_SECONDS, SETTLING_SECONDS, AdminApi
-from docs_platform_action.api.calls import Caller
 from docs_platform_action.errors import ActionError, BadResponse, NotFound, Rejected, StartUnconfirmed, Unavailable
 from docs_platform_action.http.circuit_breaker import CircuitBreaker
 from docs_platform_action.http.rate_limit import RateLimiter
@@ -32,15 +31,13 @@ class Platform:
         self.job = job or Job(mode=EXPORT, domain="docs.example.com", job_id="se_1")
         self.other = Job(mode=EXPORT, domain="other.example.com")
         self.api = AdminApi(
-            Caller(
-                client=self.client,
-                breaker=CircuitBreaker(self.clock, RateLimiter()),
-                clock=self.clock,
-                outage_tolerance_seconds=300,
-                events=self.events,
-                jitter=lambda ceiling: ceiling,
-            ),
-            [self.job, self.other],
+            client=self.client,
+            breaker=CircuitBreaker(self.clock, RateLimiter()),
+            clock=self.clock,
+            outage_tolerance_seconds=300,
+            events=self.events,
+            jobs=[self.job, self.other],
+            jitter=lambda ceiling: ceiling,
         )
 
     @property
@@ -312,7 +309,3 @@ class TestPaths:
         assert unquote(segment) == identifier
         assert segment not in {".", ".."}
         assert segment.isascii()
-
-
-def test_the_api_is_quoted_with_its_host() -> None:
-    assert Platform(RUNNING).api.quote("no") == (f'The API at {HOST} said: "no"',)

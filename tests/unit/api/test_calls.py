@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docs_platform_action.api.calls import Caller, DeadlineExceeded
+from docs_platform_action.api.admin_api import AdminApi, DeadlineExceeded
+from docs_platform_action.api.calls import Call
 from docs_platform_action.api.client import ApiResponse
-from docs_platform_action.api.statuses import Call
 from docs_platform_action.errors import (
     ActionError,
     BadResponse,
@@ -71,7 +71,7 @@ class Announced(RecordedEvents):
 
 
 class Talk:
-    """A caller with scripted responses. Without `jitter`, each pause has its maximum length."""
+    """An API with scripted responses. Without `jitter`, each pause has its maximum length."""
 
     def __init__(
         self,
@@ -84,12 +84,13 @@ class Talk:
         self.job = Job(mode=EXPORT, domain="docs.example.com", job_id="se_1")
         self.events = Announced()
         self.client = FakeApiClient(self.clock, *script, seconds=seconds)
-        self.caller = Caller(
+        self.api = AdminApi(
             client=self.client,
             breaker=CircuitBreaker(self.clock, RateLimiter()),
             clock=self.clock,
             outage_tolerance_seconds=tolerance,
             events=self.events,
+            jobs=[],
             jitter=jitter,
         )
 
@@ -112,7 +113,7 @@ class Talk:
     def read(self, *, deadline: float | None = None, **changes: Any) -> str:
         """Make a call. The deadline is in seconds from now."""
         at = math.inf if deadline is None else self.clock.monotonic() + deadline
-        return self.caller.send(call(self.job, deadline=at, **changes))
+        return self.api.send(call(self.job, deadline=at, **changes))
 
     def start(self, **changes: Any) -> str:
         return self.read(method="POST", path="/v1/static-export/jobs", body={"domain": "d"}, idempotent=False, **changes)
@@ -804,7 +805,7 @@ class TestAnyOutage:
 
 
 class Crowd:
-    """Jobs that share one caller, each in its own thread."""
+    """Jobs that share one API, each in its own thread."""
 
     def __init__(self, reply: Callable[[str, str, float], Reply], *, tolerance: float = 300.0) -> None:
         self.clock = VirtualClock()
@@ -813,12 +814,13 @@ class Crowd:
         self.events = Announced()
         self.jobs: dict[str, Job] = {}
         self.ended: dict[str, tuple[float, Exception | None]] = {}
-        self.caller = Caller(
+        self.api = AdminApi(
             client=self.platform,
             breaker=self.breaker,
             clock=self.clock,
             outage_tolerance_seconds=tolerance,
             events=self.events,
+            jobs=[],
             jitter=lambda ceiling: ceiling,
         )
 
@@ -836,7 +838,7 @@ class Crowd:
                 for number in range(reads):
                     if number > 0:
                         self.clock.sleep(rest)
-                    self.caller.send(call(job, path=f"/v1/{name}", deadline=until, **changes))
+                    self.api.send(call(job, path=f"/v1/{name}", deadline=until, **changes))
             except (ActionError, DeadlineExceeded) as caught:
                 error = caught
             self.ended[name] = (round(self.clock.elapsed, 3), error)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from docs_platform_action.api.calls import DeadlineExceeded
+from docs_platform_action.api.admin_api import DeadlineExceeded
 from docs_platform_action.errors import ActionError, JobFailed, NoPullRequest, NotFound, TimedOut, Unavailable
 from docs_platform_action.inputs.settings import AgentSettings, WaitSettings
 from docs_platform_action.job import Job

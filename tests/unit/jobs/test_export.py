@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import pytest
 
-from docs_platform_action.api.calls import DeadlineExceeded
+from docs_platform_action.api.admin_api import DeadlineExceeded
 from docs_platform_action.bundle import deliver as bundle_deliver
 from docs_platform_action.context import Context
 from docs_platform_action.errors import (
@@ -26,7 +26,7 @@ from docs_platform_action.job import Job
 from docs_platform_action.jobs.export import export_site
 from docs_platform_action.models import Bundle, ExportJob, StartedExport
 from docs_platform_action.report.failures import how_to_collect
-from tests.unit.fakes import HOST, NOON, FakeClock, RecordedEvents, context
+from tests.unit.fakes import HOST, NOON, FakeApiClient, FakeClock, RecordedEvents, context
 
 BUNDLE = Bundle(
     url="https://storage.example.com/se_1/bundle.tar.gz?X-Signature=abc",
@@ -47,6 +47,7 @@ class FakeApi:
         started: StartedExport | Exception | None = None,
         bundle: Bundle | Exception = BUNDLE,
     ) -> None:
+        self.client = FakeApiClient(FakeClock())
         self.readings = list(readings)
         self.bundle = bundle
         self.events = RecordedEvents()
@@ -66,9 +67,6 @@ class FakeApi:
     def make_bundle(self, job: Job) -> Bundle:
         self.events.seen.append(("bundle", job))
         return _return_or_raise(self.bundle)
-
-    def quote(self, text: str | None) -> tuple[str, ...]:
-        return (f"The API: {text}",) if text else ()
 
 
 def _return_or_raise(value: Any) -> Any:
@@ -203,7 +201,7 @@ class TestEnds:
         error = Run(FakeApi(ExportJob(status="failed", error="page /a does not render"))).failure()
 
         assert isinstance(error, JobFailed)
-        assert error.details == ("The API: page /a does not render",)
+        assert error.details == (f'The API at {HOST} said: "page /a does not render"',)
         assert "se_1" in error.remedy
 
     def test_a_failed_job_without_a_text_says_so(self) -> None:
