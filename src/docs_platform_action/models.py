@@ -1,4 +1,4 @@
-"""The API's resources, and functions that read them from its JSON. Optional fields are `None` if they are missing or invalid."""
+"""The API's resources, read from its JSON. Optional fields are `None` if they are missing or invalid."""
 
 import math
 import re
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from ipaddress import ip_address
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Self
 from urllib.parse import urlsplit
 
 EXPORT: Final = "export"
@@ -52,6 +52,16 @@ class ExportJob:
     FAILED: ClassVar[str] = "failed"
     KNOWN_STATUSES: ClassVar[tuple[str, ...]] = (QUEUED, RUNNING, COMPLETED, FAILED)
 
+    @classmethod
+    def from_json(cls, body: Mapping[str, object]) -> Self:
+        """Read the response to a status request. Raises `ValueError` if it has no `status`."""
+        return cls(
+            status=_status(body),
+            progress=_percent(body.get("progress")),
+            page_count=_count(body.get("pageCount")),
+            error=read_error(body),
+        )
+
     @property
     def has_ended(self) -> bool:
         """Whether the job has ended. A job with an unknown status is still running."""
@@ -65,6 +75,14 @@ class StartedExport:
     job_id: str
     status: str | None = None
 
+    @classmethod
+    def from_json(cls, body: Mapping[str, object]) -> Self:
+        """Read the response to a start request. Raises `ValueError` if it has no valid `jobId`."""
+        job_id = body.get("jobId")
+        if not is_job_id(job_id):
+            raise ValueError("`jobId` is missing or invalid")
+        return cls(job_id=str(job_id), status=_text(body, "status"))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Bundle:
@@ -74,6 +92,19 @@ class Bundle:
     expires_at: str | None = None
     expires: datetime | None = None
     size: int | None = None
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, object]) -> Self:
+        """Read the response to a bundle request. Raises `ValueError` if it has no valid `bundleUrl`."""
+        url = body.get("bundleUrl")
+        if not isinstance(url, str) or not is_bundle_url(url):
+            raise ValueError("`bundleUrl` is missing or is not an absolute https address")
+        size = _count(body.get("sizeBytes"))  # undocumented, but seen on platforms of this kind
+        expires_at = body.get("expiresAt")
+        raw = expires_at if isinstance(expires_at, str) else _number(expires_at)
+        if raw is None:
+            return cls(url=url, size=size)
+        return cls(url=url, expires_at=str(raw).strip() or None, expires=_parse_time(raw), size=size)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,57 +133,26 @@ class AgentJob:
     FAILED: ClassVar[str] = "failed"
     KNOWN_STATUSES: ClassVar[tuple[str, ...]] = ("active", COMPLETED, ARCHIVED, FAILED)
 
+    @classmethod
+    def from_json(cls, body: Mapping[str, object]) -> Self:
+        """Read the response to a status request. Raises `ValueError` if it has no `status`."""
+        source, link = body.get("source"), body.get("prLink")
+        if not isinstance(source, dict):
+            source = {}
+        return cls(
+            status=_status(body),
+            pr_link=link if isinstance(link, str) and is_web_address(link) else None,
+            repository=_text(source, "repository"),
+            ref=_text(source, "ref"),
+            model=_text(body, "model"),
+            created_at=_text(body, "createdAt"),
+            archived_at=_text(body, "archivedAt"),
+        )
+
     @property
     def has_ended(self) -> bool:
         """Whether the job has ended."""
         return self.status in {self.COMPLETED, self.ARCHIVED, self.FAILED}
-
-
-def read_started_export(body: Mapping[str, object]) -> StartedExport:
-    """Read the response to a start request. Raises `ValueError` if it has no valid `jobId`."""
-    job_id = body.get("jobId")
-    if not is_job_id(job_id):
-        raise ValueError("`jobId` is missing or invalid")
-    return StartedExport(job_id=str(job_id), status=_text(body, "status"))
-
-
-def read_export_job(body: Mapping[str, object]) -> ExportJob:
-    """Read an export job. Raises `ValueError` if it has no `status`."""
-    return ExportJob(
-        status=_status(body),
-        progress=_percent(body.get("progress")),
-        page_count=_count(body.get("pageCount")),
-        error=read_error(body),
-    )
-
-
-def read_bundle(body: Mapping[str, object]) -> Bundle:
-    """Read the response to a bundle request. Raises `ValueError` if it has no valid `bundleUrl`."""
-    url = body.get("bundleUrl")
-    if not isinstance(url, str) or not is_bundle_url(url):
-        raise ValueError("`bundleUrl` is missing or is not an absolute https address")
-    size = _count(body.get("sizeBytes"))  # undocumented, but seen on platforms of this kind
-    expires_at = body.get("expiresAt")
-    raw = expires_at if isinstance(expires_at, str) else _number(expires_at)
-    if raw is None:
-        return Bundle(url=url, size=size)
-    return Bundle(url=url, expires_at=str(raw).strip() or None, expires=_parse_time(raw), size=size)
-
-
-def read_agent_job(body: Mapping[str, object]) -> AgentJob:
-    """Read an agent job. Raises `ValueError` if it has no `status`."""
-    source, link = body.get("source"), body.get("prLink")
-    if not isinstance(source, dict):
-        source = {}
-    return AgentJob(
-        status=_status(body),
-        pr_link=link if isinstance(link, str) and is_web_address(link) else None,
-        repository=_text(source, "repository"),
-        ref=_text(source, "ref"),
-        model=_text(body, "model"),
-        created_at=_text(body, "createdAt"),
-        archived_at=_text(body, "archivedAt"),
-    )
 
 
 def read_error(body: object) -> str | None:

@@ -21,11 +21,7 @@ from docs_platform_action.models import (
     Bundle,
     ExportJob,
     StartedExport,
-    read_agent_job,
-    read_bundle,
     read_error,
-    read_export_job,
-    read_started_export,
 )
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, edited, edits, mutated_bytes, mutated_text
@@ -43,10 +39,10 @@ GOOD: Final[tuple[Body, ...]] = (
 )
 NAMES: Final = sorted({name for body in GOOD for name in body} | {"message", "detail"})
 READERS: Final[tuple[Callable[[Mapping[str, object]], object], ...]] = (
-    read_started_export,
-    read_export_job,
-    read_bundle,
-    read_agent_job,
+    StartedExport.from_json,
+    ExportJob.from_json,
+    Bundle.from_json,
+    AgentJob.from_json,
 )
 
 strings = st.one_of(

@@ -13,7 +13,7 @@ from docs_platform_action.api.calls import Call
 from docs_platform_action.errors import StartUnconfirmed
 from docs_platform_action.http.client import Request, Timeouts
 from docs_platform_action.job import Job
-from docs_platform_action.models import EXPORT, read_started_export
+from docs_platform_action.models import EXPORT, StartedExport
 from tests.action import Action
 from tests.integration.parts import api_of
 from tests.integration.raw import RawServer, read_request
@@ -143,7 +143,7 @@ def test_a_start_whose_response_drips_past_its_timeout_is_not_sent_again() -> No
     start = Call(
         job=Job(mode=EXPORT, domain="docs.example.com"),
         request=Request(method="POST", url="/v1/static-export/jobs"),
-        read=read_started_export,
+        read=StartedExport.from_json,
         idempotent=False,
         timeouts=Timeouts(total_seconds=1.0),
     )

@@ -11,15 +11,13 @@ from docs_platform_action.models import (
     MAX_TEXT_LENGTH,
     UNUSABLE,
     AgentJob,
+    Bundle,
     ExportJob,
+    StartedExport,
     is_bundle_url,
     is_loopback,
     is_web_address,
-    read_agent_job,
-    read_bundle,
     read_error,
-    read_export_job,
-    read_started_export,
     reports_missing_endpoint,
 )
 from tests.unit.fakes import AGENT_JOB
@@ -37,69 +35,69 @@ def bodies(*names: str) -> st.SearchStrategy[dict[str, object]]:
 
 class TestStartedExport:
     def test_the_job_is_read_with_its_status(self) -> None:
-        started = read_started_export({"jobId": "se_1", "status": "queued", "createdAt": "x"})
+        started = StartedExport.from_json({"jobId": "se_1", "status": "queued", "createdAt": "x"})
 
         assert (started.job_id, started.status) == ("se_1", "queued")
 
     @pytest.mark.parametrize("job_id", [" a b ", "a/b", "..", "ü", "0"])
     def test_any_text_without_control_characters_names_a_job(self, job_id: str) -> None:
-        assert read_started_export({"jobId": job_id}).job_id == job_id
+        assert StartedExport.from_json({"jobId": job_id}).job_id == job_id
 
     @pytest.mark.parametrize("body", [{}, *({"jobId": bad} for bad in (None, "", 7, True, [], {}, "a\nb", "\x00", "\ud800"))])
     def test_without_a_job_id_it_is_invalid(self, body: dict[str, object]) -> None:
         with pytest.raises(ValueError, match="`jobId` is missing or invalid"):
-            read_started_export(body)
+            StartedExport.from_json(body)
 
 
 class TestExportJob:
     def test_all_fields_are_read(self) -> None:
-        job = read_export_job({"status": "running", "progress": 57.5, "pageCount": 231, "error": "slow"})
+        job = ExportJob.from_json({"status": "running", "progress": 57.5, "pageCount": 231, "error": "slow"})
 
         assert job == ExportJob(status="running", progress=57.5, page_count=231, error="slow")
 
     def test_the_error_of_a_failed_job_may_be_an_object(self) -> None:
-        job = read_export_job({"status": "failed", "error": {"message": "page /a does not render", "code": 7}})
+        job = ExportJob.from_json({"status": "failed", "error": {"message": "page /a does not render", "code": 7}})
 
         assert job.error == "page /a does not render"
 
     def test_a_long_error_is_cut(self) -> None:
-        job = read_export_job({"status": "failed", "error": {"message": "a" * 100_000}})
+        job = ExportJob.from_json({"status": "failed", "error": {"message": "a" * 100_000}})
 
         assert job.error == "a" * MAX_TEXT_LENGTH
 
     def test_only_the_status_is_required(self) -> None:
-        assert read_export_job({"status": " queued\n"}) == ExportJob(status="queued")
+        assert ExportJob.from_json({"status": " queued\n"}) == ExportJob(status="queued")
 
     def test_a_long_status_is_cut(self) -> None:
-        assert read_export_job({"status": "a" * 100_000}).status == "a" * MAX_TEXT_LENGTH
+        assert ExportJob.from_json({"status": "a" * 100_000}).status == "a" * MAX_TEXT_LENGTH
 
     @pytest.mark.parametrize("body", [{}, *({"status": bad} for bad in (None, "", " ", 7, ["running"]))])
     def test_without_a_status_it_is_invalid(self, body: dict[str, object]) -> None:
         with pytest.raises(ValueError, match="`status` is missing"):
-            read_export_job(body)
+            ExportJob.from_json(body)
 
     @pytest.mark.parametrize("progress", ["57", -1, 100.5, True, float("nan"), float("inf"), 10**400, [], None])
     def test_progress_that_is_not_a_percentage_is_unknown(self, progress: object) -> None:
-        assert read_export_job({"status": "running", "progress": progress}).progress is None
+        assert ExportJob.from_json({"status": "running", "progress": progress}).progress is None
 
     @pytest.mark.parametrize(("pages", "count"), [(0, 0), (12.0, 12), (2**53 - 1, 2**53 - 1)])
     def test_a_page_count_is_a_whole_number(self, pages: object, count: int) -> None:
-        assert read_export_job({"status": "running", "pageCount": pages}).page_count == count
+        assert ExportJob.from_json({"status": "running", "pageCount": pages}).page_count == count
 
     @pytest.mark.parametrize("pages", ["12", -1, 1.5, True, float("nan"), float("inf"), 2**53, 10**400, {}, None])
     def test_an_invalid_page_count_is_unknown(self, pages: object) -> None:
-        assert read_export_job({"status": "running", "pageCount": pages}).page_count is None
+        assert ExportJob.from_json({"status": "running", "pageCount": pages}).page_count is None
 
     @pytest.mark.parametrize(
         ("status", "ended"), [("completed", True), ("failed", True), ("queued", False), ("paused", False), ("Completed", False)]
     )
     def test_a_job_ends_with_two_statuses_only(self, status: str, ended: bool) -> None:
-        assert read_export_job({"status": status}).has_ended is ended
+        assert ExportJob.from_json({"status": status}).has_ended is ended
 
 
 class TestBundle:
     def test_the_link_is_read_with_its_expiry(self) -> None:
-        bundle = read_bundle({"bundleUrl": URL, "expiresAt": "2026-05-04T15:04:00Z"})
+        bundle = Bundle.from_json({"bundleUrl": URL, "expiresAt": "2026-05-04T15:04:00Z"})
 
         assert (bundle.url, bundle.expires_at) == (URL, "2026-05-04T15:04:00Z")
         assert bundle.expires == datetime(2026, 5, 4, 15, 4, tzinfo=UTC)
@@ -125,7 +123,7 @@ class TestBundle:
     def test_an_expiry_is_kept_as_text_and_parsed_if_possible(
         self, raw: object, text: str | None, moment: datetime | None
     ) -> None:
-        bundle = read_bundle({"bundleUrl": URL, "expiresAt": raw})
+        bundle = Bundle.from_json({"bundleUrl": URL, "expiresAt": raw})
 
         assert (bundle.expires_at, bundle.expires) == (text, moment)
 
@@ -159,18 +157,18 @@ class TestBundle:
     )
     def test_without_a_usable_link_it_cannot_be_used(self, url: object) -> None:
         with pytest.raises(ValueError, match="`bundleUrl` is missing or is not an absolute https address"):
-            read_bundle({"bundleUrl": url})
+            Bundle.from_json({"bundleUrl": url})
 
     @pytest.mark.parametrize("url", ["http://localhost:9000/x", "http://127.0.0.1/x", "http://[::1]/x", "HTTPS://storage/x"])
     def test_http_is_allowed_from_this_machine(self, url: str) -> None:
-        assert read_bundle({"bundleUrl": url}).url == url
+        assert Bundle.from_json({"bundleUrl": url}).url == url
 
 
 class TestAgentJob:
     BODY = AGENT_JOB
 
     def test_all_fields_are_read(self) -> None:
-        assert read_agent_job(self.BODY) == AgentJob(
+        assert AgentJob.from_json(self.BODY) == AgentJob(
             status="completed",
             pr_link="https://git.example.com/docs/pull/7",
             repository="https://git.example.com/docs.git",
@@ -182,22 +180,22 @@ class TestAgentJob:
 
     @pytest.mark.parametrize("source", [None, "x", [], {"repository": 7, "ref": None}])
     def test_a_source_of_another_type_is_unknown(self, source: object) -> None:
-        job = read_agent_job({"status": "active", "source": source})
+        job = AgentJob.from_json({"status": "active", "source": source})
 
         assert (job.repository, job.ref) == (None, None)
 
     @pytest.mark.parametrize("link", [None, "", "javascript:alert(1)", "git.example.com/1", "https://a b", 7])
     def test_a_pull_request_that_is_not_a_web_address_is_absent(self, link: object) -> None:
-        assert read_agent_job({**self.BODY, "prLink": link}).pr_link is None
+        assert AgentJob.from_json({**self.BODY, "prLink": link}).pr_link is None
 
     def test_a_pull_request_may_be_an_http_address(self) -> None:
-        assert read_agent_job({**self.BODY, "prLink": "http://git.internal/1"}).pr_link == "http://git.internal/1"
+        assert AgentJob.from_json({**self.BODY, "prLink": "http://git.internal/1"}).pr_link == "http://git.internal/1"
 
     @pytest.mark.parametrize(
         ("status", "ended"), [("completed", True), ("archived", True), ("failed", True), ("active", False), ("waiting", False)]
     )
     def test_a_job_ends_with_three_statuses_only(self, status: str, ended: bool) -> None:
-        assert read_agent_job({"status": status}).has_ended is ended
+        assert AgentJob.from_json({"status": status}).has_ended is ended
 
 
 class TestError:
@@ -266,14 +264,14 @@ class TestMissingEndpoint:
 class TestAnyJson:
     @given(bodies("status", "progress", "pageCount"))
     def test_an_export_job_has_only_valid_numbers(self, body: dict[str, object]) -> None:
-        job = read_export_job({"status": "running", **{name: value for name, value in body.items() if name != "status"}})
+        job = ExportJob.from_json({"status": "running", **{name: value for name, value in body.items() if name != "status"}})
 
         assert job.progress is None or 0 <= job.progress <= 100
         assert job.page_count is None or 0 <= job.page_count < 2**53
 
     @given(st.one_of(anything, st.integers(), st.floats(), st.datetimes().map(str)))
     def test_an_expiry_is_a_moment_in_utc_or_none(self, raw: object) -> None:
-        bundle = read_bundle({"bundleUrl": URL, "expiresAt": raw})
+        bundle = Bundle.from_json({"bundleUrl": URL, "expiresAt": raw})
 
         assert bundle.expires is None or bundle.expires.utcoffset() == timedelta(0)
         assert bundle.expires_at != ""
@@ -282,7 +280,7 @@ class TestAnyJson:
     def test_an_expiry_in_another_zone_means_the_same_moment(self, seconds: int) -> None:
         moment = datetime.fromtimestamp(seconds, timezone(timedelta(hours=5, minutes=30)))
 
-        bundle = read_bundle({"bundleUrl": URL, "expiresAt": moment.isoformat()})
+        bundle = Bundle.from_json({"bundleUrl": URL, "expiresAt": moment.isoformat()})
 
         assert bundle.expires == moment
 

@@ -15,17 +15,7 @@ from ..http.circuit_breaker import CircuitBreaker
 from ..http.client import Request, Timeouts
 from ..http.faults import NetworkError, SocksProxyError, UntrustedCertificateError
 from ..http.retry import MIN_ATTEMPT_SECONDS, PROXY, RetryState, TransientError, full_jitter, retry
-from ..models import (
-    API,
-    AgentJob,
-    Bundle,
-    ExportJob,
-    StartedExport,
-    read_agent_job,
-    read_bundle,
-    read_export_job,
-    read_started_export,
-)
+from ..models import API, AgentJob, Bundle, ExportJob, StartedExport
 from ..text import format_seconds
 from .calls import NETWORK, Call, read_result
 from .client import ApiClient, ApiResponse
@@ -76,14 +66,14 @@ class AdminApi:
         request = Request(method="POST", url="/v1/static-export/jobs", body={**options, "domain": job.domain})
         job.start_request = request
         other_jobs = [other for other in self.jobs if other is not job]
-        call = Call(job=job, request=request, read=read_started_export, idempotent=False, other_jobs=other_jobs)
+        call = Call(job=job, request=request, read=StartedExport.from_json, idempotent=False, other_jobs=other_jobs)
         return self.send(call)
 
     def read_export(self, job: "Job", *, deadline: float) -> ExportJob:
         """Return the status of an export job."""
         request = Request(method="GET", url=f"/v1/static-export/jobs/{_path_segment(job.job_id)}")
         temporary_until = {404: _settles_at(job)}
-        call = Call(job=job, request=request, read=read_export_job, temporary_until=temporary_until, deadline=deadline)
+        call = Call(job=job, request=request, read=ExportJob.from_json, temporary_until=temporary_until, deadline=deadline)
         return self.send(call)
 
     def make_bundle(self, job: "Job") -> Bundle:
@@ -91,7 +81,7 @@ class AdminApi:
         call = Call(
             job=job,
             request=Request(method="POST", url=f"/v1/static-export/jobs/{_path_segment(job.job_id)}/bundle"),
-            read=read_bundle,
+            read=Bundle.from_json,
             retry_invalid_object=False,
             temporary_until={404: _settles_at(job), 409: math.inf},  # 409: the platform is still packing
             timeouts=Timeouts(idle_seconds=BUNDLE_TIMEOUT_SECONDS, total_seconds=BUNDLE_TIMEOUT_SECONDS),
@@ -101,7 +91,7 @@ class AdminApi:
     def read_agent_job(self, job: "Job", *, deadline: float) -> AgentJob:
         """Return the status of an agent job."""
         url = f"/v2/agent/{_path_segment(job.project_id)}/job/{_path_segment(job.job_id)}"
-        call = Call(job=job, request=Request(method="GET", url=url), read=read_agent_job, deadline=deadline)
+        call = Call(job=job, request=Request(method="GET", url=url), read=AgentJob.from_json, deadline=deadline)
         return self.send(call)
 
     def send(self, call: Call[T]) -> T:

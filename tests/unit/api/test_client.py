@@ -12,7 +12,10 @@ from docs_platform_action import __version__
 from docs_platform_action.api.client import MAX_RESPONSE_BYTES, ApiClient, ApiResponse
 from docs_platform_action.http.client import Request, Timeouts
 from docs_platform_action.http.faults import NetworkError
-from docs_platform_action.models import ExportJob, StartedExport, read_export_job, read_started_export
+from docs_platform_action.models import (
+    ExportJob,
+    StartedExport,
+)
 from tests.keys import ADMIN_KEY
 from tests.unit.fakes import BASE_URL, FakeAdapter, http_client
 
@@ -86,21 +89,21 @@ class TestAnswer:
         body = exchange(FakeAdapter(200, b'{"jobId": "se_1", "status": "termin\xe9"}')).body
 
         assert isinstance(body, dict)
-        assert read_started_export(body) == StartedExport(job_id="se_1", status="termin\udce9")
+        assert StartedExport.from_json(body) == StartedExport(job_id="se_1", status="termin\udce9")
 
     def test_a_job_id_that_is_not_utf_8_is_invalid(self) -> None:
         body = exchange(FakeAdapter(200, b'{"jobId": "se_\xe9"}')).body
 
         assert isinstance(body, dict)
         with pytest.raises(ValueError, match="`jobId` is missing or invalid"):
-            read_started_export(body)
+            StartedExport.from_json(body)
 
     @pytest.mark.parametrize("digits", [b"9" * 5000, b"-" + b"9" * 5000, b"9" * 401])
     def test_a_huge_number_makes_only_its_own_field_unknown(self, digits: bytes) -> None:
         body = exchange(FakeAdapter(200, b'{"status": "running", "pageCount": ' + digits + b"}")).body
 
         assert isinstance(body, dict)
-        assert read_export_job(body) == ExportJob(status="running")
+        assert ExportJob.from_json(body) == ExportJob(status="running")
 
     def test_other_numbers_are_read(self) -> None:
         assert exchange(FakeAdapter(200, b"[-7, 0, 412]")).body == [-7, 0, 412]
