@@ -1,4 +1,4 @@
-"""Clean-up of unfinished results when a run is cut short, and the folders that are made to hold results."""
+"""Removal of unfinished results when a run is cut short, and of the folders that were made for them."""
 
 import contextlib
 import threading
@@ -10,7 +10,7 @@ from .ownership import FOLDER_MODE, Owner, set_mode
 
 
 class Cleanups:
-    """The removals of everything unfinished; true while there are any. Safe to use from several threads."""
+    """The registered removals of unfinished results; true if there are any. Thread-safe."""
 
     def __init__(self) -> None:
         self._removals: dict[object, Callable[[], None]] = {}
@@ -22,21 +22,7 @@ class Cleanups:
         return bool(self._removals)
 
     @contextlib.contextmanager
-    def folder(self, folder: Path, owner: Owner | None) -> Iterator[None]:
-        """Make a folder and its missing parents for a result, and remove those that are empty at the end.
-
-        Jobs that run side by side may share a folder, so only the last one to release it removes it. Raises `OSError`.
-        """
-        acquired: list[Path] = []
-        with self.holding(lambda: self._release(acquired)):
-            try:
-                self._acquire(folder, owner, acquired)
-                yield
-            finally:
-                self._release(acquired)
-
-    @contextlib.contextmanager
-    def holding(self, remove: Callable[[], None]) -> Iterator[None]:
+    def registered(self, remove: Callable[[], None]) -> Iterator[None]:
         """Register a removal for the duration of the context."""
         key = object()
         with self._lock:
@@ -50,16 +36,30 @@ class Cleanups:
     def clear(self) -> None:
         """Run the registered removals, the latest first.
 
-        For a run that ends while a thread is still at work, because it hangs in something that cannot be interrupted.
+        For a run that ends while a thread hangs in something that cannot be interrupted.
         """
         with self._lock:
             removals = [*reversed(self._removals.values())]
         for remove in removals:
-            with contextlib.suppress(OSError):  # the thread may have removed it meanwhile
+            with contextlib.suppress(OSError):  # the thread may remove it at the same time
                 remove()
 
+    @contextlib.contextmanager
+    def folder(self, folder: Path, owner: Owner | None) -> Iterator[None]:
+        """Make a folder and its missing parents, and remove those that are empty at the end. Raises `OSError`.
+
+        Jobs may share a folder; the last one removes it.
+        """
+        acquired: list[Path] = []
+        with self.registered(lambda: self._release(acquired)):
+            try:
+                self._acquire(folder, owner, acquired)
+                yield
+            finally:
+                self._release(acquired)
+
     def _acquire(self, folder: Path, owner: Owner | None, acquired: list[Path]) -> None:
-        """Make a folder and its missing parents, and append each to `acquired`, also when a later one cannot be made."""
+        """Make a folder and its missing parents. `acquired` gets each of them, even if a later one cannot be made."""
         with self._folder_lock:
             to_acquire: list[Path] = []
             while folder in self._folder_uses or not folder.exists():

@@ -255,7 +255,13 @@ class TestLength:
 
         ended = fetch(action, platform)
 
-        assert_failed(ended, action, "the storage has 2,", "the API speaks of 17", "The storage calls it application/gzip.")
+        assert_failed(
+            ended,
+            action,
+            "the bundle has 2,",
+            "bytes at the storage, but the API reported 17",
+            "The storage's Content-Type is application/gzip.",
+        )
 
     def test_one_that_is_announced_too_long_is_what_the_storage_has(
         self, action: Action, platform: Simulator, tmp_path: Path
@@ -298,7 +304,7 @@ class TestLength:
         ended = fetch(action, platform)
 
         assert_whole(ended, action, content)
-        assert f"The storage has {len(content):,} bytes of the bundle, the API speaks of {len(content) + 1000:,}" in ended.log
+        assert f"The bundle has {len(content):,} bytes at the storage, but the API reported {len(content) + 1000:,}" in ended.log
 
     @pytest.mark.parametrize("known", [True, False])
     def test_a_page_in_its_place_is_no_bundle(self, action: Action, platform: Simulator, known: bool) -> None:
@@ -309,7 +315,7 @@ class TestLength:
         ended = fetch(action, platform)
 
         assert_whole(ended, action)
-        said = "What the storage sent in place of the bundle looks like a web page (Content-Type Text/HTML; charset=utf-8)"
+        said = "The storage's response is not a bundle: it looks like a web page (Content-Type Text/HTML; charset=utf-8)"
         assert f"{said}. Retrying for up to 1:00" in ended.log
 
     @pytest.mark.parametrize(
@@ -342,7 +348,7 @@ class TestLength:
         ended = fetch(action, platform)
 
         assert_whole(ended, action)
-        assert "What the storage sent in place of the bundle " in ended.log
+        assert "The storage's response is not a bundle: it " in ended.log
         assert "Retrying for up to 1:00" in ended.log
 
     @pytest.mark.parametrize("text", ['{"status": "completed"}', "[]"])
@@ -687,7 +693,7 @@ class Coding:
 
 
 DECOMPRESSED = "changed the bundle's compression"
-MISNAMED = "site.tar.gz is a tar archive without compression, although its name says gzip."
+MISNAMED = "site.tar.gz is an uncompressed tar archive, although its name says gzip."
 
 
 class TestCoding:
@@ -960,7 +966,7 @@ class TestLink:
         [
             (403, "<Error><Code>AccessDenied</Code></Error>", "The storage denies access to this runner"),
             (403, EXPIRED, "Links expire before they can be used"),
-            (404, "<Error><Code>NoSuchKey</Code></Error>", "The link leads to no bundle"),
+            (404, "<Error><Code>NoSuchKey</Code></Error>", "There is no bundle at the link"),
         ],
     )
     def test_fresh_ones_that_are_refused_for_as_long_as_is_tolerated_fail_the_run(
@@ -1172,7 +1178,7 @@ class TestDisk:
 
         ended = fetch(action, platform)
 
-        assert_failed(ended, action, "the bundle cannot be saved", "File too large", "The runner's disk is full.")
+        assert_failed(ended, action, "the bundle cannot be saved", "File too large", "The runner's disk is full or too small.")
 
 
 def test_progress_tells_bytes_percent_and_rate(action: Action, make_platform: Callable[..., Simulator]) -> None:

@@ -10,7 +10,7 @@ class TestCleanups:
     def test_the_latest_is_removed_first(self) -> None:
         cleanups, removed = Cleanups(), list[str]()
 
-        with cleanups.holding(lambda: removed.append("first")), cleanups.holding(lambda: removed.append("second")):
+        with cleanups.registered(lambda: removed.append("first")), cleanups.registered(lambda: removed.append("second")):
             cleanups.clear()
 
         assert removed == ["second", "first"]
@@ -18,7 +18,7 @@ class TestCleanups:
     def test_what_cannot_be_removed_keeps_nothing_else(self) -> None:
         cleanups, removed = Cleanups(), list[str]()
 
-        with cleanups.holding(lambda: removed.append("first")), cleanups.holding(refusing(errno.EIO)):
+        with cleanups.registered(lambda: removed.append("first")), cleanups.registered(refusing(errno.EIO)):
             cleanups.clear()
 
         assert removed == ["first"]

@@ -1,4 +1,4 @@
-"""Download a bundle: resumed after a broken connection, with a fresh link where the old one expired."""
+"""Download a bundle: resume after a broken connection, and renew the link when it has expired."""
 
 import itertools
 from collections.abc import Iterator
@@ -12,30 +12,27 @@ from ..job import Job
 from ..models import STORAGE, Bundle, Downloaded
 from ..text import format_seconds
 from .disk_space import DiskSpace
-from .partial import PartialBundle, address_of
-from .storage import StorageResponse, request_bundle
+from .partial import PartialBundle
+from .storage import StorageResponse, address_of, request_bundle
 from .transcoding import Transcoding, read_archive_start
 
-GOOD_BYTES: Final = 64 * 1024
-"""Minimum of new bytes that end an outage."""
-
-MAX_BUNDLE_BYTES: Final = 50 * 1024**3
-"""Maximum size of a bundle that announces no length; no runner of GitHub's has room for more."""
+MAX_BUNDLE_BYTES: Final = 50 * 1024**3  # of a bundle of unknown size; GitHub's standard runners have no space for more
+_MIN_PROGRESS_BYTES: Final = 64 * 1024  # new bytes that end an outage
 
 _LINK_REFUSED: Final = frozenset({400, 401, 403, 404, 410})
-"""Statuses of storages for a link that has expired or whose object is gone (source: AWS, Google and Azure documentation)."""
+"""Statuses for a link that has expired or whose object is gone (source: AWS, Google and Azure documentation)."""
 
-_STORAGE: Final = Advice(cause=DownloadFailed.default_cause, remedy=DownloadFailed.default_remedy)
-_CUT_OFF: Final = Advice(
-    cause="The runner's network blocks the way to the storage, or the storage is down.",
+_UNAVAILABLE: Final = Advice(cause=DownloadFailed.default_cause, remedy=DownloadFailed.default_remedy)
+_UNREACHABLE: Final = Advice(
+    cause="The runner's network blocks access to the storage, or the storage is down.",
     remedy="Allow the runner to reach the storage's host, or run the workflow again.",
 )
 _REFUSED: Final = Advice(
-    cause="The storage denies access to this runner, or the platform makes links that the storage does not accept.",
+    cause="The storage denies access to this runner, or does not accept the platform's links.",
     remedy="Allow the runner's address at the storage, or report it to the platform.",
 )
 _GONE: Final = Advice(
-    cause="The link leads to no bundle: it was removed, or is not there yet.",
+    cause="There is no bundle at the link: it was removed, or is not there yet.",
     remedy="Run the workflow again. If it fails the same way, report it to the platform.",
 )
 _SHORT_LIVED: Final = Advice(
@@ -44,16 +41,13 @@ _SHORT_LIVED: Final = Advice(
     remedy="Report it to the platform, with the time of the run.",
 )
 _CHANGED: Final = Advice(
-    cause="The bundle was repackaged while it was being downloaded, or something between the storage and this runner changes it.",
+    cause="The bundle was replaced during the download, or something between the storage and this runner changes it.",
     remedy="Run the workflow again. If it fails the same way, report it to the platform.",
 )
 
 
 class Download:
-    """The download of a job's bundle into a file.
-
-    `disk_space` is checked as soon as the bundle's size is known. `masked` links are masked in the runner's log.
-    """
+    """The download of a job's bundle into a file. `masked` links are masked in the runner's log."""
 
     def __init__(self, job: Job, file: BinaryIO, context: Context, *, disk_space: DiskSpace, masked: bool) -> None:
         self._job = job
@@ -61,38 +55,33 @@ class Download:
         self._events = context.events
         self._disk_space = disk_space
         self._masked = masked
+        tolerance = context.outage_tolerance_seconds
         self._retries = RetryState(
-            job=job,
-            events=context.events,
-            clock=context.clock,
-            tolerance_seconds=context.outage_tolerance_seconds,
-            server=STORAGE,
+            job=job, events=context.events, clock=context.clock, tolerance_seconds=tolerance, server=STORAGE
         )
         self._partial = PartialBundle(file)
         self._transcoding = Transcoding()
-        self._good_bytes = GOOD_BYTES  # the next time that so many are there is progress
+        self._next_progress_at = _MIN_PROGRESS_BYTES
         self._needs_link = False
         self._refusals = 0
-        self._contradicted = False
+        self._was_size_wrong = False
         self._was_shorter = False
 
     def run(self) -> Downloaded:
         """Download the bundle.
 
-        Raises `DownloadFailed`, `Cancelled`, what making a fresh link raises, and `OSError` if the file cannot be written.
+        Raises `DownloadFailed`, `Cancelled`, the errors of `AdminApi.make_bundle`, and `OSError` if the file cannot be written.
         """
         if self._bundle.size is not None:
             self._disk_space.check(self._bundle.size)
         try:
             retry(self._attempt, self._retries)
         except TransientError as error:
-            raise DownloadFailed(
+            outage = format_duration(self._retries.outage_seconds())
+            raise _failure(
                 "the bundle could not be downloaded completely",
-                details=(
-                    f"No successful response for {format_seconds(self._retries.outage_seconds())}. Last error: {error.message}.",
-                ),
-                cause=error.advice.cause,
-                remedy=error.advice.remedy,
+                error.advice,
+                f"No successful response for {outage}. Last error: {error.message}.",
                 request_id=error.request_id,
             ) from error
         received = self._partial.received
@@ -101,29 +90,30 @@ class Download:
 
     @property
     def _bundle(self) -> Bundle:
-        """The freshest link."""
         assert self._job.bundle is not None  # noqa: S101  # a job with a bundle to download has a link; for the type checker
         return self._job.bundle
 
     @property
-    def _promised(self) -> int | None:
+    def _expected_size(self) -> int | None:
         """The size that the API reported; `None` for a bundle that is not downloaded as it is stored."""
         return None if self._transcoding.is_transcoded else self._bundle.size
 
     def _attempt(self) -> None:
         within_seconds = self._retries.start_attempt()
+        is_received = False
         try:
-            while not self._request(within_seconds):
-                pass
+            while not is_received:
+                is_received = self._request(within_seconds)
         except NetworkError as error:
-            advice = PROXY if error.is_proxy_error else _STORAGE if error.maybe_processed else _CUT_OFF
-            raise TransientError(f"{error.message}{self._partial.so_far}", advice=advice) from error
-        if self._partial.received < max(self._partial.size or self._promised or 0, self._transcoding.least_bytes):
+            advice = PROXY if error.is_proxy_error else _UNAVAILABLE if error.maybe_processed else _UNREACHABLE
+            raise TransientError(f"{error.message}{self._partial.error_suffix}", advice=advice) from error
+        if self._partial.received < max(self._partial.size or self._expected_size or 0, self._transcoding.least_bytes):
             # a response without a length looks complete when its connection breaks
-            raise TransientError(f"The storage ended the response too early{self._partial.so_far}", advice=_STORAGE)
+            message = f"The storage ended the response too early{self._partial.error_suffix}"
+            raise TransientError(message, advice=_UNAVAILABLE)
 
     def _request(self, within_seconds: float) -> bool:
-        """Request what is missing, and return whether it was taken; if not, the next request follows without a pause."""
+        """Request the missing bytes. Return whether they were received; if not, they can be requested again without a pause."""
         if self._needs_link:
             self._job.bundle = self._context.api.make_bundle(self._job)
             self._events.link_renewed(self._job, masked=self._masked)
@@ -139,122 +129,123 @@ class Download:
                 self._job, address_of(url), status=response.status, requested=requested, request_id=response.request_id
             )
             if response.status == 200:
-                return self._take_whole(response)
+                return self._receive_whole(response)
             if response.status == 206:
-                return self._take_range(response, resuming=resuming)
+                return self._receive_range(response, resuming=resuming)
             if self._transcoding.accepts_gzip and not resuming:
                 self._transcoding.accepts_gzip = False  # the storage may refuse gzip, not the bundle
                 return False
             if response.status in _LINK_REFUSED:
-                return self._refused(response, resuming=resuming)
+                return self._link_refused(response, resuming=resuming)
             if response.status == 416 and resuming:
-                return self._beyond_the_end(response)
-            raise self._unexpected(response, resuming=resuming)
+                return self._is_complete(response)
+            raise self._error_of(response, resuming=resuming)
 
-    def _take_whole(self, response: StorageResponse) -> bool:
+    def _receive_whole(self, response: StorageResponse) -> bool:
         start = read_archive_start(response)
         if self._transcoding.must_request_again(response, start, self._bundle):
             return False
-        same = self._partial.has_etag(response.validator)
-        self._start_over("the storage does not resume downloads" if same else "the stored part may belong to a different bundle")
+        is_same = self._partial.has_etag(response.validator)
+        self._start_over("the storage does not resume downloads" if is_same else "the bundle may have been replaced")
         self._partial.set_source(self._bundle.url, response)
-        end = response.length if response.length is not None else self._promised
-        return self._take(response, itertools.chain([start], response.pieces), size=response.length, end=end)
+        end = response.length if response.length is not None else self._expected_size
+        return self._receive(itertools.chain([start], response.pieces), response, size=response.length, end=end)
 
-    def _take_range(self, response: StorageResponse, *, resuming: bool) -> bool:
+    def _receive_range(self, response: StorageResponse, *, resuming: bool) -> bool:
         found = self._partial.next_range(response) if resuming else None
         if found is None:
-            self._start_over("the storage sent a different part than requested")
-            raise TransientError("The storage sent a different part of the bundle than requested", advice=_CHANGED)
-        return self._take(response, response.pieces, size=found.size, end=found.end)
+            raise self._changed("the storage sent a different part than requested")
+        return self._receive(response.pieces, response, size=found.size, end=found.end)
 
-    def _take(self, response: StorageResponse, pieces: Iterator[bytes], *, size: int | None, end: int | None) -> bool:
-        """Write the pieces of a response to the file; return `False` if the bundle's `size` is not what the API reported.
+    def _receive(self, pieces: Iterator[bytes], response: StorageResponse, *, size: int | None, end: int | None) -> bool:
+        """Write the pieces to the file, unless the bundle's `size` is not the expected one. Return whether they were written.
 
-        Raises `DownloadFailed` for bytes behind the `end` of the response.
+        Raises `DownloadFailed` if the storage sends more than `end` bytes.
         """
         if size is not None:
-            if self._partial.size is None and self._promised is None:
+            if self._partial.size is None and self._expected_size is None:
                 self._disk_space.check(size)
             self._partial.size = size
-        if not self._has_promised_size(response):
+        if not self._has_expected_size(response):
             return False
-        most = end if end is not None else MAX_BUNDLE_BYTES
+        max_bytes = end if end is not None else MAX_BUNDLE_BYTES
         for piece in pieces:
-            if self._partial.received + len(piece) > most:
-                summary = f"the storage sent more than the {most:,} bytes that the bundle may have"
-                raise DownloadFailed(summary, cause=_CHANGED.cause, remedy=_CHANGED.remedy)
+            if self._partial.received + len(piece) > max_bytes:
+                raise _failure(f"the storage sent more than the {max_bytes:,} bytes that the bundle may have", _CHANGED)
             self._partial.write(piece)
             self._refusals = 0
-            if self._partial.received >= self._good_bytes:
-                self._good_bytes = self._partial.received + GOOD_BYTES
+            if self._partial.received >= self._next_progress_at:
+                self._next_progress_at = self._partial.received + _MIN_PROGRESS_BYTES
                 self._retries.record_success()
             self._events.download_progressed(self._job, self._partial.received, self._partial.size)
         return True
 
-    def _has_promised_size(self, response: StorageResponse) -> bool:
-        """Return whether the storage and the API report the same size, as far as they do.
+    def _has_expected_size(self, response: StorageResponse) -> bool:
+        """Return whether the storage and the API report the same size, if both report one. Raises `DownloadFailed`.
 
-        If not, the bundle may have been packed again in between, so the API is asked once more. Raises `DownloadFailed` the
-        second time.
+        The bundle may have been replaced after the API reported its size, so the API is asked once more.
         """
-        announced, promised = self._partial.size, self._promised
-        if announced is None or promised is None or announced == promised:
+        size, expected = self._partial.size, self._expected_size
+        if size is None or expected is None or size == expected:
             return True
-        what = f"the storage has {announced:,} bytes of the bundle, the API speaks of {promised:,}"
-        if self._contradicted:
-            kind = response.headers.get("Content-Type", "")
-            named = (f"The storage calls it {kind}.",) if kind else ()
-            raise DownloadFailed(what, details=named, cause=_CHANGED.cause, remedy=_CHANGED.remedy)
-        self._contradicted = self._needs_link = True
-        self._start_over("its size differs from what the API said")
-        self._events.link_expired(self._job, f"{what[0].upper()}{what[1:]}")
+        message = f"bundle has {size:,} bytes at the storage, but the API reported {expected:,}"
+        if self._was_size_wrong:
+            content_type = response.headers.get("Content-Type")
+            details = (f"The storage's Content-Type is {content_type}.",) if content_type else ()
+            raise _failure(f"the {message}", _CHANGED, *details)
+        self._was_size_wrong = self._needs_link = True
+        self._start_over("the API reported a different size")
+        self._events.link_expired(self._job, f"The {message}")
         return False
 
-    def _refused(self, response: StorageResponse, *, resuming: bool) -> bool:
-        """Request a fresh link: without a pause for the first refusal, later with one, which `TransientError` asks for."""
+    def _link_refused(self, response: StorageResponse, *, resuming: bool) -> bool:
+        """Request a new link: after the first refusal without a pause, later by raising `TransientError`, with one."""
         self._retries.record_failure()
         self._refusals += 1
         self._needs_link = True
-        said = response.error_text()
-        what = f"The storage rejected the link with {said}"
+        error_text = response.error_text()
+        message = f"The storage rejected the link with {error_text}"
         if self._refusals == 1:
-            self._events.link_expired(self._job, what)
+            self._events.link_expired(self._job, message)
             return False
         if resuming:
             self._start_over("the storage refuses to resume the download")
-        advice = _GONE if response.status in {404, 410} else _SHORT_LIVED if "xpired" in said else _REFUSED
-        raise TransientError(f"{what}, although it was just made", advice=advice, request_id=response.request_id)
+        advice = _GONE if response.status in {404, 410} else _SHORT_LIVED if "xpired" in error_text else _REFUSED
+        raise TransientError(f"{message}, although it was just made", advice=advice, request_id=response.request_id)
 
-    def _beyond_the_end(self, response: StorageResponse) -> bool:
-        """Return whether the bundle is complete, which a 416 may say; the storage has to say it twice if it announced more."""
-        if not self._partial.is_whole(response):
-            self._start_over("the bundle was replaced by another")
-            raise TransientError("The storage has fewer bytes of the bundle than it sent before", advice=_CHANGED)
+    def _is_complete(self, response: StorageResponse) -> bool:
+        """Return whether a 416 says that the bundle is complete. If the storage announced more, it has to say so twice."""
+        if not self._partial.is_complete(response):
+            raise self._changed("the storage has fewer bytes of the bundle than it sent before")
         if self._partial.size not in {None, self._partial.received} and not self._was_shorter:
             self._was_shorter = True
-            self._start_over("the storage has less of it than it declared")
-            raise TransientError("The storage has fewer bytes of the bundle than it declared", advice=_CHANGED)
+            raise self._changed("the storage has fewer bytes of the bundle than it announced")
         self._partial.size = self._partial.received
-        return self._has_promised_size(response)
+        return self._has_expected_size(response)
 
-    def _unexpected(self, response: StorageResponse, *, resuming: bool) -> Exception:
-        what = f"The storage returned {response.error_text()}"
+    def _error_of(self, response: StorageResponse, *, resuming: bool) -> Exception:
+        message = f"The storage returned {response.error_text()}"
         if 400 <= response.status < 500 and response.status not in TEMPORARY_STATUSES | {416}:
             if not resuming:
-                return DownloadFailed(
-                    f"the storage returned {response.status}",
-                    details=(f"{what}.",),
-                    cause=_REFUSED.cause,
-                    remedy=_REFUSED.remedy,
-                    request_id=response.request_id,
-                )
+                summary = f"the storage returned {response.status}"
+                return _failure(summary, _REFUSED, f"{message}.", request_id=response.request_id)
             self._start_over("the storage refuses to resume the download")
-        pause = read_retry_after(response.headers, self._context.clock.now())
-        what = f"{what}{self._partial.so_far}"
-        return TransientError(what, advice=_STORAGE, retry_after_seconds=pause, request_id=response.request_id)
+        return TransientError(
+            f"{message}{self._partial.error_suffix}",
+            advice=_UNAVAILABLE,
+            retry_after_seconds=read_retry_after(response.headers, self._context.clock.now()),
+            request_id=response.request_id,
+        )
 
-    def _start_over(self, why: str) -> None:
+    def _changed(self, reason: str) -> TransientError:
+        self._start_over(reason)
+        return TransientError(f"{reason[0].upper()}{reason[1:]}", advice=_CHANGED)
+
+    def _start_over(self, reason: str) -> None:
         if self._partial.received:
-            self._events.download_restarted(self._job, why)
+            self._events.download_restarted(self._job, reason)
         self._partial.reset()
+
+
+def _failure(summary: str, advice: Advice, *details: str, request_id: str | None = None) -> DownloadFailed:
+    return DownloadFailed(summary, details=details, cause=advice.cause, remedy=advice.remedy, request_id=request_id)

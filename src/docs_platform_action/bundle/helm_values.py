@@ -1,8 +1,7 @@
-"""Write a bundle as Helm values: the file that `helm upgrade --values` reads.
+"""Helm values for a bundle: the file that `helm upgrade --values` reads.
 
-A library writes the YAML, because what is written here comes from outside and is read by other programs: what needs an escape
-differs between YAML 1.1 and 1.2, and an escape left out is a value changed. PyYAML's double-quoted style is what all of them read
-back alike.
+A library writes the YAML, because the values come from outside, and YAML 1.1 and 1.2 escape different characters. All versions
+read PyYAML's double-quoted style the same way.
 """
 
 from collections.abc import Sequence
@@ -11,24 +10,21 @@ import yaml
 
 
 class _Text(str):
-    """A string to be quoted, whatever it looks like."""
+    """A string that is always quoted."""
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes `_Text` in double quotes; a plain `2024-06-01` is a date, `1e3` a number and `yes` a boolean."""
+    """Writes `_Text` in double quotes: a plain `2024-06-01` is a date, `1e3` a number and `yes` a boolean."""
 
 
 _Dumper.add_representer(_Text, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", str(text), style='"'))
 
 
 def values_text(*, bundle_url: str, version: str | None, comment: Sequence[str]) -> str:
-    """Return a Helm values file in ASCII that turns a static export on: its `comment`, then `staticExport`.
+    """Return a Helm values file in ASCII that turns a static export on.
 
-    Every YAML reader gets `bundle_url` and `version` back as the same strings; without a `version` there is no such key, so
-    that a release keeps the one it has. Each text of the comment is one line: what could end it, and what is not ASCII, is
-    escaped there as Python writes it.
-
-    Raises `ValueError` for a lone surrogate, which YAML cannot hold.
+    Without a `version` there is no such key, and a release keeps the one that it has. Each text of the comment becomes one line,
+    with control and non-ASCII characters escaped as in Python. Raises `ValueError` for a lone surrogate, which YAML cannot hold.
     """
     for text in (bundle_url, version or ""):
         text.encode()

@@ -1,7 +1,7 @@
 """Unpacks a bundle while it is still being downloaded.
 
-This only saves time, and decides nothing. After any trouble, of the download or of the archive, what is there is removed, and the
-caller unpacks the whole file. So every failure is reported by the code that reports it without the overlap, in the same words.
+This only saves time. After any error, of the download or of the archive, the unpacked files are removed, and the caller unpacks
+the complete archive. So errors are reported in one place, with and without the overlap.
 """
 
 import threading
@@ -22,15 +22,12 @@ from ..ownership import Owner
 from .disk_space import existing_folder
 from .staging import Staged, staged
 
-FROM_BYTES: Final = 4 * 1024**2
-"""How much of a bundle has to be there before unpacking begins. The download of a smaller one takes no time to speak of."""
-
+MIN_RECEIVED_BYTES: Final = 4 * 1024**2  # before unpacking starts; smaller bundles are downloaded too fast to save any time
 CANCEL_CHECK_SECONDS: Final = 0.05
-"""How often the wait for the unpacking to end checks for a cancel, and announces its progress."""
 
 
 class GrowingFile(ArchiveFile):
-    """An archive that a download still writes to. `size` is its final size; a read waits for bytes that are still to come."""
+    """An archive that is still being downloaded. `size` is its final size; a read waits for bytes that are not there yet."""
 
     def __init__(self, descriptor: int, size: int, run: Cancellation) -> None:
         super().__init__(descriptor, size, run)
@@ -46,26 +43,26 @@ class GrowingFile(ArchiveFile):
         return block
 
     def grow(self, received: int) -> None:
-        """Wake up reads, as this many bytes are received. The last of them may still be in a buffer."""
+        """Wake up reads after a total of `received` bytes. The last of them may still be in a buffer."""
         with self._changed:
             self.received = received
             self._changed.notify_all()
 
     def complete(self) -> None:
-        """Let reads end where the file ends: nothing more will be received."""
+        """End reads at the current end of the file."""
         with self._changed:
             self._is_complete = True
             self._changed.notify_all()
 
     def stop(self) -> None:
-        """End all work on this archive, also reads that wait, as a cancel of the run does."""
+        """Cancel all work on this archive, waiting reads included."""
         self.cancellation.cancel()
         with self._changed:
             self._changed.notify_all()
 
 
 class _DiskWithArchive(Disk):
-    """A disk as it will be once the whole archive is on it. Where the archive is on another disk, this is too cautious."""
+    """A disk as it will be with the complete archive on it. Too cautious if the archive is on another disk."""
 
     def __init__(self, folder: Path, archive: GrowingFile) -> None:
         super().__init__(folder)
@@ -77,19 +74,17 @@ class _DiskWithArchive(Disk):
 
 
 class _Unpacking(threading.Thread):
-    """The thread that unpacks an archive into a staged folder. `unpacked` stays `None` if it fails."""
-
     def __init__(self, archive: GrowingFile, site: Staged, disk: Disk, owner: Owner | None) -> None:
         super().__init__(daemon=True, name="overlap")
         self.archive = archive
         self.site = site
         self.disk = disk
-        self.unpacked: Unpacked | None = None
+        self.unpacked: Unpacked | None = None  # also after a failure
         self.progress = (0, 0)
         self._owner = owner
 
     def run(self) -> None:
-        with suppress(Exception):  # the caller meets it again in the whole file
+        with suppress(Exception):  # unpacking the complete archive reports it
             self.unpacked = unpack(self.archive, self.site.path, on_progress=self._on_progress, owner=self._owner, disk=self.disk)
 
     def _on_progress(self, files: int, size: int) -> None:
@@ -97,7 +92,7 @@ class _Unpacking(threading.Thread):
 
 
 class OverlappedUnpack(Events):
-    """Unpacks a bundle in a thread of its own, behind the download that writes it to `archive` and that this listens to.
+    """Unpacks a bundle in a thread while a download, whose events it receives, writes it to `archive`.
 
     The staged folder is removed on exit unless it is published.
     """
@@ -108,7 +103,7 @@ class OverlappedUnpack(Events):
         self._owner = owner
         self._context = context
         self._stack = ExitStack()
-        self._may_begin = True
+        self._may_start = True
         self._unpacking: _Unpacking | None = None
 
     def __enter__(self) -> Self:
@@ -118,25 +113,25 @@ class OverlappedUnpack(Events):
         self._stack.__exit__(*exception)
 
     def download_progressed(self, _job: Job, received: int, size: int | None) -> None:
-        """Follow the download. Begin once when enough is there, and give up when the rest of the archive needs the room."""
+        """Start to unpack when enough is received; stop if the rest of the archive needs the disk space."""
         try:
-            if self._may_begin and size is not None and received >= FROM_BYTES:
-                self._begin(received, size)
+            if self._may_start and size is not None and received >= MIN_RECEIVED_BYTES:
+                self._start(received, size)
             elif self._unpacking is not None:
                 self._unpacking.archive.grow(received)
-                if self._unpacking.disk.space().free_bytes < 0:  # others fill the disk too
-                    self._give_up()
-        except (OSError, RuntimeError):  # RuntimeError is the limit of threads; the caller meets the others again
-            self._give_up()
+                if self._unpacking.disk.space().free_bytes < 0:  # others write to the disk too
+                    self._discard()
+        except (OSError, RuntimeError):  # RuntimeError: no more threads can be started
+            self._discard()
 
     def download_restarted(self, _job: Job, _reason: str) -> None:
-        """Discard what is unpacked: it may be from another bundle."""
-        self._give_up()
+        """Discard the unpacked files: they may be from another bundle."""
+        self._discard()
 
     def result(self, job: Job) -> tuple[Staged, Unpacked] | None:
-        """Wait until the bundle, which is downloaded by now, is unpacked, and announce the progress.
+        """Wait until the downloaded bundle is unpacked, and announce the progress. Raises `Cancelled`.
 
-        Return `None` if that was not begun, or failed. Raises `Cancelled`.
+        Return `None` if it has to be unpacked without the overlap.
         """
         unpacking = self._unpacking
         if unpacking is None:
@@ -149,18 +144,18 @@ class OverlappedUnpack(Events):
             self._context.clock.cancellation.check()
             self._context.events.unpack_progressed(job, *unpacking.progress)
         if unpacking.unpacked is None or unpacking.archive.received != unpacking.archive.size:
-            self._give_up()
+            self._discard()
             return None
         return unpacking.site, unpacking.unpacked
 
-    def _begin(self, received: int, size: int) -> None:
-        self._may_begin = False
+    def _start(self, received: int, size: int) -> None:
+        self._may_start = False
         file = self._stack.enter_context(self._archive.open("rb", buffering=0))
         archive = GrowingFile(file.fileno(), size, self._context.clock.cancellation)
         archive.grow(received)
         disk = _DiskWithArchive(existing_folder(self._site.parent), archive)
-        if disk.space().usable_bytes < size or not is_streamable(file.read(START_BYTES)):
-            self._give_up()
+        if disk.space().usable_bytes < size or not is_read_in_order(file.read(START_BYTES)):
+            self._discard()
             return
         site = self._stack.enter_context(staged(self._site, self._owner, self._context.cleanups, is_folder=True))
         unpacking = _Unpacking(archive, site, disk, self._owner)
@@ -169,9 +164,8 @@ class OverlappedUnpack(Events):
         self._stack.callback(archive.stop)
         self._unpacking = unpacking
 
-    def _give_up(self) -> None:
-        """Remove what is there, and do not begin again."""
-        self._may_begin = False
+    def _discard(self) -> None:
+        self._may_start = False
         self._unpacking = None
-        with suppress(OSError):  # what stays costs room on the disk, but no result
+        with suppress(OSError):  # files that stay take disk space, but do no harm
             self._stack.close()

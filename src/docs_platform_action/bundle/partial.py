@@ -1,27 +1,26 @@
-"""The part of a bundle that is downloaded so far, and the range request that asks for the rest."""
+"""The downloaded part of a bundle, and the range request for the rest."""
 
 import hashlib
 import re
 from dataclasses import dataclass
 from typing import BinaryIO
-from urllib.parse import urlsplit
 
 from ..text import format_bytes
-from .storage import StorageResponse
+from .storage import StorageResponse, address_of
 
 
 @dataclass(frozen=True, kw_only=True)
 class ContentRange:
-    """The bytes from `begin` up to, but not including, `end`, and the size of the whole bundle if the storage reports it."""
+    """The bytes from `start` up to, but not including, `end`, and the size of the whole bundle if the storage reports it."""
 
-    begin: int
+    start: int
     end: int
     size: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Source:
-    """Where the bytes came from: the link and, behind redirects, the address, both without query, and the ETag there."""
+    """Where the bytes came from: the link and, after redirects, the address, both without query, and the ETag there."""
 
     link: str
     address: str
@@ -36,8 +35,8 @@ class PartialBundle:
         self.reset()
 
     @property
-    def so_far(self) -> str:
-        """How much is downloaded, to be appended to an error; empty for nothing."""
+    def error_suffix(self) -> str:
+        """How much is downloaded, as the end of an error message."""
         of_all = f" of {format_bytes(self.size)}" if self.size is not None else ""
         return f", after {format_bytes(self.received)}{of_all}" if self.received else ""
 
@@ -48,7 +47,7 @@ class PartialBundle:
         self.received += len(piece)
 
     def reset(self) -> None:
-        """Discard what is downloaded. Raises `OSError`."""
+        """Empty the file. Raises `OSError`."""
         self._file.seek(0)
         self._file.truncate()
         self._source: _Source | None = None
@@ -58,7 +57,7 @@ class PartialBundle:
 
     def set_source(self, link: str, response: StorageResponse) -> None:
         """Record where the bytes come from, if the response can be resumed."""
-        # what is compressed on the fly may be resumed as something else
+        # the result of a compression on the fly may differ the next time
         if response.validator is not None and not (response.is_encoded and response.length is None):
             self._source = _Source(link=address_of(link), address=response.address, validator=response.validator)
 
@@ -67,7 +66,7 @@ class PartialBundle:
         return self._source is not None and etag == self._source.validator
 
     def range_headers(self, link: str) -> dict[str, str]:
-        """Return the headers that ask for the rest; none where it has to be downloaded as a whole.
+        """Return the headers that request the rest; none if the download cannot be resumed.
 
         An ETag is only valid for the address that it came from (RFC 9110, section 8.8.3).
         """
@@ -77,24 +76,19 @@ class PartialBundle:
 
     def next_range(self, response: StorageResponse) -> ContentRange | None:
         """Return the range of a 206 response; `None` unless it continues the downloaded bytes."""
-        source, found = self._source, read_content_range(response)
-        continues = (
-            found is not None
-            and source is not None
-            and response.address == source.address
-            and self._may_be_same(response)
-            and found.begin == self.received
-            and (found.size == self.size or None in {found.size, self.size})
-        )
-        return found if continues else None
+        found = read_content_range(response)
+        if found is None or self._source is None or response.address != self._source.address or not self._may_be_same(response):
+            return None
+        is_same_size = found.size == self.size or None in {found.size, self.size}
+        return found if found.start == self.received and is_same_size else None
 
-    def is_whole(self, response: StorageResponse) -> bool:
-        """Return whether a 416 response says that there is nothing after the downloaded bytes (RFC 9110, section 15.5.17)."""
+    def is_complete(self, response: StorageResponse) -> bool:
+        """Return whether a 416 response says that nothing follows the downloaded bytes (RFC 9110, section 15.5.17)."""
         is_at_end = re.fullmatch(rf"bytes \*/{self.received}", response.headers.get("Content-Range", ""))
         return is_at_end is not None and self._may_be_same(response)
 
     def _may_be_same(self, response: StorageResponse) -> bool:
-        """Return whether a response, which may leave out the ETag, may be of the object that was downloaded so far."""
+        # a 206 or 416 may come without an ETag
         return self._source is not None and response.headers.get("ETag") in {None, self._source.validator}
 
 
@@ -103,12 +97,7 @@ def read_content_range(response: StorageResponse) -> ContentRange | None:
     found = re.fullmatch(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)", response.headers.get("Content-Range", ""))
     if found is None:
         return None
-    begin, end, size = int(found[1]), int(found[2]) + 1, None if found[3] == "*" else int(found[3])
-    if not begin < end or (size is not None and end > size) or response.length not in {None, end - begin}:
+    start, end, size = int(found[1]), int(found[2]) + 1, None if found[3] == "*" else int(found[3])
+    if not start < end or (size is not None and end > size) or response.length not in {None, end - start}:
         return None
-    return ContentRange(begin=begin, end=end, size=size)
-
-
-def address_of(link: str) -> str:
-    """Return a link without its query, which holds its signature."""
-    return urlsplit(link)._replace(query="", fragment="").geturl()
+    return ContentRange(start=start, end=end, size=size)

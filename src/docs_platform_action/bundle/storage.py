@@ -1,7 +1,7 @@
-"""The object storage's side of the HTTP client: requests for bundle links, redirects, and what a response means.
+"""Requests to the object storage for a bundle link, its redirects, and the responses.
 
-No request here carries the admin key, which is hidden in responses all the same. A presigned link has its own signature, and
-storages refuse an `Authorization` header beside it (source: AWS, Google and Azure documentation of signed URLs).
+No request carries the admin key: a presigned link has its own signature, and storages refuse an `Authorization` header beside it
+(source: AWS, Google and Azure documentation of signed URLs).
 """
 
 import contextlib
@@ -18,18 +18,12 @@ from ..http.faults import NetworkError, ResponseTimeout, SocksProxyError, Untrus
 from ..job import Job
 from ..models import UNUSABLE, is_bundle_url
 from ..redaction import Redactor
-from ..text import netloc_of
+from ..text import netloc_of, without_query
 
-IDLE_SECONDS: Final = 30.0
-"""A connection that brings no byte for this long counts as cut."""
-
-HEAD_SECONDS: Final = 60.0
-"""Time limit for a response to begin, redirects included, and for one that is not a bundle to end."""
-
+IDLE_SECONDS: Final = 30.0  # a connection without a byte for this long counts as broken
+MIN_BYTES_PER_SECOND: Final = 1024  # a slower connection counts as broken too, measured over `SLOW_SECONDS`
 SLOW_SECONDS: Final = 60.0
-MIN_BYTES_PER_SECOND: Final = 1024
-"""A connection that brings less than that over this time counts as cut too: no bundle would arrive in time."""
-
+HEAD_SECONDS: Final = 60.0  # until a response begins, redirects included, and until an error response ends
 MAX_REDIRECTS: Final = 5
 MAX_ERROR_BYTES: Final = 16 * 1024
 
@@ -38,7 +32,7 @@ _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
 @dataclass(frozen=True, kw_only=True)
 class StorageResponse:
-    """A response of the storage, its body still to come. `address` is the one behind all redirects, without its query."""
+    """A response of the storage with an unread body. `address` is the address after all redirects, without its query."""
 
     status: int
     headers: Mapping[str, str]
@@ -48,38 +42,35 @@ class StorageResponse:
 
     @property
     def length(self) -> int | None:
-        """The announced size of the body. The HTTP client refuses a response that announces anything but a number."""
+        """The announced size of the body. The HTTP client refuses a `Content-Length` that is not a number."""
         length = self.headers.get("Content-Length")
         return int(length) if length is not None else None
 
     @property
     def is_encoded(self) -> bool:
-        """Whether the body came with a `Content-Encoding`, which is never undone here."""
+        """Whether the body has a `Content-Encoding`, which is never decoded here."""
         return self.headers.get("Content-Encoding", "identity").lower() != "identity"
 
     @property
     def is_stored_as_gzip(self) -> bool:
-        """Whether the storage says that it keeps the object as gzip, in whichever form it was sent.
-
-        Source: Google Cloud Storage, "HTTP headers and query string parameters for XML API".
-        """
+        """Whether the object is stored as gzip, however it was sent (source: Google Cloud Storage, XML API headers)."""
         return self.headers.get("X-Goog-Stored-Content-Encoding", "").lower() == "gzip"
 
     @property
     def request_id(self) -> str | None:
-        """The storage's own name for the request."""
+        """The storage's ID of the request."""
         return request_id_of(self.headers)
 
     @property
     def validator(self) -> str | None:
-        """What tells this object from others in an `If-Range`: a strong ETag, or nothing (RFC 9110, section 13.1.5)."""
+        """The strong ETag, the only kind that `If-Range` accepts (RFC 9110, section 13.1.5)."""
         etag = self.headers.get("ETag", "")
         return etag if re.fullmatch(r'"[\x21\x23-\x7e]+"', etag) else None
 
     def error_text(self) -> str:
-        """Read what an error answer says: its status, and the code and the message where the storage's XML has them."""
+        """Read the error: its status, and the code and the message of the storage's XML."""
         text = b""
-        with contextlib.suppress(NetworkError):  # what has come so far is enough: the status says the rest
+        with contextlib.suppress(NetworkError):  # the status and the bytes received so far are enough
             for piece in self.pieces:
                 text += piece
                 if len(text) > MAX_ERROR_BYTES:
@@ -96,12 +87,12 @@ def request_bundle(
 ) -> Iterator[StorageResponse]:
     """Request a link, follow redirects to https or to this machine, and yield the response.
 
-    It has to begin within so many seconds. Raises `NetworkError`, here and from the response's `pieces`, `DownloadFailed` for
-    what a retry cannot change, and `Cancelled`.
+    Raises `Cancelled`, `DownloadFailed` for errors that a retry cannot change, and `NetworkError`, also if the response does not
+    begin within the given seconds. Reading the response's `pieces` raises the same.
     """
     seconds = min(within_seconds, HEAD_SECONDS)
     timeouts = Timeouts(idle_seconds=IDLE_SECONDS, total_seconds=seconds)
-    # a new connection, and closed afterwards: there is little to save, and one that was kept may be dead
+    # a connection for each request: an idle one may be dead
     headers = {"Accept": "*/*", "Connection": "close", **headers}
     for _ in range(MAX_REDIRECTS + 1):
         host = netloc_of(url)
@@ -116,7 +107,7 @@ def request_bundle(
                 yield StorageResponse(
                     status=response.status,
                     headers=response.headers,
-                    address=f"{urlsplit(url).scheme}://{host}{urlsplit(url).path}",
+                    address=address_of(url),
                     pieces=_bundle_pieces(response, host) if is_bundle else response.pieces(),
                     redactor=context.client.redactor,
                 )
@@ -131,8 +122,13 @@ def request_bundle(
     )
 
 
+def address_of(link: str) -> str:
+    """Return a link without its query, which holds its signature."""
+    return f"{urlsplit(link).scheme}://{without_query(link)}"
+
+
 def _bundle_pieces(response: Response, host: str) -> Iterator[bytes]:
-    """Yield the body of a bundle, for as long as it arrives at `MIN_BYTES_PER_SECOND` or faster."""
+    """Yield the body while it arrives at `MIN_BYTES_PER_SECOND` or faster."""
     received = 0
     try:
         for piece in response.pieces():
@@ -147,13 +143,12 @@ def _bundle_pieces(response: Response, host: str) -> Iterator[bytes]:
 
 @contextlib.contextmanager
 def _errors_of_storage(host: str, seconds: float) -> Iterator[None]:
-    """Word the client's errors for the storage. `seconds` is the limit on the whole request, redirects included."""
+    """Raise the HTTP client's errors as the storage's. `seconds` is the time limit of the whole request, redirects included."""
     try:
         yield
     except ResponseTimeout as error:
-        raise NetworkError(
-            f"{host} took longer than {seconds:.3g} s to respond", maybe_processed=error.maybe_processed
-        ) from error
+        message = f"{host} took longer than {seconds:.3g} s to respond"
+        raise NetworkError(message, maybe_processed=error.maybe_processed) from error
     except UntrustedCertificateError as error:
         raise error.failure(DownloadFailed, f"the storage at {host}", "storage", "the link, which the platform makes") from error
     except SocksProxyError as error:
@@ -161,10 +156,10 @@ def _errors_of_storage(host: str, seconds: float) -> Iterator[None]:
 
 
 def _redirected(url: str, location: str, status: int) -> str:
-    with contextlib.suppress(UnicodeError):  # http.client reads headers as Latin-1, which they rarely are
+    with contextlib.suppress(UnicodeError):  # http.client decodes headers as Latin-1; most servers write UTF-8
         location = location.encode("latin-1").decode()
     try:
-        # not `urljoin` for all: it rewrites an absolute address too, and drops some control characters
+        # only for relative addresses: `urljoin` changes absolute ones, and drops some control characters
         location = location.replace(" ", "%20") if not UNUSABLE.search(location) else ""
         target = location if urlsplit(location).scheme or not location else urljoin(url, location)
         host = netloc_of(target)

@@ -1,9 +1,8 @@
 """Responses that do not hold the bundle as it is stored: other content, and changed compression.
 
-Servers change the compression both ways. `Accept-Encoding: identity` keeps them from compressing on the fly, but some then
-decompress what is stored as gzip (source: Google Cloud Storage, "Transcoding of gzip-compressed files"; nginx, `gunzip`). Where
-that may have happened, the bundle is requested again with gzip accepted. If the response is then compressed on the fly, which
-shows in a missing length, it is requested once more as before.
+`Accept-Encoding: identity` keeps servers from compressing on the fly, but some then decompress an object that is stored as gzip
+(source: Google Cloud Storage, "Transcoding of gzip-compressed files"; nginx, `gunzip`). If that may have happened, the bundle is
+requested again with gzip accepted. If that response has no length, it is compressed on the fly, and a third request goes without.
 """
 
 import contextlib
@@ -16,26 +15,23 @@ from ..archive.tar import begins_tar
 from ..errors import Advice, InvalidBundle
 from ..http.retry import TransientError
 from ..models import Bundle
-from .partial import address_of
-from .storage import StorageResponse
+from .storage import StorageResponse, address_of
 
-MAX_START_BYTES: Final = 64 * 1024
-"""Maximum compressed bytes to read for the first `START_BYTES` inside."""
-
+MAX_START_BYTES: Final = 64 * 1024  # compressed, to be read for the first `START_BYTES` decompressed
 _GZIP_TYPES: Final = ("application/gzip", "application/x-gzip")
 
 _INTERCEPTED: Final = Advice(
-    cause="Something other than the storage responds: a login page, or a gateway in front of it.",
-    remedy="Check what the link leads to from this runner's network, and let the runner reach the storage directly.",
+    cause="Something other than the storage responded, such as a login page or a gateway.",
+    remedy="Open the link from the runner's network to see what responds, and let the runner reach the storage directly.",
 )
 
 
 @dataclass
 class Transcoding:
-    """What a download knows about changes of the compression.
+    """What a download knows about a changed compression.
 
-    `accepts_gzip` is what the next request for the whole bundle says. `is_transcoded` is true when the last such response was not
-    what is stored; it then has at least `least_bytes`.
+    `accepts_gzip` is for the next request of the whole bundle. `is_transcoded` says that the last response to one was not what is
+    stored; it then has at least `least_bytes`.
     """
 
     accepts_gzip: bool = False
@@ -44,7 +40,7 @@ class Transcoding:
     _tried_gzip: bool = False
 
     def must_request_again(self, response: StorageResponse, start: bytes, bundle: Bundle) -> bool:
-        """Return whether to request the bundle again with a changed `accepts_gzip`, to get the bytes as they are stored."""
+        """Return whether to request the bundle again, with the new `accepts_gzip`, to get the bytes as they are stored."""
         is_tar = begins_tar(start[:START_BYTES])
         was_decompressed = _was_decompressed(response, bundle.url, is_tar=is_tar)
         may_be_decompressed = was_decompressed or (is_tar and response.length is None and not response.is_encoded)
@@ -62,9 +58,9 @@ class Transcoding:
 
 
 def read_archive_start(response: StorageResponse) -> bytes:
-    """Read the first bytes of a response. Raises `TransientError` unless they are an archive's, whatever the headers say.
+    """Read the first bytes of a response. Raises `TransientError` unless an archive begins with them, whatever the headers say.
 
-    Web pages may come compressed too, so of a response with a `Content-Encoding` the decompressed bytes are checked as well.
+    With a `Content-Encoding`, the decompressed bytes are checked too, because it may be a compressed web page.
     """
     start = b""
     while len(start) < START_BYTES and (piece := next(response.pieces, b"")):
@@ -77,13 +73,14 @@ def read_archive_start(response: StorageResponse) -> bytes:
             start += piece
     if is_archive(start) and is_archive(inside):
         return start
-    kind = response.headers.get("Content-Type")
-    called = f" (Content-Type {kind})" if kind else ""
-    raise TransientError(f"What the storage sent in place of the bundle {describe_content(inside)}{called}", advice=_INTERCEPTED)
+    content = describe_content(inside) if inside or not start else "is damaged or empty gzip data"
+    content_type = response.headers.get("Content-Type")
+    suffix = f" (Content-Type {content_type})" if content_type else ""
+    raise TransientError(f"The storage's response is not a bundle: it {content}{suffix}", advice=_INTERCEPTED)
 
 
 def _decompressed_start(start: bytes) -> bytes:
-    """Return the first decompressed bytes of the beginning of gzip data; fewer if that is damaged or too short."""
+    """Return the first decompressed bytes; fewer than `START_BYTES` if the gzip data is damaged or too short."""
     inside = b""
     with contextlib.suppress(InvalidBundle):
         for chunk in decompressed(GZIP, iter([start])):
@@ -94,10 +91,10 @@ def _decompressed_start(start: bytes) -> bytes:
 
 
 def _was_decompressed(response: StorageResponse, link: str, *, is_tar: bool) -> bool:
-    """Return whether the headers or the names say that the response was stored as gzip, and it is not gzip any more."""
+    """Return whether the object is stored as gzip, by its headers or names, but the response is not gzip."""
     if response.is_encoded:
         return False
-    kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    content_type = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     names = (address_of(link), response.address)
-    is_named_gzip = kind in _GZIP_TYPES or any(name.lower().endswith((".gz", ".tgz")) for name in names)
+    is_named_gzip = content_type in _GZIP_TYPES or any(name.lower().endswith((".gz", ".tgz")) for name in names)
     return response.is_stored_as_gzip or (is_named_gzip and is_tar)

@@ -47,7 +47,7 @@ BUNDLE = Bundle(
 ARCHIVE = gzip.compress(tar(SMALL_SITE), compresslevel=0)
 """As large as the tar archive, but no storage is asked for it twice, as for one that may have been decompressed on its way."""
 
-FULL = "The runner's disk is full."
+FULL = "The runner's disk is full or too small."
 BROKEN = "The runner's disk is faulty, or another process is using it."
 
 NO_SECRETS = Redactor([])
@@ -392,7 +392,7 @@ class TestSiteBehindTheDownload:
 
     @pytest.fixture(autouse=True)
     def large(self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(overlap, "FROM_BYTES", 1)
+        monkeypatch.setattr(overlap, "MIN_RECEIVED_BYTES", 1)
         delivery.shelf.headers = {"Content-Length": str(len(ARCHIVE))}
 
     def test_it_is_begun_before_the_bundle_is_there_and_told_as_ever(self, delivery: Delivery) -> None:
@@ -448,7 +448,7 @@ class TestValues:
     def test_they_hold_the_link_and_tell_where_it_is_from(self, delivery: Delivery) -> None:
         assert self.text(delivery, version="2024-06-01") == (
             "# Static export of docs.example.com, job se_1. The link is valid until 2026-05-04 13:00:00 UTC.\n"
-            "# For a fresh link run the action with job-id: se_1\n"
+            "# To get a new link, run the action with job-id: se_1\n"
             "staticExport:\n"
             "  enabled: true\n"
             f'  bundleUrl: "{BUNDLE.url}"\n'
@@ -724,7 +724,7 @@ class TestRoom:
 
         assert isinstance(error, DownloadFailed)
         assert error.summary == "the bundle does not fit on the runner's disk"
-        assert error.cause == "The runner's disk is too small or too full."
+        assert error.cause == FULL
         assert error.remedy == "Free space in an earlier step, or use a runner with a larger disk."
         assert delivery.files == tree(delivery.temporary) == []
         assert delivery.shelf.asked == ([BUNDLE.url] if source == "storage" else [])
@@ -738,8 +738,8 @@ class TestRoom:
 
         archive, site = (delivery.failure(delivery.asked(**{name: "out"}), bundle) for name in ("bundle", "site"))
 
-        assert archive.details == ("It has 10.0 KiB; 512 bytes are free.",)
-        assert site.details == ("It has 10.0 KiB, and at least as much again unpacked; 512 bytes are free.",)
+        assert archive.details == ("It needs at least 10.0 KiB; 512 bytes are free.",)
+        assert site.details == ("It needs at least 20.0 KiB (archive and unpacked site); 512 bytes are free.",)
 
     @pytest.mark.parametrize("source", ["storage", "api"])
     def test_what_unpacking_leaves_free_is_needed_too(
@@ -750,9 +750,9 @@ class TestRoom:
 
         error = delivery.failure(delivery.asked(site="site"), bundle)
 
-        told = "It has 10.0 KiB, and at least as much again unpacked; 20.5 KiB are free, and the action leaves 512 bytes free."
+        detail = "It needs at least 20.0 KiB (archive and unpacked site); 20.5 KiB are free, of which 512 bytes must stay free."
         assert isinstance(error, DownloadFailed)
-        assert error.details == (told,)
+        assert error.details == (detail,)
         delivery(delivery.asked(bundle="bundle"), bundle)
         self.disk(monkeypatch, lambda _: 2 * self.SIZE + 512, total=total)
         delivery(delivery.asked(site="site"), bundle)
@@ -889,7 +889,7 @@ class TestOwner:
             [
                 "The action's files could not be given to the workspace's owner.",
                 "The file system reported: Operation not permitted.",
-                "Later steps can read it, but may not be able to change or delete it.",
+                "Later steps can read them, but may not be able to change or delete them.",
             ]
         ]
         assert delivery.record.values_file == "values.yaml"

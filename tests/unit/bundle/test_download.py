@@ -175,7 +175,7 @@ def test_what_is_not_an_archive_is_not_written() -> None:
     error = fetch.failure()
 
     assert isinstance(error, DownloadFailed)
-    assert "What the storage sent in place of the bundle " in error.details[0]
+    assert "The storage's response is not a bundle: it looks like a PDF document" in error.details[0]
     assert fetch.file.getvalue() == b""
 
 
@@ -189,6 +189,7 @@ def test_an_encoded_one_that_cannot_be_read_is_requested_again(content: bytes) -
     fetch()
 
     assert (fetch.file.getvalue(), fetch.told) == (content, ["retrying", "recovered"])
+    assert fetch.events.of("retrying")[0][1] == "The storage's response is not a bundle: it is damaged or empty gzip data"
 
 
 def test_each_response_is_announced_with_the_range_that_was_requested() -> None:
@@ -300,7 +301,8 @@ class TestRefusal:
         assert fetch.clock.pauses == [0.5, 0.5]
 
     @pytest.mark.parametrize(
-        ("status", "cause"), [(403, "denies access to this runner"), (404, "leads to no bundle"), (410, "leads to no bundle")]
+        ("status", "cause"),
+        [(403, "denies access to this runner"), (404, "There is no bundle at the link"), (410, "There is no bundle at the link")],
     )
     def test_those_that_never_end_are_given_up_with_what_is_likely_behind_them(self, status: int, cause: str) -> None:
         fetch = Fetch(*[Turn(status=status)] * 1000, tolerance=60)

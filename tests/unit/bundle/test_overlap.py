@@ -13,7 +13,7 @@ from docs_platform_action.archive import limits
 from docs_platform_action.archive.limits import MAX_RESERVED_BYTES, Space
 from docs_platform_action.archive.unpack import Unpacked, unpack
 from docs_platform_action.bundle import overlap
-from docs_platform_action.bundle.overlap import FROM_BYTES, GrowingFile, OverlappedUnpack
+from docs_platform_action.bundle.overlap import MIN_RECEIVED_BYTES, GrowingFile, OverlappedUnpack
 from docs_platform_action.bundle.staging import staged
 from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import Cancelled
@@ -87,7 +87,7 @@ class Download:
 
 @pytest.fixture
 def download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Download]:
-    monkeypatch.setattr(overlap, "FROM_BYTES", 100)
+    monkeypatch.setattr(overlap, "MIN_RECEIVED_BYTES", 100)
     download = Download(tmp_path, monkeypatch)
     yield download
     assert download.parts == []
@@ -211,14 +211,14 @@ class TestAGrowingFile:
 
 class TestItDoesNotBegin:
     def test_for_what_is_there_at_once(self, download: Download, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(overlap, "FROM_BYTES", len(ARCHIVE) + 1)
+        monkeypatch.setattr(overlap, "MIN_RECEIVED_BYTES", len(ARCHIVE) + 1)
 
         with download.overlap:
             download.receive_all()
             assert download.publish() is None
 
         assert download.staged == 0
-        assert FROM_BYTES == 4 * 1024**2
+        assert MIN_RECEIVED_BYTES == 4 * 1024**2
 
     def test_without_a_size_to_judge_it_by(self, download: Download) -> None:
         with download.overlap:

@@ -67,7 +67,7 @@ class TestBeginning:
     @pytest.mark.parametrize("content", [b"MZ" + bytes(600) + b"PK\x03\x04", b"%PDF-1.7", b"\x89PNG", b"PK", b"\x1f", bytes(511)])
     def test_nothing_else_is(self, content: bytes) -> None:
         with pytest.raises(
-            TransientError, match=r"^What the storage sent in place of the bundle .* \(Content-Type application/zip\)$"
+            TransientError, match=r"^The storage's response is not a bundle: it .* \(Content-Type application/zip\)$"
         ):
             read_archive_start(answer(content, kind="application/zip"))
 
