@@ -362,7 +362,7 @@ _MATRIX: Final = (
 
 
 def _real(domains: int, max_parallel: int) -> Real:
-    """Export so many domains in one step, on real sockets, with all that is handed over."""
+    """Export so many domains in one step, on real sockets, with everything delivered."""
     sys.stderr.write(f"on real sockets: {domains} {max_parallel}\n")
     names = [f"docs-{number}.example.com" for number in range(1, domains + 1)]
     with (

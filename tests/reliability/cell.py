@@ -73,7 +73,7 @@ DELIVERED: Final[dict[str, object]] = {
     "sitePath": "out/site",
     "valuesFile": "out/values.yaml",
 }
-"""What is told of a bundle that was handed over."""
+"""What is reported of a delivered bundle."""
 
 
 @dataclass(frozen=True, kw_only=True)

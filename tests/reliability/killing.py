@@ -60,7 +60,7 @@ OWNERS: Final = ("posix", "io", "_io", "socket", "_socket")
 """Whose functions they are, as modules or as the modules of types: text has a `replace` too."""
 
 PARTS: Final = ("_deliver_archive", "_deliver_site", "_write_values")
-"""The parts of a handover, as its code names them: a call is counted by the one that it serves, too."""
+"""The methods that make up a delivery. Each call is counted by the method that it serves."""
 
 NAMING: Final = "replace"
 """The function by which a result gets its name: drawn more often."""

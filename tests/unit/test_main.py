@@ -605,7 +605,7 @@ class TestCancel:
     @pytest.mark.parametrize(
         ("asked", "seconds"), [("https://api.", ABORT_GRACE_SECONDS), ("https://storage.", CLEANUP_GRACE_SECONDS)]
     )
-    def test_while_a_bundle_is_handed_over_there_is_time_to_clean_up(self, run: Runner, asked: str, seconds: float) -> None:
+    def test_during_a_delivery_there_is_time_to_clean_up(self, run: Runner, asked: str, seconds: float) -> None:
         signal_handler, given = Quiet(signal.SIGTERM, in_work=True), []
 
         def abort(request: requests.PreparedRequest) -> None:

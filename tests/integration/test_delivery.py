@@ -1,4 +1,4 @@
-"""From the finished job to files in the workspace, through the real entry point: whole, or as if nothing had been."""
+"""The delivery of a bundle through the real entry point: complete, or without a trace."""
 
 import contextlib
 import hashlib
@@ -42,17 +42,17 @@ EVERYTHING = {
 }
 
 
-def hand_over(action: Action, platform: Simulator, **inputs: str) -> Ended:
+def deliver_bundle(action: Action, platform: Simulator, **inputs: str) -> Ended:
     return action.run(platform, **{"job_id": "export-finished", "domain": "docs.example.com", **inputs})
 
 
 def tree(folder: Path) -> dict[str, bytes | None]:
-    """Read a folder: the content of each file, `None` for a folder."""
+    """Return the content of each file, and `None` for each folder."""
     return {str(found.relative_to(folder)): None if found.is_dir() else found.read_bytes() for found in sorted(folder.rglob("*"))}
 
 
 def members(content: bytes) -> dict[str, bytes]:
-    """Read the files of an archive as Python's library does."""
+    """Return the files of an archive, read by Python's library."""
     if zipfile.is_zipfile(io.BytesIO(content)):
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             return {name: archive.read(name) for name in archive.namelist()}
@@ -63,7 +63,7 @@ def members(content: bytes) -> dict[str, bytes]:
 
 class TestAll:
     def test_bundle_site_and_values_are_there_and_agree(self, action: Action, platform: Simulator) -> None:
-        ended = hand_over(action, platform, **EVERYTHING)
+        ended = deliver_bundle(action, platform, **EVERYTHING)
 
         content = (action.workspace / "dist" / "bundle.tar.gz").read_bytes()
         site = action.workspace / "public" / "site"
@@ -80,12 +80,12 @@ class TestAll:
         assert values == {"staticExport": {"enabled": True, "bundleUrl": ended.outputs["bundleUrl"], "version": "20240601"}}
         assert "," in values["staticExport"]["bundleUrl"]
 
-    def test_log_and_summary_tell_what_is_where(self, action: Action, platform: Simulator) -> None:
-        ended = hand_over(action, platform, **EVERYTHING)
+    def test_log_and_summary_say_what_is_where(self, action: Action, platform: Simulator) -> None:
+        ended = deliver_bundle(action, platform, **EVERYTHING)
 
-        told = [line.strip() for line in ended.log.splitlines()][-3:]
-        assert told[0].startswith("Downloaded ")
-        assert told[1:] == ["Unpacked 15 files to public/site/", "Wrote the Helm values file deploy/export.yaml"]
+        lines = [line.strip() for line in ended.log.splitlines()][-3:]
+        assert lines[0].startswith("Downloaded ")
+        assert lines[1:] == ["Unpacked 15 files to public/site/", "Wrote the Helm values file deploy/export.yaml"]
         assert f"SHA-256 `{ended.outputs['bundleSha256']}`" in ended.summary
         rows = {"Saved as": "dist/bundle.tar.gz", "Site": "15 files in public/site", "Helm values": "deploy/export.yaml"}
         for name, cell in rows.items():
@@ -101,7 +101,7 @@ class TestAll:
         ],
     )
     def test_each_works_alone(self, action: Action, platform: Simulator, inputs: dict[str, str], outputs: set[str]) -> None:
-        ended = hand_over(action, platform, **inputs)
+        ended = deliver_bundle(action, platform, **inputs)
 
         known = {"bundlePath", "bundleSize", "bundleSha256", "sitePath", "valuesFile"}
         assert ended.exit_code == 0, ended.stdout
@@ -109,14 +109,14 @@ class TestAll:
         assert {name for name in known if ended.result[name] is not None} == outputs
         assert {found.name for found in action.workspace.iterdir()} == {*inputs.values()}
 
-    def test_without_waiting_there_is_nothing_to_hand_over(self, action: Action, platform: Simulator) -> None:
+    def test_without_waiting_nothing_is_delivered(self, action: Action, platform: Simulator) -> None:
         ended = action.export(platform, wait="false", **EVERYTHING)
 
         assert (ended.exit_code, tree(action.workspace)) == (0, {})
         assert len(ended.warnings) == 3
         assert all("`wait: false`" in warning for warning in ended.warnings)
 
-    def test_the_runners_temporary_folder_is_a_place_too(self, action: Action, platform: Simulator, tmp_path: Path) -> None:
+    def test_the_runners_temporary_folder_is_a_target_too(self, action: Action, platform: Simulator, tmp_path: Path) -> None:
         temporary = tmp_path / "temporary"
         temporary.mkdir()
 
@@ -126,17 +126,17 @@ class TestAll:
         assert [found.name for found in temporary.iterdir()] == ["site"]
 
     def test_modes_are_ordinary_whatever_the_archive_and_the_umask_say(self, action: Action, platform: Simulator) -> None:
-        hand_over(action, platform, **EVERYTHING)
+        deliver_bundle(action, platform, **EVERYTHING)
 
         modes = {(found.is_dir(), stat.S_IMODE(found.stat().st_mode)) for found in action.workspace.rglob("*")}
         assert modes == {(True, 0o755), (False, 0o644)}
 
 
 @pytest.mark.parametrize("archive", ["tar.gz", "tar", "tar.bz2", "tar.xz", "zip"])
-def test_every_kind_is_told_by_its_content(action: Action, make_platform: Callable[..., Simulator], archive: str) -> None:
+def test_every_kind_is_detected_by_its_content(action: Action, make_platform: Callable[..., Simulator], archive: str) -> None:
     platform = make_platform(archive=archive)
 
-    ended = hand_over(action, platform, bundle_path="misleading.7z", site_path="site")
+    ended = deliver_bundle(action, platform, bundle_path="misleading.7z", site_path="site")
 
     assert ended.exit_code == 0, ended.stdout
     files = {name: found for name, found in tree(action.workspace / "site").items() if found is not None}
@@ -144,16 +144,16 @@ def test_every_kind_is_told_by_its_content(action: Action, make_platform: Callab
     assert len(files) == 15
 
 
-UNPACKED_BEHIND: Final = 5 * 1024**2
-"""So many bytes are unpacked while they are downloaded, if the archive is read in order."""
+OVERLAPPED_BYTES: Final = 5 * 1024**2
+"""Size of an archive that is unpacked while it is downloaded."""
 
 
 @pytest.mark.parametrize(
     ("kind", "size"),
     [
         *((kind, 100) for kind in KINDS if kind.startswith("gzip of") or kind == "zip-padded"),
-        ("gzip of zip", UNPACKED_BEHIND),
-        ("gzip of tar.gz", UNPACKED_BEHIND),
+        ("gzip of zip", OVERLAPPED_BYTES),
+        ("gzip of tar.gz", OVERLAPPED_BYTES),
     ],
 )
 def test_what_a_storage_or_a_packer_adds_around_an_archive_does_no_harm(
@@ -164,7 +164,7 @@ def test_what_a_storage_or_a_packer_adds_around_an_archive_does_no_harm(
     platform.put_bundle("export-finished", content)
     platform.script("download", Fault(headers={"Content-Encoding": "gzip"} if kind.startswith("gzip of") else {}))
 
-    ended = hand_over(action, platform, bundle_path="bundle", site_path="site")
+    ended = deliver_bundle(action, platform, bundle_path="bundle", site_path="site")
 
     assert ended.exit_code == 0, ended.stdout
     assert tree(action.workspace / "site") == {"guide": None, "guide/large.html": page, "index.html": b"<h1>Docs</h1>"}
@@ -177,7 +177,7 @@ class TestEmptyFolder:
     def test_one_that_is_there_is_filled(self, action: Action, platform: Simulator) -> None:
         (action.workspace / "site").mkdir()
 
-        ended = hand_over(action, platform, site_path="site")
+        ended = deliver_bundle(action, platform, site_path="site")
 
         assert (ended.exit_code, (action.workspace / "site" / "index.html").exists()) == (0, True)
 
@@ -205,13 +205,13 @@ class TestEmptyFolder:
         assert tree(action.workspace) == {"site": None, "site/mine": b"mine"}
 
 
-def describe_content(folder: Path) -> dict[Path, tuple[int, ...]]:
-    """Tell what is there and unchanged; not when it was last looked at."""
+def snapshot(folder: Path) -> dict[Path, tuple[int, ...]]:
+    """Return what shows any change in a folder, but not reads."""
     found = {path: path.lstat() for path in folder.rglob("*")}
     return {path: (status.st_mode, status.st_ino, status.st_size, status.st_mtime_ns) for path, status in found.items()}
 
 
-class TestPlacesThatCannotWork:
+class TestUnusableTargets:
     @pytest.mark.parametrize(
         ("inputs", "says"),
         [
@@ -234,7 +234,7 @@ class TestPlacesThatCannotWork:
             ({"mask_bundle_url": "maybe"}, "write true or false"),
         ],
     )
-    def test_they_are_found_before_any_request(
+    def test_they_are_reported_before_any_request(
         self, action: Action, platform: Simulator, inputs: Mapping[str, str], says: str
     ) -> None:
         (action.workspace / "full").mkdir()
@@ -242,15 +242,15 @@ class TestPlacesThatCannotWork:
         (action.workspace / "file").touch()
         (action.workspace / "away").symlink_to("/var")
         os.mkfifo(action.workspace / "pipe")
-        before = describe_content(action.workspace)
+        before = snapshot(action.workspace)
 
         ended = action.export(platform, **inputs)
 
         assert (ended.exit_code, ended.reason, platform.requests) == (1, "invalid-input", [])
         assert says in ended.error
-        assert describe_content(action.workspace) == before
+        assert snapshot(action.workspace) == before
 
-    def test_all_are_told_at_once(self, action: Action, platform: Simulator) -> None:
+    def test_all_are_reported_together(self, action: Action, platform: Simulator) -> None:
         ended = action.export(platform, site_path="../site", bundle_path="/dev/null", values_file="/")
 
         assert "3 invalid inputs" in ended.error
@@ -281,7 +281,7 @@ class TestHostileArchives:
         platform.put_bundle("export-finished", HOSTILE[name][0])
         before = tree(tmp_path)
 
-        ended = hand_over(action, platform, site_path="public/site", values_file="values.yaml")
+        ended = deliver_bundle(action, platform, site_path="public/site", values_file="values.yaml")
 
         assert (ended.exit_code, ended.reason) == (1, "invalid-bundle"), ended.stdout
         assert tree(tmp_path) == before
@@ -298,18 +298,18 @@ def deliver_site(platform: Simulator, workspace: Path) -> None:
     deliver(job, DeliverySettings(site=site), context(clock, Events(), api=api, client=client, tolerance=1))
 
 
-def test_an_archive_that_is_asked_for_stays_when_it_cannot_be_opened(action: Action, platform: Simulator) -> None:
+def test_an_archive_with_a_bundle_path_stays_when_it_cannot_be_opened(action: Action, platform: Simulator) -> None:
     platform.put_bundle("export-finished", SEVEN_ZIP)
 
-    ended = hand_over(action, platform, **EVERYTHING)
+    ended = deliver_bundle(action, platform, **EVERYTHING)
 
     assert (ended.exit_code, ended.reason) == (1, "invalid-bundle")
     assert tree(action.workspace) == {"dist": None, "dist/bundle.tar.gz": SEVEN_ZIP}
     assert ended.outputs["bundlePath"] == "dist/bundle.tar.gz"
 
 
-def cancelled_on_its_way(action: Action, platform: Simulator, number: signal.Signals) -> Ended:
-    """Hand over everything, and cancel when the bundle has been on its way for a moment."""
+def cancelled_delivery(action: Action, platform: Simulator, number: signal.Signals) -> Ended:
+    """Deliver everything, and cancel a moment after the download has started."""
     with action.start(platform, job_id="export-finished", **EVERYTHING) as running:
         while not [*action.workspace.rglob(".*.part")]:
             time.sleep(0.005)
@@ -337,7 +337,7 @@ class TestCancel:
         assert ended.outputs["jobId"] == "export-finished"
         assert "makes its bundle link without exporting again" in ended.error
 
-    def test_in_a_pause_between_two_tries_too(
+    def test_in_a_pause_between_two_attempts_leaves_no_trace(
         self, action: Action, platform: Simulator, number: signal.Signals, exit_code: int
     ) -> None:
         platform.script_forever("download", Fault(status=503, headers={"Retry-After": "3000"}))
@@ -349,13 +349,13 @@ class TestCancel:
 
         assert (ended.exit_code, ended.reason, tree(action.workspace)) == (exit_code, "cancelled", {})
 
-    def test_in_a_body_of_unknown_length_makes_no_half_bundle_a_whole_one(
+    def test_in_a_body_of_unknown_length_leaves_no_truncated_bundle(
         self, action: Action, platform: Simulator, number: signal.Signals, exit_code: int
     ) -> None:
         platform.override("make_bundle", lambda normal: {**normal, "sizeBytes": None})
         platform.script_forever("download", Fault(framing="close", stall_after_bytes=400))
 
-        ended = cancelled_on_its_way(action, platform, number)
+        ended = cancelled_delivery(action, platform, number)
 
         assert (ended.exit_code, ended.reason, tree(action.workspace)) == (exit_code, "cancelled", {})
         assert not {"bundlePath", "bundleSize", "valuesFile"} & {*ended.outputs}
@@ -373,7 +373,7 @@ class TestCancel:
                     client.setblocking(False)
                     client.connect_ex(address)
                 platform.override("make_bundle", {"bundleUrl": f"http://127.0.0.1:{address[1]}/bundle"})
-                ended = cancelled_on_its_way(action, platform, number)
+                ended = cancelled_delivery(action, platform, number)
 
         assert (ended.exit_code, ended.reason, tree(action.workspace)) == (exit_code, "cancelled", {})
 
@@ -393,7 +393,7 @@ class TestCancel:
         assert tree(action.workspace) == {"site": None}
 
 
-def test_what_was_handed_over_before_a_cancel_is_told(action: Action, platform: Simulator) -> None:
+def test_what_was_delivered_before_a_cancel_is_reported(action: Action, platform: Simulator) -> None:
     platform.put_bundle("export-finished", crowded(60_000))
     action.set_constants(report__job_log__LINE_SECONDS=0.0, jobs__runner__CLEANUP_GRACE_SECONDS=60.0)
 
