@@ -63,17 +63,19 @@ class Events:
     def recovered(self, job: Job, server: str, *, after_seconds: float) -> None:
         """Announce the end of an outage."""
 
-    @_forwarded
-    def link_made(self, job: Job, *, masked: bool) -> None:
-        """Announce the bundle's link. The runner should mask it if `masked`."""
+    def link_made(self, job: Job) -> None:
+        """Announce the link to the bundle, which is in the job already."""
+        for listener in self._listeners_of(job):
+            listener.link_made(job)
 
     @_forwarded
     def link_expired(self, job: Job, error: str) -> None:
         """Announce that the link no longer works and that a fresh one is requested."""
 
-    @_forwarded
-    def link_renewed(self, job: Job, *, masked: bool) -> None:
-        """Announce a fresh link to the bundle."""
+    def link_renewed(self, job: Job) -> None:
+        """Announce a fresh link, which is in the job already."""
+        for listener in self._listeners_of(job):
+            listener.link_renewed(job)
 
     @_forwarded
     def link_redirected(self, job: Job, url: str) -> None:

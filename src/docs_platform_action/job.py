@@ -46,6 +46,7 @@ class Job:
     domain: str | None = None
     project_id: str | None = None
     job_id: str | None = None
+    masks_bundle_url: bool = False
     status: str | None = None
     progress: float | None = None
     page_count: int | None = None

@@ -122,7 +122,7 @@ class _Delivery:
         self._job.start_phase(DOWNLOAD, context.clock.monotonic())
         self._events.downloading(self._job)
         with archive.path.open("r+b") as file:
-            download = Download(self._job, file, context, disk_space=space, masked=self._settings.mask_bundle_url)
+            download = Download(self._job, file, context, space)
             return _DownloadedArchive(file=archive, downloaded=download.run(), overlap=overlap)
 
     def _warn_of_changed_compression(self, archive: _DownloadedArchive) -> None:

@@ -47,14 +47,13 @@ _CHANGED: Final = Advice(
 
 
 class Download:
-    """The download of a job's bundle into a file. `masked` links are masked in the runner's log."""
+    """The download of a job's bundle into a file."""
 
-    def __init__(self, job: Job, file: BinaryIO, context: Context, *, disk_space: DiskSpace, masked: bool) -> None:
+    def __init__(self, job: Job, file: BinaryIO, context: Context, disk_space: DiskSpace) -> None:
         self._job = job
         self._context = context
         self._events = context.events
         self._disk_space = disk_space
-        self._masked = masked
         tolerance = context.outage_tolerance_seconds
         self._retries = RetryState(
             job=job, events=context.events, clock=context.clock, tolerance_seconds=tolerance, server=STORAGE
@@ -116,7 +115,7 @@ class Download:
         """Request the missing bytes. Return whether they were received; if not, they can be requested again without a pause."""
         if self._needs_link:
             self._job.bundle = self._context.api.make_bundle(self._job)
-            self._events.link_renewed(self._job, masked=self._masked)
+            self._events.link_renewed(self._job)
             self._needs_link = False
         url = self._bundle.url
         headers = self._partial.range_headers(url)

@@ -126,5 +126,6 @@ class Runner(Events):
 def job_of(settings: Settings) -> Job:
     """Return a new job for its settings."""
     if isinstance(settings, ExportSettings):
-        return Job(mode=EXPORT, domain=settings.domain, job_id=settings.job_id)
+        masks_bundle_url = settings.delivery.mask_bundle_url
+        return Job(mode=EXPORT, domain=settings.domain, job_id=settings.job_id, masks_bundle_url=masks_bundle_url)
     return Job(mode=AGENT, project_id=settings.project_id, job_id=settings.job_id)

@@ -105,7 +105,6 @@ class Told(Events):
     def __init__(self) -> None:
         super().__init__()
         self.lines: list[str] = []
-        self.masked: list[bool] = []
         self.unpacked_so_far = (0, 0)
         self.warnings: list[list[str]] = []
 
@@ -116,10 +115,9 @@ class Told(Events):
     def link_expired(self, _job: Job, error: str) -> None:
         self.lines.append(error)
 
-    def link_renewed(self, job: Job, *, masked: bool) -> None:
+    def link_renewed(self, job: Job) -> None:
         assert job.bundle is not None
         self.lines.append(f"fresh link {job.bundle.url}")
-        self.masked.append(masked)
 
     def download_moved(self, _job: Job) -> None:
         self.lines.append("moved")
@@ -258,14 +256,6 @@ class TestBundle:
             "The storage rejected the link with 403",
             "fresh link https://storage.example.com/fresh?X-Signature=n3w",
         ]
-
-    @pytest.mark.parametrize("masked", [True, False])
-    def test_a_fresh_link_is_masked_if_links_are(self, delivery: Delivery, masked: bool) -> None:
-        delivery.shelf.dead = {BUNDLE.url}
-
-        delivery(replace(delivery.asked(bundle="bundle"), mask_bundle_url=masked))
-
-        assert delivery.events.masked == [masked]
 
 
 class TestSite:

@@ -124,7 +124,7 @@ class Disk(DiskSpace):
 class Fetch:
     """One download into memory."""
 
-    def __init__(self, *turns: Turn, tolerance: float = 300, size: int | None = None, masked: bool = False) -> None:
+    def __init__(self, *turns: Turn, tolerance: float = 300, size: int | None = None) -> None:
         self.clock = FakeClock()
         self.storage = FakeStorage(self.clock, *turns)
         self.file = io.BytesIO()
@@ -132,7 +132,7 @@ class Fetch:
         self.disk = Disk()
         self.job = Job(mode=EXPORT, job_id="se_1", bundle=Bundle(url=LINK.format(number=1), size=size))
         shared = context(self.clock, self.events, api=self.storage, tolerance=tolerance)
-        self._download = Download(self.job, self.file, shared, disk_space=self.disk, masked=masked)
+        self._download = Download(self.job, self.file, shared, self.disk)
 
     def __call__(self) -> Downloaded:
         try:
@@ -276,14 +276,13 @@ class TestRefusal:
         assert fetch.told == ["link_expired"]
         assert fetch.events.of("link_expired") == [("The storage rejected the link with 403",)]
 
-    @pytest.mark.parametrize("masked", [True, False])
-    def test_the_fresh_link_is_in_the_job_and_announced(self, masked: bool) -> None:
-        fetch, links = Fetch(Turn(status=403), masked=masked), list[tuple[Bundle | None, bool]]()
-        fetch.events.link_renewed = lambda job, *, masked: links.append((job.bundle, masked))  # type: ignore[method-assign]
+    def test_the_fresh_link_is_in_the_job_and_announced(self) -> None:
+        fetch, links = Fetch(Turn(status=403)), list[Bundle | None]()
+        fetch.events.link_renewed = lambda job: links.append(job.bundle)  # type: ignore[method-assign]
 
         fetch()
 
-        assert links == [(Bundle(url=LINK.format(number=2)), masked)]
+        assert links == [Bundle(url=LINK.format(number=2))]
 
     def test_those_after_it_are_pauses_apart(self) -> None:
         fetch = Fetch(*[Turn(status=403)] * 5)

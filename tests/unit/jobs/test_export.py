@@ -294,15 +294,7 @@ class TestDelivering:
 
         assert run.delivered == [(BUNDLE, asked)]
 
-    @pytest.mark.parametrize("masked", [False, True])
-    def test_the_link_is_announced_with_whether_it_is_masked(self, masked: bool) -> None:
-        run = Run(FakeApi(COMPLETED), delivery=DeliverySettings(mask_bundle_url=masked))
-
-        run()
-
-        assert run.api.events.of("link_made") == [(masked,)]
-
-    def test_a_bundle_that_cannot_be_made_is_not_delivered(self) -> None:
+    def test_one_that_cannot_be_made_is_not_handed_on(self) -> None:
         run = Run(FakeApi(COMPLETED, bundle=BadResponse("it cannot be used")))
 
         run.failure()

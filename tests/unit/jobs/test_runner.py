@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from unittest.mock import patch
 
 import pytest
@@ -9,10 +10,10 @@ import pytest
 from docs_platform_action.context import Context
 from docs_platform_action.errors import ActionError, Cancelled, Forbidden, InternalError, JobFailed, NotFound, Unauthorized
 from docs_platform_action.events import Events
-from docs_platform_action.inputs.settings import ExportSettings, WaitSettings
+from docs_platform_action.inputs.settings import DeliverySettings, ExportSettings, WaitSettings
 from docs_platform_action.job import RUN, Job, Phase
 from docs_platform_action.jobs import runner
-from docs_platform_action.jobs.runner import Runner
+from docs_platform_action.jobs.runner import Runner, job_of
 from tests.unit.fakes import FakeClock, context
 
 SECONDS = 30.0
@@ -80,6 +81,13 @@ def fails_with(error: Exception, *, job_id: str | None = None) -> Callable[[Job,
         raise error
 
     return fail
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_job_knows_whether_its_link_is_masked(masked: bool) -> None:
+    settings = replace(SETTINGS, delivery=DeliverySettings(mask_bundle_url=masked))
+
+    assert job_of(settings).masks_bundle_url is masked
 
 
 class TestOne:

@@ -564,7 +564,7 @@ class TestLink:
     def test_it_is_logged_without_its_query(self, bundle: Bundle, shown: str) -> None:
         job = LoggedJob(bundle=bundle)
 
-        job.log.link_made(job.job, masked=False)
+        job.log.link_made(job.job)
 
         assert job.shown == [shown]
 
@@ -572,7 +572,7 @@ class TestLink:
 
     def test_its_secrets_are_hidden_from_then_on(self) -> None:
         job = LoggedJob(bundle=replace(self.SIGNED, expires_at=None))
-        job.log.link_made(job.job, masked=False)
+        job.log.link_made(job.job)
 
         job.log.warning(job.job, ["It said 0123456789abcdef"])
 
@@ -580,17 +580,17 @@ class TestLink:
 
     def test_the_secrets_of_a_fresh_link_and_of_a_redirect_are_hidden_too(self) -> None:
         job = LoggedJob(bundle=self.SIGNED)
-        job.log.link_renewed(job.job, masked=False)
+        job.log.link_renewed(job.job)
         job.log.link_redirected(job.job, "https://t.example.com/b?X-Signature=fedcba9876543210")
 
         job.log.warning(job.job, ["0123456789abcdef and fedcba9876543210"])
 
         assert job.log.lines == ["::warning title=0123456789abcdef and …::0123456789abcdef and …"]
 
-    def test_a_masked_link_is_masked_and_explained(self) -> None:
-        job = LoggedJob(bundle=self.SIGNED)
+    def test_a_masked_link_is_masked_and_what_that_means_is_told(self) -> None:
+        job = LoggedJob(bundle=self.SIGNED, masks_bundle_url=True)
 
-        job.log.link_made(job.job, masked=True)
+        job.log.link_made(job.job)
 
         masking, ready, explanation = job.log.lines
         assert (masking, ready) == (f"::add-mask::{self.SIGNED.url}", "  Bundle link ready: s.example.com/b")
@@ -599,18 +599,18 @@ class TestLink:
             "outputs that contain it, also `results`. Another job can make a fresh link with `job-id: se_1`."
         )
 
-    @pytest.mark.parametrize(("masked", "shown"), [(True, [f"::add-mask::{SIGNED.url}"]), (False, [])])
-    def test_a_fresh_link_is_masked_too(self, masked: bool, shown: list[str]) -> None:
-        job = LoggedJob(bundle=self.SIGNED)
+    @pytest.mark.parametrize(("masked", "told"), [(True, [f"::add-mask::{SIGNED.url}"]), (False, [])])
+    def test_so_is_a_fresh_one(self, masked: bool, told: list[str]) -> None:
+        job = LoggedJob(bundle=self.SIGNED, masks_bundle_url=masked)
 
-        job.log.link_renewed(job.job, masked=masked)
+        job.log.link_renewed(job.job)
 
         assert job.log.lines == shown
 
-    def test_outside_a_workflow_it_is_not_masked(self) -> None:
-        job = LoggedJob(bundle=self.SIGNED, in_workflow=False)
+    def test_outside_of_a_workflow_nothing_masks_it(self) -> None:
+        job = LoggedJob(bundle=self.SIGNED, masks_bundle_url=True, in_workflow=False)
 
-        job.log.link_made(job.job, masked=True)
+        job.log.link_made(job.job)
 
         assert job.shown == [
             "Bundle link ready: s.example.com/b",

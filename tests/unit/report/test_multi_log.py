@@ -572,9 +572,9 @@ class TestGroups:
 class TestMasking:
     def test_a_masked_link_is_explained(self) -> None:
         run = Run()
-        run.jobs[0].job_id, run.jobs[0].bundle = "se_1", BUNDLE
+        run.jobs[0].job_id, run.jobs[0].bundle, run.jobs[0].masks_bundle_url = "se_1", BUNDLE, True
 
-        run.log.link_made(run.jobs[0], masked=True)
+        run.log.link_made(run.jobs[0])
         run.log.close()
 
         assert run.lines[-2] == (
@@ -584,9 +584,9 @@ class TestMasking:
 
     def test_outside_a_workflow_it_is_not_masked(self) -> None:
         run = Run(in_workflow=False)
-        run.jobs[0].bundle = BUNDLE
+        run.jobs[0].bundle, run.jobs[0].masks_bundle_url = BUNDLE, True
 
-        run.log.link_made(run.jobs[0], masked=True)
+        run.log.link_made(run.jobs[0])
         run.log.close()
 
         assert run.lines[-1].endswith("The link is not masked outside a workflow. The outputs below contain it.")
