@@ -34,10 +34,7 @@ class Cleanups:
                 del self._removals[key]
 
     def clear(self) -> None:
-        """Run the registered removals, the latest first.
-
-        For a run that ends while a thread hangs in something that cannot be interrupted.
-        """
+        """Run the registered removals, the latest first, for a run that ends while a thread cannot be interrupted."""
         with self._lock:
             removals = [*reversed(self._removals.values())]
         for remove in removals:
@@ -46,10 +43,7 @@ class Cleanups:
 
     @contextlib.contextmanager
     def folder(self, folder: Path, owner: Owner | None) -> Iterator[None]:
-        """Make a folder and its missing parents, and remove those that are empty at the end. Raises `OSError`.
-
-        Jobs may share a folder; the last one removes it.
-        """
+        """Make a folder and its missing parents; the last job that uses one removes it if it is empty. Raises `OSError`."""
         acquired: list[Path] = []
         with self.registered(lambda: self._release(acquired)):
             try:

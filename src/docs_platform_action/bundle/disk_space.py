@@ -17,11 +17,9 @@ DISK_FULL: Final = Advice(
 class DiskTooSmall(DownloadFailed):
     """The bundle does not fit on the disk of `folder`."""
 
-    default_cause = DISK_FULL.cause
-    default_remedy = DISK_FULL.remedy
-
-    def __init__(self, folder: Path, fact: str) -> None:
-        super().__init__("the bundle does not fit on the runner's disk", details=(fact,))
+    def __init__(self, folder: Path, detail: str) -> None:
+        summary = "the bundle does not fit on the runner's disk"
+        super().__init__(summary, details=(detail,), cause=DISK_FULL.cause, remedy=DISK_FULL.remedy)
         self.folder = folder
 
 
@@ -33,24 +31,19 @@ class DiskSpace:
     site_folder: Path | None
 
     def check(self, size: int) -> None:
-        """Raise `DiskTooSmall` unless an archive of `size` bytes fits, and a site of at least as many bytes.
-
-        Unpacking keeps a part of the site's disk free.
-        """
-        folders, site_folder = [self.archive_folder], None
+        """Raise `DiskTooSmall` unless an archive of `size` bytes fits, and a site of at least as many bytes."""
+        folders = [self.archive_folder]
         if self.site_folder is not None:
-            site_folder = existing_folder(self.site_folder)
-            folders.append(site_folder)
-        for device in dict.fromkeys(folder.stat().st_dev for folder in folders):
-            on_device = [folder for folder in folders if folder.stat().st_dev == device]
-            space = space_at(on_device[0])
-            needed = size * len(on_device)
-            reserved = space.reserved_bytes if site_folder in on_device else 0
+            folders.append(existing_folder(self.site_folder))
+        for folder in folders:
+            on_same_disk = [other for other in folders if other.stat().st_dev == folder.stat().st_dev]
+            needed, space = size * len(on_same_disk), space_at(folder)
+            reserved = 0 if on_same_disk == [self.archive_folder] else space.reserved_bytes  # unpacking keeps it free
             if needed > space.free_bytes - reserved:
-                parts = " (archive and unpacked site)" if len(on_device) > 1 else ""
+                parts = " (archive and unpacked site)" if len(on_same_disk) > 1 else ""
                 kept = f", of which {format_bytes(reserved)} must stay free" if reserved else ""
-                fact = f"It needs at least {format_bytes(needed)}{parts}; {format_bytes(space.free_bytes)} are free{kept}."
-                raise DiskTooSmall(on_device[0], fact)
+                detail = f"It needs at least {format_bytes(needed)}{parts}; {format_bytes(space.free_bytes)} are free{kept}."
+                raise DiskTooSmall(folder, detail)
 
 
 def existing_folder(folder: Path) -> Path:

@@ -43,13 +43,13 @@ class GrowingFile(ArchiveFile):
         return block
 
     def grow(self, received: int) -> None:
-        """Wake up reads after a total of `received` bytes. The last of them may still be in a buffer."""
+        """Wake up waiting reads. The last of the `received` bytes may still be in the writer's buffer."""
         with self._changed:
             self.received = received
             self._changed.notify_all()
 
     def complete(self) -> None:
-        """End reads at the current end of the file."""
+        """Let reads end at the current end of the file."""
         with self._changed:
             self._is_complete = True
             self._changed.notify_all()
@@ -62,7 +62,7 @@ class GrowingFile(ArchiveFile):
 
 
 class _DiskWithArchive(Disk):
-    """A disk as it will be with the complete archive on it. Too cautious if the archive is on another disk."""
+    """A disk with space reserved for the rest of the archive, even if the archive is on another disk."""
 
     def __init__(self, folder: Path, archive: GrowingFile) -> None:
         super().__init__(folder)
@@ -129,10 +129,7 @@ class OverlappedUnpack(Events):
         self._discard()
 
     def result(self, job: Job) -> tuple[Staged, Unpacked] | None:
-        """Wait until the downloaded bundle is unpacked, and announce the progress. Raises `Cancelled`.
-
-        Return `None` if it has to be unpacked without the overlap.
-        """
+        """Wait until the downloaded bundle is unpacked; return `None` if that was not started, or failed. Raises `Cancelled`."""
         unpacking = self._unpacking
         if unpacking is None:
             return None

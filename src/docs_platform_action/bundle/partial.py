@@ -20,7 +20,7 @@ class ContentRange:
 
 @dataclass(frozen=True, kw_only=True)
 class _Source:
-    """Where the bytes came from: the link and, after redirects, the address, both without query, and the ETag there."""
+    """The origin of the bytes: the link, the address after redirects, both without query, and the ETag there."""
 
     link: str
     address: str
@@ -56,8 +56,7 @@ class PartialBundle:
         self.size: int | None = None
 
     def set_source(self, link: str, response: StorageResponse) -> None:
-        """Record where the bytes come from, if the response can be resumed."""
-        # the result of a compression on the fly may differ the next time
+        """Record where the bytes come from, if the response can be resumed: one compressed on the fly cannot."""
         if response.validator is not None and not (response.is_encoded and response.length is None):
             self._source = _Source(link=address_of(link), address=response.address, validator=response.validator)
 
@@ -88,7 +87,6 @@ class PartialBundle:
         return is_at_end is not None and self._may_be_same(response)
 
     def _may_be_same(self, response: StorageResponse) -> bool:
-        # a 206 or 416 may come without an ETag
         return self._source is not None and response.headers.get("ETag") in {None, self._source.validator}
 
 

@@ -29,16 +29,16 @@ class Staged:
         self._is_folder = is_folder
 
     def create(self) -> None:
-        """Create the empty part, readable only for its owner. Raises `OSError`."""
+        """Create an empty part that others cannot read. Raises `OSError`."""
         if self._is_folder:
             self._part.mkdir(0o700)
         else:
             self._part.touch(0o600, exist_ok=False)
 
     def publish(self) -> None:
-        """Set the mode and rename to the target. Raises `OSError`."""
+        """Set the mode and rename to the target, which may be an empty folder (source: rename(2)). Raises `OSError`."""
         set_mode(self._part, FOLDER_MODE if self._is_folder else FILE_MODE)
-        self._part.replace(self._target)  # also an empty folder (source: rename(2))
+        self._part.replace(self._target)
         self.path, self.is_published = self._target, True
 
     def remove(self) -> None:

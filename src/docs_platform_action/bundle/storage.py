@@ -32,7 +32,7 @@ _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
 @dataclass(frozen=True, kw_only=True)
 class StorageResponse:
-    """A response of the storage with an unread body. `address` is the address after all redirects, without its query."""
+    """A response with an unread body, which is never decoded. `address` is without query, after all redirects."""
 
     status: int
     headers: Mapping[str, str]
@@ -48,7 +48,7 @@ class StorageResponse:
 
     @property
     def is_encoded(self) -> bool:
-        """Whether the body has a `Content-Encoding`, which is never decoded here."""
+        """Whether the body has a `Content-Encoding`."""
         return self.headers.get("Content-Encoding", "identity").lower() != "identity"
 
     @property
@@ -68,7 +68,7 @@ class StorageResponse:
         return etag if re.fullmatch(r'"[\x21\x23-\x7e]+"', etag) else None
 
     def error_text(self) -> str:
-        """Read the error: its status, and the code and the message of the storage's XML."""
+        """Read the status of an error, with the code and the message of the storage's XML."""
         text = b""
         with contextlib.suppress(NetworkError):  # the status and the bytes received so far are enough
             for piece in self.pieces:

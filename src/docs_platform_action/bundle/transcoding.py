@@ -80,9 +80,8 @@ def read_archive_start(response: StorageResponse) -> bytes:
 
 
 def _decompressed_start(start: bytes) -> bytes:
-    """Return the first decompressed bytes; fewer than `START_BYTES` if the gzip data is damaged or too short."""
     inside = b""
-    with contextlib.suppress(InvalidBundle):
+    with contextlib.suppress(InvalidBundle):  # damaged, or cut off as expected
         for chunk in decompressed(GZIP, iter([start])):
             inside += chunk
             if len(inside) >= START_BYTES:
