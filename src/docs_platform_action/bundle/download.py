@@ -67,10 +67,7 @@ class Download:
         self._was_shorter = False
 
     def run(self) -> Downloaded:
-        """Download the bundle.
-
-        Raises `DownloadFailed`, `Cancelled`, the errors of `AdminApi.make_bundle`, and `OSError` if the file cannot be written.
-        """
+        """Download the bundle. Raises `OSError`, `Cancelled`, `DownloadFailed` and the errors of `AdminApi.make_bundle`."""
         if self._bundle.size is not None:
             self._disk_space.check(self._bundle.size)
         try:
@@ -106,7 +103,7 @@ class Download:
         except NetworkError as error:
             advice = PROXY if error.is_proxy_error else _UNAVAILABLE if error.maybe_processed else _UNREACHABLE
             raise TransientError(f"{error.message}{self._partial.error_suffix}", advice=advice) from error
-        if self._partial.received < max(self._partial.size or self._expected_size or 0, self._transcoding.least_bytes):
+        if self._partial.received < max(self._partial.size or self._expected_size or 0, self._transcoding.min_bytes):
             # a response without a length looks complete when its connection breaks
             message = f"The storage ended the response too early{self._partial.error_suffix}"
             raise TransientError(message, advice=_UNAVAILABLE)
@@ -157,10 +154,7 @@ class Download:
         return self._receive(response.pieces, response, size=found.size, end=found.end)
 
     def _receive(self, pieces: Iterator[bytes], response: StorageResponse, *, size: int | None, end: int | None) -> bool:
-        """Write the pieces to the file, unless the bundle's `size` is not the expected one. Return whether they were written.
-
-        Raises `DownloadFailed` if the storage sends more than `end` bytes.
-        """
+        """Write the pieces up to `end` to the file, and return true; false if the bundle's `size` is not the expected one."""
         if size is not None:
             if self._partial.size is None and self._expected_size is None:
                 self._disk_space.check(size)
@@ -180,10 +174,7 @@ class Download:
         return True
 
     def _has_expected_size(self, response: StorageResponse) -> bool:
-        """Return whether the storage and the API report the same size, if both report one. Raises `DownloadFailed`.
-
-        The bundle may have been replaced after the API reported its size, so the API is asked once more.
-        """
+        """Return whether the storage and the API report the same size, if both do. Raises `DownloadFailed` the second time."""
         size, expected = self._partial.size, self._expected_size
         if size is None or expected is None or size == expected:
             return True
@@ -192,7 +183,7 @@ class Download:
             content_type = response.headers.get("Content-Type")
             details = (f"The storage's Content-Type is {content_type}.",) if content_type else ()
             raise _failure(f"the {message}", _CHANGED, *details)
-        self._was_size_wrong = self._needs_link = True
+        self._was_size_wrong = self._needs_link = True  # the bundle may have been replaced after the API reported its size
         self._start_over("the API reported a different size")
         self._events.link_expired(self._job, f"The {message}")
         return False

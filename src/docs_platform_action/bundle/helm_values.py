@@ -21,10 +21,9 @@ _Dumper.add_representer(_Text, lambda dumper, text: dumper.represent_scalar("tag
 
 
 def values_text(*, bundle_url: str, version: str | None, comment: Sequence[str]) -> str:
-    """Return a Helm values file in ASCII that turns a static export on.
+    """Return a Helm values file in ASCII that turns a static export on, each text of the comment on one line.
 
-    Without a `version` there is no such key, and a release keeps the one that it has. Each text of the comment becomes one line,
-    with control and non-ASCII characters escaped as in Python. Raises `ValueError` for a lone surrogate, which YAML cannot hold.
+    Without a `version`, a release keeps the one that it has. Raises `ValueError` for a lone surrogate, which YAML cannot hold.
     """
     for text in (bundle_url, version or ""):
         text.encode()

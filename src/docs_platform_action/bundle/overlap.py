@@ -92,10 +92,7 @@ class _Unpacking(threading.Thread):
 
 
 class OverlappedUnpack(Events):
-    """Unpacks a bundle in a thread while a download, whose events it receives, writes it to `archive`.
-
-    The staged folder is removed on exit unless it is published.
-    """
+    """Unpacks an archive while a download, whose events it receives, writes it. Exit removes the site unless it is published."""
 
     def __init__(self, archive: Path, site: Path, owner: Owner | None, context: Context) -> None:
         self._archive = archive

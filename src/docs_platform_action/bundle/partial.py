@@ -18,15 +18,6 @@ class ContentRange:
     size: int | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Source:
-    """The origin of the bytes: the link, the address after redirects, both without query, and the ETag there."""
-
-    link: str
-    address: str
-    validator: str
-
-
 class PartialBundle:
     """The downloaded bytes in `file`. `size` is the size of the whole bundle, once the storage has reported it."""
 
@@ -50,7 +41,8 @@ class PartialBundle:
         """Empty the file. Raises `OSError`."""
         self._file.seek(0)
         self._file.truncate()
-        self._source: _Source | None = None
+        self._link = self._address = ""  # the latter after redirects; both without query
+        self._etag: str | None = None  # with one, the download can be resumed
         self.sha256 = hashlib.sha256()
         self.received = 0
         self.size: int | None = None
@@ -58,25 +50,25 @@ class PartialBundle:
     def set_source(self, link: str, response: StorageResponse) -> None:
         """Record where the bytes come from, if the response can be resumed: one compressed on the fly cannot."""
         if response.validator is not None and not (response.is_encoded and response.length is None):
-            self._source = _Source(link=address_of(link), address=response.address, validator=response.validator)
+            self._link, self._address, self._etag = address_of(link), response.address, response.validator
 
     def has_etag(self, etag: str | None) -> bool:
         """Return whether the downloaded bytes are of the object with this ETag."""
-        return self._source is not None and etag == self._source.validator
+        return self._etag is not None and etag == self._etag
 
     def range_headers(self, link: str) -> dict[str, str]:
         """Return the headers that request the rest; none if the download cannot be resumed.
 
         An ETag is only valid for the address that it came from (RFC 9110, section 8.8.3).
         """
-        if not self.received or self._source is None or self._source.link != address_of(link):
+        if not self.received or self._etag is None or self._link != address_of(link):
             return {}
-        return {"Range": f"bytes={self.received}-", "If-Range": self._source.validator}
+        return {"Range": f"bytes={self.received}-", "If-Range": self._etag}
 
     def next_range(self, response: StorageResponse) -> ContentRange | None:
         """Return the range of a 206 response; `None` unless it continues the downloaded bytes."""
         found = read_content_range(response)
-        if found is None or self._source is None or response.address != self._source.address or not self._may_be_same(response):
+        if found is None or response.address != self._address or not self._may_be_same(response):
             return None
         is_same_size = found.size == self.size or None in {found.size, self.size}
         return found if found.start == self.received and is_same_size else None
@@ -87,7 +79,7 @@ class PartialBundle:
         return is_at_end is not None and self._may_be_same(response)
 
     def _may_be_same(self, response: StorageResponse) -> bool:
-        return self._source is not None and response.headers.get("ETag") in {None, self._source.validator}
+        return self._etag is not None and response.headers.get("ETag") in {None, self._etag}
 
 
 def read_content_range(response: StorageResponse) -> ContentRange | None:

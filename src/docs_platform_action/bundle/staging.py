@@ -17,10 +17,7 @@ _SUFFIX: Final = re.compile(r"\.[0-9a-f]{16}\.part\Z")
 
 
 class Staged:
-    """An unfinished file or folder, which replaces a file or an empty folder at its target.
-
-    `path` is its temporary path until it is published, then the target.
-    """
+    """A file or folder to be published. `path` is temporary until then, and the target afterwards."""
 
     def __init__(self, target: Path, *, is_folder: bool) -> None:
         self.path = self._part = _part_beside(target)
@@ -51,10 +48,7 @@ class Staged:
 
 @contextlib.contextmanager
 def staged(target: Path, owner: Owner | None, cleanups: Cleanups, *, is_folder: bool = False) -> Iterator[Staged]:
-    """Yield an empty file or folder beside the target, which is removed at the end unless it is published.
-
-    The caller changes the owner of everything that it puts into a folder. Raises `OSError`.
-    """
+    """Yield an empty file or folder beside the target, which is removed at the end unless it is published. Raises `OSError`."""
     result = Staged(target, is_folder=is_folder)
     with cleanups.folder(target.parent, owner), cleanups.registered(result.remove):
         try:
@@ -79,13 +73,10 @@ def _part_beside(target: Path) -> Path:
 
 
 def _remove_abandoned(part: Path) -> None:
-    """Remove old parts of the same target that killed processes left: self-hosted runners keep the workspace.
-
-    Ages are relative to the new part, because the file system's clock may differ from this machine's.
-    """
+    """Remove old parts of the same target that killed processes left: self-hosted runners keep the workspace."""
     same_target = re.compile(re.escape(_SUFFIX.sub("", part.name)) + _SUFFIX.pattern)
     with contextlib.suppress(OSError):  # leftovers take disk space, which is checked before the download
-        oldest = part.stat().st_mtime - ABANDONED_SECONDS
+        oldest = part.stat().st_mtime - ABANDONED_SECONDS  # the file system's clock may differ from this machine's
         for other in part.parent.iterdir():
             if same_target.fullmatch(other.name) and (found := other.lstat()).st_mtime < oldest:
                 shutil.rmtree(other) if stat.S_ISDIR(found.st_mode) else other.unlink()

@@ -85,10 +85,9 @@ class StorageResponse:
 def request_bundle(
     url: str, headers: Mapping[str, str], job: Job, context: Context, *, within_seconds: float
 ) -> Iterator[StorageResponse]:
-    """Request a link, follow redirects to https or to this machine, and yield the response.
+    """Request a link, follow redirects to https or to this machine, and yield the response, which must begin within the seconds.
 
-    Raises `Cancelled`, `DownloadFailed` for errors that a retry cannot change, and `NetworkError`, also if the response does not
-    begin within the given seconds. Reading the response's `pieces` raises the same.
+    Raises `Cancelled`, `NetworkError`, both also while `pieces` are read, and `DownloadFailed` for what a retry cannot change.
     """
     seconds = min(within_seconds, HEAD_SECONDS)
     timeouts = Timeouts(idle_seconds=IDLE_SECONDS, total_seconds=seconds)

@@ -28,15 +28,11 @@ _INTERCEPTED: Final = Advice(
 
 @dataclass
 class Transcoding:
-    """What a download knows about a changed compression.
+    """What a download knows about a changed compression."""
 
-    `accepts_gzip` is for the next request of the whole bundle. `is_transcoded` says that the last response to one was not what is
-    stored; it then has at least `least_bytes`.
-    """
-
-    accepts_gzip: bool = False
-    is_transcoded: bool = False
-    least_bytes: int = 0
+    accepts_gzip: bool = False  # in the next request of the whole bundle
+    is_transcoded: bool = False  # the bundle is not downloaded as it is stored
+    min_bytes: int = 0  # of a transcoded bundle
     _tried_gzip: bool = False
 
     def must_request_again(self, response: StorageResponse, start: bytes, bundle: Bundle) -> bool:
@@ -51,7 +47,7 @@ class Transcoding:
             self.accepts_gzip = False
             return True
         is_compressed = response.is_encoded and response.length != bundle.size and not response.is_stored_as_gzip
-        self.least_bytes = (bundle.size or 0) if was_decompressed else 0  # a tar is not smaller than its gzip
+        self.min_bytes = (bundle.size or 0) if was_decompressed else 0  # a tar is not smaller than its gzip
         is_proven = was_decompressed and response.is_stored_as_gzip
         self.is_transcoded = is_proven or (bundle.size is not None and (was_decompressed or is_compressed))
         return False
