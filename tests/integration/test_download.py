@@ -1,4 +1,4 @@
-"""The bundle comes whole, or not at all, over real sockets: cut, stalled, refused, moved, and resumed."""
+"""Downloads over real sockets: cut, stalled, refused, redirected and resumed. A bundle is saved complete or not at all."""
 
 import gzip
 import hashlib
@@ -22,10 +22,10 @@ from tests.ended import Ended
 from tests.integration.raw import RawServer, read_request
 
 GZIP = b"\x1f\x8b\x08"
-"""How gzip begins, which is all that a download looks for."""
+"""How gzip begins, which is all that a download checks."""
 
 SIZE = 2_000_000
-"""Bytes of an asset that cannot be compressed: the bundle is about as large."""
+"""Bytes of an asset that cannot be compressed, and about the size of the bundle."""
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def ranges(platform: Simulator) -> list[str | None]:
 
 
 def fetch(action: Action, platform: Simulator, *, env: Mapping[str, str] | None = None, **inputs: str) -> Ended:
-    """Fetch the bundle of a finished export with short pauses, and a tolerance that those of a good run do not use up."""
+    """Download the bundle of a finished export with short pauses."""
     action.set_constants(http__retry__MAX_PAUSE_SECONDS=0.2)
     given = {"job_id": "export-finished", "bundle_path": "bundle", "outage_tolerance": "1m", **inputs}
     return action.run(platform, env=env, **given)
@@ -53,7 +53,7 @@ def left_in(action: Action) -> list[str]:
 
 
 def assert_whole(ended: Ended, action: Action, content: bytes | None = None) -> bytes:
-    """Find the bundle as the storage has it, and nothing else."""
+    """Check that the bundle is saved, and nothing else."""
     assert ended.exit_code == 0, ended.stdout
     saved = (action.workspace / "bundle").read_bytes()
     assert (ended.outputs["bundleSize"], ended.outputs["bundleSha256"]) == (str(len(saved)), hashlib.sha256(saved).hexdigest())
@@ -63,7 +63,7 @@ def assert_whole(ended: Ended, action: Action, content: bytes | None = None) -> 
 
 
 def assert_failed(ended: Ended, action: Action, *says: str) -> None:
-    """Find that the run failed for the download, and left nothing."""
+    """Check that the download failed and left nothing."""
     assert (ended.exit_code, ended.reason) == (1, "download-failed"), ended.stdout
     for text in says:
         assert text in ended.error
@@ -73,13 +73,13 @@ def assert_failed(ended: Ended, action: Action, *says: str) -> None:
 
 
 def original(platform: Simulator, tmp_path: Path) -> bytes:
-    """Fetch the bundle as nobody disturbs it."""
+    """Return the bundle of an undisturbed download."""
     other = tmp_path / "undisturbed"
     other.mkdir()
     return assert_whole(fetch(Action(other), platform), Action(other))
 
 
-def test_it_is_saved_with_its_size_and_sum(action: Action, platform: Simulator) -> None:
+def test_it_is_saved_with_its_size_and_checksum(action: Action, platform: Simulator) -> None:
     ended = fetch(action, platform, bundle_path="dist/site.tar.gz")
 
     saved = (action.workspace / "dist" / "site.tar.gz").read_bytes()
@@ -90,7 +90,7 @@ def test_it_is_saved_with_its_size_and_sum(action: Action, platform: Simulator) 
     assert len(downloads(platform)) == 1
 
 
-def test_a_file_that_is_there_is_replaced(action: Action, platform: Simulator) -> None:
+def test_an_existing_file_is_replaced(action: Action, platform: Simulator) -> None:
     (action.workspace / "bundle").write_bytes(b"an older one")
 
     assert_whole(fetch(action, platform), action)
@@ -118,7 +118,7 @@ def test_the_storage_gets_no_key_no_password_and_no_cookie(action: Action, make_
 
 
 class TestCut:
-    def test_it_goes_on_where_each_of_ten_cuts_came(self, action: Action, platform: Simulator, tmp_path: Path) -> None:
+    def test_it_resumes_after_each_of_ten_cuts(self, action: Action, platform: Simulator, tmp_path: Path) -> None:
         content = original(platform, tmp_path)
         cuts = [100_001, 1, 70_000, 300_000, 65_536, 5, 250_003, 99_999, 400_000, 123_456]
         before = len(downloads(platform))
@@ -134,7 +134,7 @@ class TestCut:
         assert "before the response was complete, after 97.7 KiB of 1.9 MiB. Retrying for up to 1:00" in ended.log
 
     @pytest.mark.parametrize("options", [{"ranges": False}, {"etags": "weak"}, {"etags": "none"}])
-    def test_it_starts_over_where_the_storage_cannot_resume(
+    def test_it_starts_over_if_the_storage_cannot_resume(
         self, action: Action, make_platform: Callable[..., Simulator], options: dict[str, object]
     ) -> None:
         platform = make_platform(asset_bytes=SIZE, **options)
@@ -156,7 +156,7 @@ class TestCut:
         assert ranges(platform) == [None, "bytes=500000-"]
         assert "sent nothing for too long, after 488.3 KiB of " in ended.log
 
-    def test_one_that_brings_almost_nothing_does_too(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
+    def test_a_connection_that_is_too_slow_counts_as_cut(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
         platform = make_platform()
         platform.script("download", Fault(drip_seconds=0.005))
         action.set_constants(bundle__storage__SLOW_SECONDS=0.3, bundle__storage__MIN_BYTES_PER_SECOND=1e9)
@@ -166,7 +166,7 @@ class TestCut:
         assert_whole(ended, action)
         assert " sent almost nothing for 0.3 s" in ended.log
 
-    def test_one_that_takes_its_time_is_left_alone(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
+    def test_a_slow_connection_is_left_alone(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
         platform = make_platform()
         platform.script("download", Fault(drip_seconds=0.005))
         # some bytes come within each of these, on a loaded machine too, and all of them take longer than two
@@ -177,7 +177,7 @@ class TestCut:
         assert_whole(ended, action)
         assert (len(downloads(platform)), "almost nothing" in ended.log) == (1, False)
 
-    def test_an_answer_that_does_not_begin_is_given_up(self, action: Action, platform: Simulator) -> None:
+    def test_a_response_that_does_not_begin_times_out(self, action: Action, platform: Simulator) -> None:
         platform.script("download", Fault(drip_seconds=0.05))
         action.set_constants(bundle__storage__HEAD_SECONDS=1.0)
 
@@ -186,7 +186,7 @@ class TestCut:
         assert_whole(ended, action)
         assert "took longer than 1 s to respond" in ended.log
 
-    def test_temporary_errors_are_waited_out(self, action: Action, platform: Simulator) -> None:
+    def test_temporary_errors_are_retried(self, action: Action, platform: Simulator) -> None:
         platform.script(
             "download",
             Fault(status=503, headers={"Retry-After": "0"}),
@@ -201,14 +201,14 @@ class TestCut:
         assert_whole(ended, action)
         assert ended.log.count("Retrying for up to") == 1
 
-    def test_what_lasts_longer_than_the_tolerance_fails_the_run(self, action: Action, platform: Simulator) -> None:
+    def test_errors_beyond_the_tolerance_fail_the_run(self, action: Action, platform: Simulator) -> None:
         platform.script_forever("download", Fault(status=503, body="<Error><Code>SlowDown</Code></Error>"))
 
         ended = fetch(action, platform, outage_tolerance="1ms", values_file="values.yaml")
 
         assert_failed(ended, action, "the bundle could not be downloaded completely", "503 (SlowDown)", "`outage-tolerance`")
 
-    def test_a_server_that_only_ever_sends_the_same_beginning_does_so_too(
+    def test_a_server_that_always_sends_the_same_start_fails_the_run(
         self, action: Action, make_platform: Callable[..., Simulator]
     ) -> None:
         platform = make_platform(asset_bytes=SIZE, ranges=False)
@@ -234,7 +234,7 @@ class TestLength:
         assert_whole(fetch(action, platform), action, content)
         assert ranges(platform)[-1] == "bytes=700000-"
 
-    def test_a_whole_one_whose_end_was_not_told_is_whole(self, action: Action, platform: Simulator, tmp_path: Path) -> None:
+    def test_a_complete_body_with_a_missing_end_is_complete(self, action: Action, platform: Simulator, tmp_path: Path) -> None:
         content = original(platform, tmp_path)
         platform.override("make_bundle", _without_size)
         platform.script("download", Fault(framing="chunked", cut="in_body", cut_after_bytes=len(content)))
@@ -243,14 +243,14 @@ class TestLength:
         # 416 at the full size: all is there
         assert ranges(platform)[-1] == f"bytes={len(content)}-"
 
-    def test_one_that_contradicts_the_api_is_asked_for_once_more(self, action: Action, platform: Simulator) -> None:
+    def test_one_that_differs_from_the_apis_is_requested_once_more(self, action: Action, platform: Simulator) -> None:
         sizes = iter([17])
         platform.override("make_bundle", lambda normal: {**normal, "sizeBytes": next(sizes, normal["sizeBytes"])})
 
         assert_whole(fetch(action, platform), action)
         assert platform.count("make_bundle") == 2
 
-    def test_and_fails_the_run_if_it_still_does(self, action: Action, platform: Simulator) -> None:
+    def test_one_that_still_differs_fails_the_run(self, action: Action, platform: Simulator) -> None:
         platform.override("make_bundle", lambda normal: {**normal, "sizeBytes": 17})
 
         ended = fetch(action, platform)
@@ -263,7 +263,7 @@ class TestLength:
             "The storage's Content-Type is application/gzip.",
         )
 
-    def test_one_that_is_announced_too_long_is_what_the_storage_has(
+    def test_one_that_is_announced_too_long_is_corrected_by_the_storage(
         self, action: Action, platform: Simulator, tmp_path: Path
     ) -> None:
         content = original(platform, tmp_path)
@@ -275,7 +275,7 @@ class TestLength:
         # one who says so once may have mistaken it for another
         assert ranges(platform)[1:] == [None, f"bytes={len(content)}-"] * 2
 
-    def test_the_part_that_came_is_not_all_because_the_storage_says_so_once(self, action: Action, platform: Simulator) -> None:
+    def test_a_part_is_not_complete_because_of_one_416(self, action: Action, platform: Simulator) -> None:
         platform.override("make_bundle", _without_size)
         all_there = Fault(status=416, headers={"Content-Range": "bytes */600000"})
         platform.script("download", Fault(cut="in_body", cut_after_bytes=600_000), all_there)
@@ -283,7 +283,7 @@ class TestLength:
         assert_whole(fetch(action, platform), action)
         assert ranges(platform) == [None, "bytes=600000-", None]
 
-    def test_nor_when_it_speaks_of_another_size(self, action: Action, platform: Simulator) -> None:
+    def test_a_416_with_another_size_does_not_complete_a_part(self, action: Action, platform: Simulator) -> None:
         platform.override("make_bundle", _without_size)
         other = Fault(status=416, headers={"Content-Range": "bytes */100"})
         platform.script(
@@ -292,7 +292,7 @@ class TestLength:
 
         assert_whole(fetch(action, platform), action)
 
-    def test_one_that_the_api_calls_longer_than_the_storage_has_is_asked_for_once_more(
+    def test_a_bundle_shorter_than_the_apis_size_is_requested_once_more(
         self, action: Action, platform: Simulator, tmp_path: Path
     ) -> None:
         content = original(platform, tmp_path)
@@ -307,7 +307,7 @@ class TestLength:
         assert f"The bundle has {len(content):,} bytes at the storage, but the API reported {len(content) + 1000:,}" in ended.log
 
     @pytest.mark.parametrize("known", [True, False])
-    def test_a_page_in_its_place_is_no_bundle(self, action: Action, platform: Simulator, known: bool) -> None:
+    def test_a_web_page_is_not_a_bundle(self, action: Action, platform: Simulator, known: bool) -> None:
         platform.override("make_bundle", (lambda normal: normal) if known else _without_size)
         page = Fault(body="\ufeff\n<!doctype html><title>Sign in</title>", headers={"Content-Type": "Text/HTML; charset=utf-8"})
         platform.script("download", page)
@@ -340,7 +340,9 @@ class TestLength:
             *("as a script", "called zip", "long and compressed", "a program", "nothing", "half a block of an empty tar"),
         ],
     )
-    def test_however_it_comes(self, action: Action, platform: Simulator, kind: str, encoding: str | None, content: bytes) -> None:
+    def test_other_content_is_not_a_bundle(
+        self, action: Action, platform: Simulator, kind: str, encoding: str | None, content: bytes
+    ) -> None:
         platform.override("make_bundle", _without_size)
         headers = {"Content-Type": kind} | ({"Content-Encoding": encoding} if encoding else {})
         platform.script("download", Fault(body=content, headers=headers))
@@ -352,16 +354,18 @@ class TestLength:
         assert "Retrying for up to 1:00" in ended.log
 
     @pytest.mark.parametrize("text", ['{"status": "completed"}', "[]"])
-    def test_nor_is_json(self, action: Action, platform: Simulator, text: str) -> None:
+    def test_json_is_not_a_bundle(self, action: Action, platform: Simulator, text: str) -> None:
         platform.override("make_bundle", _without_size)
         platform.script_forever("download", Fault(body=text, headers={"Content-Type": "application/json"}))
 
         ended = fetch(action, platform, outage_tolerance="100ms")
 
-        assert_failed(ended, action, "in place of the bundle looks like JSON (Content-Type application/json)", "a login page")
+        assert_failed(
+            ended, action, "response is not a bundle: it looks like JSON (Content-Type application/json)", "a login page"
+        )
 
     @pytest.mark.parametrize("kind", ["text/html", "application/octet-stream"])
-    def test_a_page_costs_nothing_of_what_is_there(self, action: Action, platform: Simulator, kind: str) -> None:
+    def test_a_web_page_does_not_discard_the_downloaded_part(self, action: Action, platform: Simulator, kind: str) -> None:
         page = Fault(body="<html>", headers={"Content-Type": kind})
         platform.script("download", Fault(cut="in_body", cut_after_bytes=700_000), page)
 
@@ -369,9 +373,7 @@ class TestLength:
         assert ranges(platform) == [None, "bytes=700000-", "bytes=700000-"]
 
     @pytest.mark.parametrize("next_byte", [b"<", b"{"])
-    def test_a_part_of_a_bundle_that_begins_like_a_page_is_one(
-        self, action: Action, platform: Simulator, next_byte: bytes
-    ) -> None:
+    def test_a_part_of_a_bundle_may_begin_like_a_web_page(self, action: Action, platform: Simulator, next_byte: bytes) -> None:
         content = KINDS["tar"](Site(files={"a": b"-" * 99_999 + next_byte * 100_000}))
         middle = content.index(next_byte)
         platform.add_export_job("odd", bundle=content)
@@ -384,13 +386,13 @@ class TestLength:
         assert_whole(ended, action, content)
         assert ranges(platform) == [None, None, f"bytes={middle}-"]
 
-    def test_a_bundle_that_the_storage_calls_a_page_is_one(self, action: Action, platform: Simulator) -> None:
+    def test_a_bundle_may_have_the_content_type_of_a_web_page(self, action: Action, platform: Simulator) -> None:
         platform.script("download", Fault(headers={"Content-Type": "text/html"}))
 
         assert_whole(fetch(action, platform), action)
         assert len(downloads(platform)) == 1
 
-    def test_one_without_an_end_is_cut_off(self, action: Action, platform: Simulator) -> None:
+    def test_an_endless_body_is_cut_off(self, action: Action, platform: Simulator) -> None:
         platform.override("make_bundle", lambda normal: {**normal, "sizeBytes": 1000})
         platform.script_forever("download", Fault(framing="chunked"))
 
@@ -399,12 +401,12 @@ class TestLength:
         assert_failed(ended, action, "more than the 1,000 bytes")
 
     @pytest.mark.parametrize("size", ["many", -1, None, 1.5, True])
-    def test_a_size_that_is_none_counts_for_nothing(self, action: Action, platform: Simulator, size: object) -> None:
+    def test_an_unusable_size_is_ignored(self, action: Action, platform: Simulator, size: object) -> None:
         platform.override("make_bundle", lambda normal: {**normal, "sizeBytes": size})
 
         assert_whole(fetch(action, platform), action)
 
-    def test_what_is_encoded_on_the_way_is_not_decoded(self, action: Action, platform: Simulator, tmp_path: Path) -> None:
+    def test_an_encoded_body_is_not_decoded(self, action: Action, platform: Simulator, tmp_path: Path) -> None:
         content = original(platform, tmp_path)
         platform.script("download", Fault(headers={"Content-Encoding": "gzip"}))
 
@@ -425,7 +427,7 @@ class TestLength:
             {},
         ],
     )
-    def test_a_part_that_was_not_asked_for_is_thrown_away(
+    def test_a_part_that_was_not_requested_is_discarded(
         self, action: Action, platform: Simulator, headers: dict[str, str], tmp_path: Path
     ) -> None:
         content = original(platform, tmp_path)
@@ -438,9 +440,7 @@ class TestLength:
         assert_whole(ended, action, content)
         assert "Restarting the download: the storage sent a different part than requested" in ended.log
 
-    def test_a_shorter_part_than_was_asked_for_is_taken_for_what_it_is(
-        self, action: Action, platform: Simulator, tmp_path: Path
-    ) -> None:
+    def test_a_shorter_part_than_requested_is_used(self, action: Action, platform: Simulator, tmp_path: Path) -> None:
         content = original(platform, tmp_path)
         part = Fault(
             status=206,
@@ -452,7 +452,7 @@ class TestLength:
         assert_whole(fetch(action, platform), action, content)
         assert ranges(platform)[-1] == "bytes=1100000-"
 
-    def test_a_part_in_answer_to_the_first_request_is_none(self, action: Action, platform: Simulator) -> None:
+    def test_a_part_in_response_to_the_first_request_is_discarded(self, action: Action, platform: Simulator) -> None:
         platform.script("download", Fault(status=206, headers={"Content-Range": "bytes 0-9/10"}, body="x" * 10))
 
         assert_whole(fetch(action, platform), action)
@@ -461,8 +461,8 @@ class TestLength:
 HEAD = b"HTTP/1.1 200 OK\r\n"
 
 
-class Lies:
-    """A storage that answers one connection after the other with these bytes, and goes; the last is for all that come."""
+class RawStorage:
+    """A storage that answers each connection with the next of these bytes and closes it; the last ones are repeated."""
 
     def __init__(self, *answers: bytes) -> None:
         self._answers = list(answers)
@@ -474,12 +474,12 @@ class Lies:
 
 
 def fetch_from(action: Action, platform: Simulator, storage: RawServer, **inputs: str) -> Ended:
-    """Fetch a bundle of which the API tells the address alone."""
+    """Download a bundle of which the API only reports the address."""
     platform.override("make_bundle", {"bundleUrl": f"{storage.base_url}/bundle?X-Signature=0123456789abcdef0123"})
     return fetch(action, platform, **inputs)
 
 
-class TestLies:
+class TestRawResponses:
     @pytest.mark.parametrize(
         "answer",
         [
@@ -492,18 +492,18 @@ class TestLies:
             HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\n" + GZIP,
         ],
     )
-    def test_what_does_not_say_clearly_that_it_is_whole_is_none(self, action: Action, platform: Simulator, answer: bytes) -> None:
-        with RawServer(Lies(answer)) as storage:
+    def test_an_ambiguous_end_of_the_body_is_refused(self, action: Action, platform: Simulator, answer: bytes) -> None:
+        with RawServer(RawStorage(answer)) as storage:
             ended = fetch_from(action, platform, storage, outage_tolerance="100ms")
 
         assert_failed(ended, action)
 
-    def test_more_than_a_part_announces_is_none_of_it(self, action: Action, platform: Simulator) -> None:
+    def test_a_part_with_more_bytes_than_announced_is_refused(self, action: Action, platform: Simulator) -> None:
         etag = b'ETag: "a"\r\n'
         begin = HEAD + etag + b"Content-Length: 2000\r\n\r\n" + GZIP.ljust(1000, b"a")
         part = b"HTTP/1.1 206 Partial\r\n" + etag + b"Content-Range: bytes 1000-1999/2000\r\n"
         chunked = part + b"Transfer-Encoding: chunked\r\n\r\n1388\r\n" + b"b" * 5000 + b"\r\n0\r\n\r\n"
-        with RawServer(Lies(begin, chunked)) as storage:
+        with RawServer(RawStorage(begin, chunked)) as storage:
             ended = fetch_from(action, platform, storage)
 
         assert_failed(ended, action, "more than the 2,000 bytes")
@@ -518,33 +518,31 @@ class TestLies:
         ],
         ids=["a blank", "tabs", "folded", "and a length"],
     )
-    def test_chunks_are_decoded_whatever_blanks_stand_around_the_word(
-        self, action: Action, platform: Simulator, headers: bytes
-    ) -> None:
+    def test_chunked_is_recognized_with_spaces_around_it(self, action: Action, platform: Simulator, headers: bytes) -> None:
         content = GZIP.ljust(5000, b"x")
-        with RawServer(Lies(HEAD + headers + b"\r\n1388\r\n" + content + b"\r\n0\r\n\r\n")) as storage:
+        with RawServer(RawStorage(HEAD + headers + b"\r\n1388\r\n" + content + b"\r\n0\r\n\r\n")) as storage:
             ended = fetch_from(action, platform, storage, outage_tolerance="100ms")
 
         assert_whole(ended, action, content)
 
-    def test_lengths_that_agree_are_one(self, action: Action, platform: Simulator) -> None:
+    def test_equal_lengths_count_as_one(self, action: Action, platform: Simulator) -> None:
         content = GZIP.ljust(5000, b"x")
-        with RawServer(Lies(HEAD + b"Content-Length: 5000\r\nContent-Length: 5000 \r\n\r\n" + content)) as storage:
+        with RawServer(RawStorage(HEAD + b"Content-Length: 5000\r\nContent-Length: 5000 \r\n\r\n" + content)) as storage:
             ended = fetch_from(action, platform, storage, outage_tolerance="100ms")
 
         assert_whole(ended, action, content)
 
-    def test_blanks_behind_values_keep_no_download_from_being_resumed(self, action: Action, platform: Simulator) -> None:
+    def test_a_download_with_spaces_after_header_values_is_resumed(self, action: Action, platform: Simulator) -> None:
         content, etag = GZIP.ljust(5000, b"x"), b'ETag: "a" \t\r\n'
         begin = HEAD + etag + b"Content-Length: 5000\r\n\r\n" + content[:3000]
         part = b"HTTP/1.1 206 Partial\r\n" + etag + b"Content-Range: bytes 3000-4999/5000 \r\nContent-Length: 2000\r\n\r\n"
-        lies = Lies(begin, part + content[3000:])
-        with RawServer(lies) as storage:
+        server = RawStorage(begin, part + content[3000:])
+        with RawServer(server) as storage:
             ended = fetch_from(action, platform, storage)
 
         assert_whole(ended, action, content)
-        assert len(lies.requests) == 2
-        assert b'If-Range: "a"\r\n' in lies.requests[1]
+        assert len(server.requests) == 2
+        assert b'If-Range: "a"\r\n' in server.requests[1]
 
     @pytest.mark.parametrize(
         ("location", "asked"),
@@ -554,18 +552,18 @@ class TestLies:
         ],
         ids=["inside", "behind"],
     )
-    def test_a_redirect_with_blanks_is_followed(self, action: Action, platform: Simulator, location: bytes, asked: bytes) -> None:
+    def test_a_redirect_with_spaces_is_followed(self, action: Action, platform: Simulator, location: bytes, asked: bytes) -> None:
         content = GZIP.ljust(5000, b"x")
         there = b"HTTP/1.1 302 Found\r\nLocation: " + location + b"\r\nContent-Length: 0\r\n\r\n"
-        lies = Lies(there, HEAD + b"Content-Length: 5000\r\n\r\n" + content)
-        with RawServer(lies) as storage:
+        server = RawStorage(there, HEAD + b"Content-Length: 5000\r\n\r\n" + content)
+        with RawServer(server) as storage:
             ended = fetch_from(action, platform, storage)
 
         assert_whole(ended, action, content)
-        assert lies.requests[1].startswith(b"GET " + asked + b" HTTP/1.1\r\n")
+        assert server.requests[1].startswith(b"GET " + asked + b" HTTP/1.1\r\n")
 
     @pytest.mark.parametrize("kind", [b"text/html", b"application/octet-stream", b"application/gzip"])
-    def test_a_page_that_comes_byte_by_byte_is_no_bundle(self, action: Action, platform: Simulator, kind: bytes) -> None:
+    def test_a_web_page_sent_byte_by_byte_is_not_a_bundle(self, action: Action, platform: Simulator, kind: bytes) -> None:
         page = b"<!doctype html><title>Sign in</title>"
 
         def drip(connection: socket.socket) -> None:
@@ -579,32 +577,32 @@ class TestLies:
         with RawServer(drip) as storage:
             ended = fetch_from(action, platform, storage, outage_tolerance="100ms")
 
-        assert_failed(ended, action, "in place of the bundle looks like a web page", "a login page")
+        assert_failed(ended, action, "response is not a bundle: it looks like a web page", "a login page")
 
-    def test_zeros_are_no_bundle(self, action: Action, platform: Simulator) -> None:
-        with RawServer(Lies(HEAD + b"Content-Length: 4096\r\n\r\n" + bytes(4096))) as storage:
+    def test_zeros_are_not_a_bundle(self, action: Action, platform: Simulator) -> None:
+        with RawServer(RawStorage(HEAD + b"Content-Length: 4096\r\n\r\n" + bytes(4096))) as storage:
             ended = fetch_from(action, platform, storage, outage_tolerance="100ms")
 
-        assert_failed(ended, action, "in place of the bundle begins with the bytes 00 00")
+        assert_failed(ended, action, "response is not a bundle: it begins with the bytes 00 00")
 
-    def test_a_chunks_size_that_is_cut_is_not_the_last_one(self, action: Action, platform: Simulator) -> None:
+    def test_a_truncated_chunk_size_is_not_the_last_one(self, action: Action, platform: Simulator) -> None:
         content = GZIP.ljust(256, b"x")
         cut = HEAD + b"Transfer-Encoding: chunked\r\n\r\n80\r\n" + content[:128] + b"\r\n0"
-        lies = Lies(cut, HEAD + b"Content-Length: 256\r\n\r\n" + content)
-        with RawServer(lies) as storage:
+        server = RawStorage(cut, HEAD + b"Content-Length: 256\r\n\r\n" + content)
+        with RawServer(server) as storage:
             ended = fetch_from(action, platform, storage)
 
         assert_whole(ended, action, content)
-        assert len(lies.requests) == 2
+        assert len(server.requests) == 2
 
     def test_two_mirrors_behind_one_link_are_not_mixed(self, action: Action, platform: Simulator) -> None:
         etag = b'ETag: "1"\r\n'
         content = {name: GZIP.ljust(2000, name) for name in (b"a", b"b")}
         whole = {name: HEAD + etag + b"Content-Length: 2000\r\n\r\n" + found for name, found in content.items()}
         rest = b"HTTP/1.1 206 Partial\r\n" + etag + b"Content-Range: bytes 1000-1999/2000\r\nContent-Length: 1000\r\n\r\n"
-        with RawServer(Lies(whole[b"a"][:-1000])) as one, RawServer(Lies(rest + b"b" * 1000, whole[b"b"])) as other:
+        with RawServer(RawStorage(whole[b"a"][:-1000])) as one, RawServer(RawStorage(rest + b"b" * 1000, whole[b"b"])) as other:
             to = [f"HTTP/1.1 302 Found\r\nLocation: {mirror.base_url}/x\r\n\r\n".encode() for mirror in (one, other)]
-            with RawServer(Lies(*to)) as storage:
+            with RawServer(RawStorage(*to)) as storage:
                 ended = fetch_from(action, platform, storage)
 
         assert_whole(ended, action, content[b"b"])
@@ -618,7 +616,7 @@ class TestLies:
             b"HTTP/1.1 403 Forbidden\r\n\r\n",
         ],
     )
-    def test_one_that_goes_on_for_ever_brings_nothing(self, action: Action, platform: Simulator, answer: bytes) -> None:
+    def test_an_endless_response_is_not_saved(self, action: Action, platform: Simulator, answer: bytes) -> None:
         action.set_constants(
             bundle__storage__SLOW_SECONDS=0.3, bundle__storage__HEAD_SECONDS=0.3, http__retry__MIN_ATTEMPT_SECONDS=0.3
         )
@@ -636,7 +634,9 @@ class TestLies:
         assert_failed(ended, action)
 
     @pytest.mark.parametrize("status", ["403 Forbidden", "412 Precondition Failed", "416 Range Not Satisfiable"])
-    def test_a_storage_that_refuses_to_resume_is_asked_for_all(self, action: Action, platform: Simulator, status: str) -> None:
+    def test_a_storage_that_refuses_to_resume_is_asked_for_the_whole_bundle(
+        self, action: Action, platform: Simulator, status: str
+    ) -> None:
         def answer(connection: socket.socket) -> None:
             if b"Range:" in read_request(connection):
                 connection.sendall(f"HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n".encode())
@@ -652,14 +652,14 @@ class TestLies:
 
         assert_whole(ended, action, content)
 
-    def test_what_opens_the_link_is_hidden_whoever_echoes_it(self, action: Action, platform: Simulator) -> None:
+    def test_the_links_signature_is_hidden_whoever_echoes_it(self, action: Action, platform: Simulator) -> None:
         secret = "AbCd%2BefGh%2FijKlmnop%3D"
         said = f"<Error><Code>No</Code><Message>got {secret} or AbCd+efGh/ijKlmnop=</Message></Error>".encode()
         head = f"HTTP/1.1 403 No\r\nX-Request-Id: {secret}\r\nContent-Length: {len(said)}\r\n\r\n".encode()
         action.debug = True
-        with RawServer(Lies(head + said)) as storage:
+        with RawServer(RawStorage(head + said)) as storage:
             there = f"HTTP/1.1 302 Found\r\nLocation: {storage.base_url}/b?sig={secret}\r\n\r\n".encode()
-            with RawServer(Lies(there)) as first:
+            with RawServer(RawStorage(there)) as first:
                 ended = fetch_from(action, platform, first, outage_tolerance="100ms")
 
         assert_failed(ended, action)
@@ -679,8 +679,8 @@ def sent(content: bytes, *headers: bytes, chunked: bool = False) -> bytes:
     return HEAD + b"".join(headers) + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % len(content) + content + b"\r\n0\r\n\r\n"
 
 
-class Coding:
-    """A storage that answers with one form of an object, or with another where gzip is accepted."""
+class TranscodingStorage:
+    """A storage that sends an object in one form, or in another if gzip is accepted."""
 
     def __init__(self, plain: bytes, accepted: bytes) -> None:
         self._plain, self._accepted = plain, accepted
@@ -696,10 +696,12 @@ DECOMPRESSED = "changed the bundle's compression"
 MISNAMED = "site.tar.gz is an uncompressed tar archive, although its name says gzip."
 
 
-class TestCoding:
-    """What is saved are the bytes as they are stored, whatever the storage does for clients that accept no coding."""
+class TestTranscoding:
+    """Bytes are saved as they are stored, whatever the storage does for clients that accept no encoding."""
 
-    def fetch(self, action: Action, platform: Simulator, storage: Coding, size: int | None, name: str = "bundle.tar.gz") -> Ended:
+    def fetch(
+        self, action: Action, platform: Simulator, storage: TranscodingStorage, size: int | None, name: str = "bundle.tar.gz"
+    ) -> Ended:
         with RawServer(storage) as server:
             told: dict[str, object] = {} if size is None else {"sizeBytes": size}
             platform.override("make_bundle", {"bundleUrl": f"{server.base_url}/{name}", **told})
@@ -726,10 +728,10 @@ class TestCoding:
         ],
         ids=["says so", "without a length", "until the end", "by its name", "by its type"],
     )
-    def test_what_is_decompressed_on_its_way_is_asked_for_as_it_is_stored(
+    def test_a_decompressed_object_is_requested_as_it_is_stored(
         self, action: Action, platform: Simulator, plain: bytes, name: str, size: int | None
     ) -> None:
-        storage = Coding(plain, sent(PACKED, GZIPPED))
+        storage = TranscodingStorage(plain, sent(PACKED, GZIPPED))
 
         ended = self.fetch(action, platform, storage, size, name)
 
@@ -737,12 +739,12 @@ class TestCoding:
         assert (storage.accepted, ended.warnings) == ([False, True], [])
 
     @pytest.mark.parametrize("size", [None, len(PACKED)], ids=["size unknown", "size known"])
-    def test_where_that_cannot_be_had_what_comes_is_saved_with_a_warning(
+    def test_a_decompressed_object_is_saved_with_a_warning_if_nothing_else_is_sent(
         self, action: Action, platform: Simulator, size: int | None
     ) -> None:
         decompressed = sent(TAR, STORED_AS_GZIP, chunked=True)
 
-        ended = self.fetch(action, platform, Coding(decompressed, decompressed), size)
+        ended = self.fetch(action, platform, TranscodingStorage(decompressed, decompressed), size)
 
         assert self.saved(ended, action) == TAR
         (warning,) = ended.warnings
@@ -750,8 +752,10 @@ class TestCoding:
         assert DECOMPRESSED in warning
 
     @pytest.mark.parametrize("framed", [sent(TAR, chunked=True), sent(TAR)], ids=["chunked", "with a length"])
-    def test_one_that_does_not_say_so_is_known_by_its_size(self, action: Action, platform: Simulator, framed: bytes) -> None:
-        ended = self.fetch(action, platform, Coding(framed, framed), len(PACKED))
+    def test_an_undeclared_decompression_is_detected_by_the_size(
+        self, action: Action, platform: Simulator, framed: bytes
+    ) -> None:
+        ended = self.fetch(action, platform, TranscodingStorage(framed, framed), len(PACKED))
 
         assert self.saved(ended, action) == TAR
         (warning,) = ended.warnings
@@ -759,17 +763,15 @@ class TestCoding:
         assert DECOMPRESSED in warning
 
     @pytest.mark.parametrize("size", [None, len(TAR)], ids=["size unknown", "size known"])
-    def test_a_tar_archive_that_is_stored_without_compression_is_only_misnamed(
-        self, action: Action, platform: Simulator, size: int | None
-    ) -> None:
-        ended = self.fetch(action, platform, Coding(sent(TAR), sent(TAR)), size)
+    def test_an_uncompressed_tar_archive_is_only_misnamed(self, action: Action, platform: Simulator, size: int | None) -> None:
+        ended = self.fetch(action, platform, TranscodingStorage(sent(TAR), sent(TAR)), size)
 
         assert self.saved(ended, action) == TAR
         assert [MISNAMED in warning for warning in ended.warnings] == [True]
         assert DECOMPRESSED not in ended.stdout
 
-    def test_what_is_compressed_on_its_way_is_asked_for_as_it_is_stored(self, action: Action, platform: Simulator) -> None:
-        storage = Coding(sent(TAR, chunked=True), sent(PACKED, GZIPPED, chunked=True))
+    def test_a_compressed_object_is_requested_as_it_is_stored(self, action: Action, platform: Simulator) -> None:
+        storage = TranscodingStorage(sent(TAR, chunked=True), sent(PACKED, GZIPPED, chunked=True))
 
         ended = self.fetch(action, platform, storage, len(TAR), "object")
 
@@ -777,54 +779,54 @@ class TestCoding:
         assert storage.accepted == [False, True, False]
         assert DECOMPRESSED not in ended.stdout
 
-    def test_what_is_compressed_whatever_is_accepted_is_saved_with_a_warning(self, action: Action, platform: Simulator) -> None:
+    def test_an_object_that_is_always_compressed_is_saved_with_a_warning(self, action: Action, platform: Simulator) -> None:
         compressed = sent(PACKED, GZIPPED, chunked=True)
 
-        ended = self.fetch(action, platform, Coding(compressed, compressed), len(TAR))
+        ended = self.fetch(action, platform, TranscodingStorage(compressed, compressed), len(TAR))
 
         assert self.saved(ended, action) == PACKED
         assert [DECOMPRESSED in warning for warning in ended.warnings] == [True]
 
     @pytest.mark.parametrize("chunked", [False, True])
-    def test_what_is_stored_with_a_coding_takes_one_request(self, action: Action, platform: Simulator, chunked: bool) -> None:
-        storage = Coding(sent(PACKED, GZIPPED, chunked=chunked), b"")
+    def test_an_object_that_is_stored_encoded_takes_one_request(self, action: Action, platform: Simulator, chunked: bool) -> None:
+        storage = TranscodingStorage(sent(PACKED, GZIPPED, chunked=chunked), b"")
 
         ended = self.fetch(action, platform, storage, len(PACKED))
 
         assert self.saved(ended, action) == PACKED
         assert (storage.accepted, ended.warnings) == ([False], [])
 
-    def test_one_that_is_cut_short_is_not_saved_though_nothing_announced_its_length(
-        self, action: Action, platform: Simulator
-    ) -> None:
+    def test_a_truncated_object_of_unknown_length_is_not_saved(self, action: Action, platform: Simulator) -> None:
         content = KINDS["tar"](Site(files={"a": os.urandom(5000)}))
         cut = HEAD + b"Connection: close\r\n\r\n" + content[:2000]
 
-        ended = self.fetch(action, platform, Coding(cut, cut), len(gzip.compress(content)))
+        ended = self.fetch(action, platform, TranscodingStorage(cut, cut), len(gzip.compress(content)))
 
         assert_failed(ended, action, "The storage ended the response too early")
 
     @pytest.mark.parametrize("status", [b"400 Bad Request", b"406 Not Acceptable", b"500 Oh"])
-    def test_a_storage_that_refuses_gzip_is_asked_without_it(self, action: Action, platform: Simulator, status: bytes) -> None:
+    def test_a_storage_that_refuses_gzip_gets_a_request_without_it(
+        self, action: Action, platform: Simulator, status: bytes
+    ) -> None:
         refused = b"HTTP/1.1 " + status + b"\r\nContent-Length: 0\r\n\r\n"
-        storage = Coding(sent(TAR, chunked=True), refused)
+        storage = TranscodingStorage(sent(TAR, chunked=True), refused)
 
         ended = self.fetch(action, platform, storage, None, "object")
 
         assert self.saved(ended, action) == TAR
         assert storage.accepted == [False, True, False]
 
-    def test_what_is_compressed_on_its_way_with_a_length_is_saved_with_a_warning(
+    def test_an_object_that_is_compressed_with_a_length_is_saved_with_a_warning(
         self, action: Action, platform: Simulator
     ) -> None:
         compressed = sent(PACKED, GZIPPED)
 
-        ended = self.fetch(action, platform, Coding(compressed, compressed), len(TAR))
+        ended = self.fetch(action, platform, TranscodingStorage(compressed, compressed), len(TAR))
 
         assert self.saved(ended, action) == PACKED
         assert [DECOMPRESSED in warning for warning in ended.warnings] == [True]
 
-    def test_a_compressed_page_is_no_bundle_however_late_its_content_comes(self, action: Action, platform: Simulator) -> None:
+    def test_a_compressed_web_page_is_not_a_bundle(self, action: Action, platform: Simulator) -> None:
         page = gzip.compress(b"<!doctype html><title>Sign in</title>" * 50, 0)
 
         def answer(connection: socket.socket) -> None:
@@ -836,26 +838,26 @@ class TestCoding:
         with RawServer(answer) as storage:
             ended = fetch_from(action, platform, storage, outage_tolerance="100ms")
 
-        assert_failed(ended, action, "in place of the bundle looks like a web page", "a login page")
+        assert_failed(ended, action, "response is not a bundle: it looks like a web page", "a login page")
 
-    def test_gzip_data_whose_first_part_is_empty_is_a_bundle(self, action: Action, platform: Simulator) -> None:
+    def test_gzip_data_with_an_empty_first_member_is_a_bundle(self, action: Action, platform: Simulator) -> None:
         content = gzip.compress(b"") + PACKED
-        storage = Coding(sent(content, GZIPPED), b"")
+        storage = TranscodingStorage(sent(content, GZIPPED), b"")
 
         ended = self.fetch(action, platform, storage, len(content))
 
         assert self.saved(ended, action) == content
 
-    def test_what_is_compressed_on_the_fly_is_not_resumed(self, action: Action, platform: Simulator) -> None:
+    def test_an_object_compressed_on_the_fly_is_not_resumed(self, action: Action, platform: Simulator) -> None:
         cut = HEAD + b'ETag: "a"\r\n' + GZIPPED + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % len(PACKED) + PACKED[:-9]
-        lies = Lies(cut, sent(PACKED, GZIPPED))
-        with RawServer(lies) as storage:
+        server = RawStorage(cut, sent(PACKED, GZIPPED))
+        with RawServer(server) as storage:
             ended = fetch_from(action, platform, storage)
 
         assert_whole(ended, action, PACKED)
-        assert b"\r\nRange:" not in lies.requests[1]
+        assert b"\r\nRange:" not in server.requests[1]
 
-    def test_a_download_that_broke_off_goes_on_in_the_same_coding(self, action: Action, platform: Simulator) -> None:
+    def test_a_broken_download_is_resumed_in_the_same_encoding(self, action: Action, platform: Simulator) -> None:
         content = gzip.compress(KINDS["tar"](Site(files={"a": os.urandom(5000)})))
         etag = b'ETag: "a"\r\n'
         rest = (
@@ -865,13 +867,13 @@ class TestCoding:
             + b"Content-Range: bytes 2000-%d/%d\r\n\r\n" % (len(content) - 1, len(content))
         )
         begin = HEAD + etag + GZIPPED + b"Content-Length: %d\r\n\r\n" % len(content) + content[:2000]
-        lies = Lies(sent(TAR, STORED_AS_GZIP, chunked=True), begin, rest + content[2000:])
-        with RawServer(lies) as storage:
+        server = RawStorage(sent(TAR, STORED_AS_GZIP, chunked=True), begin, rest + content[2000:])
+        with RawServer(server) as storage:
             ended = fetch_from(action, platform, storage)
 
         assert_whole(ended, action, content)
-        assert [b"Accept-Encoding: gzip" in request for request in lies.requests] == [False, True, True]
-        assert b"Range: bytes=2000-" in lies.requests[2]
+        assert [b"Accept-Encoding: gzip" in request for request in server.requests] == [False, True, True]
+        assert b"Range: bytes=2000-" in server.requests[2]
 
 
 def _without_size(normal: dict[str, object]) -> dict[str, object]:
@@ -879,7 +881,7 @@ def _without_size(normal: dict[str, object]) -> dict[str, object]:
 
 
 def stalled(action: Action, platform: Simulator, happens: Callable[[], None]) -> Ended:
-    """Fetch the bundle over a connection that stalls after 600,000 bytes, while something happens to what is left."""
+    """Download over a connection that stalls after 600,000 bytes, while something happens to the rest."""
     before = len(downloads(platform))
     platform.script("download", Fault(stall_after_bytes=600_000))
     action.set_constants(bundle__storage__IDLE_SECONDS=5.0)  # until it is noticed: something has happened by then
@@ -907,7 +909,7 @@ class TestLink:
             (Fault(status=403, body=EXPIRED, cut="in_body", cut_after_bytes=20), "403"),
         ],
     )
-    def test_one_that_died_is_made_afresh(self, action: Action, platform: Simulator, refusal: Fault, shown: str) -> None:
+    def test_one_that_expired_is_renewed(self, action: Action, platform: Simulator, refusal: Fault, shown: str) -> None:
         platform.script("download", refusal)
 
         ended = fetch(action, platform)
@@ -917,7 +919,7 @@ class TestLink:
         assert platform.count("make_bundle") == 2
         assert "X-Amz-Security-Token=session%2B2" in ended.outputs["bundleUrl"], "the output is the link that works"
 
-    def test_one_that_expires_midway_is_made_afresh_and_the_download_goes_on(
+    def test_one_that_expires_midway_is_renewed_and_the_download_resumed(
         self, action: Action, make_platform: Callable[..., Simulator], tmp_path: Path
     ) -> None:
         later = timedelta()
@@ -936,15 +938,13 @@ class TestLink:
         assert ranges(platform)[before:] == [None, "bytes=600000-", "bytes=600000-"]
         assert "403 (AccessDenied: Request has expired). Making a fresh link." in ended.log
 
-    def test_one_whose_signer_was_withdrawn_midway_too(self, action: Action, platform: Simulator) -> None:
+    def test_one_that_is_revoked_midway_is_renewed(self, action: Action, platform: Simulator) -> None:
         ended = stalled(action, platform, platform.revoke_links)
 
         assert_whole(ended, action)
         assert "400 (ExpiredToken: The provided token has expired.). Making a fresh link." in ended.log
 
-    def test_a_bundle_that_is_packed_anew_elsewhere_starts_over(
-        self, action: Action, platform: Simulator, tmp_path: Path
-    ) -> None:
+    def test_a_bundle_that_moved_starts_over(self, action: Action, platform: Simulator, tmp_path: Path) -> None:
         content = original(platform, tmp_path)
         before = len(downloads(platform))
 
@@ -953,7 +953,7 @@ class TestLink:
         assert_whole(ended, action, content)
         assert ranges(platform)[before:] == [None, "bytes=600000-", None]
 
-    def test_another_bundle_in_its_place_starts_over(self, action: Action, platform: Simulator) -> None:
+    def test_a_replaced_bundle_starts_over(self, action: Action, platform: Simulator) -> None:
         content = GZIP + os.urandom(1_500_000)
 
         ended = stalled(action, platform, lambda: platform.put_bundle("export-finished", content))
@@ -969,7 +969,7 @@ class TestLink:
             (404, "<Error><Code>NoSuchKey</Code></Error>", "There is no bundle at the link"),
         ],
     )
-    def test_fresh_ones_that_are_refused_for_as_long_as_is_tolerated_fail_the_run(
+    def test_renewed_ones_that_are_refused_beyond_the_tolerance_fail_the_run(
         self, action: Action, platform: Simulator, status: int, said: str, cause: str
     ) -> None:
         fault = Fault(status=status, body=said, headers={"x-amz-request-id": "req-7"})
@@ -980,7 +980,7 @@ class TestLink:
         assert_failed(ended, action, f"{status} (", "although it was just made", cause, "Request id req-7.")
         assert len(downloads(platform)) == platform.count("make_bundle") > 2
 
-    def test_what_the_api_says_when_a_fresh_one_is_asked_for_is_the_failure(self, action: Action, platform: Simulator) -> None:
+    def test_an_error_while_it_is_renewed_is_the_failure(self, action: Action, platform: Simulator) -> None:
         platform.script("make_bundle", None, Fault(status=401, json={"error": "key expired"}))
         platform.script_forever("download", Fault(status=403))
 
@@ -990,7 +990,7 @@ class TestLink:
         assert "key expired" in ended.error
         assert left_in(action) == []
 
-    def test_what_opens_it_is_in_no_line_of_the_log(self, action: Action, platform: Simulator) -> None:
+    def test_its_signature_is_not_in_the_log(self, action: Action, platform: Simulator) -> None:
         secrets: list[str] = []
 
         def told(normal: dict[str, object]) -> dict[str, object]:
@@ -1027,7 +1027,7 @@ class TestLink:
 
 
 class Tunnel:
-    """A proxy that lets everybody through to one storage of https, which is itself, and what both were asked."""
+    """A proxy that is also the only https storage behind it, and records the requests to both."""
 
     def __init__(self, authority: trustme.CA, host: str, content: bytes) -> None:
         self._tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -1096,7 +1096,7 @@ class TestRedirects:
             ("", "an address that cannot be read"),
         ],
     )
-    def test_one_to_an_unsafe_place_fails_the_run(self, action: Action, platform: Simulator, location: str, shown: str) -> None:
+    def test_one_to_an_unsafe_address_fails_the_run(self, action: Action, platform: Simulator, location: str, shown: str) -> None:
         platform.script_forever("download", Fault(status=302, headers={"Location": location}))
 
         ended = fetch(action, platform)
@@ -1104,7 +1104,7 @@ class TestRedirects:
         assert_failed(ended, action, f"the storage redirects to {shown} (302), which is not an https address")
         assert len(downloads(platform)) == 1
 
-    def test_a_circle_fails_the_run(self, action: Action, platform: Simulator) -> None:
+    def test_a_loop_fails_the_run(self, action: Action, platform: Simulator) -> None:
         platform.script_forever("download", Fault(status=307, headers={"Location": "/again"}))
 
         ended = fetch(action, platform)
@@ -1115,7 +1115,7 @@ class TestRedirects:
 
 class TestRefusedForGood:
     @pytest.mark.parametrize("status", [405, 406, 412, 451])
-    def test_asking_again_would_not_help(self, action: Action, platform: Simulator, status: int) -> None:
+    def test_it_is_not_retried(self, action: Action, platform: Simulator, status: int) -> None:
         platform.script_forever("download", Fault(status=status, body="no"))
 
         ended = fetch(action, platform)
@@ -1123,7 +1123,7 @@ class TestRefusedForGood:
         assert_failed(ended, action, f"the storage returned {status}")
         assert len(downloads(platform)) == 1
 
-    def test_a_storage_of_a_foreign_authority_names_ca_bundle(self, action: Action, platform: Simulator) -> None:
+    def test_the_error_for_an_unknown_authority_names_ca_bundle(self, action: Action, platform: Simulator) -> None:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
         with RawServer(lambda _connection: None, tls=context) as storage:
@@ -1132,7 +1132,7 @@ class TestRefusedForGood:
 
         assert_failed(ended, action, "the certificate of the storage at 127.0.0.1", "`ca-bundle`")
 
-    def test_one_of_an_authority_in_ca_bundle_is_trusted(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
+    def test_an_authority_in_ca_bundle_is_trusted(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
         platform = make_platform(tls=True)
         assert platform.ca_path is not None
         (action.workspace / "ca.pem").write_bytes(platform.ca_path.read_bytes())
@@ -1142,7 +1142,7 @@ class TestRefusedForGood:
         assert (ended.exit_code, platform.storage_url.startswith("https://")) == (0, True)
         assert (action.workspace / "bundle").exists()
 
-    def test_a_host_that_is_not_there_may_be_shut_off(self, action: Action, platform: Simulator) -> None:
+    def test_an_unreachable_host_may_be_blocked(self, action: Action, platform: Simulator) -> None:
         with socket.socket() as reserved:
             reserved.bind(("127.0.0.1", 0))  # bound, but not listening
             platform.override("make_bundle", {"bundleUrl": f"http://127.0.0.1:{reserved.getsockname()[1]}/bundle"})
@@ -1152,15 +1152,15 @@ class TestRefusedForGood:
 
 
 class TestDisk:
-    def test_one_too_small_for_the_announced_size_is_told_before_the_download(self, action: Action, platform: Simulator) -> None:
+    def test_one_too_small_for_the_apis_size_is_reported_before_the_download(self, action: Action, platform: Simulator) -> None:
         platform.override("make_bundle", lambda normal: {**normal, "sizeBytes": 10**15})
 
         ended = fetch(action, platform)
 
-        assert_failed(ended, action, "does not fit on the runner's disk", "It has 909.5 TiB")
+        assert_failed(ended, action, "does not fit on the runner's disk", "It needs at least 909.5 TiB")
         assert downloads(platform) == []
 
-    def test_one_too_small_for_what_the_storage_announces_too(self, action: Action, platform: Simulator) -> None:
+    def test_one_too_small_for_the_storages_size_is_reported_too(self, action: Action, platform: Simulator) -> None:
         platform.override("make_bundle", _without_size)
 
         def answer(connection: socket.socket) -> None:
@@ -1173,7 +1173,7 @@ class TestDisk:
 
         assert_failed(ended, action, "does not fit on the runner's disk")
 
-    def test_one_that_is_full_midway_leaves_nothing(self, action: Action, platform: Simulator, tmp_path: Path) -> None:
+    def test_one_that_fills_up_midway_leaves_nothing(self, action: Action, platform: Simulator, tmp_path: Path) -> None:
         action.python = shell_python(tmp_path, 'ulimit -f 1000 && exec "$python" "$@"')
 
         ended = fetch(action, platform)
@@ -1181,7 +1181,7 @@ class TestDisk:
         assert_failed(ended, action, "the bundle cannot be saved", "File too large", "The runner's disk is full or too small.")
 
 
-def test_progress_tells_bytes_percent_and_rate(action: Action, make_platform: Callable[..., Simulator]) -> None:
+def test_progress_shows_bytes_percent_and_rate(action: Action, make_platform: Callable[..., Simulator]) -> None:
     platform = make_platform()
     platform.script("download", Fault(drip_seconds=0.005))
     action.set_constants(report__job_log__LINE_SECONDS=0.2)
@@ -1193,7 +1193,7 @@ def test_progress_tells_bytes_percent_and_rate(action: Action, make_platform: Ca
     assert {(line[2], line[5], len(line)) for line in lines if line[4] == "bytes"} <= {("%", "of", 11)}
 
 
-def test_a_link_that_is_to_be_masked_is_so_with_every_fresh_one(action: Action, platform: Simulator) -> None:
+def test_every_renewed_link_is_masked_too(action: Action, platform: Simulator) -> None:
     platform.script("download", Fault(status=403, body=EXPIRED))
 
     ended = fetch(action, platform, mask_bundle_url="true")

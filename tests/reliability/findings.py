@@ -20,11 +20,11 @@ _ARCHIVES: Final = "tests/unit/archive/test_unpack.py::TestRefusals::test_say_wh
 FINDINGS: Final = (
     Finding(
         what="A login page or JSON in place of the bundle was unpacked, or saved as the bundle, instead of asked for again.",
-        test=f"{_DOWNLOAD}::test_a_page_in_its_place_is_no_bundle",
+        test=f"{_DOWNLOAD}::test_a_web_page_is_not_a_bundle",
     ),
     Finding(
         what="A bundle that was there whole was given up when its length had been announced too long.",
-        test=f"{_DOWNLOAD}::test_one_that_is_announced_too_long_is_what_the_storage_has",
+        test=f"{_DOWNLOAD}::test_one_that_is_announced_too_long_is_corrected_by_the_storage",
     ),
     Finding(
         what="One byte that is no UTF-8 made an answer none, and with it a job that had just been started was lost.",
@@ -96,6 +96,6 @@ FINDINGS: Final = (
     ),
     Finding(
         what="Parts of killed runs stayed in a workspace that is kept, for ever.",
-        test="tests/unit/bundle/test_staging.py::TestPartsThatAreLeft::test_one_that_nothing_was_written_to_for_a_day_is_removed",
+        test="tests/unit/bundle/test_staging.py::TestAbandonedParts::test_one_older_than_a_day_is_removed",
     ),
 )

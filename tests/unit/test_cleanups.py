@@ -1,4 +1,4 @@
-"""What a run left unfinished is removed when it is cut short."""
+"""Unfinished results are removed when a run is cut short."""
 
 import errno
 
@@ -15,7 +15,7 @@ class TestCleanups:
 
         assert removed == ["second", "first"]
 
-    def test_what_cannot_be_removed_keeps_nothing_else(self) -> None:
+    def test_a_failed_removal_does_not_stop_the_others(self) -> None:
         cleanups, removed = Cleanups(), list[str]()
 
         with cleanups.registered(lambda: removed.append("first")), cleanups.registered(refusing(errno.EIO)):

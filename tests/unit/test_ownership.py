@@ -1,4 +1,4 @@
-"""Files belong to whom the workspace belongs to, as far as the file system allows it."""
+"""Files get the owner of the workspace, if the file system supports that."""
 
 import errno
 import os
@@ -14,7 +14,7 @@ OWNER = (1001, 127)
 
 
 class FileSystem:
-    """Takes note of who is given what, or refuses it."""
+    """Records each chown, or fails."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.given: list[str] = []
@@ -37,7 +37,7 @@ def file_system(monkeypatch: pytest.MonkeyPatch) -> FileSystem:
 
 
 class TestOwner:
-    def test_a_file_is_given_away(self, file_system: FileSystem, tmp_path: Path) -> None:
+    def test_a_file_gets_the_owner(self, file_system: FileSystem, tmp_path: Path) -> None:
         owner = Owner(*OWNER)
 
         owner.chown(tmp_path)
@@ -45,9 +45,7 @@ class TestOwner:
         assert (file_system.given, owner.chown_error) == ([str(tmp_path)], None)
 
     @pytest.mark.parametrize("refusal", [errno.EPERM, errno.EACCES, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP])
-    def test_a_file_system_that_gives_nothing_away_is_remembered(
-        self, file_system: FileSystem, tmp_path: Path, refusal: int
-    ) -> None:
+    def test_an_unsupported_chown_is_recorded(self, file_system: FileSystem, tmp_path: Path, refusal: int) -> None:
         owner = Owner(*OWNER)
         file_system.error = refusal
 
@@ -55,7 +53,7 @@ class TestOwner:
 
         assert owner.chown_error == os.strerror(refusal)
 
-    def test_one_that_is_broken_is_a_failure(self, file_system: FileSystem, tmp_path: Path) -> None:
+    def test_a_faulty_file_system_is_a_failure(self, file_system: FileSystem, tmp_path: Path) -> None:
         owner = Owner(*OWNER)
         file_system.error = errno.EIO
 
@@ -66,7 +64,7 @@ class TestOwner:
 
 
 class Root(type(Path())):  # type: ignore[misc]
-    """A folder that belongs to another user than to the one that it does."""
+    """A folder that seems to belong to another user."""
 
     uid = 0
 
@@ -82,7 +80,7 @@ class TestOwnerOf:
         root.uid = belongs_to
         return owner_of(root)
 
-    def test_root_gives_to_whom_the_folder_belongs_to(
+    def test_root_uses_the_owner_of_the_folder(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file_system: FileSystem
     ) -> None:
         owner = self.owner(tmp_path, monkeypatch, runs_as=0, belongs_to=1001)
@@ -92,7 +90,7 @@ class TestOwnerOf:
         assert file_system.given == [str(tmp_path)]
 
     @pytest.mark.parametrize(("runs_as", "belongs_to"), [(0, 0), (1001, 1001), (1001, 0), (1001, 1002)])
-    def test_nobody_else_can_or_needs_to(
+    def test_other_users_and_folders_of_root_have_none(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs_as: int, belongs_to: int
     ) -> None:
         assert self.owner(tmp_path, monkeypatch, runs_as=runs_as, belongs_to=belongs_to) is None
@@ -106,7 +104,7 @@ def refusing(number: int) -> Callable[..., None]:
 
 
 class TestSettingAMode:
-    def test_a_share_that_has_its_own_keeps_them(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_unsupported_chmod_is_ignored(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(os, "chmod", refusing(errno.EPERM))
 
         set_mode(tmp_path, 0o700)
@@ -114,7 +112,7 @@ class TestSettingAMode:
         monkeypatch.undo()
         assert stat.S_IMODE(tmp_path.stat().st_mode) != 0
 
-    def test_a_disk_that_is_broken_is_a_failure(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_faulty_disk_is_a_failure(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(os, "chmod", refusing(errno.EIO))
 
         with pytest.raises(OSError, match="Input/output error"):

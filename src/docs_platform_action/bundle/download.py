@@ -36,8 +36,7 @@ _GONE: Final = Advice(
     remedy="Run the workflow again. If it fails the same way, report it to the platform.",
 )
 _SHORT_LIVED: Final = Advice(
-    cause="Links expire before they can be used: their lifetime is too short, or the clocks of the platform and "
-    "the storage differ.",
+    cause="Links expire before they can be used: their lifetime is too short, or the platform's and the storage's clocks differ.",
     remedy="Report it to the platform, with the time of the run.",
 )
 _CHANGED: Final = Advice(

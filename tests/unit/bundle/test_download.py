@@ -1,4 +1,4 @@
-"""A download in virtual time: whatever the storage does, what comes is one whole bundle or a failure."""
+"""Downloads in virtual time: whatever the storage does, the bundle is complete or the download fails."""
 
 import contextlib
 import hashlib
@@ -26,7 +26,7 @@ from tests.unit.fakes import FakeClock, RecordedEvents, context
 LINK = "https://storage.example.com/se_1/bundle.tar.gz?X-Signature={number}"
 ADDRESS = LINK.partition("?")[0]
 GZIP = b"\x1f\x8b\x08"
-"""What tells a bundle from a page."""
+"""How a bundle begins."""
 
 FIRST = GZIP + bytes(range(256)) * 900
 SECOND = GZIP + bytes(reversed(range(256))) * 1100
@@ -36,7 +36,7 @@ NO_SECRETS = Redactor([])
 
 @dataclass(frozen=True)
 class Turn:
-    """What the storage does with one request; `cut_after` bytes of the body its connection breaks."""
+    """The storage's response to one request. The connection breaks after `cut_after` bytes of the body."""
 
     status: int | None = None
     cut_after: int | None = None
@@ -45,18 +45,18 @@ class Turn:
     honest: bool = True
     switches: bool = False
     takes_seconds: float = 0.0
-    kind: str | None = None
+    content_type: str | None = None
     encoding: str | None = None
 
 
 class FakeStorage:
-    """Serves a bundle by a script of turns, then well; and makes links to it, as the API does."""
+    """Serves a bundle by a script of turns, then without errors, and makes links to it as the API does."""
 
     def __init__(self, clock: FakeClock, *turns: Turn, content: bytes = FIRST) -> None:
         self._clock = clock
         self._turns = list(turns)
         self.content = content
-        self.asked: list[Mapping[str, str]] = []
+        self.requested: list[Mapping[str, str]] = []
         self.links = 1
 
     def make_bundle(self, job: Job) -> Bundle:
@@ -67,8 +67,8 @@ class FakeStorage:
     @contextlib.contextmanager
     def get(self, url: str, headers: Mapping[str, str], *_: object, within_seconds: float) -> Iterator[StorageResponse]:
         assert within_seconds >= 2
-        assert url == LINK.format(number=self.links), "the freshest link is used"
-        self.asked.append(headers)
+        assert url == LINK.format(number=self.links), "the latest link is used"
+        self.requested.append(headers)
         turn = self._turns.pop(0) if self._turns else Turn()
         self._clock.pass_(turn.takes_seconds)
         if turn.switches:
@@ -83,32 +83,32 @@ class FakeStorage:
         if turn.ranges and headers.get("If-Range") == etag:
             begin = int(headers["Range"].removeprefix("bytes=").removesuffix("-"))
         body = self.content[begin:]
-        told = {"ETag": etag, "Content-Length": str(len(body))} if turn.announces else {"ETag": etag}
-        if turn.kind is not None:
-            told["Content-Type"] = turn.kind
+        response_headers = {"ETag": etag, "Content-Length": str(len(body))} if turn.announces else {"ETag": etag}
+        if turn.content_type is not None:
+            response_headers["Content-Type"] = turn.content_type
         if turn.encoding is not None:
-            told["Content-Encoding"] = turn.encoding
+            response_headers["Content-Encoding"] = turn.encoding
         pieces = self._pieces(body, turn)
         if begin == len(self.content):
             return StorageResponse(
                 redactor=NO_SECRETS, status=416, headers={"Content-Range": f"bytes */{begin}"}, address=ADDRESS, pieces=iter(())
             )
         if not begin:
-            return StorageResponse(redactor=NO_SECRETS, status=200, headers=told, address=ADDRESS, pieces=pieces)
-        told["Content-Range"] = f"bytes {begin}-{len(self.content) - 1}/{len(self.content)}"
-        return StorageResponse(redactor=NO_SECRETS, status=206, headers=told, address=ADDRESS, pieces=pieces)
+            return StorageResponse(redactor=NO_SECRETS, status=200, headers=response_headers, address=ADDRESS, pieces=pieces)
+        response_headers["Content-Range"] = f"bytes {begin}-{len(self.content) - 1}/{len(self.content)}"
+        return StorageResponse(redactor=NO_SECRETS, status=206, headers=response_headers, address=ADDRESS, pieces=pieces)
 
     def _pieces(self, body: bytes, turn: Turn) -> Iterator[bytes]:
         let_through = body if turn.cut_after is None else body[: turn.cut_after]
         for begin in range(0, len(let_through), 10_000):
             yield let_through[begin : begin + 10_000]
-        # a connection that broke is seen as such only where the length was announced, or its framing tells
+        # a broken connection is only noticed if the length was announced, or by its framing
         if turn.cut_after is not None and turn.cut_after < len(body) and (turn.announces or turn.honest):
             raise NetworkError("The connection broke off", maybe_processed=True)
 
 
 class Disk(DiskSpace):
-    """Remembers for how many bytes there had to be space; with an `error` there is none."""
+    """Records the sizes that were checked, and raises the `error` if there is one."""
 
     def __init__(self, error: DownloadFailed | None = None) -> None:
         super().__init__(archive_folder=Path(), site_folder=None)
@@ -148,8 +148,8 @@ class Fetch:
                 assert 0 <= pause_seconds <= budget_seconds
 
     @property
-    def told(self) -> list[str]:
-        """The events that a person would read about."""
+    def logged(self) -> list[str]:
+        """The names of the events that are logged."""
         return [name for name in self.events.names if name not in {"storage_responded", "download_progressed", "link_renewed"}]
 
     def failure(self) -> ActionError:
@@ -158,18 +158,18 @@ class Fetch:
         return caught.value
 
 
-def test_a_quiet_one_takes_one_request_and_says_nothing() -> None:
+def test_an_undisturbed_download_takes_one_request_and_announces_nothing() -> None:
     fetch = Fetch()
 
     downloaded = fetch()
 
     assert downloaded == Downloaded(size=len(FIRST), sha256=hashlib.sha256(FIRST).hexdigest())
-    assert (fetch.storage.asked, fetch.told, fetch.clock.pauses) == ([{}], [], [])
+    assert (fetch.storage.requested, fetch.logged, fetch.clock.pauses) == ([{}], [], [])
     assert fetch.file.getvalue() == FIRST
 
 
 def test_what_is_not_an_archive_is_not_written() -> None:
-    fetch = Fetch(Turn(kind="application/zip"), tolerance=1)
+    fetch = Fetch(Turn(content_type="application/zip"), tolerance=1)
     fetch.storage.content = b"%PDF-1.7"
 
     error = fetch.failure()
@@ -182,13 +182,13 @@ def test_what_is_not_an_archive_is_not_written() -> None:
 @pytest.mark.parametrize(
     "content", [GZIP + b"\xff" * 600, GZIP + b"\0\0\0\0\0\x04\0" + b"\xff"], ids=["damaged", "too short to tell"]
 )
-def test_an_encoded_one_that_cannot_be_read_is_requested_again(content: bytes) -> None:
+def test_an_encoded_response_that_cannot_be_decompressed_is_requested_again(content: bytes) -> None:
     fetch = Fetch(Turn(encoding="gzip"))
     fetch.storage.content = content
 
     fetch()
 
-    assert (fetch.file.getvalue(), fetch.told) == (content, ["retrying", "recovered"])
+    assert (fetch.file.getvalue(), fetch.logged) == (content, ["retrying", "recovered"])
     assert fetch.events.of("retrying")[0][1] == "The storage's response is not a bundle: it is damaged or empty gzip data"
 
 
@@ -203,40 +203,40 @@ def test_each_response_is_announced_with_the_range_that_was_requested() -> None:
     ]
 
 
-class TestRoom:
-    def test_it_is_looked_for_once_the_api_tells_the_size(self) -> None:
+class TestDiskSpace:
+    def test_it_is_checked_once_for_the_size_from_the_api(self) -> None:
         fetch = Fetch(Turn(cut_after=100_000), size=len(FIRST))
 
         fetch()
 
         assert fetch.disk.checked == [len(FIRST)]
 
-    def test_or_else_the_storage(self) -> None:
+    def test_it_is_checked_once_for_the_size_from_the_storage(self) -> None:
         fetch = Fetch(Turn(cut_after=100_000))
 
         fetch()
 
         assert fetch.disk.checked == [len(FIRST)]
 
-    def test_no_room_is_asked_nothing(self) -> None:
+    def test_without_enough_nothing_is_requested(self) -> None:
         fetch = Fetch(size=len(FIRST))
         fetch.disk.error = DownloadFailed("no room")
 
         assert fetch.failure().summary == "no room"
-        assert fetch.storage.asked == []
+        assert fetch.storage.requested == []
 
 
 class TestOutage:
-    def test_pauses_grow_until_something_good_comes(self) -> None:
+    def test_pauses_grow_until_there_is_progress(self) -> None:
         bad = Turn(status=503)
         fetch = Fetch(bad, bad, bad, Turn(cut_after=100_000), bad, bad)
 
         fetch()
 
         assert fetch.clock.pauses == [0.5, 1, 2, 0.5, 1, 2]
-        assert fetch.told == ["retrying", "recovered"] * 2
+        assert fetch.logged == ["retrying", "recovered"] * 2
 
-    def test_a_trickle_is_nothing_good(self) -> None:
+    def test_a_trickle_is_not_progress(self) -> None:
         fetch = Fetch(*[Turn(cut_after=10, takes_seconds=9)] * 1000, tolerance=60)
 
         error = fetch.failure()
@@ -245,12 +245,12 @@ class TestOutage:
         assert 60 <= fetch.clock.elapsed <= 60 + 30 + 9
         assert "No successful response for " in error.details[0]
 
-    def test_what_comes_after_the_tolerance_in_the_last_try_still_counts(self) -> None:
+    def test_the_last_attempt_may_succeed_after_the_tolerance(self) -> None:
         fetch = Fetch(Turn(status=503, takes_seconds=50), Turn(status=503, takes_seconds=50), tolerance=40)
 
         assert fetch().size == len(FIRST)
 
-    def test_progress_in_the_last_try_begins_a_new_outage(self) -> None:
+    def test_progress_in_the_last_attempt_begins_a_new_outage(self) -> None:
         fetch = Fetch(Turn(status=503), Turn(cut_after=100_000, takes_seconds=50), tolerance=0.1)
 
         assert fetch().size == len(FIRST)
@@ -267,13 +267,13 @@ class TestOutage:
 
 
 class TestRefusal:
-    def test_the_first_costs_no_pause_and_no_word_of_trouble(self) -> None:
+    def test_the_first_is_retried_without_a_pause(self) -> None:
         fetch = Fetch(Turn(status=403))
 
         fetch()
 
         assert (fetch.clock.pauses, fetch.storage.links) == ([], 2)
-        assert fetch.told == ["link_expired"]
+        assert fetch.logged == ["link_expired"]
         assert fetch.events.of("link_expired") == [("The storage rejected the link with 403",)]
 
     def test_the_fresh_link_is_in_the_job_and_announced(self) -> None:
@@ -284,7 +284,7 @@ class TestRefusal:
 
         assert links == [Bundle(url=LINK.format(number=2))]
 
-    def test_those_after_it_are_pauses_apart(self) -> None:
+    def test_later_ones_are_retried_with_pauses(self) -> None:
         fetch = Fetch(*[Turn(status=403)] * 5)
 
         fetch()
@@ -292,7 +292,7 @@ class TestRefusal:
         assert fetch.clock.pauses == [0.5, 1, 2, 4]
         assert "although it was just made" in fetch.events.of("retrying")[0][1]
 
-    def test_bytes_in_between_make_the_next_a_first_again(self) -> None:
+    def test_the_next_one_after_progress_counts_as_the_first(self) -> None:
         fetch = Fetch(*[Turn(status=403), Turn(cut_after=100_000)] * 2)
 
         fetch()
@@ -303,7 +303,7 @@ class TestRefusal:
         ("status", "cause"),
         [(403, "denies access to this runner"), (404, "There is no bundle at the link"), (410, "There is no bundle at the link")],
     )
-    def test_those_that_never_end_are_given_up_with_what_is_likely_behind_them(self, status: int, cause: str) -> None:
+    def test_endless_ones_fail_with_their_likely_cause(self, status: int, cause: str) -> None:
         fetch = Fetch(*[Turn(status=status)] * 1000, tolerance=60)
 
         error = fetch.failure()
@@ -313,7 +313,7 @@ class TestRefusal:
         assert fetch.clock.elapsed == 60
         assert fetch.storage.links <= 12
 
-    def test_what_the_api_says_is_passed_on(self) -> None:
+    def test_the_apis_error_is_raised(self) -> None:
         def refuse(_job: Job) -> Bundle:
             raise Rejected("the job is gone")
 
@@ -323,7 +323,7 @@ class TestRefusal:
         assert isinstance(fetch.failure(), Rejected)
 
 
-def test_one_without_length_or_end_is_given_up_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endless_response_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("docs_platform_action.bundle.download.MAX_BUNDLE_BYTES", 50_000)
     assert MAX_BUNDLE_BYTES > 10**9
 
@@ -343,7 +343,7 @@ turns = st.builds(
 
 
 @given(st.lists(turns, max_size=25), st.sampled_from([1.0, 30.0, 300.0]))
-def test_whatever_the_storage_does_the_bundle_comes_whole_or_not_at_all(script: list[Turn], tolerance: float) -> None:
+def test_whatever_the_storage_does_the_bundle_is_complete_or_the_download_fails(script: list[Turn], tolerance: float) -> None:
     fetch = Fetch(*script, tolerance=tolerance)
 
     with contextlib.suppress(DownloadFailed):
@@ -363,7 +363,7 @@ def test_two_bundles_are_never_mixed(script: list[Turn]) -> None:
 
 
 @given(st.lists(turns, max_size=25), st.booleans())
-def test_where_the_api_tells_the_size_a_quiet_cut_is_seen_too(script: list[Turn], honest: bool) -> None:
+def test_the_size_from_the_api_reveals_a_truncated_bundle(script: list[Turn], honest: bool) -> None:
     fetch = Fetch(*(Turn(cut_after=turn.cut_after, announces=False, honest=honest) for turn in script), size=len(FIRST))
 
     with contextlib.suppress(DownloadFailed):

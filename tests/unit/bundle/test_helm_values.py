@@ -1,4 +1,4 @@
-"""The values file: whatever its strings hold, every reader of YAML gets them back, and the comment stays a comment."""
+"""Every YAML reader gets the strings of the values file back, and the comment stays a comment."""
 
 import re
 
@@ -44,13 +44,13 @@ class TestValues:
             '  version: "2024-06-01"\n'
         )
 
-    def test_without_a_version_there_is_no_key_for_it(self, read) -> None:
+    def test_without_a_version_there_is_no_version_key(self, read) -> None:
         written = values_text(bundle_url=LINK, version=None, comment=[])
 
         assert read(written) == {"staticExport": {"enabled": True, "bundleUrl": LINK}}
 
     @pytest.mark.parametrize("text", YAML_LOOKALIKES)
-    def test_awkward_strings_stay_what_they_are(self, read, text: str) -> None:
+    def test_awkward_strings_are_read_back_unchanged(self, read, text: str) -> None:
         written = values_text(bundle_url=text, version=text, comment=[text])
 
         assert read(written) == {"staticExport": {"enabled": True, "bundleUrl": text, "version": text}}
@@ -80,7 +80,7 @@ class TestComment:
         assert all(line.startswith("#") for line in lines[: len(comment)])
         assert lines[len(comment) :] == LINE_BREAKS.split(values_text(bundle_url=LINK, version=None, comment=[]))
 
-    def test_foreign_text_is_escaped_and_can_be_told_apart(self) -> None:
+    def test_foreign_text_is_escaped_without_ambiguity(self) -> None:
         written = values_text(bundle_url=LINK, version=None, comment=["Job é\nstaticExport: null", "a\\nb"])
 
         assert written.splitlines()[:2] == ["# Job \\xe9\\nstaticExport: null", "# a\\\\nb"]

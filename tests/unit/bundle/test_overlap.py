@@ -1,4 +1,4 @@
-"""A bundle is unpacked behind its download, or it is as if nobody had tried."""
+"""A bundle is unpacked during its download, or the attempt leaves no trace."""
 
 import errno
 import os
@@ -28,7 +28,7 @@ IN_ORDER = [kind for kind in KINDS if not kind.startswith("zip")]
 
 
 class Download:
-    """A bundle that comes bit by bit, and its overlap with the unpacking."""
+    """A bundle that arrives in pieces, and its overlapped unpacking."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.archive, self.site = folder / "bundle", folder / "site"
@@ -72,7 +72,7 @@ class Download:
             self.receive(archive[at : at + length], len(archive))
 
     def publish(self) -> int | None:
-        """Publish the site, as far as there is one; give the number of files in it."""
+        """Publish the site, if there is one; return the number of its files."""
         found = self.overlap.result(self.job)
         if found is None:
             return None
@@ -97,7 +97,7 @@ def download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Downlo
 
 class TestAnOverlap:
     @pytest.mark.parametrize("kind", IN_ORDER)
-    def test_unpacks_what_comes_bit_by_bit(self, download: Download, kind: str) -> None:
+    def test_unpacks_a_bundle_that_arrives_in_pieces(self, download: Download, kind: str) -> None:
         with download.overlap:
             download.receive_all(KINDS[kind](SMALL_SITE))
 
@@ -106,18 +106,18 @@ class TestAnOverlap:
         assert (download.site / "index.html").read_bytes() == SMALL_SITE.files["index.html"]
         assert download.log.seen[-1] == ("unpack_progressed", download.job, 3, 613)
 
-    def test_is_at_work_before_the_bundle_is_there(self, download: Download, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_unpacks_before_the_bundle_is_complete(self, download: Download, monkeypatch: pytest.MonkeyPatch) -> None:
         archive = tar(Site(files={"index.html": b"<h1>Docs</h1>", "large": bytes(1024**2)}))
         there = threading.Event()
 
-        def unpack_and_note(*given: Any, on_progress: Callable[[int, int], None], **named: Any) -> Unpacked:
+        def unpack_and_signal(*given: Any, on_progress: Callable[[int, int], None], **named: Any) -> Unpacked:
             def note(files: int, size: int) -> None:
                 there.set()
                 on_progress(files, size)
 
             return unpack(*given, on_progress=note, **named)
 
-        monkeypatch.setattr(overlap, "unpack", unpack_and_note)
+        monkeypatch.setattr(overlap, "unpack", unpack_and_signal)
 
         with download.overlap:
             download.receive(archive[:-1024], len(archive))
@@ -132,7 +132,7 @@ class TestAnOverlap:
 
         assert not download.site.exists()
 
-    def test_leaves_nothing_of_a_download_that_fails(self, download: Download) -> None:
+    def test_leaves_nothing_after_a_failed_download(self, download: Download) -> None:
         def fail() -> None:
             with download.overlap:
                 download.receive(ARCHIVE[:-1], len(ARCHIVE))
@@ -153,19 +153,19 @@ class TestAnOverlap:
 
 
 class TestAGrowingFile:
-    """Reads in a thread of their own; `asked` is set when one has looked into the file."""
+    """Reads in a thread; `has_read` is set after one has read the file."""
 
     @pytest.fixture
-    def asked(self, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
-        asked, pread = threading.Event(), os.pread
+    def has_read(self, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+        has_read, pread = threading.Event(), os.pread
 
-        def noting(*given: int) -> bytes:
+        def signalling(*given: int) -> bytes:
             block = pread(*given)
-            asked.set()
+            has_read.set()
             return block
 
-        monkeypatch.setattr(os, "pread", noting)
-        return asked
+        monkeypatch.setattr(os, "pread", signalling)
+        return has_read
 
     @pytest.mark.parametrize(
         ("happens", "read"),
@@ -177,8 +177,12 @@ class TestAGrowingFile:
         ],
         ids=["more comes", "more comes out of a buffer", "nothing more comes", "nobody needs it"],
     )
-    def test_has_a_read_wait_until(
-        self, tmp_path: Path, asked: threading.Event, happens: Callable[[Path, GrowingFile], None], read: bytes | type[Exception]
+    def test_makes_a_read_wait_until(
+        self,
+        tmp_path: Path,
+        has_read: threading.Event,
+        happens: Callable[[Path, GrowingFile], None],
+        read: bytes | type[Exception],
     ) -> None:
         path = tmp_path / "bundle"
         path.write_bytes(b"123")
@@ -194,14 +198,14 @@ class TestAGrowingFile:
             file = GrowingFile(opened.fileno(), 5, Cancellation())
             waiting = threading.Thread(target=wait, args=(file,))
             waiting.start()
-            assert asked.wait(60)
+            assert has_read.wait(60)
             assert found == []
             happens(path, file)
             waiting.join(60)
 
         assert found == [read]
 
-    def test_returns_what_is_there_at_once(self, tmp_path: Path) -> None:
+    def test_returns_available_bytes_at_once(self, tmp_path: Path) -> None:
         path = tmp_path / "bundle"
         path.write_bytes(b"123")
 
@@ -209,8 +213,8 @@ class TestAGrowingFile:
             assert GrowingFile(opened.fileno(), 5, Cancellation()).read(10, 1) == b"23"
 
 
-class TestItDoesNotBegin:
-    def test_for_what_is_there_at_once(self, download: Download, monkeypatch: pytest.MonkeyPatch) -> None:
+class TestItDoesNotStart:
+    def test_for_a_small_bundle(self, download: Download, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(overlap, "MIN_RECEIVED_BYTES", len(ARCHIVE) + 1)
 
         with download.overlap:
@@ -220,7 +224,7 @@ class TestItDoesNotBegin:
         assert download.staged == 0
         assert MIN_RECEIVED_BYTES == 4 * 1024**2
 
-    def test_without_a_size_to_judge_it_by(self, download: Download) -> None:
+    def test_without_a_known_size(self, download: Download) -> None:
         with download.overlap:
             download.receive(ARCHIVE, None)
             assert download.publish() is None
@@ -228,14 +232,14 @@ class TestItDoesNotBegin:
         assert download.staged == 0
 
     @pytest.mark.parametrize("archive", [KINDS["zip"](SMALL_SITE), b"<html>" + bytes(1000)], ids=["zip", "no archive"])
-    def test_for_what_is_not_read_in_order(self, download: Download, archive: bytes) -> None:
+    def test_for_a_format_that_is_not_read_in_order(self, download: Download, archive: bytes) -> None:
         with download.overlap:
             download.receive_all(archive)
             assert download.publish() is None
 
         assert download.staged == 0
 
-    def test_where_there_is_not_plenty_of_room(self, download: Download) -> None:
+    def test_without_plenty_of_disk_space(self, download: Download) -> None:
         download.free = MAX_RESERVED_BYTES + len(ARCHIVE)
 
         with download.overlap:
@@ -245,7 +249,7 @@ class TestItDoesNotBegin:
 
         assert download.staged == 0
 
-    def test_where_the_folder_cannot_be_made(self, download: Download) -> None:
+    def test_if_the_folder_cannot_be_made(self, download: Download) -> None:
         download.site.parent.joinpath("file").touch()
         download.overlap = download.overlap_to(download.site.parent / "file" / "site")
 
@@ -258,7 +262,7 @@ class TestItDoesNotBegin:
 
 class TestItGivesUp:
     @pytest.mark.parametrize("name", HOSTILE)
-    def test_what_cannot_be_opened_and_says_nothing(self, download: Download, name: str) -> None:
+    def test_an_archive_that_cannot_be_opened_without_an_error(self, download: Download, name: str) -> None:
         with download.overlap:
             download.receive_all(HOSTILE[name][0])
             assert download.publish() is None
@@ -275,14 +279,14 @@ class TestItGivesUp:
 
         assert download.staged == 1
 
-    def test_when_the_bundle_is_shorter_in_the_end(self, download: Download) -> None:
+    def test_when_the_bundle_is_shorter_than_announced(self, download: Download) -> None:
         archive = tar(SMALL_SITE)
 
         with download.overlap:
             download.receive(archive, len(archive) + 1)
             assert download.publish() is None
 
-    def test_what_takes_more_room_than_is_free(self, download: Download) -> None:
+    def test_a_site_that_needs_more_space_than_is_free(self, download: Download) -> None:
         archive = KINDS["tar.gz"](Site(files={"zeros": bytes(1_000_000)}))
         download.free = MAX_RESERVED_BYTES + 10 * len(archive)
 
@@ -291,8 +295,8 @@ class TestItGivesUp:
             assert download.publish() is None
 
 
-class TestTroubleOnTheWay:
-    def test_what_was_unpacked_to_its_end_is_given_up_with_its_download(self, download: Download) -> None:
+class TestErrorsDuringTheDownload:
+    def test_a_complete_site_is_discarded_when_the_download_restarts(self, download: Download) -> None:
         with download.overlap:
             download.receive_all()
             for thread in threading.enumerate():
@@ -306,9 +310,7 @@ class TestTroubleOnTheWay:
             assert download.publish() is None
 
     @pytest.mark.parametrize("name", ["overlap", "reader"])
-    def test_where_no_thread_can_be_started_nothing_fails(
-        self, download: Download, monkeypatch: pytest.MonkeyPatch, name: str
-    ) -> None:
+    def test_at_the_limit_of_threads_nothing_fails(self, download: Download, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
         start = threading.Thread.start
 
         def start_unless_at_the_limit(thread: threading.Thread) -> None:
@@ -323,7 +325,7 @@ class TestTroubleOnTheWay:
 
             assert download.publish() == (3 if name == "reader" else None)
 
-    def test_room_that_goes_is_left_to_the_archive(self, download: Download) -> None:
+    def test_scarce_disk_space_is_left_to_the_archive(self, download: Download) -> None:
         with download.overlap:
             download.receive(ARCHIVE[:-50], len(ARCHIVE))
             assert download.parts
@@ -339,7 +341,7 @@ class TestTroubleOnTheWay:
             download.receive(ARCHIVE[-30:], len(ARCHIVE))
             assert download.publish() is None
 
-    def test_room_that_cannot_be_told_is_none(self, download: Download) -> None:
+    def test_unknown_disk_space_counts_as_none(self, download: Download) -> None:
         with download.overlap:
             download.receive(ARCHIVE[:-50], len(ARCHIVE))
             download.fails = OSError(errno.ENOENT, "gone")

@@ -1,4 +1,4 @@
-"""A result gets its name whole, or is gone; and it belongs to whom the workspace belongs to."""
+"""A result is published complete or removed, and gets the owner of the workspace."""
 
 import contextlib
 import errno
@@ -23,7 +23,7 @@ staged_file, staged_folder = staged, functools.partial(staged, is_folder=True)
 
 
 def tree(folder: Path) -> list[str]:
-    """Everything below a folder."""
+    """Return everything below a folder."""
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 
@@ -58,22 +58,22 @@ class TestParts:
 
         assert tree(tmp_path) in (["result"], ["result", "result/index.html"])
 
-    def test_a_part_is_hidden_and_tells_what_it_is_of(self, stage: Stage, tmp_path: Path) -> None:
+    def test_a_part_is_hidden_and_named_after_its_target(self, stage: Stage, tmp_path: Path) -> None:
         with stage(tmp_path / "result", None, Cleanups()) as staged:
             assert staged.path.name.startswith(".result.")
             assert staged.path.suffix == ".part"
 
-    def test_nobody_else_looks_into_a_part(self, stage: Stage, tmp_path: Path) -> None:
+    def test_others_cannot_read_a_part(self, stage: Stage, tmp_path: Path) -> None:
         with stage(tmp_path / "result", None, Cleanups()) as staged:
             assert mode(staged.path) & 0o077 == 0
 
-    def test_what_is_not_published_is_gone(self, stage: Stage, tmp_path: Path) -> None:
+    def test_an_unpublished_part_is_removed(self, stage: Stage, tmp_path: Path) -> None:
         with stage(tmp_path / "result", None, Cleanups()) as staged:
             fill(staged)
 
         assert tree(tmp_path) == []
 
-    def test_so_is_what_failed(self, stage: Stage, tmp_path: Path) -> None:
+    def test_a_failed_part_is_removed(self, stage: Stage, tmp_path: Path) -> None:
         def fail() -> None:
             with stage(tmp_path / "result", None, Cleanups()) as staged:
                 fill(staged)
@@ -84,7 +84,7 @@ class TestParts:
 
         assert tree(tmp_path) == []
 
-    def test_what_fails_after_it_was_published_stays(self, stage: Stage, tmp_path: Path) -> None:
+    def test_a_published_result_stays_after_an_error(self, stage: Stage, tmp_path: Path) -> None:
         def fail() -> None:
             with stage(tmp_path / "result", None, Cleanups()) as staged:
                 staged.publish()
@@ -95,7 +95,7 @@ class TestParts:
 
         assert tree(tmp_path) == ["result"]
 
-    def test_what_is_published_is_not_looked_for_again(self, stage: Stage, tmp_path: Path) -> None:
+    def test_a_published_part_is_not_removed(self, stage: Stage, tmp_path: Path) -> None:
         parent = tmp_path / "a"
         parent.mkdir()
 
@@ -106,7 +106,7 @@ class TestParts:
 
         assert tree(tmp_path / "b") == ["result"]
 
-    def test_two_of_the_same_goal_do_not_meet(self, stage: Stage, tmp_path: Path) -> None:
+    def test_two_parts_of_one_target_have_different_names(self, stage: Stage, tmp_path: Path) -> None:
         with stage(tmp_path / "result", None, Cleanups()) as one, stage(tmp_path / "result", None, Cleanups()) as other:
             assert one.path != other.path
 
@@ -115,9 +115,7 @@ class TestParts:
         ["x" * MAX_PART_BYTES, "x" + "ü" * 127, "ü" * 127 + "x", "日" * 85, "🙂" * 63, "xy" + "🙂" * 63],
         ids=lambda name: f"{name[:2]}-{len(name)}",
     )
-    def test_a_name_that_is_as_long_as_can_be_is_cut_between_two_characters(
-        self, stage: Stage, tmp_path: Path, name: str
-    ) -> None:
+    def test_the_longest_names_are_cut_between_two_characters(self, stage: Stage, tmp_path: Path, name: str) -> None:
         with stage(tmp_path / name, None, Cleanups()) as staged:
             part = staged.path.name
             staged.publish()
@@ -127,7 +125,7 @@ class TestParts:
         assert tree(tmp_path) == [name]
 
 
-class TestPartsThatAreLeft:
+class TestAbandonedParts:
     """What a killed process left, in a workspace that is kept for the next run."""
 
     LONG_AGO = 2 * 86400.0
@@ -144,7 +142,7 @@ class TestPartsThatAreLeft:
         return path
 
     @pytest.mark.parametrize("folder", [False, True], ids=["file", "folder"])
-    def test_one_that_nothing_was_written_to_for_a_day_is_removed(self, stage: Stage, tmp_path: Path, folder: bool) -> None:
+    def test_one_older_than_a_day_is_removed(self, stage: Stage, tmp_path: Path, folder: bool) -> None:
         left = self.leave(tmp_path / self.LEFT, folder=folder)
 
         with stage(tmp_path / "result", None, Cleanups()) as staged:
@@ -153,7 +151,7 @@ class TestPartsThatAreLeft:
 
         assert tree(tmp_path) == ["result"]
 
-    def test_what_a_link_of_that_name_leads_to_stays(self, stage: Stage, tmp_path: Path) -> None:
+    def test_the_target_of_a_link_of_that_name_stays(self, stage: Stage, tmp_path: Path) -> None:
         kept = tmp_path / "kept"
         kept.mkdir()
         (tmp_path / self.LEFT).symlink_to(kept)
@@ -163,7 +161,7 @@ class TestPartsThatAreLeft:
         with stage(tmp_path / "result", None, Cleanups()):
             assert tree(tmp_path)[1:] == ["kept"]
 
-    def test_one_that_may_still_be_written_to_stays(self, stage: Stage, tmp_path: Path) -> None:
+    def test_a_recent_one_stays(self, stage: Stage, tmp_path: Path) -> None:
         left = self.leave(tmp_path / self.LEFT, folder=False, seconds_ago=86400 - 600)
 
         with stage(tmp_path / "result", None, Cleanups()):
@@ -180,15 +178,13 @@ class TestPartsThatAreLeft:
             "x.result.0123456789abcdef.part",
         ],
     )
-    def test_one_of_another_name_stays(self, stage: Stage, tmp_path: Path, name: str) -> None:
+    def test_one_of_another_target_stays(self, stage: Stage, tmp_path: Path, name: str) -> None:
         other = self.leave(tmp_path / name, folder=False)
 
         with stage(tmp_path / "result", None, Cleanups()):
             assert other.exists()
 
-    def test_one_that_cannot_be_removed_stops_nothing(
-        self, stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_one_that_cannot_be_removed_is_ignored(self, stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def refuse(*_: object, **__: object) -> None:
             raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
@@ -200,14 +196,14 @@ class TestPartsThatAreLeft:
         assert {"result", self.LEFT} <= {*tree(tmp_path)}
 
 
-class TestFoldersOnTheWay:
+class TestParentFolders:
     def test_they_are_made(self, stage: Stage, tmp_path: Path) -> None:
         with stage(tmp_path / "a" / "b" / "result", None, Cleanups()) as staged:
             staged.publish()
 
         assert tree(tmp_path) == ["a", "a/b", "a/b/result"]
 
-    def test_those_that_stay_empty_are_removed_again(self, stage: Stage, tmp_path: Path) -> None:
+    def test_empty_ones_are_removed_again(self, stage: Stage, tmp_path: Path) -> None:
         (tmp_path / "a").mkdir()
 
         with stage(tmp_path / "a" / "b" / "c" / "result", None, Cleanups()):
@@ -215,13 +211,13 @@ class TestFoldersOnTheWay:
 
         assert tree(tmp_path) == ["a"]
 
-    def test_those_that_hold_something_by_then_are_not(self, stage: Stage, tmp_path: Path) -> None:
+    def test_ones_with_files_are_kept(self, stage: Stage, tmp_path: Path) -> None:
         with stage(tmp_path / "a" / "b" / "result", None, Cleanups()):
             (tmp_path / "a" / "other").touch()
 
         assert tree(tmp_path) == ["a", "a/other"]
 
-    def test_those_before_one_that_cannot_be_made_are_removed_too(
+    def test_those_above_one_that_cannot_be_made_are_removed(
         self, stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         make = Path.mkdir
@@ -273,7 +269,7 @@ class TestPublishing:
 
         assert goal.read_text() == "new"
 
-    def test_one_that_failed_leaves_the_old_file_as_it_was(self, tmp_path: Path) -> None:
+    def test_a_failure_leaves_the_old_file_as_it_was(self, tmp_path: Path) -> None:
         goal = tmp_path / "result"
         goal.write_text("old")
 
@@ -282,7 +278,7 @@ class TestPublishing:
 
         assert (tree(tmp_path), goal.read_text()) == (["result"], "old")
 
-    def test_a_folder_takes_the_place_of_an_empty_one(self, tmp_path: Path) -> None:
+    def test_a_folder_replaces_an_empty_one(self, tmp_path: Path) -> None:
         goal = tmp_path / "result"
         goal.mkdir(0o700)
 
@@ -293,7 +289,7 @@ class TestPublishing:
         assert tree(tmp_path) == ["result", "result/index.html"]
         assert mode(goal) == 0o755
 
-    def test_an_empty_folder_stays_when_nothing_takes_its_place(self, tmp_path: Path) -> None:
+    def test_an_empty_folder_stays_if_nothing_is_published(self, tmp_path: Path) -> None:
         (tmp_path / "result").mkdir()
 
         with staged_folder(tmp_path / "result", None, Cleanups()) as staged:
@@ -318,7 +314,7 @@ class TestPublishing:
         assert (goal / "other").read_text() == "mine"
 
     @pytest.mark.parametrize(("made", "error"), [(Path.mkdir, IsADirectoryError), (Path.touch, NotADirectoryError)])
-    def test_what_is_of_the_other_kind_by_then_stays(
+    def test_a_target_of_the_other_kind_is_left_alone(
         self, tmp_path: Path, made: Callable[[Path], None], error: type[OSError]
     ) -> None:
         goal, stage = tmp_path / "result", staged_file if made is Path.mkdir else staged_folder
@@ -340,7 +336,7 @@ def file_system(monkeypatch: pytest.MonkeyPatch) -> FileSystem:
 
 
 class TestOwner:
-    def test_a_file_and_the_folders_made_for_it_are_given_away(self, file_system: FileSystem, tmp_path: Path) -> None:
+    def test_a_file_and_the_folders_made_for_it_get_the_owner(self, file_system: FileSystem, tmp_path: Path) -> None:
         (tmp_path / "a").mkdir()
 
         with staged_file(tmp_path / "a" / "b" / "c" / "result", Owner(*OWNER), Cleanups()) as staged:
@@ -349,23 +345,21 @@ class TestOwner:
 
         assert file_system.given == [f"{tmp_path}/a/b", f"{tmp_path}/a/b/c", str(part)]
 
-    def test_so_is_a_folder(self, file_system: FileSystem, tmp_path: Path) -> None:
+    def test_a_folder_gets_the_owner(self, file_system: FileSystem, tmp_path: Path) -> None:
         with staged_folder(tmp_path / "result", Owner(*OWNER), Cleanups()) as staged:
             part = staged.path
             staged.publish()
 
         assert file_system.given == [str(part)]
 
-    def test_it_is_given_away_before_it_gets_its_name(self, file_system: FileSystem, tmp_path: Path) -> None:
+    def test_the_owner_is_set_before_the_result_is_published(self, file_system: FileSystem, tmp_path: Path) -> None:
         with staged_file(tmp_path / "result", Owner(*OWNER), Cleanups()) as staged:
             staged.publish()
 
         assert file_system.given != []
         assert str(tmp_path / "result") not in file_system.given
 
-    def test_a_file_system_that_gives_nothing_away_is_no_failure(
-        self, file_system: FileSystem, stage: Stage, tmp_path: Path
-    ) -> None:
+    def test_a_file_system_without_chown_is_not_a_failure(self, file_system: FileSystem, stage: Stage, tmp_path: Path) -> None:
         owner = Owner(*OWNER)
         file_system.error = errno.EPERM
 
@@ -376,7 +370,7 @@ class TestOwner:
         assert (tmp_path / "a" / "result").exists()
         assert owner.chown_error == os.strerror(errno.EPERM)
 
-    def test_one_that_does_is_not(self, file_system: FileSystem, stage: Stage, tmp_path: Path) -> None:
+    def test_a_chown_without_an_error_is_recorded_as_such(self, file_system: FileSystem, stage: Stage, tmp_path: Path) -> None:
         owner = Owner(*OWNER)
 
         with stage(tmp_path / "result", owner, Cleanups()) as staged:
@@ -384,7 +378,7 @@ class TestOwner:
 
         assert (owner.chown_error, len(file_system.given)) == (None, 1)
 
-    def test_one_that_is_broken_is_a_failure(self, file_system: FileSystem, stage: Stage, tmp_path: Path) -> None:
+    def test_a_faulty_file_system_is_a_failure(self, file_system: FileSystem, stage: Stage, tmp_path: Path) -> None:
         owner = Owner(*OWNER)
 
         def publish() -> None:
@@ -413,7 +407,7 @@ def test_a_part_that_cannot_be_made_leaves_no_folder_behind(
 
 
 class TestCleanups:
-    def test_there_are_some_for_as_long_as_something_is_made(self, stage: Stage, tmp_path: Path) -> None:
+    def test_a_part_is_registered_until_it_is_published_or_removed(self, stage: Stage, tmp_path: Path) -> None:
         cleanups = Cleanups()
 
         with stage(tmp_path / "a" / "result", None, cleanups):
@@ -421,7 +415,7 @@ class TestCleanups:
 
         assert not cleanups
 
-    def test_what_is_left_behind_can_be_cleared_by_another(self, stage: Stage, tmp_path: Path) -> None:
+    def test_another_thread_can_remove_a_part(self, stage: Stage, tmp_path: Path) -> None:
         cleanups = Cleanups()
 
         with stage(tmp_path / "a" / "b" / "result", None, cleanups) as staged:
@@ -430,7 +424,7 @@ class TestCleanups:
 
         assert tree(tmp_path) == []
 
-    def test_what_is_published_by_then_stays(self, stage: Stage, tmp_path: Path) -> None:
+    def test_a_published_result_is_not_removed(self, stage: Stage, tmp_path: Path) -> None:
         cleanups = Cleanups()
 
         with stage(tmp_path / "result", None, cleanups) as staged:
@@ -440,8 +434,8 @@ class TestCleanups:
         assert tree(tmp_path) == ["result"]
 
 
-class TestFoldersThatAreShared:
-    def test_one_that_fails_leaves_the_way_to_another(self, tmp_path: Path) -> None:
+class TestSharedFolders:
+    def test_a_failed_job_keeps_the_folders_of_another(self, tmp_path: Path) -> None:
         cleanups = Cleanups()
 
         with staged_folder(tmp_path / "a" / "other", None, cleanups) as other:
@@ -451,7 +445,7 @@ class TestFoldersThatAreShared:
             other.publish()
         assert [*tmp_path.rglob("*")] == [tmp_path / "a", tmp_path / "a" / "other"]
 
-    def test_the_last_one_removes_what_stays_empty_whoever_made_it(self, tmp_path: Path) -> None:
+    def test_the_last_job_removes_an_empty_folder_that_another_made(self, tmp_path: Path) -> None:
         cleanups = Cleanups()
         first = contextlib.ExitStack()
         first.enter_context(staged_file(tmp_path / "a" / "one", None, cleanups))
@@ -462,7 +456,7 @@ class TestFoldersThatAreShared:
 
         assert [*tmp_path.iterdir()] == []
 
-    def test_a_folder_that_somebody_keeps_is_not_made_again(self, tmp_path: Path) -> None:
+    def test_a_folder_in_use_is_not_made_again(self, tmp_path: Path) -> None:
         cleanups = Cleanups()
         with staged_file(tmp_path / "a" / "one", None, cleanups) as one:
             one.publish()
@@ -472,7 +466,7 @@ class TestFoldersThatAreShared:
 
         assert [*tmp_path.rglob("*")] == [tmp_path / "a", tmp_path / "a" / "one"]
 
-    def test_side_by_side_nobody_loses_its_way(self, tmp_path: Path) -> None:
+    def test_jobs_side_by_side_keep_their_folders(self, tmp_path: Path) -> None:
         cleanups, lost = Cleanups(), list[OSError]()
 
         def make(number: int) -> None:

@@ -1,4 +1,4 @@
-"""One GET of a bundle: what goes over the wire, and what the answer's head means."""
+"""One GET of a bundle: the request that is sent, and the meaning of the response's headers."""
 
 import ssl
 from collections.abc import Iterator, Mapping
@@ -23,8 +23,8 @@ from tests.unit.fakes import FakeAdapter, FakeClock, RecordedEvents, Redirecting
 NO_SECRETS = Redactor([])
 
 
-class Shop:
-    """A storage on a fake wire."""
+class FakeStorage:
+    """A storage behind a fake adapter."""
 
     def __init__(self, adapter: FakeAdapter, proxies: Mapping[str, str] | None = None) -> None:
         self.adapter = adapter
@@ -49,13 +49,13 @@ class Shop:
         return request_bundle(url, headers or {}, Job(mode=EXPORT), self._context, within_seconds=60)
 
     def get(self, url: str, headers: Mapping[str, str] | None = None) -> tuple[StorageResponse, bytes]:
-        with self.open(url, headers) as answer:
-            return answer, b"".join(answer.pieces)
+        with self.open(url, headers) as response:
+            return response, b"".join(response.pieces)
 
 
 class TestRequest:
     @pytest.mark.parametrize(
-        ("link", "asked"),
+        ("link", "requested"),
         [
             ("https://s.example.com/a/b.tar.gz?X-Sig=a%2Fb,c&d=%7e", "https://s.example.com/a/b.tar.gz?X-Sig=a%2Fb,c&d=%7e"),
             ("https://s.example.com/%7Euser/a%20b?x=~!$'()*", "https://s.example.com/%7Euser/a%20b?x=~!$'()*"),
@@ -67,19 +67,19 @@ class TestRequest:
             ("http://[::1]:8080/a", "http://[::1]:8080/a"),
         ],
     )
-    def test_a_link_is_asked_for_as_it_is_written(self, link: str, asked: str) -> None:
-        shop = Shop(FakeAdapter())
+    def test_a_link_is_requested_as_it_is_written(self, link: str, requested: str) -> None:
+        storage = FakeStorage(FakeAdapter())
 
-        shop.get(link)
+        storage.get(link)
 
-        assert [request.url for request in shop.adapter.requests] == [asked]
+        assert [request.url for request in storage.adapter.requests] == [requested]
 
     def test_it_carries_nothing_but_what_a_download_needs(self) -> None:
-        shop = Shop(FakeAdapter())
+        storage = FakeStorage(FakeAdapter())
 
-        shop.get("https://me:secret@s.example.com/a", {"Range": "bytes=5-"})
+        storage.get("https://me:secret@s.example.com/a", {"Range": "bytes=5-"})
 
-        assert dict(shop.adapter.requests[0].headers) == {
+        assert dict(storage.adapter.requests[0].headers) == {
             "Accept": "*/*",
             "Accept-Encoding": "identity",
             "Connection": "close",
@@ -88,90 +88,90 @@ class TestRequest:
         }
 
     def test_the_proxies_are_those_for_its_address(self) -> None:
-        shop = Shop(FakeAdapter(), {"https": "http://proxy.example.com:3128"})
+        storage = FakeStorage(FakeAdapter(), {"https": "http://proxy.example.com:3128"})
 
-        shop.get("https://s.example.com/a")
+        storage.get("https://s.example.com/a")
 
-        assert shop.asked_proxies_for == ["https://s.example.com/a"]
-        assert shop.adapter.options[0]["proxies"] == {"https": "http://proxy.example.com:3128"}
+        assert storage.asked_proxies_for == ["https://s.example.com/a"]
+        assert storage.adapter.options[0]["proxies"] == {"https": "http://proxy.example.com:3128"}
 
-    def test_none_goes_out_once_the_run_is_cancelled(self) -> None:
-        shop = Shop(FakeAdapter())
-        shop.in_flight.stop()
+    def test_none_is_sent_after_a_cancel(self) -> None:
+        storage = FakeStorage(FakeAdapter())
+        storage.in_flight.stop()
 
         with pytest.raises(Cancelled):
-            shop.get("https://s.example.com/a")
+            storage.get("https://s.example.com/a")
 
-        assert shop.adapter.requests == []
+        assert storage.adapter.requests == []
 
 
-def test_no_connection_is_used_twice_because_it_asks_for_each_to_be_closed() -> None:
-    shop = Shop(Redirecting("/b"))
+def test_no_connection_is_used_twice() -> None:
+    storage = FakeStorage(Redirecting("/b"))
 
-    shop.get("https://s.example.com/a")
+    storage.get("https://s.example.com/a")
 
-    asked = [request for request in shop.adapter.requests if isinstance(request, AbortableRequest)]
-    assert [(request.exchange.new_connection, request.headers["Connection"]) for request in asked] == [(True, "close")] * 2
+    requested = [request for request in storage.adapter.requests if isinstance(request, GuardedRequest)]
+    assert [(request.guard.new_connection, request.headers["Connection"]) for request in requested] == [(True, "close")] * 2
 
 
 class TestRedirects:
-    def test_they_are_followed_wherever_they_are_relative_to(self) -> None:
-        shop = Shop(Redirecting("/b", "//other.example.com/c?d", "https://me:x@third.example.com/\xc3\xbc", "?e=f"))
+    def test_relative_and_absolute_ones_are_followed(self) -> None:
+        storage = FakeStorage(Redirecting("/b", "//other.example.com/c?d", "https://me:x@third.example.com/\xc3\xbc", "?e=f"))
 
-        answer, body = shop.get("https://s.example.com/a?sig=1")
+        response, body = storage.get("https://s.example.com/a?sig=1")
 
         assert body == b"bundle"
-        assert [request.url for request in shop.adapter.requests] == [
+        assert [request.url for request in storage.adapter.requests] == [
             "https://s.example.com/a?sig=1",
             "https://s.example.com/b",
             "https://other.example.com/c?d",
             "https://third.example.com/%C3%BC",
             "https://third.example.com/%C3%BC?e=f",
         ]
-        assert answer.address == "https://third.example.com/ü"
-        assert not any("Authorization" in request.headers for request in shop.adapter.requests)
+        assert response.address == "https://third.example.com/ü"
+        assert not any("Authorization" in request.headers for request in storage.adapter.requests)
 
-    def test_each_is_told_before_it_is_followed(self) -> None:
-        shop = Shop(Redirecting("https://other.example.com/c?sig=2"))
+    def test_each_is_announced_before_it_is_followed(self) -> None:
+        storage = FakeStorage(Redirecting("https://other.example.com/c?sig=2"))
 
-        shop.get("https://s.example.com/a")
+        storage.get("https://s.example.com/a")
 
-        assert shop.redirects == ["https://other.example.com/c?sig=2"]
+        assert storage.redirects == ["https://other.example.com/c?sig=2"]
 
     @pytest.mark.parametrize("location", ["https://o.example.com/a/../b;?", "https://o.example.com/./c;?d=%2f#", "HTTPS://o/a?"])
     def test_an_absolute_one_is_requested_byte_for_byte(self, location: str) -> None:
-        shop = Shop(Redirecting(location))
+        storage = FakeStorage(Redirecting(location))
 
-        shop.get("https://s.example.com/a")
+        storage.get("https://s.example.com/a")
 
-        request = shop.adapter.requests[1]
-        assert isinstance(request, AbortableRequest)
+        request = storage.adapter.requests[1]
+        assert isinstance(request, GuardedRequest)
         assert request.target == location.partition("#")[0][location.index("/", 8) :]
 
     def test_spaces_in_one_are_percent_encoded(self) -> None:
-        shop = Shop(Redirecting("/my bundles/a b.tar.gz?name=a b"))
+        storage = FakeStorage(Redirecting("/my bundles/a b.tar.gz?name=a b"))
 
-        shop.get("https://s.example.com/a")
+        storage.get("https://s.example.com/a")
 
-        assert shop.adapter.requests[1].url == "https://s.example.com/my%20bundles/a%20b.tar.gz?name=a%20b"
+        assert storage.adapter.requests[1].url == "https://s.example.com/my%20bundles/a%20b.tar.gz?name=a%20b"
 
     @pytest.mark.parametrize("location", ["/a\tb", "/a\x01b", "https://s.example.com/a\x7f", "/\xc2\x85"])
     def test_one_with_a_control_character_is_refused(self, location: str) -> None:
-        shop = Shop(Redirecting(location))
+        storage = FakeStorage(Redirecting(location))
 
         with pytest.raises(DownloadFailed, match="an address that cannot be read"):
-            shop.get("https://s.example.com/a")
+            storage.get("https://s.example.com/a")
 
-        assert (len(shop.adapter.requests), shop.redirects) == (1, [])
+        assert (len(storage.adapter.requests), storage.redirects) == (1, [])
 
     @pytest.mark.parametrize("location", ["http://other.example.com/", "ftp://s.example.com/", "javascript:alert(1)"])
-    def test_none_leads_to_an_unsafe_place(self, location: str) -> None:
-        shop = Shop(Redirecting(location))
+    def test_one_to_an_unsafe_address_is_refused(self, location: str) -> None:
+        storage = FakeStorage(Redirecting(location))
 
         with pytest.raises(DownloadFailed, match="which is not an https address"):
-            shop.get("https://s.example.com/a")
+            storage.get("https://s.example.com/a")
 
-        assert (len(shop.adapter.requests), shop.redirects) == (1, [])
+        assert (len(storage.adapter.requests), storage.redirects) == (1, [])
 
 
 def head(**headers: str) -> StorageResponse:
@@ -180,31 +180,31 @@ def head(**headers: str) -> StorageResponse:
     return StorageResponse(redactor=NO_SECRETS, status=200, headers=named, address="https://s.example.com/a", pieces=pieces)
 
 
-class TestHead:
+class TestHeaders:
     @pytest.mark.parametrize(("headers", "length"), [({"Content_Length": "17"}, 17), ({"Transfer_Encoding": "chunked"}, None)])
-    def test_a_length_is_read_where_there_is_one(self, headers: dict[str, str], length: int | None) -> None:
+    def test_a_length_is_read_if_there_is_one(self, headers: dict[str, str], length: int | None) -> None:
         assert head(**headers).length == length
 
     @pytest.mark.parametrize(
         ("etag", "validator"),
         [('"a-1"', '"a-1"'), ('W/"a"', None), ("a", None), ('"a"b"', None), ('"a b"', None), ('""', None), ("", None)],
     )
-    def test_only_a_strong_etag_tells_objects_apart(self, etag: str, validator: str | None) -> None:
+    def test_only_a_strong_etag_is_a_validator(self, etag: str, validator: str | None) -> None:
         assert head(ETag=etag).validator == validator
 
 
-def test_an_abort_ends_what_waits_for_a_body() -> None:
-    shop = Shop(FakeAdapter(body=b"half"))
+def test_an_abort_ends_the_wait_for_a_body() -> None:
+    storage = FakeStorage(FakeAdapter(body=b"half"))
 
     with ExitStack() as stack:
-        answer = stack.enter_context(shop.open("https://s.example.com/a"))
-        shop.in_flight.abort()
+        response = stack.enter_context(storage.open("https://s.example.com/a"))
+        storage.in_flight.abort()
         with pytest.raises(Cancelled):
-            list(answer.pieces)
+            list(response.pieces)
 
 
 class TestErrors:
-    def test_redirects_have_one_bound_in_common_and_the_error_names_it(self) -> None:
+    def test_redirects_share_one_time_limit_and_the_error_names_it(self) -> None:
         adapter = Redirecting("https://other.example.com/b")
         left: list[float] = []
 
@@ -220,62 +220,62 @@ class TestErrors:
         adapter.before = pass_time
 
         with pytest.raises(NetworkError, match=r"^other.example.com took longer than 60 s to respond$"):
-            Shop(adapter).get("https://s.example.com/a")
+            FakeStorage(adapter).get("https://s.example.com/a")
 
         assert left == [pytest.approx(60, abs=5), pytest.approx(20, abs=5)]
 
-    def test_a_bundle_that_hardly_arrives_is_cut(self) -> None:
+    def test_a_bundle_that_is_too_slow_is_cut_off(self) -> None:
         adapter = FakeAdapter(body=b"half")
         adapter.before = lambda request: request.exchange.abort()
 
         with pytest.raises(NetworkError, match=r"^s.example.com sent almost nothing for 60 s$"):
-            Shop(adapter).get("https://s.example.com/a")
+            FakeStorage(adapter).get("https://s.example.com/a")
 
-    def test_a_bundle_has_as_long_as_enough_of_it_arrives(self) -> None:
-        exchanges: list[Exchange] = []
+    def test_a_bundle_that_is_fast_enough_gets_more_time(self) -> None:
+        guards: list[Guard] = []
         adapter = FakeAdapter(body=bytes(MIN_BYTES_PER_SECOND * int(SLOW_SECONDS) + 1))
         adapter.before = lambda request: exchanges.append(request.exchange)
 
-        with Shop(adapter).open("https://s.example.com/a") as answer:
-            exchanges[0].ends_at -= 50
-            assert len(next(answer.pieces)) >= MIN_BYTES_PER_SECOND * SLOW_SECONDS
-            assert exchanges[0].remaining_seconds > 50
+        with FakeStorage(adapter).open("https://s.example.com/a") as response:
+            guards[0].ends_at -= 50
+            assert len(next(response.pieces)) >= MIN_BYTES_PER_SECOND * SLOW_SECONDS
+            assert guards[0].remaining_seconds > 50
 
-    def test_a_certificate_that_is_not_trusted_is_that_of_the_storage(self) -> None:
+    def test_an_untrusted_certificate_is_named_as_the_storages(self) -> None:
         cause = ssl.SSLCertVerificationError(1, "certificate verify failed")
         cause.verify_message, cause.verify_code = "self-signed certificate", 18
 
         with pytest.raises(DownloadFailed, match=r"the certificate of the storage at s.example.com is not trusted"):
-            Shop(FakeAdapter(error=requests.exceptions.SSLError(cause))).get("https://s.example.com/a")
+            FakeStorage(FakeAdapter(error=requests.exceptions.SSLError(cause))).get("https://s.example.com/a")
 
     def test_a_socks_proxy_is_refused(self) -> None:
-        shop = Shop(FakeAdapter(), {"https": "socks5://proxy.example.com:1080"})
+        storage = FakeStorage(FakeAdapter(), {"https": "socks5://proxy.example.com:1080"})
 
         with pytest.raises(DownloadFailed, match=r"the storage at s.example.com cannot be reached through a SOCKS proxy"):
-            shop.get("https://s.example.com/a")
+            storage.get("https://s.example.com/a")
 
-        assert shop.adapter.requests == []
+        assert storage.adapter.requests == []
 
-    def test_redirects_in_a_circle_end(self) -> None:
-        shop = Shop(Redirecting(*["/a"] * (MAX_REDIRECTS + 1)))
+    def test_too_many_redirects_fail(self) -> None:
+        storage = FakeStorage(Redirecting(*["/a"] * (MAX_REDIRECTS + 1)))
 
         with pytest.raises(DownloadFailed, match="redirects more than 5 times"):
-            shop.get("https://s.example.com/a")
+            storage.get("https://s.example.com/a")
 
-        assert len(shop.adapter.requests) == MAX_REDIRECTS + 1
+        assert len(storage.adapter.requests) == MAX_REDIRECTS + 1
 
 
 class TestHiding:
-    def test_what_an_error_says_is_cleared(self) -> None:
+    def test_the_key_is_hidden_in_errors(self) -> None:
         content = f"<Code>{ADMIN_KEY}</Code><Message>no {ADMIN_KEY}</Message>".encode()
-        shop = Shop(FakeAdapter(403, content))
+        storage = FakeStorage(FakeAdapter(403, content))
 
-        with shop.open("https://s.example.com/a") as answer:
-            assert answer.error_text() == "403 (***: no ***)"
+        with storage.open("https://s.example.com/a") as response:
+            assert response.error_text() == "403 (***: no ***)"
 
-    def test_so_are_headers(self) -> None:
-        shop = Shop(FakeAdapter(headers={"ETag": ADMIN_KEY}))
+    def test_the_key_is_hidden_in_headers(self) -> None:
+        storage = FakeStorage(FakeAdapter(headers={"ETag": ADMIN_KEY}))
 
-        answer, _ = shop.get("https://s.example.com/a")
+        response, _ = storage.get("https://s.example.com/a")
 
-        assert answer.headers["etag"] == "***"
+        assert response.headers["etag"] == "***"

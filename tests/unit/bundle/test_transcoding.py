@@ -1,4 +1,4 @@
-"""What a response holds is told by its first bytes, whatever its headers say."""
+"""The first bytes of a response decide whether it is a bundle, whatever its headers say."""
 
 import gzip
 
@@ -13,8 +13,10 @@ from tests.archives import KINDS, SMALL_SITE
 GZIP = b"\x1f\x8b\x08"
 
 
-def answer(content: bytes, *, kind: str | None = None, encoding: str | None = None, piece_bytes: int = 10_000) -> StorageResponse:
-    headers = {"Content-Type": kind, "Content-Encoding": encoding}
+def response(
+    content: bytes, *, content_type: str | None = None, encoding: str | None = None, piece_bytes: int = 10_000
+) -> StorageResponse:
+    headers = {"Content-Type": content_type, "Content-Encoding": encoding}
     return StorageResponse(
         redactor=Redactor([]),
         status=200,
@@ -24,20 +26,19 @@ def answer(content: bytes, *, kind: str | None = None, encoding: str | None = No
     )
 
 
-def read(taken: StorageResponse) -> bytes:
-    """Read the start and the rest."""
-    return read_archive_start(taken) + b"".join(taken.pieces)
+def read(found: StorageResponse) -> bytes:
+    return read_archive_start(found) + b"".join(found.pieces)
 
 
 @pytest.mark.parametrize("archive", KINDS)
-def test_an_archive_that_calls_itself_a_page_is_known_however_small_its_pieces_come(archive: str) -> None:
+def test_an_archive_is_detected_in_small_pieces_and_with_a_wrong_content_type(archive: str) -> None:
     content = KINDS[archive](SMALL_SITE)
 
-    assert read(answer(content, kind="text/html", piece_bytes=7)) == content
+    assert read(response(content, content_type="text/html", piece_bytes=7)) == content
 
 
 class TestBeginning:
-    """What comes is a bundle when it begins like an archive, one that cannot be opened here too."""
+    """A response that begins like an archive is a bundle, even if the archive cannot be opened."""
 
     @pytest.mark.parametrize(
         "content",
@@ -60,17 +61,17 @@ class TestBeginning:
             b"\x04\x22\x4d\x18",
         ],
     )
-    @pytest.mark.parametrize("kind", ["text/html", "application/octet-stream", None])
-    def test_an_archive_of_any_kind_is_one(self, content: bytes, kind: str | None) -> None:
-        assert read(answer(content, kind=kind)) == content
+    @pytest.mark.parametrize("content_type", ["text/html", "application/octet-stream", None])
+    def test_an_archive_of_any_kind_is_one(self, content: bytes, content_type: str | None) -> None:
+        assert read(response(content, content_type=content_type)) == content
 
     @pytest.mark.parametrize("content", [b"MZ" + bytes(600) + b"PK\x03\x04", b"%PDF-1.7", b"\x89PNG", b"PK", b"\x1f", bytes(511)])
     def test_nothing_else_is(self, content: bytes) -> None:
         with pytest.raises(
             TransientError, match=r"^The storage's response is not a bundle: it .* \(Content-Type application/zip\)$"
         ):
-            read_archive_start(answer(content, kind="application/zip"))
+            read_archive_start(response(content, content_type="application/zip"))
 
     @pytest.mark.parametrize("content", [gzip.compress(KINDS["tar"](SMALL_SITE)), gzip.compress(GZIP)], ids=["of tar", "of gzip"])
-    def test_in_an_encoded_one_what_is_inside_counts_where_it_can_be_read(self, content: bytes) -> None:
-        assert read(answer(content, encoding="gzip")) == content
+    def test_of_an_encoded_archive_the_decompressed_start_counts(self, content: bytes) -> None:
+        assert read(response(content, encoding="gzip")) == content
