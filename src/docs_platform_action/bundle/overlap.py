@@ -5,6 +5,7 @@ the complete archive. So errors are reported in one place, with and without the 
 """
 
 import threading
+import time
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +24,7 @@ from .disk_space import existing_folder
 from .staging import Staged, staged
 
 MIN_RECEIVED_BYTES: Final = 4 * 1024**2  # before unpacking starts; smaller bundles are downloaded too fast to save any time
-CANCEL_CHECK_SECONDS: Final = 0.05
+POLL_SECONDS: Final = 0.05  # how often waits check for new bytes, the end and a cancel
 
 
 class GrowingFile(ArchiveFile):
@@ -32,33 +33,16 @@ class GrowingFile(ArchiveFile):
     def __init__(self, descriptor: int, size: int, run: Cancellation) -> None:
         super().__init__(descriptor, size, run)
         self.received = 0
-        self._is_complete = False
-        self._changed = threading.Condition()
+        self.is_complete = False
 
-    def read(self, length: int, offset: int) -> bytes:
-        """Return between one and `length` bytes; none at the end of the complete file."""
-        with self._changed:
-            while not (block := super().read(length, offset)) and not self._is_complete:
-                self._changed.wait()
-        return block
-
-    def grow(self, received: int) -> None:
-        """Wake up waiting reads. The last of the `received` bytes may still be in the writer's buffer."""
-        with self._changed:
-            self.received = received
-            self._changed.notify_all()
-
-    def complete(self) -> None:
-        """Let reads end at the current end of the file."""
-        with self._changed:
-            self._is_complete = True
-            self._changed.notify_all()
-
-    def stop(self) -> None:
-        """Cancel all work on this archive, waiting reads included."""
-        self.cancellation.cancel()
-        with self._changed:
-            self._changed.notify_all()
+    def read(self, length: int, at: int) -> bytes:
+        """Return between one and `length` bytes from this offset; none at the end of the complete file."""
+        while True:
+            was_complete = self.is_complete  # first, because the last bytes may be written after the read
+            block = super().read(length, at)
+            if block or was_complete:
+                return block
+            time.sleep(POLL_SECONDS)
 
 
 class _DiskWithArchive(Disk):
@@ -115,7 +99,7 @@ class OverlappedUnpack(Events):
             if self._may_start and size is not None and received >= MIN_RECEIVED_BYTES:
                 self._start(received, size)
             elif self._unpacking is not None:
-                self._unpacking.archive.grow(received)
+                self._unpacking.archive.received = received
                 if self._unpacking.disk.space().free_bytes < 0:  # others write to the disk too
                     self._discard()
         except (OSError, RuntimeError):  # RuntimeError: no more threads can be started
@@ -130,10 +114,10 @@ class OverlappedUnpack(Events):
         unpacking = self._unpacking
         if unpacking is None:
             return None
-        unpacking.archive.complete()
+        unpacking.archive.is_complete = True
         is_running = True
         while is_running:
-            unpacking.join(CANCEL_CHECK_SECONDS)
+            unpacking.join(POLL_SECONDS)
             is_running = unpacking.is_alive()
             self._context.clock.cancellation.check()
             self._context.events.unpack_progressed(job, *unpacking.progress)
@@ -145,8 +129,8 @@ class OverlappedUnpack(Events):
     def _start(self, received: int, size: int) -> None:
         self._may_start = False
         file = self._stack.enter_context(self._archive.open("rb", buffering=0))
-        archive = GrowingFile(file.fileno(), size, self._context.clock.cancellation)
-        archive.grow(received)
+        archive = GrowingFile(file.fileno(), size, self._context.cancellation)
+        archive.received = received
         disk = _DiskWithArchive(existing_folder(self._site.parent), archive)
         if disk.space().usable_bytes < size or not is_read_in_order(file.read(START_BYTES)):
             self._discard()
@@ -155,7 +139,7 @@ class OverlappedUnpack(Events):
         unpacking = _Unpacking(archive, site, disk, self._owner)
         unpacking.start()
         self._stack.callback(unpacking.join)
-        self._stack.callback(archive.stop)
+        self._stack.callback(archive.cancellation.cancel)
         self._unpacking = unpacking
 
     def _discard(self) -> None:

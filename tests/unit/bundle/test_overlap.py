@@ -167,15 +167,20 @@ class TestAGrowingFile:
         monkeypatch.setattr(os, "pread", signalling)
         return has_read
 
+    @staticmethod
+    def complete(path: Path, file: GrowingFile, content: bytes) -> None:
+        path.write_bytes(content)
+        file.is_complete = True
+
     @pytest.mark.parametrize(
         ("happens", "read"),
         [
-            (lambda path, file: (path.write_bytes(b"12345"), file.grow(5)), b"45"),
-            (lambda path, file: (file.grow(4), path.write_bytes(b"1234"), file.complete()), b"4"),
-            (lambda _, file: file.complete(), b""),
-            (lambda _, file: file.stop(), Cancelled),
+            (lambda path, _: path.write_bytes(b"12345"), b"45"),
+            (lambda path, file: TestAGrowingFile.complete(path, file, b"1234"), b"4"),
+            (lambda path, file: TestAGrowingFile.complete(path, file, b"123"), b""),
+            (lambda _, file: file.cancellation.cancel(), Cancelled),
         ],
-        ids=["more comes", "more comes out of a buffer", "nothing more comes", "nobody needs it"],
+        ids=["more comes", "the last bytes come", "nothing more comes", "nobody needs it"],
     )
     def test_makes_a_read_wait_until(
         self,
