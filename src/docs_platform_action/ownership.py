@@ -6,10 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-FILE_MODE: Final = 0o644
+FILE_MODE: Final = 0o644  # regardless of the archive and the umask: later steps may not run as root
 FOLDER_MODE: Final = 0o755
-"""Modes of everything that is written, regardless of the archive and the umask: later steps may not run as root."""
-
 MAX_PART_BYTES: Final = 255  # Linux's `NAME_MAX`
 
 _NOT_SUPPORTED: Final = frozenset({errno.EPERM, errno.EACCES, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP})
@@ -18,17 +16,15 @@ _NOT_SUPPORTED: Final = frozenset({errno.EPERM, errno.EACCES, errno.EINVAL, errn
 
 @dataclass
 class Owner:
-    """The user and group that get the action's files.
+    """The user and group that get the action's files, which otherwise belong to root: later steps could not delete them.
 
-    A container's files belong to root on the runner, where later steps could not change or delete them (source: GitHub's
-    documentation of container actions; actions/runner starts the container without `--user`). The owner is set when a file is
-    created, so that it can be deleted even after the container was killed. `chown_error` is the error of a file system that does
-    not support that.
+    Source: GitHub's documentation of container actions; actions/runner starts the container without `--user`. The owner is set
+    when a file is created, so that it can be deleted even after the container was killed.
     """
 
     uid: int
     gid: int
-    chown_error: str | None = field(default=None, init=False)
+    chown_error: str | None = field(default=None, init=False)  # of a file system that does not support it
 
     def chown(self, path: bytes | Path, *, dir_fd: int | None = None) -> None:
         """Set the owner of a file, folder or link, if the file system supports that. Raises `OSError`."""

@@ -315,11 +315,11 @@ class TestLength:
         ended = fetch(action, platform)
 
         assert_whole(ended, action)
-        said = "The storage's response is not a bundle: it looks like a web page (Content-Type Text/HTML; charset=utf-8)"
-        assert f"{said}. Retrying for up to 1:00" in ended.log
+        message = "The storage's response is not a bundle: it looks like a web page (Content-Type Text/HTML; charset=utf-8)"
+        assert f"{message}. Retrying for up to 1:00" in ended.log
 
     @pytest.mark.parametrize(
-        ("kind", "encoding", "content"),
+        ("content_type", "encoding", "content"),
         [
             ("text/html", None, b"\r\n" * 300 + b"<html>"),
             ("text/html", None, b"Please log in."),
@@ -341,10 +341,10 @@ class TestLength:
         ],
     )
     def test_other_content_is_not_a_bundle(
-        self, action: Action, platform: Simulator, kind: str, encoding: str | None, content: bytes
+        self, action: Action, platform: Simulator, content_type: str, encoding: str | None, content: bytes
     ) -> None:
         platform.override("make_bundle", _without_size)
-        headers = {"Content-Type": kind} | ({"Content-Encoding": encoding} if encoding else {})
+        headers = {"Content-Type": content_type} | ({"Content-Encoding": encoding} if encoding else {})
         platform.script("download", Fault(body=content, headers=headers))
 
         ended = fetch(action, platform)
@@ -364,9 +364,11 @@ class TestLength:
             ended, action, "response is not a bundle: it looks like JSON (Content-Type application/json)", "a login page"
         )
 
-    @pytest.mark.parametrize("kind", ["text/html", "application/octet-stream"])
-    def test_a_web_page_does_not_discard_the_downloaded_part(self, action: Action, platform: Simulator, kind: str) -> None:
-        page = Fault(body="<html>", headers={"Content-Type": kind})
+    @pytest.mark.parametrize("content_type", ["text/html", "application/octet-stream"])
+    def test_a_web_page_does_not_discard_the_downloaded_part(
+        self, action: Action, platform: Simulator, content_type: str
+    ) -> None:
+        page = Fault(body="<html>", headers={"Content-Type": content_type})
         platform.script("download", Fault(cut="in_body", cut_after_bytes=700_000), page)
 
         assert_whole(fetch(action, platform), action)
@@ -432,8 +434,8 @@ class TestLength:
     ) -> None:
         content = original(platform, tmp_path)
         cut = Fault(cut="in_body", cut_after_bytes=1_000_000)
-        told = {name: value.format(size=len(content)) for name, value in headers.items()}
-        platform.script("download", cut, Fault(status=206, headers=told, body="x" * 10))
+        declared = {name: value.format(size=len(content)) for name, value in headers.items()}
+        platform.script("download", cut, Fault(status=206, headers=declared, body="x" * 10))
 
         ended = fetch(action, platform)
 
@@ -545,14 +547,16 @@ class TestRawResponses:
         assert b'If-Range: "a"\r\n' in server.requests[1]
 
     @pytest.mark.parametrize(
-        ("location", "asked"),
+        ("location", "requested"),
         [
             (b"/my bundles/a b.tar.gz?name=a b", b"/my%20bundles/a%20b.tar.gz?name=a%20b"),
             (b"/bundle.tar.gz \t", b"/bundle.tar.gz"),
         ],
         ids=["inside", "behind"],
     )
-    def test_a_redirect_with_spaces_is_followed(self, action: Action, platform: Simulator, location: bytes, asked: bytes) -> None:
+    def test_a_redirect_with_spaces_is_followed(
+        self, action: Action, platform: Simulator, location: bytes, requested: bytes
+    ) -> None:
         content = GZIP.ljust(5000, b"x")
         there = b"HTTP/1.1 302 Found\r\nLocation: " + location + b"\r\nContent-Length: 0\r\n\r\n"
         server = RawStorage(there, HEAD + b"Content-Length: 5000\r\n\r\n" + content)
@@ -560,16 +564,16 @@ class TestRawResponses:
             ended = fetch_from(action, platform, storage)
 
         assert_whole(ended, action, content)
-        assert server.requests[1].startswith(b"GET " + asked + b" HTTP/1.1\r\n")
+        assert server.requests[1].startswith(b"GET " + requested + b" HTTP/1.1\r\n")
 
-    @pytest.mark.parametrize("kind", [b"text/html", b"application/octet-stream", b"application/gzip"])
-    def test_a_web_page_sent_byte_by_byte_is_not_a_bundle(self, action: Action, platform: Simulator, kind: bytes) -> None:
+    @pytest.mark.parametrize("content_type", [b"text/html", b"application/octet-stream", b"application/gzip"])
+    def test_a_web_page_sent_byte_by_byte_is_not_a_bundle(self, action: Action, platform: Simulator, content_type: bytes) -> None:
         page = b"<!doctype html><title>Sign in</title>"
 
         def drip(connection: socket.socket) -> None:
             read_request(connection)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            connection.sendall(HEAD + b"Content-Type: " + kind + b"\r\nContent-Length: %d\r\n\r\n" % len(page))
+            connection.sendall(HEAD + b"Content-Type: " + content_type + b"\r\nContent-Length: %d\r\n\r\n" % len(page))
             for byte in page:
                 connection.sendall(bytes([byte]))
                 time.sleep(0.002)
@@ -654,10 +658,10 @@ class TestRawResponses:
 
     def test_the_links_signature_is_hidden_whoever_echoes_it(self, action: Action, platform: Simulator) -> None:
         secret = "AbCd%2BefGh%2FijKlmnop%3D"
-        said = f"<Error><Code>No</Code><Message>got {secret} or AbCd+efGh/ijKlmnop=</Message></Error>".encode()
-        head = f"HTTP/1.1 403 No\r\nX-Request-Id: {secret}\r\nContent-Length: {len(said)}\r\n\r\n".encode()
+        body = f"<Error><Code>No</Code><Message>got {secret} or AbCd+efGh/ijKlmnop=</Message></Error>".encode()
+        head = f"HTTP/1.1 403 No\r\nX-Request-Id: {secret}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
         action.debug = True
-        with RawServer(RawStorage(head + said)) as storage:
+        with RawServer(RawStorage(head + body)) as storage:
             there = f"HTTP/1.1 302 Found\r\nLocation: {storage.base_url}/b?sig={secret}\r\n\r\n".encode()
             with RawServer(RawStorage(there)) as first:
                 ended = fetch_from(action, platform, first, outage_tolerance="100ms")
@@ -703,8 +707,8 @@ class TestTranscoding:
         self, action: Action, platform: Simulator, storage: TranscodingStorage, size: int | None, name: str = "bundle.tar.gz"
     ) -> Ended:
         with RawServer(storage) as server:
-            told: dict[str, object] = {} if size is None else {"sizeBytes": size}
-            platform.override("make_bundle", {"bundleUrl": f"{server.base_url}/{name}", **told})
+            reported: dict[str, object] = {} if size is None else {"sizeBytes": size}
+            platform.override("make_bundle", {"bundleUrl": f"{server.base_url}/{name}", **reported})
             return fetch(action, platform, bundle_path="site.tar.gz", outage_tolerance="100ms")
 
     def saved(self, ended: Ended, action: Action) -> bytes:
@@ -962,7 +966,7 @@ class TestLink:
         assert "Restarting the download: " in ended.log
 
     @pytest.mark.parametrize(
-        ("status", "said", "cause"),
+        ("status", "body", "cause"),
         [
             (403, "<Error><Code>AccessDenied</Code></Error>", "The storage denies access to this runner"),
             (403, EXPIRED, "Links expire before they can be used"),
@@ -970,9 +974,9 @@ class TestLink:
         ],
     )
     def test_renewed_ones_that_are_refused_beyond_the_tolerance_fail_the_run(
-        self, action: Action, platform: Simulator, status: int, said: str, cause: str
+        self, action: Action, platform: Simulator, status: int, body: str, cause: str
     ) -> None:
-        fault = Fault(status=status, body=said, headers={"x-amz-request-id": "req-7"})
+        fault = Fault(status=status, body=body, headers={"x-amz-request-id": "req-7"})
         platform.script_forever("download", fault)
 
         ended = fetch(action, platform, outage_tolerance="200ms")
@@ -993,11 +997,11 @@ class TestLink:
     def test_its_signature_is_not_in_the_log(self, action: Action, platform: Simulator) -> None:
         secrets: list[str] = []
 
-        def told(normal: dict[str, object]) -> dict[str, object]:
+        def described(normal: dict[str, object]) -> dict[str, object]:
             secrets.extend(part.partition("=")[2] for part in str(normal["bundleUrl"]).partition("?")[2].split("&"))
             return normal
 
-        platform.override("make_bundle", told)
+        platform.override("make_bundle", described)
         platform.script(
             "download", Fault(cut="in_body"), Fault(status=403, body=EXPIRED), Fault(cut="in_body", cut_after_bytes=9)
         )
@@ -1012,8 +1016,8 @@ class TestLink:
     def test_one_that_the_storage_echoes_is_not_shown(self, action: Action, platform: Simulator) -> None:
         def echoing(normal: dict[str, object]) -> dict[str, object]:
             signature = str(normal["bundleUrl"]).rpartition("=")[2]
-            said = f"<Error><Code>SignatureDoesNotMatch</Code><Message>got {signature}</Message></Error>"
-            platform.script("download", Fault(status=403, body=said))
+            body = f"<Error><Code>SignatureDoesNotMatch</Code><Message>got {signature}</Message></Error>"
+            platform.script("download", Fault(status=403, body=body))
             echoed.append(signature)
             return normal
 
@@ -1068,10 +1072,10 @@ def test_behind_a_proxy_the_storage_is_reached_and_resumed_and_no_proxy_sees_the
 
     assert_whole(ended, action, content)
     connects = {request.splitlines()[0].rpartition(b" ")[0] for request in tunnel.connects}
-    asked = [request.splitlines()[0] for request in tunnel.requests]
+    requested = [request.splitlines()[0] for request in tunnel.requests]
     assert connects == {b"CONNECT storage.docs.invalid:443"}
     assert not any(b"X-Signature" in request or b"Authorization" in request for request in tunnel.connects)
-    assert asked == [b"GET /bundle?X-Signature=0123456789abcdef0123 HTTP/1.1"] * 2
+    assert requested == [b"GET /bundle?X-Signature=0123456789abcdef0123 HTTP/1.1"] * 2
     assert not any(b"authorization" in request.lower() for request in tunnel.requests)
 
 

@@ -18,9 +18,7 @@ from .transcoding import Transcoding, read_archive_start
 
 MAX_BUNDLE_BYTES: Final = 50 * 1024**3  # of a bundle of unknown size; GitHub's standard runners have no space for more
 _MIN_PROGRESS_BYTES: Final = 64 * 1024  # new bytes that end an outage
-
-_LINK_REFUSED: Final = frozenset({400, 401, 403, 404, 410})
-"""Statuses for a link that has expired or whose object is gone (source: AWS, Google and Azure documentation)."""
+_LINK_REFUSED: Final = frozenset({400, 401, 403, 404, 410})  # expired or gone (source: AWS, Google and Azure documentation)
 
 _UNAVAILABLE: Final = Advice(cause=DownloadFailed.default_cause, remedy=DownloadFailed.default_remedy)
 _UNREACHABLE: Final = Advice(

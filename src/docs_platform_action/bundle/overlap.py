@@ -15,7 +15,6 @@ from ..archive.formats import START_BYTES, is_streamable
 from ..archive.limits import Disk, Space
 from ..archive.reading import ArchiveFile
 from ..archive.unpack import Unpacked, unpack
-from ..clock import Cancellation
 from ..context import Context
 from ..events import Events
 from ..job import Job
@@ -30,10 +29,8 @@ POLL_SECONDS: Final = 0.05  # how often waits check for new bytes, the end and a
 class GrowingFile(ArchiveFile):
     """An archive that is still being downloaded. `size` is its final size; a read waits for bytes that are not there yet."""
 
-    def __init__(self, descriptor: int, size: int, run: Cancellation) -> None:
-        super().__init__(descriptor, size, run)
-        self.received = 0
-        self.is_complete = False
+    received = 0
+    is_complete = False
 
     def read(self, length: int, at: int) -> bytes:
         """Return between one and `length` bytes from this offset; none at the end of the complete file."""

@@ -44,17 +44,17 @@ def stage(request: pytest.FixtureRequest) -> Stage:
 
 class TestParts:
     def test_nothing_has_the_final_name_before_it_is_published(self, stage: Stage, tmp_path: Path) -> None:
-        goal = tmp_path / "result"
+        target = tmp_path / "result"
 
-        with stage(goal, None, Cleanups()) as staged:
+        with stage(target, None, Cleanups()) as staged:
             fill(staged)
             part = staged.path
-            assert not goal.exists()
+            assert not target.exists()
             assert part.parent == tmp_path
             staged.publish()
-            assert goal.exists()
+            assert target.exists()
             assert not part.exists()
-            assert staged.path == goal
+            assert staged.path == target
 
         assert tree(tmp_path) in (["result"], ["result", "result/index.html"])
 
@@ -259,35 +259,35 @@ class TestModes:
 
 class TestPublishing:
     def test_a_file_is_replaced(self, tmp_path: Path) -> None:
-        goal = tmp_path / "result"
-        goal.write_text("old")
+        target = tmp_path / "result"
+        target.write_text("old")
 
-        with staged_file(goal, None, Cleanups()) as staged:
+        with staged_file(target, None, Cleanups()) as staged:
             fill(staged)
-            assert goal.read_text() == "old"
+            assert target.read_text() == "old"
             staged.publish()
 
-        assert goal.read_text() == "new"
+        assert target.read_text() == "new"
 
     def test_a_failure_leaves_the_old_file_as_it_was(self, tmp_path: Path) -> None:
-        goal = tmp_path / "result"
-        goal.write_text("old")
+        target = tmp_path / "result"
+        target.write_text("old")
 
-        with staged_file(goal, None, Cleanups()) as staged:
+        with staged_file(target, None, Cleanups()) as staged:
             fill(staged)
 
-        assert (tree(tmp_path), goal.read_text()) == (["result"], "old")
+        assert (tree(tmp_path), target.read_text()) == (["result"], "old")
 
     def test_a_folder_replaces_an_empty_one(self, tmp_path: Path) -> None:
-        goal = tmp_path / "result"
-        goal.mkdir(0o700)
+        target = tmp_path / "result"
+        target.mkdir(0o700)
 
-        with staged_folder(goal, None, Cleanups()) as staged:
+        with staged_folder(target, None, Cleanups()) as staged:
             fill(staged)
             staged.publish()
 
         assert tree(tmp_path) == ["result", "result/index.html"]
-        assert mode(goal) == 0o755
+        assert mode(target) == 0o755
 
     def test_an_empty_folder_stays_if_nothing_is_published(self, tmp_path: Path) -> None:
         (tmp_path / "result").mkdir()
@@ -298,30 +298,30 @@ class TestPublishing:
         assert tree(tmp_path) == ["result"]
 
     def test_a_folder_that_was_filled_meanwhile_stays_as_it_was(self, tmp_path: Path) -> None:
-        goal = tmp_path / "result"
+        target = tmp_path / "result"
 
         def publish() -> None:
-            with staged_folder(goal, None, Cleanups()) as staged:
+            with staged_folder(target, None, Cleanups()) as staged:
                 fill(staged)
-                goal.mkdir()
-                (goal / "other").write_text("mine")
+                target.mkdir()
+                (target / "other").write_text("mine")
                 staged.publish()
 
         with pytest.raises(OSError, match="not empty"):
             publish()
 
         assert tree(tmp_path) == ["result", "result/other"]
-        assert (goal / "other").read_text() == "mine"
+        assert (target / "other").read_text() == "mine"
 
     @pytest.mark.parametrize(("made", "error"), [(Path.mkdir, IsADirectoryError), (Path.touch, NotADirectoryError)])
     def test_a_target_of_the_other_kind_is_left_alone(
         self, tmp_path: Path, made: Callable[[Path], None], error: type[OSError]
     ) -> None:
-        goal, stage = tmp_path / "result", staged_file if made is Path.mkdir else staged_folder
+        target, stage = tmp_path / "result", staged_file if made is Path.mkdir else staged_folder
 
         def publish() -> None:
-            with stage(goal, None, Cleanups()) as staged:
-                made(goal)
+            with stage(target, None, Cleanups()) as staged:
+                made(target)
                 staged.publish()
 
         with pytest.raises(error):
@@ -397,10 +397,10 @@ class TestOwner:
 def test_a_part_that_cannot_be_made_leaves_no_folder_behind(
     stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    goal = tmp_path / "a" / "result"
+    target = tmp_path / "a" / "result"
     monkeypatch.setattr("docs_platform_action.bundle.staging._part_beside", lambda _: tmp_path / "a")  # there already
 
-    with pytest.raises(FileExistsError), stage(goal, None, Cleanups()):
+    with pytest.raises(FileExistsError), stage(target, None, Cleanups()):
         pytest.fail("there is no part to work on")
 
     assert tree(tmp_path) == []
