@@ -1,4 +1,4 @@
-"""What the image leaves in the workspace: the owner's own, with ordinary modes, there in one step or not at all."""
+"""The owner and modes of what the image leaves in the workspace, and no incomplete results."""
 
 import os
 import stat
@@ -29,7 +29,7 @@ MANY = 40_000
 
 @pytest.fixture
 def workspace(runner: Runner) -> Path:
-    """Have the workspace belong to the runner's user; a test that is not run by root is that user itself."""
+    """Give the workspace to the runner's user, if the tests run as root."""
     if os.geteuid() == 0:
         os.chown(runner.workspace, RUNNER_UID, RUNNER_GID)
     return runner.workspace
@@ -119,7 +119,7 @@ def test_a_kill_leaves_nothing_under_a_final_name(runner: Runner, platform: Simu
     assert [name for name in left if not name.endswith(".part")] == []
 
 
-def test_a_folder_that_is_not_empty_is_told_before_any_request(runner: Runner, platform: Simulator, workspace: Path) -> None:
+def test_a_folder_that_is_not_empty_is_reported_before_any_request(runner: Runner, platform: Simulator, workspace: Path) -> None:
     (workspace / "site").mkdir()
     (workspace / "site" / "mine").touch()
 

@@ -67,7 +67,7 @@ class PartialBundle:
 
     def next_range(self, response: StorageResponse) -> ContentRange | None:
         """Return the range of a 206 response; `None` unless it continues the downloaded bytes."""
-        found = read_content_range(response)
+        found = _read_content_range(response)
         if found is None or response.address != self._address or not self._may_be_same(response):
             return None
         is_same_size = found.size == self.size or None in {found.size, self.size}
@@ -82,7 +82,7 @@ class PartialBundle:
         return self._etag is not None and response.headers.get("ETag") in {None, self._etag}
 
 
-def read_content_range(response: StorageResponse) -> ContentRange | None:
+def _read_content_range(response: StorageResponse) -> ContentRange | None:
     """Read a `Content-Range` (RFC 9110, section 14.4); `None` if it is malformed or contradicts the response's length."""
     found = re.fullmatch(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)", response.headers.get("Content-Range", ""))
     if found is None:

@@ -552,7 +552,7 @@ class TestTogether:
 
 
 class TestDiskFaults:
-    """An `OSError` of a step becomes the step's failure; with one cause for a full disk and another for a faulty one."""
+    """An `OSError` becomes the failure of its step, with different causes for a full and a faulty disk."""
 
     KINDS = pytest.mark.parametrize(
         ("error", "reported", "cause"),
