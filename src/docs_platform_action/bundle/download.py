@@ -138,7 +138,7 @@ class Download:
         start = read_archive_start(response)
         if self._transcoding.must_request_again(response, start, self._bundle):
             return False
-        is_same = self._partial.has_etag(response.validator)
+        is_same = response.validator is not None and response.validator == self._partial.etag
         self._start_over("the storage does not resume downloads" if is_same else "the bundle may have been replaced")
         self._partial.set_source(self._bundle.url, response)
         end = response.length if response.length is not None else self._expected_size

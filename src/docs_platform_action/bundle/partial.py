@@ -19,7 +19,7 @@ class ContentRange:
 
 
 class PartialBundle:
-    """The downloaded bytes in `file`. `size` is the size of the whole bundle, once the storage has reported it."""
+    """The downloaded bytes in `file`, the `size` of the whole bundle if known, and the `etag` that can resume it."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -42,7 +42,7 @@ class PartialBundle:
         self._file.seek(0)
         self._file.truncate()
         self._link = self._address = ""  # the latter after redirects; both without query
-        self._etag: str | None = None  # with one, the download can be resumed
+        self.etag: str | None = None
         self.sha256 = hashlib.sha256()
         self.received = 0
         self.size: int | None = None
@@ -50,20 +50,16 @@ class PartialBundle:
     def set_source(self, link: str, response: StorageResponse) -> None:
         """Record where the bytes come from, if the response can be resumed: one compressed on the fly cannot."""
         if response.validator is not None and not (response.is_encoded and response.length is None):
-            self._link, self._address, self._etag = address_of(link), response.address, response.validator
-
-    def has_etag(self, etag: str | None) -> bool:
-        """Return whether the downloaded bytes are of the object with this ETag."""
-        return self._etag is not None and etag == self._etag
+            self._link, self._address, self.etag = address_of(link), response.address, response.validator
 
     def range_headers(self, link: str) -> dict[str, str]:
         """Return the headers that request the rest; none if the download cannot be resumed.
 
         An ETag is only valid for the address that it came from (RFC 9110, section 8.8.3).
         """
-        if not self.received or self._etag is None or self._link != address_of(link):
+        if not self.received or self.etag is None or self._link != address_of(link):
             return {}
-        return {"Range": f"bytes={self.received}-", "If-Range": self._etag}
+        return {"Range": f"bytes={self.received}-", "If-Range": self.etag}
 
     def next_range(self, response: StorageResponse) -> ContentRange | None:
         """Return the range of a 206 response; `None` unless it continues the downloaded bytes."""
@@ -79,7 +75,7 @@ class PartialBundle:
         return is_at_end is not None and self._may_be_same(response)
 
     def _may_be_same(self, response: StorageResponse) -> bool:
-        return self._etag is not None and response.headers.get("ETag") in {None, self._etag}
+        return self.etag is not None and response.headers.get("ETag") in {None, self.etag}
 
 
 def _read_content_range(response: StorageResponse) -> ContentRange | None:

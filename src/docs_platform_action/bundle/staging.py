@@ -25,13 +25,6 @@ class Staged:
         self._target = target
         self._is_folder = is_folder
 
-    def create(self) -> None:
-        """Create an empty part that others cannot read. Raises `OSError`."""
-        if self._is_folder:
-            self._part.mkdir(0o700)
-        else:
-            self._part.touch(0o600, exist_ok=False)
-
     def publish(self) -> None:
         """Set the mode and rename to the target, which may be an empty folder (source: rename(2)). Raises `OSError`."""
         set_mode(self._part, FOLDER_MODE if self._is_folder else FILE_MODE)
@@ -52,7 +45,10 @@ def staged(target: Path, owner: Owner | None, cleanups: Cleanups, *, is_folder: 
     result = Staged(target, is_folder=is_folder)
     with cleanups.folder(target.parent, owner), cleanups.registered(result.remove):
         try:
-            result.create()
+            if is_folder:
+                result.path.mkdir(0o700)
+            else:
+                result.path.touch(0o600, exist_ok=False)
             if owner is not None:
                 owner.chown(result.path)
             _remove_abandoned(result.path)
