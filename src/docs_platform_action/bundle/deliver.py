@@ -85,7 +85,7 @@ class _Delivery:
             else:
                 archive = self._download(target.path, self._owner(target), stack)
                 if self._settings.min_pages is None:
-                    self._context.cancellation.check()
+                    self._context.clock.cancellation.check()
                     archive.file.publish()
                     self._job.bundle_path = target.name
             self._job.downloaded = archive.downloaded

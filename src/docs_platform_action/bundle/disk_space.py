@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ..archive.limits import space_at
+from ..archive.limits import Disk
 from ..errors import Advice, DownloadFailed
 from ..text import format_bytes
 
@@ -37,7 +37,7 @@ class DiskSpace:
             folders.append(existing_folder(self.site_folder))
         for folder in folders:
             on_same_disk = [other for other in folders if other.stat().st_dev == folder.stat().st_dev]
-            needed, space = size * len(on_same_disk), space_at(folder)
+            needed, space = size * len(on_same_disk), Disk(folder).space()
             reserved = 0 if on_same_disk == [self.archive_folder] else space.reserved_bytes  # unpacking keeps it free
             if needed > space.free_bytes - reserved:
                 parts = " (archive and unpacked site)" if len(on_same_disk) > 1 else ""

@@ -70,7 +70,7 @@ class Download:
         try:
             retry(self._attempt, self._retries)
         except TransientError as error:
-            outage = format_duration(self._retries.outage_seconds())
+            outage = format_seconds(self._retries.outage_seconds())
             raise _failure(
                 "the bundle could not be downloaded completely",
                 error.advice,

@@ -32,11 +32,11 @@ class GrowingFile(ArchiveFile):
     received = 0
     is_complete = False
 
-    def read(self, length: int, at: int) -> bytes:
+    def read(self, length: int, offset: int) -> bytes:
         """Return between one and `length` bytes from this offset; none at the end of the complete file."""
         while True:
             was_complete = self.is_complete  # first, because the last bytes may be written after the read
-            block = super().read(length, at)
+            block = super().read(length, offset)
             if block or was_complete:
                 return block
             time.sleep(POLL_SECONDS)
@@ -126,10 +126,10 @@ class OverlappedUnpack(Events):
     def _start(self, received: int, size: int) -> None:
         self._may_start = False
         file = self._stack.enter_context(self._archive.open("rb", buffering=0))
-        archive = GrowingFile(file.fileno(), size, self._context.cancellation)
+        archive = GrowingFile(file.fileno(), size, self._context.clock.cancellation)
         archive.received = received
         disk = _DiskWithArchive(existing_folder(self._site.parent), archive)
-        if disk.space().usable_bytes < size or not is_read_in_order(file.read(START_BYTES)):
+        if disk.space().usable_bytes < size or not is_streamable(file.read(START_BYTES)):
             self._discard()
             return
         site = self._stack.enter_context(staged(self._site, self._owner, self._context.cleanups, is_folder=True))

@@ -31,9 +31,9 @@ def export_site(job: Job, settings: ExportSettings, context: Context) -> None:
     except NotFound as error:
         if not job.was_started_here:
             raise
-        raise _explained(error, job) from error
+        raise _lost_job_error(error, job) from error
     context.events.link_made(job)
-    deliver(job, delivery, context)
+    deliver(job, replace(settings.delivery, min_pages=min_html_files), context)
 
 
 def _check_export(job: Job, delivery: DeliverySettings, context: Context) -> int | None:

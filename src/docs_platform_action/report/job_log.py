@@ -141,12 +141,15 @@ class JobLog(Events):
 
     def link_made(self, job: Job) -> None:
         bundle = self._hide_link(job)
-        until = f", {works_until(bundle.expires, self._clock.now())}" if bundle.expires is not None else ""
+        until = f", {format_expiry(bundle.expires, self._clock.now())}" if bundle.expires is not None else ""
         self._note(f"Bundle link ready: {without_query(bundle.url)}{until}")
         if job.masks_bundle_url and self._console.in_workflow:
-            self._note(self._mask_explanation(job))
+            self._note(  # source: GitHub's documentation of job outputs
+                "The link is masked, because `mask-bundle-url` is set: later steps of this job can read it, but GitHub drops job "
+                f"outputs that contain it, also `results`. Another job can make a fresh link with `job-id: {job.job_id}`."
+            )
         elif job.masks_bundle_url:
-            self._note("Outside of a workflow nothing masks the link, which is in the outputs below.")
+            self._note("The link is not masked outside a workflow. The outputs below contain it.")
 
     def link_renewed(self, job: Job) -> None:
         self._hide_link(job)
@@ -220,14 +223,6 @@ class JobLog(Events):
 
     def _write_debug(self, text: str) -> None:
         self._console.debug(text)
-
-    def _mask_explanation(self, job: Job) -> str:
-        """Explain what masking the link means. Source: GitHub's documentation of job outputs."""
-        return (
-            "The link is masked, because `mask-bundle-url` is set: later steps of this job can read `bundleUrl`, but GitHub "
-            "drops it, and `results` with it, from job outputs. For another job, pass `jobId` on, and make a fresh link there "
-            "with `job-id`."
-        )
 
     def _hide_link(self, job: Job) -> Bundle:
         """Keep the secrets of the job's link out of the log, and return its bundle."""

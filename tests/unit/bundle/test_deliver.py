@@ -155,7 +155,7 @@ class Delivery:
         self.temporary.mkdir()
         self.storage = FakeStorage(ARCHIVE)
         self.clock = FakeClock()
-        self.cancellation = HookedCancellation()
+        self.clock.cancellation = self.cancellation = HookedCancellation()
         self.job = Job(mode=EXPORT, domain="docs.example.com", job_id="se_1", status="completed", bundle=BUNDLE)
         self.events = RecordedLines()
         self.cleanups = Cleanups()
@@ -178,7 +178,7 @@ class Delivery:
         shared = context(self.clock, self.events, api=self.storage)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(download, "request_bundle", self.storage.get)
-            deliver(self.job, settings, replace(shared, cancellation=self.cancellation, cleanups=self.cleanups))
+            deliver(self.job, settings, replace(shared, cleanups=self.cleanups))
 
     def failure(self, settings: DeliverySettings, bundle: Bundle = BUNDLE) -> ActionError:
         with pytest.raises(ActionError) as caught:

@@ -110,8 +110,8 @@ def test_no_connection_is_used_twice() -> None:
 
     storage.get("https://s.example.com/a")
 
-    requested = [request for request in storage.adapter.requests if isinstance(request, GuardedRequest)]
-    assert [(request.guard.new_connection, request.headers["Connection"]) for request in requested] == [(True, "close")] * 2
+    requested = [request for request in storage.adapter.requests if isinstance(request, AbortableRequest)]
+    assert [(request.exchange.new_connection, request.headers["Connection"]) for request in requested] == [(True, "close")] * 2
 
 
 class TestRedirects:
@@ -145,7 +145,7 @@ class TestRedirects:
         storage.get("https://s.example.com/a")
 
         request = storage.adapter.requests[1]
-        assert isinstance(request, GuardedRequest)
+        assert isinstance(request, AbortableRequest)
         assert request.target == location.partition("#")[0][location.index("/", 8) :]
 
     def test_spaces_in_one_are_percent_encoded(self) -> None:
@@ -232,14 +232,14 @@ class TestErrors:
             FakeStorage(adapter).get("https://s.example.com/a")
 
     def test_a_bundle_that_is_fast_enough_gets_more_time(self) -> None:
-        guards: list[Guard] = []
+        exchanges: list[Exchange] = []
         adapter = FakeAdapter(body=bytes(MIN_BYTES_PER_SECOND * int(SLOW_SECONDS) + 1))
         adapter.before = lambda request: exchanges.append(request.exchange)
 
         with FakeStorage(adapter).open("https://s.example.com/a") as response:
-            guards[0].ends_at -= 50
+            exchanges[0].ends_at -= 50
             assert len(next(response.pieces)) >= MIN_BYTES_PER_SECOND * SLOW_SECONDS
-            assert guards[0].remaining_seconds > 50
+            assert exchanges[0].remaining_seconds > 50
 
     def test_an_untrusted_certificate_is_named_as_the_storages(self) -> None:
         cause = ssl.SSLCertVerificationError(1, "certificate verify failed")

@@ -599,8 +599,8 @@ class TestLink:
             "outputs that contain it, also `results`. Another job can make a fresh link with `job-id: se_1`."
         )
 
-    @pytest.mark.parametrize(("masked", "told"), [(True, [f"::add-mask::{SIGNED.url}"]), (False, [])])
-    def test_so_is_a_fresh_one(self, masked: bool, told: list[str]) -> None:
+    @pytest.mark.parametrize(("masked", "shown"), [(True, [f"::add-mask::{SIGNED.url}"]), (False, [])])
+    def test_so_is_a_fresh_one(self, masked: bool, shown: list[str]) -> None:
         job = LoggedJob(bundle=self.SIGNED, masks_bundle_url=masked)
 
         job.log.link_renewed(job.job)
