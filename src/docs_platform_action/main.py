@@ -1,12 +1,12 @@
-"""The composition root: environment -> plan -> run -> report, and the exit code.
+"""The composition root: environment -> plan -> run -> report -> exit code.
 
-What is needed only after the first request, or not in every run, is imported where it is needed: each step is a process of its
-own, which asks the platform no sooner than it has imported what stands up here.
+What is not needed before the first request is imported later, because every import here delays that request.
 """
 
 import functools
 import io
 import os
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -42,36 +42,34 @@ if TYPE_CHECKING:
 
 
 def main(signal_handler: SignalHandler) -> int:
-    """Run the action as the runner calls it; return the exit code."""
+    """Run the action with this process's environment and output; return the exit code."""
     stream = sys.stdout if isinstance(sys.stdout, io.TextIOWrapper) else io.TextIOWrapper(io.BytesIO())
     stream.reconfigure(encoding="utf-8", errors="replace", newline="\n")
     exit_code = run(os.environ, stream, signal_handler)
     signal_handler.ignore()
     try:
         stream.flush()
-    except OSError:  # reported already; Python would flush again when it ends, and turn that into an exit code of its own
+    except OSError:  # already reported; Python would flush again at its end, fail, and change the exit code
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     return exit_code
 
 
 def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandler, *, clock: Clock | None = None) -> int:
-    """Run the action with an environment; return its exit code: 0, 1, or 128 and the number of the signal that ended it."""
+    """Run the action; return its exit code: 0, 1, or 128 plus the number of the signal that ended it."""
     in_workflow = bool(environ.get("GITHUB_OUTPUT")) or environ.get("GITHUB_ACTIONS") == "true"
     console = Console(stream, in_workflow=in_workflow, debugging=environ.get("RUNNER_DEBUG") == "1")
     console.mask(read_key(environ), names=read_names(environ))
     redactor = Redactor([read_key(environ)], min_length=MIN_SECRET_LENGTH, names=read_names(environ))
-    outputs = Outputs(_named_file(environ, "GITHUB_OUTPUT"), console, redactor)
+    outputs = Outputs(_path(environ, "GITHUB_OUTPUT"), console, redactor)
     clock = clock or Clock()
-    began = clock.monotonic()
-    jobs = [Job(mode=read_mode(environ), began_at=began)]  # stands for a run whose inputs cannot be read
+    started_at = clock.monotonic()
+    jobs = [Job(mode=read_mode(environ), began_at=started_at)]  # reports errors from before the plan
     log: JobLog | MultiLog | None = None
+    received: signal.Signals | None = None
     cancelled: list[Job] = []
-    exit_code = 0
     try:
         plan = _read_plan(environ, console)
         outputs.check()
-        for warning in plan.warnings:
-            console.warning([warning])
         jobs = [job_of(settings) for settings in plan.jobs]
         log = _log_for(plan, jobs, console, clock)
         context = _context_for(plan, jobs, clock, Events(outputs, log) if len(jobs) == 1 else log, redactor)
@@ -80,34 +78,37 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
             received = signal_handler.run(runner)
         context.cleanups.clear()
         if received is not None:
-            exit_code = 128 + received
             cancelled = runner.unfinished
             for job in cancelled:
                 job.cancel(received.name, clock.monotonic())
-    except Exception as error:  # noqa: BLE001  # the last resort: it becomes one `internal-error`, never a bare trace
+    except Exception as error:  # noqa: BLE001  # any other becomes an `internal-error`
         failure = error if isinstance(error, ActionError) else internal_error(error)
         for job in jobs:
             job.failure = job.failure or failure
     now = clock.monotonic()
-    # first: a cancelled container has seconds until it is killed, and a log that nobody reads blocks whoever writes to it
-    results = outputs.write_all(jobs, now=now, duration_seconds=now - began)
+    # before the log, which may block: after a cancel the runner kills the container within seconds
+    results = outputs.write_all(jobs, now=now, duration_seconds=now - started_at)
     if log is not None:
         for job in cancelled:
             log.job_ended(job)
         log.close()
     from .report.final_report import write_final_report
 
-    summary_file = _named_file(environ, "GITHUB_STEP_SUMMARY")
-    write_final_report(jobs, console, clock, results=results, duration_seconds=now - began, summary_file=summary_file)
-    return exit_code or (1 if any(job.failure is not None for job in jobs) else 0)
+    summary_file = _path(environ, "GITHUB_STEP_SUMMARY")
+    write_final_report(jobs, console, clock, results=results, duration_seconds=now - started_at, summary_file=summary_file)
+    if received is not None:
+        return 128 + received
+    return 1 if any(job.failure is not None for job in jobs) else 0
 
 
 def _read_plan(environ: Mapping[str, str], console: Console) -> Plan:
     for warning in unknown_inputs(environ):
         console.warning([warning])
-    workspace = Path(environ.get("GITHUB_WORKSPACE") or ".")
-    temporary = _named_file(environ, "RUNNER_TEMP")
-    return read_plan(environ, roots=[workspace, *([temporary] if temporary else [])])
+    roots = filter(None, [_path(environ, "GITHUB_WORKSPACE") or Path(), _path(environ, "RUNNER_TEMP")])
+    plan = read_plan(environ, roots=[*roots])
+    for warning in plan.warnings:
+        console.warning([warning])
+    return plan
 
 
 def _log_for(plan: Plan, jobs: Sequence[Job], console: Console, clock: Clock) -> "JobLog | MultiLog":
@@ -125,7 +126,7 @@ def _context_for(plan: Plan, jobs: Sequence[Job], clock: Clock, events: Events, 
     client = HttpClient(
         adapter=AbortableAdapter(create_ssl_context(settings.authorities_pem)),
         in_flight=InFlight(),
-        proxies_for=functools.cache(_proxies_for),  # requests goes through the whole environment, twice for each request
+        proxies_for=functools.cache(_proxies_for),  # reading the environment is slow
         redactor=redactor,
     )
     api = AdminApi(
@@ -147,10 +148,10 @@ def _context_for(plan: Plan, jobs: Sequence[Job], clock: Clock, events: Events, 
 
 
 def _proxies_for(url: str) -> dict[str, str]:
-    """Return the environment's proxies; one would see what goes to a loopback host over http, and could not reach it anyway."""
+    """Return the environment's proxies. A proxy could not reach a loopback host, but would see what is sent there over http."""
     return {} if is_loopback(urlsplit(url).hostname or "") else get_environ_proxies(url)
 
 
-def _named_file(environ: Mapping[str, str], name: str) -> Path | None:
+def _path(environ: Mapping[str, str], name: str) -> Path | None:
     value = environ.get(name)
     return Path(value) if value else None

@@ -1,8 +1,7 @@
-"""Runs the work beside the main thread, so that a signal is answered at once, whatever the work is blocked in.
+"""Runs the work in another thread, so that a signal is handled at once, even while the work is blocked.
 
-The main thread only waits for a event: from the work, when it ends, or from a signal handler. It writes no log while the work
-runs: a log that nobody reads would block it, and the signal with it. No exception is ever raised out of a handler, so none can
-arrive at a bad moment.
+The main thread only waits for an event: the end of the work, or a signal. It writes no log meanwhile, because a log that nobody
+reads would block it too. Signal handlers raise no exceptions, which could interrupt the main thread anywhere.
 """
 
 import contextlib
@@ -11,62 +10,59 @@ import queue
 import signal
 import threading
 import time
+from collections.abc import Callable
 from types import FrameType
 from typing import Final, Protocol
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 ABORT_GRACE_SECONDS: Final = 0.2
-"""How long aborted work gets to end by itself, so that a cancel is over within a second."""
+"""How long to wait for aborted work: a cancel ends within a second."""
 
 FORCE_EXIT_SECONDS: Final = 6.0
-"""A signal that comes so long after the first ends the process: the run cannot end by itself, because its log blocks it, say."""
+"""How long after the first signal another one ends the process: something blocks the run, such as its log."""
+
+
+Event = signal.Signals | BaseException | None
+"""A signal, an error of the work, or `None` at its end."""
 
 
 class Work(Protocol):
-    """What is run until it ends or a signal comes. All durations are seconds."""
+    """What a `SignalHandler` runs. All durations are in seconds."""
 
     tick_seconds: float
 
     def run(self) -> None:
         """Do the work."""
-        ...
 
     def tick(self) -> None:
-        """Show that the work goes on. Called every `tick_seconds`, in another thread."""
-        ...
+        """Report progress. Called every `tick_seconds`, in a third thread."""
 
     def stop(self) -> float:
-        """Ask the work to end by itself; return how long it gets until `abort` is called."""
-        ...
+        """Request the end of the work; return how long to wait for it before `abort`."""
 
     def abort(self) -> float:
-        """End the work now; return how long it gets to do so before it is left behind."""
-        ...
+        """End the work now; return how long to wait for it before it is abandoned."""
 
 
 class SignalHandler:
-    """Receives SIGINT and SIGTERM from the moment it is made.
-
-    PID 1 of a container has no default action for SIGTERM, so without handlers the runner's cancel would be ignored.
-    """
+    """Handles SIGINT and SIGTERM from its creation on. PID 1 of a container would otherwise ignore SIGTERM."""
 
     def __init__(self) -> None:
-        # SimpleQueue.put is reentrant, so a handler may call it (source: the queue module's documentation)
-        self._events: queue.SimpleQueue[signal.Signals | BaseException | None] = queue.SimpleQueue()
+        # `SimpleQueue.put` is reentrant, as handlers need it (source: the queue module's documentation)
+        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._first_at: float | None = None
         for number in SIGNALS:
             signal.signal(number, self._receive)
 
     def run(self, work: Work) -> signal.Signals | None:
-        """Run `work` in a thread of its own until it ends or a signal comes; return the signal.
+        """Run `work` until it ends or a signal is received; return the signal.
 
-        On a signal, the work is asked to end by itself, and then told to. If that does not end it, its thread is left behind.
-        Raises what `work.run` or `work.tick` raises.
+        A signal stops the work, and aborts it if it does not end in time. Raises what `work.run` or `work.tick` raises.
         """
         if not self._events.empty() and isinstance(received := self._events.get(), signal.Signals):
             return received
-        threading.Thread(target=self._post, args=(work,), daemon=True, name="work").start()
+        threading.Thread(target=self._run, args=(work,), daemon=True, name="work").start()
         event = self._next_event(work)
         if isinstance(event, BaseException):
             raise event
@@ -74,51 +70,42 @@ class SignalHandler:
             self._ends_within(work.abort())
         return event
 
-    def _next_event(self, work: Work) -> signal.Signals | BaseException | None:
-        """Wait for a event, and call `work.tick` in another thread meanwhile. Raises what that raises."""
-        idle: threading.Thread | None = None
-        failed: list[Exception] = []
-
-        def tick() -> None:
-            try:
-                work.tick()
-            except Exception as error:  # noqa: BLE001  # handed to the main thread, which raises it
-                failed.append(error)
-
+    def _next_event(self, work: Work) -> Event:
+        ticking: threading.Thread | None = None
         while True:
             try:
                 event = self._events.get(timeout=work.tick_seconds)
             except queue.Empty:
-                if failed:
-                    raise failed[0] from None
-                if idle is None or not idle.is_alive():
-                    idle = threading.Thread(target=tick, daemon=True, name="idle")
-                    with contextlib.suppress(RuntimeError):  # the machine allows no more threads: it is tried again
-                        idle.start()
+                if ticking is None or not ticking.is_alive():
+                    ticking = threading.Thread(target=self._call, args=(work.tick,), daemon=True, name="tick")
+                    with contextlib.suppress(RuntimeError):  # no more threads are allowed now: the next round tries again
+                        ticking.start()
             else:
-                if idle is not None and idle.is_alive():
-                    idle.join(ABORT_GRACE_SECONDS)  # what it writes must not follow the report, or meet the interpreter's end
+                if ticking is not None and ticking.is_alive():
+                    ticking.join(ABORT_GRACE_SECONDS)  # it must not write after the report, or while the interpreter exits
                 return event
 
     def _ends_within(self, seconds: float) -> bool:
-        until = time.monotonic() + seconds
+        deadline = time.monotonic() + seconds
         try:
-            while isinstance(self._events.get(timeout=max(until - time.monotonic(), 0.0)), signal.Signals):
-                pass  # a second signal changes nothing
+            while self._events.get(timeout=max(deadline - time.monotonic(), 0.0)) is not None:
+                pass  # another signal or an error changes nothing
         except queue.Empty:
             return False
         return True
 
-    def _post(self, work: Work) -> None:
+    def _run(self, work: Work) -> None:
+        self._call(work.run)
+        self._events.put(None)
+
+    def _call(self, function: Callable[[], None]) -> None:
         try:
-            work.run()
-        except BaseException as error:  # noqa: BLE001  # handed to the main thread, which raises it
+            function()
+        except BaseException as error:  # noqa: BLE001  # the main thread raises it
             self._events.put(error)
-        else:
-            self._events.put(None)
 
     def ignore(self) -> None:
-        """Ignore signals from here on: everything is reported."""
+        """Ignore further signals."""
         for number in SIGNALS:
             signal.signal(number, signal.SIG_IGN)
 

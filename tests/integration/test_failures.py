@@ -340,7 +340,7 @@ def test_pauses_that_contradict_each_other_are_told_with_both(action: Action, pl
     ended = action.export(platform, poll_interval="2m", max_poll_interval="")
 
     assert ended.reason == "invalid-input"
-    assert "Invalid input `max-poll-interval`: 30s is below poll-interval, 2m" in ended.error
+    assert "Invalid input `max-poll-interval`: 30s is less than poll-interval, 2m" in ended.error
 
 
 def test_every_row_of_the_failure_table_is_reached() -> None:

@@ -1,11 +1,10 @@
-"""Paths that inputs name: inside the folders that outlive the container, and fit for what is to be put there."""
+"""Paths in inputs: inside the folders that outlive the container, and usable for what is written there."""
 
 import errno
 import os
 import stat
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from itertools import combinations, pairwise
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -15,77 +14,86 @@ from ..ownership import MAX_PART_BYTES
 from .settings import OutputPath
 
 MIN_FREE_BYTES: Final = 1024 * 1024
-"""A disk with less room is full."""
 
 PLACEHOLDER: Final = "{domain}"
 
-MAX_LISTED_DOMAINS: Final = 3
-"""Maximum domains that an error names for one input."""
+MAX_ERRORS_PER_PATH: Final = 3
+"""Maximum errors that are listed for one path of several domains."""
 
 
 def quoted(value: str) -> str:
-    """Quote a value for an error, shortened. Not for a key, or for an address that may hold one."""
+    """Quote a value for an error, shortened. Not for a key, or for an address that may contain one."""
     return f"'{value[:80]}…'" if len(value) > 80 else f"'{value}'"
 
 
+def join_errors(errors: Sequence[str], limit: int) -> str:
+    """Join errors into one text; those beyond the limit are counted."""
+    more = [f"and {len(errors) - limit} more"] if len(errors) > limit else []
+    return "; ".join([*errors[:limit], *more])
+
+
 def read_path(value: str, roots: Sequence[Path]) -> OutputPath:
-    """Read a path: relative to the first of the `roots`, or absolute, and inside one of them. Raises `ValueError`."""
+    """Read a path inside one of the `roots`; a relative path starts at the first. Raises `ValueError`."""
     if UNUSABLE.search(value):
-        raise ValueError("holds a control character")
+        raise ValueError("contains a control character")
     path = Path(os.path.realpath(roots[0] / value))  # not `resolve`, which raises for a circle before Python 3.13 only
     try:
         path.stat()
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise ValueError(f"{quoted(value)} is a link that leads to itself") from None
+            raise ValueError(f"{quoted(value)} is a symbolic link that leads to itself") from None
     workspace, *others = [root.resolve() for root in roots]
     root = next((root for root in (workspace, *others) if path.is_relative_to(root)), None)
     if root is None:
-        how = ", by a link" if Path(os.path.normpath(roots[0] / value)).is_relative_to(roots[0]) else ""
-        raise ValueError(f"{quoted(value)} is outside the workspace{how}, which the container cannot see; use a path inside")
+        looks_inside = Path(os.path.normpath(roots[0] / value)).is_relative_to(roots[0])
+        link = " (through a symbolic link)" if looks_inside else ""
+        reason = "so it is not shared with the container; use a path inside the workspace"
+        raise ValueError(f"{quoted(value)} is outside the workspace{link}, {reason}")
     if any(len(os.fsencode(part)) > MAX_PART_BYTES for part in path.parts):
-        raise ValueError(f"{quoted(value)} holds a name longer than {MAX_PART_BYTES} bytes")
+        raise ValueError(f"{quoted(value)} contains a name longer than {MAX_PART_BYTES} bytes")
     if UNUSABLE.search(str(path)):
-        raise ValueError(f"{quoted(value)} leads to a name with a control character")
+        raise ValueError(f"{quoted(value)} leads to a path that contains a control character")
     return OutputPath(path=path, root=root, name=str(path.relative_to(workspace)) if root == workspace else str(path))
 
 
-def read_file_path(value: str, roots: Sequence[Path]) -> OutputPath:
-    """Read the path of a file that is to be written; one that is there will be replaced. Raises `ValueError`."""
-    place = _read_target(value, roots)
+def read_target(value: str, roots: Sequence[Path], *, is_folder: bool) -> OutputPath:
+    """Read the path of a file to write, or of a folder to create. Raises `ValueError`."""
+    target = read_path(value, roots)
+    if not target.root.is_dir():
+        raise ValueError(f"{quoted(value)} is in {quoted(str(target.root))}, which does not exist")
     try:
-        mode = _mode(place.path)
-        if value.endswith("/") or stat.S_ISDIR(mode):
-            raise ValueError(f"{quoted(value)} is a folder; name the file to write")
-        if mode and not stat.S_ISREG(mode):
-            raise ValueError(f"{quoted(value)} is not a regular file")
-        _check_writable(place.path.parent)
+        if is_folder:
+            _check_folder(value, target.path, roots)
+        else:
+            _check_file(value, target.path)
+        _check_writable(target.path.parent)
     except OSError as error:
         raise ValueError(f"{quoted(value)} cannot be used ({reason_of(error)})") from None
-    return place
+    return target
 
 
-def read_folder_path(value: str, roots: Sequence[Path]) -> OutputPath:
-    """Read the path of a folder that is to be filled, which is missing or empty. Raises `ValueError`."""
-    place = _read_target(value, roots)
-    try:
-        mode = _mode(place.path)
-        if place.path in {root.resolve() for root in roots} or (mode and place.path.is_mount()):
-            raise ValueError(f"{quoted(value)} cannot be replaced as a whole; name a folder inside it")
-        if mode and not stat.S_ISDIR(mode):
-            raise ValueError(f"{quoted(value)} is a file; name a folder that is missing or empty")
-        found = next(place.path.iterdir(), None) if mode else None
-        if found is not None:
-            held = quoted(found.name)
-            raise ValueError(f"{quoted(value)} is not empty: it holds {held}; empty it in an earlier step, or name another")
-        _check_writable(place.path.parent)
-    except OSError as error:
-        raise ValueError(f"{quoted(value)} cannot be used ({reason_of(error)})") from None
-    return place
+def _check_file(value: str, path: Path) -> None:
+    mode = _mode(path)
+    if value.endswith("/") or stat.S_ISDIR(mode):
+        raise ValueError(f"{quoted(value)} is a folder; use the path of a file")
+    if mode and not stat.S_ISREG(mode):
+        raise ValueError(f"{quoted(value)} is not a regular file")
+
+
+def _check_folder(value: str, path: Path, roots: Sequence[Path]) -> None:
+    mode = _mode(path)
+    if path in {root.resolve() for root in roots} or (mode and path.is_mount()):
+        raise ValueError(f"{quoted(value)} cannot be replaced; use a folder inside it")
+    if mode and not stat.S_ISDIR(mode):
+        raise ValueError(f"{quoted(value)} is a file; use a folder that is missing or empty")
+    found = next(path.iterdir(), None) if mode else None
+    if found is not None:
+        contents = f"it contains {quoted(found.name)}"
+        raise ValueError(f"{quoted(value)} is not empty ({contents}); empty it in an earlier step, or use another folder")
 
 
 def is_usable(folder: Path) -> bool:
-    """Whether something can be put into a folder."""
+    """Return whether a folder exists and can be written to."""
     try:
         _check_writable(folder)
     except (OSError, ValueError):
@@ -93,68 +101,42 @@ def is_usable(folder: Path) -> bool:
     return folder.is_dir()
 
 
-def read_each(
-    value: str,
-    read: Callable[[str, Sequence[Path]], OutputPath],
-    roots: Sequence[Path],
-    domains: Sequence[str | None],
-    *,
-    several: bool,
+def read_targets(
+    value: str, roots: Sequence[Path], domains: Sequence[str | None], *, is_folder: bool, needs_placeholder: bool
 ) -> list[OutputPath]:
-    """Read a place for each domain, which `{domain}` stands for in the path, and has to for `several`. Raises `ValueError`."""
+    """Read a path for each domain, which replaces `{domain}` in it. Raises `ValueError`."""
     if PLACEHOLDER in value and None in domains:
-        raise ValueError(f"holds {PLACEHOLDER}, but there is no domain; give `domain` beside `job-id`, or write the path out")
-    if PLACEHOLDER not in value and several:
-        raise ValueError(f"needs {PLACEHOLDER} in it, so that each domain gets its own path, such as out/{PLACEHOLDER}")
-    places, problems = [], []
+        raise ValueError(f"contains {PLACEHOLDER}, but `domain` is not set; set it, or use a path without {PLACEHOLDER}")
+    if PLACEHOLDER not in value and needs_placeholder:
+        raise ValueError(f"must contain {PLACEHOLDER}, such as out/{PLACEHOLDER}, so that each domain gets its own path")
+    targets, errors = [], []
     for domain in domains:
         try:
-            places.append(read(value.replace(PLACEHOLDER, domain or ""), roots))
+            targets.append(read_target(value.replace(PLACEHOLDER, domain or ""), roots, is_folder=is_folder))
         except ValueError as error:
-            problems.append(str(error))
-    if problems:
-        more = len(problems) - MAX_LISTED_DOMAINS
-        raise ValueError(
-            "; ".join(problems[:MAX_LISTED_DOMAINS]) + (f"; and the same for {more} more of the domains" if more > 0 else "")
-        )
-    return places
+            errors.append(str(error))
+    if errors:
+        raise ValueError(join_errors(errors, MAX_ERRORS_PER_PATH))
+    return targets
 
 
-def overlaps(places: Mapping[str, Sequence[OutputPath]]) -> list[tuple[str, str]]:
-    """Return the inputs whose places, one for each domain, overlap: the name of one of them and what is wrong with it."""
-    first = [(name, given[0]) for name, given in places.items()]
-    found = [
-        (name, _in_the_way(place, other_name, other))
-        for (other_name, other), (name, place) in combinations(first, 2)
-        if _overlap(place, other)
-    ]
-    if found:
-        return found
-    # of two that overlap one follows the other when they are sorted, or what stands between them overlaps too
-    every = sorted(((place, name) for name, given in places.items() for place in given), key=lambda item: item[0].path.parts)
-    for (place, name), (next_place, next_name) in pairwise(every):
-        if _overlap(place, next_place):
-            return [(next_name, _in_the_way(next_place, name, place))]
-    return []
-
-
-def _overlap(one: OutputPath, other: OutputPath) -> bool:
-    return one.path.is_relative_to(other.path) or other.path.is_relative_to(one.path)
-
-
-def _in_the_way(place: OutputPath, other_name: str, other: OutputPath) -> str:
-    return f"'{place.name}' and {other_name}, '{other.name}', overlap; choose separate paths"
-
-
-def _read_target(value: str, roots: Sequence[Path]) -> OutputPath:
-    place = read_path(value, roots)
-    if not place.root.is_dir():
-        raise ValueError(f"{quoted(value)} is in {quoted(str(place.root))}, which is not there")
-    return place
+def overlaps(targets: Mapping[str, Sequence[OutputPath]]) -> list[tuple[str, str]]:
+    """Return an input name and an error for each pair of inputs of which two paths overlap."""
+    found: dict[tuple[str, str], str] = {}
+    enclosing: list[tuple[OutputPath, str]] = []
+    named = [(target, name) for name, of_domains in targets.items() for target in of_domains]
+    for target, name in sorted(named, key=lambda item: item[0].path.parts):  # each path is followed by those inside it
+        while enclosing and not target.path.is_relative_to(enclosing[-1][0].path):
+            enclosing.pop()
+        for other, other_name in enclosing:
+            error = f"'{target.name}' overlaps with {other_name}, '{other.name}'; use separate paths"
+            found.setdefault((name, other_name), error)
+        enclosing.append((target, name))
+    return [(name, error) for (name, _), error in found.items()]
 
 
 def _mode(path: Path) -> int:
-    """Return the mode of what is there, 0 for nothing. `Path.exists` would hide other errors in some versions of Python."""
+    """Return the mode of a file or folder, 0 if there is none. `Path.exists` hides other errors in some versions of Python."""
     try:
         return path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -162,21 +144,21 @@ def _mode(path: Path) -> int:
 
 
 def reason_of(error: OSError) -> str:
-    """Return the system's reason, and what is likely behind it where access is denied."""
+    """Return the system's reason, with the likely causes where access is denied."""
     return f"{error.strerror}; likely causes: {DENIED_BY}" if isinstance(error, PermissionError) else str(error.strerror)
 
 
 def _check_writable(folder: Path) -> None:
-    """Raise `ValueError` or `OSError` unless something can be put into a folder, or into what is there of the way to it."""
+    """Raise `ValueError` or `OSError` unless the folder, or the nearest one above it that exists, can be written to."""
     while not folder.exists():
         folder = folder.parent
     if not folder.is_dir():
-        raise ValueError(f"{quoted(folder.name)} in that path is a file")
+        raise ValueError(f"{quoted(folder.name)} in this path is a file, not a folder")
     try:
-        # not `os.access`, which knows neither of a server's own rules nor of a quota
+        # not `os.access`, which knows neither a server's own rules nor a quota
         with tempfile.TemporaryFile(dir=folder) as probe:
-            room = os.fstatvfs(probe.fileno())
+            disk = os.fstatvfs(probe.fileno())
     except OSError as error:
         raise ValueError(f"the folder {quoted(folder.name)} cannot be written to ({reason_of(error)})") from None
-    if room.f_bavail * room.f_frsize < MIN_FREE_BYTES:
-        raise ValueError(f"the disk of this folder is full: {quoted(folder.name)}")
+    if disk.f_bavail * disk.f_frsize < MIN_FREE_BYTES:
+        raise ValueError(f"the disk of the folder {quoted(folder.name)} is full")

@@ -1,14 +1,15 @@
-"""Reads the inputs, and reports every mistake in them at once."""
+"""Reads the inputs, and reports all errors in them together."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from ..errors import DENIED_BY, DENIED_REMEDY, InvalidInput
 from ..models import AGENT, EXPORT, MODES
 from ..redaction import MIN_SECRET_LENGTH, Redactor
+from ..text import sentence
 from . import validators
-from .paths import PLACEHOLDER, is_usable, overlaps, read_each, read_file_path, read_folder_path
+from .paths import PLACEHOLDER, is_usable, overlaps, read_targets
 from .settings import INPUTS, AgentSettings, ApiSettings, DeliverySettings, ExportSettings, OutputPath, Plan, WaitSettings
 from .validators import MAX_ERRORS_PER_INPUT, MAX_PAGES, MAX_PARALLEL
 
@@ -16,51 +17,51 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MAX_NAME_LENGTH: Final = 80
-"""Characters that are shown of a name that is not an input."""
+"""Characters that are shown of an unknown input's name."""
 
 _PREFIX: Final = "INPUT_"
 
-_PLACES: Final = {"bundle-path": read_file_path, "site-path": read_folder_path, "values-file": read_file_path}
+_OUTPUT_PATHS: Final = ("bundle-path", "site-path", "values-file")
 
-_OF_EVERY_CONTAINER: Final = frozenset({"args", "entrypoint"})
+_CONTAINER_KEYS: Final = frozenset({"args", "entrypoint"})
 """Keys that GitHub allows in `with:` for every container action (source: actions/runner, ContainerActionHandler.cs)."""
 
 
 def read_key(environ: Mapping[str, str]) -> str:
-    """Return the admin key as it is given, so that it can be masked before anything is checked."""
+    """Return the admin key unchecked, so that it can be masked first."""
     return _raw(environ, "admin-key")
 
 
 def read_names(environ: Mapping[str, str]) -> list[str]:
-    """Return the inputs that name the run's own places and jobs, as they are given."""
+    """Return the names that the workflow gives to hosts, jobs and projects, unchecked."""
     names = ("base-url", "domain", "job-id", "project-id")
-    return [line.strip() for name in names for line in _raw(environ, name).splitlines()]
+    return [line for name in names for line in validators.lines_of(_raw(environ, name))]
 
 
 def read_mode(environ: Mapping[str, str]) -> str | None:
-    """Return the mode if it exists, so that a report on other inputs can name it."""
+    """Return the mode, or `None` if there is no such mode."""
     mode = _raw(environ, "mode") or EXPORT
     return mode if mode in MODES else None
 
 
 def unknown_inputs(environ: Mapping[str, str]) -> list[str]:
-    """Return a warning for each `INPUT_` variable that is not an input, with the nearest input's name. No value is read.
+    """Return a warning for each `INPUT_` variable that is not an input. Only the key's value is read, to hide it in names.
 
-    The runner passes whatever `with:` holds (source: actions/runner, Handler.cs).
+    The runner passes everything in `with:` (source: actions/runner, Handler.cs).
     """
     known = [known.name for known in INPUTS]
     given = {name.removeprefix(_PREFIX).lower() for name in environ if name.startswith(_PREFIX)}
-    unknown = sorted(given - {*known, *_OF_EVERY_CONTAINER, ""})
+    unknown = sorted(given - {*known, *_CONTAINER_KEYS, ""})
     if not unknown:
         return []
     from difflib import get_close_matches  # few runs need it
 
-    key = Redactor([read_key(environ).lower()], min_length=MIN_SECRET_LENGTH)
+    redactor = Redactor([read_key(environ).lower()], min_length=MIN_SECRET_LENGTH)
     warnings = []
     for name in unknown[:MAX_ERRORS_PER_INPUT]:
         nearest = get_close_matches(name.replace("_", "-"), known, n=1)
         suggestion = f"did you mean `{nearest[0]}`?" if nearest else "it has no effect."
-        warnings.append(f"`{key.hide(name)[:MAX_NAME_LENGTH]}` is not an input; {suggestion}")
+        warnings.append(f"`{redactor.hide(name)[:MAX_NAME_LENGTH]}` is not an input; {suggestion}")
     more = len(unknown) - MAX_ERRORS_PER_INPUT
     return [*warnings, f"More names that are not inputs: {more}."] if more > 0 else warnings
 
@@ -68,31 +69,35 @@ def unknown_inputs(environ: Mapping[str, str]) -> list[str]:
 def read_plan(environ: Mapping[str, str], *, roots: Sequence[Path]) -> Plan:
     """Read the inputs as the runner passes them: `INPUT_` and the name in upper case, hyphens kept.
 
-    `roots` are the folders that outlive the container: the workspace first, which relative paths start at, then the runner's
-    temporary folder. Raises `InvalidInput` that lists every mistake.
+    `roots` are the folders that outlive the container: the workspace, then the runner's temporary folder if there is one. Raises
+    `InvalidInput` with every error.
     """
     reader = _Reader(environ)
     mode = reader.get("mode", validators.mode)  # of an unknown mode, the inputs of both are checked, but none is required
     api, waiting = _read_api(reader, roots), _read_waiting(reader)
-    if mode == EXPORT and not reader.text("domain") and not reader.text("job-id"):
-        reader.problem("domain", "mode export needs a domain to export, or a job-id to attach to")
+    if mode == EXPORT and not reader.text("job-id"):
+        reader.require("domain", "mode export requires it, or `job-id` to attach to a job")
     if mode == AGENT:
-        reader.require("project-id", "mode agent needs the project: copy it from the API keys page")
-        reader.require("job-id", "mode agent needs the agent job to wait for")
-    exports = _read_exports(reader, waiting, roots) if mode != AGENT else []
-    agents = [_read_agent(reader, waiting)] if mode != EXPORT else []
-    max_parallel = reader.get("max-parallel", validators.whole_number, MAX_PARALLEL) if mode != AGENT else None
-    if reader.problems:
+        reader.require("project-id", "mode agent requires it; copy it from the dashboard's API keys page")
+        reader.require("job-id", "mode agent requires the job to wait for")
+    jobs: list[ExportSettings | AgentSettings] = []
+    max_parallel = None
+    if mode != AGENT:
+        max_parallel = reader.get("max-parallel", validators.whole_number, MAX_PARALLEL)
+        jobs += _read_exports(reader, waiting, roots)
+    if mode != EXPORT:
+        project_id, job_id = reader.get("project-id", validators.identifier), reader.get("job-id", validators.identifier)
+        require_pr = reader.get("require-pr", validators.boolean) is True
+        jobs.append(AgentSettings(waiting=waiting, project_id=project_id or "", job_id=job_id or "", require_pr=require_pr))
+    if reader.errors:
         raise reader.failure()
-    warnings = [*reader.misplaced(mode), *(_without_effect(exports[0]) if exports else ())]
-    return Plan(api=api, jobs=(*exports, *agents), max_parallel=max_parallel or 1, warnings=tuple(warnings))
+    return Plan(api=api, jobs=tuple(jobs), max_parallel=max_parallel or 1, warnings=tuple(reader.warnings(mode)))
 
 
 def _read_api(reader: "_Reader", roots: Sequence[Path]) -> ApiSettings:
-    reader.require("base-url", "give the address of the administrative API, such as https://api.example.com")
+    reader.require("base-url", "set it to the address of the administrative API, such as https://api.example.com")
     reader.require(
-        "admin-key",
-        "pass the secret. A secret that does not exist is empty, and so are all secrets in a pull request from a fork",
+        "admin-key", "set it from a secret. A secret is empty where it does not exist, and in pull requests from forks"
     )
     return ApiSettings(
         base_url=reader.get("base-url", validators.base_url) or "",
@@ -105,8 +110,9 @@ def _read_api(reader: "_Reader", roots: Sequence[Path]) -> ApiSettings:
 def _read_waiting(reader: "_Reader") -> WaitSettings:
     shortest, longest = reader.get("poll-interval", validators.duration), reader.get("max-poll-interval", validators.duration)
     if shortest is not None and longest is not None and longest < shortest:
-        longest_shown, shortest_shown = reader.text("max-poll-interval"), reader.text("poll-interval")
-        reader.problem("max-poll-interval", f"{longest_shown} is below poll-interval, {shortest_shown}; set it to that or more")
+        minimum = reader.text("poll-interval")
+        error = f"{reader.text('max-poll-interval')} is less than poll-interval, {minimum}; set it to {minimum} or more"
+        reader.errors.append(("max-poll-interval", error))
     return WaitSettings(
         timeout_seconds=reader.get("timeout", validators.duration) or 0.0,
         shortest_pause_seconds=shortest or 0.0,
@@ -114,36 +120,25 @@ def _read_waiting(reader: "_Reader") -> WaitSettings:
     )
 
 
-def _read_agent(reader: "_Reader", waiting: WaitSettings) -> AgentSettings:
-    return AgentSettings(
-        waiting=waiting,
-        project_id=reader.get("project-id", validators.identifier) or "",
-        job_id=reader.get("job-id", validators.identifier) or "",
-        require_pr=reader.get("require-pr", validators.boolean) is True,
-    )
-
-
 def _read_exports(reader: "_Reader", waiting: WaitSettings, roots: Sequence[Path]) -> list[ExportSettings]:
     domains: Sequence[str | None] = reader.get("domain", validators.domains) or [None]
-    named = len(validators.lines_of(reader.text("domain")))  # however many of them can be used
-    job_id, attaching = reader.get("job-id", validators.identifier), bool(reader.text("job-id"))
-    if attaching and named > 1:
-        reader.problem(
-            "domain", f"names {named} domains, but job-id names one job; give the one domain that it belongs to, or none"
-        )
+    domain_count = len(validators.lines_of(reader.text("domain")))  # valid or not
+    job_id = reader.get("job-id", validators.identifier)
     wait = reader.get("wait", validators.boolean) is not False
-    if attaching and not wait:
-        reader.problem("wait", "false starts a job and stops, but job-id names a job that is already started; remove one of them")
+    if reader.text("job-id") and domain_count > 1:
+        error = f"lists {domain_count} domains, but `job-id` is the job of one; set that domain alone, or none"
+        reader.errors.append(("domain", error))
+    if reader.text("job-id") and not wait:
+        error = "false only starts a job, but `job-id` is a job that has already started; remove one of them"
+        reader.errors.append(("wait", error))
     start_options = reader.get("start-options", validators.start_options) or {}
-    places = _read_places(reader, roots, domains, several=named > 1)
-    for name, problem in overlaps(places):
-        reader.problem(name, problem)
+    targets = _read_targets(reader, roots, domains, needs_placeholder=domain_count > 1)
     version = reader.get("export-version", validators.identifier)
     min_pages = reader.get("min-pages", validators.whole_number, MAX_PAGES)
     mask_bundle_url = reader.get("mask-bundle-url", validators.boolean) is True
     temporary = [root for root in roots[1:] if is_usable(root)]
-    nowhere = [None] * len(domains)
-    bundles, sites, values = (places.get(name, nowhere) for name in _PLACES)
+    unset = [None] * len(domains)
+    bundles, sites, values = (targets.get(name, unset) for name in _OUTPUT_PATHS)
     return [
         ExportSettings(
             waiting=waiting,
@@ -165,98 +160,88 @@ def _read_exports(reader: "_Reader", waiting: WaitSettings, roots: Sequence[Path
     ]
 
 
-def _read_places(
-    reader: "_Reader", roots: Sequence[Path], domains: Sequence[str | None], *, several: bool
+def _read_targets(
+    reader: "_Reader", roots: Sequence[Path], domains: Sequence[str | None], *, needs_placeholder: bool
 ) -> dict[str, list[OutputPath]]:
-    """Return the places of each input that names some, one for each domain."""
-    places = {}
-    for name, read in _PLACES.items():
-        if PLACEHOLDER in reader.text(name) and any(wrong == "domain" for wrong, _ in reader.problems):
-            continue  # nobody knows yet which places are meant
-        given = reader.get(name, read_each, read, roots, domains, several=several)
-        if given is not None:
-            places[name] = given
-    return places
-
-
-def _without_effect(settings: ExportSettings) -> Iterator[str]:
-    delivery = settings.delivery
-    if settings.job_id is not None and settings.start_options:
-        yield "Input `start-options` has no effect together with `job-id`: no job is started."
-    if not settings.wait:
-        values = (delivery.bundle, delivery.site, delivery.min_pages, delivery.values)
-        for name, value in zip(("bundle-path", "site-path", "min-pages", "values-file"), values, strict=True):
-            if value is not None:
-                yield f"Input `{name}` has no effect together with `wait: false`: set it where `job-id` attaches to the job."
-    if delivery.version is not None and delivery.values is None:
-        yield "Input `export-version` has no effect without `values-file`."
+    """Return the output paths of each input that is set, one for each domain."""
+    has_wrong_domain = any(name == "domain" for name, _ in reader.errors)
+    targets = {}
+    for name in _OUTPUT_PATHS:
+        if PLACEHOLDER in reader.text(name) and has_wrong_domain:
+            continue  # the paths are not known yet
+        is_folder = name == "site-path"
+        of_domains = reader.get(name, read_targets, roots, domains, is_folder=is_folder, needs_placeholder=needs_placeholder)
+        if of_domains is not None:
+            targets[name] = of_domains
+    reader.errors += overlaps(targets)
+    return targets
 
 
 class _Reader:
-    """Reads inputs and collects what is wrong with them."""
+    """Reads inputs and collects the errors in them: pairs of a name and what is wrong with the value."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
-        # whole: an identifier that the key holds, such as the project's, is a good input
+        # `parts=False`: an identifier that the key contains, such as the project's, is valid
         self._redactor = Redactor([read_key(environ)], min_length=MIN_SECRET_LENGTH, parts=False)
         self._defaults = {known.name: known.default for known in INPUTS}
-        self.problems: list[tuple[str, str]] = []
+        self.errors: list[tuple[str, str]] = []
 
     def text(self, name: str) -> str:
         """Return an input's text, or its default if it is empty."""
         return _raw(self._environ, name) or self._defaults[name]
 
-    def get(self, name: str, clean: Callable[Concatenate[str, P], T], *args: P.args, **options: P.kwargs) -> T | None:
-        """Return what `clean` makes of an input's text and the other arguments, or `None` if it has no text or a mistake."""
+    def get(self, name: str, read: Callable[Concatenate[str, P], T], *args: P.args, **options: P.kwargs) -> T | None:
+        """Return what `read` makes of an input's text, or `None` if the input is empty or invalid."""
         text = self.text(name)
         if not text:
             return None
-        # the key is found in any form, also pasted with a line's end or something invisible inside
-        visible = "".join(filter(str.isprintable, text)).replace(" ", "")  # the one space that is printable
+        # the key may have been pasted with a line break or an invisible character inside
+        visible = "".join(filter(str.isprintable, text)).replace(" ", "")
         if name != "admin-key" and self._redactor.finds_in(visible):
-            self.problem(name, "holds the admin key, which belongs only in `admin-key`")
+            self.errors.append((name, "contains the admin key, which belongs only in `admin-key`"))
             return None
         try:
             text.encode()
-            return clean(text, *args, **options)
+            return read(text, *args, **options)
         except UnicodeEncodeError:
-            self.problem(name, "is not valid UTF-8")
+            self.errors.append((name, "is not valid UTF-8"))
         except ValueError as error:
-            self.problem(name, str(error))
+            self.errors.append((name, str(error)))
         return None
 
-    def require(self, name: str, how: str) -> None:
-        """Record a mistake if an input is empty."""
+    def require(self, name: str, hint: str) -> None:
         if not self.text(name):
-            self.problem(name, f"missing: {how}")
+            self.errors.append((name, f"missing; {hint}"))
 
-    def problem(self, name: str, what: str) -> None:
-        """Record a mistake, once however often it is found."""
-        if (name, what) not in self.problems:
-            self.problems.append((name, what))
-
-    def misplaced(self, mode: str | None) -> list[str]:
-        """Return a warning for each input that is set but belongs to another mode."""
-        is_agents = mode == EXPORT and self.text("project-id") and self.text("job-id")
-        return [
-            f"Input `{known.name}` has no effect in mode `{mode}`; it belongs to mode `{known.modes[0]}`."
-            + (" Did you mean `mode: agent`?" if known.name == "project-id" and is_agents else "")
-            for known in INPUTS
-            if mode not in known.modes and self.text(known.name) != known.default
-        ]
+    def warnings(self, mode: str | None) -> list[str]:
+        """Return a warning for each input that is set but has no effect."""
+        other_mode = [known for known in INPUTS if mode not in known.modes]
+        reasons = {known.name: f"in mode `{mode}`; it belongs to mode `{known.modes[0]}`" for known in other_mode}
+        if mode == EXPORT and self.text("job-id"):
+            reasons["project-id"] += ". Did you mean `mode: agent`?"
+            reasons["start-options"] = "with `job-id`, because no job is started"
+        if mode == EXPORT and self.text("wait").lower() == "false":
+            reason = "with `wait: false`; set it in the step that attaches with `job-id`"
+            reasons |= dict.fromkeys((*_OUTPUT_PATHS, "min-pages"), reason)
+        if mode == EXPORT and not self.text("values-file"):
+            reasons["export-version"] = "without `values-file`"
+        ineffective = [known.name for known in INPUTS if known.name in reasons and self.text(known.name) != known.default]
+        return [sentence(f"Input `{name}` has no effect {reasons[name]}") for name in ineffective]
 
     def failure(self) -> InvalidInput:
-        """Return one error for all mistakes, in the order in which the inputs are documented."""
-        problems = [(name, what) for name in self._defaults for wrong, what in self.problems if wrong == name]
-        remedies = (DENIED_REMEDY if DENIED_BY in what else InvalidInput.default_remedy for _, what in problems)
+        """Return one exception for all errors, in the order in which the inputs are documented."""
+        unique = dict.fromkeys(self.errors)  # with an unknown mode, some inputs are read twice
+        errors = [(name, text) for name in self._defaults for invalid, text in unique if invalid == name]
+        remedies = (DENIED_REMEDY if DENIED_BY in text else InvalidInput.default_remedy for _, text in errors)
         remedy = " ".join(dict.fromkeys(remedies))
-        if len(problems) == 1:
-            name, what = problems[0]
-            return InvalidInput(f"Invalid input `{name}`: {what}", remedy=remedy)
-        names = ", ".join(f"`{name}`" for name in dict.fromkeys(name for name, _ in problems))
+        if len(errors) == 1:
+            name, text = errors[0]
+            return InvalidInput(f"Invalid input `{name}`: {text}", remedy=remedy)
+        names = ", ".join(f"`{name}`" for name in dict.fromkeys(name for name, _ in errors))
         return InvalidInput(
-            f"{len(problems)} invalid inputs: {names}",
-            details=tuple(f"`{name}`: {what}." for name, what in problems),
+            f"{len(errors)} invalid inputs: {names}",
+            details=tuple(f"`{name}`: {text}." for name, text in errors),
             remedy=remedy,
         )
 

@@ -1,4 +1,4 @@
-"""What the workflow asks for, as frozen settings."""
+"""Settings: what the workflow asks for."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from ..models import AGENT, EXPORT, MODES
 
 @dataclass(frozen=True, kw_only=True)
 class Input:
-    """An input of the action: its default as a workflow author would write it, and the modes that it belongs to."""
+    """An input of the action, with the modes that it belongs to."""
 
     name: str
     default: str = ""
@@ -44,10 +44,10 @@ INPUTS: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class OutputPath:
-    """Where something is to be put: `path` in the container, below `root`, which outlives it.
+    """Where to write something: a path in the container, and the folder above it that outlives the container.
 
-    `name` is what later steps find it by: relative to the workspace, or for the runner's temporary folder the container's own
-    path, because nothing tells a container where that folder is on the runner.
+    `name` is the path for later steps, relative to the workspace. In the runner's temporary folder it is the container's own
+    path, because a container cannot know where that folder is on the runner.
     """
 
     path: Path
@@ -57,7 +57,7 @@ class OutputPath:
 
 @dataclass(frozen=True, kw_only=True)
 class ApiSettings:
-    """Where the API is and how to be let in. `authorities_pem` are certificate authorities to trust beside the public ones."""
+    """How to reach the API. `authorities_pem` are certificate authorities to trust beside the public ones."""
 
     base_url: str
     admin_key: str = field(repr=False)
@@ -67,7 +67,7 @@ class ApiSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class WaitSettings:
-    """How long to wait for a job, and the bounds of the pause between two readings; all in seconds."""
+    """How long to wait for a job, and the bounds of the pause between two reads."""
 
     timeout_seconds: float
     shortest_pause_seconds: float
@@ -76,11 +76,7 @@ class WaitSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class DeliverySettings:
-    """What to do with a finished bundle.
-
-    `min_pages` is the minimum number of pages to publish. `scratch` is a folder for an archive that is not kept.
-    `mask_bundle_url` masks the link in the logs of the whole workflow job.
-    """
+    """What to do with a finished bundle. `scratch` is a folder for an archive that is not kept."""
 
     bundle: OutputPath | None = None
     site: OutputPath | None = None
@@ -93,7 +89,7 @@ class DeliverySettings:
 
 @dataclass(frozen=True, kw_only=True)
 class ExportSettings:
-    """One export. Without `job_id` there is a `domain` to start an export of."""
+    """One export. Either `domain` or `job_id` is set, or both."""
 
     waiting: WaitSettings
     domain: str | None
@@ -115,7 +111,7 @@ class AgentSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What a run is to do: its jobs, at most `max_parallel` of them at the same time, and what its author should be warned of."""
+    """What a run does: its jobs, at most `max_parallel` of them at the same time."""
 
     api: ApiSettings
     jobs: tuple[ExportSettings | AgentSettings, ...]

@@ -14,9 +14,8 @@ from docs_platform_action.inputs.paths import (
     is_usable,
     overlaps,
     quoted,
-    read_file_path,
-    read_folder_path,
     read_path,
+    read_target,
 )
 from docs_platform_action.inputs.settings import OutputPath
 
@@ -37,10 +36,10 @@ class Runner:
         return read_path(value, self.roots)
 
     def file(self, value: str) -> OutputPath:
-        return read_file_path(value, self.roots)
+        return read_target(value, self.roots, is_folder=False)
 
     def folder(self, value: str) -> OutputPath:
-        return read_folder_path(value, self.roots)
+        return read_target(value, self.roots, is_folder=True)
 
 
 @pytest.fixture
@@ -70,7 +69,9 @@ class TestWhereItLeads:
 
     @pytest.mark.parametrize("value", ["../elsewhere/bundle", "../bundle", "..", "/", "/etc/passwd", "out/../../elsewhere"])
     def test_one_that_leads_outside_of_both_is_refused(self, runner: Runner, value: str) -> None:
-        with pytest.raises(ValueError, match="is outside the workspace, which the container cannot see; use a path inside"):
+        with pytest.raises(
+            ValueError, match="is outside the workspace, so it is not shared with the container; use a path inside the workspace"
+        ):
             runner.path(value)
 
     def test_a_neighbour_whose_name_begins_alike_is_outside(self, runner: Runner) -> None:
@@ -83,7 +84,7 @@ class TestWhereItLeads:
 
     @pytest.mark.parametrize("value", ["a\nb", "a\x00b", "a\x1b[31mb", "a\x85b", "a\x7f"])
     def test_control_characters_are_refused(self, runner: Runner, value: str) -> None:
-        with pytest.raises(ValueError, match=r"^holds a control character$"):
+        with pytest.raises(ValueError, match=r"^contains a control character$"):
             runner.path(value)
 
     @pytest.mark.parametrize("value", ["über uns/日本語 🙂", "-rf", "a b", "{domain}", "*.zip", "%2e%2e"])
@@ -137,7 +138,7 @@ class TestLinks:
         (runner.workspace / "a").symlink_to("b")
         (runner.workspace / "b").symlink_to("a")
 
-        with pytest.raises(ValueError, match=rf"^'{value}' is a link that leads to itself$"):
+        with pytest.raises(ValueError, match=rf"^'{value}' is a symbolic link that leads to itself$"):
             runner.path(value)
 
 
@@ -157,7 +158,7 @@ class TestFile:
     def test_a_folder_is_refused(self, runner: Runner, value: str) -> None:
         (runner.workspace / "out").mkdir()
 
-        with pytest.raises(ValueError, match="is a folder; name the file to write"):
+        with pytest.raises(ValueError, match="is a folder; use the path of a file"):
             runner.file(value)
 
     def test_a_pipe_is_refused(self, runner: Runner) -> None:
@@ -170,7 +171,7 @@ class TestFile:
     def test_a_file_on_the_way_is_named(self, runner: Runner, value: str) -> None:
         (runner.workspace / "notes.txt").touch()
 
-        with pytest.raises(ValueError, match=r"^'notes.txt' in that path is a file$"):
+        with pytest.raises(ValueError, match=r"^'notes.txt' in this path is a file, not a folder$"):
             runner.file(value)
 
     def test_a_path_that_the_system_does_not_take_is_refused(self, runner: Runner) -> None:
@@ -179,7 +180,7 @@ class TestFile:
 
     @pytest.mark.parametrize("value", ["{}", "{}/bundle"])
     def test_a_name_that_is_too_long_is_refused(self, runner: Runner, value: str) -> None:
-        with pytest.raises(ValueError, match=r"holds a name longer than 255 bytes$"):
+        with pytest.raises(ValueError, match=r"contains a name longer than 255 bytes$"):
             runner.file(value.format("x" * 256))
 
 
@@ -201,31 +202,34 @@ class TestFolder:
         with pytest.raises(ValueError, match="is not empty") as caught:
             runner.folder("site")
 
-        assert str(caught.value) == f"'site' is not empty: it holds '{hidden}'; empty it in an earlier step, or name another"
+        assert (
+            str(caught.value)
+            == f"'site' is not empty (it contains '{hidden}'); empty it in an earlier step, or use another folder"
+        )
 
     @pytest.mark.parametrize("make", [Path.touch, os.mkfifo], ids=["file", "pipe"])
     def test_a_file_is_refused(self, runner: Runner, make: Callable[[Path], None]) -> None:
         make(runner.workspace / "site")
 
-        with pytest.raises(ValueError, match=r"^'site' is a file; name a folder that is missing or empty$"):
+        with pytest.raises(ValueError, match=r"^'site' is a file; use a folder that is missing or empty$"):
             runner.folder("site")
 
     @pytest.mark.parametrize("value", [".", "{workspace}", "{temporary}", "x/.."])
     def test_the_workspace_or_the_temporary_folder_itself_is_refused(self, runner: Runner, value: str) -> None:
-        with pytest.raises(ValueError, match=r"cannot be replaced as a whole; name a folder inside it$"):
+        with pytest.raises(ValueError, match=r"cannot be replaced; use a folder inside it$"):
             runner.folder(value.format(workspace=runner.workspace, temporary=runner.temporary))
 
     def test_so_is_what_is_mounted(self, runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
         (runner.workspace / "site").mkdir()
         monkeypatch.setattr(Path, "is_mount", lambda _: True)
 
-        with pytest.raises(ValueError, match="'site' cannot be replaced as a whole"):
+        with pytest.raises(ValueError, match="'site' cannot be replaced"):
             runner.folder("site")
 
     def test_a_file_on_the_way_is_named(self, runner: Runner) -> None:
         (runner.workspace / "notes.txt").touch()
 
-        with pytest.raises(ValueError, match=r"^'notes.txt' in that path is a file$"):
+        with pytest.raises(ValueError, match=r"^'notes.txt' in this path is a file, not a folder$"):
             runner.folder("notes.txt/site")
 
     def test_a_path_that_the_system_does_not_take_is_refused(self, runner: Runner) -> None:
@@ -233,7 +237,7 @@ class TestFolder:
             runner.folder("long/" * 1000)
 
     def test_a_name_that_is_too_long_is_refused(self, runner: Runner) -> None:
-        with pytest.raises(ValueError, match=r"…' holds a name longer than 255 bytes$"):
+        with pytest.raises(ValueError, match=r"…' contains a name longer than 255 bytes$"):
             runner.folder("x" * 256)
 
 
@@ -279,7 +283,7 @@ class TestRoom:
         free = SimpleNamespace(f_bavail=MIN_FREE_BYTES // 4096 - 1, f_frsize=4096)
         monkeypatch.setattr(os, "fstatvfs", lambda _: free)
 
-        assert refusal("new") == "the disk of this folder is full: 'workspace'"
+        assert refusal("new") == "the disk of the folder 'workspace' is full"
 
     def test_the_least_that_is_room_is_enough(self, runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
         free = SimpleNamespace(f_bavail=MIN_FREE_BYTES // 4096, f_frsize=4096)
@@ -295,73 +299,78 @@ class TestRoom:
 
 
 class TestOverlaps:
-    def places(self, runner: Runner, **values: str) -> dict[str, list[OutputPath]]:
+    def targets(self, runner: Runner, **values: str) -> dict[str, list[OutputPath]]:
         return {name: [runner.path(part) for part in value.split()] for name, value in values.items()}
 
-    def test_places_apart_are_fine(self, runner: Runner) -> None:
-        assert overlaps(self.places(runner, a="out/bundle", b="out/site", c="out/site.yaml", d="out/sit")) == []
+    def test_separate_paths_are_fine(self, runner: Runner) -> None:
+        assert overlaps(self.targets(runner, a="out/bundle", b="out/site", c="out/site.yaml", d="out/sit")) == []
 
-    def test_one_place_is_fine(self, runner: Runner) -> None:
-        assert overlaps(self.places(runner, a="out")) == []
+    def test_a_single_path_is_fine(self, runner: Runner) -> None:
+        assert overlaps(self.targets(runner, a="out")) == []
 
-    @pytest.mark.parametrize(("first", "second"), [("out", "out"), ("out", "out/x"), ("out/x", "out"), ("out/a/b", "out")])
-    def test_one_in_another_is_told_at_the_later_input(self, runner: Runner, first: str, second: str) -> None:
-        found = overlaps(self.places(runner, first=first, second=second))
+    @pytest.mark.parametrize(("outer", "inner"), [("out", "out"), ("out", "out/x"), ("out", "out/a/b")])
+    def test_one_inside_another_is_an_error_of_the_inner_one(self, runner: Runner, outer: str, inner: str) -> None:
+        expected = [("inner", f"'{inner}' overlaps with outer, '{outer}'; use separate paths")]
 
-        assert found == [("second", f"'{second}' and first, '{first}', overlap; choose separate paths")]
+        assert overlaps(self.targets(runner, outer=outer, inner=inner)) == expected
+        if inner != outer:
+            assert overlaps(self.targets(runner, inner=inner, outer=outer)) == expected
 
-    def test_every_pair_is_told(self, runner: Runner) -> None:
-        found = overlaps(self.places(runner, a="out", b="out", c="out/c"))
+    def test_every_pair_is_reported(self, runner: Runner) -> None:
+        found = overlaps(self.targets(runner, a="out", b="out", c="out/c", d="other"))
 
-        assert [(name, told.partition(" overlap")[0]) for name, told in found] == [
-            ("b", "'out' and a, 'out',"),
-            ("c", "'out/c' and a, 'out',"),
-            ("c", "'out/c' and b, 'out',"),
+        assert [(name, error.partition(";")[0]) for name, error in found] == [
+            ("b", "'out' overlaps with a, 'out'"),
+            ("c", "'out/c' overlaps with a, 'out'"),
+            ("c", "'out/c' overlaps with b, 'out'"),
         ]
 
+    def test_a_pair_is_reported_once_however_many_domains_it_has(self, runner: Runner) -> None:
+        found = overlaps(self.targets(runner, site="a b c", values="a/x b/x c/x"))
+
+        assert found == [("values", "'a/x' overlaps with site, 'a'; use separate paths")]
+
     @pytest.mark.parametrize("second", ["b/x a", "a b", "c b/y/z"])
-    def test_the_places_of_several_are_compared_across_them(self, runner: Runner, second: str) -> None:
-        found = overlaps(self.places(runner, first="x b q", second=second))
+    def test_paths_of_different_domains_are_compared(self, runner: Runner, second: str) -> None:
+        found = overlaps(self.targets(runner, first="x b q", second=second))
 
         assert len(found) == 1
-        assert "overlap; choose separate paths" in found[0][1]
+        assert "overlaps with" in found[0][1]
 
-    def test_places_of_several_that_are_apart_are_fine(self, runner: Runner) -> None:
-        assert overlaps(self.places(runner, first="a b c", second="a.yaml b.yaml bb/c")) == []
+    def test_separate_paths_of_several_domains_are_fine(self, runner: Runner) -> None:
+        assert overlaps(self.targets(runner, first="a b c", second="a.yaml b.yaml bb/c")) == []
 
     def test_a_link_hides_nothing(self, runner: Runner) -> None:
         (runner.workspace / "link").symlink_to("out")
 
-        assert len(overlaps(self.places(runner, a="out/x", b="link/x"))) == 1
+        assert len(overlaps(self.targets(runner, a="out/x", b="link/x"))) == 1
 
 
 class TestPlacesThatAreNotThere:
-    @pytest.mark.parametrize("read", [read_file_path, read_folder_path])
+    @pytest.mark.parametrize("is_folder", [False, True], ids=["file", "folder"])
     @pytest.mark.parametrize("missing", ["workspace", "temporary"])
-    def test_are_told_before_anything_starts(
-        self, runner: Runner, missing: str, read: Callable[[str, list[Path]], OutputPath]
-    ) -> None:
+    def test_are_refused_before_anything_starts(self, runner: Runner, missing: str, is_folder: bool) -> None:
         root = getattr(runner, missing)
         root.rmdir()
 
-        with pytest.raises(ValueError, match="which is not there"):
-            read(f"{root}/out", runner.roots)
+        with pytest.raises(ValueError, match="which does not exist"):
+            read_target(f"{root}/out", runner.roots, is_folder=is_folder)
 
     def test_a_link_out_of_the_workspace_is_named_as_one(self, runner: Runner) -> None:
         (runner.workspace / "away").symlink_to(runner.elsewhere)
 
-        with pytest.raises(ValueError, match="is outside the workspace, by a link,"):
+        with pytest.raises(ValueError, match=r"is outside the workspace \(through a symbolic link\),"):
             runner.path("away/out")
 
     def test_a_link_to_a_name_with_a_control_character_is_refused(self, runner: Runner) -> None:
         (runner.workspace / "two\nlines").mkdir()
         (runner.workspace / "plain").symlink_to("two\nlines")
 
-        with pytest.raises(ValueError, match="leads to a name with a control character"):
+        with pytest.raises(ValueError, match="leads to a path that contains a control character"):
             runner.path("plain/out")
 
     def test_the_temporary_folder_itself_cannot_become_a_site(self, runner: Runner) -> None:
-        with pytest.raises(ValueError, match="cannot be replaced as a whole"):
+        with pytest.raises(ValueError, match="cannot be replaced"):
             runner.folder(str(runner.temporary))
 
 

@@ -107,7 +107,7 @@ class TestDefaults:
 
 class TestRefusals:
     def test_one_mistake_is_the_message(self) -> None:
-        assert refusal(EXPORT, wait="yes") == "Invalid input `wait`: write true or false, not 'yes'"
+        assert refusal(EXPORT, wait="yes") == "Invalid input `wait`: must be true or false, not 'yes'"
 
     def test_all_mistakes_come_in_one_message(self) -> None:
         said = refusal({}, timeout="soon", wait="maybe")
@@ -136,11 +136,11 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("base", "name", "hint"),
         [
-            (EXPORT, "base-url", "missing: give the address"),
-            (EXPORT, "admin-key", "missing: pass the secret"),
-            (EXPORT, "domain", "needs a domain to export, or a job-id"),
-            (AGENT, "project-id", "missing: mode agent needs the project"),
-            (AGENT, "job-id", "missing: mode agent needs the agent job"),
+            (EXPORT, "base-url", "missing; set it to the address"),
+            (EXPORT, "admin-key", "missing; set it from a secret"),
+            (EXPORT, "domain", "missing; mode export requires it, or `job-id`"),
+            (AGENT, "project-id", "missing; mode agent requires it"),
+            (AGENT, "job-id", "missing; mode agent requires the job"),
         ],
     )
     def test_a_missing_input_is_named_with_where_to_get_it(self, base: dict[str, str], name: str, hint: str) -> None:
@@ -173,14 +173,14 @@ class TestRefusals:
     def test_a_key_in_the_wrong_input_is_refused_and_not_shown(self, base: dict[str, str], name: str, template: str) -> None:
         said = refusal({**base, name: template.format(ADMIN_KEY)})
 
-        assert f"`{name}`: holds the admin key" in said
+        assert f"`{name}`: contains the admin key" in said
         assert ADMIN_KEY[:8] not in said
 
     @pytest.mark.parametrize("inside", ["\u200b", "\ufeff", "\n", " "])
     def test_nor_is_one_that_was_pasted_with_something_inside(self, inside: str) -> None:
         said = refusal(EXPORT, domain=f"{ADMIN_KEY[:9]}{inside}{ADMIN_KEY[9:]}")
 
-        assert said == "Invalid input `domain`: holds the admin key, which belongs only in `admin-key`"
+        assert said == "Invalid input `domain`: contains the admin key, which belongs only in `admin-key`"
 
 
 class TestMisplacedInputs:
@@ -299,7 +299,7 @@ class TestBooleans:
         assert agent(require_pr=text).require_pr is value
 
     def test_whether_the_link_is_masked_is_one_of_them(self) -> None:
-        assert refusal(EXPORT, mask_bundle_url="yes") == "Invalid input `mask-bundle-url`: write true or false, not 'yes'"
+        assert refusal(EXPORT, mask_bundle_url="yes") == "Invalid input `mask-bundle-url`: must be true or false, not 'yes'"
 
 
 class TestDurations:
@@ -308,19 +308,19 @@ class TestDurations:
         said = refusal({**EXPORT, name: "soon"})
 
         assert said == (
-            f"Invalid input `{name}`: 'soon' is not a duration: write a number with a unit, such as 500ms, 30s, 15m or 1h30m; "
-            "a bare number is seconds"
+            f"Invalid input `{name}`: 'soon' is not a duration; use a number with a unit, such as 500ms, 30s, 15m or 1h30m "
+            "(a bare number is seconds)"
         )
 
     def test_the_longest_pause_is_not_below_the_shortest(self) -> None:
         said = refusal(EXPORT, poll_interval="10s", max_poll_interval="9s")
 
-        assert said == "Invalid input `max-poll-interval`: 9s is below poll-interval, 10s; set it to that or more"
+        assert said == "Invalid input `max-poll-interval`: 9s is less than poll-interval, 10s; set it to 10s or more"
 
     def test_both_are_named_where_one_is_the_default(self) -> None:
         said = refusal(EXPORT, poll_interval="45s")
 
-        assert said == "Invalid input `max-poll-interval`: 30s is below poll-interval, 45s; set it to that or more"
+        assert said == "Invalid input `max-poll-interval`: 30s is less than poll-interval, 45s; set it to 45s or more"
 
     def test_the_two_may_be_equal(self) -> None:
         waiting = export(poll_interval="10s", max_poll_interval="10s").waiting
@@ -350,7 +350,7 @@ class TestSeveralDomains:
 
     @pytest.mark.parametrize("text", ["0", "101", "-1", "1.5", "ten", "1e1", "٣", "9" * 5000])
     def test_nothing_but_a_whole_number_in_bounds_is_read(self, text: str) -> None:
-        assert "write a whole number from 1 to 100, not '" in refusal(EXPORT, max_parallel=text)
+        assert "must be a whole number from 1 to 100, not '" in refusal(EXPORT, max_parallel=text)
 
     @pytest.mark.parametrize(("text", "number"), [("1", 1), ("400", 400), ("007", 7), ("999999999", 999_999_999)])
     def test_min_pages_holds_for_each(self, text: str, number: int) -> None:
@@ -360,14 +360,12 @@ class TestSeveralDomains:
 
     @pytest.mark.parametrize("text", ["0", "000", "-1", "1.5", "ten", "1e1", "٣", "9" * 5000])
     def test_min_pages_is_a_whole_number_above_zero(self, text: str) -> None:
-        assert "write a whole number from 1 to 999,999,999, not '" in refusal(EXPORT, min_pages=text)
+        assert "must be a whole number from 1 to 999,999,999, not '" in refusal(EXPORT, min_pages=text)
 
     def test_one_job_id_cannot_be_that_of_several(self) -> None:
         said = refusal(EXPORT, domain=self.SEVERAL, job_id="se_1")
 
-        assert said == (
-            "Invalid input `domain`: names 3 domains, but job-id names one job; give the one domain that it belongs to, or none"
-        )
+        assert said == ("Invalid input `domain`: lists 3 domains, but `job-id` is the job of one; set that domain alone, or none")
 
 
 class TestJobId:
@@ -378,7 +376,7 @@ class TestJobId:
 
     @pytest.mark.parametrize("job_id", ["a\nb", "a\x00b", "a\x85b", "a\x1bb"])
     def test_control_characters_are_refused(self, job_id: str) -> None:
-        assert refusal(EXPORT, job_id=job_id) == "Invalid input `job-id`: holds control characters or more than one line"
+        assert refusal(EXPORT, job_id=job_id) == "Invalid input `job-id`: must be one line without control characters"
         assert "`project-id`" in refusal(AGENT, project_id=job_id)
 
     def test_it_replaces_the_domain(self) -> None:
@@ -441,7 +439,7 @@ class TestPaths:
 
     @pytest.mark.parametrize("path", ["ca\x00.pem", "ca.pem\nother.pem"])
     def test_control_characters_are_refused(self, roots: list[Path], path: str) -> None:
-        assert "holds a control character" in refusal(EXPORT, *roots, ca_bundle=path)
+        assert "contains a control character" in refusal(EXPORT, *roots, ca_bundle=path)
 
 
 class TestDelivery:
@@ -501,13 +499,14 @@ class TestDelivery:
 
     def test_a_version_of_more_than_one_line_is_refused(self, roots: list[Path]) -> None:
         assert refusal(EXPORT, *roots, values_file="values.yaml", export_version="v1\nv2") == (
-            "Invalid input `export-version`: holds control characters or more than one line"
+            "Invalid input `export-version`: must be one line without control characters"
         )
 
     @pytest.mark.parametrize("name", ["bundle-path", "site-path", "values-file"])
     def test_a_place_that_would_be_lost_with_the_container_is_refused(self, roots: list[Path], name: str) -> None:
         assert refusal({**EXPORT, name: "/out"}, *roots) == (
-            f"Invalid input `{name}`: '/out' is outside the workspace, which the container cannot see; use a path inside"
+            f"Invalid input `{name}`: '/out' is outside the workspace, so it is not shared with the container; "
+            "use a path inside the workspace"
         )
 
     def test_all_mistakes_in_them_come_in_one_message(self, roots: list[Path]) -> None:
@@ -525,20 +524,23 @@ class TestDelivery:
 
         assert said.splitlines() == [
             "5 invalid inputs: `bundle-path`, `site-path`, `values-file`, `export-version`, `mask-bundle-url`",
-            "`bundle-path`: 'folder' is a folder; name the file to write.",
-            "`site-path`: '../site' is outside the workspace, which the container cannot see; use a path inside.",
-            "`values-file`: holds a control character.",
-            "`export-version`: holds control characters or more than one line.",
-            "`mask-bundle-url`: write true or false, not 'perhaps'.",
+            "`bundle-path`: 'folder' is a folder; use the path of a file.",
+            (
+                "`site-path`: '../site' is outside the workspace, so it is not shared with the container; "
+                "use a path inside the workspace."
+            ),
+            "`values-file`: contains a control character.",
+            "`export-version`: must be one line without control characters.",
+            "`mask-bundle-url`: must be true or false, not 'perhaps'.",
         ]
 
     def test_places_in_each_others_way_are_refused(self, roots: list[Path]) -> None:
         said = refusal(EXPORT, *roots, bundle_path="site/bundle", site_path="site", values_file="site/values.yaml")
 
         assert said.splitlines() == [
-            "2 invalid inputs: `site-path`, `values-file`",
-            "`site-path`: 'site' and bundle-path, 'site/bundle', overlap; choose separate paths.",
-            "`values-file`: 'site/values.yaml' and site-path, 'site', overlap; choose separate paths.",
+            "2 invalid inputs: `bundle-path`, `values-file`",
+            "`bundle-path`: 'site/bundle' overlaps with site-path, 'site'; use separate paths.",
+            "`values-file`: 'site/values.yaml' overlaps with site-path, 'site'; use separate paths.",
         ]
 
     def test_a_place_that_is_refused_is_in_nobodys_way(self, roots: list[Path]) -> None:
@@ -546,7 +548,7 @@ class TestDelivery:
 
         said = refusal(EXPORT, *roots, bundle_path="out", site_path="out")
 
-        assert said == "Invalid input `bundle-path`: 'out' is a folder; name the file to write"
+        assert said == "Invalid input `bundle-path`: 'out' is a folder; use the path of a file"
 
     def test_without_waiting_there_is_nothing_to_put_anywhere(self, roots: list[Path]) -> None:
         warnings = plan(
@@ -561,7 +563,7 @@ class TestDelivery:
         ).warnings
 
         assert warnings == tuple(
-            f"Input `{name}` has no effect together with `wait: false`: set it where `job-id` attaches to the job."
+            f"Input `{name}` has no effect with `wait: false`; set it in the step that attaches with `job-id`."
             for name in ("bundle-path", "site-path", "min-pages", "values-file")
         )
 
@@ -614,12 +616,12 @@ class TestPlacesOfSeveral:
     def test_without_it_they_would_all_have_the_same(self, roots: list[Path], name: str) -> None:
         said = refusal(EXPORT, *roots, domain="a.example.com\nb.example.com", **{name: "out"})
 
-        assert said.endswith("needs {domain} in it, so that each domain gets its own path, such as out/{domain}")
+        assert said.endswith("must contain {domain}, such as out/{domain}, so that each domain gets its own path")
 
     def test_a_job_without_a_domain_has_no_name_to_take_its_place(self, roots: list[Path]) -> None:
         said = refusal(EXPORT, *roots, domain="", job_id="se_1", site_path="sites/{domain}")
 
-        assert "holds {domain}, but there is no domain" in said
+        assert "contains {domain}, but `domain` is not set" in said
 
     def test_a_wrong_domain_is_told_alone_where_the_place_depends_on_it(self, roots: list[Path]) -> None:
         said = refusal(EXPORT, *roots, domain="https://a.example.com\nb.example.com", site_path="../{domain}", values_file="../x")
@@ -630,8 +632,8 @@ class TestPlacesOfSeveral:
         said = refusal(EXPORT, *roots, domain="a.example.com\nb..x", job_id="se_1", site_path="out", values_file="{domain}")
 
         assert [line.split(":")[0] for line in said.splitlines()[1:]] == ["`domain`", "`domain`", "`site-path`"]
-        assert "names 2 domains, but job-id names one job" in said
-        assert "`site-path`: needs {domain} in it" in said
+        assert "lists 2 domains, but `job-id` is the job of one" in said
+        assert "`site-path`: must contain {domain}" in said
 
     def test_a_place_that_is_taken_is_told_for_a_few_of_them(self, roots: list[Path]) -> None:
         domains = [f"{letter}.example.com" for letter in "abcde"]
@@ -640,18 +642,18 @@ class TestPlacesOfSeveral:
 
         said = refusal(EXPORT, *roots, domain="\n".join(domains), site_path="{domain}")
 
-        assert said.count("is a file; name a folder") == 3
-        assert said.endswith("; and the same for 2 more of the domains")
+        assert said.count("is a file; use a folder") == 3
+        assert said.endswith("; and 2 more")
 
     def test_a_few_are_told_without_more(self, roots: list[Path]) -> None:
         (roots[0] / "a.example.com").write_text("")
 
         said = refusal(EXPORT, *roots, domain="a.example.com\nb.example.com", site_path="{domain}")
 
-        assert said == "Invalid input `site-path`: 'a.example.com' is a file; name a folder that is missing or empty"
+        assert said == "Invalid input `site-path`: 'a.example.com' is a file; use a folder that is missing or empty"
 
     def test_those_of_two_domains_must_not_be_in_each_others_way(self, roots: list[Path]) -> None:
         said = refusal(EXPORT, *roots, domain="a\nb\na.b", site_path="{domain}", values_file="b/x{domain}")
 
         assert said.startswith("Invalid input `values-file`: 'b/x")
-        assert "' and site-path, 'b', overlap; choose separate paths" in said
+        assert "' overlaps with site-path, 'b'; use separate paths" in said

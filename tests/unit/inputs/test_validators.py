@@ -28,7 +28,7 @@ class TestBooleans:
         if text in {"true", "True", "TRUE", "false", "False", "FALSE"}:
             return
 
-        assert "write true or false" in refusal(validators.boolean, text)
+        assert "must be true or false" in refusal(validators.boolean, text)
 
 
 def spelled(hours: int, minutes: int, seconds: int, milliseconds: int) -> str:
@@ -145,7 +145,7 @@ class TestBaseUrl:
         assert refusal(validators.base_url, text)
 
     def test_http_is_for_this_machine_alone(self) -> None:
-        assert "would show the key to the network" in refusal(validators.base_url, "http://api.example.com")
+        assert "would send the key unencrypted" in refusal(validators.base_url, "http://api.example.com")
 
     @pytest.mark.parametrize(
         "text",
@@ -187,7 +187,7 @@ class TestAdminKey:
     def test_a_key_that_cannot_be_one_is_refused_without_being_shown(self, inside: str) -> None:
         said = refusal(validators.admin_key, f"first{inside}second")
 
-        assert said == ("contains white space, control or non-ASCII characters, so it cannot be a key")
+        assert said == ("contains white space, control or non-ASCII characters, which a key cannot contain")
 
     def test_a_pasted_header_is_refused_with_what_to_leave_out(self) -> None:
         said = refusal(validators.admin_key, "Bearer s3cr3t-key")
@@ -274,7 +274,7 @@ class TestDomain:
     def test_several_on_one_line_are_told_apart(self, between: str) -> None:
         said = refusal(validators.domains, f"a.example.com{between}b.example.com:8443")
 
-        assert said.endswith("b.example.com:8443' are 2 domains; write one per line")
+        assert said.endswith("b.example.com:8443' contains 2 domains; write one per line")
 
     def test_every_wrong_line_is_told(self) -> None:
         said = refusal(validators.domains, "https://a.example.com\nb.example.com/x")
@@ -299,7 +299,7 @@ class TestSeveralDomains:
     def test_what_cannot_be_seen_is_told(self) -> None:
         said = refusal(validators.domains, "a.exa\u200bmple.com")
 
-        assert said.endswith("holds an invisible character, so it is not a bare host name; write a.example.com")
+        assert said.endswith("contains an invisible character, so it is not a bare host name; write a.example.com")
 
     def test_a_port_written_in_two_ways_is_the_same_one(self) -> None:
         assert "listed twice" in refusal(validators.domains, "a.example.com:443\na.example.com:0443")
@@ -312,7 +312,7 @@ class TestSeveralDomains:
         assert said.endswith("write d19.example.com; and 30 more")
 
     def test_a_domain_of_byte_order_marks_alone_is_refused(self) -> None:
-        assert refusal(validators.domains, "\ufeff\n\ufeff\n\ufeff") == "holds no domain"
+        assert refusal(validators.domains, "\ufeff\n\ufeff\n\ufeff") == "contains no domain"
 
 
 class TestStartOptions:
@@ -337,17 +337,17 @@ class TestStartOptions:
     )
     def test_what_is_no_json_is_refused(self, text: str) -> None:
         assert refusal(validators.start_options, text) == (
-            'is not valid JSON: write a JSON object of further fields, such as {"version": "v2"}'
+            'is not valid JSON; use a JSON object of additional fields, such as {"version": "v2"}'
         )
 
     @pytest.mark.parametrize("text", ["[]", "1", '"x"', "null", "true"])
     def test_json_that_is_no_object_is_refused(self, text: str) -> None:
-        assert "is valid JSON, but not an object" in refusal(validators.start_options, text)
+        assert "is not a JSON object" in refusal(validators.start_options, text)
 
     def test_the_domain_is_an_input_of_its_own(self) -> None:
         said = refusal(validators.start_options, '{"domain": "other.example.com"}')
 
-        assert said == "holds `domain`, which is a separate input"
+        assert said == "contains `domain`; use the input `domain` for it"
 
     @given(
         st.recursive(
@@ -377,25 +377,25 @@ class TestCaBundle:
     def test_garbage_is_refused(self, tmp_path: Path, garbage: bytes) -> None:
         (tmp_path / "ca.pem").write_bytes(garbage)
 
-        assert "holds no readable PEM certificates" in refusal(validators.certificates, "ca.pem", [tmp_path])
+        assert "contains no valid PEM certificate" in refusal(validators.certificates, "ca.pem", [tmp_path])
 
     def test_a_file_that_is_not_there_is_refused(self, tmp_path: Path) -> None:
-        assert refusal(validators.certificates, "ca.pem", [tmp_path]) == "there is no such file"
+        assert refusal(validators.certificates, "ca.pem", [tmp_path]) == "the file does not exist"
 
     def test_a_folder_is_refused(self, tmp_path: Path) -> None:
-        assert refusal(validators.certificates, ".", [tmp_path]) == "it is not a regular file"
+        assert refusal(validators.certificates, ".", [tmp_path]) == "the path is not a regular file"
 
     def test_a_pipe_that_nobody_writes_to_is_refused_without_waiting(self, tmp_path: Path) -> None:
         os.mkfifo(tmp_path / "ca.pem")
 
-        assert "it is not a regular file" in refusal(validators.certificates, "ca.pem", [tmp_path])
+        assert "the path is not a regular file" in refusal(validators.certificates, "ca.pem", [tmp_path])
 
     @pytest.mark.timeout(20, method="signal")  # an expression that looks for an end behind each of them would take hours
     def test_one_of_beginnings_alone_is_refused_at_once(self, tmp_path: Path) -> None:
         beginning = b"-----BEGIN CERTIFICATE-----\n"
         (tmp_path / "ca.pem").write_bytes(beginning * (MAX_CA_BUNDLE_BYTES // len(beginning)))
 
-        assert "holds no readable PEM certificates" in refusal(validators.certificates, "ca.pem", [tmp_path])
+        assert "contains no valid PEM certificate" in refusal(validators.certificates, "ca.pem", [tmp_path])
 
     def test_one_without_an_end_is_not_read_to_it(
         self, tmp_path: Path, authority_pem: bytes, monkeypatch: pytest.MonkeyPatch
@@ -403,7 +403,7 @@ class TestCaBundle:
         monkeypatch.setattr("docs_platform_action.inputs.validators.MAX_CA_BUNDLE_BYTES", 100)
         (tmp_path / "ca.pem").write_bytes(b"#" * 100 + authority_pem)
 
-        assert "holds no readable PEM certificates" in refusal(validators.certificates, "ca.pem", [tmp_path])
+        assert "contains no valid PEM certificate" in refusal(validators.certificates, "ca.pem", [tmp_path])
 
     def test_one_that_cannot_be_read_is_refused(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def refuse(*_: object) -> None:
