@@ -126,4 +126,4 @@ def test_a_folder_that_is_not_empty_is_reported_before_any_request(runner: Runne
     ended = runner.run(inputs(platform, **{"site-path": "site"}))
 
     assert (ended.outputs["failureReason"], platform.requests) == ("invalid-input", [])
-    assert "'site' is not empty: it holds 'mine'" in ended.errors[0]
+    assert "'site' is not empty (it contains 'mine')" in ended.errors[0]

@@ -1,6 +1,7 @@
 """Reads the inputs, and reports all errors in them together."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
@@ -132,49 +133,40 @@ def _read_exports(reader: "_Reader", waiting: WaitSettings, roots: Sequence[Path
         error = "false only starts a job, but `job-id` is a job that has already started; remove one of them"
         reader.errors.append(("wait", error))
     start_options = reader.get("start-options", validators.start_options) or {}
-    targets = _read_targets(reader, roots, domains, needs_placeholder=domain_count > 1)
-    version = reader.get("export-version", validators.identifier)
-    min_pages = reader.get("min-pages", validators.whole_number, MAX_PAGES)
-    mask_bundle_url = reader.get("mask-bundle-url", validators.boolean) is True
+    bundles, sites, values = _read_targets(reader, roots, domains, needs_placeholder=domain_count > 1)
+    shared = DeliverySettings(
+        version=reader.get("export-version", validators.identifier),
+        min_pages=reader.get("min-pages", validators.whole_number, MAX_PAGES),
+        mask_bundle_url=reader.get("mask-bundle-url", validators.boolean) is True,
+    )
     temporary = [root for root in roots[1:] if is_usable(root)]
-    unset = [None] * len(domains)
-    bundles, sites, values = (targets.get(name, unset) for name in _OUTPUT_PATHS)
-    return [
-        ExportSettings(
-            waiting=waiting,
-            domain=domain,
-            job_id=job_id,
-            wait=wait,
-            start_options=start_options,
-            delivery=DeliverySettings(
-                bundle=bundle,
-                site=site,
-                values=values_file,
-                version=version,
-                min_pages=min_pages,
-                scratch=next((root for root in temporary if site is None or not root.resolve().is_relative_to(site.path)), None),
-                mask_bundle_url=mask_bundle_url,
-            ),
+    exports = []
+    for domain, bundle, site, values_file in zip(domains, bundles, sites, values, strict=True):
+        scratch = next((root for root in temporary if site is None or not root.resolve().is_relative_to(site.path)), None)
+        delivery = replace(shared, bundle=bundle, site=site, values=values_file, scratch=scratch)
+        exports.append(
+            ExportSettings(
+                waiting=waiting, domain=domain, job_id=job_id, wait=wait, start_options=start_options, delivery=delivery
+            )
         )
-        for domain, bundle, site, values_file in zip(domains, bundles, sites, values, strict=True)
-    ]
+    return exports
 
 
 def _read_targets(
     reader: "_Reader", roots: Sequence[Path], domains: Sequence[str | None], *, needs_placeholder: bool
-) -> dict[str, list[OutputPath]]:
-    """Return the output paths of each input that is set, one for each domain."""
-    has_wrong_domain = any(name == "domain" for name, _ in reader.errors)
+) -> list[Sequence[OutputPath | None]]:
+    """Return the paths of each of `_OUTPUT_PATHS`, one per domain."""
+    is_domain_invalid = any(name == "domain" for name, _ in reader.errors)
     targets = {}
     for name in _OUTPUT_PATHS:
-        if PLACEHOLDER in reader.text(name) and has_wrong_domain:
+        if PLACEHOLDER in reader.text(name) and is_domain_invalid:
             continue  # the paths are not known yet
         is_folder = name == "site-path"
-        of_domains = reader.get(name, read_targets, roots, domains, is_folder=is_folder, needs_placeholder=needs_placeholder)
-        if of_domains is not None:
-            targets[name] = of_domains
+        paths = reader.get(name, read_targets, roots, domains, is_folder=is_folder, needs_placeholder=needs_placeholder)
+        if paths is not None:
+            targets[name] = paths
     reader.errors += overlaps(targets)
-    return targets
+    return [targets.get(name, [None] * len(domains)) for name in _OUTPUT_PATHS]
 
 
 class _Reader:
