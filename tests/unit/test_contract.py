@@ -24,7 +24,7 @@ RESULT_KEYS = tuple(Job(mode=None).result(0.0))
 
 
 def rows(heading: str) -> dict[str, list[str]]:
-    """Give the further cells of each row of the first table below a heading, by the name in the first."""
+    """Return the other cells of each row of the first table below a heading, by the name in the first cell."""
     section = re.split(r"^## ", README, flags=re.MULTILINE)
     (body,) = [part for part in section if part.startswith(f"{heading}\n")]
     (table,) = re.findall(r"(?:^\|.*\n)+", body, flags=re.MULTILINE)[:1]
@@ -58,19 +58,19 @@ class TestInputs:
         assert [*rows("Inputs")] == [*ACTION["inputs"]]
 
     @pytest.mark.parametrize("known", INPUTS, ids=lambda known: known.name)
-    def test_the_readme_tells_the_same_defaults(self, known: Any) -> None:
-        told = rows("Inputs")[known.name][0]
+    def test_the_readme_has_the_same_defaults(self, known: Any) -> None:
+        default = rows("Inputs")[known.name][0]
 
         if ACTION["inputs"][known.name].get("required"):
-            assert told == "required"
+            assert default == "required"
         else:
-            assert told == (f"`{known.default}`" if known.default else "")
+            assert default == (f"`{known.default}`" if known.default else "")
 
     @pytest.mark.parametrize("known", INPUTS, ids=lambda known: known.name)
-    def test_the_readme_tells_the_same_modes(self, known: Any) -> None:
-        told = rows("Inputs")[known.name][1]
+    def test_the_readme_has_the_same_modes(self, known: Any) -> None:
+        mode = rows("Inputs")[known.name][1]
 
-        assert told == ("" if known.name == "mode" else "both" if len(known.modes) == 2 else known.modes[0])
+        assert mode == ("" if known.name == "mode" else "both" if len(known.modes) == 2 else known.modes[0])
 
 
 class TestOutputs:
@@ -88,9 +88,9 @@ class TestOutputs:
         assert [*rows("Outputs")] == [*ACTION["outputs"]]
 
     def test_the_readme_names_every_key_of_results(self) -> None:
-        (told,) = re.findall(r"object of `results` always has the keys (.*?);", README, flags=re.DOTALL)
+        (keys,) = re.findall(r"object of `results` always has the keys (.*?);", README, flags=re.DOTALL)
 
-        assert tuple(re.findall(r"`(\w+)`", told)) == RESULT_KEYS
+        assert tuple(re.findall(r"`(\w+)`", keys)) == RESULT_KEYS
 
 
 class TestResults:
@@ -122,11 +122,11 @@ class TestFailureReasons:
     def test_the_code_has_those_that_were_promised(self) -> None:
         assert FAILURE_REASONS == self.PROMISED
 
-    def test_the_readme_tells_each_with_what_to_do(self) -> None:
-        told = rows("When it fails")
+    def test_the_readme_lists_each_with_a_remedy(self) -> None:
+        reasons = rows("When it fails")
 
-        assert tuple(reason for reason in told if reason != "failureReason") == self.PROMISED
-        assert all(len(cells) == 2 and all(cells) for cells in told.values())
+        assert tuple(reason for reason in reasons if reason != "failureReason") == self.PROMISED
+        assert all(len(cells) == 2 and all(cells) for cells in reasons.values())
 
 
 def test_nothing_in_action_yml_runs_but_the_image() -> None:
@@ -153,7 +153,7 @@ def _steps(value: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("bound", "told"),
+    ("holds", "text"),
     [
         (storage.IDLE_SECONDS == 30, "brings nothing for 30 s"),
         (names.MAX_NAME_BYTES == 1024, "longer than 1,024 bytes"),
@@ -170,6 +170,6 @@ def _steps(value: Any) -> list[dict[str, Any]]:
         (validators.MAX_PARALLEL == 100, "at the same time, 1 to 100."),
     ],
 )
-def test_the_numbers_that_the_readme_tells_are_those_of_the_code(bound: bool, told: str) -> None:
-    assert bound
-    assert told in " ".join(README.split())
+def test_the_numbers_in_the_readme_are_those_of_the_code(holds: bool, text: str) -> None:
+    assert holds
+    assert text in " ".join(README.split())

@@ -236,10 +236,10 @@ class TestDelivery:
         "export-version": "2024-06-01",
     }
 
-    def test_all_that_is_asked_for_is_there_and_told(self, run: Runner, tmp_path: Path) -> None:
+    def test_everything_that_is_set_is_delivered_and_reported(self, run: Runner, tmp_path: Path) -> None:
         ended = run(self.ALL, STORED)
 
-        told = {
+        expected = {
             "bundlePath": "out/bundle.tar.gz",
             "bundleSize": str(len(ARCHIVE)),
             "bundleSha256": hashlib.sha256(ARCHIVE).hexdigest(),
@@ -247,13 +247,13 @@ class TestDelivery:
             "valuesFile": "deploy/values.yaml",
         }
         assert ended.exit_code == 0
-        assert {name: ended.outputs[name] for name in told} == told
-        assert {name: str(ended.result[name]) for name in told} == told
+        assert {name: ended.outputs[name] for name in expected} == expected
+        assert {name: str(ended.result[name]) for name in expected} == expected
         assert (tmp_path / "out" / "bundle.tar.gz").read_bytes() == ARCHIVE
         assert (tmp_path / "out" / "site" / "index.html").is_file()
         assert f'bundleUrl: "{LINK}"\n  version: "2024-06-01"\n' in (tmp_path / "deploy" / "values.yaml").read_text()
 
-    def test_log_and_summary_tell_it_without_what_opens_the_link(self, run: Runner) -> None:
+    def test_log_and_summary_report_it_without_the_links_query(self, run: Runner) -> None:
         ended = run(self.ALL, STORED)
 
         assert f"  Downloaded {len(ARCHIVE)} bytes to out/bundle.tar.gz in " in ended.log
@@ -262,7 +262,7 @@ class TestDelivery:
         assert all(f"| {row} | " in ended.summary for row in ("Bundle", "Saved as", "Site", "Helm values"))
         assert "s3cr3t" not in ended.log + ended.summary
 
-    def test_what_nobody_keeps_goes_by_the_temporary_folder(self, run: Runner, tmp_path: Path) -> None:
+    def test_an_archive_that_is_not_kept_goes_through_the_temporary_folder(self, run: Runner, tmp_path: Path) -> None:
         temporary = tmp_path / "runner"
         temporary.mkdir()
         seen: list[int] = []
@@ -419,7 +419,7 @@ class TestSeveral:
 
 
 class TestInvalidInputs:
-    def test_they_are_told_at_once_and_nothing_is_asked(self, run: Runner) -> None:
+    def test_they_are_reported_together_and_no_request_is_made(self, run: Runner) -> None:
         ended = run({"admin-key": ADMIN_KEY, "wait": "perhaps"})
 
         assert (ended.exit_code, ended.outputs["failureReason"]) == (1, "invalid-input")
@@ -436,7 +436,7 @@ class TestInvalidInputs:
         assert ended.outputs["failureReason"] == "invalid-input"
         assert ADMIN_KEY not in json.dumps(ended.outputs)
 
-    def test_a_key_of_bytes_that_are_no_utf_8_is_refused_like_any_other(self, run: Runner) -> None:
+    def test_a_key_that_is_not_utf_8_is_refused_like_any_other(self, run: Runner) -> None:
         ended = run({**EXPORT, "admin-key": "first\udcffpart"})
 
         assert (ended.exit_code, ended.outputs["failureReason"]) == (1, "invalid-input")
@@ -521,7 +521,7 @@ class TestFiles:
         assert (ended.exit_code, ended.outputs["failureReason"]) == (1, "internal-error")
         assert "results" not in ended.outputs
 
-    def test_another_failure_stays_the_one_that_is_told(self, run: Runner, tmp_path: Path) -> None:
+    def test_an_earlier_failure_is_the_one_that_is_reported(self, run: Runner, tmp_path: Path) -> None:
         ended = run({**EXPORT, "wait": "perhaps"}, environ={"GITHUB_OUTPUT": str(tmp_path)})
 
         assert ended.exit_code == 1
@@ -549,7 +549,7 @@ class TestFaultsOfTheAction:
         assert "Traceback" not in ended.log
         assert ended.outputs["jobId"] == "se_1"
 
-    def test_one_before_any_job_is_told_in_the_same_way(self, run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_one_before_any_job_is_reported_in_the_same_way(self, run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
         def fail(*_: object, **__: object) -> None:
             raise ZeroDivisionError
 
@@ -586,7 +586,7 @@ class TestCancel:
         assert ended.outputs["jobId"] == "se_1"
         assert "`job-id: se_1`" in ended.errors[0]
 
-    def test_a_start_request_that_was_under_way_is_told_and_had_its_grace(self, run: Runner) -> None:
+    def test_a_start_request_in_flight_is_reported_and_had_its_grace(self, run: Runner) -> None:
         signal_handler = Quiet(signal.SIGTERM, in_work=True)
 
         ended = run(EXPORT, {"POST /v1/static-export/jobs": Cancelled("cancelled")}, signal_handler=signal_handler)
@@ -617,7 +617,7 @@ class TestCancel:
         assert given == [seconds]
 
     @pytest.mark.parametrize("pausing", [429, requests.ConnectionError(ConnectionRefusedError())], ids=["429", "never-sent"])
-    def test_one_that_only_paused_between_tries_was_not_made(
+    def test_one_that_only_paused_between_attempts_was_not_processed(
         self, run: Runner, monkeypatch: pytest.MonkeyPatch, pausing: object
     ) -> None:
         def cancelled(_clock: Clock, _seconds: float) -> None:
@@ -634,7 +634,7 @@ class TestCancel:
         assert signal_handler.work.stop() == 0.0
 
     @pytest.mark.parametrize("answered", [502, {}], ids=["502", "no-job"])
-    def test_one_whose_answer_tells_nothing_may_have_been_made(self, run: Runner, answered: object) -> None:
+    def test_one_with_an_unclear_response_may_have_been_processed(self, run: Runner, answered: object) -> None:
         signal_handler = Quiet(signal.SIGTERM, in_work=True)
 
         ended = run(
@@ -662,7 +662,7 @@ class TestMain:
         assert main.main(Quiet()) == 1
         assert "ü…" in written.getvalue().decode()
 
-    def test_signals_are_ignored_once_all_is_told(self) -> None:
+    def test_signals_are_ignored_once_all_is_reported(self) -> None:
         signal_handler = Quiet()
 
         main.main(signal_handler)

@@ -23,7 +23,7 @@ def signal_handler() -> Generator[SignalHandler]:
 
 
 def receive(number: signal.Signals) -> None:
-    """Have the process receive a signal, as a container does; the kernel hands it to the main thread."""
+    """Send this process a signal; the kernel delivers it to the main thread."""
     os.kill(os.getpid(), number)
 
 
@@ -33,7 +33,7 @@ def nothing() -> None:
 
 @dataclass
 class FakeWork:
-    """Work that does what it is given to."""
+    """Work whose functions are passed in."""
 
     run: Callable[[], None]
     tick: Callable[[], None] = nothing
@@ -56,7 +56,7 @@ def run(signal_handler: SignalHandler, work: Callable[[], None], **parts: Any) -
     return signal_handler.run(FakeWork(work, **parts))
 
 
-def test_work_that_ends_is_no_interruption(signal_handler: SignalHandler) -> None:
+def test_work_that_ends_returns_no_signal(signal_handler: SignalHandler) -> None:
     done: list[str] = []
 
     assert run(signal_handler, lambda: done.append("work")) is None
@@ -71,7 +71,7 @@ def test_what_the_work_raises_is_raised(signal_handler: SignalHandler) -> None:
         run(signal_handler, work)
 
 
-def test_idle_time_is_told_while_the_work_goes_on(signal_handler: SignalHandler) -> None:
+def test_ticks_come_while_the_work_runs(signal_handler: SignalHandler) -> None:
     idle = threading.Event()
 
     run(signal_handler, lambda: assert_soon(idle), tick=idle.set, tick_seconds=0.001)
@@ -79,12 +79,12 @@ def test_idle_time_is_told_while_the_work_goes_on(signal_handler: SignalHandler)
     assert idle.is_set()
 
 
-def test_a_signal_ends_a_run_whose_idle_time_cannot_be_told(signal_handler: SignalHandler) -> None:
-    told, stopped = threading.Event(), threading.Event()
+def test_a_signal_ends_a_run_whose_tick_is_blocked(signal_handler: SignalHandler) -> None:
+    reported, stopped = threading.Event(), threading.Event()
 
     def tick() -> None:
         receive(signal.SIGINT)
-        assert_soon(told)  # until then it is blocked, as by a log that nobody reads
+        assert_soon(reported)  # until then it is blocked, as by a log that nobody reads
 
     received = run(
         signal_handler,
@@ -94,45 +94,45 @@ def test_a_signal_ends_a_run_whose_idle_time_cannot_be_told(signal_handler: Sign
         on_stop=stopped.set,
         grace_seconds=60.0,
     )
-    told.set()
+    reported.set()
 
     assert received is signal.SIGINT
 
 
-def test_idle_time_that_cannot_be_told_is_not_told_again_meanwhile(signal_handler: SignalHandler) -> None:
-    began, told = threading.Event(), threading.Event()
+def test_a_blocked_tick_is_not_called_again_meanwhile(signal_handler: SignalHandler) -> None:
+    started, reported = threading.Event(), threading.Event()
     calls: list[int] = []
 
     def tick() -> None:
         calls.append(1)
-        began.set()
-        assert_soon(told)
+        started.set()
+        assert_soon(reported)
 
     def work() -> None:
-        assert_soon(began)
+        assert_soon(started)
         time.sleep(0.02)
 
     run(signal_handler, work, tick=tick, tick_seconds=0.001)
-    told.set()
+    reported.set()
 
     assert calls == [1]
 
 
-def test_what_is_told_of_idle_time_is_told_before_the_end(signal_handler: SignalHandler, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tick_ends_before_the_run(signal_handler: SignalHandler, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("docs_platform_action.signals.ABORT_GRACE_SECONDS", 60.0)
-    began, told = threading.Event(), threading.Event()
+    started, reported = threading.Event(), threading.Event()
 
     def tick() -> None:
-        began.set()
+        started.set()
         time.sleep(0.05)
-        told.set()
+        reported.set()
 
-    run(signal_handler, lambda: assert_soon(began), tick=tick, tick_seconds=0.001)
+    run(signal_handler, lambda: assert_soon(started), tick=tick, tick_seconds=0.001)
 
-    assert told.is_set()
+    assert reported.is_set()
 
 
-def test_what_goes_wrong_in_idle_time_is_raised(signal_handler: SignalHandler) -> None:
+def test_what_a_tick_raises_is_raised(signal_handler: SignalHandler) -> None:
     ended = threading.Event()
 
     def tick() -> None:
@@ -148,7 +148,7 @@ def assert_soon(event: threading.Event) -> None:
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_a_signal_stops_the_work_and_is_given(signal_handler: SignalHandler, number: signal.Signals) -> None:
+def test_a_signal_stops_the_work_and_is_returned(signal_handler: SignalHandler, number: signal.Signals) -> None:
     stopped = threading.Event()
 
     def work() -> None:
@@ -181,7 +181,7 @@ def test_work_that_does_not_stop_is_aborted(signal_handler: SignalHandler) -> No
     assert aborted.is_set()
 
 
-def test_work_that_is_deaf_to_everything_is_left_behind(signal_handler: SignalHandler) -> None:
+def test_work_that_never_ends_is_abandoned(signal_handler: SignalHandler) -> None:
     released = threading.Event()
 
     def work() -> None:
@@ -192,7 +192,7 @@ def test_work_that_is_deaf_to_everything_is_left_behind(signal_handler: SignalHa
     released.set()
 
 
-def test_work_that_has_something_to_clean_away_gets_its_time(signal_handler: SignalHandler) -> None:
+def test_work_that_has_something_to_clean_up_gets_its_time(signal_handler: SignalHandler) -> None:
     aborted = threading.Event()
     cleaned: list[str] = []
 
@@ -221,7 +221,7 @@ def test_a_second_signal_changes_nothing(signal_handler: SignalHandler) -> None:
     assert run(signal_handler, work, on_stop=stop, grace_seconds=60.0) is signal.SIGINT
 
 
-def test_signals_without_end_do_not_put_the_abort_off(signal_handler: SignalHandler, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_signals_do_not_delay_the_abort(signal_handler: SignalHandler, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("docs_platform_action.signals.FORCE_EXIT_SECONDS", math.inf)  # a late signal would end the tests
     aborted = threading.Event()
 
@@ -236,7 +236,7 @@ def test_signals_without_end_do_not_put_the_abort_off(signal_handler: SignalHand
     assert aborted.is_set()
 
 
-def test_what_the_work_raises_after_a_signal_is_not_told(signal_handler: SignalHandler) -> None:
+def test_what_the_work_raises_after_a_signal_is_not_raised(signal_handler: SignalHandler) -> None:
     stopped = threading.Event()
 
     def work() -> None:
@@ -273,7 +273,7 @@ def exits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.fixture
 def now(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Set the time that signals come at."""
+    """Set the clock of the signal handler."""
 
     def set_time(seconds: float) -> None:
         monkeypatch.setattr("docs_platform_action.signals.time.monotonic", lambda: 5000.0 + seconds)
@@ -296,7 +296,7 @@ def test_a_signal_long_after_the_first_ends_a_run_that_is_blocked(
     del signal_handler
 
 
-def test_one_soon_after_it_does_not(signal_handler: SignalHandler, exits: list[int], now: Callable[[float], None]) -> None:
+def test_one_soon_after_the_first_does_not(signal_handler: SignalHandler, exits: list[int], now: Callable[[float], None]) -> None:
     for seconds in (0, 0.5, FORCE_EXIT_SECONDS):
         now(seconds)
         receive(signal.SIGINT)
@@ -305,7 +305,7 @@ def test_one_soon_after_it_does_not(signal_handler: SignalHandler, exits: list[i
     assert run(signal_handler, nothing) is signal.SIGINT
 
 
-def test_patience_counts_from_the_first_signal(
+def test_the_time_counts_from_the_first_signal(
     signal_handler: SignalHandler, exits: list[int], now: Callable[[float], None]
 ) -> None:
     now(0)
@@ -321,7 +321,7 @@ def test_patience_counts_from_the_first_signal(
     del signal_handler
 
 
-def test_once_all_is_told_signals_are_ignored(signal_handler: SignalHandler, exits: list[int]) -> None:
+def test_ignored_signals_do_nothing(signal_handler: SignalHandler, exits: list[int]) -> None:
     signal_handler.ignore()
 
     for number in SIGNALS:

@@ -50,9 +50,9 @@ def runner(tmp_path: Path) -> Runner:
 class TestWhereItLeads:
     @pytest.mark.parametrize("value", ["out/bundle", "./out//bundle", "out/../out/bundle", "../workspace/out/bundle"])
     def test_a_relative_path_starts_at_the_workspace(self, runner: Runner, value: str) -> None:
-        place = runner.path(value)
+        target = runner.path(value)
 
-        assert place == OutputPath(path=runner.workspace / "out" / "bundle", root=runner.workspace, name="out/bundle")
+        assert target == OutputPath(path=runner.workspace / "out" / "bundle", root=runner.workspace, name="out/bundle")
 
     def test_an_absolute_one_inside_is_named_as_later_steps_outside_of_the_container_know_it(self, runner: Runner) -> None:
         assert runner.path(f"{runner.workspace}/out/bundle").name == "out/bundle"
@@ -63,9 +63,9 @@ class TestWhereItLeads:
         assert runner.path(value) == OutputPath(path=runner.temporary / "bundle", root=runner.temporary, name=value)
 
     def test_a_temporary_folder_inside_the_workspace_has_the_workspaces_names(self, runner: Runner) -> None:
-        place = read_path(f"{runner.workspace}/temp/bundle", [runner.workspace, runner.workspace / "temp"])
+        target = read_path(f"{runner.workspace}/temp/bundle", [runner.workspace, runner.workspace / "temp"])
 
-        assert (place.root, place.name) == (runner.workspace, "temp/bundle")
+        assert (target.root, target.name) == (runner.workspace, "temp/bundle")
 
     @pytest.mark.parametrize("value", ["../elsewhere/bundle", "../bundle", "..", "/", "/etc/passwd", "out/../../elsewhere"])
     def test_one_that_leads_outside_of_both_is_refused(self, runner: Runner, value: str) -> None:
@@ -112,9 +112,9 @@ class TestLinks:
     def test_one_into_the_temporary_folder_leads_there(self, runner: Runner) -> None:
         (runner.workspace / "out").symlink_to(runner.temporary)
 
-        place = runner.path("out/bundle")
+        target = runner.path("out/bundle")
 
-        assert (place.root, place.name) == (runner.temporary, f"{runner.temporary}/bundle")
+        assert (target.root, target.name) == (runner.temporary, f"{runner.temporary}/bundle")
 
     def test_one_that_leads_out_is_refused(self, runner: Runner) -> None:
         (runner.workspace / "out").symlink_to(runner.elsewhere)
@@ -346,7 +346,7 @@ class TestOverlaps:
         assert len(overlaps(self.targets(runner, a="out/x", b="link/x"))) == 1
 
 
-class TestPlacesThatAreNotThere:
+class TestMissingRoots:
     @pytest.mark.parametrize("is_folder", [False, True], ids=["file", "folder"])
     @pytest.mark.parametrize("missing", ["workspace", "temporary"])
     def test_are_refused_before_anything_starts(self, runner: Runner, missing: str, is_folder: bool) -> None:

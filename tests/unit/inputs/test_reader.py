@@ -45,7 +45,7 @@ def agent(**changes: str) -> AgentSettings:
 
 
 def refusal(base: Mapping[str, str], *roots: Path, **changes: str) -> str:
-    """Give all that the refusal of these inputs says."""
+    """Return the summary and details of the error for these inputs."""
     with pytest.raises(InvalidInput) as caught:
         plan(base, *roots, **changes)
     return "\n".join([caught.value.summary, *caught.value.details])
@@ -110,22 +110,22 @@ class TestRefusals:
         assert refusal(EXPORT, wait="yes") == "Invalid input `wait`: must be true or false, not 'yes'"
 
     def test_all_mistakes_come_in_one_message(self) -> None:
-        said = refusal({}, timeout="soon", wait="maybe")
+        message = refusal({}, timeout="soon", wait="maybe")
 
-        first, *facts = said.splitlines()
+        first, *facts = message.splitlines()
         assert first == "5 invalid inputs: `base-url`, `admin-key`, `domain`, `timeout`, `wait`"
         assert [fact.partition(":")[0] for fact in facts] == ["`base-url`", "`admin-key`", "`domain`", "`timeout`", "`wait`"]
 
     def test_an_unknown_mode_is_refused_with_the_two_that_exist(self) -> None:
-        said = refusal(EXPORT, mode="import")
+        message = refusal(EXPORT, mode="import")
 
-        assert said == "Invalid input `mode`: unknown mode 'import'; use `export` or `agent`"
+        assert message == "Invalid input `mode`: unknown mode 'import'; use `export` or `agent`"
 
     @pytest.mark.parametrize("name", [known.name for known in INPUTS if known.name != "mode"])
     def test_with_an_unknown_mode_every_other_mistake_is_reported_too(self, name: str) -> None:
-        said = refusal({**EXPORT, name: "a\x1bb"}, mode="import")
+        message = refusal({**EXPORT, name: "a\x1bb"}, mode="import")
 
-        assert re.match(f"2 invalid inputs: `mode`, `{name}`\n", said)
+        assert re.match(f"2 invalid inputs: `mode`, `{name}`\n", message)
 
     def test_with_an_unknown_mode_nothing_is_missing_that_one_mode_requires(self) -> None:
         neither = {name: value for name, value in EXPORT.items() if name != "domain"}
@@ -144,17 +144,17 @@ class TestRefusals:
         ],
     )
     def test_a_missing_input_is_named_with_where_to_get_it(self, base: dict[str, str], name: str, hint: str) -> None:
-        said = refusal({**base, name: ""})
+        message = refusal({**base, name: ""})
 
-        assert said.startswith(f"Invalid input `{name}`: ")
-        assert hint in said
+        assert message.startswith(f"Invalid input `{name}`: ")
+        assert hint in message
 
     def test_a_long_value_is_shown_shortened(self) -> None:
-        said = refusal(EXPORT, wait="x" * 1000)
+        message = refusal(EXPORT, wait="x" * 1000)
 
-        assert len(said) < 200
+        assert len(message) < 200
 
-    def test_text_that_is_no_utf_8_is_refused(self) -> None:
+    def test_text_that_is_not_utf_8_is_refused(self) -> None:
         assert refusal(EXPORT, domain="docs\udcff.example.com") == "Invalid input `domain`: is not valid UTF-8"
 
     @pytest.mark.parametrize(
@@ -171,16 +171,16 @@ class TestRefusals:
         ],
     )
     def test_a_key_in_the_wrong_input_is_refused_and_not_shown(self, base: dict[str, str], name: str, template: str) -> None:
-        said = refusal({**base, name: template.format(ADMIN_KEY)})
+        message = refusal({**base, name: template.format(ADMIN_KEY)})
 
-        assert f"`{name}`: contains the admin key" in said
-        assert ADMIN_KEY[:8] not in said
+        assert f"`{name}`: contains the admin key" in message
+        assert ADMIN_KEY[:8] not in message
 
     @pytest.mark.parametrize("inside", ["\u200b", "\ufeff", "\n", " "])
     def test_nor_is_one_that_was_pasted_with_something_inside(self, inside: str) -> None:
-        said = refusal(EXPORT, domain=f"{ADMIN_KEY[:9]}{inside}{ADMIN_KEY[9:]}")
+        message = refusal(EXPORT, domain=f"{ADMIN_KEY[:9]}{inside}{ADMIN_KEY[9:]}")
 
-        assert said == "Invalid input `domain`: contains the admin key, which belongs only in `admin-key`"
+        assert message == "Invalid input `domain`: contains the admin key, which belongs only in `admin-key`"
 
 
 class TestMisplacedInputs:
@@ -305,22 +305,22 @@ class TestBooleans:
 class TestDurations:
     @pytest.mark.parametrize("name", ["timeout", "poll-interval", "max-poll-interval", "outage-tolerance"])
     def test_a_malformed_one_is_named_with_the_forms_there_are(self, name: str) -> None:
-        said = refusal({**EXPORT, name: "soon"})
+        message = refusal({**EXPORT, name: "soon"})
 
-        assert said == (
+        assert message == (
             f"Invalid input `{name}`: 'soon' is not a duration; use a number with a unit, such as 500ms, 30s, 15m or 1h30m "
             "(a bare number is seconds)"
         )
 
     def test_the_longest_pause_is_not_below_the_shortest(self) -> None:
-        said = refusal(EXPORT, poll_interval="10s", max_poll_interval="9s")
+        message = refusal(EXPORT, poll_interval="10s", max_poll_interval="9s")
 
-        assert said == "Invalid input `max-poll-interval`: 9s is less than poll-interval, 10s; set it to 10s or more"
+        assert message == "Invalid input `max-poll-interval`: 9s is less than poll-interval, 10s; set it to 10s or more"
 
     def test_both_are_named_where_one_is_the_default(self) -> None:
-        said = refusal(EXPORT, poll_interval="45s")
+        message = refusal(EXPORT, poll_interval="45s")
 
-        assert said == "Invalid input `max-poll-interval`: 30s is less than poll-interval, 45s; set it to 45s or more"
+        assert message == "Invalid input `max-poll-interval`: 30s is less than poll-interval, 45s; set it to 45s or more"
 
     def test_the_two_may_be_equal(self) -> None:
         waiting = export(poll_interval="10s", max_poll_interval="10s").waiting
@@ -363,9 +363,11 @@ class TestSeveralDomains:
         assert "must be a whole number from 1 to 999,999,999, not '" in refusal(EXPORT, min_pages=text)
 
     def test_one_job_id_cannot_be_that_of_several(self) -> None:
-        said = refusal(EXPORT, domain=self.SEVERAL, job_id="se_1")
+        message = refusal(EXPORT, domain=self.SEVERAL, job_id="se_1")
 
-        assert said == ("Invalid input `domain`: lists 3 domains, but `job-id` is the job of one; set that domain alone, or none")
+        assert message == (
+            "Invalid input `domain`: lists 3 domains, but `job-id` is the job of one; set that domain alone, or none"
+        )
 
 
 class TestJobId:
@@ -390,16 +392,16 @@ class TestJobId:
         assert (settings.domain, settings.job_id) == ("docs.example.com", "se_1")
 
     def test_not_waiting_for_a_job_that_is_started_makes_no_sense(self) -> None:
-        said = refusal(EXPORT, job_id="se_1", wait="false")
+        message = refusal(EXPORT, job_id="se_1", wait="false")
 
-        assert said.startswith("Invalid input `wait`: ")
-        assert "job-id" in said
+        assert message.startswith("Invalid input `wait`: ")
+        assert "job-id" in message
 
 
 class TestPaths:
     @pytest.fixture
     def roots(self, tmp_path: Path, authority_pem: bytes) -> list[Path]:
-        """Give a workspace and a temporary folder, with a certificate in each, and one beside them."""
+        """Return a workspace and a temporary folder, each with a certificate; a third one is outside of both."""
         roots = [tmp_path / "workspace", tmp_path / "temporary"]
         for folder in roots:
             folder.mkdir()
@@ -445,7 +447,7 @@ class TestPaths:
 class TestDelivery:
     @pytest.fixture
     def roots(self, tmp_path: Path) -> list[Path]:
-        """Give a workspace and a temporary folder."""
+        """Return a workspace and a temporary folder."""
         roots = [tmp_path / "workspace", tmp_path / "temporary"]
         for folder in roots:
             folder.mkdir()
@@ -456,7 +458,7 @@ class TestDelivery:
         assert isinstance(settings, ExportSettings)
         return settings.delivery
 
-    def test_the_inputs_tell_what_becomes_of_the_bundle(self, roots: list[Path]) -> None:
+    def test_the_inputs_say_what_happens_to_the_bundle(self, roots: list[Path]) -> None:
         workspace, temporary = roots
 
         found = self.delivery(
@@ -479,10 +481,10 @@ class TestDelivery:
     def test_each_of_them_goes_alone(self, roots: list[Path], name: str, kept: str) -> None:
         found = self.delivery(roots, **{name: "out"})
 
-        places = {"bundle": found.bundle, "site": found.site, "values": found.values}
-        assert {key: place.name for key, place in places.items() if place is not None} == {kept: "out"}
+        targets = {"bundle": found.bundle, "site": found.site, "values": found.values}
+        assert {key: target.name for key, target in targets.items() if target is not None} == {kept: "out"}
 
-    def test_what_nobody_asked_to_keep_goes_into_the_temporary_folder(self, roots: list[Path]) -> None:
+    def test_an_archive_that_is_not_kept_goes_into_the_temporary_folder(self, roots: list[Path]) -> None:
         assert self.delivery(roots).scratch == roots[1]
 
     def test_but_not_where_there_is_none(self, roots: list[Path]) -> None:
@@ -503,7 +505,7 @@ class TestDelivery:
         )
 
     @pytest.mark.parametrize("name", ["bundle-path", "site-path", "values-file"])
-    def test_a_place_that_would_be_lost_with_the_container_is_refused(self, roots: list[Path], name: str) -> None:
+    def test_a_path_that_would_be_lost_with_the_container_is_refused(self, roots: list[Path], name: str) -> None:
         assert refusal({**EXPORT, name: "/out"}, *roots) == (
             f"Invalid input `{name}`: '/out' is outside the workspace, so it is not shared with the container; "
             "use a path inside the workspace"
@@ -512,7 +514,7 @@ class TestDelivery:
     def test_all_mistakes_in_them_come_in_one_message(self, roots: list[Path]) -> None:
         (roots[0] / "folder").mkdir()
 
-        said = refusal(
+        message = refusal(
             EXPORT,
             *roots,
             bundle_path="folder",
@@ -522,7 +524,7 @@ class TestDelivery:
             mask_bundle_url="perhaps",
         )
 
-        assert said.splitlines() == [
+        assert message.splitlines() == [
             "5 invalid inputs: `bundle-path`, `site-path`, `values-file`, `export-version`, `mask-bundle-url`",
             "`bundle-path`: 'folder' is a folder; use the path of a file.",
             (
@@ -534,23 +536,23 @@ class TestDelivery:
             "`mask-bundle-url`: must be true or false, not 'perhaps'.",
         ]
 
-    def test_places_in_each_others_way_are_refused(self, roots: list[Path]) -> None:
-        said = refusal(EXPORT, *roots, bundle_path="site/bundle", site_path="site", values_file="site/values.yaml")
+    def test_overlapping_paths_are_refused(self, roots: list[Path]) -> None:
+        message = refusal(EXPORT, *roots, bundle_path="site/bundle", site_path="site", values_file="site/values.yaml")
 
-        assert said.splitlines() == [
+        assert message.splitlines() == [
             "2 invalid inputs: `bundle-path`, `values-file`",
             "`bundle-path`: 'site/bundle' overlaps with site-path, 'site'; use separate paths.",
             "`values-file`: 'site/values.yaml' overlaps with site-path, 'site'; use separate paths.",
         ]
 
-    def test_a_place_that_is_refused_is_in_nobodys_way(self, roots: list[Path]) -> None:
+    def test_an_invalid_path_overlaps_with_no_other(self, roots: list[Path]) -> None:
         (roots[0] / "out").mkdir()
 
-        said = refusal(EXPORT, *roots, bundle_path="out", site_path="out")
+        message = refusal(EXPORT, *roots, bundle_path="out", site_path="out")
 
-        assert said == "Invalid input `bundle-path`: 'out' is a folder; use the path of a file"
+        assert message == "Invalid input `bundle-path`: 'out' is a folder; use the path of a file"
 
-    def test_without_waiting_there_is_nothing_to_put_anywhere(self, roots: list[Path]) -> None:
+    def test_without_waiting_nothing_is_delivered(self, roots: list[Path]) -> None:
         warnings = plan(
             EXPORT,
             *roots,
@@ -578,7 +580,7 @@ class TestDelivery:
         assert plan(EXPORT, *roots, mask_bundle_url="true", **inputs).warnings == ()
 
 
-class TestPlacesOfSeveral:
+class TestPathsOfSeveralDomains:
     @pytest.fixture
     def roots(self, tmp_path: Path) -> list[Path]:
         made = [tmp_path / "workspace", tmp_path / "temporary"]
@@ -586,7 +588,7 @@ class TestPlacesOfSeveral:
             root.mkdir()
         return made
 
-    def test_each_domain_takes_the_place_of_its_name(self, roots: list[Path]) -> None:
+    def test_each_domain_replaces_the_placeholder(self, roots: list[Path]) -> None:
         jobs = plan(
             EXPORT,
             *roots,
@@ -597,7 +599,7 @@ class TestPlacesOfSeveral:
         ).jobs
 
         assert [
-            [place.name for place in (job.delivery.bundle, job.delivery.site, job.delivery.values) if place is not None]
+            [target.name for target in (job.delivery.bundle, job.delivery.site, job.delivery.values) if target is not None]
             for job in jobs
             if isinstance(job, ExportSettings)
         ] == [
@@ -613,47 +615,49 @@ class TestPlacesOfSeveral:
         assert job.delivery.site.name == "sites/docs.example.com"
 
     @pytest.mark.parametrize("name", ["bundle_path", "site_path", "values_file"])
-    def test_without_it_they_would_all_have_the_same(self, roots: list[Path], name: str) -> None:
-        said = refusal(EXPORT, *roots, domain="a.example.com\nb.example.com", **{name: "out"})
+    def test_several_domains_need_the_placeholder(self, roots: list[Path], name: str) -> None:
+        message = refusal(EXPORT, *roots, domain="a.example.com\nb.example.com", **{name: "out"})
 
-        assert said.endswith("must contain {domain}, such as out/{domain}, so that each domain gets its own path")
+        assert message.endswith("must contain {domain}, such as out/{domain}, so that each domain gets its own path")
 
-    def test_a_job_without_a_domain_has_no_name_to_take_its_place(self, roots: list[Path]) -> None:
-        said = refusal(EXPORT, *roots, domain="", job_id="se_1", site_path="sites/{domain}")
+    def test_a_job_without_a_domain_has_nothing_to_replace_it_with(self, roots: list[Path]) -> None:
+        message = refusal(EXPORT, *roots, domain="", job_id="se_1", site_path="sites/{domain}")
 
-        assert "contains {domain}, but `domain` is not set" in said
+        assert "contains {domain}, but `domain` is not set" in message
 
-    def test_a_wrong_domain_is_told_alone_where_the_place_depends_on_it(self, roots: list[Path]) -> None:
-        said = refusal(EXPORT, *roots, domain="https://a.example.com\nb.example.com", site_path="../{domain}", values_file="../x")
+    def test_an_invalid_domain_is_reported_alone_where_the_path_depends_on_it(self, roots: list[Path]) -> None:
+        message = refusal(
+            EXPORT, *roots, domain="https://a.example.com\nb.example.com", site_path="../{domain}", values_file="../x"
+        )
 
-        assert [line.split(":")[0] for line in said.splitlines()[1:]] == ["`domain`", "`values-file`"]
+        assert [line.split(":")[0] for line in message.splitlines()[1:]] == ["`domain`", "`values-file`"]
 
-    def test_a_wrong_domain_hides_no_mistake_that_does_not_depend_on_it(self, roots: list[Path]) -> None:
-        said = refusal(EXPORT, *roots, domain="a.example.com\nb..x", job_id="se_1", site_path="out", values_file="{domain}")
+    def test_an_invalid_domain_hides_no_error_that_does_not_depend_on_it(self, roots: list[Path]) -> None:
+        message = refusal(EXPORT, *roots, domain="a.example.com\nb..x", job_id="se_1", site_path="out", values_file="{domain}")
 
-        assert [line.split(":")[0] for line in said.splitlines()[1:]] == ["`domain`", "`domain`", "`site-path`"]
-        assert "lists 2 domains, but `job-id` is the job of one" in said
-        assert "`site-path`: must contain {domain}" in said
+        assert [line.split(":")[0] for line in message.splitlines()[1:]] == ["`domain`", "`domain`", "`site-path`"]
+        assert "lists 2 domains, but `job-id` is the job of one" in message
+        assert "`site-path`: must contain {domain}" in message
 
-    def test_a_place_that_is_taken_is_told_for_a_few_of_them(self, roots: list[Path]) -> None:
+    def test_only_a_few_errors_of_one_path_are_listed(self, roots: list[Path]) -> None:
         domains = [f"{letter}.example.com" for letter in "abcde"]
         for domain in domains:
             (roots[0] / domain).write_text("")
 
-        said = refusal(EXPORT, *roots, domain="\n".join(domains), site_path="{domain}")
+        message = refusal(EXPORT, *roots, domain="\n".join(domains), site_path="{domain}")
 
-        assert said.count("is a file; use a folder") == 3
-        assert said.endswith("; and 2 more")
+        assert message.count("is a file; use a folder") == 3
+        assert message.endswith("; and 2 more")
 
-    def test_a_few_are_told_without_more(self, roots: list[Path]) -> None:
+    def test_a_few_errors_are_listed_without_a_count(self, roots: list[Path]) -> None:
         (roots[0] / "a.example.com").write_text("")
 
-        said = refusal(EXPORT, *roots, domain="a.example.com\nb.example.com", site_path="{domain}")
+        message = refusal(EXPORT, *roots, domain="a.example.com\nb.example.com", site_path="{domain}")
 
-        assert said == "Invalid input `site-path`: 'a.example.com' is a file; use a folder that is missing or empty"
+        assert message == "Invalid input `site-path`: 'a.example.com' is a file; use a folder that is missing or empty"
 
-    def test_those_of_two_domains_must_not_be_in_each_others_way(self, roots: list[Path]) -> None:
-        said = refusal(EXPORT, *roots, domain="a\nb\na.b", site_path="{domain}", values_file="b/x{domain}")
+    def test_paths_of_different_domains_must_not_overlap(self, roots: list[Path]) -> None:
+        message = refusal(EXPORT, *roots, domain="a\nb\na.b", site_path="{domain}", values_file="b/x{domain}")
 
-        assert said.startswith("Invalid input `values-file`: 'b/x")
-        assert "' overlaps with site-path, 'b'; use separate paths" in said
+        assert message.startswith("Invalid input `values-file`: 'b/x")
+        assert "' overlaps with site-path, 'b'; use separate paths" in message

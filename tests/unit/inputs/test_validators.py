@@ -16,7 +16,7 @@ from docs_platform_action.inputs.validators import MAX_CA_BUNDLE_BYTES, MAX_DURA
 
 
 def refusal(read: Callable[..., object], value: str, *others: object) -> str:
-    """Return what the refusal of a value says."""
+    """Return the error for a value."""
     with pytest.raises(ValueError, match=r".") as caught:
         read(value, *others)
     return str(caught.value)
@@ -141,7 +141,7 @@ class TestBaseUrl:
             "https://api.example.com\\@evil.example.com",
         ],
     )
-    def test_what_is_no_usable_address_is_refused(self, text: str) -> None:
+    def test_an_invalid_address_is_refused(self, text: str) -> None:
         assert refusal(validators.base_url, text)
 
     def test_http_is_for_this_machine_alone(self) -> None:
@@ -185,15 +185,15 @@ class TestBaseUrl:
 class TestAdminKey:
     @pytest.mark.parametrize("inside", [" ", "\n", "\t", "\x00", "\x7f", "é", "\u200b"])
     def test_a_key_that_cannot_be_one_is_refused_without_being_shown(self, inside: str) -> None:
-        said = refusal(validators.admin_key, f"first{inside}second")
+        message = refusal(validators.admin_key, f"first{inside}second")
 
-        assert said == ("contains white space, control or non-ASCII characters, which a key cannot contain")
+        assert message == ("contains white space, control or non-ASCII characters, which a key cannot contain")
 
     def test_a_pasted_header_is_refused_with_what_to_leave_out(self) -> None:
-        said = refusal(validators.admin_key, "Bearer s3cr3t-key")
+        message = refusal(validators.admin_key, "Bearer s3cr3t-key")
 
-        assert "without `Bearer`" in said
-        assert "s3cr3t" not in said
+        assert "without `Bearer`" in message
+        assert "s3cr3t" not in message
 
     @given(st.text(min_size=1).filter(str.strip))
     def test_what_is_accepted_fits_a_header(self, key: str) -> None:
@@ -206,10 +206,10 @@ class TestAdminKey:
 
     @given(st.text("abcXYZ", min_size=4), st.sampled_from(" \t\n\x00é\u2028"), st.text("abcXYZ", min_size=4))
     def test_what_is_refused_is_not_shown(self, first: str, inside: str, second: str) -> None:
-        said = refusal(validators.admin_key, f"{first}{inside}{second}")
+        message = refusal(validators.admin_key, f"{first}{inside}{second}")
 
-        assert first not in said
-        assert second not in said
+        assert first not in message
+        assert second not in message
 
 
 class TestDomain:
@@ -239,7 +239,7 @@ class TestDomain:
             ("日本語。jp", "xn--wgv71a119e.jp"),
         ],
     )
-    def test_what_is_no_bare_host_name_is_refused_with_the_corrected_form(self, text: str, corrected: str) -> None:
+    def test_anything_but_a_bare_host_name_is_refused_with_the_corrected_form(self, text: str, corrected: str) -> None:
         assert refusal(validators.domains, text) == f"'{text}' is not a bare host name; write {corrected}"
 
     def test_a_joiner_that_a_name_needs_is_kept_in_the_corrected_form(self) -> None:
@@ -259,28 +259,28 @@ class TestDomain:
         assert refusal(validators.domains, text).endswith("is not a bare host name, such as docs.example.com")
 
     def test_credentials_in_it_are_not_shown(self) -> None:
-        said = refusal(validators.domains, "https://user:pa55word@docs.example.com/")
+        message = refusal(validators.domains, "https://user:pa55word@docs.example.com/")
 
-        assert "pa55word" not in said
-        assert said.endswith("write docs.example.com")
+        assert "pa55word" not in message
+        assert message.endswith("write docs.example.com")
 
     @pytest.mark.parametrize("second", ["docs.example.com", "Docs.Example.COM"])
     def test_a_domain_named_twice_is_refused(self, second: str) -> None:
-        said = refusal(validators.domains, f"docs.example.com\n{second}")
+        message = refusal(validators.domains, f"docs.example.com\n{second}")
 
-        assert "listed twice" in said
+        assert "listed twice" in message
 
     @pytest.mark.parametrize("between", [", ", ",", " ", "; "])
-    def test_several_on_one_line_are_told_apart(self, between: str) -> None:
-        said = refusal(validators.domains, f"a.example.com{between}b.example.com:8443")
+    def test_several_on_one_line_are_refused_with_their_number(self, between: str) -> None:
+        message = refusal(validators.domains, f"a.example.com{between}b.example.com:8443")
 
-        assert said.endswith("b.example.com:8443' contains 2 domains; write one per line")
+        assert message.endswith("b.example.com:8443' contains 2 domains; write one per line")
 
-    def test_every_wrong_line_is_told(self) -> None:
-        said = refusal(validators.domains, "https://a.example.com\nb.example.com/x")
+    def test_every_invalid_line_is_reported(self) -> None:
+        message = refusal(validators.domains, "https://a.example.com\nb.example.com/x")
 
-        assert "write a.example.com" in said
-        assert "write b.example.com" in said
+        assert "write a.example.com" in message
+        assert "write b.example.com" in message
 
     @given(st.one_of(st.text(max_size=40), st.text("ab.:-_/@ ß", max_size=20)))
     def test_what_is_accepted_is_a_host_and_a_port(self, text: str) -> None:
@@ -296,20 +296,20 @@ class TestSeveralDomains:
     def test_a_byte_order_mark_within_is_trimmed_too(self) -> None:
         assert validators.domains("a.example.com\n\ufeffb.example.com") == ["a.example.com", "b.example.com"]
 
-    def test_what_cannot_be_seen_is_told(self) -> None:
-        said = refusal(validators.domains, "a.exa\u200bmple.com")
+    def test_an_invisible_character_is_reported(self) -> None:
+        message = refusal(validators.domains, "a.exa\u200bmple.com")
 
-        assert said.endswith("contains an invisible character, so it is not a bare host name; write a.example.com")
+        assert message.endswith("contains an invisible character, so it is not a bare host name; write a.example.com")
 
     def test_a_port_written_in_two_ways_is_the_same_one(self) -> None:
         assert "listed twice" in refusal(validators.domains, "a.example.com:443\na.example.com:0443")
         assert len(validators.domains("a.example.com\na.example.com:443")) == 2
 
     def test_many_mistakes_are_counted(self) -> None:
-        said = refusal(validators.domains, "\n".join(f"https://d{number}.example.com" for number in range(50)))
+        message = refusal(validators.domains, "\n".join(f"https://d{number}.example.com" for number in range(50)))
 
-        assert said.count("is not a bare host name; write") == 20
-        assert said.endswith("write d19.example.com; and 30 more")
+        assert message.count("is not a bare host name; write") == 20
+        assert message.endswith("write d19.example.com; and 30 more")
 
     def test_a_domain_of_byte_order_marks_alone_is_refused(self) -> None:
         assert refusal(validators.domains, "\ufeff\n\ufeff\n\ufeff") == "contains no domain"
@@ -335,19 +335,19 @@ class TestStartOptions:
         ],
         ids=lambda text: text[:16],
     )
-    def test_what_is_no_json_is_refused(self, text: str) -> None:
+    def test_what_is_not_json_is_refused(self, text: str) -> None:
         assert refusal(validators.start_options, text) == (
             'is not valid JSON; use a JSON object of additional fields, such as {"version": "v2"}'
         )
 
     @pytest.mark.parametrize("text", ["[]", "1", '"x"', "null", "true"])
-    def test_json_that_is_no_object_is_refused(self, text: str) -> None:
+    def test_json_that_is_not_an_object_is_refused(self, text: str) -> None:
         assert "is not a JSON object" in refusal(validators.start_options, text)
 
-    def test_the_domain_is_an_input_of_its_own(self) -> None:
-        said = refusal(validators.start_options, '{"domain": "other.example.com"}')
+    def test_the_domain_has_its_own_input(self) -> None:
+        message = refusal(validators.start_options, '{"domain": "other.example.com"}')
 
-        assert said == "contains `domain`; use the input `domain` for it"
+        assert message == "contains `domain`; use the input `domain` for it"
 
     @given(
         st.recursive(
