@@ -15,7 +15,7 @@ from unittest import mock
 
 import coverage
 
-from admin_api_simulator.runner import ActionRun, left_in, parse_outputs, read_text, runner_environment, with_defaults
+from admin_api_simulator.runner import ActionRun, left_files, parse_outputs, read_text, runner_environment, with_defaults
 from docs_platform_action.clock import Clock
 from docs_platform_action.inputs.reader import read_key
 from docs_platform_action.main import run
@@ -85,7 +85,7 @@ def run_inside(
                 stderr="",
                 outputs=parse_outputs(read_text(folder / "output")),
                 summary=read_text(folder / "summary"),
-                left=left_in(folder),
+                left=left_files(folder),
             ),
             key=read_key(environment),
         )

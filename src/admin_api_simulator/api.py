@@ -1,4 +1,4 @@
-"""The administrative API's four operations, from a request to its answer."""
+"""The four operations of the administrative API."""
 
 import hmac
 import itertools
@@ -9,15 +9,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
-from admin_api_simulator.answers import Answer, error_answer, json_answer
-from admin_api_simulator.bundles import BundleShelf
+from admin_api_simulator.bundles import BundleStore
 from admin_api_simulator.clock import as_timestamp
 from admin_api_simulator.content import as_bytes
-from admin_api_simulator.domains import domain_in, same_domain
+from admin_api_simulator.domains import domain_in, normalized
 from admin_api_simulator.jobs import NO_PLAN_LABEL, UNKNOWN_LABEL, ExportJob, JobStore, first_label
 from admin_api_simulator.limits import RateLimit
 from admin_api_simulator.links import LinkSigner
 from admin_api_simulator.recording import RecordedRequest
+from admin_api_simulator.responses import Response, error_response, json_response
 
 Override = Mapping[str, object] | Callable[[dict[str, object]], object]
 
@@ -27,17 +27,17 @@ ABSOLUTE_TARGET = re.compile(r"https?://[^/?]*", re.IGNORECASE)
 
 @dataclass(frozen=True, kw_only=True)
 class Route:
-    """One operation's method and path; `{}` in the path stands for one raw segment."""
+    """The method and path of an operation; `{}` in the path stands for one segment."""
 
     operation: str
     method: str
     path: str
 
     def match(self, path: str) -> list[str] | None:
-        """Return the decoded segments of a raw path that stand for `{}`, None where the path is another."""
+        """Return the decoded segments in place of `{}`, or None for another path."""
         pattern = re.escape(self.path).replace(r"\{\}", "([^/]+)")
         found = re.fullmatch(pattern, path)
-        # A bare dot segment is resolved by clients and proxies on the way; only an encoded one means an id.
+        # Clients and proxies resolve a plain dot segment; only an encoded one can be an id.
         if found is None or any(segment in (".", "..") for segment in found.groups()):
             return None
         return [unquote(segment) for segment in found.groups()]
@@ -52,9 +52,9 @@ ROUTES = (
 
 
 class Api:
-    """Answers every request that reaches the API's port.
+    """Responds to the requests to the API's port.
 
-    Routing is on the raw path: an id may hold an encoded slash, and `%2E%2E` is an id too. HTTP libraries resolve both.
+    Routes match the raw path, because an id may contain an encoded slash or be `%2E%2E`, which HTTP libraries would resolve.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Api:
         plan: bool,
         base_path: str,
         jobs: JobStore,
-        shelf: BundleShelf,
+        bundles: BundleStore,
         signer: LinkSigner,
         storage_url: Callable[[], str],
         link_prefix: str = "",
@@ -76,7 +76,7 @@ class Api:
         self._plan = plan
         self._base_path = base_path
         self._jobs = jobs
-        self._shelf = shelf
+        self._bundles = bundles
         self._signer = signer
         self._storage_url = storage_url
         self._link_prefix = link_prefix
@@ -88,11 +88,11 @@ class Api:
         self._request_numbers = itertools.count(1)
 
     def override(self, operation: str, value: Override | None, *, domain: str | None = None) -> None:
-        """Answer this JSON, or what this function makes of the normal one, whenever the operation succeeds.
+        """Replace the JSON of successful responses: by a value, or by what a function returns for the normal one.
 
-        With `domain` it is for that domain's requests alone, and comes before the one for all.
+        An override for a `domain` takes precedence over the one for all.
         """
-        key = operation, None if domain is None else same_domain(domain)
+        key = operation, None if domain is None else normalized(domain)
         with self._lock:
             if value is None:
                 self._overrides.pop(key, None)
@@ -100,12 +100,12 @@ class Api:
                 self._overrides[key] = value
 
     def operation_of(self, method: str, path: str) -> str:
-        """Name the operation of a request, `unknown` for none."""
+        """Return the operation of a request, or `unknown`."""
         matches = (route for route in self._routes(path) if route.method == method)
         return next((route.operation for route in matches), "unknown")
 
     def domain_of(self, request: RecordedRequest) -> str | None:
-        """Return the domain that a start names, or that of the export which a request is about."""
+        """Return the domain of the export that a request starts or refers to."""
         if request.operation == "start_export":
             return domain_in(request.body)
         if request.operation not in ("read_export", "make_bundle"):
@@ -113,96 +113,96 @@ class Api:
         job = self._jobs.export(self._ids(request)[0])
         return None if job is None else job.domain
 
-    def refusal(self, request: RecordedRequest) -> Answer | None:
-        """Return what is answered to one request too many in a second, in place of any turn."""
-        if self._rate_limit is None or self._rate_limit.takes(request.at):
+    def refusal(self, request: RecordedRequest) -> Response | None:
+        """Return the response to a request above the rate limit, which takes no turn of a script."""
+        if self._rate_limit is None or self._rate_limit.allows(request.at):
             return None
-        return self._numbered(self._too_many("too many requests"))
+        return self._with_request_id(self._too_many("too many requests"))
 
-    def answer(self, request: RecordedRequest) -> Answer:
-        """Carry out a request's operation, or refuse it with the API's Error object."""
-        answer = self._authorised(request)
-        if 200 <= answer.status < 300:
-            answer = self._overridden(request, answer)
-        return self._numbered(answer)
+    def respond(self, request: RecordedRequest) -> Response:
+        """Run a request's operation, or reject it with the API's Error object."""
+        response = self._authorized(request)
+        if 200 <= response.status < 300:
+            response = self._overridden(request, response)
+        return self._with_request_id(response)
 
-    def _numbered(self, answer: Answer) -> Answer:
-        return replace(answer, headers={**answer.headers, "X-Request-Id": f"req-{next(self._request_numbers):06d}"})
+    def _with_request_id(self, response: Response) -> Response:
+        return replace(response, headers={**response.headers, "X-Request-Id": f"req-{next(self._request_numbers):06d}"})
 
-    def _too_many(self, message: str) -> Answer:
-        return error_answer(429, message, headers={"Retry-After": str(self._retry_after_seconds)})
+    def _too_many(self, message: str) -> Response:
+        return error_response(429, message, headers={"Retry-After": str(self._retry_after_seconds)})
 
-    def _overridden(self, request: RecordedRequest, answer: Answer) -> Answer:
-        own = None if request.domain is None else same_domain(request.domain)
+    def _overridden(self, request: RecordedRequest, response: Response) -> Response:
+        own = None if request.domain is None else normalized(request.domain)
         with self._lock:
             value = self._overrides.get((request.operation, own), self._overrides.get((request.operation, None)))
         if value is None:
-            return answer
-        told = value(json.loads(as_bytes(answer.body))) if callable(value) else value
-        return replace(answer, body=json.dumps(told, ensure_ascii=False).encode())
+            return response
+        body = value(json.loads(as_bytes(response.body))) if callable(value) else value
+        return replace(response, body=json.dumps(body, ensure_ascii=False).encode())
 
-    def _authorised(self, request: RecordedRequest) -> Answer:
+    def _authorized(self, request: RecordedRequest) -> Response:
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         expected = self._key.encode()
         given = token.strip().encode("utf-8", "surrogateescape")
         if scheme.lower() != "bearer" or not hmac.compare_digest(given, expected):
             message = "invalid token" if token else "missing token"
-            return error_answer(401, message, headers={"WWW-Authenticate": "Bearer"})
+            return error_response(401, message, headers={"WWW-Authenticate": "Bearer"})
         routes = self._routes(request.path)
         if not routes:
-            return error_answer(404, "no such endpoint")
+            return error_response(404, "no such endpoint")
         if request.operation == "unknown":
             methods = ", ".join(route.method for route in routes)
-            return error_answer(405, f"use {methods} here", headers={"Allow": methods})
-        return self._carry_out(request)
+            return error_response(405, f"use {methods} here", headers={"Allow": methods})
+        return self._run_operation(request)
 
-    def _carry_out(self, request: RecordedRequest) -> Answer:
+    def _run_operation(self, request: RecordedRequest) -> Response:
         ids = self._ids(request)
         if request.operation == "read_agent_job":
             return self._read_agent_job(*ids)
         if not self._plan:
-            return error_answer(403, NO_PLAN)
+            return error_response(403, NO_PLAN)
         if request.operation == "start_export":
             return self._start_export(request)
         job = self._jobs.export(ids[0])
         if job is None:
-            return error_answer(404, "export job not found")
+            return error_response(404, "export job not found")
         if request.operation == "read_export":
-            return json_answer(self._jobs.tell(job))
+            return json_response(self._jobs.export_json(job))
         return self._make_bundle(job)
 
-    def _read_agent_job(self, project_id: str, job_id: str) -> Answer:
-        told = self._jobs.read_agent(project_id, job_id)
-        return error_answer(404, "agent job not found") if told is None else json_answer(told)
+    def _read_agent_job(self, project_id: str, job_id: str) -> Response:
+        job = self._jobs.agent_json(project_id, job_id)
+        return error_response(404, "agent job not found") if job is None else json_response(job)
 
-    def _start_export(self, request: RecordedRequest) -> Answer:
+    def _start_export(self, request: RecordedRequest) -> Response:
         media_type = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
         if media_type != "application/json":
-            return error_answer(415, "the body must be application/json")
+            return error_response(415, "the body must be application/json")
         try:
             body = json.loads(request.body)
         except ValueError:
-            return error_answer(400, "the body is not JSON")
+            return error_response(400, "the body is not JSON")
         domain = body.get("domain") if isinstance(body, dict) else None
         if not isinstance(domain, str) or not domain:
-            return error_answer(400, "the body must be an object with `domain`, a non-empty string")
+            return error_response(400, "the body must be an object with `domain`, a non-empty string")
         label = first_label(domain)
         if label == NO_PLAN_LABEL:
-            return error_answer(403, NO_PLAN)
+            return error_response(403, NO_PLAN)
         if label == UNKNOWN_LABEL:
-            return error_answer(404, f"there is no deployment at {domain}")
+            return error_response(404, f"there is no deployment at {domain}")
         if self._most_jobs is not None and self._jobs.unfinished() >= self._most_jobs:
-            return self._too_many(f"{self._most_jobs} exports are under way already")
-        return json_answer({"jobId": self._jobs.start_export(domain).id, "status": "queued"}, status=202)
+            return self._too_many(f"{self._most_jobs} exports are running already")
+        return json_response({"jobId": self._jobs.start_export(domain).id, "status": "queued"}, status=202)
 
-    def _make_bundle(self, job: ExportJob) -> Answer:
-        status = self._jobs.tell(job)["status"]
+    def _make_bundle(self, job: ExportJob) -> Response:
+        status = self._jobs.export_json(job)["status"]
         if status != "completed":
-            return error_answer(409, f"the export is {status}; a bundle needs a completed one")
-        bundle = self._shelf.pack(job)
+            return error_response(409, f"the export is {status}; a bundle needs a completed one")
+        bundle = self._bundles.pack(job)
         url = self._storage_url()
         query, expires_at = self._signer.sign(host=url.partition("://")[2], path=bundle.path, file_name=bundle.file_name)
-        return json_answer(
+        return json_response(
             {
                 "bundleUrl": f"{url}{self._link_prefix}{bundle.path}?{query}",
                 "expiresAt": as_timestamp(expires_at),
@@ -219,6 +219,6 @@ class Api:
         return [] if relative is None else [route for route in ROUTES if route.match(relative) is not None]
 
     def _relative(self, path: str) -> str | None:
-        """Return the path without the base path; a proxy's absolute target loses its host too."""
+        """Return the path without the base path, and without the host of an absolute target, as proxies get it."""
         local = ABSOLUTE_TARGET.sub("", path, count=1)
         return local.removeprefix(self._base_path) if local.startswith(f"{self._base_path}/") else None

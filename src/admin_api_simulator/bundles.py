@@ -1,4 +1,4 @@
-"""The bundles of finished export jobs, as objects in the storage."""
+"""The bundles of finished exports, as objects in the storage."""
 
 import hashlib
 from collections import Counter
@@ -23,7 +23,7 @@ PREFIX = "/exports/"
 
 @dataclass(frozen=True, kw_only=True)
 class Bundle:
-    """One archive; `path` is the raw path of its object, `etag` with its quotes, `modified_at` in seconds since 1970."""
+    """One archive. `path` is raw, `etag` includes its quotes, `modified_at` is in seconds since 1970."""
 
     path: str
     file_name: str
@@ -33,8 +33,8 @@ class Bundle:
     modified_at: int
 
 
-class BundleShelf:
-    """Packs each job's bundle once and finds it again by its path."""
+class BundleStore:
+    """Packs each job's bundle once, and finds it by its path."""
 
     def __init__(self, *, jobs: JobStore, archive: ArchiveKind, asset_bytes: int) -> None:
         self._jobs = jobs
@@ -47,38 +47,38 @@ class BundleShelf:
         self._moved: Counter[str] = Counter()
 
     def pack(self, job: ExportJob) -> Bundle:
-        """Return the bundle of a job; packing again brings a deleted one back."""
+        """Return the bundle of a job; a deleted one is restored."""
         self._deleted.discard(job.id)
         if job.id not in self._packed:
             self._packed[job.id] = self._make(job)
         return self._packed[job.id]
 
     def find(self, path: str) -> Bundle | None:
-        """Return the bundle whose object has this raw path."""
-        there = (bundle for job_id, bundle in list(self._packed.items()) if job_id not in self._deleted)
-        return next((bundle for bundle in there if bundle.path == path), None)
+        """Return the bundle with this raw path."""
+        present = (bundle for job_id, bundle in list(self._packed.items()) if job_id not in self._deleted)
+        return next((bundle for bundle in present if bundle.path == path), None)
 
     def job_at(self, path: str) -> ExportJob | None:
-        """Return the job whose bundle has, had or would have this raw path."""
+        """Return the job whose bundles have raw paths like this one."""
         segment = path.removeprefix(PREFIX).partition("/")[0] if path.startswith(PREFIX) else ""
         return self._jobs.export(unquote(segment))
 
     def put(self, job_id: str, content: Content) -> None:
-        """Put other bytes in the place of a job's bundle; raises KeyError for an unknown job."""
+        """Replace the content of a job's bundle. Raises KeyError for an unknown job."""
         job = self._job(job_id)
         self._replaced[job_id] += 1
         self._packed[job_id] = self._wrap(job, content)
 
     def put_file(self, job_id: str, path: Path) -> None:
-        """Put a file in the place of a job's bundle; raises KeyError for an unknown job and OSError for no such file."""
+        """Replace a job's bundle by a file. Raises KeyError for an unknown job, OSError for a missing file."""
         self.put(job_id, whole_file(path))
 
     def delete(self, job_id: str) -> None:
-        """Take the object away until the next bundle request."""
+        """Delete the object until the next bundle request."""
         self._deleted.add(job_id)
 
     def move(self, job_id: str) -> None:
-        """Give the object of a job's bundle another path; raises KeyError for an unknown job."""
+        """Move a job's bundle to another path. Raises KeyError for an unknown job."""
         job = self._job(job_id)
         self._moved[job_id] += 1
         if job_id in self._packed:
@@ -106,14 +106,14 @@ class BundleShelf:
             file_name=self._file_name,
             content=content,
             content_type=CONTENT_TYPES[self._archive],
-            etag=f'"{_digest(content)}-2"',  # as of an upload in parts: no MD5 of the whole
+            etag=f'"{_digest(content)}-2"',  # as after a multipart upload: not an MD5
             modified_at=MODIFIED_AT + self._replaced[job.id],
         )
 
 
 def _digest(content: Content) -> str:
-    """Return what changes with the content; of a file its place, size and time, because reading it all may take long."""
+    """Return a digest that changes with the content; a large file would take long to read, so its size and time count."""
     if isinstance(content, FilePart):
-        told = content.path.stat()
-        content = f"{content.path.absolute()} {told.st_size} {told.st_mtime_ns}".encode()
+        status = content.path.stat()
+        content = f"{content.path.absolute()} {status.st_size} {status.st_mtime_ns}".encode()
     return hashlib.sha256(content).hexdigest()[:32]

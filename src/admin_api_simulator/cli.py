@@ -1,4 +1,4 @@
-"""The simulator as a program: prints its address and what leads to which outcome, and serves until it is told to stop."""
+"""The simulator as a program."""
 
 import argparse
 import signal
@@ -19,45 +19,41 @@ DEFAULT_STORAGE_PORT = 8378
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the command line's parser."""
+    """Return the parser of the command line."""
     made = argparse.ArgumentParser(
         prog="python -m admin_api_simulator",
         description="Serve a simulated documentation platform: the administrative API on one port, its object storage on "
-        "another. It prints its address and the names that lead to each outcome, and serves until Ctrl-C or SIGTERM.",
+        "another. Prints the addresses and the names that select each outcome, and serves until Ctrl-C or SIGTERM.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     made.add_argument("--host", default="127.0.0.1", help="address to listen on")
-    made.add_argument("--public-host", metavar="HOST", help="name in addresses, links and certificate instead of --host")
-    made.add_argument("--port", type=_port, default=DEFAULT_PORT, help="port of the API, 0 for any free one")
-    made.add_argument("--storage-port", type=_port, default=DEFAULT_STORAGE_PORT, help="port of the storage, 0 for any")
-    made.add_argument("--base-path", default="", help="path before the API's own paths, such as /api")
-    made.add_argument("--tls", action="store_true", help="speak https, with an authority made for this run")
-    made.add_argument("--ca-file", type=Path, metavar="FILE", help="where to write that authority, as PEM, with --tls")
+    made.add_argument("--public-host", metavar="HOST", help="host name in addresses, links and the certificate, if not --host")
+    made.add_argument("--port", type=_port, default=DEFAULT_PORT, help="port of the API, 0 for any free port")
+    made.add_argument("--storage-port", type=_port, default=DEFAULT_STORAGE_PORT, help="port of the storage, 0 for any free port")
+    made.add_argument("--base-path", default="", help="prefix of the API's paths, such as /api")
+    made.add_argument("--tls", action="store_true", help="serve https, with a certificate authority made for this run")
+    made.add_argument("--ca-file", type=Path, metavar="FILE", help="PEM file to write the authority to, with --tls")
     made.add_argument("--key", default=DEFAULT_KEY, help="the admin API key to accept")
-    made.add_argument("--no-plan", action="store_true", help="refuse static exports, as a plan without them does")
+    made.add_argument("--no-plan", action="store_true", help="reject static exports, as a plan without them")
     made.add_argument("--export-seconds", type=_seconds, default=20.0, help="how long an export takes")
-    made.add_argument("--queue-share", type=_share, default=0.2, help="share of that time in the queue, 0 to 1")
+    made.add_argument("--queue-share", type=_share, default=0.2, help="fraction of that time in the queue, 0 to 1")
     made.add_argument("--agent-seconds", type=_seconds, default=20.0, help="how long an agent job is active")
-    made.add_argument("--pages", type=_count, default=12, help="pages of an exported site")
-    made.add_argument("--asset-bytes", type=_size, default=0, help="size of a further file in the bundle, for large ones")
-    made.add_argument("--archive", choices=get_args(ArchiveKind), default="tar.gz", help="kind of the bundle")
+    made.add_argument("--pages", type=_count, default=12, help="number of pages of an exported site")
+    made.add_argument("--asset-bytes", type=_size, default=0, help="size of an additional file in the bundle")
+    made.add_argument("--archive", choices=get_args(ArchiveKind), default="tar.gz", help="format of the bundle")
     made.add_argument("--link-seconds", type=_seconds, default=3600.0, help="how long a bundle link works")
-    made.add_argument(
-        "--no-ranges", action="store_true", help="answer a range of a bundle with the whole, as simple storage does"
-    )
-    made.add_argument("--etags", choices=get_args(Etags), default="strong", help="kind of etag that a bundle has")
-    made.add_argument("--redirect-downloads", action="store_true", help="let links lead to the bundle by a redirect")
+    made.add_argument("--no-ranges", action="store_true", help="ignore Range headers, as simple storage does")
+    made.add_argument("--etags", choices=get_args(Etags), default="strong", help="kind of the bundle's ETag")
+    made.add_argument("--redirect-downloads", action="store_true", help="redirect from links to the bundle")
     made.add_argument("--awkward-ids", action="store_true", help="put slashes, spaces and percent signs into job ids")
-    made.add_argument(
-        "--most-a-second", type=_count, metavar="N", help="answer 429 to requests to the API beyond N in any second"
-    )
-    made.add_argument("--most-jobs", type=_count, metavar="N", help="answer 429 to a start while N exports are unfinished")
-    made.add_argument("--scenario", type=Path, metavar="FILE", help="JSON file of scripted faults")
+    made.add_argument("--most-a-second", type=_count, metavar="N", help="return 429 for API requests above N per second")
+    made.add_argument("--most-jobs", type=_count, metavar="N", help="return 429 for a start while N exports are unfinished")
+    made.add_argument("--scenario", type=Path, metavar="FILE", help="JSON file with scripted faults")
     return made
 
 
 def main(arguments: Sequence[str] | None = None, *, out: TextIO | None = None) -> int:
-    """Run the program and return its exit code: 0 after a signal, 2 where it could not start."""
+    """Run the program; return its exit code: 0 after a signal, 2 if it cannot start."""
     options = parser().parse_args(arguments)
     out = out or sys.stdout
     simulator = Simulator(
@@ -104,8 +100,8 @@ def main(arguments: Sequence[str] | None = None, *, out: TextIO | None = None) -
 
 
 def banner(simulator: Simulator) -> str:
-    """Return what the program prints when it serves: the address first, then all that a user needs to try it."""
-    authority = f"Authority:  {simulator.ca_path}   (give it to the action as ca-bundle)\n" if simulator.ca_path else ""
+    """Return what the program prints when it serves."""
+    authority = f"Authority:  {simulator.ca_path}   (pass it to the action as ca-bundle)\n" if simulator.ca_path else ""
     agents = "".join(f"  {job_id:<22}{outcome.replace('-', ' ')}\n" for job_id, outcome in AGENT_JOBS.items())
     return (
         f"The simulated platform serves at {simulator.base_url}\n"
@@ -113,49 +109,49 @@ def banner(simulator: Simulator) -> str:
         f"Admin key:  {simulator.key}\n"
         f"{authority}"
         "\nExport mode, domain:\n"
-        "  docs.example.com      completed, as any other name\n"
+        "  docs.example.com      completed, like any other name\n"
         "  failing.example.com   failed\n"
         "  no-plan.example.com   403, a plan without static export\n"
         "  unknown.example.com   404, no such deployment\n"
         "Export mode, job-id:\n"
-        f"  {FINISHED_EXPORT:<22}completed already\n"
-        f"  {FAILED_EXPORT:<22}failed already\n"
+        f"  {FINISHED_EXPORT:<22}already completed\n"
+        f"  {FAILED_EXPORT:<22}already failed\n"
         f"Agent mode, project-id {DEMO_PROJECT}, job-id:\n"
         f"{agents}"
-        "\nCtrl-C ends it.\n"
+        "\nCtrl-C stops it.\n"
     )
 
 
 def _port(text: str) -> int:
     number = int(text)
     if not 0 <= number <= 65535:
-        raise argparse.ArgumentTypeError(f"{number} is no port; 0 to 65535")
+        raise argparse.ArgumentTypeError(f"{number} is not a port from 0 to 65535")
     return number
 
 
 def _seconds(text: str) -> float:
     number = float(text)
     if not 0 <= number < 1e9:
-        raise argparse.ArgumentTypeError(f"{text} is no duration in seconds")
+        raise argparse.ArgumentTypeError(f"{text} is not a duration in seconds")
     return number
 
 
 def _share(text: str) -> float:
     number = float(text)
     if not 0 <= number <= 1:
-        raise argparse.ArgumentTypeError(f"{text} is no share between 0 and 1")
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
     return number
 
 
 def _count(text: str) -> int:
     number = int(text)
     if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is below 1")
+        raise argparse.ArgumentTypeError(f"{text} is less than 1")
     return number
 
 
 def _size(text: str) -> int:
     number = int(text)
     if number < 0:
-        raise argparse.ArgumentTypeError(f"{text} is below 0")
+        raise argparse.ArgumentTypeError(f"{text} is less than 0")
     return number

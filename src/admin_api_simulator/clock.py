@@ -1,4 +1,4 @@
-"""The two clocks of the simulator, handed in so that tests can turn them."""
+"""The clocks of the simulator, which tests replace."""
 
 import time
 from collections.abc import Callable
@@ -7,18 +7,18 @@ from datetime import UTC, datetime
 
 
 def utc_now() -> datetime:
-    """Return the current time, aware, in UTC."""
+    """Return the current time in UTC, aware."""
     return datetime.now(UTC)
 
 
 def as_timestamp(moment: datetime) -> str:
-    """Write an aware time as APIs do: ISO 8601, UTC, milliseconds, `Z`."""
+    """Format an aware time as ISO 8601 in UTC, with milliseconds and `Z`."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Clock:
-    """What tells the time: `monotonic` in seconds for durations, `now` for dates."""
+    """A monotonic clock in seconds, and the current date."""
 
     monotonic: Callable[[], float] = time.monotonic
     now: Callable[[], datetime] = utc_now

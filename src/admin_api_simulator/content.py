@@ -1,4 +1,4 @@
-"""The bytes of an answer, in memory or in a file, handed on in pieces: a large bundle is never copied as a whole."""
+"""The bytes of a response, in memory or in a file, read in pieces: a large bundle is never copied as a whole."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ PIECE_BYTES = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class FilePart:
-    """The bytes `start` up to, not including, `end` of a file, which must stay as it is while it is served."""
+    """The bytes from `start` to before `end` of a file, which must not change while it is served."""
 
     path: Path
     start: int
@@ -23,12 +23,12 @@ Content = bytes | memoryview | FilePart
 
 
 def whole_file(path: Path) -> FilePart:
-    """Return all that is in a file now; raises OSError where there is none."""
+    """Return the content of a file. Raises OSError if it does not exist."""
     return FilePart(path=path, start=0, end=path.stat().st_size)
 
 
 def part_of(content: Content, start: int, end: int) -> Content:
-    """Return some of the bytes, as slicing does with indices that are not negative, but without copying them."""
+    """Return a slice, with indices that are not negative, without copying."""
     if isinstance(content, FilePart):
         size = len(content)
         return replace(content, start=content.start + min(start, size), end=content.start + min(max(start, end), size))
@@ -36,7 +36,7 @@ def part_of(content: Content, start: int, end: int) -> Content:
 
 
 def pieces(content: Content, *, piece_bytes: int = PIECE_BYTES) -> Iterator[bytes | memoryview]:
-    """Yield the bytes in their order, at most so many at a time; raises OSError where a file cannot be read."""
+    """Yield the bytes in pieces. Raises OSError if the file cannot be read."""
     if isinstance(content, FilePart):
         yield from _file_pieces(content, piece_bytes)
         return
@@ -45,7 +45,7 @@ def pieces(content: Content, *, piece_bytes: int = PIECE_BYTES) -> Iterator[byte
 
 
 def as_bytes(content: Content) -> bytes:
-    """Return all bytes at once."""
+    """Return all bytes."""
     return content if isinstance(content, bytes) else b"".join(pieces(content))
 
 

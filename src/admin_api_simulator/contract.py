@@ -1,4 +1,4 @@
-"""Holds recorded requests against the OpenAPI description, so that a client's requests keep to the contract too."""
+"""Checks recorded requests against the OpenAPI description."""
 
 import json
 import re
@@ -20,7 +20,7 @@ METHODS = frozenset({"get", "put", "post", "delete", "options", "head", "patch",
 
 @dataclass(frozen=True, kw_only=True)
 class DescribedOperation:
-    """One operation of the description, with the path's parameters by name."""
+    """One operation of the description."""
 
     operation_id: str
     method: str
@@ -29,7 +29,7 @@ class DescribedOperation:
     path_schemas: Mapping[str, Mapping[str, Any]]
 
     def match(self, path: str) -> dict[str, str] | None:
-        """Return the decoded path parameters of a raw path, None where the template does not fit."""
+        """Return the decoded parameters of a raw path, or None for another path."""
         names = re.findall(r"\{(\w+)\}", self.template)
         pattern = re.sub(r"\\\{\w+\\\}", "([^/]+)", re.escape(self.template))
         found = re.fullmatch(pattern, path)
@@ -37,22 +37,19 @@ class DescribedOperation:
 
 
 def check_requests(requests: Iterable[RecordedRequest]) -> None:
-    """Check every request to the API; downloads, which are no part of it, are passed over. Raises AssertionError."""
+    """Check every request to the API, but no downloads. Raises AssertionError."""
     for request in requests:
         if request.operation != "download":
             check_request(request)
 
 
 def check_request(request: RecordedRequest) -> None:
-    """Check method, path, bearer authentication, content type and body of one request.
-
-    Raises AssertionError, whose text names the request and what is wrong with it.
-    """
+    """Check method, path, bearer authentication, content type and body of one request. Raises AssertionError."""
     where = f"{request.method} {request.path}"
     operation, parameters = _find(request, where)
     for name, value in parameters.items():
         _check_schema(value, operation.path_schemas[name], f"{where}: path parameter {name}")
-    _require(not request.query, f"{where}: the contract has no query, sent was {request.query!r}")
+    _require(not request.query, f"{where}: the contract has no query, but {request.query!r} was sent")
     authorization = request.headers.get("Authorization", "")
     _require(
         re.fullmatch(r"Bearer [\x21-\x7e]+", authorization) is not None,
@@ -64,17 +61,17 @@ def check_request(request: RecordedRequest) -> None:
 def _find(request: RecordedRequest, where: str) -> tuple[DescribedOperation, dict[str, str]]:
     _require(request.path.startswith(f"{request.base_path}/"), f"{where}: not below the base path {request.base_path!r}")
     path = request.path.removeprefix(request.base_path)
-    fitting = [(operation, found) for operation in described() if (found := operation.match(path)) is not None]
-    _require(bool(fitting), f"{where}: no path of the contract")
-    for operation, found in fitting:
+    matching = [(operation, found) for operation in operations() if (found := operation.match(path)) is not None]
+    _require(bool(matching), f"{where}: the path is not in the contract")
+    for operation, found in matching:
         if operation.method == request.method:
             return operation, found
-    raise AssertionError(f"{where}: the contract has {', '.join(one.method for one, _ in fitting)} at this path")
+    raise AssertionError(f"{where}: the contract has {', '.join(one.method for one, _ in matching)} at this path")
 
 
 def _check_body(operation: DescribedOperation, request: RecordedRequest, where: str) -> None:
     if operation.body is None:
-        _require(not request.body, f"{where}: the contract has no body, sent were {len(request.body)} bytes")
+        _require(not request.body, f"{where}: the contract has no body, but {len(request.body)} bytes were sent")
         return
     media_type = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     content = operation.body["content"]
@@ -87,7 +84,7 @@ def _check_body(operation: DescribedOperation, request: RecordedRequest, where: 
 
 
 def _check_schema(value: object, schema: Mapping[str, Any], what: str) -> None:
-    # The components go along, so that local references resolve inside the schema itself.
+    # with the components, to which local references in the schema point
     validator = jsonschema.Draft202012Validator({**schema, "components": description()["components"]})
     error = next(iter(validator.iter_errors(value)), None)
     _require(error is None, f"{what}: {error.message if error else ''}")
@@ -100,13 +97,13 @@ def _require(condition: bool, message: str) -> None:  # noqa: FBT001 - reads as 
 
 @cache
 def description() -> dict[str, Any]:
-    """Return the OpenAPI description; raises OSError where the repository's docs folder is not there."""
+    """Return the OpenAPI description. Raises OSError outside the repository."""
     loaded: dict[str, Any] = yaml.safe_load(DESCRIPTION.read_text(encoding="utf-8"))
     return loaded
 
 
 @cache
-def described() -> tuple[DescribedOperation, ...]:
+def operations() -> tuple[DescribedOperation, ...]:
     """Return the operations of the description."""
     return tuple(
         DescribedOperation(

@@ -1,4 +1,4 @@
-"""The action on the simulated platform, as people see it: `python -m admin_api_simulator.demo`."""
+"""A demo of the action with the simulated platform: `python -m admin_api_simulator.demo`."""
 
 import argparse
 import sys
@@ -25,57 +25,57 @@ RULE = "─" * 78
 
 @dataclass(frozen=True, kw_only=True)
 class Scene:
-    """One run of the demo; `proof` is the output that shows that it ended well."""
+    """One run of the demo, with the output that it must set."""
 
     title: str
     inputs: Mapping[str, str]
-    proof: str
+    expected_output: str
 
 
 def scenes() -> tuple[Scene, ...]:
-    """Return what the demo runs."""
+    """Return the runs of the demo."""
     export = Scene(
-        title="Export mode: a site becomes static files and a bundle link",
+        title="Export mode: one domain",
         inputs={
             "domain": "docs.example.com",
             "site-path": "site",
             "values-file": "export-values.yaml",
             "max-poll-interval": "1s",
         },
-        proof="bundleUrl",
+        expected_output="bundleUrl",
     )
     several = Scene(
-        title="Export mode, several domains in one step",
+        title="Export mode: several domains in one step",
         inputs={
             "domain": "docs.example.com\ndevelopers.example.com\npartners.example.com\n",
             "site-path": "sites/{domain}",
             "max-poll-interval": "1s",
         },
-        proof="results",
+        expected_output="results",
     )
     agent = Scene(
-        title="Agent mode: wait for an agent's job and its pull request",
+        title="Agent mode: wait for a job and its pull request",
         inputs={
             "mode": "agent",
             "project-id": DEMO_PROJECT,
             "job-id": "agent-pull-request",
             "max-poll-interval": "1s",
         },
-        proof="prLink",
+        expected_output="prLink",
     )
     return export, several, agent
 
 
 def main(arguments: Sequence[str] | None = None, *, out: TextIO | None = None) -> int:
-    """Run the demo; the exit code is 0 only when every run ended well and left its link."""
+    """Run the demo; return 0 if every run succeeded and set its output."""
     parser = argparse.ArgumentParser(prog="python -m admin_api_simulator.demo", description=__doc__)
     parser.add_argument("--entrypoint", type=Path, default=ENTRYPOINT, help="the action's entry point")
-    parser.add_argument("--export-seconds", type=float, default=EXPORT_SECONDS, help="how long the export takes")
+    parser.add_argument("--export-seconds", type=float, default=EXPORT_SECONDS, help="how long an export takes")
     parser.add_argument("--agent-seconds", type=float, default=AGENT_SECONDS, help="how long the agent job is active")
-    parser.add_argument("--debug", action="store_true", help="show debug lines too, as a re-run with debug logging does")
+    parser.add_argument("--debug", action="store_true", help="show debug lines")
     options = parser.parse_args(arguments)
     out = out or sys.stdout
-    unwell = []
+    failures = []
     with (
         Simulator(export_seconds=options.export_seconds, agent_seconds=options.agent_seconds, pages=PAGES) as platform,
         tempfile.TemporaryDirectory(prefix="demo-workspace-") as workspace,
@@ -83,10 +83,11 @@ def main(arguments: Sequence[str] | None = None, *, out: TextIO | None = None) -
         _write(out, f"The simulated platform serves at {platform.base_url}")
         for scene in scenes():
             run = _play(scene, platform, options.entrypoint, Path(workspace), out, debug=options.debug)
-            if run.exit_code != 0 or not run.outputs.get(scene.proof):
-                unwell.append(f"{scene.title}: exit code {run.exit_code}, {scene.proof} {run.outputs.get(scene.proof)!r}")
-    _write(out, RULE, *(unwell or ["All runs ended well."]))
-    return 1 if unwell else 0
+            output = run.outputs.get(scene.expected_output)
+            if run.exit_code != 0 or not output:
+                failures.append(f"{scene.title}: exit code {run.exit_code}, {scene.expected_output} {output!r}")
+    _write(out, RULE, *(failures or ["All runs succeeded."]))
+    return 1 if failures else 0
 
 
 def _play(scene: Scene, platform: Simulator, entrypoint: Path, workspace: Path, out: TextIO, *, debug: bool) -> ActionRun:
@@ -107,7 +108,7 @@ def _play(scene: Scene, platform: Simulator, entrypoint: Path, workspace: Path, 
 
 
 def step_yaml(inputs: Mapping[str, str], base_url: str) -> str:
-    """Return a workflow's step with these inputs, the key as a secret."""
+    """Return a workflow step with these inputs."""
     step = {
         "uses": "OWNER/docs-platform-action@v1",
         "with": {"base-url": base_url, "admin-key": "${{ secrets.DOCS_ADMIN_KEY }}", **inputs},
@@ -116,7 +117,7 @@ def step_yaml(inputs: Mapping[str, str], base_url: str) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes text of several lines as people write it in a workflow."""
+    """Writes multi-line strings as blocks."""
 
 
 _Dumper.add_representer(

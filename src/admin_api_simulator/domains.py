@@ -1,18 +1,18 @@
-"""Domains of deployments: which of them are the same, and which one a start request names."""
+"""Domains of deployments."""
 
 import json
 
 
-def same_domain(domain: str) -> str:
-    """Return the form of a domain that is equal for all its spellings: case does not count."""
+def normalized(domain: str) -> str:
+    """Return a form of a domain that is the same for all its spellings."""
     return domain.strip().lower()
 
 
 def domain_in(body: bytes) -> str | None:
-    """Return the domain that a start request's body asks for, None where it holds none."""
+    """Return the domain in the body of a start request, or None."""
     try:
-        asked = json.loads(body)
+        fields = json.loads(body)
     except (ValueError, RecursionError):
         return None
-    domain = asked.get("domain") if isinstance(asked, dict) else None
+    domain = fields.get("domain") if isinstance(fields, dict) else None
     return domain if isinstance(domain, str) and domain else None

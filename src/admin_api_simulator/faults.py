@@ -1,4 +1,4 @@
-"""Faults that a test or a scenario plants: which operation, at which turn, what goes wrong."""
+"""Scripted faults of operations."""
 
 import json
 import threading
@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeGuard, get_args
 
-from admin_api_simulator.answers import Answer, Framing, phrase_of
-from admin_api_simulator.domains import same_domain
+from admin_api_simulator.domains import normalized
+from admin_api_simulator.responses import Framing, Response, phrase_of
 
 Operation = Literal["start_export", "read_export", "make_bundle", "read_agent_job", "download"]
 Cut = Literal["before_answer", "in_headers", "in_body"]
@@ -21,28 +21,27 @@ FRAMING_HEADERS = frozenset({"content-length", "transfer-encoding", "content-enc
 
 
 def is_operation(name: str) -> TypeGuard[Operation]:
-    """Tell whether a fault can be planted in the operation of that name."""
+    """Return whether a name is an operation's."""
     return name in OPERATIONS
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """What one turn of an operation does instead of, or on top of, its normal answer.
+    """A fault of one turn of an operation.
 
-    With `status`, `body`, `json`, `raw` or `cut="before_answer"` the fault stands in place of the operation, which is carried
-    out all the same when `processed` is true: a start whose answer is lost. Otherwise the operation's normal answer is what
-    gets further `headers`, is delayed, dripped or cut.
+    With `status`, `body`, `json`, `raw` or `cut="before_answer"`, it replaces the operation, which still runs if `processed` is
+    true: then only its response is lost. Otherwise it changes the operation's normal response.
 
-    - `status`: 200 where only a body is given. `reason`: the words of the status line.
-    - `body`, `json`: the body; an error status without one gets the API's Error object.
+    - `status`: by default 200. `reason`: the reason phrase of the status line. `headers`: replaced or added headers.
+    - `body`, `json`: the body. An error status without a body gets the API's Error object.
     - `delay_seconds`: the pause before the first byte. `drip_seconds`: the pause between single bytes, headers included.
-    - `cut`: where the connection ends; `in_body` after `cut_after_bytes` bytes of the body, by default after half of it.
-    - `stall_after_bytes`: after so many bytes of the body the connection stays open and silent, until the client goes.
-    - `framing`: what tells where the body ends: `length` (Content-Length), `chunked` (its chunks) or `close` (the end of the
-      connection). Cut or stalled, a chunked body has no last chunk, however many of its bytes are sent.
-    - `raw`: these bytes go to the socket as they are, then the connection ends.
+    - `cut`: where the connection closes; `in_body` means after `cut_after_bytes` of the body, by default after half of it.
+    - `stall_after_bytes`: after so many bytes of the body nothing more is sent; the connection stays open.
+    - `framing`: what marks the end of the body: `length` (Content-Length), `chunked` (the last chunk) or `close` (the end of
+      the connection). A chunked body that is cut or stalled has no last chunk.
+    - `raw`: bytes that are sent instead of a response; then the connection closes.
 
-    Raises ValueError for parts that exclude each other.
+    Raises ValueError for fields that exclude each other.
     """
 
     status: int | None = None
@@ -61,45 +60,45 @@ class Fault:
 
     def __post_init__(self) -> None:
         if self.stall_after_bytes is not None and self.cut is not None:
-            raise ValueError("stall_after_bytes leaves the connection open and cut ends it; give one of them")
+            raise ValueError("stall_after_bytes keeps the connection open, but cut closes it; use one of them")
         if self.raw is not None and (self.stall_after_bytes is not None or self.framing != "length"):
-            raise ValueError("raw is written as it is; stall_after_bytes and framing do not go with it")
+            raise ValueError("raw cannot be combined with stall_after_bytes or framing")
 
     @property
-    def stands_in(self) -> bool:
-        """Whether the fault takes the place of the normal answer."""
+    def replaces_response(self) -> bool:
+        """Whether the fault replaces the normal response."""
         parts = (self.status, self.body, self.json, self.raw)
         return any(part is not None for part in parts) or self.cut == "before_answer"
 
     @property
     def runs_operation(self) -> bool:
-        """Whether the operation is carried out in spite of the fault."""
-        return self.processed or not self.stands_in
+        """Whether the operation runs."""
+        return self.processed or not self.replaces_response
 
     @property
-    def by_hand(self) -> bool:
-        """Whether the answer must be written to the socket byte by byte instead of by the HTTP library."""
+    def needs_raw_writing(self) -> bool:
+        """Whether the HTTP library cannot write the response."""
         own_framing = any(name.lower() in FRAMING_HEADERS for name in self.headers)
         ends_otherwise = self.cut is not None or self.stall_after_bytes is not None or self.framing != "length"
         return self.raw is not None or ends_otherwise or self.drip_seconds > 0 or own_framing
 
     def kept_bytes(self, size: int) -> int | None:
-        """Return how many bytes of a body of this size are sent, None where all of it is and what marks its end."""
+        """Return how many bytes of the body are sent, or None for the complete body and its end."""
         if self.cut == "in_body":
             return size // 2 if self.cut_after_bytes is None else self.cut_after_bytes
         return self.stall_after_bytes
 
-    def shape(self, normal: Answer | None) -> Answer:
-        """Return the answer to send, given the operation's normal one where it was carried out."""
+    def apply(self, normal: Response | None) -> Response:
+        """Return the response to send, given the normal one if the operation ran."""
         if self.status is None and self.body is None and self.json is None and normal is not None:
-            changed = {name.lower() for name in self.headers}
-            kept = {name: text for name, text in normal.headers.items() if name.lower() not in changed}
+            replaced = {name.lower() for name in self.headers}
+            kept = {name: text for name, text in normal.headers.items() if name.lower() not in replaced}
             return replace(normal, headers={**kept, **self.headers}, reason=self.reason or normal.reason)
         status = 200 if self.status is None else self.status
         content, content_type = self._content(status)
         has_type = any(name.lower() == "content-type" for name in self.headers)
         headers = {**self.headers} if has_type or not content_type else {"Content-Type": content_type, **self.headers}
-        return Answer(status=status, reason=self.reason, headers=headers, body=content)
+        return Response(status=status, reason=self.reason, headers=headers, body=content)
 
     def _content(self, status: int) -> tuple[bytes, str]:
         if self.json is not None:
@@ -115,13 +114,13 @@ class Fault:
 
 @dataclass(frozen=True, kw_only=True)
 class _Plan:
-    """The turns to come, and what all after them are."""
+    """The next turns, and the one after them, which repeats."""
 
     turns: deque[Fault | None]
     then: Fault | None
 
     @property
-    def is_over(self) -> bool:
+    def is_used_up(self) -> bool:
         return not self.turns and self.then is None
 
     def next_turn(self) -> Fault | None:
@@ -129,7 +128,7 @@ class _Plan:
 
 
 class FaultScript:
-    """The planned turns of each operation, for all requests and for those of one domain; safe to change from any thread."""
+    """The planned turns of each operation, for all requests or for those of one domain. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -138,25 +137,25 @@ class FaultScript:
     def plan(
         self, operation: str, turns: Iterable[Fault | None], *, then: Fault | None = None, domain: str | None = None
     ) -> None:
-        """Plan the next turns of an operation, in place of what was planned; `then` is for every turn after them.
+        """Replace the planned turns of an operation; `then` repeats after them.
 
-        With `domain` only that domain's requests take these turns, and they take them before any that are planned for all.
-        Raises ValueError for an unknown operation, and for a domain where an operation has none.
+        The turns of a `domain` take precedence over those for all. Raises ValueError for an unknown operation, and for a domain
+        with an operation that has none.
         """
         if not is_operation(operation):
-            raise ValueError(f"unknown operation {operation!r}; there are {', '.join(OPERATIONS)}")
+            raise ValueError(f"unknown operation {operation!r}; use one of {', '.join(OPERATIONS)}")
         if domain is not None and operation not in DOMAIN_OPERATIONS:
-            raise ValueError(f"{operation} has no domain; {', '.join(sorted(DOMAIN_OPERATIONS))} have")
+            raise ValueError(f"{operation} has no domain; use one of {', '.join(sorted(DOMAIN_OPERATIONS))}")
         with self._lock:
             self._plans[operation, _key(domain)] = _Plan(turns=deque(turns), then=then)
 
     def next_turn(self, operation: str, domain: str | None = None) -> Fault | None:
-        """Take the fault of this turn; None is a normal turn."""
+        """Return the fault of this turn, or None for a normal turn."""
         with self._lock:
             own = None if domain is None else self._plans.get((operation, _key(domain)))
-            plan = self._plans.get((operation, None)) if own is None or own.is_over else own
+            plan = self._plans.get((operation, None)) if own is None or own.is_used_up else own
             return plan.next_turn() if plan else None
 
 
 def _key(domain: str | None) -> str | None:
-    return None if domain is None else same_domain(domain)
+    return None if domain is None else normalized(domain)

@@ -1,4 +1,4 @@
-"""Export jobs and agent jobs, and how they age."""
+"""Export jobs and agent jobs, whose status depends on their age."""
 
 import hashlib
 import itertools
@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from admin_api_simulator.clock import Clock, as_timestamp
-from admin_api_simulator.peaks import most_at_once
+from admin_api_simulator.peaks import max_concurrent
 
 ExportOutcome = Literal["completed", "failed"]
 AgentOutcome = Literal["pull-request", "no-change", "archived", "failed"]
@@ -32,13 +32,13 @@ EXPORT_ERROR = "Page /guides/authentication: the component <Tabs> could not be r
 
 
 def first_label(domain: str) -> str:
-    """Return the first label of a domain, lower-cased: the word that chooses the outcome."""
+    """Return the first label of a domain in lower case; it selects the outcome."""
     return re.split(r"[.:/]", domain.strip(), maxsplit=1)[0].lower()
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExportJob:
-    """An export that ends `seconds` after `started` (monotonic seconds), the first `queue_share` of them in the queue."""
+    """An export that takes `seconds`, of which it is queued for the fraction `queue_share`. `started` is monotonic."""
 
     id: str
     domain: str
@@ -52,7 +52,7 @@ class ExportJob:
 
     @property
     def ended(self) -> float:
-        """The monotonic time from which on the job has its end."""
+        """The monotonic time at which the job ends."""
         return self.started + self.seconds
 
     def status(self, now: float) -> str:
@@ -62,9 +62,9 @@ class ExportJob:
         return "queued" if now - self.started < self.seconds * self.queue_share else "running"
 
     def as_json(self, now: float) -> dict[str, object]:
-        """Return what the platform tells of the job at a monotonic time."""
+        """Return the job's JSON object at a monotonic time."""
         status = self.status(now)
-        told: dict[str, object] = {
+        fields: dict[str, object] = {
             "jobId": self.id,
             "status": status,
             "domain": self.domain,
@@ -73,17 +73,17 @@ class ExportJob:
         if status == "running":
             queue_seconds = self.seconds * self.queue_share
             share = (now - self.started - queue_seconds) / (self.seconds - queue_seconds)
-            told |= {"progress": min(99, int(100 * share)), "pageCount": int(self.pages * share)}
+            fields |= {"progress": min(99, int(100 * share)), "pageCount": int(self.pages * share)}
         elif status == "completed":
-            told |= {"pageCount": self.pages}
+            fields |= {"pageCount": self.pages}
         elif status == "failed":
-            told |= {"error": EXPORT_ERROR}
-        return told
+            fields |= {"error": EXPORT_ERROR}
+        return fields
 
 
 @dataclass(frozen=True, kw_only=True)
 class AgentJob:
-    """An agent job that is active for `seconds` after its first read."""
+    """An agent job that ends `seconds` after its first read."""
 
     id: str
     project_id: str
@@ -93,12 +93,12 @@ class AgentJob:
     overrides: Mapping[str, object] = field(default_factory=dict)
 
     def as_json(self, age_seconds: float) -> dict[str, object]:
-        """Return the AgentJob object at an age counted from the first read."""
+        """Return the job's JSON object so many seconds after its first read."""
         ended = age_seconds >= self.seconds
         ends_as = self.outcome if self.outcome in ("archived", "failed") else "completed"
         pull_request = f"https://git.example.com/acme/docs/pull/{len(self.id)}"
         archived_at = as_timestamp(self.created_at + timedelta(seconds=self.seconds))
-        told: dict[str, object] = {
+        fields: dict[str, object] = {
             "id": self.id,
             "status": ends_as if ended else "active",
             "source": {"repository": "https://git.example.com/acme/docs", "ref": "main"},
@@ -107,11 +107,11 @@ class AgentJob:
             "createdAt": as_timestamp(self.created_at),
             "archivedAt": archived_at if ended and self.outcome == "archived" else None,
         }
-        return told | {name: value for name, value in self.overrides.items() if ended or name not in ENDED_ONLY_FIELDS}
+        return fields | {name: value for name, value in self.overrides.items() if ended or name not in ENDED_ONLY_FIELDS}
 
 
 class JobStore:
-    """All jobs of the platform, the well-known ones from the start."""
+    """All jobs of the platform, some of which always exist."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class JobStore:
             self.add_agent(job_id, outcome=outcome)
 
     def start_export(self, domain: str) -> ExportJob:
-        """Start an export of a domain, whose first label chooses the outcome."""
+        """Start an export of a domain; its first label selects the outcome."""
         outcome: ExportOutcome = "failed" if first_label(domain) == FAILING_LABEL else "completed"
         return self.add_export(self._new_id(domain), outcome=outcome, seconds=self._export_seconds, domain=domain)
 
@@ -155,7 +155,7 @@ class JobStore:
         pages: int | None = None,
         bundle: bytes | None = None,
     ) -> ExportJob:
-        """Add an export job that ends in `seconds` from now; `bundle` stands in for the archive of its pages."""
+        """Add an export that ends in `seconds`; `bundle` replaces the generated archive."""
         job = ExportJob(
             id=job_id,
             domain=domain,
@@ -179,7 +179,7 @@ class JobStore:
         seconds: float | None = None,
         overrides: Mapping[str, object] | None = None,
     ) -> AgentJob:
-        """Add an agent job that is active for `seconds` after its first read."""
+        """Add an agent job that ends `seconds` after its first read."""
         job = AgentJob(
             id=job_id,
             project_id=project_id,
@@ -193,24 +193,24 @@ class JobStore:
         return job
 
     def export(self, job_id: str) -> ExportJob | None:
-        """Return the export job of that id."""
+        """Return an export by its id."""
         return self._exports.get(job_id)
 
     def unfinished(self) -> int:
-        """Return how many exports have not ended yet."""
+        """Return the number of exports that have not ended."""
         now = self._clock.monotonic()
         return sum(now < job.ended for job in list(self._exports.values()))
 
-    def most_at_once(self) -> int:
-        """Return how many exports at most were unfinished at the same moment."""
-        return most_at_once((job.started, job.ended) for job in list(self._exports.values()))
+    def max_concurrent(self) -> int:
+        """Return the maximum number of exports that were unfinished at the same time."""
+        return max_concurrent((job.started, job.ended) for job in list(self._exports.values()))
 
-    def tell(self, job: ExportJob) -> dict[str, object]:
-        """Return what the platform tells of an export job now."""
+    def export_json(self, job: ExportJob) -> dict[str, object]:
+        """Return the JSON object of an export now."""
         return job.as_json(self._clock.monotonic())
 
-    def read_agent(self, project_id: str, job_id: str) -> dict[str, object] | None:
-        """Return what the platform tells of an agent job; the first read starts its clock."""
+    def agent_json(self, project_id: str, job_id: str) -> dict[str, object] | None:
+        """Return the JSON object of an agent job; the first read starts it."""
         job = self._agents.get((project_id, job_id))
         if job is None:
             return None

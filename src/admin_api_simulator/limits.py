@@ -1,21 +1,21 @@
-"""What the platform takes of its clients: so many requests in any one second."""
+"""The rate limit of the platform."""
 
 from collections import deque
 
 
 class RateLimit:
-    """Lets so many requests through in any window of `within_seconds`; one that is refused takes nobody's place."""
+    """Allows `maximum` requests in any window of `window_seconds`; rejected requests do not count."""
 
-    def __init__(self, most: int, *, within_seconds: float = 1.0) -> None:
-        self._most = most
-        self._within_seconds = within_seconds
-        self._taken: deque[float] = deque()
+    def __init__(self, maximum: int, *, window_seconds: float = 1.0) -> None:
+        self._maximum = maximum
+        self._window_seconds = window_seconds
+        self._allowed: deque[float] = deque()
 
-    def takes(self, at: float) -> bool:
-        """Tell whether a request that arrives at this time, not before those that came before it, is let through."""
-        while self._taken and at - self._taken[0] >= self._within_seconds:
-            self._taken.popleft()
-        if len(self._taken) >= self._most:
+    def allows(self, at: float) -> bool:
+        """Return whether a request is allowed. Calls must be in the order of time."""
+        while self._allowed and at - self._allowed[0] >= self._window_seconds:
+            self._allowed.popleft()
+        if len(self._allowed) >= self._maximum:
             return False
-        self._taken.append(at)
+        self._allowed.append(at)
         return True

@@ -1,4 +1,4 @@
-"""Presigned links: made for the bundle, checked when one comes back. The names in the query are those of Amazon S3."""
+"""Presigned links to bundles, with the query parameters of Amazon S3."""
 
 import hashlib
 import hmac
@@ -9,13 +9,13 @@ from urllib.parse import parse_qsl, quote
 
 from admin_api_simulator.clock import Clock
 
-Verdict = Literal["good", "unsigned", "expired", "revoked", "mismatch"]
+Verdict = Literal["valid", "unsigned", "expired", "revoked", "mismatch"]
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 
 
 class LinkSigner:
-    """Signs GET links to objects at `storage_host` and tells good ones from others."""
+    """Signs and verifies links."""
 
     def __init__(self, *, clock: Clock, secret: bytes, link_seconds: float) -> None:
         self._clock = clock
@@ -26,7 +26,7 @@ class LinkSigner:
         self._newest = 0
 
     def sign(self, *, host: str, path: str, file_name: str) -> tuple[str, datetime]:
-        """Return the query of a fresh link to a raw path at a host, and the time at which it expires."""
+        """Return the query of a new GET link to a raw path, and the time at which it expires."""
         signed_at = self._clock.now()
         self._newest = next(self._numbers)
         fields = {
@@ -39,13 +39,13 @@ class LinkSigner:
             "response-content-disposition": f'attachment; filename="{file_name}"',
             "x-id": "GetObject,bundle",
         }
-        # A comma stays as it is, as some signers leave it: it is what breaks `helm --set`.
+        # Some signers do not encode commas, which break `helm --set`.
         query = "&".join(f"{name}={quote(text, safe=',')}" for name, text in fields.items())
         signature = self._signature(method="GET", host=host, path=path, query=query)
         return f"{query}&X-Amz-Signature={signature}", signed_at + timedelta(seconds=self._link_seconds)
 
     def check(self, *, method: str, host: str, path: str, query: str) -> Verdict:
-        """Judge a link that came back; expiry comes before the signature, as in S3."""
+        """Return whether a link is valid, or why not; like S3, check its expiry before its signature."""
         fields = dict(parse_qsl(query, keep_blank_values=True))
         given = fields.get("X-Amz-Signature")
         expires_at = expiry_of(query)
@@ -56,10 +56,10 @@ class LinkSigner:
         if not hmac.compare_digest(given.encode(), self._signature(method=method, host=host, path=path, query=query).encode()):
             return "mismatch"
         number = int(fields["X-Amz-Security-Token"].removeprefix("session+").removesuffix("=="))
-        return "good" if number >= self._oldest_valid else "revoked"
+        return "valid" if number >= self._oldest_valid else "revoked"
 
     def revoke_all(self) -> None:
-        """End every link so far before its time, as when the signer's own credentials end."""
+        """Invalidate every existing link, as when the signer's own credentials expire."""
         self._oldest_valid = self._newest + 1
 
     def _signature(self, *, method: str, host: str, path: str, query: str) -> str:
@@ -72,7 +72,7 @@ class LinkSigner:
 
 
 def expiry_of(query: str) -> datetime | None:
-    """Return the time at which a link's query says that it expires, None where it says nothing readable."""
+    """Return the expiry in a link's query, or None if it cannot be read."""
     fields = dict(parse_qsl(query, keep_blank_values=True))
     try:
         signed_at = datetime.strptime(fields["X-Amz-Date"], "%Y%m%dT%H%M%S.%f%z")
@@ -82,5 +82,5 @@ def expiry_of(query: str) -> datetime | None:
 
 
 def _precise(moment: datetime) -> str:
-    """Write a time as S3 does, but finer than its whole seconds, so that a link may live for less than one."""
+    """Format a time as S3 does, but with fractions, so that a link may be valid for less than a second."""
     return moment.astimezone(UTC).strftime("%Y%m%dT%H%M%S.%fZ")

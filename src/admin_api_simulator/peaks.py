@@ -1,26 +1,26 @@
-"""The most at once: of what lasts for a while, and of what happens within one stretch of time."""
+"""Maximum numbers of concurrent spans, and of moments in a window."""
 
 from collections import deque
 from collections.abc import Iterable
 
 
-def most_at_once(spans: Iterable[tuple[float, float]]) -> int:
-    """Return how many spans, each from its start up to, not including, its end, have a moment in common at most."""
+def max_concurrent(spans: Iterable[tuple[float, float]]) -> int:
+    """Return the maximum number of spans that overlap; a span excludes its end."""
     steps = [step for start, end in spans if start < end for step in ((start, 1), (end, -1))]
-    most = now = 0
-    for _, step in sorted(steps):  # at one moment what ends goes before what starts
-        now += step
-        most = max(most, now)
-    return most
+    maximum = current = 0
+    for _, step in sorted(steps):  # ends sort before starts
+        current += step
+        maximum = max(maximum, current)
+    return maximum
 
 
-def most_within(moments: Iterable[float], seconds: float) -> int:
-    """Return how many moments at most lie in one stretch of so many seconds, its end not included."""
-    stretch: deque[float] = deque()
-    most = 0
+def max_within(moments: Iterable[float], seconds: float) -> int:
+    """Return the maximum number of moments in a window of so many seconds, which excludes its end."""
+    window: deque[float] = deque()
+    maximum = 0
     for moment in sorted(moments):
-        stretch.append(moment)
-        while moment - stretch[0] >= seconds:
-            stretch.popleft()
-        most = max(most, len(stretch))
-    return most
+        window.append(moment)
+        while moment - window[0] >= seconds:
+            window.popleft()
+        maximum = max(maximum, len(window))
+    return maximum

@@ -1,4 +1,4 @@
-"""Every request that reached the simulator, as it was on the wire."""
+"""Records of the requests to the simulator."""
 
 import threading
 import time
@@ -7,18 +7,18 @@ from dataclasses import dataclass, replace
 
 from multidict import CIMultiDict
 
-from admin_api_simulator.domains import same_domain
+from admin_api_simulator.domains import normalized
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedRequest:
     """One request.
 
-    `operation` is that of the route, `download` for all that reaches the storage, `unknown` for a request that fits no
-    operation. `path` and `query` are raw, as on the wire, and `path` includes `base_path`. `headers` is a case-insensitive
-    mapping. `at` is `time.monotonic()` seconds when the request was complete. `connection` is the number of the TCP
-    connection that it came on, counted from 1 over both ports. `domain` is that of the export, as the start request named it,
-    None where there is none or nobody knows. `status` is what was answered, None where no status line went out.
+    - `operation`: the route's, `download` for every request to the storage, or `unknown`.
+    - `path`, `query`: raw; `path` includes `base_path`. `headers`: a case-insensitive mapping.
+    - `at`: when the request was complete, in `time.monotonic()` seconds.
+    - `connection`: the number of its TCP connection, from 1 over both ports.
+    - `domain`: the export's, as the start request spelled it, or None. `status`: the response's, None if none was sent.
     """
 
     operation: str
@@ -34,30 +34,30 @@ class RecordedRequest:
     domain: str | None = None
 
     def is_about(self, domain: str) -> bool:
-        """Tell whether the request is about a domain, however it is spelled."""
-        return self.domain is not None and same_domain(self.domain) == same_domain(domain)
+        """Return whether the request is about a domain, in any spelling."""
+        return self.domain is not None and normalized(self.domain) == normalized(domain)
 
 
 class Recorder:
-    """Keeps the requests in the order of their arrival; safe to read from another thread than the server's."""
+    """Keeps the requests in the order of their arrival. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._requests: list[RecordedRequest] = []
 
     def add(self, request: RecordedRequest) -> int:
-        """Keep a request and return the number by which `answered` knows it."""
+        """Record a request; return its number for `set_status`."""
         with self._lock:
             self._requests.append(request)
             return len(self._requests) - 1
 
-    def answered(self, number: int, status: int) -> None:
-        """Note the status that a request was answered with."""
+    def set_status(self, number: int, status: int) -> None:
+        """Record the status of the response."""
         with self._lock:
             self._requests[number] = replace(self._requests[number], status=status)
 
     def snapshot(self) -> list[RecordedRequest]:
-        """Return the requests so far."""
+        """Return a copy of the list."""
         with self._lock:
             return list(self._requests)
 
@@ -73,7 +73,7 @@ def request_on_the_wire(
     at: float | None = None,
     connection: int = 0,
 ) -> RecordedRequest:
-    """Return the record of a request from its raw target, `/path?query` or what a proxy gets, `http://host/path?query`."""
+    """Return a record; the raw target is `/path?query`, or `http://host/path?query` as proxies get it."""
     path, _, query = target.partition("?")
     return RecordedRequest(
         operation=operation,

@@ -1,6 +1,6 @@
-"""Runs the action's entry point the way GitHub's runner runs it, for tests and the demo.
+"""Runs the action's entry point as GitHub's runner does, for tests and the demo.
 
-Source of what the runner does: actions/runner, `Handler.AddInputsToEnvironment` and `FileCommandManager`.
+Source: actions/runner, `Handler.AddInputsToEnvironment` and `FileCommandManager`.
 """
 
 import functools
@@ -25,14 +25,14 @@ OnLine = Callable[[str], None]
 
 
 class OutputFileError(ValueError):
-    """The output file holds what the runner, or act, would refuse; the message names the line."""
+    """The output file contains a line that the runner or act would reject."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ActionRun:
-    """How a run ended and what it left: `exit_code` is negative where a signal killed the process.
+    """The result of a run. `exit_code` is negative if a signal killed the process.
 
-    `left` are the further files of the runner's folders, HOME and RUNNER_TEMP among them, by their paths there.
+    `left` are the other files in the runner's folders, such as HOME and RUNNER_TEMP, by their relative paths.
     """
 
     exit_code: int
@@ -54,7 +54,7 @@ def run_action(
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
     on_line: OnLine | None = None,
 ) -> ActionRun:
-    """Run the action to its end; raises TimeoutError after killing a run that takes longer, OutputFileError."""
+    """Run the action. Raises TimeoutError, after killing it, and OutputFileError."""
     with start_action(
         inputs, entrypoint=entrypoint, workspace=workspace, python=python, env=env, debug=debug, on_line=on_line
     ) as started:
@@ -71,9 +71,9 @@ def start_action(
     debug: bool = False,
     on_line: OnLine | None = None,
 ) -> "StartedAction":
-    """Start the action with these inputs and the defaults of the action.yml beside its entry point.
+    """Start the action with these inputs and the defaults in the action.yml next to its entry point.
 
-    `env` comes on top, as a workflow's own `env` does. `on_line` gets each line of stdout and stderr as it comes.
+    `env` overrides variables, as a workflow's own `env` does. `on_line` is called with each line of stdout and stderr.
     """
     folder = tempfile.TemporaryDirectory(prefix="action-run-")
     try:
@@ -83,14 +83,14 @@ def start_action(
             workspace=workspace,
             debug=debug,
         )
-        process = subprocess.Popen(  # noqa: S603 - runs the program it is told to run, without a shell
+        process = subprocess.Popen(  # noqa: S603 - runs the given program without a shell
             [str(python), "-I", "-u", str(entrypoint.resolve())],
             cwd=workspace,
             env=environment | dict(env or {}),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            start_new_session=True,  # a Ctrl-C meant for the tests does not reach the action as well
+            start_new_session=True,  # Ctrl-C in the tests does not reach the action
         )
     except BaseException:
         folder.cleanup()
@@ -99,7 +99,7 @@ def start_action(
 
 
 class StartedAction:
-    """A run under way: send it signals, wait for its lines, collect how it ended. Leaving `with` kills what still runs."""
+    """A running action. Leaving `with` kills it."""
 
     def __init__(
         self,
@@ -123,11 +123,11 @@ class StartedAction:
 
     @property
     def pid(self) -> int:
-        """The process id."""
+        """The process ID."""
         return self._process.pid
 
     def poll(self) -> int | None:
-        """Return the exit code, None while the process runs."""
+        """Return the exit code, or None while the process runs."""
         return self._process.poll()
 
     def send_signal(self, number: signal.Signals) -> None:
@@ -135,12 +135,12 @@ class StartedAction:
         self._process.send_signal(number)
 
     def stdout_so_far(self) -> str:
-        """Return what has come on stdout."""
+        """Return the output on stdout so far."""
         with self._changed:
             return "".join(self._lines["stdout"])
 
     def wait_for_line(self, text: str, *, timeout_seconds: float = 20.0) -> str:
-        """Return the first line of stdout that holds a text, once it comes; raises TimeoutError, or EOFError at the end."""
+        """Wait for the first line of stdout that contains a text. Raises TimeoutError, or EOFError if the action ends."""
         deadline = time.monotonic() + timeout_seconds
         with self._changed:
             while True:
@@ -154,13 +154,13 @@ class StartedAction:
                 self._changed.wait(timeout=0.05)
 
     def collect(self, *, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS) -> ActionRun:
-        """Wait for the end; raises TimeoutError after killing a run that takes longer, OutputFileError."""
+        """Wait for the end. Raises TimeoutError, after killing the action, and OutputFileError."""
         try:
             exit_code = self._process.wait(timeout=timeout_seconds)
         except subprocess.TimeoutExpired:
             self._end()
-            said = "".join(self._lines["stdout"] + self._lines["stderr"])
-            raise TimeoutError(f"the action was still running after {timeout_seconds:g} s; it said:\n{said}") from None
+            output = "".join(self._lines["stdout"] + self._lines["stderr"])
+            raise TimeoutError(f"the action was still running after {timeout_seconds:g} s; its output:\n{output}") from None
         self._join()
         folder = Path(self._folder.name)
         try:
@@ -170,7 +170,7 @@ class StartedAction:
                 stderr="".join(self._lines["stderr"]),
                 outputs=parse_outputs(read_text(folder / "output")),
                 summary=read_text(folder / "summary"),
-                left=left_in(folder),
+                left=left_files(folder),
             )
         finally:
             self._folder.cleanup()
@@ -193,7 +193,7 @@ class StartedAction:
             reader.join(timeout=5)
 
     def _read(self, name: str, stream: IO[bytes]) -> None:
-        # Lines end at \n alone: a lone \r, which ends a line for the runner too, stays for tests to see.
+        # Only \n ends a line: tests check for \r, which ends a line for the runner too.
         with io.TextIOWrapper(stream, encoding="utf-8", errors="replace", newline="\n") as lines:
             for line in lines:
                 with self._changed:
@@ -204,7 +204,7 @@ class StartedAction:
 
 
 def with_defaults(inputs: Mapping[str, str], action_file: Path) -> dict[str, str]:
-    """Return the inputs and, for those not given, the defaults of action.yml: an undeclared one is an empty string."""
+    """Return the inputs, and the defaults of the others: an empty string for those without a default."""
     if not action_file.exists():
         return dict(inputs)
     return _defaults(action_file.read_text(encoding="utf-8")) | dict(inputs)
@@ -217,7 +217,7 @@ def _defaults(action_file: str) -> dict[str, str]:
 
 
 def runner_environment(*, inputs: Mapping[str, str], folder: Path, workspace: Path, debug: bool) -> dict[str, str]:
-    """Return what the runner hands a step, with its files made in `folder`."""
+    """Return the environment of a step; create its files in `folder`."""
     for name in ("output", "summary", "env", "path", "state"):
         (folder / name).touch()
     for name in ("home", "temp"):
@@ -243,12 +243,12 @@ def runner_environment(*, inputs: Mapping[str, str], folder: Path, workspace: Pa
 
 
 def variable_of(input_name: str) -> str:
-    """Return the environment variable of an input: upper-cased, spaces to `_`, hyphens kept."""
+    """Return the environment variable of an input: in upper case, with `_` for spaces; hyphens are kept."""
     return "INPUT_" + input_name.replace(" ", "_").upper()
 
 
 def parse_outputs(text: str) -> dict[str, str]:
-    """Read an output file as the runner does, and as strictly as act, which refuses blank lines between records."""
+    """Parse an output file like the runner, and as strictly as act, which rejects blank lines between records."""
     outputs: dict[str, str] = {}
     lines = iter(enumerate(text.removesuffix("\n").split("\n") if text else [], start=1))
     for number, line in lines:
@@ -266,8 +266,8 @@ def parse_outputs(text: str) -> dict[str, str]:
     return outputs
 
 
-def left_in(folder: Path) -> dict[str, bytes]:
-    """Read what a run left in the runner's folders besides outputs and summary."""
+def left_files(folder: Path) -> dict[str, bytes]:
+    """Return the files in the runner's folders except outputs and summary."""
     return {
         str(file.relative_to(folder)): file.read_bytes()
         for file in sorted(folder.rglob("*"))
@@ -276,7 +276,7 @@ def left_in(folder: Path) -> dict[str, bytes]:
 
 
 def read_text(path: Path) -> str:
-    """Read a file as it is, without changing its line ends; empty where it was removed."""
+    """Return a file's text with its line endings, or an empty string if it does not exist."""
     return path.read_bytes().decode("utf-8") if path.exists() else ""
 
 
@@ -286,7 +286,7 @@ def _until(delimiter: str, lines: Iterator[tuple[int, str]], opened_at: int) -> 
         if line == delimiter:
             return content
         content.append(line)
-    raise OutputFileError(f"the value opened in line {opened_at} of the outputs never meets its delimiter {delimiter!r}")
+    raise OutputFileError(f"the value opened in line {opened_at} of the outputs has no closing delimiter {delimiter!r}")
 
 
 def _key(text: str, number: int) -> str:

@@ -1,6 +1,6 @@
-"""What people see of an action's output: the runner's commands carried out, secrets masked.
+"""The log as GitHub shows it: workflow commands are executed, secrets masked.
 
-Source of the rules: actions/runner, `ActionCommandManager`, and GitHub's page on workflow commands.
+Source: actions/runner, `ActionCommandManager`, and GitHub's documentation of workflow commands.
 """
 
 import re
@@ -11,7 +11,7 @@ HIDDEN = frozenset({"endgroup", "save-state", "set-output", "echo", "add-matcher
 
 
 class RunnerLog:
-    """Turns lines of an action's output into lines of the log, in order, because masks hold from their line on."""
+    """Converts lines of an action's output, in order, because a mask applies to the lines after it."""
 
     def __init__(self, *, debug: bool = False) -> None:
         self._debug = debug
@@ -19,7 +19,7 @@ class RunnerLog:
         self._stopped_until: str | None = None
 
     def show(self, line: str) -> list[str]:
-        """Return what the log shows for one line, often just that line, sometimes nothing."""
+        """Return the lines of the log for one line of output."""
         match = COMMAND.fullmatch(line)
         if self._stopped_until is not None:
             if line.strip() == f"::{self._stopped_until}::":

@@ -1,4 +1,4 @@
-"""The platform in a box: API and storage on two ports, served from a thread of their own."""
+"""The simulated platform: API and storage on two ports, served in a thread."""
 
 import asyncio
 import secrets
@@ -15,14 +15,14 @@ from typing import Self
 from aiohttp import web
 
 from admin_api_simulator.api import Api, Override
-from admin_api_simulator.bundles import BundleShelf
+from admin_api_simulator.bundles import BundleStore
 from admin_api_simulator.clock import Clock
 from admin_api_simulator.connections import Connections, CountingServer, Port
 from admin_api_simulator.faults import Fault, FaultScript, Operation
 from admin_api_simulator.jobs import DEMO_PROJECT, AgentOutcome, ExportOutcome, JobStore
 from admin_api_simulator.limits import RateLimit
 from admin_api_simulator.links import LinkSigner
-from admin_api_simulator.peaks import most_within
+from admin_api_simulator.peaks import max_within
 from admin_api_simulator.recording import RecordedRequest, Recorder
 from admin_api_simulator.site import ArchiveKind
 from admin_api_simulator.storage import REDIRECT_PREFIX, Etags, Storage
@@ -31,34 +31,34 @@ from admin_api_simulator.wire import Service, Wire
 
 DEFAULT_KEY = "simulated-admin-key"
 SHUTDOWN_SECONDS = 0.05
-TURNS_TO_CLOSE = 5  # an aborted transport, with TLS a nested one, closes its socket in later turns of the loop
+TURNS_TO_CLOSE = 5  # an aborted transport closes its socket in later turns of the event loop
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConnectionCount:
-    """How many TCP connections each port has got."""
+    """Number of TCP connections of each port."""
 
     api: int
     storage: int
 
 
 class Simulator:
-    """A documentation platform on this machine, up from `start` (or `with`) to `stop`.
+    """A documentation platform on this machine, from `start` (or `with`) to `stop`.
 
-    - `key`: the admin API key that it accepts. `plan=False`: a plan without static export.
-    - `export_seconds`, of which `queue_share` in the queue, and `agent_seconds`: how long jobs take.
-    - `pages`: pages of an exported site. `asset_bytes`: size of a further incompressible file in it, for large bundles.
-    - `archive`: `tar.gz`, `tar`, `tar.bz2`, `tar.xz` or `zip`; a large asset takes `bz2` and `xz` long to pack.
-    - `link_seconds`: how long a bundle link works.
-    - `ranges=False`: the storage answers every range with the whole bundle. `etags`: `strong`; `weak`, which never fits an
-      `If-Range`; or `none`. `redirect_downloads=True`: links lead to the object by a redirect, a download of its own.
-    - `base_path`: a prefix before the API's paths, such as `/api`.
-    - `job_ids`: ids for the first exports; `awkward_ids=True` puts `/`, `%`, spaces and more into those after them.
-    - `most_a_second`: requests to the API beyond so many within any second get 429, and take no turn of a script.
-      `most_jobs`: so does a start while so many exports are unfinished. `retry_after_seconds`: what their `Retry-After` says.
-    - `tls=True`: both ports speak `https`, with a certificate that `ca_path` vouches for; `ca_file` says where that goes.
-    - `host`, `port`, `storage_port`: where to listen; port 0 takes a free one. `public_host`: the name that addresses,
-      links and the certificate carry instead of `host`, for clients that reach this machine by another name.
+    - `key`: the admin API key. `plan=False`: a plan without static export.
+    - `export_seconds`, of which the fraction `queue_share` is in the queue, and `agent_seconds`: how long jobs take.
+    - `pages`: number of pages of an exported site. `asset_bytes`: size of an additional incompressible file in the bundle.
+    - `archive`: `tar.gz`, `tar`, `tar.bz2`, `tar.xz` or `zip`. `bz2` and `xz` are slow with a large asset.
+    - `link_seconds`: how long a bundle link is valid.
+    - `ranges=False`: the storage ignores Range headers. `etags`: `strong`, `weak` (never matches `If-Range`) or `none`.
+      `redirect_downloads=True`: links redirect to the bundle; the redirect is a download of its own.
+    - `base_path`: a prefix of the API's paths, such as `/api`.
+    - `job_ids`: ids of the first exports. `awkward_ids=True`: the others contain `/`, `%`, spaces and more.
+    - `most_a_second`: maximum requests to the API in any second; those above get 429 and take no turn of a script.
+      `most_jobs`: maximum unfinished exports; a start above it gets 429. `retry_after_seconds`: `Retry-After` of both.
+    - `tls=True`: both ports serve `https`; `ca_path` is the certificate authority's PEM file. `ca_file`: where to write it.
+    - `host`, `port`, `storage_port`: where to listen; port 0 is any free port. `public_host`: the host name in addresses,
+      links and the certificate, for clients that reach this machine by another name.
     """
 
     def __init__(
@@ -103,11 +103,11 @@ class Simulator:
             awkward_ids=awkward_ids,
         )
         self._signer = LinkSigner(clock=clock, secret=secrets.token_bytes(32), link_seconds=link_seconds)
-        self._shelf = BundleShelf(jobs=self._jobs, archive=archive, asset_bytes=asset_bytes)
+        self._bundles = BundleStore(jobs=self._jobs, archive=archive, asset_bytes=asset_bytes)
         self._storage = Storage(
             clock=clock,
             signer=self._signer,
-            shelf=self._shelf,
+            bundles=self._bundles,
             url=lambda: self.storage_url,
             ranges=ranges,
             etags=etags,
@@ -117,7 +117,7 @@ class Simulator:
             plan=plan,
             base_path=self._base_path,
             jobs=self._jobs,
-            shelf=self._shelf,
+            bundles=self._bundles,
             signer=self._signer,
             storage_url=lambda: self.storage_url,
             link_prefix=REDIRECT_PREFIX if redirect_downloads else "",
@@ -132,18 +132,18 @@ class Simulator:
         self._ca_file = ca_file
         self._host = host
         self._public_host = public_host or host
-        self._wanted_ports = (port, storage_port)
+        self._requested_ports = (port, storage_port)
         self._addresses: tuple[str, str] | None = None
         self._certificates: Certificates | None = None
         self._running: _Running | None = None
 
     def start(self) -> Self:
-        """Listen and serve; raises OSError where a port or the host cannot be had, RuntimeError when already started."""
+        """Start to serve. Raises OSError if a port or the host is not available, RuntimeError if already started."""
         if self._running is not None:
-            raise RuntimeError("the simulator is running already")
+            raise RuntimeError("the simulator is already running")
         certificates = make_certificates(self._public_host, ca_file=self._ca_file) if self._tls else None
         try:
-            api_socket, storage_socket = _listen(self._host, self._wanted_ports)
+            api_socket, storage_socket = _listen(self._host, self._requested_ports)
         except OSError:
             if certificates is not None:
                 certificates.remove()
@@ -160,7 +160,7 @@ class Simulator:
         return self
 
     def stop(self) -> None:
-        """Close every connection, also those in the middle of an answer, and the ports; safe to repeat."""
+        """Close every connection, even within a response, and the ports. May be repeated."""
         if self._running is not None:
             self._running.stop()
             self._running = None
@@ -176,7 +176,7 @@ class Simulator:
 
     @property
     def base_url(self) -> str:
-        """The API's address, with the base path and without a slash at the end."""
+        """The API's address, with the base path and without a trailing slash."""
         return self._started_addresses()[0] + self._base_path
 
     @property
@@ -186,7 +186,7 @@ class Simulator:
 
     @property
     def ca_path(self) -> Path | None:
-        """The PEM file of the authority to trust, None without TLS."""
+        """The PEM file of the certificate authority, None without TLS."""
         return self._certificates.ca_path if self._certificates else None
 
     @property
@@ -197,7 +197,7 @@ class Simulator:
     def requests_of(
         self, operation: str | None = None, *, domain: str | None = None, status: int | None = None
     ) -> list[RecordedRequest]:
-        """Return the requests so far of an operation, about a domain, answered with a status; all that are given count."""
+        """Return the requests with this operation, domain and response status, where they are set."""
         return [
             request
             for request in self.requests
@@ -207,24 +207,24 @@ class Simulator:
         ]
 
     def count(self, operation: str | None = None, *, domain: str | None = None, status: int | None = None) -> int:
-        """Return how many requests `requests_of` would give."""
+        """Return the number of requests of `requests_of`."""
         return len(self.requests_of(operation, domain=domain, status=status))
 
     def most_requests(self, *, within_seconds: float = 1.0) -> int:
-        """Return how many requests at most came to the API, refused ones too, within any stretch of so many seconds."""
-        return most_within((request.at for request in self.requests if request.operation != "download"), within_seconds)
+        """Return the maximum number of requests to the API, even rejected ones, in a window of so many seconds."""
+        return max_within((request.at for request in self.requests if request.operation != "download"), within_seconds)
 
     @property
     def jobs_at_once(self) -> int:
-        """How many exports at most were unfinished at the same moment, by the platform's own clock.
+        """The maximum number of exports that were unfinished at the same time.
 
-        A fault that tells a job's end earlier, or another one, does not end the job.
+        A fault that reports the end of a job earlier does not end the job.
         """
-        return self._jobs.most_at_once()
+        return self._jobs.max_concurrent()
 
     @property
     def connections(self) -> ConnectionCount:
-        """How many TCP connections each port has got so far, also those that brought no request."""
+        """Number of TCP connections of each port, including those without a request."""
         return ConnectionCount(api=self._connections.count("api"), storage=self._connections.count("storage"))
 
     def add_export_job(
@@ -237,7 +237,7 @@ class Simulator:
         pages: int | None = None,
         bundle: bytes | None = None,
     ) -> None:
-        """Add an export job to attach to, which ends in `seconds` from now; `bundle` are other bytes for its archive."""
+        """Add an export that ends in `seconds`; `bundle` replaces the generated archive."""
         self._jobs.add_export(job_id, outcome=outcome, seconds=seconds, domain=domain, pages=pages, bundle=bundle)
 
     def add_agent_job(
@@ -249,56 +249,53 @@ class Simulator:
         seconds: float | None = None,
         **overrides: object,
     ) -> None:
-        """Add an agent job that is active for `seconds` after its first read, by default `agent_seconds`.
+        """Add an agent job that ends `seconds` after its first read, by default `agent_seconds`.
 
-        `overrides` are fields of the AgentJob to answer instead; `status`, `prLink` and `archivedAt` once the job has ended.
+        `overrides` replace fields of the job; `status`, `prLink` and `archivedAt` only once it has ended.
         """
         self._jobs.add_agent(job_id, project_id=project_id, outcome=outcome, seconds=seconds, overrides=overrides)
 
     def put_bundle(self, job_id: str, content: bytes) -> None:
-        """Serve these bytes as a job's bundle from now on; the ETag changes with them. Raises KeyError for no such job."""
-        self._shelf.put(job_id, content)
+        """Replace a job's bundle; its ETag changes with it. Raises KeyError for an unknown job."""
+        self._bundles.put(job_id, content)
 
     def put_bundle_file(self, job_id: str, path: Path) -> None:
-        """Serve this file as a job's bundle from now on, read piece by piece, so that it may be larger than the memory.
+        """Replace a job's bundle by a file, which is read in pieces and must not change.
 
-        It must stay as it is meanwhile. Raises KeyError for no such job and OSError for no such file.
+        Raises KeyError for an unknown job, OSError for a missing file.
         """
-        self._shelf.put_file(job_id, path)
+        self._bundles.put_file(job_id, path)
 
     def delete_bundle(self, job_id: str) -> None:
-        """Take a bundle out of the storage: its links answer NoSuchKey until the next bundle request."""
-        self._shelf.delete(job_id)
+        """Delete a bundle: its links return NoSuchKey until the next bundle request."""
+        self._bundles.delete(job_id)
 
     def move_bundle(self, job_id: str) -> None:
-        """Move a bundle to another path of the storage: its links answer NoSuchKey, and the next ones lead to the new path.
-
-        The bytes stay the same. Raises KeyError for no such job.
-        """
-        self._shelf.move(job_id)
+        """Move a bundle to another path: existing links return NoSuchKey, new ones work. Raises KeyError for an unknown job."""
+        self._bundles.move(job_id)
 
     def revoke_links(self) -> None:
-        """End all links so far before their time: they answer ExpiredToken."""
+        """Invalidate all existing links: they return ExpiredToken."""
         self._signer.revoke_all()
 
     def script(self, operation: Operation, *turns: Fault | None, domain: str | None = None) -> None:
-        """Plan the next turns of an operation in place of what was planned; None is a normal turn, as are all after them.
+        """Replace the planned turns of an operation. None is a normal turn, like every turn after the planned ones.
 
-        With `domain` only the requests about that domain's exports take these turns; when they are used up, the turns that
-        are planned for all requests go on.
+        With `domain`, the turns are for requests about that domain, before the turns for all requests.
         """
         self._faults.plan(operation, turns, domain=domain)
 
     def script_forever(
         self, operation: Operation, fault: Fault, *, after: Sequence[Fault | None] = (), domain: str | None = None
     ) -> None:
-        """Plan a fault for every turn of an operation, `after` these; `domain` as in `script`."""
+        """Plan a fault for every turn of an operation, `after` the given ones. `domain` works as in `script`."""
         self._faults.plan(operation, after, then=fault, domain=domain)
 
     def override(self, operation: Operation, json: Override | None = None, *, domain: str | None = None) -> None:
-        """Let successful turns of an API operation answer this JSON instead; a function gets the normal one. None removes.
+        """Replace the JSON of an operation's successful responses; None removes the override.
 
-        With `domain` only the requests about that domain's exports get it, whatever is set for all.
+        A function receives the normal JSON and returns another. With `domain`, the override is for requests about that domain,
+        and takes precedence over the one for all.
         """
         if operation == "download":
             raise ValueError("a download has no JSON to override; see put_bundle")
@@ -315,7 +312,7 @@ class Simulator:
 
 
 class _Running:
-    """The thread with the event loop, from the moment it serves."""
+    """The thread with the event loop."""
 
     def __init__(
         self,
@@ -337,9 +334,9 @@ class _Running:
         self._ready.wait()
 
     def stop(self) -> None:
-        """End the serving and wait for the thread."""
+        """Stop the event loop and wait for the thread."""
         if self._loop is not None:
-            with suppress(RuntimeError):  # the loop is closed already
+            with suppress(RuntimeError):  # the loop is already closed
                 self._loop.call_soon_threadsafe(self._stopping.set)
         self._thread.join()
 
@@ -370,7 +367,7 @@ class _Running:
                 await runner.cleanup()
             for transport in transports:
                 if transport is not None:
-                    transport.abort()  # what a client does not read is not waited for
+                    transport.abort()  # does not wait for a client to read
             for _ in range(TURNS_TO_CLOSE):
                 await asyncio.sleep(0)
 

@@ -1,4 +1,4 @@
-"""The little static site that an export delivers, and the archive it comes in; the same bytes for the same job."""
+"""The static site of an export, and its archive; both are reproducible."""
 
 import bz2
 import gzip
@@ -15,13 +15,13 @@ ArchiveKind = Literal["tar.gz", "tar", "tar.bz2", "tar.xz", "zip"]
 
 STYLE = "body{font:16px/1.5 system-ui,sans-serif;max-width:42rem;margin:2rem auto;padding:0 1rem}nav a{margin-right:1rem}\n"
 SCRIPT = 'document.documentElement.dataset.ready = "true";\n'
-MODIFIED_AT = 1_704_067_200  # 2024-01-01T00:00:00Z: bytes that depend on the job alone
+MODIFIED_AT = 1_704_067_200  # 2024-01-01T00:00:00Z
 MODIFIED_DATE = (2024, 1, 1, 0, 0, 0)
-LARGE_FILE_BYTES = 1 << 20  # only the asset can be so large; packing what does not shrink takes seconds for nothing
+LARGE_FILE_BYTES = 1 << 20  # only the asset is so large; it cannot be compressed, and trying takes seconds
 
 
 def site_files(*, domain: str, pages: int, asset_bytes: int = 0) -> dict[str, bytes]:
-    """Return the site's files by their path: the pages, style, script, sitemap and an incompressible asset if asked for."""
+    """Return the site's files by path: pages, style, script, sitemap and, with `asset_bytes`, an incompressible file."""
     paths = ["index.html", *(f"guides/page-{number}/index.html" for number in range(2, pages + 1))]
     files = {path: _page(domain=domain, number=number, pages=pages).encode() for number, path in enumerate(paths, start=1)}
     files["assets/site.css"] = STYLE.encode()
@@ -33,7 +33,7 @@ def site_files(*, domain: str, pages: int, asset_bytes: int = 0) -> dict[str, by
 
 
 def build_archive(files: dict[str, bytes], kind: ArchiveKind) -> bytes:
-    """Pack files into an archive whose bytes depend on nothing else."""
+    """Return an archive of files."""
     return _zip(files) if kind == "zip" else _tar(files, kind)
 
 

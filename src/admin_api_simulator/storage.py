@@ -1,4 +1,4 @@
-"""The object storage behind the presigned links, with the habits of Amazon S3."""
+"""The object storage behind the presigned links, which behaves like Amazon S3."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -8,12 +8,12 @@ from typing import Literal
 from urllib.parse import parse_qsl
 from xml.sax.saxutils import escape
 
-from admin_api_simulator.answers import Answer
-from admin_api_simulator.bundles import Bundle, BundleShelf
+from admin_api_simulator.bundles import Bundle, BundleStore
 from admin_api_simulator.clock import Clock, as_timestamp
 from admin_api_simulator.content import part_of
 from admin_api_simulator.links import LinkSigner, expiry_of
 from admin_api_simulator.recording import RecordedRequest
+from admin_api_simulator.responses import Response
 
 Etags = Literal["strong", "weak", "none"]
 
@@ -23,59 +23,59 @@ RANGE = re.compile(r"bytes=(\d*)-(\d*)")
 
 @dataclass(frozen=True, kw_only=True)
 class Span:
-    """The bytes `start` up to, not including, `end`; empty where a range cannot be satisfied."""
+    """The bytes from `start` to before `end`; empty if a range cannot be satisfied."""
 
     start: int
     end: int
 
 
 class Storage:
-    """Answers every request that reaches the storage's port; one below `REDIRECT_PREFIX` is sent on to the object itself."""
+    """Responds to requests to the storage's port; below `REDIRECT_PREFIX`, it redirects to the object."""
 
     def __init__(
         self,
         *,
         clock: Clock,
         signer: LinkSigner,
-        shelf: BundleShelf,
+        bundles: BundleStore,
         url: Callable[[], str],
         ranges: bool,
         etags: Etags,
     ) -> None:
         self._clock = clock
         self._signer = signer
-        self._shelf = shelf
+        self._bundles = bundles
         self._url = url
         self._ranges = ranges
         self._etags: Etags = etags
 
-    def operation_of(self, method: str, path: str) -> str:  # noqa: ARG002 - one interface with the API's service
-        """Name the operation of a request: here all are downloads, good or bad."""
+    def operation_of(self, method: str, path: str) -> str:  # noqa: ARG002 - implements Service
+        """Return `download`, whatever the request."""
         return "download"
 
     def domain_of(self, request: RecordedRequest) -> str | None:
-        """Return the domain of the export whose bundle is asked for."""
-        job = self._shelf.job_at(request.path.removeprefix(REDIRECT_PREFIX))
+        """Return the domain of the requested bundle's export."""
+        job = self._bundles.job_at(request.path.removeprefix(REDIRECT_PREFIX))
         return None if job is None else job.domain
 
-    def refusal(self, request: RecordedRequest) -> Answer | None:  # noqa: ARG002 - one interface with the API's service
-        """Return what is answered in place of any turn: here nothing is."""
+    def refusal(self, request: RecordedRequest) -> Response | None:  # noqa: ARG002 - implements Service
+        """Return None: the storage has no rate limit."""
         return None
 
-    def answer(self, request: RecordedRequest) -> Answer:
-        """Answer a download, or refuse it with S3's status and XML error."""
+    def respond(self, request: RecordedRequest) -> Response:
+        """Serve a download, or reject it with S3's status and XML error."""
         if request.path.startswith(f"{REDIRECT_PREFIX}/"):
             target = f"{self._url()}{request.path.removeprefix(REDIRECT_PREFIX)}?{request.query}"
-            return Answer(status=302, headers={"Location": target})
+            return Response(status=302, headers={"Location": target})
         refusal = self._link_refusal(request)
         if refusal is not None:
             return refusal
-        bundle = self._shelf.find(request.path)
+        bundle = self._bundles.find(request.path)
         if bundle is None:
             return _error(404, "NoSuchKey", "The specified key does not exist.", {"Key": request.path.lstrip("/")})
         return self._content(request, bundle)
 
-    def _content(self, request: RecordedRequest, bundle: Bundle) -> Answer:
+    def _content(self, request: RecordedRequest, bundle: Bundle) -> Response:
         size = len(bundle.content)
         validators = self._validators(bundle)
         headers = {"Content-Type": bundle.content_type, **validators}
@@ -83,26 +83,26 @@ class Storage:
         if disposition:
             headers["Content-Disposition"] = disposition
         if not self._ranges:
-            return Answer(headers=headers, body=bundle.content)
+            return Response(headers=headers, body=bundle.content)
         headers["Accept-Ranges"] = "bytes"
         span = parse_range(request.headers.get("Range", ""), size) if _is_unchanged(request, validators) else None
         if span is None:
-            return Answer(headers=headers, body=bundle.content)
+            return Response(headers=headers, body=bundle.content)
         if span.start >= span.end:
             details = {"RangeRequested": request.headers.get("Range", ""), "ActualObjectSize": str(size)}
             refusal = _error(416, "InvalidRange", "The requested range is not satisfiable", details)
             return replace(refusal, headers={**refusal.headers, "Content-Range": f"bytes */{size}"})
         headers["Content-Range"] = f"bytes {span.start}-{span.end - 1}/{size}"
-        return Answer(status=206, headers=headers, body=part_of(bundle.content, span.start, span.end))
+        return Response(status=206, headers=headers, body=part_of(bundle.content, span.start, span.end))
 
     def _validators(self, bundle: Bundle) -> dict[str, str]:
         modified_at = datetime.fromtimestamp(bundle.modified_at, UTC)
-        told = {"Last-Modified": modified_at.strftime("%a, %d %b %Y %H:%M:%S GMT")}
+        headers = {"Last-Modified": modified_at.strftime("%a, %d %b %Y %H:%M:%S GMT")}
         if self._etags == "none":
-            return told
-        return told | {"ETag": bundle.etag if self._etags == "strong" else f"W/{bundle.etag}"}
+            return headers
+        return headers | {"ETag": bundle.etag if self._etags == "strong" else f"W/{bundle.etag}"}
 
-    def _link_refusal(self, request: RecordedRequest) -> Answer | None:
+    def _link_refusal(self, request: RecordedRequest) -> Response | None:
         if request.headers.get("Authorization") is not None:
             message = (
                 "Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter, Signature query string "
@@ -130,7 +130,7 @@ class Storage:
 
 
 def parse_range(header: str, size: int) -> Span | None:
-    """Return the bytes that a Range header asks for, None where it is to be ignored (RFC 9110, section 14.2)."""
+    """Return the bytes that a Range header requests, or None to ignore it (RFC 9110, section 14.2)."""
     match = RANGE.fullmatch(header.strip())
     if match is None or match.groups() == ("", ""):
         return None
@@ -144,16 +144,16 @@ def parse_range(header: str, size: int) -> Span | None:
 
 
 def _is_unchanged(request: RecordedRequest, validators: Mapping[str, str]) -> bool:
-    """Tell whether If-Range lets a range be answered: a weak etag never does (RFC 9110, section 13.1.5)."""
+    """Return whether If-Range allows a range: never with a weak ETag (RFC 9110, section 13.1.5)."""
     given = request.headers.get("If-Range")
     return given is None or (given in validators.values() and not given.startswith("W/"))
 
 
-def _error(status: int, code: str, message: str, details: Mapping[str, str] | None = None) -> Answer:
+def _error(status: int, code: str, message: str, details: Mapping[str, str] | None = None) -> Response:
     parts = {"Code": code, "Message": message, **(details or {}), "RequestId": "SIMULATED0STORAGE"}
     inner = "".join(f"<{name}>{escape(text)}</{name}>" for name, text in parts.items())
     body = f'<?xml version="1.0" encoding="UTF-8"?>\n<Error>{inner}</Error>'
-    return Answer(
+    return Response(
         status=status,
         headers={"Content-Type": "application/xml", "x-amz-request-id": parts["RequestId"]},
         body=body.encode("utf-8", "replace"),

@@ -1,4 +1,4 @@
-"""A certificate authority of the simulator's own, for `https` without a public one."""
+"""A certificate authority for the simulator's `https`."""
 
 import ssl
 import tempfile
@@ -8,25 +8,25 @@ from pathlib import Path
 
 @dataclass(frozen=True, kw_only=True)
 class Certificates:
-    """The server's side of TLS, and the PEM file of the authority that clients need."""
+    """The server's TLS context, and the PEM file of the authority for clients."""
 
     server_context: ssl.SSLContext
     ca_path: Path
     folder: tempfile.TemporaryDirectory[str] | None
 
     def remove(self) -> None:
-        """Remove the authority's file, wherever it is."""
+        """Delete the authority's file."""
         self.ca_path.unlink(missing_ok=True)
         if self.folder is not None:
             self.folder.cleanup()
 
 
 def make_certificates(host: str, *, ca_file: Path | None = None) -> Certificates:
-    """Make an authority and a certificate for a host and the loopback names; needs the package trustme.
+    """Make an authority and a certificate for a host and the loopback names.
 
-    The authority's PEM goes to `ca_file`, by default to a folder of its own. Raises OSError where it cannot be written.
+    The authority's PEM file is `ca_file`, or a temporary one. Raises OSError if it cannot be written.
     """
-    import trustme  # here, because the simulator works without it as long as nobody asks for TLS
+    import trustme  # needed for TLS only
 
     authority = trustme.CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

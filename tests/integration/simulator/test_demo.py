@@ -49,7 +49,7 @@ def test_it_shows_step_log_outputs_and_summary_of_every_run(tmp_path: Path) -> N
         "prLink = https://git/1",
         "# Summary of export",
         "# Summary of agent",
-        "All runs ended well.",
+        "All runs succeeded.",
     ):
         assert text in shown
     assert "add-mask" not in shown
@@ -62,5 +62,5 @@ def test_it_fails_when_a_run_does_not_end_well(tmp_path: Path) -> None:
 
     assert code == 1
     assert "Error: It is\n    broken\n" in shown
-    assert "All runs ended well." not in shown
-    assert "Agent mode: wait for an agent's job and its pull request: exit code 1, prLink None" in shown
+    assert "All runs succeeded." not in shown
+    assert "Agent mode: wait for a job and its pull request: exit code 1, prLink None" in shown

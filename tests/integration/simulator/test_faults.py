@@ -11,7 +11,7 @@ import pytest
 import requests
 
 from admin_api_simulator import Fault, Simulator
-from admin_api_simulator.answers import Framing
+from admin_api_simulator.responses import Framing
 from tests.integration.simulator.client import bundle_url, call, eventually, raw_exchange
 
 PATH = "/v1/static-export/jobs/export-finished"
@@ -300,7 +300,7 @@ def test_a_client_that_leaves_disturbs_nobody(platform: Simulator) -> None:
 
 
 def test_a_simulator_starts_once(platform: Simulator) -> None:
-    with pytest.raises(RuntimeError, match="running already"):
+    with pytest.raises(RuntimeError, match="already running"):
         platform.start()
     with pytest.raises(RuntimeError, match="not been started"):
         _ = Simulator().base_url

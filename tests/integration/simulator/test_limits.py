@@ -61,7 +61,7 @@ def test_a_start_beyond_the_unfinished_jobs_is_refused() -> None:
         refused = call(platform, "POST", "/v1/static-export/jobs", json={"domain": "docs.example.com"})
 
         assert (refused.status_code, refused.headers["Retry-After"]) == (429, "1")
-        assert refused.json()["error"] == "2 exports are under way already"
+        assert refused.json()["error"] == "2 exports are running already"
         assert call(platform, "GET", PATH).status_code == 200
         assert platform.jobs_at_once == 2
 

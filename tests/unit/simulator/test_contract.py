@@ -6,7 +6,7 @@ import pytest
 from multidict import CIMultiDict
 
 from admin_api_simulator import RecordedRequest
-from admin_api_simulator.contract import check_request, check_requests, described
+from admin_api_simulator.contract import check_request, check_requests, operations
 
 KEY = {"authorization": "Bearer key"}
 START = RecordedRequest(
@@ -32,7 +32,7 @@ def test_good_requests_pass_and_downloads_are_passed_over() -> None:
 
 
 def test_the_description_has_the_four_operations() -> None:
-    assert {operation.operation_id for operation in described()} == {
+    assert {operation.operation_id for operation in operations()} == {
         "start_export",
         "read_export",
         "make_bundle",
@@ -44,9 +44,9 @@ def test_the_description_has_the_four_operations() -> None:
     ("request_", "message"),
     [
         (replace(START, method="PUT"), "the contract has POST at this path"),
-        (replace(START, path="/v1/elsewhere"), "no path of the contract"),
+        (replace(START, path="/v1/elsewhere"), "the path is not in the contract"),
         (replace(READ, base_path="/other"), "not below the base path"),
-        (replace(READ, path="/api/v1/static-export/jobs/a/b"), "no path of the contract"),
+        (replace(READ, path="/api/v1/static-export/jobs/a/b"), "the path is not in the contract"),
         (replace(READ, query="page=2"), "has no query"),
         (replace(READ, headers=CIMultiDict()), "Authorization .* not sent"),
         (replace(READ, headers=CIMultiDict({"Authorization": "Basic x"})), "Authorization must be"),

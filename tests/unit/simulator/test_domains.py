@@ -2,7 +2,7 @@
 
 import pytest
 
-from admin_api_simulator.domains import domain_in, same_domain
+from admin_api_simulator.domains import domain_in, normalized
 
 
 @pytest.mark.parametrize(
@@ -24,4 +24,4 @@ def test_a_body_names_a_domain_or_none(body: bytes, domain: str | None) -> None:
 
 
 def test_case_does_not_make_another_domain() -> None:
-    assert same_domain("Docs.Example.COM") == same_domain("docs.example.com") != same_domain("docs.example.com:8443")
+    assert normalized("Docs.Example.COM") == normalized("docs.example.com") != normalized("docs.example.com:8443")

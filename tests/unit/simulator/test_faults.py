@@ -2,10 +2,10 @@
 
 import pytest
 
-from admin_api_simulator.answers import Answer, json_answer
 from admin_api_simulator.faults import Fault, FaultScript
+from admin_api_simulator.responses import Response, json_response
 
-NORMAL = json_answer({"status": "running"}, status=200, headers={"X-Request-Id": "1"})
+NORMAL = json_response({"status": "running"}, status=200, headers={"X-Request-Id": "1"})
 
 
 @pytest.mark.parametrize(
@@ -31,16 +31,16 @@ def test_an_operation_runs_unless_the_fault_stands_in_for_it(fault: Fault, runs:
 
 
 def test_a_fault_without_an_answer_of_its_own_leaves_the_normal_one() -> None:
-    shaped = Fault(drip_seconds=1, headers={"content-TYPE": "text/html"}).shape(NORMAL)
+    shaped = Fault(drip_seconds=1, headers={"content-TYPE": "text/html"}).apply(NORMAL)
 
     assert (shaped.status, shaped.body) == (200, NORMAL.body)
     assert dict(shaped.headers) == {"X-Request-Id": "1", "content-TYPE": "text/html"}
 
 
 def test_an_error_status_gets_the_apis_error_object() -> None:
-    assert Fault(status=503).shape(None).body == b'{"error": "Service Unavailable"}'
-    assert Fault(status=599, reason="Odd").shape(None).body == b'{"error": "Odd"}'
-    assert Fault(status=302).shape(None).body == b""
+    assert Fault(status=503).apply(None).body == b'{"error": "Service Unavailable"}'
+    assert Fault(status=599, reason="Odd").apply(None).body == b'{"error": "Odd"}'
+    assert Fault(status=302).apply(None).body == b""
 
 
 @pytest.mark.parametrize(
@@ -55,19 +55,19 @@ def test_an_error_status_gets_the_apis_error_object() -> None:
     ],
 )
 def test_what_breaks_http_is_written_by_hand(fault: Fault) -> None:
-    assert fault.by_hand
-    assert not Fault(status=500, delay_seconds=1).by_hand
+    assert fault.needs_raw_writing
+    assert not Fault(status=500, delay_seconds=1).needs_raw_writing
 
 
 def test_an_answer_by_hand_closes_and_tells_its_length_unless_told_otherwise() -> None:
-    assert Answer(status=299, body=b"ab").to_bytes() == b"HTTP/1.1 299 \r\nContent-Length: 2\r\nConnection: close\r\n\r\nab"
-    assert Answer(headers={"content-length": "9", "connection": "x"}).to_bytes() == (
+    assert Response(status=299, body=b"ab").to_bytes() == b"HTTP/1.1 299 \r\nContent-Length: 2\r\nConnection: close\r\n\r\nab"
+    assert Response(headers={"content-length": "9", "connection": "x"}).to_bytes() == (
         b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\nconnection: x\r\n\r\n"
     )
 
 
 def test_an_answer_may_keep_its_length_to_itself() -> None:
-    answer = Answer(status=299, body=b"ab")
+    answer = Response(status=299, body=b"ab")
 
     assert answer.head_bytes("chunked") == b"HTTP/1.1 299 \r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
     assert answer.head_bytes("close") == b"HTTP/1.1 299 \r\nConnection: close\r\n\r\n"
@@ -88,11 +88,11 @@ def test_a_fault_keeps_part_of_the_body(fault: Fault, kept: int | None) -> None:
 
 
 def test_parts_that_exclude_each_other_are_refused() -> None:
-    with pytest.raises(ValueError, match="give one of them"):
+    with pytest.raises(ValueError, match="use one of them"):
         Fault(cut="in_body", stall_after_bytes=1)
-    with pytest.raises(ValueError, match="raw is written as it is"):
+    with pytest.raises(ValueError, match="raw cannot be combined"):
         Fault(raw=b"x", stall_after_bytes=1)
-    with pytest.raises(ValueError, match="raw is written as it is"):
+    with pytest.raises(ValueError, match="raw cannot be combined"):
         Fault(raw=b"x", framing="close")
 
 
@@ -137,5 +137,5 @@ def test_a_domains_fault_forever_leaves_those_for_all_to_the_others() -> None:
 
 
 def test_an_agent_job_has_no_domain_to_plan_for() -> None:
-    with pytest.raises(ValueError, match="read_agent_job has no domain; download, make_bundle, read_export, start_export have"):
+    with pytest.raises(ValueError, match="read_agent_job has no domain; use one of download, make_bundle, read_export, start_export"):
         FaultScript().plan("read_agent_job", [None], domain="a.example.com")

@@ -47,7 +47,7 @@ def test_an_export_is_queued_then_runs_then_is_complete(age: float, status: str,
     job = jobs.start_export("docs.example.com")
 
     hand.seconds += age
-    told = jobs.tell(job)
+    told = jobs.export_json(job)
 
     assert (told["status"], told.get("progress"), told.get("pageCount")) == (status, progress, pages)
     assert told["createdAt"] == "2024-06-01T12:00:00.000Z"
@@ -59,7 +59,7 @@ def test_a_failed_export_tells_why_and_counts_nothing() -> None:
     job = jobs.start_export("Failing.example.com")
 
     hand.seconds += 10
-    told = jobs.tell(job)
+    told = jobs.export_json(job)
 
     assert told["status"] == "failed"
     assert told["error"]
@@ -71,11 +71,11 @@ def test_the_first_read_starts_an_agent_jobs_clock() -> None:
     jobs = store(hand)
 
     hand.seconds += 1000
-    first = jobs.read_agent("demo-project", "agent-archived")
+    first = jobs.agent_json("demo-project", "agent-archived")
     hand.seconds += 4.9
-    second = jobs.read_agent("demo-project", "agent-archived")
+    second = jobs.agent_json("demo-project", "agent-archived")
     hand.seconds += 0.1
-    last = jobs.read_agent("demo-project", "agent-archived")
+    last = jobs.agent_json("demo-project", "agent-archived")
 
     assert first is not None
     assert second is not None
@@ -89,9 +89,9 @@ def test_fields_that_belong_to_the_end_are_overridden_at_the_end() -> None:
     jobs = store(hand)
     jobs.add_agent("mine", outcome="failed", overrides={"prLink": "https://x.example/1", "model": "m"})
 
-    active = jobs.read_agent("demo-project", "mine")
+    active = jobs.agent_json("demo-project", "mine")
     hand.seconds += 5
-    ended = jobs.read_agent("demo-project", "mine")
+    ended = jobs.agent_json("demo-project", "mine")
 
     assert active is not None
     assert ended is not None
@@ -131,7 +131,7 @@ def test_exports_are_counted_while_they_are_unfinished() -> None:
         jobs.start_export("d.example")
 
     assert counts == [0, 1, 1, 2, 0]
-    assert jobs.most_at_once() == 3
+    assert jobs.max_concurrent() == 3
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def test_a_link_is_good_until_it_expires() -> None:
     hand.now += timedelta(seconds=0.25)
     after = check(signer, query)
 
-    assert (before, after) == ("good", "expired")
+    assert (before, after) == ("valid", "expired")
     assert expires_at == START + timedelta(seconds=0.25) == expiry_of(query)
 
 
@@ -66,7 +66,7 @@ def test_revoking_ends_the_links_so_far_alone() -> None:
     signer.revoke_all()
     after = sign(signer)
 
-    assert (check(signer, before), check(signer, after)) == ("revoked", "good")
+    assert (check(signer, before), check(signer, after)) == ("revoked", "valid")
 
 
 def test_links_differ_though_the_clock_stands_still() -> None:

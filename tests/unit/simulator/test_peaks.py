@@ -2,7 +2,7 @@
 
 import pytest
 
-from admin_api_simulator.peaks import most_at_once, most_within
+from admin_api_simulator.peaks import max_concurrent, max_within
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from admin_api_simulator.peaks import most_at_once, most_within
     ],
 )
 def test_what_ends_at_a_moment_is_not_there_together_with_what_starts_then(spans: list[tuple[float, float]], most: int) -> None:
-    assert most_at_once(spans) == most
+    assert max_concurrent(spans) == most
 
 
 @pytest.mark.parametrize(
@@ -32,4 +32,4 @@ def test_what_ends_at_a_moment_is_not_there_together_with_what_starts_then(spans
     ],
 )
 def test_a_stretch_of_time_holds_its_start_and_not_its_end(moments: list[float], seconds: float, most: int) -> None:
-    assert most_within(moments, seconds) == most
+    assert max_within(moments, seconds) == most

@@ -28,7 +28,7 @@ def test_outputs_are_read_as_the_runner_reads_them(text: str, outputs: dict[str,
     [
         ("a=1\n\nb=2\n", "line 2 .* neither"),
         ("hello\n", "line 1 .* neither"),
-        ("a<<X\none\n", "line 1 .* never meets its delimiter 'X'"),
+        ("a<<X\none\n", "line 1 .* has no closing delimiter 'X'"),
         ("a<<\none\n", "has no delimiter"),
         ("=1\n", "has no key"),
     ],

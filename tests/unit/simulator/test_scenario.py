@@ -47,7 +47,7 @@ def test_a_scenario_is_planned_in_a_simulator(tmp_path: Path) -> None:
     [
         ("{", "not JSON"),
         ("[]", "an object of operations"),
-        ('{"reed_export": []}', "unknown operation 'reed_export'; there are start_export"),
+        ('{"reed_export": []}', "unknown operation 'reed_export'; use one of start_export"),
         ('{"read_export": {}}', "read_export must be a list"),
         ('{"read_export": [null, 503]}', r"read_export\[1\] must be null"),
         ('{"domains": []}', "domains must be an object of domains"),
@@ -56,10 +56,10 @@ def test_a_scenario_is_planned_in_a_simulator(tmp_path: Path) -> None:
         ('{"domains": {"a.example": {"download": [{"cut": 1}]}}}', r"domains\.a\.example\.download\[0\]\.cut must be one of"),
         (
             '{"domains": {"a.example": {"read_agent_job": []}}}',
-            r"unknown operation 'read_agent_job' in domains\.a\.example; there are start_export, read_export",
+            r"unknown operation 'read_agent_job' in domains\.a\.example; use one of start_export, read_export",
         ),
-        ('{"domains": {"a.example": {}, "A.example": {}}}', r"domains\.a\.example and domains\.A\.example are one domain"),
-        ('{"read_export": [{"stauts": 503}]}', r"read_export\[0\]\.stauts is unknown; there are status"),
+        ('{"domains": {"a.example": {}, "A.example": {}}}', r"domains\.a\.example and domains\.A\.example are the same domain"),
+        ('{"read_export": [{"stauts": 503}]}', r"read_export\[0\]\.stauts is unknown; use one of status"),
     ],
 )
 def test_a_wrong_scenario_is_told_with_the_place(text: str, message: str) -> None:
@@ -70,8 +70,8 @@ def test_a_wrong_scenario_is_told_with_the_place(text: str, message: str) -> Non
 @pytest.mark.parametrize(
     ("name", "value", "expected"),
     [
-        ("status", 42, "a status between"),
-        ("status", True, "a status between"),
+        ("status", 42, "a status from"),
+        ("status", True, "a status from"),
         ("reason", "a\nb", "one line"),
         ("headers", {"A": 1}, "an object of headers"),
         ("headers", {"A": "x\r\nB: y"}, "an object of headers"),
@@ -93,7 +93,7 @@ def test_a_wrong_value_is_told_with_what_is_expected(name: str, value: object, e
 
 
 def test_keys_that_exclude_each_other_are_told_with_the_place() -> None:
-    with pytest.raises(ScenarioError, match=r"download\[1\]: stall_after_bytes leaves the connection open and cut ends it"):
+    with pytest.raises(ScenarioError, match=r"download\[1\]: stall_after_bytes keeps the connection open, but cut closes it"):
         parse_scenario('{"download": [null, {"cut": "in_body", "stall_after_bytes": 3}]}')
 
 

@@ -1,0 +1,59 @@
+"""HTTP responses as data."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Literal
+
+from admin_api_simulator.content import Content, as_bytes
+
+Framing = Literal["length", "chunked", "close"]  # what marks the end of a body (RFC 9112, section 6.3)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Response:
+    """Status, headers and body. Without `reason`, the status line has the status's standard phrase."""
+
+    status: int = 200
+    reason: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: Content = b""
+
+    @property
+    def phrase(self) -> str:
+        """The reason phrase of the status line."""
+        return phrase_of(self.status) if self.reason is None else self.reason
+
+    def to_bytes(self) -> bytes:
+        """Return the response in HTTP/1.1, on a connection that then closes."""
+        return self.head_bytes() + as_bytes(self.body)
+
+    def head_bytes(self, framing: Framing = "length") -> bytes:
+        """Return the status line, the headers and the blank line. Framing headers that are set are kept."""
+        present = {name.lower() for name in self.headers}
+        lines = [f"HTTP/1.1 {self.status} {self.phrase}", *(f"{name}: {text}" for name, text in self.headers.items())]
+        if framing != "close" and "content-length" not in present and "transfer-encoding" not in present:
+            lines.append("Transfer-Encoding: chunked" if framing == "chunked" else f"Content-Length: {len(self.body)}")
+        if "connection" not in present:
+            lines.append("Connection: close")
+        return ("\r\n".join(lines) + "\r\n\r\n").encode("utf-8", "surrogateescape")
+
+
+def phrase_of(status: int) -> str:
+    """Return the standard phrase of a status, or an empty string."""
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return ""
+
+
+def json_response(value: object, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a response with a JSON body."""
+    body = json.dumps(value, ensure_ascii=False).encode()
+    return Response(status=status, headers={"Content-Type": "application/json", **(headers or {})}, body=body)
+
+
+def error_response(status: int, message: str, *, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a response with the API's Error object."""
+    return json_response({"error": message}, status=status, headers=headers)
