@@ -24,16 +24,16 @@ def call(
 
 def start_export(platform: Simulator, domain: str = "docs.example.com") -> str:
     """Start an export and return its job id."""
-    answer = call(platform, "POST", "/v1/static-export/jobs", json={"domain": domain})
-    assert answer.status_code == 202
-    return str(answer.json()["jobId"])
+    response = call(platform, "POST", "/v1/static-export/jobs", json={"domain": domain})
+    assert response.status_code == 202
+    return str(response.json()["jobId"])
 
 
 def bundle_url(platform: Simulator, job_id: str = "export-finished") -> str:
     """Return a fresh link to a finished job's bundle."""
-    answer = call(platform, "POST", f"/v1/static-export/jobs/{job_id}/bundle")
-    assert answer.status_code == 200
-    return str(answer.json()["bundleUrl"])
+    response = call(platform, "POST", f"/v1/static-export/jobs/{job_id}/bundle")
+    assert response.status_code == 200
+    return str(response.json()["bundleUrl"])
 
 
 def raw_exchange(platform: Simulator, target: str, *, method: str = "GET") -> bytes:
@@ -52,14 +52,14 @@ def raw_exchange(platform: Simulator, target: str, *, method: str = "GET") -> by
         return received
 
 
-def eventually(told: Callable[[], str], expected: str) -> list[str]:
-    """Ask until the answer is the expected one; return the different answers on the way."""
+def eventually(read: Callable[[], str], expected: str) -> list[str]:
+    """Read until the value is the expected one; return the different values on the way."""
     deadline = time.monotonic() + MAX_WAIT_SECONDS
     seen: list[str] = []
     while not seen or seen[-1] != expected:
         assert time.monotonic() < deadline, f"never {expected}, but {seen}"
-        word = told()
-        if not seen or seen[-1] != word:
-            seen.append(word)
+        value = read()
+        if not seen or seen[-1] != value:
+            seen.append(value)
         time.sleep(0.005)
     return seen

@@ -18,10 +18,10 @@ from tests.integration.simulator.client import bundle_url, call, eventually, raw
 def test_a_request_without_the_key_is_refused(authorization: str | None, platform: Simulator) -> None:
     headers = {} if authorization is None else {"Authorization": authorization}
 
-    answer = requests.get(f"{platform.base_url}/v1/static-export/jobs/export-finished", headers=headers, timeout=10)
+    response = requests.get(f"{platform.base_url}/v1/static-export/jobs/export-finished", headers=headers, timeout=10)
 
-    assert answer.status_code == 401
-    assert "token" in answer.json()["error"]
+    assert response.status_code == 401
+    assert "token" in response.json()["error"]
 
 
 def test_an_export_goes_from_queued_to_running_to_completed() -> None:
@@ -60,10 +60,10 @@ def test_a_failing_domain_ends_failed_with_an_error(platform: Simulator) -> None
 
 @pytest.mark.parametrize(("domain", "status"), [("no-plan.example.com", 403), ("unknown.example.com:8443", 404)])
 def test_a_domain_chooses_a_refusal(domain: str, status: int, platform: Simulator) -> None:
-    answer = call(platform, "POST", "/v1/static-export/jobs", json={"domain": domain})
+    response = call(platform, "POST", "/v1/static-export/jobs", json={"domain": domain})
 
-    assert answer.status_code == status
-    assert answer.json()["error"]
+    assert response.status_code == status
+    assert response.json()["error"]
 
 
 def test_a_plan_without_static_export_refuses_exports_but_not_agent_jobs() -> None:
@@ -88,20 +88,20 @@ def test_a_plan_without_static_export_refuses_exports_but_not_agent_jobs() -> No
     ],
 )
 def test_the_start_body_is_checked(content_type: str, body: bytes, status: int, platform: Simulator) -> None:
-    answer = requests.post(
+    response = requests.post(
         f"{platform.base_url}/v1/static-export/jobs",
         data=body,
         headers={"Authorization": f"Bearer {platform.key}", "Content-Type": content_type},
         timeout=10,
     )
 
-    assert answer.status_code == status
+    assert response.status_code == status
 
 
 def test_a_body_beyond_all_measure_is_refused(platform: Simulator) -> None:
-    answer = call(platform, "POST", "/v1/static-export/jobs", json={"domain": "d" * (2 << 20)})
+    response = call(platform, "POST", "/v1/static-export/jobs", json={"domain": "d" * (2 << 20)})
 
-    assert answer.status_code == 413
+    assert response.status_code == 413
 
 
 @pytest.mark.parametrize(
@@ -116,19 +116,19 @@ def test_a_body_beyond_all_measure_is_refused(platform: Simulator) -> None:
         ("DELETE", "/v1/static-export/jobs/export-finished", 405),
     ],
 )
-def test_what_is_not_there_is_told_as_an_error(method: str, path: str, status: int, platform: Simulator) -> None:
-    answer = call(platform, method, path)
+def test_what_is_not_there_is_reported_as_an_error(method: str, path: str, status: int, platform: Simulator) -> None:
+    response = call(platform, method, path)
 
-    assert answer.status_code == status
-    assert answer.json()["error"]
+    assert response.status_code == status
+    assert response.json()["error"]
 
 
 def test_a_running_export_has_no_bundle_yet(platform: Simulator) -> None:
     platform.add_export_job("slow", seconds=3600)
 
-    answer = call(platform, "POST", "/v1/static-export/jobs/slow/bundle")
+    response = call(platform, "POST", "/v1/static-export/jobs/slow/bundle")
 
-    assert answer.status_code == 409
+    assert response.status_code == 409
 
 
 def test_a_bundle_link_is_fresh_each_time(platform: Simulator) -> None:
@@ -195,10 +195,10 @@ def test_an_added_agent_job_has_the_fields_it_is_given(platform: Simulator) -> N
 def test_awkward_ids_arrive_percent_encoded() -> None:
     with Simulator(awkward_ids=True, export_seconds=0) as platform:
         job_id = start_export(platform)
-        answer = call(platform, "GET", f"/v1/static-export/jobs/{quote(job_id, safe='')}")
+        response = call(platform, "GET", f"/v1/static-export/jobs/{quote(job_id, safe='')}")
 
         assert set("/% ?#") < set(job_id)
-        assert answer.json()["jobId"] == job_id
+        assert response.json()["jobId"] == job_id
         assert bundle_url(platform, quote(job_id, safe=""))
 
 
@@ -208,21 +208,21 @@ def test_ids_are_routed_on_the_raw_path(job_id: str) -> None:
         assert start_export(platform) == job_id
         encoded = "".join(f"%{byte:02X}" for byte in job_id.encode())
 
-        answer = raw_exchange(platform, f"/v1/static-export/jobs/{encoded}")
+        response = raw_exchange(platform, f"/v1/static-export/jobs/{encoded}")
 
-        assert answer.startswith(b"HTTP/1.1 200 ")
+        assert response.startswith(b"HTTP/1.1 200 ")
         assert platform.requests[-1].path == f"/v1/static-export/jobs/{encoded}"
         assert platform.requests[-1].operation == "read_export"
 
 
-def test_a_bare_dot_segment_is_no_id() -> None:
+def test_a_bare_dot_segment_is_not_an_id() -> None:
     with Simulator(job_ids=[".."], export_seconds=0) as platform:
         start_export(platform)
 
         assert raw_exchange(platform, "/v1/static-export/jobs/..").startswith(b"HTTP/1.1 404 ")
 
 
-def test_the_api_answers_below_its_base_path_alone() -> None:
+def test_the_api_responds_below_its_base_path_alone() -> None:
     with Simulator(base_path="/api/") as platform:
         inside = call(platform, "GET", "/v1/static-export/jobs/export-finished")
         outside = raw_exchange(platform, "/v1/static-export/jobs/export-finished")
@@ -237,7 +237,7 @@ def test_an_override_can_tell_another_size_of_the_bundle(platform: Simulator) ->
     path = "/v1/static-export/jobs/export-finished/bundle"
     normal = call(platform, "POST", path).json()
 
-    platform.override("make_bundle", lambda told: {**told, "sizeBytes": 7})
+    platform.override("make_bundle", lambda normal: {**normal, "sizeBytes": 7})
     changed = call(platform, "POST", path).json()
     content = requests.get(changed["bundleUrl"], timeout=10).content
 
@@ -245,7 +245,7 @@ def test_an_override_can_tell_another_size_of_the_bundle(platform: Simulator) ->
     assert (changed["sizeBytes"], normal["sizeBytes"]) == (7, len(content))
 
 
-def test_an_override_replaces_successful_answers_until_it_is_removed(platform: Simulator) -> None:
+def test_an_override_replaces_successful_responses_until_it_is_removed(platform: Simulator) -> None:
     path = "/v1/static-export/jobs/export-finished"
 
     platform.override("read_export", json={"status": "resting", "progress": "half"})
@@ -300,7 +300,7 @@ def test_every_request_is_recorded(platform: Simulator) -> None:
     assert platform.count("start_export") == 1
 
 
-def test_each_answer_carries_a_request_id(platform: Simulator) -> None:
-    answer = call(platform, "GET", "/v1/static-export/jobs/nowhere")
+def test_each_response_carries_a_request_id(platform: Simulator) -> None:
+    response = call(platform, "GET", "/v1/static-export/jobs/nowhere")
 
-    assert answer.headers["X-Request-Id"] == "req-000001"
+    assert response.headers["X-Request-Id"] == "req-000001"

@@ -48,13 +48,13 @@ def start(address: str, domain: str = "docs.example.com") -> requests.Response:
 def test_it_prints_its_address_serves_and_ends_on_a_signal(ending: signal.Signals) -> None:
     with program("--key", "mine", "--base-path", "/api") as (process, banner):
         address = address_in(banner)
-        answer = job(address, "mine")
+        response = job(address, "mine")
         process.send_signal(ending)
         _, errors = process.communicate(timeout=20)
 
     assert banner.startswith("The simulated platform serves at http://127.0.0.1:")
     assert address.endswith("/api")
-    assert answer.status_code == 200
+    assert response.status_code == 200
     for word in ("Storage:", "mine", "failing.", "no-plan.", "unknown.", "export-finished", "agent-archived"):
         assert word in banner
     assert (process.returncode, errors) == (0, "")
@@ -98,11 +98,11 @@ def test_the_storage_has_the_habits_asked_for() -> None:
         made = requests.post(bundle, headers={"Authorization": "Bearer simulated-admin-key"}, timeout=10)
         got = requests.get(made.json()["bundleUrl"], headers={"Range": "bytes=5-"}, timeout=10)
 
-    assert [answer.status_code for answer in (*got.history, got)] == [302, 200]
+    assert [response.status_code for response in (*got.history, got)] == [302, 200]
     assert got.headers["ETag"].startswith("W/")
 
 
-def test_a_scenario_that_is_not_right_is_told(tmp_path: Path) -> None:
+def test_a_scenario_that_is_not_right_is_reported(tmp_path: Path) -> None:
     scenario = tmp_path / "scenario.json"
     scenario.write_text('{"read_export": [{"stauts": 503}]}')
 
@@ -114,7 +114,7 @@ def test_a_scenario_that_is_not_right_is_told(tmp_path: Path) -> None:
     assert "Traceback" not in errors
 
 
-def test_a_port_that_is_taken_is_told() -> None:
+def test_a_port_that_is_taken_is_reported() -> None:
     with program() as (_, banner):
         taken = address_in(banner).rpartition(":")[2]
         with program("--port", taken) as (second, _):

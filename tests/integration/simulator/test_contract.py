@@ -31,7 +31,7 @@ def platform() -> Iterator[Simulator]:
     deadline=None,
     suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
 )
-def test_every_answer_is_as_described(case: schemathesis.Case[Any], platform: Simulator) -> None:
+def test_every_response_is_as_described(case: schemathesis.Case[Any], platform: Simulator) -> None:
     case.call_and_validate(base_url=platform.base_url, headers={"Authorization": f"Bearer {platform.key}"})
 
 
@@ -48,15 +48,15 @@ def test_every_answer_is_as_described(case: schemathesis.Case[Any], platform: Si
         ("AgentJob", "/v2/agent/demo-project/job/agent-failed", "GET"),
     ],
 )
-def test_a_good_answer_has_the_described_fields(operation: str, path: str, method: str, platform: Simulator) -> None:
+def test_a_successful_response_has_the_described_fields(operation: str, path: str, method: str, platform: Simulator) -> None:
     body = {"domain": "docs.example.com"} if path.endswith("/jobs") else None
-    answer = requests.request(
+    response = requests.request(
         method, platform.base_url + path, json=body, headers={"Authorization": f"Bearer {platform.key}"}, timeout=10
     )
 
-    assert 200 <= answer.status_code < 300
+    assert 200 <= response.status_code < 300
     jsonschema.validate(
-        answer.json(),
+        response.json(),
         {"$ref": f"#/components/schemas/{operation}", "components": description()["components"]},
         format_checker=jsonschema.FormatChecker(),
     )

@@ -19,9 +19,9 @@ PATH = "/v1/static-export/jobs/export-finished"
 
 def read_until_it_fails(url: str) -> tuple[bytes, requests.RequestException]:
     received = b""
-    with requests.get(url, timeout=10, stream=True) as answer:
+    with requests.get(url, timeout=10, stream=True) as response:
         try:
-            for part in answer.iter_content(1):
+            for part in response.iter_content(1):
                 received += part
         except requests.RequestException as error:
             return received, error
@@ -31,11 +31,11 @@ def read_until_it_fails(url: str) -> tuple[bytes, requests.RequestException]:
 def test_turns_come_in_order_and_then_all_is_normal(platform: Simulator) -> None:
     platform.script("read_export", Fault(status=503, headers={"Retry-After": "1"}), None, Fault(status=500))
 
-    answers = [call(platform, "GET", PATH) for _ in range(4)]
+    responses = [call(platform, "GET", PATH) for _ in range(4)]
 
-    assert [answer.status_code for answer in answers] == [503, 200, 500, 200]
-    assert answers[0].headers["Retry-After"] == "1"
-    assert answers[0].json() == {"error": "Service Unavailable"}
+    assert [response.status_code for response in responses] == [503, 200, 500, 200]
+    assert responses[0].headers["Retry-After"] == "1"
+    assert responses[0].json() == {"error": "Service Unavailable"}
     assert [request.status for request in platform.requests] == [503, 200, 500, 200]
 
 
@@ -90,12 +90,12 @@ def test_a_domains_turns_are_not_taken_by_the_turns_for_all(platform: Simulator)
         (Fault(status=204), 204, ""),
     ],
 )
-def test_a_fault_answers_for_the_operation(fault: Fault, status: int, text: str, platform: Simulator) -> None:
+def test_a_fault_replaces_the_operation(fault: Fault, status: int, text: str, platform: Simulator) -> None:
     platform.script("read_export", fault)
 
-    answer = call(platform, "GET", PATH)
+    response = call(platform, "GET", PATH)
 
-    assert (answer.status_code, answer.text) == (status, text)
+    assert (response.status_code, response.text) == (status, text)
 
 
 def test_a_fault_may_have_words_of_its_own(platform: Simulator) -> None:
@@ -107,18 +107,18 @@ def test_a_fault_may_have_words_of_its_own(platform: Simulator) -> None:
 def test_a_redirect(platform: Simulator) -> None:
     platform.script("read_export", Fault(status=307, headers={"Location": "https://elsewhere.example.com/"}))
 
-    answer = call(platform, "GET", PATH)
+    response = call(platform, "GET", PATH)
 
-    assert (answer.status_code, answer.headers["Location"]) == (307, "https://elsewhere.example.com/")
+    assert (response.status_code, response.headers["Location"]) == (307, "https://elsewhere.example.com/")
 
 
-def test_headers_alone_come_on_top_of_the_normal_answer(platform: Simulator) -> None:
+def test_headers_alone_are_added_to_the_normal_response(platform: Simulator) -> None:
     platform.script("read_export", Fault(headers={"content-type": "text/html"}))
 
-    answer = call(platform, "GET", PATH)
+    response = call(platform, "GET", PATH)
 
-    assert (answer.status_code, answer.headers["Content-Type"]) == (200, "text/html")
-    assert answer.json()["status"] == "completed"
+    assert (response.status_code, response.headers["Content-Type"]) == (200, "text/html")
+    assert response.json()["status"] == "completed"
 
 
 def test_a_length_that_is_not_true(platform: Simulator) -> None:
@@ -128,7 +128,7 @@ def test_a_length_that_is_not_true(platform: Simulator) -> None:
         call(platform, "GET", PATH)
 
 
-def test_a_cut_before_the_answer(platform: Simulator) -> None:
+def test_a_cut_before_the_response(platform: Simulator) -> None:
     platform.script("read_export", Fault(cut="before_answer"))
 
     assert raw_exchange(platform, PATH) == b""
@@ -166,15 +166,15 @@ def test_a_download_cut_in_the_body_goes_on_with_a_range(platform: Simulator) ->
     assert rest.content == whole[100:]
 
 
-def test_a_chunked_body_tells_no_length(platform: Simulator) -> None:
+def test_a_chunked_body_has_no_length(platform: Simulator) -> None:
     platform.add_export_job("large", bundle=bytes(40_000))
     platform.script("download", Fault(framing="chunked"))
 
-    answer = requests.get(bundle_url(platform, "large"), timeout=10)
+    response = requests.get(bundle_url(platform, "large"), timeout=10)
 
-    assert answer.headers["Transfer-Encoding"] == "chunked"
-    assert "Content-Length" not in answer.headers
-    assert answer.content == bytes(40_000)
+    assert response.headers["Transfer-Encoding"] == "chunked"
+    assert "Content-Length" not in response.headers
+    assert response.content == bytes(40_000)
 
 
 @pytest.mark.parametrize("kept", [0, 100, 16_384, 39_999, 40_000])
@@ -208,11 +208,11 @@ def test_a_stalled_body_is_silent_on_an_open_connection(framing: Framing, platfo
         connection.connect()
         wire = connection.sock
         connection.request("GET", f"{url.path}?{url.query}")
-        with connection.getresponse() as answer:
-            received = answer.read(100)
+        with connection.getresponse() as response:
+            received = response.read(100)
             wire.settimeout(0.2)  # only now, since the bytes may be late on a loaded machine
             with pytest.raises(TimeoutError):
-                answer.read(1)
+                response.read(1)
 
     assert len(received) == 100
     assert requests.get(bundle_url(platform), timeout=10).status_code == 200
@@ -224,16 +224,16 @@ def test_raw_bytes_go_out_as_they_are(platform: Simulator) -> None:
     assert raw_exchange(platform, PATH) == b"\x00SSH-2.0-x\r\n"
 
 
-def test_a_dripped_answer_comes_in_single_bytes(platform: Simulator) -> None:
+def test_a_dripped_response_comes_in_single_bytes(platform: Simulator) -> None:
     platform.script("read_export", Fault(drip_seconds=0.0001))
 
-    answer = call(platform, "GET", PATH)
+    response = call(platform, "GET", PATH)
 
-    assert answer.json()["status"] == "completed"
-    assert answer.headers["Connection"] == "close"
+    assert response.json()["status"] == "completed"
+    assert response.headers["Connection"] == "close"
 
 
-def test_a_delayed_answer_is_the_normal_one(platform: Simulator) -> None:
+def test_a_delayed_response_is_the_normal_one(platform: Simulator) -> None:
     platform.script("read_export", Fault(delay_seconds=3600), Fault(delay_seconds=0.05))
 
     with pytest.raises(requests.exceptions.ReadTimeout):
@@ -243,7 +243,7 @@ def test_a_delayed_answer_is_the_normal_one(platform: Simulator) -> None:
 
 
 @pytest.mark.parametrize(("processed", "jobs"), [(False, 0), (True, 1)])
-def test_a_start_may_be_carried_out_though_its_answer_is_lost(processed: bool, jobs: int) -> None:
+def test_a_start_may_be_processed_although_its_response_is_lost(processed: bool, jobs: int) -> None:
     with Simulator(job_ids=["lost"], export_seconds=0) as platform:
         platform.script("start_export", Fault(cut="before_answer", processed=processed))
 

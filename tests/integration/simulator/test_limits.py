@@ -10,15 +10,15 @@ PATH = "/v1/static-export/jobs/export-finished"
 
 def test_a_request_too_many_in_a_second_is_refused_for_a_while() -> None:
     with Simulator(most_a_second=2, retry_after_seconds=7) as platform:
-        answers = [call(platform, "GET", PATH) for _ in range(2)]
-        while (answer := call(platform, "GET", PATH)).status_code != 429:
-            answers.append(answer)  # only where the machine takes a second for two requests
+        responses = [call(platform, "GET", PATH) for _ in range(2)]
+        while (response := call(platform, "GET", PATH)).status_code != 429:
+            responses.append(response)  # only where the machine takes a second for two requests
         eventually(lambda: str(call(platform, "GET", PATH).status_code), "200")
 
-    assert {one.status_code for one in answers} == {200}
-    assert answer.headers["Retry-After"] == "7"
-    assert answer.headers["X-Request-Id"]
-    assert answer.json()["error"] == "too many requests"
+    assert {one.status_code for one in responses} == {200}
+    assert response.headers["Retry-After"] == "7"
+    assert response.headers["X-Request-Id"]
+    assert response.json()["error"] == "too many requests"
 
 
 def test_no_second_lets_more_through_than_the_bound() -> None:

@@ -98,7 +98,7 @@ def test_a_run_that_takes_too_long_is_killed(tmp_path: Path, workspace: Path) ->
     assert started.poll() == -signal.SIGKILL
 
 
-def test_a_line_that_never_comes_is_told(tmp_path: Path, workspace: Path) -> None:
+def test_a_line_that_never_comes_is_reported(tmp_path: Path, workspace: Path) -> None:
     ending = entrypoint(tmp_path, "print('something else')")
 
     with start_action({}, entrypoint=ending, workspace=workspace) as started, pytest.raises(EOFError, match="something"):

@@ -19,14 +19,14 @@ def get(url: str, **headers: str) -> requests.Response:
 
 
 def test_a_link_gets_the_whole_bundle(platform: Simulator) -> None:
-    answer = get(bundle_url(platform))
+    response = get(bundle_url(platform))
 
-    assert answer.status_code == 200
-    assert answer.headers["Accept-Ranges"] == "bytes"
-    assert answer.headers["Content-Type"] == "application/gzip"
-    assert int(answer.headers["Content-Length"]) == len(answer.content)
-    assert answer.headers["ETag"].startswith('"')
-    assert "bundle.tar.gz" in answer.headers["Content-Disposition"]
+    assert response.status_code == 200
+    assert response.headers["Accept-Ranges"] == "bytes"
+    assert response.headers["Content-Type"] == "application/gzip"
+    assert int(response.headers["Content-Length"]) == len(response.content)
+    assert response.headers["ETag"].startswith('"')
+    assert "bundle.tar.gz" in response.headers["Content-Disposition"]
 
 
 @pytest.mark.parametrize(
@@ -41,10 +41,10 @@ def test_a_link_gets_the_whole_bundle(platform: Simulator) -> None:
 def test_a_bundle_may_be_another_kind_of_archive(archive: ArchiveKind, content_type: str) -> None:
     with Simulator(archive=archive) as platform:
         url = bundle_url(platform)
-        answer = get(url)
+        response = get(url)
 
     assert urlsplit(url).path.endswith(f"/bundle.{archive}")
-    assert answer.headers["Content-Type"] == content_type
+    assert response.headers["Content-Type"] == content_type
 
 
 def test_the_storage_is_on_another_port(platform: Simulator) -> None:
@@ -61,11 +61,11 @@ def test_an_expired_link_is_refused() -> None:
         url = bundle_url(platform)
         time.sleep(0.06)
 
-        answer = get(url)
+        response = get(url)
 
-    assert answer.status_code == 403
-    assert "<Code>AccessDenied</Code><Message>Request has expired</Message>" in answer.text
-    assert answer.headers["Content-Type"] == "application/xml"
+    assert response.status_code == 403
+    assert "<Code>AccessDenied</Code><Message>Request has expired</Message>" in response.text
+    assert response.headers["Content-Type"] == "application/xml"
 
 
 def test_a_revoked_link_is_refused_and_a_fresh_one_works(platform: Simulator) -> None:
@@ -92,10 +92,10 @@ def test_a_changed_link_is_refused(old: str, new: str, code: str, platform: Simu
     url = bundle_url(platform)
     assert old in url
 
-    answer = get(url.replace(old, new))
+    response = get(url.replace(old, new))
 
-    assert answer.status_code == 403
-    assert f"<Code>{code}</Code>" in answer.text
+    assert response.status_code == 403
+    assert f"<Code>{code}</Code>" in response.text
 
 
 def test_a_link_whose_comma_was_encoded_on_the_way_still_works(platform: Simulator) -> None:
@@ -106,10 +106,10 @@ def test_a_bundle_that_was_deleted_is_no_such_key(platform: Simulator) -> None:
     url = bundle_url(platform)
     platform.delete_bundle("export-finished")
 
-    answer = get(url)
+    response = get(url)
 
-    assert answer.status_code == 404
-    assert "<Code>NoSuchKey</Code>" in answer.text
+    assert response.status_code == 404
+    assert "<Code>NoSuchKey</Code>" in response.text
     assert get(bundle_url(platform)).status_code == 200
 
 
@@ -120,12 +120,12 @@ def test_a_bundle_that_was_moved_has_the_same_bytes_at_another_path(platform: Si
         platform.move_bundle("export-finished")
         urls.append(bundle_url(platform))
 
-    answers = [get(url) for url in urls]
+    responses = [get(url) for url in urls]
 
     assert len({urlsplit(url).path for url in urls}) == 3
-    assert [answer.status_code for answer in answers] == [404, 404, 200]
-    assert "<Code>NoSuchKey</Code>" in answers[0].text
-    assert (answers[2].content, answers[2].headers["ETag"]) == (whole.content, whole.headers["ETag"])
+    assert [response.status_code for response in responses] == [404, 404, 200]
+    assert "<Code>NoSuchKey</Code>" in responses[0].text
+    assert (responses[2].content, responses[2].headers["ETag"]) == (whole.content, whole.headers["ETag"])
 
 
 def test_a_bundle_can_be_moved_before_it_is_packed_and_only_where_there_is_a_job(platform: Simulator) -> None:
@@ -137,10 +137,10 @@ def test_a_bundle_can_be_moved_before_it_is_packed_and_only_where_there_is_a_job
 
 
 def test_an_authorization_header_beside_the_signature_is_refused(platform: Simulator) -> None:
-    answer = get(bundle_url(platform), Authorization="Bearer key")
+    response = get(bundle_url(platform), Authorization="Bearer key")
 
-    assert answer.status_code == 400
-    assert "<Code>InvalidArgument</Code>" in answer.text
+    assert response.status_code == 400
+    assert "<Code>InvalidArgument</Code>" in response.text
 
 
 def test_only_get_is_signed(platform: Simulator) -> None:
@@ -155,11 +155,11 @@ def test_only_get_is_signed(platform: Simulator) -> None:
 def test_a_range_gets_its_part(asked: str, start: int, end: int | None, platform: Simulator) -> None:
     whole = get(bundle_url(platform)).content
 
-    answer = get(bundle_url(platform), Range=asked)
+    response = get(bundle_url(platform), Range=asked)
 
-    assert answer.status_code == 206
-    assert answer.content == whole[start:end]
-    assert answer.headers["Content-Range"].endswith(f"/{len(whole)}")
+    assert response.status_code == 206
+    assert response.content == whole[start:end]
+    assert response.headers["Content-Range"].endswith(f"/{len(whole)}")
 
 
 @pytest.mark.parametrize("asked", ["bytes=5-1", "bytes=a-b", "lines=1-2", "bytes=0-1,4-5", "bytes=-"])
@@ -170,11 +170,11 @@ def test_a_range_that_makes_no_sense_is_ignored(asked: str, platform: Simulator)
 def test_a_range_from_the_very_end_cannot_be_satisfied(platform: Simulator) -> None:
     size = len(get(bundle_url(platform)).content)
 
-    answer = get(bundle_url(platform), Range=f"bytes={size}-")
+    response = get(bundle_url(platform), Range=f"bytes={size}-")
 
-    assert answer.status_code == 416
-    assert answer.headers["Content-Range"] == f"bytes */{size}"
-    assert "<Code>InvalidRange</Code>" in answer.text
+    assert response.status_code == 416
+    assert response.headers["Content-Range"] == f"bytes */{size}"
+    assert "<Code>InvalidRange</Code>" in response.text
 
 
 def test_if_range_goes_on_with_the_same_bundle_and_starts_over_with_another(platform: Simulator) -> None:
@@ -203,14 +203,14 @@ def test_a_storage_without_ranges_always_sends_the_whole() -> None:
         whole = get(bundle_url(platform))
         etag = whole.headers["ETag"]
 
-        answers = [
+        responses = [
             get(bundle_url(platform), Range="bytes=5-"),
             get(bundle_url(platform), Range="bytes=5-", If_Range=etag),
             get(bundle_url(platform), Range=f"bytes={len(whole.content)}-"),
         ]
 
     assert "Accept-Ranges" not in whole.headers
-    assert [(answer.status_code, answer.content) for answer in answers] == [(200, whole.content)] * 3
+    assert [(response.status_code, response.content) for response in responses] == [(200, whole.content)] * 3
 
 
 def test_a_weak_etag_never_fits_an_if_range() -> None:
@@ -229,10 +229,10 @@ def test_a_storage_without_etags_has_the_time_of_the_last_change() -> None:
     with Simulator(etags="none") as platform:
         headers = get(bundle_url(platform)).headers
 
-        answer = get(bundle_url(platform), Range="bytes=5-", If_Range=headers["Last-Modified"])
+        response = get(bundle_url(platform), Range="bytes=5-", If_Range=headers["Last-Modified"])
 
     assert "ETag" not in headers
-    assert answer.status_code == 206
+    assert response.status_code == 206
 
 
 def test_a_link_may_lead_to_the_bundle_by_a_redirect() -> None:
@@ -253,9 +253,9 @@ def test_a_redirect_leads_to_the_refusal_of_a_link_that_ended() -> None:
         url = bundle_url(platform)
         platform.revoke_links()
 
-        answer = get(url)
+        response = get(url)
 
-    assert [one.status_code for one in (*answer.history, answer)] == [302, 400]
+    assert [one.status_code for one in (*response.history, response)] == [302, 400]
 
 
 def test_bundles_can_be_large() -> None:
@@ -284,7 +284,7 @@ def test_a_file_can_be_served_as_a_bundle(tmp_path: Path, platform: Simulator) -
     assert (rest.status_code, rest.content) == (206, file.read_bytes()[1_000_000:])
 
 
-def test_a_file_that_is_not_there_or_has_no_job_is_told_at_once(tmp_path: Path, platform: Simulator) -> None:
+def test_a_file_that_is_not_there_or_has_no_job_is_reported_at_once(tmp_path: Path, platform: Simulator) -> None:
     with pytest.raises(FileNotFoundError):
         platform.put_bundle_file("export-finished", tmp_path / "gone")
     with pytest.raises(KeyError):

@@ -1,4 +1,4 @@
-"""The bytes of an answer, in memory or in a file, and parts of them."""
+"""The bytes of a response, in memory or in a file, and parts of them."""
 
 from collections.abc import Callable
 from pathlib import Path

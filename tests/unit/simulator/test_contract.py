@@ -57,6 +57,6 @@ def test_the_description_has_the_four_operations() -> None:
         (replace(START, body=b'{"domain": 1}'), "is not of type 'string'"),
     ],
 )
-def test_a_request_beside_the_contract_is_told(request_: RecordedRequest, message: str) -> None:
+def test_a_request_outside_the_contract_is_reported(request_: RecordedRequest, message: str) -> None:
     with pytest.raises(AssertionError, match=message):
         check_request(request_)

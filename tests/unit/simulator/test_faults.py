@@ -1,4 +1,4 @@
-"""What a fault makes of a normal answer, and the order of turns."""
+"""What a fault makes of a normal response, and the order of turns."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def test_an_operation_runs_unless_the_fault_stands_in_for_it(fault: Fault, runs:
     assert fault.runs_operation is runs
 
 
-def test_a_fault_without_an_answer_of_its_own_leaves_the_normal_one() -> None:
+def test_a_fault_without_a_response_of_its_own_leaves_the_normal_one() -> None:
     shaped = Fault(drip_seconds=1, headers={"content-TYPE": "text/html"}).apply(NORMAL)
 
     assert (shaped.status, shaped.body) == (200, NORMAL.body)
@@ -59,18 +59,18 @@ def test_what_breaks_http_is_written_by_hand(fault: Fault) -> None:
     assert not Fault(status=500, delay_seconds=1).needs_raw_writing
 
 
-def test_an_answer_by_hand_closes_and_tells_its_length_unless_told_otherwise() -> None:
+def test_a_response_has_its_length_and_closes_unless_headers_say_otherwise() -> None:
     assert Response(status=299, body=b"ab").to_bytes() == b"HTTP/1.1 299 \r\nContent-Length: 2\r\nConnection: close\r\n\r\nab"
     assert Response(headers={"content-length": "9", "connection": "x"}).to_bytes() == (
         b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\nconnection: x\r\n\r\n"
     )
 
 
-def test_an_answer_may_keep_its_length_to_itself() -> None:
-    answer = Response(status=299, body=b"ab")
+def test_a_response_may_have_no_length() -> None:
+    response = Response(status=299, body=b"ab")
 
-    assert answer.head_bytes("chunked") == b"HTTP/1.1 299 \r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
-    assert answer.head_bytes("close") == b"HTTP/1.1 299 \r\nConnection: close\r\n\r\n"
+    assert response.head_bytes("chunked") == b"HTTP/1.1 299 \r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+    assert response.head_bytes("close") == b"HTTP/1.1 299 \r\nConnection: close\r\n\r\n"
 
 
 @pytest.mark.parametrize(
@@ -137,5 +137,5 @@ def test_a_domains_fault_forever_leaves_those_for_all_to_the_others() -> None:
 
 
 def test_an_agent_job_has_no_domain_to_plan_for() -> None:
-    with pytest.raises(ValueError, match="read_agent_job has no domain; use one of download, make_bundle, read_export, start_export"):
+    with pytest.raises(ValueError, match="has no domain; use one of download, make_bundle, read_export, start_export"):
         FaultScript().plan("read_agent_job", [None], domain="a.example.com")

@@ -47,23 +47,23 @@ def test_an_export_is_queued_then_runs_then_is_complete(age: float, status: str,
     job = jobs.start_export("docs.example.com")
 
     hand.seconds += age
-    told = jobs.export_json(job)
+    job_json = jobs.export_json(job)
 
-    assert (told["status"], told.get("progress"), told.get("pageCount")) == (status, progress, pages)
-    assert told["createdAt"] == "2024-06-01T12:00:00.000Z"
+    assert (job_json["status"], job_json.get("progress"), job_json.get("pageCount")) == (status, progress, pages)
+    assert job_json["createdAt"] == "2024-06-01T12:00:00.000Z"
 
 
-def test_a_failed_export_tells_why_and_counts_nothing() -> None:
+def test_a_failed_export_has_an_error_and_no_page_count() -> None:
     hand = Hand()
     jobs = store(hand)
     job = jobs.start_export("Failing.example.com")
 
     hand.seconds += 10
-    told = jobs.export_json(job)
+    job_json = jobs.export_json(job)
 
-    assert told["status"] == "failed"
-    assert told["error"]
-    assert "pageCount" not in told
+    assert job_json["status"] == "failed"
+    assert job_json["error"]
+    assert "pageCount" not in job_json
 
 
 def test_the_first_read_starts_an_agent_jobs_clock() -> None:

@@ -62,7 +62,7 @@ def test_a_scenario_is_planned_in_a_simulator(tmp_path: Path) -> None:
         ('{"read_export": [{"stauts": 503}]}', r"read_export\[0\]\.stauts is unknown; use one of status"),
     ],
 )
-def test_a_wrong_scenario_is_told_with_the_place(text: str, message: str) -> None:
+def test_an_invalid_scenario_is_reported_with_its_path(text: str, message: str) -> None:
     with pytest.raises(ScenarioError, match=message):
         parse_scenario(text)
 
@@ -87,16 +87,16 @@ def test_a_wrong_scenario_is_told_with_the_place(text: str, message: str) -> Non
         ("processed", "yes", "true or false"),
     ],
 )
-def test_a_wrong_value_is_told_with_what_is_expected(name: str, value: object, expected: str) -> None:
+def test_an_invalid_value_is_reported_with_what_is_expected(name: str, value: object, expected: str) -> None:
     with pytest.raises(ScenarioError, match=rf"download\[0\]\.{name} must be {expected}"):
         parse_scenario(json.dumps({"download": [{name: value}]}))
 
 
-def test_keys_that_exclude_each_other_are_told_with_the_place() -> None:
+def test_keys_that_exclude_each_other_are_reported_with_their_path() -> None:
     with pytest.raises(ScenarioError, match=r"download\[1\]: stall_after_bytes keeps the connection open, but cut closes it"):
         parse_scenario('{"download": [null, {"cut": "in_body", "stall_after_bytes": 3}]}')
 
 
-def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match=r"gone\.json cannot be read"):
         read_scenario(tmp_path / "gone.json")
