@@ -184,7 +184,7 @@ class Section:
         return (
             ("requests beside alone", self._beside_alone(cost, "requests"), MAX_REQUESTS),
             ("requests within a second", cost["most_in_a_second"], REQUESTS_PER_SECOND),
-            ("jobs at once", cost["most_jobs"], cost["max_parallel"]),
+            ("jobs at once", cost["max_jobs"], cost["max_parallel"]),
             ("step beside the shortest", cost["seconds"] / cost["ideal_seconds"], MAX_SECONDS),
             ("processor beside 100 domains", self._processor(cost), MAX_PROCESSOR),
             ("memory beside one", cost["peak_kib"] / self.steps[0]["peak_kib"], MAX_MEMORY),
@@ -201,7 +201,7 @@ class Section:
             f"{cost['requests'] / cost['domains']:.1f}",
             f"{self._beside_alone(cost, 'requests'):.2f}",
             cost["most_in_a_second"],
-            cost["most_jobs"],
+            cost["max_jobs"],
             f"{cost['seconds'] / cost['ideal_seconds']:.3f}",
             f"{self._beside_alone(cost, 'late_seconds', total=False):.2f}",
             f"{processor:.2f}" if processor else "",
@@ -390,7 +390,7 @@ def _real(domains: int, max_parallel: int) -> Real:
         return Real(
             domains=domains,
             requests=platform.count() - platform.count("download"),
-            most_in_a_stretch=platform.most_requests(within_seconds=STRETCH_SECONDS),
+            most_in_a_stretch=platform.max_requests(within_seconds=STRETCH_SECONDS),
             connections=platform.connections.api,
             threads=threads,
             peak_mib=int(told.read_text()) / 1024,

@@ -122,7 +122,7 @@ class Cost:
     max_parallel: int
     requests: int
     most_in_a_second: int
-    most_jobs: int
+    max_jobs: int
     seconds: float
     ideal_seconds: float
     matrix_seconds: float
@@ -154,7 +154,7 @@ class Platform(BaseAdapter):
         self.counts: Counter[str] = Counter()
         self.late_seconds: list[float] = []
         self.seconds = 0.0
-        self.most_in_a_second = self.jobs = self.most_jobs = self.threads = 0
+        self.most_in_a_second = self.jobs = self.max_jobs = self.threads = 0
 
     def close(self) -> None:
         """Hold nothing."""
@@ -186,7 +186,7 @@ class Platform(BaseAdapter):
         self.counts["start"] += 1
         self._exports[domain], self._started[domain] = self._truth(domain), self._clock.elapsed
         self.jobs += 1
-        self.most_jobs = max(self.most_jobs, self.jobs)
+        self.max_jobs = max(self.max_jobs, self.jobs)
         return _answer(202, {"jobId": f"se_{domain}", "status": "queued"})
 
     def _read(self, domain: str) -> requests.Response:
@@ -264,7 +264,7 @@ def carry_out(names: Sequence[str], max_parallel: int, *, truth: Callable[[str],
         max_parallel=max_parallel,
         requests=platform.counts.total(),
         most_in_a_second=platform.most_in_a_second,
-        most_jobs=platform.most_jobs,
+        max_jobs=platform.max_jobs,
         seconds=platform.seconds,
         ideal_seconds=ideal_seconds(lengths, max_parallel),
         matrix_seconds=ideal_seconds(lengths, AT_ONCE_IN_A_MATRIX),

@@ -69,7 +69,7 @@ class Api:
         storage_url: Callable[[], str],
         link_prefix: str = "",
         rate_limit: RateLimit | None = None,
-        most_jobs: int | None = None,
+        max_jobs: int | None = None,
         retry_after_seconds: int = 1,
     ) -> None:
         self._key = key
@@ -82,7 +82,7 @@ class Api:
         self._link_prefix = link_prefix
         self._lock = threading.Lock()
         self._rate_limit = rate_limit
-        self._most_jobs = most_jobs
+        self._max_jobs = max_jobs
         self._retry_after_seconds = retry_after_seconds
         self._overrides: dict[tuple[str, str | None], Override] = {}
         self._request_numbers = itertools.count(1)
@@ -191,8 +191,8 @@ class Api:
             return error_response(403, NO_PLAN)
         if label == UNKNOWN_LABEL:
             return error_response(404, f"there is no deployment at {domain}")
-        if self._most_jobs is not None and self._jobs.unfinished() >= self._most_jobs:
-            return self._too_many(f"{self._most_jobs} exports are running already")
+        if self._max_jobs is not None and self._jobs.unfinished() >= self._max_jobs:
+            return self._too_many(f"{self._max_jobs} exports are running already")
         return json_response({"jobId": self._jobs.start_export(domain).id, "status": "queued"}, status=202)
 
     def _make_bundle(self, job: ExportJob) -> Response:

@@ -46,8 +46,10 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--etags", choices=get_args(Etags), default="strong", help="kind of the bundle's ETag")
     made.add_argument("--redirect-downloads", action="store_true", help="redirect from links to the bundle")
     made.add_argument("--awkward-ids", action="store_true", help="put slashes, spaces and percent signs into job ids")
-    made.add_argument("--most-a-second", type=_count, metavar="N", help="return 429 for API requests above N per second")
-    made.add_argument("--most-jobs", type=_count, metavar="N", help="return 429 for a start while N exports are unfinished")
+    made.add_argument(
+        "--max-requests-per-second", type=_count, metavar="N", help="return 429 for API requests above N per second"
+    )
+    made.add_argument("--max-jobs", type=_count, metavar="N", help="return 429 for a start while N exports are unfinished")
     made.add_argument("--scenario", type=Path, metavar="FILE", help="JSON file with scripted faults")
     return made
 
@@ -77,8 +79,8 @@ def main(arguments: Sequence[str] | None = None, *, out: TextIO | None = None) -
         etags=options.etags,
         redirect_downloads=options.redirect_downloads,
         awkward_ids=options.awkward_ids,
-        most_a_second=options.most_a_second,
-        most_jobs=options.most_jobs,
+        max_requests_per_second=options.max_requests_per_second,
+        max_jobs=options.max_jobs,
     )
     stopping = threading.Event()
     try:

@@ -11,7 +11,7 @@ from admin_api_simulator.domains import normalized
 from admin_api_simulator.responses import Framing, Response, phrase_of
 
 Operation = Literal["start_export", "read_export", "make_bundle", "read_agent_job", "download"]
-Cut = Literal["before_answer", "in_headers", "in_body"]
+Cut = Literal["before_response", "in_headers", "in_body"]
 
 OPERATIONS: tuple[str, ...] = get_args(Operation)
 DOMAIN_OPERATIONS = frozenset(OPERATIONS) - {"read_agent_job"}
@@ -29,7 +29,7 @@ def is_operation(name: str) -> TypeGuard[Operation]:
 class Fault:
     """A fault of one turn of an operation.
 
-    With `status`, `body`, `json`, `raw` or `cut="before_answer"`, it replaces the operation, which still runs if `processed` is
+    With `status`, `body`, `json`, `raw` or `cut="before_response"`, it replaces the operation, which still runs if `processed` is
     true: then only its response is lost. Otherwise it changes the operation's normal response.
 
     - `status`: by default 200. `reason`: the reason phrase of the status line. `headers`: replaced or added headers.
@@ -68,7 +68,7 @@ class Fault:
     def replaces_response(self) -> bool:
         """Whether the fault replaces the normal response."""
         parts = (self.status, self.body, self.json, self.raw)
-        return any(part is not None for part in parts) or self.cut == "before_answer"
+        return any(part is not None for part in parts) or self.cut == "before_response"
 
     @property
     def runs_operation(self) -> bool:

@@ -54,8 +54,8 @@ class Simulator:
       `redirect_downloads=True`: links redirect to the bundle; the redirect is a download of its own.
     - `base_path`: a prefix of the API's paths, such as `/api`.
     - `job_ids`: ids of the first exports. `awkward_ids=True`: the others contain `/`, `%`, spaces and more.
-    - `most_a_second`: maximum requests to the API in any second; those above get 429 and take no turn of a script.
-      `most_jobs`: maximum unfinished exports; a start above it gets 429. `retry_after_seconds`: `Retry-After` of both.
+    - `max_requests_per_second`: maximum requests to the API in any second; those above get 429 and take no turn of a script.
+      `max_jobs`: maximum unfinished exports; a start above it gets 429. `retry_after_seconds`: `Retry-After` of both.
     - `tls=True`: both ports serve `https`; `ca_path` is the certificate authority's PEM file. `ca_file`: where to write it.
     - `host`, `port`, `storage_port`: where to listen; port 0 is any free port. `public_host`: the host name in addresses,
       links and the certificate, for clients that reach this machine by another name.
@@ -79,8 +79,8 @@ class Simulator:
         plan: bool = True,
         job_ids: Sequence[str] = (),
         awkward_ids: bool = False,
-        most_a_second: int | None = None,
-        most_jobs: int | None = None,
+        max_requests_per_second: int | None = None,
+        max_jobs: int | None = None,
         retry_after_seconds: int = 1,
         tls: bool = False,
         ca_file: Path | None = None,
@@ -121,8 +121,8 @@ class Simulator:
             signer=self._signer,
             storage_url=lambda: self.storage_url,
             link_prefix=REDIRECT_PREFIX if redirect_downloads else "",
-            rate_limit=None if most_a_second is None else RateLimit(most_a_second),
-            most_jobs=most_jobs,
+            rate_limit=None if max_requests_per_second is None else RateLimit(max_requests_per_second),
+            max_jobs=max_jobs,
             retry_after_seconds=retry_after_seconds,
         )
         self._recorder = Recorder()
@@ -210,12 +210,12 @@ class Simulator:
         """Return the number of requests of `requests_of`."""
         return len(self.requests_of(operation, domain=domain, status=status))
 
-    def most_requests(self, *, within_seconds: float = 1.0) -> int:
+    def max_requests(self, *, within_seconds: float = 1.0) -> int:
         """Return the maximum number of requests to the API, even rejected ones, in a window of so many seconds."""
         return max_within((request.at for request in self.requests if request.operation != "download"), within_seconds)
 
     @property
-    def jobs_at_once(self) -> int:
+    def max_concurrent_jobs(self) -> int:
         """The maximum number of exports that were unfinished at the same time.
 
         A fault that reports the end of a job earlier does not end the job.

@@ -70,7 +70,7 @@ class Wire:
                 return _web_response(response)
             response = fault.apply(service.respond(recorded) if fault.runs_operation else None)
             await asyncio.sleep(fault.delay_seconds)
-            if fault.raw is None and fault.cut != "before_answer":
+            if fault.raw is None and fault.cut != "before_response":
                 self.recorder.set_status(number, response.status)
             return _RawResponse(response, fault) if fault.needs_raw_writing else _web_response(response)
 
@@ -118,7 +118,7 @@ def _sent_parts(response: Response, fault: Fault) -> Iterator[bytes | memoryview
     if fault.raw is not None:
         yield fault.raw
         return
-    if fault.cut == "before_answer":
+    if fault.cut == "before_response":
         return
     head = response.head_bytes(fault.framing)
     if fault.cut == "in_headers":

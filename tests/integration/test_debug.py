@@ -16,7 +16,7 @@ def debug_lines(ended: Ended) -> list[str]:
 
 def test_every_request_has_its_line(action: Action, platform: Simulator) -> None:
     running = Fault(json={"status": "running"})
-    platform.script("read_export", Fault(status=502), running, Fault(cut="before_answer"), None)
+    platform.script("read_export", Fault(status=502), running, Fault(cut="before_response"), None)
     action.debug = True
     action.set_constants(http__retry__MAX_PAUSE_SECONDS=0.1)
 

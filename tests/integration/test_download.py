@@ -191,7 +191,7 @@ class TestCut:
             "download",
             Fault(status=503, headers={"Retry-After": "0"}),
             Fault(status=429),
-            Fault(cut="before_answer"),
+            Fault(cut="before_response"),
             Fault(cut="in_headers"),
             Fault(raw=b"no HTTP\r\n\r\n"),
         )

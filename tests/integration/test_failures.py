@@ -159,7 +159,7 @@ CASES = {
     "a start without an answer": Case(
         reason="start-unconfirmed",
         says=("dashboard", "`job-id`"),
-        faults={"start_export": Fault(cut="before_answer", processed=True)},
+        faults={"start_export": Fault(cut="before_response", processed=True)},
         job=False,
         request_id=False,
     ),
@@ -244,7 +244,7 @@ def test_no_job_is_promised_that_has_ended_or_was_never_seen(
     ("operation", "fault", "cause", "remedy"),
     [
         ("read_export", Fault(status=503), "is down or overloaded", "`outage-tolerance`"),
-        ("read_export", Fault(cut="before_answer"), "is down or overloaded", "`outage-tolerance`"),
+        ("read_export", Fault(cut="before_response"), "is down or overloaded", "`outage-tolerance`"),
         ("read_export", Fault(status=429), "send more requests", "`poll-interval`"),
         ("read_export", Fault(body="<html></html>"), "Something other than the API responds at `base-url`", "Check `base-url`"),
         ("read_export", Fault(json=["no", "object"]), "Something other than the API responds", "Check `base-url`"),

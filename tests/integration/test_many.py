@@ -58,7 +58,7 @@ class TestAHundredWithSevenFailures:
     def platform(cls) -> Iterator[Simulator]:
         with Simulator(key=ADMIN_KEY, export_seconds=5, pages=PAGES) as platform:
             platform.script("start_export", Fault(status=422, json={"error": "no such theme"}), domain="rejected.example.com")
-            platform.script("start_export", Fault(cut="before_answer", processed=True), domain="lost.example.com")
+            platform.script("start_export", Fault(cut="before_response", processed=True), domain="lost.example.com")
             platform.script_forever("read_export", Fault(json={"status": "running"}), domain="endless.example.com")
             platform.script_forever("download", Fault(body=SEVEN_ZIP), domain="damaged.example.com")
             platform.override("make_bundle", without_size, domain="damaged.example.com")
@@ -162,7 +162,7 @@ class TestAHundredWithSevenFailures:
     def test_no_more_than_max_parallel_jobs_run_at_the_same_time(self, ended: Ended, platform: Simulator) -> None:
         assert ended.exit_code == 1
         # the job whose start got no response runs beside them, and nothing waits for it
-        assert MAX_PARALLEL // 2 < platform.jobs_at_once <= MAX_PARALLEL + 1
+        assert MAX_PARALLEL // 2 < platform.max_concurrent_jobs <= MAX_PARALLEL + 1
 
     def test_requests_come_no_faster_than_promised(self, ended: Ended, platform: Simulator) -> None:
         assert ended.exit_code == 1
@@ -271,13 +271,13 @@ class TestNoRoom:
     def test_a_platform_with_less_capacity_gets_one_export_after_the_other(
         self, action: Action, make_platform: Callable[..., Simulator]
     ) -> None:
-        platform = make_platform(export_seconds=1.5, most_jobs=3)
+        platform = make_platform(export_seconds=1.5, max_jobs=3)
         action.set_constants(http__retry__MIN_ATTEMPT_SECONDS=30.0)  # the response to a start may be late
 
         ended = action.run(platform, domain="\n".join(DOMAINS[:9]), poll_interval="300ms", outage_tolerance="1s")
 
         assert ended.exit_code == 0, ended.stdout
-        assert platform.jobs_at_once == 3
+        assert platform.max_concurrent_jobs == 3
         assert platform.count(status=429) > 0
 
     def test_without_other_running_exports_a_full_platform_is_a_failure(

@@ -24,7 +24,7 @@ PASSING = {
     "500": Fault(status=500),
     "502": Fault(status=502, body="<html>\r\n::error::bad gateway</html>", headers={"Content-Type": "text/html"}),
     "599": Fault(status=599, json=["no", "object"]),
-    "cut before the answer": Fault(cut="before_answer"),
+    "cut before the answer": Fault(cut="before_response"),
     "cut in the headers": Fault(cut="in_headers"),
     "cut in the body": Fault(cut="in_body"),
     "truncated JSON": Fault(body='{"status": "compl', headers={"Content-Type": "application/json"}),
@@ -99,7 +99,7 @@ def test_a_temporary_fault_of_the_bundle_request_is_retried(platform: Simulator,
 
 
 def test_many_faults_in_a_row_are_one_outage(action: Action, platform: Simulator) -> None:
-    platform.script("read_export", Fault(status=502), Fault(cut="before_answer"))
+    platform.script("read_export", Fault(status=502), Fault(cut="before_response"))
 
     ended = action.run(platform, job_id="export-finished", outage_tolerance="30s")
 
@@ -216,7 +216,7 @@ def test_a_job_that_could_not_be_read_in_time_is_reported_with_the_error(action:
 
 def test_a_job_that_was_read_before_the_outage_is_reported_as_last_seen(action: Action, platform: Simulator) -> None:
     reading = Fault(json={"status": "running", "progress": 57.9, "pageCount": 1234})
-    platform.script_forever("read_export", Fault(cut="before_answer"), after=[reading])
+    platform.script_forever("read_export", Fault(cut="before_response"), after=[reading])
     action.clock = QuickClock()
 
     ended = action.run(platform, job_id="export-finished", timeout="1m", outage_tolerance="1h")

@@ -19,7 +19,7 @@ from tests.integration.parts import api_of
 from tests.integration.raw import RawServer, read_request
 
 LOST = {
-    "before the answer": Fault(cut="before_answer", processed=True),
+    "before the answer": Fault(cut="before_response", processed=True),
     "in the status line": Fault(raw=b"HTTP/1.1 20", processed=True),
     "in the headers": Fault(cut="in_headers"),
     "in the headers of an error": Fault(raw=b"HTTP/1.1 404 Not Found\r\nX-Request-Id: r-1\r\n", processed=True),
@@ -80,7 +80,7 @@ def test_a_start_that_is_always_rejected_is_unavailable(action: Action, platform
 
 
 def test_a_lost_start_after_a_rejected_one_is_not_sent_again(action: Action, platform: Simulator) -> None:
-    platform.script("start_export", Fault(status=429), Fault(cut="before_answer", processed=True))
+    platform.script("start_export", Fault(status=429), Fault(cut="before_response", processed=True))
 
     ended = action.export(platform)
 

@@ -227,7 +227,7 @@ def _soak(soak: Soak) -> Iterator[str]:
             ("hours waited, of virtual time", soak.hours),
             ("exchanges", soak.exchanges),
             ("of them spoilt", soak.faults),
-            ("most requests of a run with one job", soak.most_requests),
+            ("most requests of a run with one job", soak.max_requests),
             ("most lines of its log", soak.most_lines),
         ],
     )

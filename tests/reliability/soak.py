@@ -229,7 +229,7 @@ def _check_shown(run: Run, *, errors: int) -> None:
     _hold(bool(run.summary), "there is no summary")
 
 
-def most_requests(run: Run, verdict: Verdict) -> float:
+def max_requests(run: Run, verdict: Verdict) -> float:
     """Bound the requests of a run: the good readings that its time allows, one more for each fault, a start and a bundle."""
     return most_good_reads(run.wait, run.seconds) + verdict.faults + 2
 
@@ -240,7 +240,7 @@ def most_lines(run: Run, verdict: Verdict) -> float:
 
 
 def _check_bounds(run: Run, verdict: Verdict) -> None:
-    requests, lines = most_requests(run, verdict), most_lines(run, verdict)
+    requests, lines = max_requests(run, verdict), most_lines(run, verdict)
     _hold(len(run.seen) <= requests, f"{len(run.seen)} requests, more than {requests:.0f}")
     _hold(run.log.count("\n") <= lines, f"{run.log.count(chr(10))} lines, more than {lines:.0f}")
     _hold(run.most_under_way <= 1, f"{run.most_under_way} requests at a time")
@@ -294,7 +294,7 @@ class Soak:
     faults: int
     faults_by_kind: tuple[tuple[str, int], ...]
     ends: tuple[tuple[str, int], ...]
-    most_requests: int
+    max_requests: int
     most_lines: int
     wrong: tuple[str, ...]
 
@@ -305,7 +305,7 @@ class _Tally:
 
     seconds: float = 0.0
     exchanges: int = 0
-    most_requests: int = 0
+    max_requests: int = 0
     most_lines: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
     ends: Counter[str] = field(default_factory=Counter)
@@ -317,7 +317,7 @@ class _Tally:
         self.kinds.update(exchange.got for exchange in run.seen if exchange.got != "good")
         self.ends.update(row["failureReason"] or "success" for row in run.results)
         if len(run.wait.jobs) == 1:
-            self.most_requests = max(self.most_requests, len(run.seen))
+            self.max_requests = max(self.max_requests, len(run.seen))
             self.most_lines = max(self.most_lines, run.log.count("\n"))
 
 
@@ -341,7 +341,7 @@ def soaked(runs: int = RUNS, runs_of_many: int = RUNS_OF_MANY) -> Soak:
         faults=tally.kinds.total(),
         faults_by_kind=tuple(sorted(tally.kinds.items())),
         ends=tuple(sorted(tally.ends.items())),
-        most_requests=tally.most_requests,
+        max_requests=tally.max_requests,
         most_lines=tally.most_lines,
         wrong=tuple(tally.wrong),
     )

@@ -34,7 +34,7 @@ class TestStep:
         assert cost(domains, max_parallel).most_in_a_second <= REQUESTS_PER_SECOND
 
     def test_no_more_jobs_and_threads_than_asked_for(self, domains: int, max_parallel: int) -> None:
-        assert cost(domains, max_parallel).most_jobs == min(domains, max_parallel)
+        assert cost(domains, max_parallel).max_jobs == min(domains, max_parallel)
         assert cost(domains, max_parallel).threads <= min(domains, max_parallel) + FURTHER_THREADS
 
     def test_the_log_has_no_more_lines_for_a_domain(self, domains: int, max_parallel: int) -> None:

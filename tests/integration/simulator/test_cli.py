@@ -81,9 +81,9 @@ def test_a_scenario_file_plants_faults_for_one_domain(tmp_path: Path) -> None:
 
 
 def test_the_platform_has_the_bounds_asked_for() -> None:
-    with program("--most-jobs", "1", "--export-seconds", "3600") as (_, banner):
+    with program("--max-jobs", "1", "--export-seconds", "3600") as (_, banner):
         jobs = [start(address_in(banner)).status_code for _ in range(2)]
-    with program("--most-a-second", "1") as (_, banner):
+    with program("--max-requests-per-second", "1") as (_, banner):
         statuses = [job(address_in(banner)).status_code]
         while statuses[-1] == 200:
             statuses.append(job(address_in(banner)).status_code)
@@ -144,8 +144,8 @@ def test_with_tls_it_prints_where_the_authority_is(tmp_path: Path) -> None:
         ("--queue-share", "2"),
         ("--pages", "0"),
         ("--export-seconds", "-1"),
-        ("--most-a-second", "0"),
-        ("--most-jobs", "x"),
+        ("--max-requests-per-second", "0"),
+        ("--max-jobs", "x"),
     ],
 )
 def test_options_out_of_range_are_refused(arguments: tuple[str, str]) -> None:

@@ -129,7 +129,7 @@ def test_a_length_that_is_not_true(platform: Simulator) -> None:
 
 
 def test_a_cut_before_the_response(platform: Simulator) -> None:
-    platform.script("read_export", Fault(cut="before_answer"))
+    platform.script("read_export", Fault(cut="before_response"))
 
     assert raw_exchange(platform, PATH) == b""
     assert platform.requests[0].status is None
@@ -245,7 +245,7 @@ def test_a_delayed_response_is_the_normal_one(platform: Simulator) -> None:
 @pytest.mark.parametrize(("processed", "jobs"), [(False, 0), (True, 1)])
 def test_a_start_may_be_processed_although_its_response_is_lost(processed: bool, jobs: int) -> None:
     with Simulator(job_ids=["lost"], export_seconds=0) as platform:
-        platform.script("start_export", Fault(cut="before_answer", processed=processed))
+        platform.script("start_export", Fault(cut="before_response", processed=processed))
 
         with pytest.raises(requests.exceptions.ConnectionError):
             call(platform, "POST", "/v1/static-export/jobs", json={"domain": "docs.example.com"})

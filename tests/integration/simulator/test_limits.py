@@ -9,7 +9,7 @@ PATH = "/v1/static-export/jobs/export-finished"
 
 
 def test_a_request_too_many_in_a_second_is_refused_for_a_while() -> None:
-    with Simulator(most_a_second=2, retry_after_seconds=7) as platform:
+    with Simulator(max_requests_per_second=2, retry_after_seconds=7) as platform:
         responses = [call(platform, "GET", PATH) for _ in range(2)]
         while (response := call(platform, "GET", PATH)).status_code != 429:
             responses.append(response)  # only where the machine takes a second for two requests
@@ -22,7 +22,7 @@ def test_a_request_too_many_in_a_second_is_refused_for_a_while() -> None:
 
 
 def test_no_second_lets_more_through_than_the_bound() -> None:
-    with Simulator(most_a_second=5) as platform, requests.Session() as session:
+    with Simulator(max_requests_per_second=5) as platform, requests.Session() as session:
         session.headers["Authorization"] = f"Bearer {platform.key}"
         while not platform.count(status=429) or platform.count(status=200) <= 5:
             session.get(platform.base_url + PATH, timeout=10)
@@ -33,7 +33,7 @@ def test_no_second_lets_more_through_than_the_bound() -> None:
 
 
 def test_a_refused_request_takes_no_turn() -> None:
-    with Simulator(most_a_second=1) as platform:
+    with Simulator(max_requests_per_second=1) as platform:
         url = platform.base_url + PATH
         with requests.Session() as session:
             session.headers["Authorization"] = f"Bearer {platform.key}"
@@ -48,14 +48,14 @@ def test_a_refused_request_takes_no_turn() -> None:
 
 
 def test_the_storage_has_no_bound() -> None:
-    with Simulator(most_a_second=1) as platform:
+    with Simulator(max_requests_per_second=1) as platform:
         url = bundle_url(platform)
 
         assert [requests.get(url, timeout=10).status_code for _ in range(3)] == [200] * 3
 
 
 def test_a_start_beyond_the_unfinished_jobs_is_refused() -> None:
-    with Simulator(most_jobs=2, export_seconds=3600) as platform:
+    with Simulator(max_jobs=2, export_seconds=3600) as platform:
         for _ in range(2):
             start_export(platform)
         refused = call(platform, "POST", "/v1/static-export/jobs", json={"domain": "docs.example.com"})
@@ -63,13 +63,13 @@ def test_a_start_beyond_the_unfinished_jobs_is_refused() -> None:
         assert (refused.status_code, refused.headers["Retry-After"]) == (429, "1")
         assert refused.json()["error"] == "2 exports are running already"
         assert call(platform, "GET", PATH).status_code == 200
-        assert platform.jobs_at_once == 2
+        assert platform.max_concurrent_jobs == 2
 
 
 def test_a_job_that_has_ended_makes_room() -> None:
-    with Simulator(most_jobs=1, export_seconds=0.1) as platform:
+    with Simulator(max_jobs=1, export_seconds=0.1) as platform:
         start_export(platform)
         body = {"domain": "docs.example.com"}
         eventually(lambda: str(call(platform, "POST", "/v1/static-export/jobs", json=body).status_code), "202")
 
-        assert platform.jobs_at_once == 1
+        assert platform.max_concurrent_jobs == 1

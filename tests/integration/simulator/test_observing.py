@@ -89,7 +89,7 @@ def test_jobs_at_once_are_those_not_ended_yet(seconds: float, most: int) -> None
         for _ in range(3):
             start_export(platform)
 
-        assert platform.jobs_at_once == most
+        assert platform.max_concurrent_jobs == most
 
 
 def test_the_most_requests_leave_the_storages_out(platform: Simulator) -> None:
@@ -97,6 +97,6 @@ def test_the_most_requests_leave_the_storages_out(platform: Simulator) -> None:
     for _ in range(3):
         requests.get(url, timeout=10)
 
-    assert platform.most_requests() == platform.most_requests(within_seconds=3600) == 1
+    assert platform.max_requests() == platform.max_requests(within_seconds=3600) == 1
     call(platform, "GET", "/v3/anything")
-    assert platform.most_requests(within_seconds=3600) == 2
+    assert platform.max_requests(within_seconds=3600) == 2

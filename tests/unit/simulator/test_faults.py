@@ -21,8 +21,8 @@ NORMAL = json_response({"status": "running"}, status=200, headers={"X-Request-Id
         (Fault(body=""), False),
         (Fault(json={}), False),
         (Fault(raw=b""), False),
-        (Fault(cut="before_answer"), False),
-        (Fault(cut="before_answer", processed=True), True),
+        (Fault(cut="before_response"), False),
+        (Fault(cut="before_response", processed=True), True),
         (Fault(status=500, processed=True), True),
     ],
 )

@@ -79,7 +79,7 @@ def test_an_invalid_scenario_is_reported_with_its_path(text: str, message: str) 
         ("body", 1, "text"),
         ("delay_seconds", -1, "a number of seconds"),
         ("drip_seconds", "1", "a number of seconds"),
-        ("cut", "somewhere", "one of before_answer, in_headers, in_body"),
+        ("cut", "somewhere", "one of before_response, in_headers, in_body"),
         ("cut_after_bytes", 1.5, "a number of bytes"),
         ("stall_after_bytes", -1, "a number of bytes"),
         ("framing", "guess", "one of length, chunked, close"),
