@@ -97,9 +97,7 @@ def read_plan(environ: Mapping[str, str], *, roots: Sequence[Path]) -> Plan:
 
 def _read_api(reader: "_Reader", roots: Sequence[Path]) -> ApiSettings:
     reader.require("base-url", "set it to the address of the administrative API, such as https://api.example.com")
-    reader.require(
-        "admin-key", "set it from a secret. A secret is empty where it does not exist, and in pull requests from forks"
-    )
+    reader.require("admin-key", "set it from a secret. Secrets are empty if they do not exist, and in pull requests from forks")
     return ApiSettings(
         base_url=reader.get("base-url", validators.base_url) or "",
         admin_key=reader.get("admin-key", validators.admin_key) or "",
@@ -134,21 +132,18 @@ def _read_exports(reader: "_Reader", waiting: WaitSettings, roots: Sequence[Path
         reader.errors.append(("wait", error))
     start_options = reader.get("start-options", validators.start_options) or {}
     bundles, sites, values = _read_targets(reader, roots, domains, needs_placeholder=domain_count > 1)
-    shared = DeliverySettings(
+    delivery = DeliverySettings(
         version=reader.get("export-version", validators.identifier),
         min_pages=reader.get("min-pages", validators.whole_number, MAX_PAGES),
         mask_bundle_url=reader.get("mask-bundle-url", validators.boolean) is True,
     )
+    settings = ExportSettings(waiting=waiting, domain=None, job_id=job_id, wait=wait, start_options=start_options)
     temporary = [root for root in roots[1:] if is_usable(root)]
     exports = []
     for domain, bundle, site, values_file in zip(domains, bundles, sites, values, strict=True):
         scratch = next((root for root in temporary if site is None or not root.resolve().is_relative_to(site.path)), None)
-        delivery = replace(shared, bundle=bundle, site=site, values=values_file, scratch=scratch)
-        exports.append(
-            ExportSettings(
-                waiting=waiting, domain=domain, job_id=job_id, wait=wait, start_options=start_options, delivery=delivery
-            )
-        )
+        own_delivery = replace(delivery, bundle=bundle, site=site, values=values_file, scratch=scratch)
+        exports.append(replace(settings, domain=domain, delivery=own_delivery))
     return exports
 
 

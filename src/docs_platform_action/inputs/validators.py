@@ -66,9 +66,7 @@ def duration(value: str) -> float:
 def base_url(value: str) -> str:
     """Return the API's address without a trailing slash."""
     if re.search(r"[^\x21-\x7e]", value):
-        raise ValueError(
-            "contains white space, control or non-ASCII characters; write the host name in its ASCII form (Punycode)"
-        )
+        raise ValueError("contains white space, control or non-ASCII characters; write the host name in ASCII (Punycode)")
     try:
         parts = urlsplit(value)
         host, port = parts.hostname, parts.port
