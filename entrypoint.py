@@ -1,4 +1,4 @@
-"""What the container runs; everything else is in the package."""
+"""The entry point of the container."""
 
 import gc
 import sys
@@ -7,12 +7,12 @@ from docs_platform_action.signals import SignalHandler
 
 
 def run() -> int:
-    """Listen for signals first: the imports that follow take a moment, and a cancel may come in it."""
+    """Handle signals first: a cancel may come during the imports, which take a moment."""
     signal_handler = SignalHandler()
-    gc.disable()  # nothing of what is imported is garbage, and to look for it takes some percent of the time
+    gc.disable()  # imports leave no garbage, and searching for it takes a few percent of their time
     from docs_platform_action.main import main
 
-    gc.freeze()  # nor will it ever be
+    gc.freeze()  # what is imported never becomes garbage
     gc.enable()
     return main(signal_handler)
 
