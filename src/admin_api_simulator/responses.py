@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Literal
 
-from admin_api_simulator.content import Content, as_bytes
+from admin_api_simulator.content import Content
 
 Framing = Literal["length", "chunked", "close"]  # what marks the end of a body (RFC 9112, section 6.3)
 
@@ -24,10 +24,6 @@ class Response:
     def phrase(self) -> str:
         """The reason phrase of the status line."""
         return phrase_of(self.status) if self.reason is None else self.reason
-
-    def to_bytes(self) -> bytes:
-        """Return the response in HTTP/1.1, on a connection that then closes."""
-        return self.head_bytes() + as_bytes(self.body)
 
     def head_bytes(self, framing: Framing = "length") -> bytes:
         """Return the status line, the headers and the blank line. Framing headers that are set are kept."""

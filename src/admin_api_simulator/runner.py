@@ -134,11 +134,6 @@ class StartedAction:
         """Send a signal to the process."""
         self._process.send_signal(number)
 
-    def stdout_so_far(self) -> str:
-        """Return the output on stdout so far."""
-        with self._changed:
-            return "".join(self._lines["stdout"])
-
     def wait_for_line(self, text: str, *, timeout_seconds: float = 20.0) -> str:
         """Wait for the first line of stdout that contains a text. Raises TimeoutError, or EOFError if the action ends."""
         deadline = time.monotonic() + timeout_seconds

@@ -84,7 +84,7 @@ def test_a_started_run_can_be_signalled(tmp_path: Path, workspace: Path) -> None
         started.send_signal(signal.SIGTERM)
         run = started.collect(timeout_seconds=20)
 
-    assert (line, run.exit_code, started.stdout_so_far()) == ("waiting", 143, "waiting\n")
+    assert (line, run.exit_code, run.stdout) == ("waiting", 143, "waiting\n")
 
 
 def test_a_run_that_takes_too_long_is_killed(tmp_path: Path, workspace: Path) -> None:
