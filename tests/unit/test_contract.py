@@ -1,4 +1,4 @@
-"""`action.yml`, the README and the code promise the same, word for word."""
+"""`action.yml`, the README and the code agree."""
 
 import re
 from pathlib import Path
@@ -145,7 +145,7 @@ def test_the_readmes_workflows_use_inputs_and_outputs_that_exist() -> None:
 
 
 def _steps(value: Any) -> list[dict[str, Any]]:
-    """Find the steps of this action in parsed workflows, however deep."""
+    """Return the steps of this action in parsed workflows, at any depth."""
     if isinstance(value, dict):
         found = [value] if "docs-platform-action" in str(value.get("uses", "")) else []
         return found + [step for inner in value.values() for step in _steps(inner)]

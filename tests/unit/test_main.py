@@ -1,4 +1,4 @@
-"""One run from the environment to the exit code, with the wire replaced below requests."""
+"""Runs from the environment to the exit code, with a fake adapter in requests."""
 
 import contextlib
 import errno
@@ -49,7 +49,7 @@ def as_json(value: object) -> bytes:
 
 
 class Wire(FakeAdapter):
-    """Answers by method and path: a JSON value, bytes as they are, a status, or an error."""
+    """Responds by method and path: with a JSON value, raw bytes, a status, or an error."""
 
     def __init__(self, answers: Answers) -> None:
         super().__init__()
@@ -69,7 +69,7 @@ class Wire(FakeAdapter):
 
 
 class Quiet(SignalHandler):
-    """Runs the work where it stands; on a signal, it is one that came at the beginning, or when the work was cancelled."""
+    """Runs the work in this thread. A signal comes before the work, or with `in_work` when the work is cancelled."""
 
     def __init__(self, received: signal.Signals | None = None, *, in_work: bool = False) -> None:
         self._received = received
@@ -92,7 +92,7 @@ class Quiet(SignalHandler):
 
 @dataclass
 class Ended:
-    """What a run left behind."""
+    """The results of a run."""
 
     exit_code: int
     log: str

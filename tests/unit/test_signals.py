@@ -1,4 +1,4 @@
-"""A signal ends the work at once, whatever it is blocked in."""
+"""A signal ends the work at once, even if the work is blocked."""
 
 import math
 import os
@@ -256,7 +256,7 @@ def test_a_signal_before_the_work_keeps_it_from_beginning(signal_handler: Signal
 
 
 class Left(BaseException):
-    """Stands in for the end of the process."""
+    """Replaces the end of the process."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What the simulator's tests share: a plain client of the API, and a raw one that sees every byte."""
+"""Clients of the simulator: a plain one of the API, and one that sees every byte."""
 
 import socket
 import time
@@ -30,14 +30,14 @@ def start_export(platform: Simulator, domain: str = "docs.example.com") -> str:
 
 
 def bundle_url(platform: Simulator, job_id: str = "export-finished") -> str:
-    """Return a fresh link to a finished job's bundle."""
+    """Return a new link to a finished job's bundle."""
     response = call(platform, "POST", f"/v1/static-export/jobs/{job_id}/bundle")
     assert response.status_code == 200
     return str(response.json()["bundleUrl"])
 
 
 def raw_exchange(platform: Simulator, target: str, *, method: str = "GET") -> bytes:
-    """Send a request whose target goes over the wire as it is, and return all that comes until the end."""
+    """Send a request with a raw target; return all bytes of the response."""
     address = urlsplit(platform.base_url)
     assert address.hostname
     assert address.port

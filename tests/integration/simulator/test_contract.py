@@ -1,4 +1,4 @@
-"""The simulator keeps to the OpenAPI description, also against requests that nobody would write by hand."""
+"""The simulator keeps to the OpenAPI description, even with generated requests."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""The demo, on a tiny stand-in for the action that asks the platform as little as possible."""
+"""The demo, with a minimal fake of the action."""
 
 import io
 import textwrap

@@ -1,4 +1,4 @@
-"""Each kind of fault as a client meets it, and a simulator that stops in the middle of them."""
+"""Every kind of fault as a client sees it, and a simulator that stops during one."""
 
 import socket
 import threading

@@ -1,4 +1,4 @@
-"""A platform that takes so many requests a second and so many jobs at once."""
+"""Limits of requests per second and of unfinished jobs."""
 
 import requests
 

@@ -1,4 +1,4 @@
-"""What the simulator tells about the requests, the connections and the jobs that it saw."""
+"""What the simulator records of requests, connections and jobs."""
 
 import socket
 

@@ -1,4 +1,4 @@
-"""Running an entry point as the runner does, with tiny ones instead of the action."""
+"""Running entry points as the runner does."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""Both ports with TLS, for those who trust the simulator's authority."""
+"""Both ports with TLS, for clients that trust the simulator's authority."""
 
 from pathlib import Path
 

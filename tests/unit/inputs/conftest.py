@@ -1,4 +1,4 @@
-"""What the tests of inputs share."""
+"""Fixtures for the tests of inputs."""
 
 import pytest
 import trustme

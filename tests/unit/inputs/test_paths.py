@@ -1,4 +1,4 @@
-"""A path that an input names leads to where later steps find what is put there, or is refused before anything else is done."""
+"""Paths in inputs: later steps find what is written there, or the path is refused before the run."""
 
 import errno
 import os
@@ -21,7 +21,7 @@ from docs_platform_action.inputs.settings import OutputPath
 
 
 class Runner:
-    """A workspace, and beside it the runner's temporary folder."""
+    """A workspace, the runner's temporary folder, and a folder outside of both."""
 
     def __init__(self, folder: Path) -> None:
         self.workspace, self.temporary, self.elsewhere = folder / "workspace", folder / "temporary", folder / "elsewhere"
@@ -241,8 +241,8 @@ class TestFolder:
             runner.folder("x" * 256)
 
 
-class TestRoom:
-    """What holds for a file's folder holds for that of a site."""
+class TestWritableFolders:
+    """Every test is for a file and for a site."""
 
     @pytest.fixture(params=[Runner.file, Runner.folder], ids=["file", "folder"])
     def refusal(self, request: pytest.FixtureRequest, runner: Runner) -> Callable[[str], str]:

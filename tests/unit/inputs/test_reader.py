@@ -1,4 +1,4 @@
-"""Inputs become settings, or one error that lists every mistake."""
+"""Inputs become settings, or one error that lists everything that is wrong."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What an input may hold is read as documented, and anything else is refused in words that show no secret."""
+"""Input formats are read as documented; anything else is refused without showing a secret."""
 
 import os
 import re

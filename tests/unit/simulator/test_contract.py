@@ -1,4 +1,4 @@
-"""Requests held against the OpenAPI description."""
+"""Requests are checked against the OpenAPI description."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Which domain a start request names, and which domains are one."""
+"""Domains in start requests, and in different spellings."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a fault makes of a normal response, and the order of turns."""
+"""How faults change responses, and the order of turns."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How jobs age, with a clock that is turned by hand."""
+"""The status of jobs over time, with a fake clock."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime

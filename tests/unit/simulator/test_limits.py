@@ -1,4 +1,4 @@
-"""How many requests a second are let through, with times handed in."""
+"""The rate limit."""
 
 from admin_api_simulator.limits import RateLimit
 

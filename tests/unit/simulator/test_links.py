@@ -1,4 +1,4 @@
-"""Signing links and judging them."""
+"""Signing and verifying links."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""The users' page about the simulator says what the simulator says."""
+"""The page about the simulator agrees with the simulator."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The most at once, of spans and of moments."""
+"""Maximum numbers of spans and of moments."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the runner makes of inputs and of the output file."""
+"""Inputs as variables, and the output file."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What people see of an action's output."""
+"""The log of an action's output."""
 
 from admin_api_simulator.runner_log import RunnerLog
 

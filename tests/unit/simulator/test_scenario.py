@@ -1,4 +1,4 @@
-"""Scenario files: what they say, and what is said about wrong ones."""
+"""Scenario files, valid and invalid."""
 
 import json
 from pathlib import Path
