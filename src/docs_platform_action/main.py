@@ -6,7 +6,6 @@ What is not needed before the first request is imported later, because every imp
 import functools
 import io
 import os
-import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -65,8 +64,8 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
     started_at = clock.monotonic()
     jobs = [Job(mode=read_mode(environ), began_at=started_at)]  # reports errors from before the plan
     log: JobLog | MultiLog | None = None
-    received: signal.Signals | None = None
     cancelled: list[Job] = []
+    exit_code = 0
     try:
         plan = _read_plan(environ, console)
         outputs.check()
@@ -78,6 +77,7 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
             received = signal_handler.run(runner)
         context.cleanups.clear()
         if received is not None:
+            exit_code = 128 + received
             cancelled = runner.unfinished
             for job in cancelled:
                 job.cancel(received.name, clock.monotonic())
@@ -96,9 +96,7 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
 
     summary_file = _path(environ, "GITHUB_STEP_SUMMARY")
     write_final_report(jobs, console, clock, results=results, duration_seconds=now - started_at, summary_file=summary_file)
-    if received is not None:
-        return 128 + received
-    return 1 if any(job.failure is not None for job in jobs) else 0
+    return exit_code or (1 if any(job.failure is not None for job in jobs) else 0)
 
 
 def _read_plan(environ: Mapping[str, str], console: Console) -> Plan:
