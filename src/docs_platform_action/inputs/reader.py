@@ -8,7 +8,7 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 from ..errors import DENIED_BY, DENIED_REMEDY, InvalidInput
 from ..models import AGENT, EXPORT, MODES
 from ..redaction import MIN_SECRET_LENGTH, Redactor
-from ..text import sentence
+from ..text import as_sentence
 from . import validators
 from .paths import PLACEHOLDER, is_usable, overlaps, read_targets
 from .settings import INPUTS, AgentSettings, ApiSettings, DeliverySettings, ExportSettings, OutputPath, Plan, WaitSettings
@@ -214,7 +214,7 @@ class _Reader:
         if mode == EXPORT and not self.text("values-file"):
             reasons["export-version"] = "without `values-file`"
         ineffective = [known.name for known in INPUTS if known.name in reasons and self.text(known.name) != known.default]
-        return [sentence(f"Input `{name}` has no effect {reasons[name]}") for name in ineffective]
+        return [as_sentence(f"Input `{name}` has no effect {reasons[name]}") for name in ineffective]
 
     def failure(self) -> InvalidInput:
         """Return one exception for all errors, in the order in which the inputs are documented."""
