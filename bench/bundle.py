@@ -1,19 +1,20 @@
-"""A bundle to disk beside what users write themselves, and what memory that takes: `python bench/bundle.py`.
+"""Delivers a bundle to disk, compared with shell commands, and measures peak memory: `python bench/bundle.py`.
 
-A site of `FILES` files and `SITE_MIB` is made from a seed (`large_site.py`) and packed as `.tar.gz` and as `.zip`. The simulated
-platform serves it over loopback from a process of its own. In turns, each time into a fresh folder of one file system, it is
+A site of `FILES` files and `SITE_MIB` is generated from a seed (`large_site.py`) and packed as `.tar.gz` and as `.zip`. The
+simulated platform serves it over loopback from a separate process. In turns, each time into a new folder of the same file system,
+it is
 
-- collected by the action: its own entry point attaches to the finished job, makes a link, downloads, hashes and unpacks;
+- collected by the action: its entry point attaches to the finished job, makes a link, downloads, hashes and unpacks;
 - fetched from a link by a shell: `curl`, then `sha256sum`, then `tar -xzf` or `unzip -q`.
 
-Both once more through a relay (`paced_relay.py`) that lets `NETWORKS_MIB` a second pass, as a network does.
+Both are repeated through a relay (`paced_relay.py`) with the bandwidth `NETWORKS_MIB`.
 
-Wall time is what passes until the process ends, processor time what it and its children used of all cores, in user and in kernel
-mode (getrusage(2)); each is the median of `ROUNDS` rounds. What was written goes to disk before the next turn begins, out of all
-measurements. Where this runs as root the folders belong to another user, as on a runner, so the action gives each file away.
+Wall time ends with the process; processor time is that of the process and its children in user and kernel mode (getrusage(2)).
+Both are medians of `ROUNDS` rounds. Writes are flushed to disk between turns, outside the measurements. If this runs as root, the
+folders belong to another user, as on a runner, so the action changes the owner of each file.
 
-The second table runs the action alone through `measured_entrypoint.py`, which has the process tell its highest resident set.
-Ends with 3 when a goal is missed.
+The second table runs only the action, through `measured_entrypoint.py`, which records the highest resident set of the process.
+Exits with 3 if a goal is missed.
 """
 
 import argparse
@@ -47,14 +48,14 @@ SITE_MIB: Final = 1024
 ROUNDS: Final = 3
 MAX_MIB: Final = 96
 SIZES: Final = ((100, 1), (2_000, 64), (130_000, 128))
-"""Files and MiB of the further sites whose memory is measured. The last has nearly as many entries as an archive may hold."""
+"""Files and MiB of the other sites for the memory measurement. The last has nearly the maximum number of entries."""
 
 NETWORKS_MIB: Final = (None, 50)
-"""MiB a second: loopback as it is, and what a runner may get from an object storage."""
+"""MiB per second: unlimited loopback, and a typical rate from an object storage."""
 
 SLOWEST: Final = 1.0
 MISSED: Final = 3
-"""What a benchmark ends with when a goal is missed; 1 is a fault of its own (`page.py`)."""
+"""The exit code for a missed goal; 1 is an error of the benchmark (`page.py`)."""
 JOB: Final = "export-finished"
 MAX_SECONDS: Final = 1800.0
 ENTRYPOINT: Final = Path(__file__).parents[1] / "entrypoint.py"
@@ -68,29 +69,29 @@ TOOLS: Final = ("curl", "sha256sum", "tar", "unzip")
 
 TIMES: Final = """## Bundle to disk
 
-A site of {files:,} files and {mib:,} MiB, made from a seed, is served over loopback by a process of its own: as fast as it goes,
-and at a network's pace. The action, from the start of its process to the end, downloads, hashes and unpacks it. A shell does so
-with `curl -o`, `sha256sum`, and `tar -xzf` or `unzip -q`, one after the other. They take turns, {rounds} each, into fresh folders
-of one file system. Times are medians; processor time is that of all cores. Below 1.00 the action is quicker, or takes less. The
-goal: no slower by the clock.
+A site of {files:,} files and {mib:,} MiB, generated from a seed, is served over loopback from a separate process, at full speed
+and at the rate of a network. The action downloads, hashes and unpacks it; its time is that of the whole process. A shell runs
+`curl -o`, `sha256sum`, and `tar -xzf` or `unzip -q`, one after another. They take turns, {rounds} each, in new folders of the
+same file system. Times are medians; processor time is that of all cores. Below 1.00 the action is faster or takes less. The goal:
+not slower in wall time.
 
-| archive | network | action / shell | at best | processor time | goal | the shell's parts: curl | sha256sum | unpacking |
+| archive | network | action / shell | fastest | processor time | goal | share of the shell's time: curl | sha256sum | unpacking |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |"""
 
 MEMORY: Final = """
-Peak memory of the action's process, by what it unpacks. The goal: under {bound} MiB at any size.
+Peak memory of the action's process. The goal: at most {bound} MiB at any size.
 
-| archive | files | unpacked | peak memory | of the bound | goal |
+| archive | files | unpacked | peak memory | share of the limit | goal |
 | --- | --- | --- | --- | --- | --- |"""
 
 MEANING: Final = """
-Memory grows with the number of names, which are remembered to find two that are the same, and not with the site's size.
+Memory grows with the number of files, whose names are kept to detect duplicates, and not with the site's size.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What a turn took, in seconds."""
+    """The cost of a turn in seconds."""
 
     wall: float
     processor: float
@@ -98,7 +99,7 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True)
 class Platform:
-    """Where the archive is served: the API's address, a key for it, and a link to the archive."""
+    """The server of an archive: the API's address and key, and a link to the archive."""
 
     base_url: str
     key: str
@@ -106,7 +107,7 @@ class Platform:
 
 
 def main() -> int:
-    """Measure every kind, and write the section."""
+    """Measure every format, and write the section."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=ROUNDS, metavar="N", help="turns of each side")
     parser.add_argument("--files", type=int, default=FILES, metavar="N", help="files of the site")
@@ -115,7 +116,7 @@ def main() -> int:
     options = parser.parse_args()
     missing = [tool for tool in TOOLS if shutil.which(tool) is None]
     if missing:
-        raise SystemExit(f"this needs what it compares the action with; missing: {', '.join(missing)}")
+        raise SystemExit(f"missing programs: {', '.join(missing)}")
     with tempfile.TemporaryDirectory(prefix="bundle-", dir=options.folder) as folder:
         return _measure(Path(folder), options.rounds, (options.files, options.mib))
 
@@ -137,12 +138,12 @@ def _measure(folder: Path, rounds: int, size: tuple[int, int]) -> int:
 
 
 def _packed(folder: Path, files: int, mib: int) -> list[Path]:
-    """Pack the site in both ways at the same time."""
+    """Pack the site in both formats in parallel."""
     archives = [folder / name for name in UNPACKERS]
     with ProcessPoolExecutor(len(archives)) as pool:
         for packed in [pool.submit(large_site.pack, archive, files, mib * MIB) for archive in archives]:
             packed.result()
-    _say(
+    _log(
         f"packed {files:,} files, {mib} MiB: "
         + ", ".join(f"{path.name} {path.stat().st_size / MIB:.1f} MiB" for path in archives)
     )
@@ -151,7 +152,7 @@ def _packed(folder: Path, files: int, mib: int) -> list[Path]:
 
 @contextmanager
 def _served(archive: Path, network_mib: int | None = None) -> Iterator[Platform]:
-    """Serve an archive as the bundle of a finished job, from a process of its own, at so many MiB a second at most."""
+    """Serve an archive as the bundle of a finished job from a separate process, at a limited rate in MiB per second."""
     here, there = get_context("spawn").Pipe()
     server = get_context("spawn").Process(target=_serve, args=(archive, network_mib, there))
     server.start()
@@ -182,7 +183,7 @@ def _link(platform: Simulator) -> str:
 
 
 def _compared(platform: Platform, folder: Path, archive: Path, rounds: int, files: int) -> tuple[float, ...]:
-    """Take turns; give wall time, processor time and best wall time by the shell's, and the shares of the shell's commands."""
+    """Measure both in turns; return the ratios of wall time, processor time and best wall time, and the commands' shares."""
     action: list[Cost] = []
     shell: list[list[Cost]] = []
     for number in range(rounds):
@@ -192,7 +193,7 @@ def _compared(platform: Platform, folder: Path, archive: Path, rounds: int, file
         ]
         for turn in turns if number % 2 == 0 else reversed(turns):
             turn()
-        _say(f"{archive.name} {number + 1}: action {_told(action[-1:])}; shell {_told(shell[-1])}")
+        _log(f"{archive.name} {number + 1}: action {_format_costs(action[-1:])}; shell {_format_costs(shell[-1])}")
     whole = [Cost(wall=sum(cost.wall for cost in turn), processor=sum(cost.processor for cost in turn)) for turn in shell]
     wall = statistics.median(cost.wall for cost in whole)
     shares = (statistics.median(turn[command].wall for turn in shell) / wall for command in range(3))
@@ -210,23 +211,23 @@ def _by_action(platform: Platform, folder: Path, files: int) -> Cost:
 
 
 def _by_shell(platform: Platform, folder: Path, archive: Path) -> list[Cost]:
-    """Run one command after the other; give what each cost."""
+    """Run the commands in order, and return their costs."""
     with _workspace(folder) as workspace:
         (workspace / "site").mkdir()
         commands = (("curl", "-sS", "-o", "bundle", platform.link), ("sha256sum", "bundle"), UNPACKERS[archive.name])
-        return [_cost(lambda: _command(command, workspace)) for command in commands]  # noqa: B023  # called before the next
+        return [_cost(lambda: _command(command, workspace)) for command in commands]  # noqa: B023  # called before the loop continues
 
 
 def _command(command: tuple[str, ...], workspace: Path) -> None:
-    subprocess.run(command, cwd=workspace, check=True, stdout=subprocess.DEVNULL)  # noqa: S603  # of this file
+    subprocess.run(command, cwd=workspace, check=True, stdout=subprocess.DEVNULL)  # noqa: S603  # defined in this file
 
 
 def _peak_mib(platform: Platform, folder: Path, files: int) -> float:
-    told = folder / "peak"
+    peak_file = folder / "peak"
     with _workspace(folder, files) as workspace:
-        _run(platform, workspace, MEASURED, {"PEAK_MEMORY_FILE": str(told)})
-    peak = int(told.read_text()) / 1024
-    _say(f"{files:,} files: {peak:.1f} MiB of memory")
+        _run(platform, workspace, MEASURED, {"PEAK_MEMORY_FILE": str(peak_file)})
+    peak = int(peak_file.read_text()) / 1024
+    _log(f"{files:,} files: {peak:.1f} MiB of memory")
     return peak
 
 
@@ -245,7 +246,7 @@ def _run(platform: Platform, workspace: Path, entrypoint: Path, env: dict[str, s
 
 @contextmanager
 def _workspace(folder: Path, files: int | None = None) -> Iterator[Path]:
-    """Make an empty workspace, and see that it ends with so many files in its site."""
+    """Create an empty workspace, and check the number of files in its site at the end."""
     workspace = folder / "workspace"
     workspace.mkdir()
     if os.geteuid() == 0:
@@ -287,11 +288,11 @@ def _section(
     return "\n".join(lines)
 
 
-def _told(costs: list[Cost]) -> str:
+def _format_costs(costs: list[Cost]) -> str:
     return " + ".join(f"{cost.wall:.2f} s ({cost.processor:.2f} s of processors)" for cost in costs)
 
 
-def _say(line: str) -> None:
+def _log(line: str) -> None:
     sys.stderr.write(f"{line}\n")
 
 

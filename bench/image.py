@@ -1,10 +1,9 @@
-"""What the image adds to its base, layer by layer and by what it is made of: `python bench/image.py`.
+"""What the image adds to its base, by layer and by package: `python bench/image.py`.
 
-The image is built on the base that the Dockerfile names, but with any byte code taken out of it: the Python image has none, while
-another that stands in for it may. Layers are read from what `docker save` writes: their files' bytes, and the bytes of the layer
-when it is packed with gzip, as a registry sends it.
+The image is built on the base that the Dockerfile names, but without byte code, like the public Python image. Layers are read
+from the output of `docker save`: the size of their files, and the size of the layer compressed with gzip, as a registry sends it.
 
-Ends with 3 when the layers have more than `MAX_UNPACKED_BYTES`.
+Exits with 3 if the layers are larger than `MAX_UNPACKED_BYTES`.
 """
 
 import gzip
@@ -19,48 +18,48 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # the image is built as for the tests
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the tests have the helpers for images
 
 from tests.container.stripped_base import base_of, built_on, stripped
 from tests.engine import ROOT, copy_action, docker, temporary_tag
 
 MAX_UNPACKED_BYTES: Final = 8_000_000
 MISSED: Final = 3
-"""What a benchmark ends with when a goal is missed; 1 is a fault of its own (`page.py`)."""
+"""The exit code for a missed goal; 1 is an error of the benchmark (`page.py`)."""
 LARGEST: Final = 12
 MB: Final = 1_000_000
-COPIED: Final = "the action and what it needs"
+COPIED: Final = "the action and its dependencies"
 COMPILED: Final = "byte code of the standard library"
 TITLE: Final = "## What the image adds to its base"
 TEXT: Final = """
-Built on the base without byte code, as the public Python image is. A layer's size is that of its files; packed is what gzip makes
-of it, which is what a registry sends. The goal: {most:.0f} MB on the disk of a runner. That nothing
-is in it that no run uses, a test holds (`tests/container/test_image.py`).
+Built on the base without byte code, like the public Python image. A layer's size is that of its files; compressed is its size
+with gzip, as a registry sends it. The goal: {most:.0f} MB on the disk of a runner. `tests/container/test_image.py` checks that
+the image contains no unused files.
 """
 MEANING: Final = """
-A runner builds this once a job. {copied} holds {sources:.0%} sources, which error messages quote, and {compiled:.0%} byte code,
-which spares each run to compile them; the rest is metadata, licences and certificate authorities. Without the second layer each
-run would compile what it uses of the library.
+A runner builds the image once per job. The first layer contains {sources:.0%} sources, which error messages quote, and
+{compiled:.0%} byte code, so that a run compiles nothing; the rest is metadata, licenses and certificate authorities. Without the
+second layer each run would compile the modules that it uses from the standard library.
 """
 
 
 @dataclass(kw_only=True)
 class Layer:
-    """One layer: what made it, its files' bytes by where they belong, by kind, and packed."""
+    """One layer: its content, the sizes of its files by part and by kind, and its compressed size."""
 
     made_by: str
-    packed: int = 0
+    compressed: int = 0
     parts: Counter[str] = field(default_factory=Counter)
     kinds: Counter[str] = field(default_factory=Counter)
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
+        """The size of all files in bytes."""
         return self.parts.total()
 
 
 def main() -> int:
-    """Build the image, and write what it is made of."""
+    """Build the image, and write the section."""
     try:
         docker("version")
     except (AssertionError, OSError) as error:
@@ -81,7 +80,7 @@ def layers_of(image: str) -> list[str]:
 
 
 def read_layers(image: str, *, beyond: int) -> list[Layer]:
-    """Read the layers of an image that come after so many."""
+    """Return an image's layers beyond the given number."""
     with tempfile.TemporaryFile() as saved:
         subprocess.run(["docker", "save", image], stdout=saved, check=True)  # noqa: S603, S607  # as the tests call it
         saved.seek(0)
@@ -103,7 +102,7 @@ def _member(archive: tarfile.TarFile, name: str) -> IO[bytes]:
 def _read(stream: IO[bytes], made_by: str) -> Layer:
     layer = Layer(made_by=COPIED if "COPY" in made_by else COMPILED)
     content = stream.read()
-    layer.packed = len(gzip.compress(content, compresslevel=6))
+    layer.compressed = len(gzip.compress(content, compresslevel=6))
     stream.seek(0)
     with tarfile.open(fileobj=stream) as files:
         for file in filter(tarfile.TarInfo.isfile, files):
@@ -113,7 +112,7 @@ def _read(stream: IO[bytes], made_by: str) -> Layer:
 
 
 def _part_of(path: Path) -> str:
-    """Name what a file belongs to: a distribution with its metadata, or a module of the standard library."""
+    """Return the part that a file belongs to: a distribution with its metadata, or a module of the standard library."""
     if "site-packages" in path.parts:
         return path.parts[path.parts.index("site-packages") + 1].partition("-")[0].replace("_", "-")
     below = [part for part in path.parts if part != "__pycache__"]
@@ -122,15 +121,15 @@ def _part_of(path: Path) -> str:
 
 
 def report(layers: list[Layer]) -> int:
-    """Write the section; return whether the goal is missed."""
+    """Write the section, and return the exit code."""
     total = sum(layer.size for layer in layers)
     out = [TITLE, TEXT.format(most=MAX_UNPACKED_BYTES / MB)]
-    out += _table(("layer", "MB", "of the goal", "packed, MB"), _rows_of_layers(layers))
+    out += _table(("layer", "MB", "of the goal", "compressed, MB"), _rows_of_layers(layers))
     out += [""]
-    out += _table(("made of", "layer", "MB", "of all"), _rows_of_parts(layers, total))
+    out += _table(("part", "layer", "MB", "share"), _rows_of_parts(layers, total))
     copied = next(layer for layer in layers if layer.made_by == COPIED)
     share = {kind: size / copied.size for kind, size in copied.kinds.items()}
-    out += [MEANING.format(copied=COPIED.capitalize(), sources=share[".py"], compiled=share[".pyc"])]
+    out += [MEANING.format(sources=share[".py"], compiled=share[".pyc"])]
     left = MAX_UNPACKED_BYTES - total
     out += [f"The goal is met, with {left / MB:.2f} MB left." if left >= 0 else f"The goal is missed by {-left / MB:.2f} MB."]
     sys.stdout.write("\n".join(out) + "\n")
@@ -138,9 +137,9 @@ def report(layers: list[Layer]) -> int:
 
 
 def _rows_of_layers(layers: list[Layer]) -> Iterator[tuple[str, ...]]:
-    rows = [(layer.made_by, layer.size, layer.packed) for layer in layers]
-    for name, size, packed in [*rows, ("together", sum(row[1] for row in rows), sum(row[2] for row in rows))]:
-        yield name, f"{size / MB:.2f}", f"{size / MAX_UNPACKED_BYTES:.0%}", f"{packed / MB:.2f}"
+    rows = [(layer.made_by, layer.size, layer.compressed) for layer in layers]
+    for name, size, compressed in [*rows, ("total", sum(row[1] for row in rows), sum(row[2] for row in rows))]:
+        yield name, f"{size / MB:.2f}", f"{size / MAX_UNPACKED_BYTES:.0%}", f"{compressed / MB:.2f}"
 
 
 def _rows_of_parts(layers: list[Layer], total: int) -> Iterator[tuple[str, ...]]:

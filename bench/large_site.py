@@ -1,7 +1,7 @@
-"""A large documentation site, made from a seed: pages that compress like pages, search indexes, scripts, styles and images.
+"""Generates a large documentation site from a seed: realistic pages, search indexes, scripts, styles and images.
 
-What each kind of file is made of follows what static site generators write: a head and a sidebar that all pages share, prose of
-words whose frequency falls with their rank (Zipf's law), code samples, and assets whose sizes have a long tail.
+The content resembles the output of static site generators: a head and a sidebar that all pages share, prose whose words follow
+Zipf's law, code samples, and assets whose sizes have a long tail.
 """
 
 import itertools
@@ -22,12 +22,12 @@ PHRASES: Final = 8_000
 PARAGRAPHS: Final = 6_000
 MARKUP_CHARACTERS: Final = 180
 OWNER_ID: Final = 1001
-"""Who packed the archive: a hosted runner's user."""
+"""The owner in the archive: the user ID of a hosted runner."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """A kind of file: its share of all files, its size's median in bytes, and how heavy that size's tail is."""
+    """A kind of file: its share of all files, the median of its size in bytes, and the sigma of that size."""
 
     ending: str
     share: float
@@ -45,7 +45,7 @@ KINDS: Final = (
 
 
 class Prose:
-    """Words, paragraphs and what all pages share, made once."""
+    """Words, paragraphs and the shared part of all pages, generated once."""
 
     def __init__(self, chance: random.Random) -> None:
         words = ["".join(chance.choices(LETTERS, range(len(LETTERS), 0, -1), k=chance.randint(2, 11))) for _ in range(WORDS)]
@@ -61,16 +61,16 @@ class Prose:
         self.end = '</article></main><script src="/assets/runtime.js" defer></script></body></html>\n'
 
     def _parts(self, size: int) -> Iterator[tuple[str, str]]:
-        """Give paragraphs with a word each until there are so many characters of them."""
+        """Yield paragraphs up to a total number of characters."""
         made = 0
         while made < size:
             text, word = self._chance.choice(self.texts), self._chance.choice(self.words)
-            cut = self._chance.randrange(len(text))  # no two paragraphs are the same
+            cut = self._chance.randrange(len(text))  # all paragraphs are different
             made += len(text) + MARKUP_CHARACTERS
             yield f"{text[cut:]} {text[:cut]}", word
 
     def html(self, size: int) -> str:
-        """Make a page, or one that only leads to another where there is no room for more."""
+        """Return a page, or a redirect page if the size is too small."""
         if size < len(self.menu):
             word = self._chance.choice(self.words)
             return f'{self.head}<meta http-equiv="refresh" content="0; url=/docs/{word}/"></head><body></body></html>\n'
@@ -85,11 +85,11 @@ class Prose:
         return f"{self.head}<title>{self._chance.choice(self.words)}</title></head><body>{self.menu}{body}{self.end}"
 
     def json(self, size: int) -> str:
-        """Make a piece of a search index."""
+        """Return a part of a search index."""
         return json.dumps([{"u": f"/docs/{word}/", "h": word, "t": text} for text, word in self._parts(size)])
 
     def js(self, size: int) -> str:
-        """Make a script's chunk."""
+        """Return a chunk of a script."""
         return "".join(
             f'"use strict";(self.webpackChunk=self.webpackChunk||[]).push([[{len(text)}],{{{word}:(e,t,n)=>{{n.r(t);'
             f'const {word}={{toc:[]}};return n("{text[:120]}")}}}}]);'
@@ -97,7 +97,7 @@ class Prose:
         )
 
     def css(self, size: int) -> str:
-        """Make a style sheet."""
+        """Return a style sheet."""
         return "".join(
             f".{word}_{len(text)}{{display:flex;margin:0 {len(text) % 9}px;color:var(--ifm-color-{text[:9].strip()})}}\n"
             for text, word in self._parts(6 * size)
@@ -105,18 +105,18 @@ class Prose:
 
 
 def site_files(files: int, size: int, *, seed: int = SEED) -> Iterator[tuple[str, bytes]]:
-    """Make a site of so many files that together have `size` bytes, give or take a hundredth; give each name and content."""
+    """Yield the names and contents of a site's files, whose total size is within 1 % of `size` bytes."""
     chance = random.Random(seed)  # noqa: S311  # the same in every run, and no secret
     prose = Prose(chance)
     kinds = chance.choices(KINDS, [kind.share for kind in KINDS], k=files)
     wanted = [kind.median_bytes * chance.lognormvariate(0, kind.tail) for kind in kinds]
     left, left_wanted = float(size), sum(wanted)
     for number, (kind, share) in enumerate(zip(kinds, wanted, strict=True)):
-        goal = max(int(share * left / left_wanted), 1)
+        target_bytes = max(int(share * left / left_wanted), 1)
         if kind.ending == "png":
-            content = b"\x89PNG\r\n\x1a\n" + chance.randbytes(goal)
+            content = b"\x89PNG\r\n\x1a\n" + chance.randbytes(target_bytes)
         else:
-            content = getattr(prose, kind.ending)(goal).encode()
+            content = getattr(prose, kind.ending)(target_bytes).encode()
         left, left_wanted = left - len(content), left_wanted - share
         folder = f"docs/{prose.words[number // 40 % WORDS]}-{number // 40}" if kind.ending == "html" else f"assets/{kind.ending}"
         name = f"{folder}/{prose.words[number % WORDS]}-{number}"
@@ -124,7 +124,7 @@ def site_files(files: int, size: int, *, seed: int = SEED) -> Iterator[tuple[str
 
 
 def pack(archive: Path, files: int, size: int, *, level: int = 6) -> int:
-    """Pack a site into `.tar.gz` or `.zip`, as the name says; give how many bytes it unpacks to."""
+    """Pack a site as `.tar.gz` or `.zip`, depending on the name, and return its unpacked size in bytes."""
     return (_pack_zip if archive.suffix == ".zip" else _pack_tar_gz)(archive, site_files(files, size), level)
 
 

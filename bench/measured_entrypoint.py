@@ -1,7 +1,7 @@
 """Runs the action's entry point, and writes the process's highest resident set in KiB to the file `PEAK_MEMORY_FILE` names.
 
-In the process itself, because what a parent is told of its child's peak may be that of the parent from before the child's program
-began (source: getrusage(2) and the kernel's `exec`, which keeps the highest of both).
+The process measures itself, because a child's peak as reported to its parent includes the parent's memory from before `exec`
+(source: getrusage(2) and the kernel's `exec`).
 """
 
 import os

@@ -1,4 +1,4 @@
-"""What startup.py compares the action with: a container's entry point that imports `requests` and sends one request."""
+"""The entry point that startup.py compares the action with: imports `requests` and sends one request."""
 
 import os
 

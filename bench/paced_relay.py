@@ -1,4 +1,4 @@
-"""A network of so many bytes a second in front of a server: what loopback is not."""
+"""Simulates a network with limited bandwidth in front of a server."""
 
 import socket
 import threading
@@ -10,9 +10,9 @@ BLOCK_BYTES: Final = 64 * 1024
 
 
 class PacedRelay:
-    """Passes connections on to a port of this machine, and what that sends at a pace. Use it as a context.
+    """Forwards connections to a port of this machine, and its responses at a limited rate. Use it as a context manager.
 
-    The server hears its own name in requests, because links are signed for it.
+    The `Host` header of requests becomes that of the server, because links are signed for it.
     """
 
     def __init__(self, port: int, *, bytes_a_second: float) -> None:
@@ -29,30 +29,30 @@ class PacedRelay:
         self._listening.close()
 
     def _accept(self) -> None:
-        with suppress(OSError):  # closed: the end
+        with suppress(OSError):  # closed
             while True:
                 client, _ = self._listening.accept()
-                threading.Thread(target=self._pass_on, args=(client,), daemon=True).start()
+                threading.Thread(target=self._forward, args=(client,), daemon=True).start()
 
-    def _pass_on(self, client: socket.socket) -> None:
+    def _forward(self, client: socket.socket) -> None:
         with client, socket.create_connection(self._target) as server:
-            asking = threading.Thread(target=self._ask, args=(client, server), daemon=True)
+            asking = threading.Thread(target=self._send_requests, args=(client, server), daemon=True)
             asking.start()
-            self._answer(server, client)
-            with suppress(OSError):  # the other side may have gone
+            self._send_responses(server, client)
+            with suppress(OSError):  # the other side may have closed
                 client.shutdown(socket.SHUT_RDWR)
             asking.join()
 
-    def _ask(self, client: socket.socket, server: socket.socket) -> None:
+    def _send_requests(self, client: socket.socket, server: socket.socket) -> None:
         own, other = (f"127.0.0.1:{port}".encode() for port in (self.port, self._target[1]))
-        with suppress(OSError):  # either side may go at any time
+        with suppress(OSError):  # either side may close at any time
             while block := client.recv(BLOCK_BYTES):
                 server.sendall(block.replace(b"\r\nHost: " + own, b"\r\nHost: " + other))
             server.shutdown(socket.SHUT_WR)
 
-    def _answer(self, server: socket.socket, client: socket.socket) -> None:
+    def _send_responses(self, server: socket.socket, client: socket.socket) -> None:
         began, sent = time.monotonic(), 0
-        with suppress(OSError):  # the same
+        with suppress(OSError):  # either side may close at any time
             while block := server.recv(BLOCK_BYTES):
                 client.sendall(block)
                 sent += len(block)

@@ -1,7 +1,7 @@
-"""Runs every measurement, and rewrites docs/evidence/performance.md from what they write: `python bench/page.py`.
+"""Runs every measurement, and rewrites docs/evidence/performance.md from their sections: `python bench/page.py`.
 
-Each is a program of its own that writes one section. One that ends with 3 has missed a goal: its section says so, and stands on
-the page all the same. Any other end leaves the page as it was. Ends with 3, too, when a goal was missed.
+Each measurement is a separate program that writes one section. Exit code 3 means a missed goal, which its section reports; any
+other failure leaves the page unchanged. Exits with 3 if a goal was missed.
 """
 
 import subprocess
@@ -20,30 +20,29 @@ MEASUREMENTS: Final = (
     ("bundle.py",),
     ("scale.py",),
 )
-"""In the order of the page."""
 
 MISSED: Final = 3
 
 INTRODUCTION: Final = """\
 # Performance
 
-What the action costs its users and the platform. `make bench` measured all of this in one go and wrote this page; each section is
-one program in [bench](../../bench/README.md), which runs alone too. Seconds depend on the machine, so figures are counts, or
-ratios within one run; where a goal is in milliseconds or bytes, so is its figure, with a ratio beside it. What does not depend on
-the machine is held by every `make test`: requests and delay in virtual time, what is imported before the first request, what a
-step of many domains asks for and, where there is a container engine, the size of the image.
+The costs of the action for its users and the platform. `make bench` measured everything in one run and wrote this page; each
+section is the output of one program in [bench](../../bench/README.md). Seconds depend on the machine, so most figures are counts
+or ratios within one run; a goal in milliseconds or bytes has its figure in that unit and a ratio. `make test` checks what does
+not depend on the machine: requests and delays in virtual time, imports before the first request, requests of a step with many
+domains and, with a container engine, the size of the image.
 """
 
 
 def main() -> int:
-    """Measure, and write the page."""
+    """Run all measurements, and write the page."""
     sections, missed = [INTRODUCTION], []
     for name, *arguments in MEASUREMENTS:
         sys.stderr.write(f"{name} …\n")
         command = [sys.executable, HERE / name, *arguments]
         run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)  # noqa: S603  # programs of this folder
         if run.returncode not in {0, MISSED} or not run.stdout.startswith("## "):
-            raise SystemExit(f"{name} ended with {run.returncode} and without a section; {PAGE.name} is left as it was")
+            raise SystemExit(f"{name} ended with {run.returncode} and without a section; {PAGE.name} is unchanged")
         sections.append(run.stdout)
         missed += [name] if run.returncode == MISSED else []
     PAGE.write_text("\n".join(sections), encoding="utf-8")

@@ -1,20 +1,20 @@
-"""What many domains in one step cost, and from where on a matrix of jobs is the better tool: `python bench/scale.py`.
+"""Measures a step with many domains, and from which number a matrix of jobs is better: `python bench/scale.py`.
 
-In virtual time: the whole action, with its own threads, runs on a platform below requests (`tests/many_exports.py`) which answers
-in 0.05 to 0.3 s and runs any number of exports at once. How long each takes is drawn from its domain's name, log-normal with a
-median of 240 s and a sigma of 1, between 8 s and an hour; 3 in 100 fail at the platform. So a domain is the same in each step,
-and each of the first hundred is exported in a step of its own as well. Every step is a process of its own, which tells its
-processor time and its highest resident set (`VmHWM`, proc(5)).
+In virtual time: the whole action, with its threads, runs with a transport adapter as the platform (`tests/many_exports.py`). It
+responds in 0.05 to 0.3 s and runs any number of exports at once. Durations are drawn from the domain's name, log-normal with a
+median of 240 s and a sigma of 1, between 8 s and an hour; 3 in 100 fail at the platform. So a domain is the same in each step.
+Each of the first hundred is also exported in a separate step. Every step is a separate process, which reports its processor time
+and its highest resident set (`VmHWM`, proc(5)).
 
-On real sockets: the action's own entry point in a process of its own exports one domain, and a hundred all at once, from the
-simulated platform over loopback, with download and unpacking. The platform counts connections; threads (`Threads`, proc(5)) are
-counted from outside.
+On real sockets: the action's entry point in a separate process exports one domain, and a hundred in parallel, from the simulated
+platform over loopback, with download and unpacking. The platform counts connections; threads (`Threads`, proc(5)) are counted
+from outside.
 
 GitHub's limits are from its documentation: docs.github.com/en/actions/reference/limits (6 hours a job, 256 jobs a matrix, 20 jobs
 at once on the free plan), docs.github.com/en/actions/reference/runners/github-hosted-runners (14 GB of disk), the syntax of
 workflows (1 MB of outputs a job, in UTF-16), and "Viewing job execution time" (each job's time is rounded up to the next minute).
 
-Ends with 3 when a goal is missed.
+Exits with 3 if a goal is missed.
 """
 
 import json
@@ -35,7 +35,7 @@ from admin_api_simulator.runner import StartedAction, start_action
 from docs_platform_action.http.rate_limit import REQUESTS_PER_SECOND
 
 STEPS: Final = ((1, 10), (10, 10), (100, 10), (100, 100), (1000, 10), (1000, 100))
-"""Domains, and how many of them at the same time."""
+"""Domains and `max-parallel`."""
 
 ALONE: Final = 100
 
@@ -43,8 +43,8 @@ MAX_REQUESTS: Final = 1.1
 MAX_SECONDS: Final = 1.05
 MAX_PROCESSOR: Final = 2.0
 MAX_MEMORY: Final = 2.0
-FURTHER_THREADS: Final = 3
-"""Beside `max-parallel`: the process's first one, and two of the clock's."""
+EXTRA_THREADS: Final = 3
+"""Threads besides `max-parallel`: the main thread and two of the clock."""
 
 MAX_SUMMARY_BYTES: Final = 1_048_576
 MAX_RESULTS_CHARACTERS: Final = 524_288
@@ -55,39 +55,39 @@ AT_ONCE_FOR_FREE: Final = 20
 DISK_MB: Final = 14_000
 SITES_MB: Final = (10, 100, 1000)
 MAX_INPUT_BYTES: Final = 131_072
-"""What Linux takes in one variable, in which an input comes to the container (`MAX_ARG_STRLEN`, execve(2))."""
+"""The maximum size of a variable on Linux, and so of an input (`MAX_ARG_STRLEN`, execve(2))."""
 
 NAME_CHARACTERS: Final = 25
 TOKEN_CHARACTERS: Final = 900
-"""What the token of a session adds to a presigned link, about."""
+"""The approximate length of a session token in a presigned link."""
 
 
 EXPORT_SECONDS: Final = 2.0
 ASSET_BYTES: Final = 1 << 18
-STRETCH_SECONDS: Final = 10.0
-"""Requests arrive closer together than they left when the machine is busy, which a hundred bundles at once keep it: so those that
-arrive are counted over longer than those that leave, and a second's worth of them may be late."""
+PERIOD_SECONDS: Final = 10.0
+"""The period in which arriving requests are counted. On a busy machine, as with a hundred bundles at once, they arrive less
+evenly than they are sent, so the period is longer, and the requests of one second may be late."""
 
-MAX_IN_A_STRETCH: Final = REQUESTS_PER_SECOND * (STRETCH_SECONDS + 1)
+MAX_IN_PERIOD: Final = REQUESTS_PER_SECOND * (PERIOD_SECONDS + 1)
 
-LOOK_SECONDS: Final = 0.01
+SAMPLE_SECONDS: Final = 0.01
 MAX_RUN_SECONDS: Final = 600.0
 MAX_MIB: Final = 96
 MISSED: Final = 3
-"""What a benchmark ends with when a goal is missed; 1 is a fault of its own (`page.py`)."""
+"""The exit code for a missed goal; 1 is an error of the benchmark (`page.py`)."""
 ROOT: Final = Path(__file__).parents[1]
 ENTRYPOINT: Final = Path(__file__).with_name("measured_entrypoint.py")
 
 Cost = Mapping[str, Any]
-"""What `tests/many_exports.py` tells of a step: its `Cost`, by name."""
+"""The fields of `Cost` that `tests/many_exports.py` prints for a step."""
 
 
 def main() -> int:
     """Measure every case, and write the section."""
-    told = [_told(f"{domains} {max_parallel}") for domains, max_parallel in STEPS]
-    alone = _told(f"{ALONE} alone")
+    steps = [_virtual(f"{domains} {max_parallel}") for domains, max_parallel in STEPS]
+    alone = _virtual(f"{ALONE} alone")
     real = [_real(1, 1), _real(100, 100)]
-    section = Section(steps=told, alone=alone, real=real)
+    section = Section(steps=steps, alone=alone, real=real)
     sys.stdout.write("".join(section.pieces()))
     missed = [*section.missed()]
     sys.stdout.writelines(f"\nMissed: {line}.\n" for line in missed)
@@ -95,7 +95,7 @@ def main() -> int:
     return MISSED if missed else 0
 
 
-def _told(arguments: str) -> Any:
+def _virtual(arguments: str) -> Any:
     sys.stderr.write(f"in virtual time: {arguments}\n")
     command = [sys.executable, "-m", "tests.many_exports", *arguments.split()]
     return json.loads(subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout)  # noqa: S603  # our own
@@ -103,11 +103,11 @@ def _told(arguments: str) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Real:
-    """What a run on real sockets cost: connections to the API alone, memory in MiB."""
+    """The cost of a run on real sockets; `connections` are those to the API."""
 
     domains: int
     requests: int
-    most_in_a_stretch: int
+    most_in_period: int
     connections: int
     threads: int
     peak_mib: float
@@ -115,80 +115,81 @@ class Real:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """The section of the page: of each step its cost, `alone` of each domain in a step of its own, and the real runs."""
+    """The section of the page: the costs of the steps, of each domain in a separate step (`alone`), and of the real runs."""
 
     steps: Sequence[Cost]
     alone: Sequence[Cost]
     real: Sequence[Real]
 
     def pieces(self) -> Iterator[str]:
-        """Write it, piece by piece."""
+        """Yield the section's parts."""
         yield "## Many domains in one step\n"
         yield _paragraph(
             f"""
-            The whole action runs in virtual time, on a platform that runs any number of exports at once and takes up to 0.3 s
-            for an answer. Exports take 240 s in the median, at least 8 s and at most an hour, drawn for each domain from a
-            seed. Each of the first {ALONE} domains is exported in a step of its own as well: with that the first {ALONE} are
-            compared one by one, and 1,000 with the mean. (The first alone is a short job: what is to be flat is *beside alone*.)
+            The whole action runs in virtual time, on a platform that runs any number of exports at once and responds within
+            0.3 s. Exports take 240 s in the median, at least 8 s and at most an hour, drawn for each domain from a seed. Each
+            of the first {ALONE} domains is also exported in a separate step, for comparison: steps of up to {ALONE} domains are
+            compared with the same domains, those of 1,000 with the mean. (The first domain alone is a short job: what must be
+            constant is *ratio to alone*.)
             """
         )
         yield _paragraph(
             f"""
-            Goal: requests a domain are flat, at most {MAX_REQUESTS:g} times those alone, and never more than
-            {REQUESTS_PER_SECOND} within a second. The step takes at most {MAX_SECONDS:g} times what the exports take by
-            themselves, so many at a time. The processor's work for a domain does not grow: at 1,000 it is at most
-            {MAX_PROCESSOR:g} times that at 100. (Work in the square of the domains would be 10 times that.)
+            Goal: the requests per domain are constant, at most {MAX_REQUESTS:g} times those alone, and never more than
+            {REQUESTS_PER_SECOND} within a second. The step takes at most {MAX_SECONDS:g} times as long as the exports
+            themselves with the same parallelism. The processor time per domain does not grow: with 1,000 domains it is at most
+            {MAX_PROCESSOR:g} times that with 100. (With quadratic work it would be 10 times.)
             """
         )
         yield _table(_COSTS, map(self._costs, self.steps))
         yield _paragraph(
             """
-            By 100 at a time the bound on requests is what the exports share, so each is read less often than it would be alone.
-            How much later its end is seen for that, *delay of seeing the end* tells; of ten domains or one it is chance.
+            With 100 in parallel the exports share the rate limit, so each is polled less often than alone. *Delay until the end
+            is seen* shows how much later the end is noticed; for one or ten domains the difference is random.
             """
         )
         yield _paragraph(
             f"""
-            Goal: at most {MAX_MEMORY:g} times the memory of one domain, `max-parallel` threads and {FURTHER_THREADS} more,
-            {MAX_ERRORS} errors, and a summary that GitHub takes. Each of 1,000 domains takes {self._kib_a_domain:.0f} KiB
-            more: its log, its record and its link are kept until the end.
+            Goal: at most {MAX_MEMORY:g} times the memory of one domain, `max-parallel` threads and {EXTRA_THREADS} more,
+            {MAX_ERRORS} errors, and a summary within GitHub's limit. Each of 1,000 domains takes {self._kib_per_domain:.0f} KiB
+            more: its log, its row and its link are kept until the end.
             """
         )
         yield _table(_SIZES, map(self._sizes, self.steps))
         yield _paragraph(
             f"""
-            On real sockets, all domains at once, with download and unpacking. One thread ends every exchange that takes too
-            long. Goal: at most {MAX_MIB} MiB, and {MAX_IN_A_STRETCH:g} requests within {STRETCH_SECONDS:g} s at the platform,
-            where they arrive less evenly than they left.
+            On real sockets, all domains in parallel, with download and unpacking. A single thread aborts requests that take too
+            long. Goal: at most {MAX_MIB} MiB, and {MAX_IN_PERIOD:g} requests within {PERIOD_SECONDS:g} s at the platform,
+            where they arrive less evenly than they are sent.
             """
         )
         yield _table(_SOCKETS, map(self._sockets, self.real))
         yield from self._matrix()
 
     def missed(self) -> Iterator[str]:
-        """Name the goals that are missed, in words."""
+        """Describe the missed goals."""
         for cost in self.steps:
             for name, value, most in self._goals(cost):
                 if value > most:
-                    which = f"{cost['domains']:,} domains, {cost['max_parallel']} at a time"
+                    which = f"{cost['domains']:,} domains, {cost['max_parallel']} in parallel"
                     yield f"{which}: {name} {value:.3g}, the goal is {most:g}"
         for run in self.real:
             for name, value, most in (
                 ("MiB", run.peak_mib, MAX_MIB),
-                (f"requests within {STRETCH_SECONDS:g} s", run.most_in_a_stretch, MAX_IN_A_STRETCH),
+                (f"requests within {PERIOD_SECONDS:g} s", run.most_in_period, MAX_IN_PERIOD),
             ):
                 if value > most:
                     yield f"{run.domains} domains on real sockets: {name} {value:.3g}, the goal is {most:g}"
 
     def _goals(self, cost: Cost) -> Sequence[tuple[str, float, float]]:
         return (
-            ("requests beside alone", self._beside_alone(cost, "requests"), MAX_REQUESTS),
+            ("requests, ratio to alone", self._ratio_to_alone(cost, "requests"), MAX_REQUESTS),
             ("requests within a second", cost["most_in_a_second"], REQUESTS_PER_SECOND),
             ("jobs at once", cost["max_jobs"], cost["max_parallel"]),
-            ("step beside the shortest", cost["seconds"] / cost["ideal_seconds"], MAX_SECONDS),
-            ("processor beside 100 domains", self._processor(cost), MAX_PROCESSOR),
-            ("memory beside one", cost["peak_kib"] / self.steps[0]["peak_kib"], MAX_MEMORY),
-            ("threads", cost["threads"], cost["max_parallel"] + FURTHER_THREADS),
+            ("step's time, ratio to the minimum", cost["seconds"] / cost["ideal_seconds"], MAX_SECONDS),
+            ("processor time, ratio to 100 domains", self._processor(cost), MAX_PROCESSOR),
+            ("memory, ratio to one domain", cost["peak_kib"] / self.steps[0]["peak_kib"], MAX_MEMORY),
+            ("threads", cost["threads"], cost["max_parallel"] + EXTRA_THREADS),
             ("errors", cost["errors"], MAX_ERRORS),
             ("bytes of summary", cost["summary_bytes"], MAX_SUMMARY_BYTES),
         )
@@ -199,11 +200,11 @@ class Section:
             f"{cost['domains']:,}",
             cost["max_parallel"],
             f"{cost['requests'] / cost['domains']:.1f}",
-            f"{self._beside_alone(cost, 'requests'):.2f}",
+            f"{self._ratio_to_alone(cost, 'requests'):.2f}",
             cost["most_in_a_second"],
             cost["max_jobs"],
             f"{cost['seconds'] / cost['ideal_seconds']:.3f}",
-            f"{self._beside_alone(cost, 'late_seconds', total=False):.2f}",
+            f"{self._ratio_to_alone(cost, 'late_seconds', total=False):.2f}",
             f"{processor:.2f}" if processor else "",
         )
 
@@ -224,31 +225,31 @@ class Section:
         return (
             run.domains,
             f"{run.requests / run.domains:.1f}",
-            run.most_in_a_stretch,
+            run.most_in_period,
             run.connections,
             run.threads,
             f"{run.peak_mib:.1f} MiB",
             f"{run.peak_mib / first.peak_mib:.2f}",
         )
 
-    def _beside_alone(self, cost: Cost, name: str, *, total: bool = True) -> float:
-        """Compare what a domain costs with what the same domains cost alone, or all of these where there are not as many."""
+    def _ratio_to_alone(self, cost: Cost, name: str, *, total: bool = True) -> float:
+        """Return the ratio of a domain's cost to that of the same domains alone, or of all of these if there are fewer."""
         same = self.alone[: cost["domains"]]
         mine = cost[name] / cost["domains"] if total else cost[name]
         return float(mine / (sum(one[name] for one in same) / len(same)))
 
     def _processor(self, cost: Cost) -> float:
-        """Compare the processor's work for each domain with that of 100 domains, as many at a time; 0 where there are fewer."""
+        """Return the ratio of the processor time per domain to that with 100 domains; 0 for fewer domains."""
         like = next(other for other in self.steps if other["domains"] == 100 and other["max_parallel"] == cost["max_parallel"])
         return float(cost["cpu_seconds"] / cost["domains"] / (like["cpu_seconds"] / 100)) if cost["domains"] >= 100 else 0.0
 
     @property
-    def _kib_a_domain(self) -> float:
+    def _kib_per_domain(self) -> float:
         one, many = self.steps[0], max(self.steps, key=lambda cost: (cost["domains"], cost["peak_kib"]))
         return float((many["peak_kib"] - one["peak_kib"]) / (many["domains"] - 1))
 
     def _matrix(self) -> Iterator[str]:
-        """Tell from where on a matrix is better, by what was measured and GitHub's limits."""
+        """Yield the comparison with a matrix, from the measurements and GitHub's limits."""
         ten, hundred = (next(cost for cost in reversed(self.steps) if cost["max_parallel"] == most) for most in (10, 100))
         characters = hundred["results_characters"] / hundred["domains"]
         short, long = (_rounded(MAX_RESULTS_CHARACTERS / (characters + token)) for token in (0, TOKEN_CHARACTERS))
@@ -256,46 +257,46 @@ class Section:
         yield "\n### One step, or a matrix of jobs?\n"
         yield _paragraph(
             f"""
-            Beside each step a matrix of one job a domain, {AT_ONCE_FOR_FREE} jobs at once, as GitHub's free plan has. No start
-            of a runner is counted there, no request and no delay, which would only add to it. Minutes are those that GitHub
-            bills: each job's time is rounded up, and a runner stands idle for as long as its export runs.
+            Each step is compared with a matrix of one job per domain, {AT_ONCE_FOR_FREE} jobs in parallel, as on GitHub's free
+            plan. The matrix's time excludes the start of runners, requests and delays. Minutes are those that GitHub bills:
+            each job's time is rounded up, and a runner waits while its export runs.
             """
         )
-        yield _table(_MATRIX, map(self._beside_matrix, self.steps))
-        yield _paragraph("How many domains each limit of one step takes:")
+        yield _table(_MATRIX, map(self._ratio_to_matrix, self.steps))
+        yield _paragraph("The maximum number of domains in one step for each limit:")
         named = _rounded(MAX_INPUT_BYTES / (NAME_CHARACTERS + 1))
         disk = " / ".join(f"{DISK_MB // megabytes:,}" for megabytes in SITES_MB)
         sites = " / ".join(f"{megabytes:,}" for megabytes in SITES_MB)
         yield _table(
-            ("limit", "10 at a time", "100 at a time"),
+            ("limit", "10 in parallel", "100 in parallel"),
             [
-                ("1 MB of outputs a job, with links of 350 characters in `results`", *[f"{short:,}"] * 2),
-                (f"the same, with a token of {TOKEN_CHARACTERS} more in each", *[f"{long:,}"] * 2),
-                ("6 hours that a job may take on GitHub's runners", f"{by_ten:,}", f"{by_hundred:,}"),
-                (f"128 KiB of the input `domain`, with names of {NAME_CHARACTERS} characters", *[f"{named:,}"] * 2),
-                (f"{DISK_MB / 1000:g} GB of disk, where bundle and site take {sites} MB together", *[disk] * 2),
+                ("1 MB of outputs per job, with links of 350 characters in `results`", *[f"{short:,}"] * 2),
+                (f"the same, with session tokens of {TOKEN_CHARACTERS} characters in the links", *[f"{long:,}"] * 2),
+                ("6 hours per job on GitHub's runners", f"{by_ten:,}", f"{by_hundred:,}"),
+                (f"128 KiB for the input `domain`, with names of {NAME_CHARACTERS} characters", *[f"{named:,}"] * 2),
+                (f"{DISK_MB / 1000:g} GB of disk, with {sites} MB per bundle and site", *[disk] * 2),
             ],
         )
         yield _paragraph(
             f"""
-            **The rule.** Up to about {long:,} domains, if what they become fits on the runner's disk, one step is the better
-            tool, with `max-parallel` as high as the number of exports that the platform runs at once. It takes a fraction of
-            the minutes, and asks the platform {REQUESTS_PER_SECOND} times a second at most, where jobs of a matrix know nothing
-            of each other's requests and `Retry-After`. By 10 at a time, half as many as the matrix's jobs, it takes somewhat
-            longer than the matrix; by 100 it is sooner over. Where no other job needs the whole of `results`, one step does for
-            {by_ten:,} domains by 10 at a time, and for {by_hundred:,} by 100.
+            **Recommendation.** Up to about {long:,} domains, if their files fit on the runner's disk, use one step, with
+            `max-parallel` as high as the number of exports that the platform runs at once. It takes a fraction of the minutes,
+            and sends the platform at most {REQUESTS_PER_SECOND} requests per second, while jobs of a matrix do not know about
+            each other's requests and `Retry-After`. With 10 in parallel, half as many as the matrix's jobs, it takes somewhat
+            longer than the matrix; with 100 it is faster. If no other job needs all of `results`, one step is enough for
+            {by_ten:,} domains with 10 in parallel, and for {by_hundred:,} with 100.
             """
         )
         yield _paragraph(
             f"""
-            Beyond that, or where bundles and sites do not fit on one runner's disk, take a matrix of chunks, each with as many
-            domains as the table allows; for time alone it is worth one where platform and plan run more than 100 exports at
-            once. The platform has to run `max-parallel` exports for each job that runs at once. A matrix of one domain a job is
-            for what comes after the export, and ends at {MAX_IN_A_MATRIX} jobs.
+            For more domains, or if bundles and sites do not fit on one runner's disk, use a matrix of chunks, each with as many
+            domains as the table allows. To save time, a matrix is only useful if the platform and the plan run more than 100
+            exports at once. The platform must run `max-parallel` exports for each parallel job. A matrix with one domain per job
+            is for steps after the export, and is limited to {MAX_IN_A_MATRIX} jobs.
             """
         )
 
-    def _beside_matrix(self, cost: Cost) -> Sequence[object]:
+    def _ratio_to_matrix(self, cost: Cost) -> Sequence[object]:
         jobs, minutes = cost["domains"], math.ceil(cost["seconds"] / 60)
         return (
             f"{jobs:,}",
@@ -309,7 +310,7 @@ class Section:
 
     @staticmethod
     def _first_limit(cost: Cost) -> str:
-        passed = [
+        exceeded = [
             name
             for name, is_so in (
                 ("6 hours", cost["seconds"] > MAX_JOB_SECONDS),
@@ -317,59 +318,59 @@ class Section:
             )
             if is_so
         ]
-        return ", ".join(passed) or "none"
+        return ", ".join(exceeded) or "none"
 
 
 _COSTS: Final = (
     "domains",
     "`max-parallel`",
-    "requests a domain",
-    "beside alone",
+    "requests per domain",
+    "ratio to alone",
     "most in 1 s",
-    "jobs at once",
-    "step's time / the least possible",
-    "delay of seeing the end / alone",
-    "processor time a domain / that at 100",
+    "parallel jobs",
+    "step's time / minimum",
+    "delay until the end is seen / alone",
+    "processor time per domain / with 100",
 )
 _SIZES: Final = (
     "domains",
     "`max-parallel`",
-    "peak memory beside one",
+    "peak memory / one domain",
     "threads",
-    "log lines a domain",
-    "summary, of what GitHub takes",
-    "`results`, of what a job hands on",
-    "error annotations, of failed",
+    "log lines per domain",
+    "summary / limit",
+    "`results` / limit of a job's outputs",
+    "error annotations of failed domains",
 )
 _SOCKETS: Final = (
     "domains",
-    "requests a domain",
-    f"most in {STRETCH_SECONDS:g} s",
+    "requests per domain",
+    f"most in {PERIOD_SECONDS:g} s",
     "connections",
-    "threads at most",
+    "most threads",
     "peak memory",
-    "beside one",
+    "ratio to one domain",
 )
 _MATRIX: Final = (
     "domains",
     "`max-parallel`",
     "hours of the step",
-    "of the 6 a job has",
-    "a matrix's time beside it",
-    "a matrix's minutes beside it",
-    "limits passed",
+    "share of a job's 6 hours",
+    "matrix's time / step's time",
+    "matrix's minutes / step's minutes",
+    "exceeded limits",
 )
 
 
 def _real(domains: int, max_parallel: int) -> Real:
-    """Export so many domains in one step, on real sockets, with everything delivered."""
+    """Export domains in one step on real sockets, with all files."""
     sys.stderr.write(f"on real sockets: {domains} {max_parallel}\n")
     names = [f"docs-{number}.example.com" for number in range(1, domains + 1)]
     with (
         tempfile.TemporaryDirectory(prefix="scale-") as folder,
         Simulator(export_seconds=EXPORT_SECONDS, asset_bytes=ASSET_BYTES) as platform,
     ):
-        workspace, told = Path(folder, "workspace"), Path(folder, "peak")
+        workspace, peak_file = Path(folder, "workspace"), Path(folder, "peak")
         workspace.mkdir()
         inputs = {
             "base-url": platform.base_url,
@@ -379,7 +380,9 @@ def _real(domains: int, max_parallel: int) -> Real:
             "bundle-path": "bundles/{domain}.tar.gz",
             "site-path": "sites/{domain}",
         }
-        with start_action(inputs, entrypoint=ENTRYPOINT, workspace=workspace, env={"PEAK_MEMORY_FILE": str(told)}) as started:
+        with start_action(
+            inputs, entrypoint=ENTRYPOINT, workspace=workspace, env={"PEAK_MEMORY_FILE": str(peak_file)}
+        ) as started:
             threads = _most_threads(started)
             run = started.collect(timeout_seconds=1.0)
         if run.exit_code != 0:
@@ -390,27 +393,27 @@ def _real(domains: int, max_parallel: int) -> Real:
         return Real(
             domains=domains,
             requests=platform.count() - platform.count("download"),
-            most_in_a_stretch=platform.max_requests(within_seconds=STRETCH_SECONDS),
+            most_in_period=platform.max_requests(within_seconds=PERIOD_SECONDS),
             connections=platform.connections.api,
             threads=threads,
-            peak_mib=int(told.read_text()) / 1024,
+            peak_mib=int(peak_file.read_text()) / 1024,
         )
 
 
 def _most_threads(started: StartedAction) -> int:
-    """Look at a run until it ends, or has no time left; tell how many threads it had at most (`Threads`, proc(5))."""
+    """Return the maximum number of a run's threads (`Threads`, proc(5)), sampled until it ends or times out."""
     status = Path(f"/proc/{started.pid}/status")
     deadline = time.monotonic() + MAX_RUN_SECONDS
     most = 0
     while started.poll() is None and time.monotonic() < deadline:
         found = re.search(r"^Threads:\s+([0-9]+)$", status.read_text(encoding="utf-8"), re.MULTILINE)
         most = max(most, int(found[1]) if found else 0)
-        time.sleep(LOOK_SECONDS)
+        time.sleep(SAMPLE_SECONDS)
     return most
 
 
 def _rounded(count: float) -> int:
-    """Round a count down to two digits: it depends on lengths that are drawn."""
+    """Round a count down to two digits, because it depends on random lengths."""
     digits = 10 ** max(int(math.log10(count)) - 1, 0)
     return int(count // digits * digits)
 

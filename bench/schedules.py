@@ -1,10 +1,10 @@
-"""How soon a job's end is seen, and for how many requests, by the action's schedule and by others: `python bench/schedules.py`.
+"""Measures how late a job's end is seen and the requests, for the action's schedule and others: `python bench/schedules.py`.
 
-In virtual time: a job is a number of seconds and what it tells on the way, and a request takes no time. The action's own wait
-(`poll` with its schedule and the default settings) reads the jobs; so do the schedules that are in use elsewhere. The
-`JOBS` durations are drawn from `SEED`. `--plot FILE` draws the picture in docs/evidence/.
+In virtual time: a job is a duration and a progress curve, and a request takes no time. The jobs are polled by the action's own
+code (`poll` with its schedule and the default settings) and by schedules in use elsewhere. The `JOBS` durations are drawn from
+`SEED`. `--plot FILE` draws the picture in docs/evidence/.
 
-Ends with 3 when a goal is missed.
+Exits with 3 if a goal is missed.
 """
 
 import argparse
@@ -40,31 +40,31 @@ MIN_JOB_SECONDS: Final = 8.0
 MAX_JOB_SECONDS: Final = 3600.0
 
 MISSED: Final = 3
-"""What a benchmark ends with when a goal is missed; 1 is a fault of its own (`page.py`)."""
+"""The exit code for a missed goal; 1 is an error of the benchmark (`page.py`)."""
 
 MIN_PAUSE_SECONDS: Final = 1.0
 MAX_PAUSE_SECONDS: Final = 30.0
 TIMEOUT_SECONDS: Final = 2 * MAX_JOB_SECONDS
-"""The default settings, but a `timeout` that no job outlasts."""
+"""The default settings, except for a `timeout` longer than any job."""
 
 Shape = Callable[[float], float | None]
-"""What a job tells of its progress, 0 to 100, after a share of its time; nothing while it is in the queue."""
+"""The reported progress, 0 to 100, after a share of the job's time; None in the queue."""
 
 Pauses = Callable[[], Iterator[float]]
 
 
 def steady(share: float) -> float:
-    """Go at one pace."""
+    """Return constant progress."""
     return 100 * share
 
 
 def queued_then_faster(share: float) -> float | None:
-    """Wait in the queue for a fifth of the time, then go faster and faster, told in whole percents."""
+    """Return None in the queue for a fifth of the time, then accelerating progress in whole percent."""
     return None if share < 0.2 else math.floor(100 * ((share - 0.2) / 0.8) ** 2)
 
 
 def silent(_: float) -> None:
-    """Tell nothing."""
+    """Return no progress."""
 
 
 SHAPES: Final[Mapping[str, Shape]] = {"linear": steady, "convex": queued_then_faster, "none": silent}
@@ -82,19 +82,19 @@ ODD_SHAPES: Final[Mapping[str, Shape]] = {
     "at 100 % for the last fifth": lambda share: min(100.0, 125 * share),
     "ends at 60 %": lambda share: 60 * share,
 }
-"""What an estimate may be wrong about."""
+"""Progress curves for which an estimate is wrong."""
 
 
 def every(seconds: float) -> Pauses:
-    """Pause evenly."""
+    """Return constant pauses."""
     return lambda: repeat(seconds)
 
 
 def growing(seconds: float, *, factor: float, longest_seconds: float = math.inf, jitter: float = 0.0) -> Pauses:
-    """Begin with so many seconds, and multiply up to a longest pause; each is drawn from around its value."""
+    """Return pauses that grow by a factor up to a maximum, with jitter."""
 
     def pauses() -> Iterator[float]:
-        chance = random.Random(SEED)  # noqa: S311  # the same in every run, and no secret
+        chance = random.Random(SEED)  # noqa: S311  # reproducible, and not for secrets
         pause = seconds
         while True:
             yield pause * chance.uniform(1 - jitter, 1 + jitter)
@@ -107,7 +107,7 @@ LINEAR_LAG: Final = 0.6
 LINEAR_REQUESTS: Final = 1 / 3
 CONVEX_LAG: Final = 1.3
 CONVEX_REQUESTS: Final = 0.6
-"""The goals: seconds from the end to our knowing at most, and the share of the requests of fixed 5 s."""
+"""The goals: the maximum mean delay in seconds, and the share of the requests of fixed 5 s."""
 
 FIXED_5_S: Final = "fixed 5 s"
 OTHERS: Final[Mapping[str, Pauses]] = {
@@ -121,7 +121,7 @@ OTHERS: Final[Mapping[str, Pauses]] = {
 
 @dataclass(frozen=True)
 class Figures:
-    """What a schedule costs: seconds from the end of a job to its being seen, requests a job."""
+    """The cost of a schedule: seconds from a job's end until it is seen, and requests per job."""
 
     mean_lag: float
     p95_lag: float
@@ -129,27 +129,27 @@ class Figures:
 
 
 class VirtualClock:
-    """Only `sleep` makes time pass."""
+    """A clock that only `sleep` advances."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
 
     def monotonic(self) -> float:
-        """Seconds since the job's start."""
+        """Return the seconds since the job's start."""
         return self.seconds
 
     def now(self) -> datetime:
-        """Tell the time of day, which nothing here depends on."""
+        """Return the time of day, which has no effect here."""
         return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self.seconds)
 
     def sleep(self, seconds: float) -> None:
-        """Pause."""
+        """Advance the clock."""
         self.seconds += seconds
 
 
 def drawn_durations(jobs: int, seed: int = SEED) -> list[float]:
-    """Draw how many seconds jobs take; what is beyond the bounds is drawn anew."""
-    chance = random.Random(seed)  # noqa: S311  # the same in every run, and no secret
+    """Draw durations of jobs within the bounds."""
+    chance = random.Random(seed)  # noqa: S311  # reproducible, and not for secrets
     drawn: list[float] = []
     while len(drawn) < jobs:
         seconds = chance.lognormvariate(math.log(MEDIAN_SECONDS), SIGMA)
@@ -159,14 +159,14 @@ def drawn_durations(jobs: int, seed: int = SEED) -> list[float]:
 
 
 def even_durations(jobs: int) -> list[float]:
-    """Give the durations that cut the same distribution into parts alike: what draws come to, without their chance."""
+    """Return evenly spaced quantiles of the same distribution, which have no random error."""
     normal = NormalDist(math.log(MEDIAN_SECONDS), SIGMA)
     least, most = (normal.cdf(math.log(bound)) for bound in (MIN_JOB_SECONDS, MAX_JOB_SECONDS))
     return [math.exp(normal.inv_cdf(least + (most - least) * (number + 0.5) / jobs)) for number in range(jobs)]
 
 
-def read_by_the_action(seconds: float, shape: Shape, *, attached: bool = False) -> list[float]:
-    """Wait for a job as the action does by default; give the seconds from its start to each reading, the last after its end."""
+def polls_of_the_action(seconds: float, shape: Shape, *, attached: bool = False) -> list[float]:
+    """Poll a job like the action by default; return the seconds from its start to each poll, the last after its end."""
     platform = _Platform(seconds, shape)
     job = Job(mode=EXPORT, job_id="se_1", started_at=None if attached else platform.clock.monotonic())
     settings = WaitSettings(
@@ -175,23 +175,23 @@ def read_by_the_action(seconds: float, shape: Shape, *, attached: bool = False) 
         longest_pause_seconds=MAX_PAUSE_SECONDS,
     )
     poll(job, settings, platform.context)
-    return platform.read_at
+    return platform.polled_at
 
 
 class _Platform:
-    """Stands in for the API: one job, and when it was read."""
+    """A fake API with one job that records when it is polled."""
 
     def __init__(self, seconds: float, shape: Shape) -> None:
         self.clock = VirtualClock()
-        self.read_at: list[float] = []
+        self.polled_at: list[float] = []
         self._seconds = seconds
         self._shape = shape
         self.context = cast(Context, SimpleNamespace(clock=self.clock, api=self, events=Events()))
 
-    def read_export(self, _job: Job, *, deadline: float) -> ExportJob:  # noqa: ARG002  # as the action calls it
-        """Read the job."""
+    def read_export(self, _job: Job, *, deadline: float) -> ExportJob:  # noqa: ARG002  # called by the action
+        """Return the job's state, and record the poll."""
         now = self.clock.seconds
-        self.read_at.append(now)
+        self.polled_at.append(now)
         if now >= self._seconds:
             return ExportJob(status=ExportJob.COMPLETED)
         percent = self._shape(now / self._seconds)
@@ -199,22 +199,22 @@ class _Platform:
         return ExportJob(status=ExportJob.QUEUED if is_queued else ExportJob.RUNNING, progress=percent)
 
 
-def read_by(pauses: Pauses, seconds: float) -> list[float]:
-    """Wait for a job as the others do, with a pause before each request; give the seconds from its start to each reading."""
-    read_at = [0.0]
+def polls_of(pauses: Pauses, seconds: float) -> list[float]:
+    """Poll a job like the other schedules, with a pause before each request; return the seconds from its start to each poll."""
+    polled_at = [0.0]
     moments = accumulate(pauses())
-    while read_at[-1] < seconds:
-        read_at.append(next(moments))
-    return read_at[1:]
+    while polled_at[-1] < seconds:
+        polled_at.append(next(moments))
+    return polled_at[1:]
 
 
-def summed_up(seconds: float, read_at: Sequence[float]) -> tuple[float, int]:
-    """Give the seconds from a job's end to its being seen, and the requests."""
-    return read_at[-1] - seconds, len(read_at)
+def delay_and_requests(seconds: float, polled_at: Sequence[float]) -> tuple[float, int]:
+    """Return the seconds from a job's end until it is seen, and the number of requests."""
+    return polled_at[-1] - seconds, len(polled_at)
 
 
 def figures(waits: Sequence[tuple[float, int]]) -> Figures:
-    """Sum up what waits cost."""
+    """Return the mean cost of waits."""
     lags = sorted(lag for lag, _ in waits)
     return Figures(
         mean_lag=sum(lags) / len(lags),
@@ -224,23 +224,23 @@ def figures(waits: Sequence[tuple[float, int]]) -> Figures:
 
 
 def of_the_action(durations: Sequence[float], shape: Shape, *, attached: bool = False) -> Figures:
-    """Judge the action's schedule."""
-    if shape is silent:  # it cannot tell how long a job takes, so the longest is read at the same moments as all
-        moments = read_by_the_action(max(durations), shape, attached=attached)
+    """Return the cost of the action's schedule."""
+    if shape is silent:  # without progress all jobs are polled at the same times
+        moments = polls_of_the_action(max(durations), shape, attached=attached)
         ends = [bisect_left(moments, seconds) for seconds in durations]
         return figures([(moments[end] - seconds, end + 1) for seconds, end in zip(durations, ends, strict=True)])
-    return figures([summed_up(seconds, read_by_the_action(seconds, shape, attached=attached)) for seconds in durations])
+    return figures([delay_and_requests(seconds, polls_of_the_action(seconds, shape, attached=attached)) for seconds in durations])
 
 
 def of(pauses: Pauses, durations: Sequence[float]) -> Figures:
-    """Judge another schedule."""
-    return figures([summed_up(seconds, read_by(pauses, seconds)) for seconds in durations])
+    """Return the cost of another schedule."""
+    return figures([delay_and_requests(seconds, polls_of(pauses, seconds)) for seconds in durations])
 
 
 def missed(ours: Mapping[str, Figures], fixed: Figures) -> list[str]:
-    """Tell which goals are missed, in words."""
+    """Describe the missed goals."""
     linear, convex, none = ours["linear"], ours["convex"], ours["none"]
-    goals = (
+    limits = (
         ("linear: mean seconds", linear.mean_lag, LINEAR_LAG),
         ("linear: requests", linear.requests, LINEAR_REQUESTS * fixed.requests),
         ("convex: mean seconds", convex.mean_lag, CONVEX_LAG),
@@ -249,15 +249,15 @@ def missed(ours: Mapping[str, Figures], fixed: Figures) -> list[str]:
         ("none: seconds within which 95 % are seen", none.p95_lag, math.nextafter(fixed.p95_lag, 0)),
         ("none: requests", none.requests, math.nextafter(fixed.requests, 0)),
     )
-    return [f"{what} {value:.3f}, the goal is {goal:.3f}" for what, value, goal in goals if value > goal]
+    return [f"{name} {value:.3f}, the goal is {limit:.3f}" for name, value, limit in limits if value > limit]
 
 
 Costs = Mapping[str, Figures]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged:
-    """All that the section tells: costs of drawn jobs, of odd ones, and of a silent job whose durations are cut evenly."""
+class Results:
+    """All figures of the section: costs of drawn jobs, of odd ones, and of silent jobs with evenly spaced durations."""
 
     jobs: int
     seed: int
@@ -270,48 +270,46 @@ class Judged:
     even_fixed: Figures
 
 
-def section(judged: Judged) -> str:
-    """Write the page's section."""
-    fixed, even, even_fixed = judged.others[FIXED_5_S], judged.even_none, judged.even_fixed
-    rows = [_row(f"this action, {name}", cost, fixed) for name, cost in judged.ours.items()]
-    rows += [_row(f"{name} ({_USED_BY[name]})", cost, fixed) for name, cost in judged.others.items()]
-    odd_rows = [_row(name, cost, judged.odd_fixed) for name, cost in judged.odd.items()]
+def section(results: Results) -> str:
+    """Return the page's section."""
+    fixed, even, even_fixed = results.others[FIXED_5_S], results.even_none, results.even_fixed
+    rows = [_row(f"this action, {name}", cost, fixed) for name, cost in results.ours.items()]
+    rows += [_row(f"{name} ({_USED_BY[name]})", cost, fixed) for name, cost in results.others.items()]
+    odd_rows = [_row(name, cost, results.odd_fixed) for name, cost in results.odd.items()]
     paragraphs = (
         "## Seeing the end sooner with fewer requests",
         f"""
-        {judged.jobs:,} jobs in virtual time, where a request takes none. Their durations are drawn from a log-normal curve (seed
-        {judged.seed}, median {MEDIAN_SECONDS:.0f} s, sigma {SIGMA:.0f}), from {MIN_JOB_SECONDS:.0f} s to
-        {MAX_JOB_SECONDS / 3600:.0f} h, and the action's own code reads them with the default settings. Of three kinds of job,
-        *linear* goes at one pace; *convex* is in the queue for the first fifth, then goes faster and faster, and tells whole
-        percents; *none* tells nothing. The other schedules do not look at progress, so one row each is enough. They pause before
-        their first request; the action asks first after 3 s. In brackets: beside fixed 5 s.
+        {results.jobs:,} jobs in virtual time, in which a request takes no time. Their durations are drawn from a log-normal
+        distribution (seed {results.seed}, median {MEDIAN_SECONDS:.0f} s, sigma {SIGMA:.0f}), from {MIN_JOB_SECONDS:.0f} s to
+        {MAX_JOB_SECONDS / 3600:.0f} h, and the action's own code polls them with the default settings. Of three kinds of job,
+        *linear* has constant progress; *convex* is in the queue for the first fifth, then accelerates, and reports whole percent;
+        *none* reports no progress. The other schedules ignore progress, so they have one row each. They pause before their first
+        request; the action polls first after 3 s. Ratios to fixed 5 s are in parentheses.
         """,
         f"""
-        Goals: linear, a mean of {LINEAR_LAG} s at most with a third of the requests of fixed 5 s; convex, {CONVEX_LAG} s with
-        {100 * CONVEX_REQUESTS:.0f} % of them; none, better in all three figures.
+        Goals: for linear, a mean of at most {LINEAR_LAG} s with a third of the requests of fixed 5 s; for convex,
+        {CONVEX_LAG} s with {100 * CONVEX_REQUESTS:.0f} % of them; for none, better in all three figures.
         """,
-        "![How late an end is seen beside the requests that it takes, and when a job of four minutes is read](schedules.svg)",
+        "![The delay until the end is seen and the requests of each schedule, and the polls of a four-minute job](schedules.svg)",
     )
     without_progress = f"""
-        Without progress there is not much to win. For jobs whose durations spread like this, no schedule that goes by age alone
-        is more than 2.6 % better than an even one in mean and requests at once (Cauchy's inequality on the curve), and to be no
-        worse in the 95th percentile takes most of that. Chance is larger: with other seeds the mean is up to 3 % better or 2 %
-        worse.
-        Without chance, with {EVEN_JOBS:,} durations that cut the curve evenly, the three figures are
+        Without progress little can be gained. For jobs with this distribution, no schedule that depends only on the age is more
+        than 2.6 % better than a regular one in both mean and requests (Cauchy's inequality), and most of that is lost if the 95th
+        percentile must not be worse. The random error is larger: with other seeds the mean is up to 3 % better or 2 % worse.
+        Without random error, with {EVEN_JOBS:,} evenly spaced quantiles, the three figures are
         {even.mean_lag / even_fixed.mean_lag:.3f}, {even.p95_lag / even_fixed.p95_lag:.3f} and
-        {even.requests / even_fixed.requests:.3f} of those of fixed 5 s; the last goal is held against these as well.
+        {even.requests / even_fixed.requests:.3f} of those of fixed 5 s; the last goal applies to these as well.
         """
     mistaken = f"""
-        What an estimate may be wrong about, with the first {judged.odd_jobs:,} of the jobs. Trusting progress has its price: told
-        *in tens*, it makes ends seen later than by fixed 5 s, and so do jobs that *end at 60 %*; but never later than
-        `max-poll-interval`.
+        Cases in which the estimate is wrong, with the first {results.odd_jobs:,} of the jobs. With progress *in tens*, and for
+        jobs that *end at 60 %*, the end is seen later than with fixed 5 s, but never later than `max-poll-interval`.
         """
     pieces = (*paragraphs, _table("schedule", rows), without_progress, mistaken, _table("progress", odd_rows))
     return "\n\n".join(map(_filled, pieces)) + "\n"
 
 
 def _filled(piece: str) -> str:
-    """Fill the lines of a paragraph, and leave what begins with a mark as it is."""
+    """Wrap a paragraph, but not headings, images and tables."""
     return piece if piece.startswith(("#", "!", "|")) else fill(" ".join(piece.split()), WIDTH, break_on_hyphens=False)
 
 
@@ -325,20 +323,20 @@ def _row(name: str, cost: Figures, fixed: Figures) -> str:
     return f"| {name} | {mean} | {p95} | {cost.requests:.1f} ({cost.requests / fixed.requests:.3f}) |"
 
 
-_HEAD: Final = "| {} | mean delay until the end is seen | 95 % seen within | requests a job |"
+_HEAD: Final = "| {} | mean delay until the end is seen | 95 % seen within | requests per job |"
 
 _USED_BY: Final = {
     FIXED_5_S: "actions/deploy-pages",
     "fixed 10 s": "the usual curl loop",
     "fixed 30 s": "aws-codebuild-run-build",
     "15 s, doubling": "a common backoff",
-    "5 s, growing to 30 s": "a newer actions/deploy-pages: half as much more each, drawn from 20 % around",
+    "5 s, growing to 30 s": "a newer actions/deploy-pages: a factor of 1.5, with 20 % jitter",
 }
 
 
 def draw_plot(file: Path, costs: Mapping[str, Figures]) -> None:
-    """Draw how late an end is seen beside what that costs, and when a job is read. The same figures make the same file."""
-    import matplotlib as mpl  # heavy, and for the picture alone
+    """Draw the delays and requests of the schedules, and the polls of a job. The same figures give the same file."""
+    import matplotlib as mpl  # slow to import, and only needed for the picture
 
     mpl.use("svg")
     mpl.rcParams.update({"svg.hashsalt": "schedules", "svg.fonttype": "none", "font.family": "sans-serif"})
@@ -348,30 +346,30 @@ def draw_plot(file: Path, costs: Mapping[str, Figures]) -> None:
     figure.patch.set_facecolor("white")
     for name, cost in costs.items():
         place = (7, -13) if name in SHAPES else (9, -4) if "growing" in name else (-4, 8)
-        colour, label = ("tab:blue", f"this action, {name}") if name in SHAPES else ("tab:gray", name)
-        above.plot(cost.requests, cost.mean_lag, "o", color=colour)
-        above.annotate(label, (cost.requests, cost.mean_lag), xytext=place, textcoords="offset points", color=colour)
+        color, label = ("tab:blue", f"this action, {name}") if name in SHAPES else ("tab:gray", name)
+        above.plot(cost.requests, cost.mean_lag, "o", color=color)
+        above.annotate(label, (cost.requests, cost.mean_lag), xytext=place, textcoords="offset points", color=color)
     above.set(yscale="log", xlabel="requests a job", ylabel="mean delay until the end is seen, in seconds")
     above.set_xlim(0, 1.25 * max(cost.requests for cost in costs.values()))
     above.set_ylim(0.05, 500)
     above.set_yticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
     above.grid(visible=True, alpha=0.3)
-    read_at = {f"this action, {name}": read_by_the_action(MEDIAN_SECONDS, shape) for name, shape in SHAPES.items()}
-    read_at |= {name: read_by(OTHERS[name], MEDIAN_SECONDS) for name in (FIXED_5_S, "fixed 10 s", "fixed 30 s")}
-    colours = ["tab:blue" if name.startswith("this action") else "tab:gray" for name in read_at]
-    below.eventplot([*read_at.values()], colors=colours, linelengths=0.7)
-    below.set_yticks(range(len(read_at)), [*read_at])
+    polled_at = {f"this action, {name}": polls_of_the_action(MEDIAN_SECONDS, shape) for name, shape in SHAPES.items()}
+    polled_at |= {name: polls_of(OTHERS[name], MEDIAN_SECONDS) for name in (FIXED_5_S, "fixed 10 s", "fixed 30 s")}
+    colors = ["tab:blue" if name.startswith("this action") else "tab:gray" for name in polled_at]
+    below.eventplot([*polled_at.values()], colors=colors, linelengths=0.7)
+    below.set_yticks(range(len(polled_at)), [*polled_at])
     below.invert_yaxis()
     below.set_xlabel("when a job of four minutes is read, in seconds")
     figure.savefig(file, metadata={"Date": None, "Creator": None})
 
 
 def main() -> int:
-    """Judge all schedules, and write the page's section."""
+    """Measure all schedules, and write the page's section."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--jobs", type=int, default=JOBS, metavar="N", help="how many jobs are drawn")
-    parser.add_argument("--seed", type=int, default=SEED, metavar="N", help="what they are drawn from")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the picture into this file, as SVG")
+    parser.add_argument("--jobs", type=int, default=JOBS, metavar="N", help="number of jobs")
+    parser.add_argument("--seed", type=int, default=SEED, metavar="N", help="seed of their durations")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="write the picture to this SVG file")
     options = parser.parse_args()
     durations = drawn_durations(options.jobs, options.seed)
     others = {name: of(pauses, durations) for name, pauses in OTHERS.items()}
@@ -379,7 +377,7 @@ def main() -> int:
     few, even = durations[:ODD_JOBS], even_durations(EVEN_JOBS)
     odd = {name: of_the_action(few, shape) for name, shape in ODD_SHAPES.items()}
     odd["none, attached to with `job-id`"] = of_the_action(few, silent, attached=True)
-    judged = Judged(
+    results = Results(
         jobs=options.jobs,
         seed=options.seed,
         ours=ours,
@@ -392,9 +390,9 @@ def main() -> int:
     )
     if options.plot is not None:
         draw_plot(options.plot, ours | others)
-    sys.stdout.write(section(judged))
+    sys.stdout.write(section(results))
     misses = missed(ours, others[FIXED_5_S])
-    misses += [miss for miss in missed(ours | {"none": judged.even_none}, judged.even_fixed) if miss.startswith("none")]
+    misses += [miss for miss in missed(ours | {"none": results.even_none}, results.even_fixed) if miss.startswith("none")]
     sys.stdout.writelines(["\n", *(f"Goal missed: {miss}\n" for miss in misses)] if misses else ["\nEach goal is met.\n"])
     return MISSED if misses else 0
 

@@ -1,6 +1,6 @@
-"""What startup.py runs in a container: starts Python in turns with each of several programs, and imports with `-X importtime`.
+"""startup.py runs this in a container: starts Python in turns with several programs, and measures imports with `-X importtime`.
 
-Reads what to do as JSON from its only argument; writes what it measured as JSON to stdout. It needs the standard library alone.
+Reads its instructions as JSON from its argument, and writes the measurements as JSON to stdout. Uses only the standard library.
 """
 
 import json
@@ -15,19 +15,19 @@ REFUSAL = b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\
 
 
 def main() -> None:
-    """Do what is asked."""
-    asked = json.loads(sys.argv[1])
+    """Run the instructions."""
+    instructions = json.loads(sys.argv[1])
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(60)
         os.environ["INPUT_BASE-URL"] = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        programs = asked["programs"].items()
-        starts = [{name: processor_time(listener, program) for name, program in programs} for _ in range(asked["starts"])]
-    imports = [{name: imported(code) for name, code in asked["codes"].items()} for _ in range(asked["imports"])]
+        programs = instructions["programs"].items()
+        starts = [{name: processor_time(listener, program) for name, program in programs} for _ in range(instructions["starts"])]
+    imports = [{name: imported(code) for name, code in instructions["codes"].items()} for _ in range(instructions["imports"])]
     json.dump({"starts": starts, "imports": imports}, sys.stdout)
 
 
 def processor_time(listener: socket.socket, program: list[str]) -> int:
-    """Start Python with these arguments; return the nanoseconds that it has used when its first request comes."""
+    """Start Python with these arguments, and return its processor time in nanoseconds until its first request."""
     child = subprocess.Popen([sys.executable, *program], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)  # noqa: S603  # our own
     connection, _ = listener.accept()
     with connection:
@@ -43,7 +43,7 @@ def processor_time(listener: socket.socket, program: list[str]) -> int:
 
 
 def imported(code: str) -> dict[str, int]:
-    """Return the microseconds that each module takes which code imports, by itself."""
+    """Return the microseconds of each module that code imports, without nested imports."""
     command = [sys.executable, "-I", "-X", "importtime", "-c", code]
     done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=True)  # noqa: S603  # our own
     found = re.findall(r"(?m)^import time: +([0-9]+) \| +[0-9]+ \| +(\S+)$", done.stderr)

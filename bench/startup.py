@@ -1,16 +1,15 @@
-"""From a container's start to its first request, beside a bare container with `requests` alone: `python bench/startup.py`.
+"""From a container's start to its first request, compared with a bare container with only `requests`: `python bench/startup.py`.
 
-Both images are built on the base that the Dockerfile names, but with any byte code taken out of it: the public Python image has
-none. The bare one has `requests` and what it needs, in the locked versions and installed and compiled in the same manner, and
-runs `one_request.py`. In turns each is started with the command line of GitHub's runner, and a server on this machine takes the
-time when the request's first byte comes, on the clock by which the command was started (CLOCK_MONOTONIC). It refuses the request,
-and the container ends.
+Both images are built on the base that the Dockerfile names, but without byte code, like the public Python image. The bare one has
+`requests` and its dependencies, in the locked versions and installed and compiled in the same way, and runs `one_request.py`.
+They are started in turns with the command line of GitHub's runner, and a server on this machine records when the request's first
+byte arrives, on the clock of the start (CLOCK_MONOTONIC). The server rejects the request, and the container ends.
 
-In a container of the action's image the same is done once more without the engine, whose own time varies (`starts_inside.py`):
-Python is started in turns with `one_request.py` and with the action, and the processor time that its threads have used when the
-request comes is read from `schedstat` (proc(5), in nanoseconds). There `-X importtime` tells, too, what each import takes.
+The same is measured in a container of the action's image without the engine, whose time varies (`starts_inside.py`): Python is
+started in turns with `one_request.py` and with the action, and the processor time of its threads until the request is read from
+`schedstat` (proc(5), in nanoseconds). `-X importtime` measures the imports there.
 
-Ends with 3 when the action takes more than `MAX_MILLISECONDS` longer.
+Exits with 3 if the action takes more than `MAX_MILLISECONDS` longer.
 """
 
 import argparse
@@ -35,7 +34,7 @@ import trustme
 
 from admin_api_simulator.runner import variable_of
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # containers are built and started as for the tests
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the tests have the helpers for containers
 
 from tests.container.runner import Runner
 from tests.container.stripped_base import base_of, built_on, stripped
@@ -43,14 +42,14 @@ from tests.engine import ROOT, copy_action, docker, temporary_tag
 
 MAX_MILLISECONDS: Final = 60.0
 MISSED: Final = 3
-"""What a benchmark ends with when a goal is missed; 1 is a fault of its own (`page.py`)."""
+"""The exit code for a missed goal; 1 is an error of the benchmark (`page.py`)."""
 ROUNDS: Final = 20
 STARTS: Final = 40
 IMPORTS: Final = 15
 LARGEST: Final = 10
 MAX_SECONDS: Final = 120.0
 NEEDED: Final = ("certifi", "charset-normalizer", "idna", "requests", "urllib3")
-"""What pip installs for `requests`."""
+"""The distributions that `requests` needs."""
 
 ONE_REQUEST: Final = Path(__file__).with_name("one_request.py")
 INSIDE_PROGRAM: Final = Path(__file__).with_name("starts_inside.py")
@@ -72,45 +71,44 @@ import contextlib, requests\\n\\
 with contextlib.suppress(OSError): requests.post('http://127.0.0.1:9', json={{}})"]
 ENTRYPOINT ["/opt/action/bin/python", "-I", "-u", "/opt/action/one_request.py"]
 """
-"""As the action's own image is made; the request that nobody answers leaves the byte code of all that one takes."""
+"""Like the action's image; the request without a listener compiles every module that a request needs."""
 
 TITLE: Final = "## From container start to the first request"
 TEXT: Final = """
-Beside a bare container that imports `requests` and sends one request, on the same base, installed and compiled in the same
-manner. Each was started {rounds} times, in turns, with the command line of GitHub's runner, until the first byte of its request
-reached a server on the same machine. The build of the image, before that, is not in it. Over https both read the public
-certificate authorities and one more. The figures are medians, the second one of how much longer the action took than the bare
-container just before; beside them what the fastest of either took. A machine that does other things as well makes all of it
-longer. The goal: {most:.0f} ms more at most.
+Compared with a bare container that imports `requests` and sends one request, on the same base, installed and compiled in the same
+way. Each was started {rounds} times, in turns, with the command line of GitHub's runner, until the first byte of its request
+reached a server on the same machine. Building the image is not included. Over https both load the public certificate authorities
+and one more. The figures are medians; the difference is to the bare container started just before. The last column compares the
+fastest starts. Other load on the machine increases all figures. The goal: at most {most:.0f} ms more.
 """
 INSIDE: Final = """
-The same without the engine, in one container: {starts} starts of Python in turns. Processor time is that of all threads when the
-request comes; on a machine that does other things as well it varies less.
+The same without the engine, in one container: {starts} starts of Python in turns. Processor time is that of all threads until the
+request is sent; it varies less under other load.
 """
 IMPORTED: Final = """
-What the action imports beyond `requests` before that, each module by itself as `-X importtime` tells, which makes it slower than
-it is: the least of {imports} times, as a share of what `requests` takes with all it imports.
+Modules that the action imports before its first request in addition to `requests`, measured with `-X importtime`, which slows
+imports down: the minimum of {imports} runs, as a share of the time of `requests` with all its imports.
 """
 MEANING: Final = """
-What is needed only after the first request is imported when it is needed: what delivers a bundle, reads an archive, writes YAML,
-shows several jobs, writes the summary, waits for a job or tries again. Nothing searches for garbage while imports go on. What is
-left beside `requests` is the action's own modules, and over http to read the certificate authorities all the same.
+All other modules are imported when they are needed: those that deliver a bundle, read an archive, write YAML, show several jobs,
+write the summary, poll a job or retry. Garbage collection is disabled during imports. The remaining time is that of the action's
+own modules, and over http also of loading the certificate authorities.
 """
 
 
 class FirstBytes:
-    """A server on loopback that tells when each connection's request begins to come, and refuses it. Over TLS with a context."""
+    """A loopback server that records when each request starts to arrive, and rejects it. Uses TLS with a context."""
 
     def __init__(self, context: ssl.SSLContext | None = None) -> None:
         self._context = context
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"{'https' if context else 'http'}://127.0.0.1:{self._listener.getsockname()[1]}"
-        self._came: SimpleQueue[float] = SimpleQueue()
+        self._arrivals: SimpleQueue[float] = SimpleQueue()
         threading.Thread(target=self._serve, daemon=True).start()
 
     def wait(self) -> float:
-        """Return when the next request came, on the monotonic clock."""
-        return self._came.get(timeout=MAX_SECONDS)
+        """Return when the next request arrived, on the monotonic clock."""
+        return self._arrivals.get(timeout=MAX_SECONDS)
 
     def _serve(self) -> None:
         while True:
@@ -119,7 +117,7 @@ class FirstBytes:
                 connection = self._context.wrap_socket(connection, server_side=True)
             with connection:
                 received = connection.recv(1)
-                self._came.put(time.monotonic())
+                self._arrivals.put(time.monotonic())
                 while received and b"\r\n\r\n" not in received:
                     received += connection.recv(65536)
                 length = re.search(rb"(?i)\r\ncontent-length: ([0-9]+)", received)
@@ -129,7 +127,7 @@ class FirstBytes:
 
 
 def main() -> int:
-    """Measure both containers and what is inside, and write the section."""
+    """Measure both containers and the processor time inside, and write the section."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="starts of each container")
     options = parser.parse_args()
@@ -142,13 +140,13 @@ def main() -> int:
             "over http": measure(bare, action, options.rounds),
             "over https": measure(bare, action, options.rounds, trustme.CA()),
         }
-        inside = look_inside(action)
+        inside = measure_inside(action)
     return report(waits, inside, options.rounds)
 
 
 @contextmanager
 def images(folder: Path) -> Iterator[tuple[str, str]]:
-    """Build the bare image and the action's."""
+    """Build the bare image and the action's image."""
     for name in ("base", "bare"):
         (folder / name).mkdir()
     base = base_of((ROOT / "Dockerfile").read_text())
@@ -167,7 +165,7 @@ def images(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def measure(bare: str, action: str, rounds: int, authority: trustme.CA | None = None) -> list[tuple[float, float]]:
-    """Start both containers in turns; return the seconds to each pair's first requests. With an authority over TLS."""
+    """Start both containers in turns, and return the seconds to the first requests of each pair. Uses TLS with an authority."""
     context = None
     if authority is not None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -177,7 +175,7 @@ def measure(bare: str, action: str, rounds: int, authority: trustme.CA | None = 
 
 
 def first_request(image: str, server: FirstBytes, authority: trustme.CA | None) -> float:
-    """Start a container as the runner does; return the seconds until its first request came."""
+    """Start a container like the runner, and return the seconds until its first request."""
     with tempfile.TemporaryDirectory(prefix="startup-") as name:
         folder, logs = Path(name, "job"), Path(name, "logs")
         folder.mkdir()
@@ -196,10 +194,10 @@ def first_request(image: str, server: FirstBytes, authority: trustme.CA | None) 
     return took
 
 
-def look_inside(action: str) -> dict[str, Any]:
-    """Measure in one container of the action's image what `starts_inside.py` does."""
+def measure_inside(action: str) -> dict[str, Any]:
+    """Run `starts_inside.py` in a container of the action's image, and return its measurements."""
     ours = "import gc; gc.disable(); import docs_platform_action.signals, docs_platform_action.main"
-    asked = {
+    instructions = {
         "programs": {"bare": ["-I", "-u", "-c", ONE_REQUEST.read_text()], "action": ["-I", "-u", "/opt/action/entrypoint.py"]},
         "starts": STARTS,
         "codes": {"bare": "import gc; gc.disable(); import requests", "action": ours},
@@ -207,18 +205,18 @@ def look_inside(action: str) -> dict[str, Any]:
     }
     env = [argument for name, value in INPUTS.items() for argument in ("--env", f"{variable_of(name)}={value}")]
     with INSIDE_PROGRAM.open("rb") as program:
-        told = docker(
+        output = docker(
             *("run", "--rm", "--interactive", "--network=host", "--workdir", "/tmp", *env),  # noqa: S108  # the container's own
-            *("--entrypoint", PYTHON, action, "-I", "-", json.dumps(asked)),
+            *("--entrypoint", PYTHON, action, "-I", "-", json.dumps(instructions)),
             timeout_seconds=MAX_SECONDS,
             stdin=program,
         )
-    found: dict[str, Any] = json.loads(told)
+    found: dict[str, Any] = json.loads(output)
     return found
 
 
 def report(waits: Mapping[str, list[tuple[float, float]]], inside: Mapping[str, Any], rounds: int) -> int:
-    """Write the section; return whether the goal is missed."""
+    """Write the section, and return the exit code."""
     out = [TITLE, TEXT.format(rounds=rounds, most=MAX_MILLISECONDS)]
     differences = {scheme: 1000 * statistics.median(ours - bare for bare, ours in pairs) for scheme, pairs in waits.items()}
     rows = [
@@ -231,16 +229,16 @@ def report(waits: Mapping[str, list[tuple[float, float]]], inside: Mapping[str, 
         )
         for scheme, pairs in waits.items()
     ]
-    out += table(("container", "beside the bare one", "more", "of the goal", "fastest, more"), rows)
+    out += table(("container", "ratio to the bare one", "difference", "share of the goal", "difference of the fastest"), rows)
     out += [INSIDE.format(starts=STARTS)]
     bare, ours = ([start[name] / 1e6 for start in inside["starts"]] for name in ("bare", "action"))
     rows = [
         (what, f"{of(ours) / of(bare):.2f}", f"{of(ours) - of(bare):.0f} ms", f"{(of(ours) - of(bare)) / MAX_MILLISECONDS:.0%}")
-        for what, of in (("median", statistics.median), ("least", min))
+        for what, of in (("median", statistics.median), ("minimum", min))
     ]
-    out += table(("processor time", "beside the bare program", "more", "of the goal"), rows)
+    out += table(("processor time", "ratio to the bare program", "difference", "share of the goal"), rows)
     out += [IMPORTED.format(imports=IMPORTS)]
-    out += table(("imported", "modules", "beside all of `requests`"), further_imports(inside["imports"]))
+    out += table(("package", "modules", "share of `requests`"), further_imports(inside["imports"]))
     out += [MEANING]
     beyond = {scheme: more - MAX_MILLISECONDS for scheme, more in differences.items() if more > MAX_MILLISECONDS}
     missed = ", ".join(f"{scheme} by {more:.0f} ms" for scheme, more in beyond.items())
@@ -250,19 +248,19 @@ def report(waits: Mapping[str, list[tuple[float, float]]], inside: Mapping[str, 
 
 
 def further_imports(rounds: Sequence[Mapping[str, Mapping[str, int]]]) -> list[tuple[str, ...]]:
-    """Sum up by package what the action imports and `requests` does not."""
+    """Return the import times by package of modules that the action imports but `requests` does not."""
     bare = {name: min(taken["bare"].get(name, 0) for taken in rounds) for name in rounds[0]["bare"]}
     least = {name: min(taken["action"].get(name, 0) for taken in rounds) for name in rounds[0]["action"] if name not in bare}
     packages: defaultdict[str, list[int]] = defaultdict(list)
     for name, microseconds in least.items():
         packages[name.partition(".")[0]].append(microseconds)
-    packages["all of it"] = list(least.values())
+    packages["total"] = list(least.values())
     largest = sorted(packages.items(), key=lambda item: -sum(item[1]))[: LARGEST + 1]
     return [(name, str(len(taken)), f"{sum(taken) / sum(bare.values()):.1%}") for name, taken in largest]
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Draw a table."""
+    """Return the lines of a Markdown table."""
     return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)]
 
 

@@ -1,4 +1,4 @@
-"""What a wait costs, by the benchmark's own means on fewer jobs: its goals hold in every run."""
+"""The goals of the benchmark `bench/schedules.py` are met, with fewer jobs."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -17,14 +17,14 @@ from bench.schedules import (
     missed,
     of,
     of_the_action,
-    read_by,
-    read_by_the_action,
+    polls_of,
+    polls_of_the_action,
     silent,
 )
 
 DURATIONS = even_durations(300)
 MANY_DURATIONS = even_durations(20_000)
-"""For the shape whose margins are small, and which costs one wait however many there are."""
+"""For `silent`, whose margins are small and whose polling times do not depend on the duration."""
 
 
 @pytest.fixture(scope="module")
@@ -42,17 +42,17 @@ def test_the_goals_are_met(ours: Mapping[str, Figures], fixed: Figures) -> None:
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_a_goal_that_is_missed_is_told(name: str, ours: Mapping[str, Figures], fixed: Figures) -> None:
+def test_a_missed_goal_is_reported(name: str, ours: Mapping[str, Figures], fixed: Figures) -> None:
     worse = Figures(mean_lag=fixed.mean_lag, p95_lag=fixed.p95_lag, requests=fixed.requests)
 
-    told = missed({**ours, name: worse}, fixed)
+    lines = missed({**ours, name: worse}, fixed)
 
-    assert len(told) == (3 if name == "none" else 2)
-    assert all(line.startswith(f"{name}: ") for line in told)
+    assert len(lines) == (3 if name == "none" else 2)
+    assert all(line.startswith(f"{name}: ") for line in lines)
 
 
 @pytest.mark.parametrize("name", ODD_SHAPES)
-def test_progress_that_misleads_costs_fewer_requests_than_fixed_5_s(name: str) -> None:
+def test_misleading_progress_costs_fewer_requests_than_fixed_5_s(name: str) -> None:
     durations = DURATIONS[::6]
 
     cost = of_the_action(durations, ODD_SHAPES[name])
@@ -61,40 +61,40 @@ def test_progress_that_misleads_costs_fewer_requests_than_fixed_5_s(name: str) -
     assert cost.mean_lag < (15 if name == "ends at 60 %" else 4)
 
 
-def test_a_job_that_was_attached_to_costs_a_few_requests_more(ours: Mapping[str, Figures]) -> None:
+def test_an_attached_job_costs_a_few_more_requests(ours: Mapping[str, Figures]) -> None:
     attached = of_the_action(MANY_DURATIONS, silent, attached=True)
 
     assert ours["none"].requests < attached.requests < ours["none"].requests + 5
     assert attached.mean_lag < ours["none"].mean_lag
 
 
-def test_no_job_is_asked_twice_within_the_shortest_pause(ours: Mapping[str, Figures]) -> None:
+def test_no_job_is_read_twice_within_the_shortest_pause(ours: Mapping[str, Figures]) -> None:
     assert all(cost.requests <= 1 + sum(DURATIONS) / len(DURATIONS) for cost in ours.values())
 
 
-class TestTheMeasureItself:
+class TestMeasurement:
     @pytest.mark.parametrize("attached", [False, True])
     def test_a_silent_job_is_read_at_the_same_moments_however_long_it_takes(self, *, attached: bool) -> None:
-        moments = read_by_the_action(3600, silent, attached=attached)
+        moments = polls_of_the_action(3600, silent, attached=attached)
 
         for seconds in (8, 60, 250, 1500):
-            own = read_by_the_action(seconds, silent, attached=attached)
+            own = polls_of_the_action(seconds, silent, attached=attached)
             assert own == moments[: len(own)]
             assert own[-2] < seconds <= own[-1]
 
-    def test_a_pause_comes_before_each_request_of_the_others(self) -> None:
-        assert read_by(lambda: repeat(5.0), 12) == [5, 10, 15]
-        assert read_by(lambda: repeat(5.0), 15) == [5, 10, 15]
+    def test_other_schedules_pause_before_each_request(self) -> None:
+        assert polls_of(lambda: repeat(5.0), 12) == [5, 10, 15]
+        assert polls_of(lambda: repeat(5.0), 15) == [5, 10, 15]
 
     def test_pauses_double(self) -> None:
-        assert read_by(OTHERS["15 s, doubling"], 100) == [15, 45, 105]
+        assert polls_of(OTHERS["15 s, doubling"], 100) == [15, 45, 105]
 
     def test_figures(self) -> None:
         lags: Iterator[float] = chain(repeat(1.0, 95), repeat(21.0, 5))
 
         assert figures([(lag, 3) for lag in lags]) == Figures(mean_lag=2, p95_lag=1, requests=3)
 
-    def test_durations_spread_as_they_are_said_to(self) -> None:
+    def test_durations_have_the_documented_distribution(self) -> None:
         drawn, even = drawn_durations(2000), sorted(DURATIONS)
 
         assert drawn == drawn_durations(2000)
