@@ -1,5 +1,5 @@
-# Needs Python 3.11 or newer and make. Everything else is installed from locked files: Python's packages, programs such as
-# Node among them, into .venv, and what reads the job summary's diagrams into tests/page/node_modules.
+# Needs Python 3.11 or newer and make. Everything else is installed from lock files: Python packages, including programs such as
+# Node, into .venv, and the parser of the job summary's diagrams into tests/page/node_modules.
 PYTHON ?= python3
 VENV ?= .venv
 IMAGE_VENV := .venv-$(shell sed -n 's/^FROM python:\([0-9.]*\).*/\1/p' Dockerfile | head -n 1)
@@ -8,7 +8,7 @@ INSTALLED := $(VENV)/installed
 DRAWING := $(VENV)/drawing
 MERMAID := tests/page/node_modules/installed
 NPM := $(abspath $(BIN))/npm --prefix tests/page
-# three more than there are processors: tests wait, too
+# three more than the processors, because tests also wait
 WORKERS ?= $(shell expr `nproc` + 3)
 
 .PHONY: help installed demo test test-on-image-python reliability soak fuzz bench lint format simulator lock clean
@@ -31,9 +31,9 @@ $(DRAWING): requirements/bench.txt $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --requirement requirements/bench.txt
 	@touch $@
 
-installed: $(INSTALLED) $(MERMAID)  ## install what every target needs, and nothing into the system
+installed: $(INSTALLED) $(MERMAID)  ## install the dependencies of all targets into this folder
 
-demo: $(INSTALLED)  ## run the action on the simulator and show what people see: one site, several, an agent's job
+demo: $(INSTALLED)  ## run the action on the simulator and show its log and summary: one site, several sites, an agent job
 	@$(BIN)/python -m admin_api_simulator.demo
 
 test: lint $(MERMAID)  ## check and test everything; REQUIRE_ENGINE=1 makes a missing container engine a failure
@@ -41,35 +41,35 @@ test: lint $(MERMAID)  ## check and test everything; REQUIRE_ENGINE=1 makes a mi
 		$(BIN)/python -m pytest --numprocesses=$(WORKERS) --max-worker-restart=0 --cov --cov-report=term $$fuzz
 	@$(MAKE) --no-print-directory test-on-image-python
 
-# The image's Python is newer than the oldest that the code supports, and differs from it in TLS, archives and sockets. The
-# simulator is not in the image. The fuzz tests try the same examples on every Python: where there are two, on the image's.
-test-on-image-python: $(INSTALLED)  ## unit, integration and fuzz tests on the image's Python, where that is another and is there
+# The image's Python is newer than the oldest supported one, and differs from it in TLS, archives and sockets. The simulator is
+# not in the image. The fuzz tests use the same examples on every Python, so with two of them they run only on the image's.
+test-on-image-python: $(INSTALLED)  ## run unit, integration and fuzz tests on the image's Python, if it is a different one and installed
 	@python=$$($(BIN)/python -m tests.image_python) && if [ -n "$$python" ]; then \
 		$(MAKE) --no-print-directory PYTHON="$$python" VENV=$(IMAGE_VENV) $(IMAGE_VENV)/installed && \
 		$(IMAGE_VENV)/bin/python -m pytest --numprocesses=$(WORKERS) --max-worker-restart=0 tests/unit tests/integration tests/fuzz \
 			--ignore=tests/unit/simulator --ignore=tests/integration/simulator; \
 	else \
-		echo "No second Python: this one is of the image's version, or the container tests run these tests in the image."; \
+		echo "No second Python: this one has the image's version, or the container tests run these tests in the image."; \
 	fi
 
-reliability: $(INSTALLED)  ## try what the action survives, and rewrite docs/evidence/reliability.md from what was counted
+reliability: $(INSTALLED)  ## run the reliability tests, and rewrite docs/evidence/reliability.md from their counts
 	@$(BIN)/python -m tests.reliability.page
 
-soak: $(INSTALLED)  ## long waits and kills, many times as many as `make test` has; SOAK_RUNS and KILL_MOMENTS say how many
+soak: $(INSTALLED)  ## run many more long waits and kills than `make test`; set SOAK_RUNS and KILL_MOMENTS
 	SOAK_RUNS=$(SOAK_RUNS) KILL_MOMENTS=$(KILL_MOMENTS) $(BIN)/python -m pytest tests/reliability/test_soak.py tests/reliability/test_killed.py
 
 SOAK_RUNS ?= 10000
 KILL_MOMENTS ?= 500
 
-fuzz: $(INSTALLED)  ## try random inputs, answers and archives; takes an hour, or as long as FUZZ_EXAMPLES says
+fuzz: $(INSTALLED)  ## test random inputs, responses and archives; takes an hour, or less with FUZZ_EXAMPLES
 	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest tests/fuzz
 
 FUZZ_EXAMPLES ?= 20000
 
-bench: $(DRAWING)  ## measure, and rewrite docs/evidence/performance.md; takes a quarter of an hour, and wants an engine, curl and unzip
+bench: $(DRAWING)  ## measure, and rewrite docs/evidence/performance.md; takes 15 minutes, and needs a container engine, curl and unzip
 	@$(BIN)/python bench/page.py
 
-lint: $(INSTALLED)  ## style, types, rooms, prose, Dockerfile, action and workflows
+lint: $(INSTALLED)  ## check style, types, imports between packages, prose, Dockerfile, action and workflows
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -81,14 +81,14 @@ lint: $(INSTALLED)  ## style, types, rooms, prose, Dockerfile, action and workfl
 	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
 	$(BIN)/zizmor --offline --quiet action.yml .github/workflows examples/*.yml
 
-format: $(INSTALLED)  ## rewrite the code in the project's style
+format: $(INSTALLED)  ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-simulator: $(INSTALLED)  ## serve the simulated platform until Ctrl-C
+simulator: $(INSTALLED)  ## run the simulated platform until Ctrl-C
 	@$(BIN)/python -m admin_api_simulator
 
-lock: $(INSTALLED)  ## resolve the dependencies anew into requirements/
+lock: $(INSTALLED)  ## update the lock files in requirements/
 	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) pyproject.toml --output-file requirements/image.txt
 	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) pyproject.toml --group dev --constraint requirements/image.txt --output-file requirements/dev.txt
 	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) --group bench --constraint requirements/dev.txt --output-file requirements/bench.txt
@@ -99,5 +99,5 @@ lock: $(INSTALLED)  ## resolve the dependencies anew into requirements/
 
 LOCK_OPTIONS := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
 
-clean:  ## remove what the targets made
+clean:  ## remove the files that the targets created
 	rm -rf $(VENV) .venv-* tests/page/node_modules .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
