@@ -1,1 +1,1 @@
-"""The tests, as a package of their own: a dependency installs another of this name, which would hide a mere folder."""
+"""The tests, as a regular package: a dependency installs another `tests`, which would hide a namespace package."""

@@ -1,4 +1,4 @@
-"""Runs the action against a platform, in a process of its own where a test needs one."""
+"""Runs the action against a platform, in a separate process where a test needs one."""
 
 import contextlib
 import io
@@ -17,34 +17,34 @@ from admin_api_simulator import Simulator
 from admin_api_simulator.runner import StartedAction, start_action
 from docs_platform_action.clock import Clock
 from docs_platform_action.inputs.reader import read_key
-from tests.ended import ENTRYPOINT, Ended, ended
+from tests.ended import ENTRYPOINT, Ended, search_and_convert
 from tests.engine import remember_output
 from tests.inside import other_constants, run_inside
 from tests.keys import ADMIN_KEY
 
 QUICK = {"poll-interval": "20ms", "outage-tolerance": "400ms"}
-"""Pauses that a test can wait for; a test of theirs sets its own."""
+"""Pauses short enough for a test; a test about pauses sets its own."""
 
 MAX_WAIT_SECONDS = 100.0
-"""For a line or for the end of a run; pytest ends a test after two minutes."""
+"""How long to wait for a log line or for the end of a run; pytest ends a test after two minutes."""
 
 READ_LATE = re.compile(r"(?:https?|all|no)_proxy", re.IGNORECASE)
-"""Variables that are read when a request is sent. The others need a process of their own, which reads them when it starts."""
+"""Variables that are read when a request is sent. All others need a separate process, which reads them when it starts."""
 
 
 class Running:
-    """A run under way. Leaving `with` ends what is left of it."""
+    """A run in a separate process. Leaving `with` ends it if it is still running."""
 
     def __init__(self, started: StartedAction, *, key: str) -> None:
         self._started = started
         self._key = key
         self.pid = started.pid
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it is over already
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has already ended
             arguments = Path(f"/proc/{self.pid}/cmdline").read_bytes().decode("utf-8", "replace")
             remember_output(arguments, where="the process's arguments")
 
     def wait_for(self, text: str) -> str:
-        """Wait for a line of the log that holds a text, and give the line."""
+        """Return the first line of the log that contains a text, after waiting for it."""
         return self._started.wait_for_line(text, timeout_seconds=MAX_WAIT_SECONDS)
 
     def signal(self, *numbers: signal.Signals) -> None:
@@ -52,9 +52,9 @@ class Running:
         for number in numbers:
             self._started.send_signal(number)
 
-    def end(self) -> Ended:
-        """Wait for the run's end."""
-        return ended(self._started.collect(timeout_seconds=MAX_WAIT_SECONDS), key=self._key)
+    def wait(self) -> Ended:
+        """Wait until the run ends."""
+        return search_and_convert(self._started.collect(timeout_seconds=MAX_WAIT_SECONDS), key=self._key)
 
     def __enter__(self) -> Self:
         return self
@@ -64,7 +64,7 @@ class Running:
 
 
 class Action:
-    """The action in a workspace of its own. `clock` is for the runs inside the test's process."""
+    """The action with a workspace. `clock` applies to runs in the test's process."""
 
     def __init__(self, workspace: Path) -> None:
         self.workspace = workspace
@@ -75,11 +75,11 @@ class Action:
         self._constants: dict[str, float] = {}
 
     def start(self, platform: Simulator | str, *, env: Mapping[str, str | None] | None = None, **inputs: str) -> Running:
-        """Start a process against a platform or a base URL; `poll_interval` is the input `poll-interval`.
+        """Start a process for a platform or a base URL; `poll_interval` is the input `poll-interval`.
 
-        `env` comes on top of the runner's; `None` there stands for an empty text, which the action takes as unset.
+        `env` is added to the runner's environment; `None` stands for an empty value, which the action treats as unset.
         """
-        assert self.clock is None, "a process of its own has the machine's clock"
+        assert self.clock is None, "a separate process uses the machine's clock"
         given = self._inputs(platform, inputs)
         started = start_action(
             given,
@@ -92,15 +92,15 @@ class Action:
         return Running(started, key=read_key({"INPUT_ADMIN-KEY": given["admin-key"]}))
 
     def run(self, platform: Simulator | str, *, env: Mapping[str, str | None] | None = None, **inputs: str) -> Ended:
-        """Run to the end: inside the test's process, which takes a tenth of the time, unless a test prepares the process.
+        """Run to the end, in the test's process if possible, which takes a tenth of the time.
 
-        It does so with an entry point, an interpreter or an environment of its own; proxies alone are no such environment.
+        An entry point, an interpreter or environment variables other than proxies need a separate process.
         """
         variables = {name: value or "" for name, value in (env or {}).items()}
         is_prepared = (self.entrypoint, self.python) != (ENTRYPOINT, sys.executable)
         if is_prepared or not all(READ_LATE.fullmatch(name) for name in variables):
             with self.start(platform, env=env, **inputs) as running:
-                return running.end()
+                return running.wait()
         with (
             other_constants(self._constants),
             mock.patch.dict(os.environ, variables, clear=True),
@@ -114,15 +114,15 @@ class Action:
         return replace(found, stderr=stderr.getvalue())
 
     def export(self, platform: Simulator | str, *, env: Mapping[str, str | None] | None = None, **inputs: str) -> Ended:
-        """Export `docs.example.com` to the end, or what the inputs say."""
+        """Run an export of `docs.example.com`, or of the inputs' domain, to the end."""
         return self.run(platform, env=env, **{"domain": "docs.example.com", **inputs})
 
     def set_constants(self, **values: float) -> None:
-        """Have the runs to come take other values for constants, named `module__CONSTANT` with the packages before it."""
+        """Override constants in later runs; a name such as `http__retry__CONSTANT` includes the packages."""
         self._constants |= values
 
     def begin_with(self, statements: str) -> None:
-        """Have the runs to come begin with Python statements of the test's own."""
+        """Run Python statements at the start of later runs."""
         self.entrypoint = self._write_entrypoint(f"{statements}\n{ENTRYPOINT.read_text()}")
 
     def _entrypoint_with_constants(self) -> Path:
@@ -149,7 +149,7 @@ class Action:
 
 
 def shell_python(folder: Path, script: str) -> Path:
-    """Write a stand-in for Python that a shell starts in surroundings of its own; `$@` are Python's arguments."""
+    """Write a shell script to run in place of Python; `$@` are Python's arguments."""
     wrapper = folder / "python"
     wrapper.write_text(f"#!/bin/bash\npython='{sys.executable}'\n{script}\n")
     wrapper.chmod(0o755)

@@ -1,6 +1,6 @@
-"""Certificate authorities as people make them with the openssl program, whose certificates lack what Python 3.13 asks for.
+"""Certificate authorities as people make them with openssl. Their certificates lack extensions that Python 3.13 requires.
 
-trustme's authorities have every extension that RFC 5280 asks for, so they show nothing about those that do not.
+trustme's authorities have every extension that RFC 5280 requires, so they cannot test this.
 """
 
 import ssl
@@ -31,14 +31,14 @@ ROOTS: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class Authority:
-    """A certificate authority in a folder of its own; `certificate` is its PEM file."""
+    """A certificate authority and its folder; `certificate` is its PEM file."""
 
     folder: Path
     certificate: Path
     key: Path
 
     def issue(self, address: str, *, expired: bool = False) -> ssl.SSLContext:
-        """Return what a server at an IP address presents."""
+        """Return the TLS context of a server at an IP address."""
         extensions = f"subjectAltName = IP:{address}\n"
         certificate, key = _sign(self, f"leaf-{address}-{expired}", extensions, expired=expired)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -52,7 +52,7 @@ class Authority:
 
 
 def make_root(folder: Path, extensions: str) -> Authority:
-    """Make a root with `openssl req -x509` whose certificate has the given extensions alone."""
+    """Make a root with `openssl req -x509` whose certificate has only the given extensions."""
     config, certificate, key = folder / "root.cnf", folder / "root.pem", folder / "root.key"
     config.write_text(_CONFIG.format(options="x509_extensions = extensions", name="Root", extensions=extensions))
     _openssl("req", "-x509", *_KEY, "-keyout", key, "-out", certificate, "-config", config, "-days", "30")
@@ -72,7 +72,7 @@ def _sign(authority: Authority, name: str, extensions: str, *, expired: bool = F
 
 
 def _dates(*, expired: bool) -> tuple[str, ...]:
-    """Return the options for a certificate's dates. OpenSSL 3.4 has some for them, and refuses a negative number of days."""
+    """Return the options for a certificate's dates. OpenSSL 3.4 has options for dates, and rejects a negative number of days."""
     if not expired:
         return ("-days", "30")
     options = subprocess.run(["openssl", "x509", "-help"], capture_output=True, text=True, check=False).stderr

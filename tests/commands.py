@@ -1,9 +1,9 @@
-r"""Reads a log as GitHub's runner does, and tells the commands that it would carry out.
+r"""Reads a log as GitHub's runner does, and returns the commands that it would execute.
 
-Source: actions/runner, `ActionCommand.cs` and `ActionCommandManager.cs`, from their rules. A line ends at `\n`, `\r\n` or a lone
-`\r`, on stdout and stderr alike. It holds a command of the new form where it begins with `::` after white space, or else of the
-old form where `##[` stands anywhere in it; both only with a name that the runner knows, in upper or lower case. .NET compares
-`::` and `##[` by the culture's rules, for which what nobody sees does not count: a line is read with such characters and without.
+Source: actions/runner, `ActionCommand.cs` and `ActionCommandManager.cs`. A line ends at `\n`, `\r\n` or a lone `\r`, on stdout
+and stderr alike. It contains a command of the new form if it begins with `::` after white space, or else of the old form if it
+contains `##[` anywhere; both only with a name that the runner knows, in any case. .NET compares `::` and `##[` by the culture's
+rules, which ignore invisible characters: each line is read with and without them.
 """
 
 import re
@@ -19,10 +19,10 @@ KNOWN: Final = frozenset(
         *("notice", "remove-matcher", "save-state", "set-env", "set-output", STOP, "warning"),
     }
 )
-"""Commands of all kinds that a runner has had."""
+"""All commands that any version of the runner knows or knew."""
 
 IGNORABLE: Final = "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
-"""Letters and marks that have no shape (source: Unicode, Default_Ignorable_Code_Point; formatting characters are a category)."""
+"""Invisible letters and marks (source: Unicode, Default_Ignorable_Code_Point; formatting characters are a category)."""
 
 _DATA = (("%0D", "\r"), ("%0A", "\n"), ("%25", "%"))
 _PROPERTY = (("%0D", "\r"), ("%0A", "\n"), ("%3A", ":"), ("%2C", ","), ("%25", "%"))
@@ -32,7 +32,7 @@ Escapes = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """A command that the runner would carry out; `properties` and `value` are decoded."""
+    """A command that the runner would execute; `properties` and `value` are decoded."""
 
     name: str
     properties: Mapping[str, str] = field(default_factory=dict)
@@ -40,14 +40,14 @@ class Command:
 
 
 def commands_in(*streams: str) -> list[Command]:
-    """Find the commands in what a process has written; one that stops the others counts, and what it stops does not."""
+    """Return the commands in a process's output, including `stop-commands`, but not the commands that it stops."""
     found, token = [], ""
     for line in (line for stream in streams for line in lines_of(stream)):
         command = _command_in(line, {*KNOWN, token} - {""})
         if command is None or (token and command.name.lower() != token):
             continue
         if token:
-            token = ""  # it ends here, and is no command itself
+            token = ""  # the end of the stop, which is not a command itself
             continue
         if command.name.lower() == STOP:
             token = command.value.lower()
@@ -56,18 +56,18 @@ def commands_in(*streams: str) -> list[Command]:
 
 
 def lines_of(stream: str) -> list[str]:
-    """Split a stream where the runner does."""
+    """Split a stream into lines where the runner does."""
     lines = re.split(r"\r\n|\r|\n", stream)
     return lines if lines[-1] else lines[:-1]
 
 
 def _command_in(line: str, names: set[str]) -> Command | None:
-    readings = (line, _seen(line))
-    return next((found for reading in readings for found in (_new(reading, names), _old(reading, names)) if found), None)
+    variants = (line, _visible(line))
+    return next((found for variant in variants for found in (_new(variant, names), _old(variant, names)) if found), None)
 
 
-def _seen(line: str) -> str:
-    """Leave out what .NET does not compare: control, formatting and other characters without a shape."""
+def _visible(line: str) -> str:
+    """Return a line without the characters that .NET does not compare: control, formatting and other invisible ones."""
     shaped = re.sub(IGNORABLE, "", line)
     if shaped.isprintable():
         return shaped

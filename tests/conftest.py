@@ -1,4 +1,4 @@
-"""What holds for every test: the admin key, and what opens a bundle's link, are nowhere but where they belong."""
+"""Checks for every test that the admin key and the signatures of bundle links are only where they belong."""
 
 import contextlib
 import functools
@@ -15,7 +15,7 @@ from tests.inside import unmeasured
 from tests.keys import ADMIN_KEY
 from tests.leaks import leaked_in_part
 from tests.search import SEARCH, watch, without_mask
-from tests.workers import BySharing, turn_of
+from tests.workers import BySharing, priority_of
 
 # Reading the public certificate authorities takes 50 ms, half the time of a run in the test's own process. Test modules import
 # this function by name, so it is replaced before they are.
@@ -24,7 +24,7 @@ connection.create_ssl_context = main.create_ssl_context = functools.cache(connec
 
 @pytest.fixture
 def remember_output() -> Callable[[str], str]:
-    """Hand in a text that people or later steps would see, to have it searched."""
+    """Return a function that registers a text which people or later steps would see, for the search."""
     return engine.remember_output
 
 
@@ -37,7 +37,7 @@ def _watch_simulators() -> Generator[None]:
 
 @pytest.fixture(autouse=True)
 def _no_secret_where_it_does_not_belong(request: pytest.FixtureRequest) -> Generator[None]:
-    """Search logs, outputs, summaries, arguments, requests and files left behind, when a test has ended."""
+    """Search logs, outputs, summaries, arguments, requests and remaining files after a test."""
     # a folder takes 5 ms to make, and most tests write no files
     folder: Path | None = request.getfixturevalue("tmp_path") if "tmp_path" in request.fixturenames else None
     SEARCH.clear()
@@ -47,7 +47,7 @@ def _no_secret_where_it_does_not_belong(request: pytest.FixtureRequest) -> Gener
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Have no coverage measured of property tests: they take twice as long measured, and what they reach is left to chance."""
+    """Disable coverage for property tests: it doubles their time, and which lines they reach depends on chance."""
     is_property = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
     with unmeasured() if is_property else contextlib.nullcontext():
         return (yield)
@@ -55,7 +55,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Fail a test that let the key through to its own output."""
+    """Fail a test that printed the key."""
     report = yield
     if report.passed and leaked_in_part(ADMIN_KEY, without_mask(report.capstdout + report.capstderr, ADMIN_KEY)):
         report.outcome = "failed"
@@ -65,12 +65,12 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> BySharing:
-    """Hand out together what is made once for several tests, in the order that the workers collected."""
+    """Send tests that share an expensive object to the same worker, in collection order."""
     config.option.loadscopereorder = False
     return BySharing(config, log)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Have workers begin with what takes longest; a process on its own goes by the files' names."""
+    """Start with the longest tests if there are several workers; a single process keeps the order of the files' names."""
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: turn_of(item.nodeid))
+        items.sort(key=lambda item: priority_of(item.nodeid))

@@ -1,4 +1,4 @@
-"""How a run of the action ended, with all that it left handed to the search for the key."""
+"""The result of a run of the action. Everything that a run leaves is also searched for the key."""
 
 import json
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ ENTRYPOINT = Path(__file__).parents[1] / "entrypoint.py"
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """How a run ended, as the runner and people see it; `left` are the further files of the runner's folders."""
+    """The result of a run, as the runner and people see it; `left` are the other files in the runner's folders."""
 
     exit_code: int
     stdout: str
@@ -30,45 +30,42 @@ class Ended:
 
     @property
     def commands(self) -> list[Command]:
-        """What the runner would carry out, of either stream; but the mask of the key, which every run begins with."""
+        """The commands that the runner would execute, except the mask of the key, with which every run begins."""
         found = commands_in(self.stdout, self.stderr)
         return [command for command in found if (command.name, command.value) != ("add-mask", self.key)]
 
     @property
     def errors(self) -> list[str]:
-        """The messages of the error annotations."""
         return [found.value for found in self.commands if found.name == "error"]
 
     @property
     def error(self) -> str:
-        """The message of the only error annotation."""
+        """The message of the single error annotation."""
         (message,) = self.errors
         return message
 
     @property
     def warnings(self) -> list[str]:
-        """The messages of the warning annotations."""
         return [found.value for found in self.commands if found.name == "warning"]
 
     @property
     def log(self) -> str:
-        """The lines that are no commands."""
+        """The lines that are not commands."""
         return "".join(line + "\n" for line in lines_of(self.stdout) if not commands_in(line))
 
     @property
     def reason(self) -> str | None:
-        """The `failureReason`."""
         return self.outputs.get("failureReason")
 
     @property
     def result(self) -> dict[str, Any]:
-        """The only job in `results`."""
+        """The single job in `results`."""
         (row,) = json.loads(self.outputs["results"])
         return dict(row)
 
 
-def ended(run: ActionRun, *, key: str = ADMIN_KEY) -> Ended:
-    """Have what a run left searched for its key and for links, and give it."""
+def search_and_convert(run: ActionRun, *, key: str = ADMIN_KEY) -> Ended:
+    """Return a run's result, and register everything that it left for the search for keys and links."""
     if len(key) >= MIN_SECRET_LENGTH:
         SEARCH.keys.add(key)
     for where, text in {"stdout": run.stdout, "stderr": run.stderr, "the summary": run.summary}.items():

@@ -1,4 +1,4 @@
-"""What the container and workflow tests share: the container engine, the action's image, act, and collected output."""
+"""Helpers of the container and workflow tests: the container engine, the action's image, act, and collected output."""
 
 import functools
 import os
@@ -29,35 +29,35 @@ PUBLISHED = (
     "requirements",
     "src",
 )
-"""What of the repository makes the action; simulator included, to see that it stays out of the image."""
+"""The files that are published as the action, including the simulator, so that tests can check that it stays out of the image."""
 
 
 def remember_output(text: str, *, where: str = "a text", holds_links: bool = False) -> str:
-    """Keep a text that people or later steps would see, to have it searched when the test has ended; return it unchanged.
+    """Register a text that people or later steps would see for the search after the test, and return it unchanged.
 
-    Outputs alone hold links, and the logs of workflows that print them.
+    Only outputs hold links, and the logs of workflows that print them.
     """
     SEARCH.remember(text, where=where, holds_links=holds_links)
     return text
 
 
 def need_engine(what: str) -> None:
-    """Skip where no container engine answers, or fail where one is required."""
+    """Skip if no container engine responds, or fail if one is required."""
     if problem := _engine_problem():
-        _go_without(f"{what} need a container engine ({problem}). Start Docker or set DOCKER_HOST; `docker info` must succeed.")
+        skip_or_fail(f"{what} need a container engine ({problem}). Start Docker or set DOCKER_HOST; `docker info` must succeed.")
 
 
 def need_act() -> str:
-    """Return act's path; skip where it is missing, or fail where it is required."""
+    """Return act's path; skip if it is missing, or fail if it is required."""
     beside = Path(sys.executable).with_name("act")
     found = str(beside) if beside.exists() else shutil.which("act")
     if found is None:
-        _go_without("Workflow tests need act, which `make .venv/installed` puts into the virtual environment.")
+        skip_or_fail("Workflow tests need act, which `make .venv/installed` puts into the virtual environment.")
     return found
 
 
 def docker(*arguments: str, timeout_seconds: float = 60, stdin: IO[bytes] | None = None) -> str:
-    """Run a docker command to its end and return what it printed; raise AssertionError with all of it if it fails."""
+    """Run a docker command and return its output. Raises AssertionError with the output if it fails."""
     done = subprocess.run(
         ["docker", *arguments],
         capture_output=True,
@@ -71,7 +71,7 @@ def docker(*arguments: str, timeout_seconds: float = 60, stdin: IO[bytes] | None
 
 
 def copy_action(target: Path) -> Path:
-    """Copy what is published of the action, as a fresh checkout has it."""
+    """Copy the published files of the action, as in a new checkout."""
     target.mkdir(parents=True, exist_ok=True)
     for name in PUBLISHED:
         if (ROOT / name).is_dir():
@@ -82,13 +82,13 @@ def copy_action(target: Path) -> Path:
 
 
 def temporary_tag() -> str:
-    """Return an image's name that nobody else has."""
+    """Return a unique image name."""
     return f"docs-platform-action:test-{uuid.uuid4().hex[:12]}"
 
 
 def build_image(tag: str, context: Path | IO[bytes], *arguments: str) -> None:
-    """Build an image from a folder or from an archive, with build arguments such as `NAME=value`."""
-    # the host's network: the only one that every engine which these tests may meet has
+    """Build an image from a folder or an archive, with build arguments such as `NAME=value`."""
+    # the only network that every supported engine has
     command = ["build", "--network=host", "--tag", tag, *(f"--build-arg={argument}" for argument in arguments)]
     if isinstance(context, Path):
         docker(*command, str(context), timeout_seconds=600)
@@ -97,22 +97,22 @@ def build_image(tag: str, context: Path | IO[bytes], *arguments: str) -> None:
 
 
 def remove_image(tag: str) -> None:
-    """Remove an image, if it is there."""
+    """Remove an image if it exists."""
     if docker("image", "ls", "--quiet", tag).strip():
         docker("image", "rm", "--force", tag)
 
 
 def job_image() -> str:
-    """Return the image of act's jobs, built here where it is missing."""
+    """Return the image of act's jobs, and build it if it is missing."""
     if not docker("image", "ls", "--quiet", JOB_IMAGE).strip():
         build_image(JOB_IMAGE, ROOT / "tests" / "workflow" / "job-image")
     return JOB_IMAGE
 
 
 def examples_job_image() -> str:
-    """Return the image of act's jobs for the examples, which has what these call.
+    """Return the image of act's jobs for the examples, with the programs that they call.
 
-    It is built each time, and stays: with it goes the cache, without which a build takes long and needs a network.
+    It is built each time and not removed: that would remove the cache, without which a build takes long and needs a network.
     """
     with tempfile.TemporaryDirectory() as folder:
         context = Path(folder)
@@ -125,9 +125,9 @@ def examples_job_image() -> str:
 
 
 def remove_labelled_containers(label: str) -> None:
-    """Remove whatever is left of the containers that carry a label."""
+    """Remove the remaining containers that have a label."""
     for container in docker("ps", "--all", "--quiet", "--filter", f"label={label}").split():
-        # its result does not count: the engine may be removing the container already, as --rm asks
+        # may fail: because of --rm the engine may already be removing the container
         subprocess.run(["docker", "rm", "--force", "--volumes", container], capture_output=True, timeout=60, check=False)
 
 
@@ -136,7 +136,7 @@ def _engine_problem() -> str | None:
     if shutil.which("docker") is None:
         return "there is no docker command"
     try:
-        asked = subprocess.run(
+        version = subprocess.run(
             ["docker", "version", "--format", "{{.Server.Version}}"],
             capture_output=True,
             text=True,
@@ -144,13 +144,14 @@ def _engine_problem() -> str | None:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return "the engine did not answer within 30 s"
-    if asked.returncode == 0:
+        return "the engine did not respond within 30 s"
+    if version.returncode == 0:
         return None
-    return (asked.stderr.strip() or "docker version failed").splitlines()[-1].rstrip(".")
+    return (version.stderr.strip() or "docker version failed").splitlines()[-1].rstrip(".")
 
 
-def _go_without(reason: str) -> NoReturn:
+def skip_or_fail(reason: str) -> NoReturn:
+    """Skip a test whose tools are missing, or fail if `REQUIRE_ENGINE` is set."""
     if os.environ.get("REQUIRE_ENGINE", "0") not in ("", "0"):
         pytest.fail(f"REQUIRE_ENGINE is set. {reason}", pytrace=False)
     pytest.skip(f"{reason} REQUIRE_ENGINE=1 makes this a failure.")

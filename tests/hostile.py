@@ -1,4 +1,4 @@
-"""Texts that harm whoever takes them for more than text: GitHub's runner, a terminal, a page, a reader's eyes."""
+"""Hostile texts: commands for GitHub's runner, terminal escapes, invisible characters, Markdown, and YAML."""
 
 import re
 
@@ -54,7 +54,7 @@ UNSEEN = re.compile(
     r"[\x00-\x09\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164"
     r"\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff]"
 )
-"""What nobody sees in a log or on a page, but the end of a line as everybody writes it."""
+"""Invisible characters in a log or on a page, except the line feed."""
 YAML = [
     "",
     " ",
@@ -111,4 +111,4 @@ YAML = [
     "\x85",
     "\U0010ffff",
 ]
-"""What a reader of YAML takes for something else where it is not quoted."""
+"""Strings that YAML reads differently if they are not quoted."""

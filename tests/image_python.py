@@ -1,4 +1,4 @@
-"""Finds a Python of the image's version, for running the tests on it where the development environment has another."""
+"""Finds a Python of the image's version, to run the tests on it if the development environment has another."""
 
 import os
 import re
@@ -16,7 +16,7 @@ def image_version() -> str:
 
 
 def find_image_python() -> str | None:
-    """Return an interpreter of the image's version: the running one, one on PATH, or one of pyenv's; `None` if there is none."""
+    """Return an interpreter of the image's version: the running one, one on PATH, or one from pyenv."""
     version = image_version()
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     candidates = [sys.executable, f"python{version}", *map(str, sorted(pyenv.glob(f"versions/{version}*/bin/python")))]
@@ -24,7 +24,7 @@ def find_image_python() -> str | None:
 
 
 def _version_of(python: str) -> str | None:
-    """Return an interpreter's version, or `None` where it does not start or cannot make a virtual environment."""
+    """Return an interpreter's version, or `None` if it does not start or cannot make a virtual environment."""
     code = "import ensurepip, sys, venv; print('%d.%d' % sys.version_info[:2])"
     try:
         return subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip()

@@ -1,9 +1,10 @@
-"""Runs the action inside the test's own process, over real sockets, where a thousand runs have to be over in a minute.
+"""Runs the action in the test's own process, over real sockets, so that a thousand runs take a minute.
 
-What only a process of its own shows (signals, exit codes, the interpreter's own words on stderr) is for `tests.action`.
+`tests.action` also starts separate processes, for signals, exit codes and the interpreter's own messages on stderr.
 """
 
 import contextlib
+import gc
 import importlib
 import io
 import tempfile
@@ -20,11 +21,11 @@ from docs_platform_action.clock import Clock
 from docs_platform_action.inputs.reader import read_key
 from docs_platform_action.main import run
 from docs_platform_action.signals import SignalHandler, Work
-from tests.ended import ENTRYPOINT, Ended, ended
+from tests.ended import ENTRYPOINT, Ended, search_and_convert
 
 
 class QuickClock(Clock):
-    """The machine's clock, but for pauses, which count and take no time; what takes time counts `factor` times."""
+    """The machine's clock, with pauses that count but take no time. Real time counts `factor` times."""
 
     def __init__(self, *, factor: float = 1.0) -> None:
         super().__init__()
@@ -35,7 +36,7 @@ class QuickClock(Clock):
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the clock was made, by its own measure."""
+        """Seconds since the clock was created, as it counts them."""
         return (time.monotonic() - self._began) * self._factor + self._skipped
 
     def monotonic(self) -> float:
@@ -50,7 +51,7 @@ class QuickClock(Clock):
 
 
 class Uninterrupted(SignalHandler):
-    """Runs the work where it stands; no signal ends it."""
+    """Runs the work without handling signals."""
 
     def __init__(self) -> None:
         """Leave the process's signal handlers alone."""
@@ -67,9 +68,9 @@ def run_inside(
     debug: bool = False,
     env: Mapping[str, str] | None = None,
 ) -> Ended:
-    """Run the action with inputs by their own names, and `action.yml`'s defaults for the others, to its end.
+    """Run the action to the end with the given inputs, and `action.yml`'s defaults for the others.
 
-    Pauses take no time, unless another clock is handed in. `env` comes on top of the runner's environment.
+    Pauses take no time unless another clock is passed. `env` is added to the runner's environment.
     """
     with tempfile.TemporaryDirectory(prefix="action-run-") as temporary:
         folder = Path(temporary)
@@ -78,7 +79,7 @@ def run_inside(
         stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="replace", newline="\n", write_through=True)
         exit_code = run(environment, stream, Uninterrupted(), clock=clock or QuickClock())
         assert isinstance(stream.buffer, io.BytesIO)
-        return ended(
+        return search_and_convert(
             ActionRun(
                 exit_code=exit_code,
                 stdout=stream.buffer.getvalue().decode(),
@@ -93,7 +94,7 @@ def run_inside(
 
 @contextlib.contextmanager
 def other_constants(values: Mapping[str, float]) -> Iterator[None]:
-    """Have constants, named `module__CONSTANT` with the packages before it, hold other values."""
+    """Override constants; a name such as `http__retry__CONSTANT` includes the packages."""
     with contextlib.ExitStack() as stack:
         for name, value in values.items():
             module, _, constant = name.replace("__", ".").rpartition(".")
@@ -101,11 +102,17 @@ def other_constants(values: Mapping[str, float]) -> Iterator[None]:
         yield
 
 
+def count_descriptors() -> int:
+    """Count the open file descriptors, without those of ended runs in this process."""
+    gc.collect()  # closes the kept connections of ended runs
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
 @contextlib.contextmanager
 def unmeasured() -> Iterator[None]:
-    """Have no coverage measured, which takes longer than the runs do: for thousands of them, whose lines other tests hold."""
+    """Disable coverage, which takes longer than the runs themselves. For thousands of runs whose lines other tests cover."""
     measuring: list[coverage.Coverage] = []
-    while (found := coverage.Coverage.current()) is not None:  # one worker of several has another, which stands by
+    while (found := coverage.Coverage.current()) is not None:  # a worker process has two
         found.stop()
         measuring.append(found)
     try:

@@ -1,4 +1,4 @@
-"""The admin keys that tests use, so that one fixture can look for them in everything that the tests bring about."""
+"""The admin keys of all tests. A fixture searches for them in everything that a test leaves."""
 
 from typing import Final
 
@@ -20,4 +20,4 @@ AWKWARD_KEYS: Final = (
     "%%%25%25%%adm",
     "........k3y",
 )
-"""Keys that need escaping wherever they are written: each is printable ASCII, which is all that a key may hold."""
+"""Keys that need escaping in most formats. Like every valid key they are printable ASCII."""

@@ -1,4 +1,4 @@
-"""The forms in which a secret can show up, and the search for all of them in what a run leaves."""
+"""The encoded forms of a secret, and the search for all of them."""
 
 import base64
 import functools
@@ -11,23 +11,23 @@ from urllib.parse import quote, quote_plus
 from docs_platform_action.text import clean, markdown
 
 _MIN_IN_BASE64 = 8
-"""Characters of a base64 form that are no chance; a shorter one, of a very short secret, is part of other words."""
+"""Minimum characters of a base64 form. A shorter form, of a very short secret, also occurs in ordinary words."""
 
-_NO_HEX = re.compile(rb"0[xX](?=[0-9A-Fa-f]{2})|[:,._-]")
-"""What programs write between the bytes of a text in hex."""
+_HEX_SEPARATORS = re.compile(rb"0[xX](?=[0-9A-Fa-f]{2})|[:,._-]")
+"""Separators that programs write between bytes in hex."""
 
 _MAX_UNPACKED_BYTES = 4 * 2**20
-"""More than any log or page of a run."""
+"""Larger than any log or page of a run."""
 
 _JAVASCRIPT_LEAVES = "!'()*"
-"""What `encodeURIComponent` leaves as it is, beyond what Python's `quote` does (source: ECMA-262, section 19.2.6)."""
+"""Characters that `encodeURIComponent` does not encode but Python's `quote` does (source: ECMA-262, section 19.2.6)."""
 
 
 @functools.cache
 def forms_of(secret: str) -> Mapping[str, bytes]:
-    """Name the forms of a secret that servers, encoders and our own writers make of it, none twice.
+    """Return the distinct forms that servers, encoders and our own writers make of a secret, by name.
 
-    A form that stands in something longer is cut to what the secret alone decides: base64 knows no bounds of words.
+    A base64 form is cut to the characters that do not depend on the neighboring bytes.
     """
     forms: dict[str, bytes] = {}
     for name, text in _forms(secret):
@@ -38,19 +38,19 @@ def forms_of(secret: str) -> Mapping[str, bytes]:
 
 
 def leaked(secret: str, text: str | bytes) -> list[str]:
-    """Name the forms of a secret that are in a text."""
+    """Return the names of the forms of a secret that a text contains."""
     searched = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
     return [name for name, form in forms_of(secret).items() if form in searched]
 
 
 def leaked_in_part(key: str, text: str | bytes) -> list[str]:
-    """Name the forms of a key that are in a text, or else those of any 16 of its characters in a row, wrapped or not."""
+    """Return the names of the forms of a key in a text, or else the forms of any 16 consecutive characters, wrapped or not."""
     searched = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
     found = leaked(key, searched)
-    if found or len(searched) > _MAX_UNPACKED_BYTES:  # so large is a bundle alone
+    if found or len(searched) > _MAX_UNPACKED_BYTES:  # only a bundle is this large
         return found
     joined = b"".join(searched.split())
-    digits_alone = _NO_HEX.sub(b"", joined).lower()
+    digits_alone = _HEX_SEPARATORS.sub(b"", joined).lower()
     plain, base64s, digits = _parts_of(key)
     return [
         *(f"in part, {part!r}" for part in plain if part in searched),
@@ -62,13 +62,13 @@ def leaked_in_part(key: str, text: str | bytes) -> list[str]:
 
 @functools.cache
 def _parts_of(key: str) -> tuple[list[bytes], list[bytes], list[bytes]]:
-    """Return what no text holds without holding 16 characters of a key: those themselves, and pieces of their base64 and hex.
+    """Return all parts of 16 characters of a key, and the base64 and hex pieces that identify such a part.
 
-    At least 20 characters of base64 stand for 16 bytes: any run of as many has one of the pieces in it.
+    16 bytes take at least 20 characters of base64; any 20 consecutive characters contain one of the pieces.
     """
     content = key.encode("utf-8", "surrogatepass")
     if len(content) < _MIN_IN_BASE64:
-        return [], [], []  # as short as a word, it is found in any two
+        return [], [], []  # too short: ordinary words would match
     plain = _windows(content, 16, 1)
     whole = [form for name, form in forms_of(key).items() if name.startswith("base64")]
     return plain, [part for form in whole for part in _windows(form, 12, 9)], _windows(content.hex().encode(), 32, 1)
@@ -79,15 +79,15 @@ def _windows(content: bytes, length: int, step: int) -> list[bytes]:
 
 
 def _forms(secret: str) -> Iterator[tuple[str, str | bytes]]:
-    yield "as it is", secret
+    yield "unencoded", secret
     yield from _percent_forms(secret)
     yield "JSON", json.dumps(secret)[1:-1]
-    yield "JSON, slashes too", json.dumps(secret)[1:-1].replace("/", r"\/")
-    yield "JSON, not only ASCII", json.dumps(secret, ensure_ascii=False)[1:-1]
+    yield "JSON with escaped slashes", json.dumps(secret)[1:-1].replace("/", r"\/")
+    yield "JSON with non-ASCII characters", json.dumps(secret, ensure_ascii=False)[1:-1]
     yield "HTML", html.escape(secret)
     yield "HTML, decimal", html.escape(secret).replace("&quot;", "&#34;").replace("&#x27;", "&#39;")
     yield "HTML, quotes as they are", html.escape(secret, quote=False)
-    yield "a line of the log", clean(secret)
+    yield "a log line", clean(secret)
     yield "Markdown", markdown(secret)
     yield "Markdown, inside a line", markdown(f"x{secret}x")[1:-1]
     yield "Python's repr", repr(secret)[1:-1]
@@ -112,11 +112,11 @@ def _percent_forms(secret: str) -> Iterator[tuple[str, str]]:
 
 
 def _base64_forms(secret: str) -> Iterator[tuple[str, bytes]]:
-    """Give what is left of the secret in base64 after none, one and two other bytes, whatever follows it."""
+    """Return the base64 of a secret at each of the three alignments, without the characters that depend on its neighbors."""
     content = secret.encode("utf-8", "surrogatepass")
     for before in range(3):
         encoded = base64.b64encode(bytes(before) + content)
-        # six bits a character: those that hold a bit of a neighbour differ with it
+        # a character has six bits, and may contain bits of a neighboring byte
         whole = encoded[-(-before * 8 // 6) : (before + len(content)) * 8 // 6]
         if len(whole) >= _MIN_IN_BASE64:
             yield f"base64 after {before}", whole

@@ -1,11 +1,10 @@
-"""A step of many exports in virtual time, and what it cost: `python -m tests.many_exports DOMAINS MAX_PARALLEL` tells it in JSON.
+"""Measures a step of many exports in virtual time: `python -m tests.many_exports DOMAINS MAX_PARALLEL` prints its cost as JSON.
 
-With `alone` for the latter it prints a list, with what a step of its own costs for each of the domains.
-The whole action runs on a platform below requests, which runs any number of exports at once. How long each takes, and how its
-progress goes, is drawn from the domain's name, so a domain is the same in each step, whoever stands beside it.
+With `alone` as MAX_PARALLEL it exports each domain in a separate step and prints a list of costs.
+The whole action runs with a transport adapter as the platform, which runs any number of exports at once. The duration and
+progress of an export are drawn from the domain's name, so a domain is the same in each step.
 """
 
-import functools
 import heapq
 import io
 import json
@@ -26,26 +25,26 @@ from typing import Any, Final
 
 import requests
 from requests.adapters import BaseAdapter
-from urllib3 import HTTPResponse
 
-from admin_api_simulator.runner import parse_outputs, runner_environment, with_defaults
+from admin_api_simulator.runner import parse_outputs, runner_environment
 from docs_platform_action import main
 from docs_platform_action.http.connection import AbortableRequest
 from tests.keys import ADMIN_KEY
+from tests.unit.fakes import http_response
 from tests.unit.virtual_time import VirtualClock
-from tests.virtual_run import Beside, in_virtual_time
+from tests.virtual_run import SideBySide, default_inputs, in_virtual_time
 
 SEED: Final = 1
 BASE_URL: Final = "https://api.example.com"
 MEDIAN_SECONDS: Final = 240.0
 SIGMA: Final = 1.0
 BOUNDS_SECONDS: Final = (8.0, 3600.0)
-"""How long exports take: log-normal, within bounds."""
+"""Durations of exports: log-normal, within bounds."""
 
 QUEUE_SHARE: Final = 0.05
 ANSWER_SECONDS: Final = (0.05, 0.3)
 FAILING: Final = 0.03
-"""The share of exports that fail at the platform; never the first, so that a step of one domain is a good one."""
+"""The share of exports that fail at the platform; never the first, so that a step of one domain succeeds."""
 
 AT_ONCE_IN_A_MATRIX: Final = 20
 """Jobs that GitHub's free plan runs at the same time (source: docs.github.com/en/actions/reference/limits)."""
@@ -56,66 +55,65 @@ LINK: Final = (
     "&X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20240601%2Feu-central-1%2Fs3%2Faws4_request&X-Amz-Date=20240601T120000Z"
     "&X-Amz-Expires=3600&X-Amz-SignedHeaders=host&X-Amz-Signature={signature:064x}"
 )
-"""As long as a presigned link is at least: one of a session's has a token of some hundred characters, too."""
+"""A presigned link of minimum length; one with session credentials also has a token of some hundred characters."""
 
 _PATH: Final = re.compile(r"/v1/static-export/jobs(?:/se_(?P<domain>[^/]+)(?P<bundle>/bundle)?)?")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Export:
-    """The truth about one export: how many seconds it takes and queues, how its progress bends, how many pages, how it ends."""
+    """One export: its seconds in all and in the queue, the exponent of its progress, its pages, and its final status."""
 
     seconds: float
     queue_seconds: float
-    bend: float
+    exponent: float
     pages: int
     end: str
 
     def status_at(self, age: float) -> str:
-        """Tell what the platform reports so many seconds after the start."""
+        """Return the status at an age in seconds."""
         return self.end if age >= self.seconds else "queued" if age < self.queue_seconds else "running"
 
     def share_at(self, age: float) -> float:
-        """Tell how much of it is done."""
+        """Return the completed share at an age in seconds."""
         share = min(max((age - self.queue_seconds) / (self.seconds - self.queue_seconds), 0.0), 1.0)
-        return math.pow(share, self.bend)
+        return math.pow(share, self.exponent)
 
 
 def names_of(domains: int) -> Sequence[str]:
-    """Name so many domains."""
     return [f"docs-{number}.example.com" for number in range(1, domains + 1)]
 
 
 def draw(domain: str) -> Export:
-    """Draw the truth about a domain's export."""
-    chance = random.Random(f"{SEED} {domain}")  # noqa: S311  # nothing is to be kept secret
+    """Draw a domain's export."""
+    chance = random.Random(f"{SEED} {domain}")  # noqa: S311  # not for secrets
     shortest, longest = BOUNDS_SECONDS
     seconds = min(max(chance.lognormvariate(math.log(MEDIAN_SECONDS), SIGMA), shortest), longest)
     fails = chance.random() < FAILING and domain != names_of(1)[0]
     return Export(
         seconds=seconds,
         queue_seconds=seconds * QUEUE_SHARE,
-        bend=chance.uniform(0.7, 1.4),
+        exponent=chance.uniform(0.7, 1.4),
         pages=chance.randint(20, 2000),
         end="failed" if fails else "completed",
     )
 
 
 def ideal_seconds(seconds: Sequence[float], at_once: int) -> float:
-    """Tell how long jobs take of which each begins the moment that one of `at_once` places is free."""
-    places = [0.0] * min(at_once, len(seconds))
+    """Return the total seconds of jobs if each starts as soon as one of `at_once` slots is free."""
+    slots = [0.0] * min(at_once, len(seconds))
     for length in seconds:
-        heapq.heapreplace(places, places[0] + length)
-    return max(places)
+        heapq.heapreplace(slots, slots[0] + length)
+    return max(slots)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What a step cost. Seconds are virtual but for `cpu_seconds`, which are those of the process, as is its peak memory.
+    """The cost of a step. Seconds are virtual, except `cpu_seconds`, the CPU time of the process.
 
-    `seconds` is how long the step took, to the platform's last answer; `ideal_seconds` what the jobs by themselves would have
-    taken side by side, `matrix_seconds` the same in a matrix, and `matrix_minutes` what GitHub bills for that. `late_seconds` is
-    how long after its end a job was seen to have ended, on average; `results_characters` are what GitHub counts two bytes for.
+    `seconds` is the time to the platform's last response, `ideal_seconds` the time of the jobs alone with the same parallelism,
+    `matrix_seconds` their time in a matrix, and `matrix_minutes` what GitHub bills for the matrix. `late_seconds` is the mean
+    time between a job's end and the reading that sees it. GitHub counts two bytes for each of the `results_characters`.
     """
 
     domains: int
@@ -140,13 +138,13 @@ class Cost:
 
 
 class Platform(BaseAdapter):
-    """What the action's requests meet: answers by the truth, and counts; of no request more is kept."""
+    """The transport adapter: responds for the drawn exports, and counts requests without keeping them."""
 
-    def __init__(self, clock: VirtualClock, truth: Callable[[str], Export]) -> None:
+    def __init__(self, clock: VirtualClock, draw_export: Callable[[str], Export]) -> None:
         super().__init__()
-        self._clock, self._truth = clock, truth
+        self._clock, self._draw_export = clock, draw_export
         self._threads_before = threading.active_count() - 1
-        self._chance = random.Random(SEED)  # noqa: S311  # nothing is to be kept secret
+        self._chance = random.Random(SEED)  # noqa: S311  # not for secrets
         self._exports: dict[str, Export] = {}
         self._started: dict[str, float] = {}
         self._recent: deque[float] = deque()
@@ -157,13 +155,13 @@ class Platform(BaseAdapter):
         self.most_in_a_second = self.jobs = self.max_jobs = self.threads = 0
 
     def close(self) -> None:
-        """Hold nothing."""
+        """Do nothing."""
 
     def send(self, request: requests.PreparedRequest, **_options: Any) -> requests.Response:  # type: ignore[override]
-        """Take a request, let time pass, and answer."""
+        """Respond to a request after some virtual time."""
         assert isinstance(request, AbortableRequest)
         request.mark_connected()
-        self._note()
+        self._count_request()
         self._clock.sleep(self._chance.uniform(*ANSWER_SECONDS))
         self.seconds = self._clock.elapsed
         found = _PATH.fullmatch(request.path_url)
@@ -173,7 +171,7 @@ class Platform(BaseAdapter):
             return self._start(json.loads(request.body)["domain"])
         return self._bundle(found["domain"]) if found["bundle"] else self._read(found["domain"])
 
-    def _note(self) -> None:
+    def _count_request(self) -> None:
         now = self._clock.elapsed
         self._recent.append(now)
         while self._recent[0] <= now - 1.0:
@@ -184,7 +182,7 @@ class Platform(BaseAdapter):
     def _start(self, domain: str) -> requests.Response:
         assert domain not in self._started, f"{domain} was started twice"
         self.counts["start"] += 1
-        self._exports[domain], self._started[domain] = self._truth(domain), self._clock.elapsed
+        self._exports[domain], self._started[domain] = self._draw_export(domain), self._clock.elapsed
         self.jobs += 1
         self.max_jobs = max(self.max_jobs, self.jobs)
         return _answer(202, {"jobId": f"se_{domain}", "status": "queued"})
@@ -204,19 +202,16 @@ class Platform(BaseAdapter):
 
     def _bundle(self, domain: str) -> requests.Response:
         self.counts["bundle"] += 1
-        link = LINK.format(job=f"se_{domain}", signature=random.Random(domain).getrandbits(256))  # noqa: S311  # the same
+        link = LINK.format(job=f"se_{domain}", signature=random.Random(domain).getrandbits(256))  # noqa: S311  # not for secrets
         return _answer(200, {"bundleUrl": link, "expiresAt": (self._clock.now() + timedelta(hours=1)).isoformat()})
 
 
 def _answer(status: int, body: Mapping[str, object]) -> requests.Response:
-    response = requests.Response()
-    response.status_code = status
-    response.raw = HTTPResponse(io.BytesIO(json.dumps(body).encode()), headers={}, status=status, preload_content=False)
-    return response
+    return http_response(status, json.dumps(body).encode(), {})
 
 
 class _CountedLog(io.StringIO):
-    """A log that is counted and not kept."""
+    """A log that counts lines and annotations, and keeps nothing."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -224,21 +219,15 @@ class _CountedLog(io.StringIO):
         self.annotations: Counter[str] = Counter()
 
     def write(self, text: str) -> int:
-        """Count."""
         self.lines += text.count("\n")
         self.annotations.update(kind for kind in ("error", "warning") if text.startswith(f"::{kind} "))
         return len(text)
 
 
-@functools.cache
-def _defaults() -> Mapping[str, str]:
-    return with_defaults({}, Path(__file__).parents[1] / "action.yml")
-
-
-def carry_out(names: Sequence[str], max_parallel: int, *, truth: Callable[[str], Export] = draw) -> Cost:
-    """Export domains in one step; `truth` tells how each one's export goes."""
+def carry_out(names: Sequence[str], max_parallel: int, *, draw_export: Callable[[str], Export] = draw) -> Cost:
+    """Export domains in one step; `draw_export` returns the export of a domain."""
     clock, log = VirtualClock(), _CountedLog()
-    platform = Platform(clock, truth)
+    platform = Platform(clock, draw_export)
     inputs = {
         "base-url": BASE_URL,
         "admin-key": ADMIN_KEY,
@@ -251,12 +240,12 @@ def carry_out(names: Sequence[str], max_parallel: int, *, truth: Callable[[str],
         in_virtual_time(platform, clock, seed=SEED, thread=clock.Thread),
     ):
         folder = Path(temporary)
-        environ = runner_environment(inputs={**_defaults(), **inputs}, folder=folder, workspace=folder, debug=False)
+        environ = runner_environment(inputs={**default_inputs(), **inputs}, folder=folder, workspace=folder, debug=False)
         began = time.process_time()
-        main.run(environ, log, Beside(clock, idle_seconds=IDLE_SECONDS), clock=clock)  # type: ignore[arg-type]
+        main.run(environ, log, SideBySide(clock, idle_seconds=IDLE_SECONDS), clock=clock)  # type: ignore[arg-type]
         cpu_seconds = time.process_time() - began
         outputs, summary = parse_outputs((folder / "output").read_text()), (folder / "summary").stat().st_size
-    lengths = [truth(name).seconds for name in names]
+    lengths = [draw_export(name).seconds for name in names]
     failed = [row for row in json.loads(outputs["results"]) if row["failureReason"]]
     assert all(row["failureReason"] == "job-failed" for row in failed), failed
     return Cost(
@@ -283,7 +272,7 @@ def carry_out(names: Sequence[str], max_parallel: int, *, truth: Callable[[str],
 
 
 def _peak_kib() -> int:
-    """Tell the process's highest resident set (`VmHWM`, proc(5)); 0 where the system does not tell."""
+    """Return the process's highest resident set (`VmHWM`, proc(5)), or 0 if the system does not report it."""
     status = Path("/proc/self/status")
     found = re.search(r"^VmHWM:\s+([0-9]+) kB$", status.read_text(encoding="ascii"), re.MULTILINE) if status.exists() else None
     return int(found[1]) if found is not None else 0
@@ -292,10 +281,10 @@ def _peak_kib() -> int:
 def _main(domains: str, max_parallel: str) -> None:
     names = names_of(int(domains))
     if max_parallel == "alone":
-        told: object = [asdict(carry_out([name], 1)) for name in names]
+        costs: object = [asdict(carry_out([name], 1)) for name in names]
     else:
-        told = asdict(carry_out(names, int(max_parallel)))
-    sys.stdout.write(json.dumps(told))
+        costs = asdict(carry_out(names, int(max_parallel)))
+    sys.stdout.write(json.dumps(costs))
 
 
 if __name__ == "__main__":

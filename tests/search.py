@@ -1,8 +1,7 @@
-"""Keeps what tests bring about, and searches it when a test has ended: for the key, and for what opens a bundle's link.
+"""Records everything that a test produces, and searches it afterwards for the admin key and for the signatures of bundle links.
 
-Both belong to few places. The key is in the `Authorization` of requests to the API, and once in the log, in the command that has
-the runner mask it, which the runner takes out. A link's query is in the outputs, in the Helm values file, and in requests to
-the storage.
+The key belongs in the `Authorization` header of requests to the API, and once in the log, in the command that masks it, which the
+runner removes. A link's query belongs in the outputs, the Helm values file, and requests to the storage.
 """
 
 import re
@@ -16,19 +15,19 @@ from admin_api_simulator.recording import RecordedRequest, Recorder
 from tests.keys import ADMIN_KEY
 from tests.leaks import leaked, leaked_in_part
 
-OURS = "docs-platform-action/"
-"""How the `User-Agent` of a request begins that the action itself made."""
+USER_AGENT_PREFIX = "docs-platform-action/"
+"""The start of the `User-Agent` of requests from the action."""
 
 _MASK = re.compile(r"^::add-mask::(.*)\n?", re.MULTILINE)
 _SIGNATURE = re.compile(r"X-Amz-Signature=([0-9a-f]{64})")
 _PRINTED = re.compile(r"^(?:bundleUrl|results)(?:=.*\n?|<<(\S+)\n.*\n\1$)", re.MULTILINE)
-"""Outputs where there is no runner to hand them to, or where `GITHUB_OUTPUT` is a stream of the process."""
+"""Printed outputs: outside a workflow, or with `GITHUB_OUTPUT` set to a stream of the process."""
 
-_MAY_HOLD_LINKS = re.compile(r"(?:output|set_output_.*)")
-"""Names of the files that may: what `GITHUB_OUTPUT` names, and act's own of it."""
+_OUTPUT_FILE = re.compile(r"(?:output|set_output_.*)")
+"""Names of output files: `GITHUB_OUTPUT`, and act's own."""
 
-_VALUES = b"# Static export"
-"""How a Helm values file begins, whatever its name."""
+_VALUES_FILE_START = b"# Static export"
+"""The first bytes of every Helm values file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +39,7 @@ class _Text:
 
 @dataclass
 class Search:
-    """What one test has brought about."""
+    """What one test has produced."""
 
     keys: set[str] = field(default_factory=lambda: {ADMIN_KEY})
     signatures: set[str] = field(default_factory=set)
@@ -48,15 +47,15 @@ class Search:
     requests: list[RecordedRequest] = field(default_factory=list)
 
     def clear(self) -> None:
-        """Begin anew."""
+        """Forget everything."""
         self.__init__()  # type: ignore[misc]
 
     def remember(self, text: str, *, where: str = "a text", holds_links: bool = False) -> None:
-        """Keep a text that people or later steps would see; outputs alone hold links."""
+        """Record a text that people or later steps would see; only outputs hold links."""
         self.texts.append(_Text(where=where, text=text, holds_links=holds_links))
 
     def found(self, folder: Path | None) -> list[str]:
-        """Return what is where it does not belong: in everything that was kept, and in the files of a folder."""
+        """Return the leaks in everything that was recorded, and in the files of a folder."""
         return [*self._in_texts(), *self._in_requests(), *(self._in_files(folder) if folder else ())]
 
     def _in_texts(self) -> Iterator[str]:
@@ -65,7 +64,7 @@ class Search:
                 for form in leaked_in_part(key, without_mask(kept.text, key)):
                     yield f"{kept.where} holds the key, {form}"
             if kept.holds_links:
-                self.signatures.update(_SIGNATURE.findall(kept.text))  # those of a run that is older than the test
+                self.signatures.update(_SIGNATURE.findall(kept.text))  # the run may be older than the test
         for kept in self.texts:
             if not kept.holds_links:
                 yield from self._links_in(_PRINTED.sub("", _MASK.sub("", kept.text)).encode("utf-8", "surrogatepass"), kept.where)
@@ -77,8 +76,8 @@ class Search:
 
     def _in_requests(self) -> Iterator[str]:
         for request in self.requests:
-            if not request.headers.get("User-Agent", "").startswith(OURS):
-                continue  # a test's own
+            if not request.headers.get("User-Agent", "").startswith(USER_AGENT_PREFIX):
+                continue  # sent by the test itself
             to_storage = request.operation == "download"
             where = f"a request to the {'storage' if to_storage else 'API'}, {request.method} {request.path},"
             headers = {name: text for name, text in request.headers.items() if to_storage or name.lower() != "authorization"}
@@ -94,7 +93,7 @@ class Search:
     def _in_files(self, folder: Path) -> Iterator[str]:
         searched: set[int] = set()
         for file in folder.rglob("*"):
-            # a file that a test wrote to hold the key, as GitHub's store of secrets does
+            # `.secret` files stand for GitHub's secret store
             if not file.is_file() or file.is_symlink() or file.suffix == ".secret":
                 continue
             if (inode := file.stat().st_ino) in searched:  # a hard link
@@ -104,32 +103,32 @@ class Search:
             for key in self.keys:
                 for form in leaked_in_part(key, content):
                     yield f"{where} holds the key, {form}"
-            if not _MAY_HOLD_LINKS.fullmatch(file.name) and not content.startswith(_VALUES):
+            if not _OUTPUT_FILE.fullmatch(file.name) and not content.startswith(_VALUES_FILE_START):
                 yield from self._links_in(content, where)
 
 
 def without_mask(log: str, key: str) -> str:
-    """Take the command out of a log that masks the key: it is there once at most, as the runner reads it."""
+    """Return a log without the command that masks the key, which may occur once."""
     written = key.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     return re.sub(rf"^::add-mask::{re.escape(written)}$", "", log, count=1, flags=re.MULTILINE)
 
 
 SEARCH = Search()
-"""That of the test that runs."""
+"""The search of the current test."""
 
 
 def watch(patch: Callable[[object, str, object], None]) -> None:
-    """Have every simulator tell of the links that it signs, and of the requests that reach it."""
+    """Record every link that a simulator signs, and every request that reaches one."""
     sign, add = LinkSigner.sign, Recorder.add
 
-    def sign_and_tell(self: LinkSigner, **about: str) -> object:
-        query, expires_at = sign(self, **about)
+    def sign_and_record(self: LinkSigner, **parameters: str) -> object:
+        query, expires_at = sign(self, **parameters)
         SEARCH.signatures.update(parse_qs(query)["X-Amz-Signature"])
         return query, expires_at
 
-    def add_and_tell(self: Recorder, request: RecordedRequest) -> int:
+    def add_and_record(self: Recorder, request: RecordedRequest) -> int:
         SEARCH.requests.append(request)
         return add(self, request)
 
-    patch(LinkSigner, "sign", sign_and_tell)
-    patch(Recorder, "add", add_and_tell)
+    patch(LinkSigner, "sign", sign_and_record)
+    patch(Recorder, "add", add_and_record)

@@ -1,15 +1,18 @@
-"""Puts a run of the whole action into virtual time: a platform below requests, with bounds, threads and dice that are known."""
+"""Runs the whole action in virtual time, with a transport adapter as the platform and seeded random numbers."""
 
 import contextlib
+import functools
 import random
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Protocol
 from unittest.mock import patch
 
 from requests.adapters import BaseAdapter
 
+from admin_api_simulator.runner import with_defaults
 from docs_platform_action import main
 from docs_platform_action.http import connection
 from docs_platform_action.jobs import runner
@@ -18,13 +21,13 @@ from tests.unit.virtual_time import VirtualClock
 
 
 class Monotonic(Protocol):
-    """The clock of a run, as far as the bounds on exchanges need it."""
+    """The part of a clock that the time bounds on requests need."""
 
     def monotonic(self) -> float: ...
 
 
-class Beside(SignalHandler):
-    """Runs the work in virtual time, with the main thread's idle moments beside it; no signal comes."""
+class SideBySide(SignalHandler):
+    """Runs the work and the main thread's idle loop as threads in virtual time, without handling signals."""
 
     def __init__(self, clock: VirtualClock, *, idle_seconds: float) -> None:
         """Leave the process's signal handlers alone."""
@@ -48,15 +51,21 @@ class Beside(SignalHandler):
         clock.run(until_over, main_thread)
 
 
+@functools.cache
+def default_inputs() -> Mapping[str, str]:
+    """Return the inputs with their defaults in `action.yml`."""
+    return with_defaults({}, Path(__file__).parents[1] / "action.yml")
+
+
 @contextlib.contextmanager
 def in_virtual_time(
     platform: BaseAdapter, clock: Monotonic, *, seed: int, thread: type[threading.Thread] = threading.Thread
 ) -> Iterator[None]:
-    """Put the platform below the action, its bounds and threads into virtual time, and its dice onto the seed.
+    """Replace the action's transport, clocks and threads with virtual ones, and seed its random numbers.
 
-    No thread ends an exchange that takes too long: the platform does. `thread` replaces that of `threading`.
+    No thread aborts a request that takes too long: the platform checks the time bounds. `thread` replaces `threading.Thread`.
     """
-    dice = random.getstate()
+    random_state = random.getstate()
     random.seed(seed)
     with (
         patch.object(main, "AbortableAdapter", lambda _context: platform),
@@ -70,11 +79,11 @@ def in_virtual_time(
         try:
             yield
         finally:
-            random.setstate(dice)
+            random.setstate(random_state)
 
 
 class _NoThread(threading.Thread):
-    """Stands in for the thread that ends exchanges."""
+    """Replaces the thread that aborts requests."""
 
     def start(self) -> None:
-        """End none."""
+        """Start nothing."""

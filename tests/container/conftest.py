@@ -1,4 +1,4 @@
-"""The image, a simulated platform, and the runner's way to start the one on the other."""
+"""The image, a simulated platform, and the runner that starts the image."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.keys import ADMIN_KEY
 
 
 def pytest_runtest_setup() -> None:
-    # here and not in a fixture, so that pytest's summary tells the reason once, not once a test
+    # not in a fixture, so that pytest's summary shows the reason once, not for each test
     need_engine("Container tests")
 
 
@@ -32,7 +32,7 @@ def platform() -> Iterator[Simulator]:
 
 @pytest.fixture
 def runner(image: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
-    # a log holds the command that masks the key, which no file of a job may
+    # a log contains the mask of the key, which a job's files must not
     runner = Runner(image=image, folder=tmp_path, logs=tmp_path_factory.mktemp("logs"))
     yield runner
     runner.clean_up()

@@ -35,12 +35,12 @@ FIXED_VARIABLES = {
     "RUNNER_OS": "Linux",
 }
 GRACE_SECONDS = 7.5
-"""What the runner allows between its SIGINT and its SIGTERM."""
+"""The time between the runner's SIGINT and SIGTERM."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """A step that is over, as the runner sees it."""
+    """A finished step, as the runner sees it."""
 
     exit_code: int
     log: str
@@ -49,12 +49,11 @@ class Ended:
 
     @property
     def errors(self) -> list[str]:
-        """The log's error annotations."""
         return [line for line in self.log.splitlines() if line.startswith("::error")]
 
 
 class Step:
-    """A step that runs."""
+    """A running step."""
 
     def __init__(self, *, name: str, client: "subprocess.Popen[bytes]", log: Path, output: Path, summary: Path) -> None:
         self.name = name
@@ -69,7 +68,7 @@ class Step:
     def wait_for_log(self, text: str, *, timeout_seconds: float = 300) -> None:
         deadline = time.monotonic() + timeout_seconds
         while text not in self.log():
-            assert self._client.poll() is None, f"the step ended before its log said {text!r}:\n{self.log()}"
+            assert self._client.poll() is None, f"the step ended before its log contained {text!r}:\n{self.log()}"
             assert time.monotonic() < deadline, f"the log does not say {text!r}:\n{self.log()}"
             time.sleep(0.05)
 
@@ -84,7 +83,7 @@ class Step:
         return remember_output(docker("top", self.name, "-eo", "pid,args", "-ww"), where="the processes' arguments")
 
     def changed_files(self) -> list[str]:
-        """Return what the step has changed in its container's own file system."""
+        """Return the step's changes in its container's file system."""
         return docker("diff", self.name).splitlines()
 
     def wait(self, *, timeout_seconds: float = 300) -> Ended:
@@ -101,7 +100,7 @@ class Step:
 
 
 class Runner:
-    """One job's folders, and the steps that run on them."""
+    """The folders of a job, and its steps."""
 
     def __init__(self, *, image: str, folder: Path, logs: Path) -> None:
         self.label = f"{LABEL}={uuid.uuid4().hex[:12]}"
@@ -115,9 +114,9 @@ class Runner:
         self.home = folder / "home"
 
     def start(self, inputs: Mapping[str, str], *, env: Mapping[str, str] | None = None, keep: bool = False) -> Step:
-        """Start the action with these inputs and further variables of the workflow.
+        """Start the action with inputs and environment variables.
 
-        A container that is to be kept is there to be looked at until `clean_up`; the runner keeps none.
+        With `keep` the container stays until `clean_up`, for inspection; the runner keeps none.
         """
         step = uuid.uuid4().hex[:12]
         files = {variable: f"{kind}_{step}" for variable, kind in FILE_COMMANDS.items()}
@@ -135,7 +134,7 @@ class Runner:
             client = subprocess.Popen(
                 ["docker", "run", "--name", step, "--label", self.label, "--workdir", "/github/workspace"]
                 + ([] if keep else ["--rm"])
-                # the runner too gives names only here, and the values to the docker client
+                # like the runner, only names; the docker client gets the values
                 + [argument for variable in variables for argument in ("-e", variable)]
                 + ["-e", "GITHUB_ACTIONS=true", "-e", "CI=true", "--network", "host"]
                 + [argument for mount in mounts for argument in ("-v", mount)]
@@ -156,11 +155,11 @@ class Runner:
         )
 
     def run(self, inputs: Mapping[str, str], *, env: Mapping[str, str] | None = None) -> Ended:
-        """Run the action with these inputs to its end."""
+        """Run the action with inputs to the end."""
         return self.start(inputs, env=env).wait()
 
     def clean_up(self) -> None:
-        """End what a test that failed has left running."""
+        """Remove the containers that a failed test left."""
         remove_labelled_containers(self.label)
         for client in self._clients:
             client.kill()

@@ -1,4 +1,4 @@
-"""Cancelling a workflow: the runner signals the container's first process, which is the action itself."""
+"""Cancelling a workflow: the runner sends a signal to the container's first process, which is the action itself."""
 
 from collections.abc import Iterator
 
@@ -13,15 +13,13 @@ pytestmark = pytest.mark.timeout(900)
 
 @pytest.fixture
 def platform() -> Iterator[Simulator]:
-    # its jobs outlast every test
+    # jobs that outlast every test
     with Simulator(key=ADMIN_KEY, export_seconds=3600, agent_seconds=3600, host="127.0.0.1") as platform:
         yield platform
 
 
 @pytest.mark.parametrize(("signal", "exit_code"), [("SIGINT", 130), ("SIGTERM", 143)])
-def test_a_signal_ends_the_wait_and_leaves_what_is_known(
-    runner: Runner, platform: Simulator, signal: str, exit_code: int
-) -> None:
+def test_a_signal_ends_the_wait_and_keeps_known_outputs(runner: Runner, platform: Simulator, signal: str, exit_code: int) -> None:
     step = runner.start(waiting_export(platform))
     step.wait_for_log("job-id: ")
 
@@ -35,7 +33,7 @@ def test_a_signal_ends_the_wait_and_leaves_what_is_known(
     assert "Traceback" not in ended.log
 
 
-def test_the_key_is_not_on_the_process_list(runner: Runner, platform: Simulator) -> None:
+def test_the_key_is_not_in_the_process_list(runner: Runner, platform: Simulator) -> None:
     step = runner.start(waiting_export(platform))
     step.wait_for_log("job-id: ")
 
@@ -59,7 +57,7 @@ def test_a_run_writes_nothing_into_its_container(runner: Runner, platform: Simul
 
 
 def waiting_export(platform: Simulator) -> dict[str, str]:
-    # a pause that outlasts the test: a signal that does not cut it short lets the runner's patience run out
+    # a pause that only a signal can end before the runner kills the container
     return {
         "base-url": platform.base_url,
         "admin-key": platform.key,

@@ -1,4 +1,4 @@
-"""The owner and modes of what the image leaves in the workspace, and no incomplete results."""
+"""The delivered files: they belong to the workspace's owner, have ordinary modes, and appear atomically."""
 
 import os
 import stat
@@ -16,7 +16,7 @@ from tests.engine import docker
 pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the image
 
 RUNNER_UID, RUNNER_GID = 1001, 118
-"""Of the user on GitHub's own Linux runners."""
+"""The user ID on GitHub's Linux runners."""
 
 EVERYTHING = {
     "bundle-path": "dist/bundle.tar.gz",
@@ -29,7 +29,7 @@ MANY = 40_000
 
 @pytest.fixture
 def workspace(runner: Runner) -> Path:
-    """Give the workspace to the runner's user, if the tests run as root."""
+    """Return a workspace that belongs to the runner's user, or to the current user if the tests do not run as root."""
     if os.geteuid() == 0:
         os.chown(runner.workspace, RUNNER_UID, RUNNER_GID)
     return runner.workspace
@@ -39,7 +39,7 @@ def inputs(platform: Simulator, **more: str) -> Mapping[str, str]:
     return {"base-url": platform.base_url, "admin-key": platform.key, "job-id": "export-finished", **more}
 
 
-def test_all_that_it_leaves_belongs_to_the_workspaces_owner(runner: Runner, platform: Simulator, workspace: Path) -> None:
+def test_all_files_belong_to_the_workspaces_owner(runner: Runner, platform: Simulator, workspace: Path) -> None:
     ended = runner.run(inputs(platform, **EVERYTHING))
 
     assert ended.exit_code == 0, ended.log
@@ -55,7 +55,7 @@ def test_all_that_it_leaves_belongs_to_the_workspaces_owner(runner: Runner, plat
     }
 
 
-def test_a_later_step_of_that_owner_can_change_and_delete_it(
+def test_a_later_step_of_the_owner_can_change_and_delete_them(
     runner: Runner, platform: Simulator, workspace: Path, image: str
 ) -> None:
     runner.run(inputs(platform, **EVERYTHING))
@@ -70,7 +70,7 @@ def test_a_later_step_of_that_owner_can_change_and_delete_it(
     assert (workspace / "site" / "index.html").read_text() == "changed\n"
 
 
-def test_the_site_comes_in_one_step(runner: Runner, platform: Simulator, workspace: Path) -> None:
+def test_the_site_appears_atomically(runner: Runner, platform: Simulator, workspace: Path) -> None:
     platform.put_bundle("export-finished", crowded(MANY))
     site, parts = workspace / "site", set()
 
@@ -88,7 +88,7 @@ def test_the_site_comes_in_one_step(runner: Runner, platform: Simulator, workspa
 
 
 @pytest.mark.parametrize(("signal", "exit_code"), [("SIGINT", 130), ("SIGTERM", 143)])
-def test_a_cancel_leaves_the_folder_as_it_was(
+def test_a_cancellation_leaves_the_folder_unchanged(
     runner: Runner, platform: Simulator, workspace: Path, signal: str, exit_code: int
 ) -> None:
     platform.put_bundle("export-finished", crowded(MANY))

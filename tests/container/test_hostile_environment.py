@@ -1,4 +1,4 @@
-"""All of a workflow's environment reaches the container; none of it may change what the action does."""
+"""The container gets a workflow's whole environment, which must not change what the action does."""
 
 import shutil
 
@@ -10,13 +10,13 @@ from tests.keys import ADMIN_KEY
 
 pytestmark = pytest.mark.timeout(900)
 
-ASIDE = "raise SystemExit('a file of the workspace ran')\n"
+EXITING_MODULE = "raise SystemExit('a file of the workspace ran')\n"
 
 
 @pytest.mark.parametrize("module", ["requests.py", "sitecustomize.py", "docs_platform_action.py", "json.py"])
 def test_python_files_in_the_workspace_do_not_run(runner: Runner, platform: Simulator, module: str) -> None:
-    (runner.workspace / module).write_text(ASIDE)
-    (runner.workspace / "startup.py").write_text(ASIDE)
+    (runner.workspace / module).write_text(EXITING_MODULE)
+    (runner.workspace / "startup.py").write_text(EXITING_MODULE)
     env = {
         "PYTHONPATH": "/github/workspace",
         "PYTHONSTARTUP": "/github/workspace/startup.py",
@@ -40,16 +40,16 @@ def test_credentials_in_netrc_do_not_replace_the_key(runner: Runner, platform: S
     assert {request.headers.get("Authorization") for request in platform.requests} == {f"Bearer {platform.key}"}
 
 
-def test_a_proxy_is_not_asked_for_an_api_on_this_machine(runner: Runner, platform: Simulator) -> None:
-    nobody = "http://127.0.0.1:9"
-    env = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"), nobody)
+def test_an_api_on_this_machine_is_reached_without_a_proxy(runner: Runner, platform: Simulator) -> None:
+    unused_port = "http://127.0.0.1:9"
+    env = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"), unused_port)
 
     ended = export(runner, platform, env)
 
     assert ended.exit_code == 0, ended.log
 
 
-def test_certificate_settings_of_the_workflow_do_not_count(runner: Runner) -> None:
+def test_certificate_settings_of_the_workflow_are_ignored(runner: Runner) -> None:
     with Simulator(key=ADMIN_KEY, tls=True, export_seconds=0.3, host="127.0.0.1") as platform:
         assert platform.ca_path is not None
         shutil.copy(platform.ca_path, runner.workspace / "ca.pem")
@@ -60,7 +60,7 @@ def test_certificate_settings_of_the_workflow_do_not_count(runner: Runner) -> No
     assert ended.exit_code == 0, ended.log
 
 
-def test_an_untrusted_certificate_fails_and_the_message_names_the_way_out(runner: Runner) -> None:
+def test_an_untrusted_certificate_fails_and_the_message_names_ca_bundle(runner: Runner) -> None:
     with Simulator(key=ADMIN_KEY, tls=True, export_seconds=0.3, host="127.0.0.1") as platform:
         ended = export(runner, platform, {})
 

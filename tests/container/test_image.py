@@ -1,4 +1,4 @@
-"""What the image is made of."""
+"""The content and size of the image."""
 
 import json
 import re
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.timeout(900)
 PYTHON = "/opt/action/bin/python"
 
 MAX_UNPACKED_BYTES = 8_000_000
-"""What the action's layers may add to their base: each job on a fresh machine fetches or makes them."""
+"""Maximum size of the action's layers; each job on a new machine downloads or builds them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,19 +59,19 @@ def test_the_image_holds_the_locked_distributions_and_no_other(image: str) -> No
 
 
 @pytest.mark.parametrize("module", ["pip", "flit_core", "github", "admin_api_simulator", "pytest"])
-def test_what_only_development_needs_stays_out(image: str, module: str) -> None:
+def test_development_packages_are_not_in_the_image(image: str, module: str) -> None:
     found = inside(image, f"import importlib.util; print(importlib.util.find_spec({module!r}))")
 
     assert found.strip() == "None"
 
 
-def test_nothing_of_the_build_is_left(image: str) -> None:
+def test_no_build_files_remain(image: str) -> None:
     left = json.loads(inside(image, "import json, os; print(json.dumps([os.listdir('/opt'), os.path.exists('/build')]))"))
 
     assert left == [["action"], False]
 
 
-def test_the_action_is_loaded_from_byte_code_throughout(image: str) -> None:
+def test_the_action_is_loaded_from_byte_code(image: str) -> None:
     python = f"{PYTHON} -I -v -c 'import docs_platform_action.main' 2>&1"
     trace = docker("run", "--rm", "--network=host", "--entrypoint", "sh", image, "-c", python)
 
@@ -80,7 +80,7 @@ def test_the_action_is_loaded_from_byte_code_throughout(image: str) -> None:
     assert [source for source in sources if not source.endswith(".pyc")] == []
 
 
-def test_every_module_has_byte_code_that_looks_at_no_times(image: str) -> None:
+def test_all_byte_code_is_valid_regardless_of_file_times(image: str) -> None:
     # flags of a .pyc file: 1 is a hash that is not checked
     code = """
 import importlib.util, json, pathlib
@@ -96,13 +96,13 @@ print(json.dumps(checked))
     assert [source for source, good in checked.items() if not good] == []
 
 
-def test_all_layers_together_stay_small(on_stripped: Stripped) -> None:
+def test_the_layers_stay_small(on_stripped: Stripped) -> None:
     added = size(on_stripped.image) - size(on_stripped.base)
 
     assert 0 < added <= MAX_UNPACKED_BYTES
 
 
-def test_no_file_is_of_a_kind_that_no_run_uses(image: str) -> None:
+def test_the_image_has_no_unused_kinds_of_files(image: str) -> None:
     names = docker("run", "--rm", "--entrypoint", "find", image, "/opt/action", "-type", "f").splitlines()
 
     unused = re.compile(r"/(?:tests?|cli|emscripten|include)/|/bin/|\.(?:so|pyi|exe|h|c|js|sh)$")
@@ -110,8 +110,8 @@ def test_no_file_is_of_a_kind_that_no_run_uses(image: str) -> None:
     assert [name for name in names if unused.search(name)] == []
 
 
-def test_each_distribution_still_tells_what_it_is_and_its_licence(image: str) -> None:
-    # what scanners for known weaknesses read, and what the licences ask for
+def test_each_distribution_has_its_metadata_and_license(image: str) -> None:
+    # vulnerability scanners need the metadata, and the licenses require their text
     code = """
 import importlib.metadata as metadata, json
 print(json.dumps({found.name: [bool(found.version), [file.name for file in found.files if file.locate().exists()]]
@@ -124,10 +124,8 @@ print(json.dumps({found.name: [bool(found.version), [file.name for file in found
     assert {name for name, (_, files) in found.items() if not any(re.match("(?i)licen[cs]e", file) for file in files)} == set()
 
 
-def test_a_run_finds_all_byte_code_there(
-    on_stripped: Stripped, platform: Simulator, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    # Python, which is root here, would write what it has to compile: in each container anew
+def test_a_run_compiles_nothing(on_stripped: Stripped, platform: Simulator, tmp_path_factory: pytest.TempPathFactory) -> None:
+    # otherwise Python, running as root, would compile and write it in each container
     runner = Runner(image=on_stripped.image, folder=tmp_path_factory.mktemp("job"), logs=tmp_path_factory.mktemp("logs"))
     inputs = {
         "base-url": platform.base_url,
@@ -150,10 +148,10 @@ def test_a_run_finds_all_byte_code_there(
 
 
 def size(image: str) -> int:
-    """Return how many bytes an image's layers have together."""
+    """Return the total size of an image's layers in bytes."""
     return int(docker("image", "inspect", "--format", "{{.Size}}", image))
 
 
 def inside(image: str, code: str) -> str:
-    """Run code with the action's own Python, isolated as the action is."""
+    """Run code with the action's Python, isolated like the action."""
     return docker("run", "--rm", "--network=host", "--entrypoint", PYTHON, image, "-I", "-c", code)

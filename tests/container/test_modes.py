@@ -1,4 +1,4 @@
-"""The built image does the action's work when it is started the way the runner starts it."""
+"""The built image works when it is started like the runner starts it."""
 
 import json
 
@@ -10,7 +10,7 @@ from tests.container.runner import Runner
 pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the image
 
 
-def test_export_hands_over_the_bundle_link(runner: Runner, platform: Simulator) -> None:
+def test_export_outputs_the_bundle_link(runner: Runner, platform: Simulator) -> None:
     ended = runner.run(export_of("docs.example.com", platform))
 
     assert ended.exit_code == 0, ended.log
@@ -21,7 +21,7 @@ def test_export_hands_over_the_bundle_link(runner: Runner, platform: Simulator) 
     assert "docs.example.com" in ended.summary
 
 
-def test_agent_mode_hands_over_the_pull_request(runner: Runner, platform: Simulator) -> None:
+def test_agent_mode_outputs_the_pull_request(runner: Runner, platform: Simulator) -> None:
     inputs = {
         "mode": "agent",
         "base-url": platform.base_url,
@@ -43,13 +43,13 @@ def test_several_domains_are_exported_by_one_container(runner: Runner, platform:
 
     ended = runner.run(export_of("\n".join(domains), platform) | {"site-path": "sites/{domain}"})
 
-    told = {row["domain"]: row for row in json.loads(ended.outputs["results"])}
+    results = {row["domain"]: row for row in json.loads(ended.outputs["results"])}
     assert ended.exit_code == 1, ended.log
-    assert [*told] == domains
-    assert [row["failureReason"] for row in told.values()] == [None, "job-failed", None]
+    assert [*results] == domains
+    assert [row["failureReason"] for row in results.values()] == [None, "job-failed", None]
     assert ended.outputs["failureReason"] == "job-failed"
     for domain in ("docs.example.com", "api.example.com"):
-        assert (runner.workspace / told[domain]["sitePath"] / "index.html").is_file()
+        assert (runner.workspace / results[domain]["sitePath"] / "index.html").is_file()
         assert f"::group::{domain}: done in" in ended.log
         assert domain in ended.summary
 
@@ -65,7 +65,7 @@ def test_a_failed_job_fails_the_step_with_one_annotation(runner: Runner, platfor
     assert "failing.example.com" in ended.errors[0]
 
 
-def test_a_missing_input_is_told_before_any_request(runner: Runner, platform: Simulator) -> None:
+def test_a_missing_input_is_reported_before_any_request(runner: Runner, platform: Simulator) -> None:
     ended = runner.run({"base-url": platform.base_url, "admin-key": platform.key})
 
     assert ended.exit_code == 1, ended.log
@@ -73,12 +73,12 @@ def test_a_missing_input_is_told_before_any_request(runner: Runner, platform: Si
     assert platform.requests == []
 
 
-def test_the_key_is_in_the_log_only_where_it_is_masked(runner: Runner, platform: Simulator) -> None:
+def test_the_key_is_in_the_log_only_in_its_mask(runner: Runner, platform: Simulator) -> None:
     ended = runner.run(export_of("failing.example.com", platform))
 
-    told = [line for line in ended.log.splitlines() if platform.key in line]
-    assert told == [f"::add-mask::{platform.key}"]
-    assert ended.log.splitlines()[0] == told[0], "nothing comes before the mask"
+    lines = [line for line in ended.log.splitlines() if platform.key in line]
+    assert lines == [f"::add-mask::{platform.key}"]
+    assert ended.log.splitlines()[0] == lines[0], "the mask is the first line"
 
 
 def export_of(domain: str, platform: Simulator) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The tests of what depends on Python and its libraries, run inside the image."""
+"""Runs the tests that depend on Python and its libraries inside the image."""
 
 import shutil
 from collections.abc import Iterator
@@ -31,10 +31,10 @@ def image_with_tools(image: str, tmp_path_factory: pytest.TempPathFactory) -> It
 
 
 def test_they_pass_inside_the_image(image_with_tools: str) -> None:
-    # where a Python of the image's version is at hand, `make test` runs everything on it
+    # if a Python of the image's version is available, `make test` runs everything on it
     paths = EVERYTHING if find_image_python() is None else TLS_ARCHIVES_AND_SOCKETS
 
-    said = docker(
+    output = docker(
         *("run", "--rm", "--network=host", "--volume", f"{ROOT}:/repository:ro", "--workdir", "/repository"),
         *("--env", "PYTHONDONTWRITEBYTECODE=1", "--env", "HYPOTHESIS_STORAGE_DIRECTORY=/tmp/hypothesis"),
         *("--entrypoint", "/opt/action/bin/python", image_with_tools, "-m", "pytest"),
@@ -42,5 +42,5 @@ def test_they_pass_inside_the_image(image_with_tools: str) -> None:
         timeout_seconds=1100,
     )
 
-    assert " passed" in said
-    assert "skipped" not in said
+    assert " passed" in output
+    assert "skipped" not in output

@@ -1,6 +1,6 @@
-"""Targets of fuzzing, how many examples each gets, and the way to declare one.
+"""Fuzz targets, the number of their examples, and the decorator for them.
 
-Every run of the tests tries the same examples. `FUZZ_EXAMPLES`, which `make fuzz` sets, asks for so many random ones instead.
+Every run of the tests uses the same examples. With `FUZZ_EXAMPLES`, set by `make fuzz`, each target gets that many random ones.
 """
 
 import functools
@@ -38,24 +38,24 @@ EXAMPLES: Final[Mapping[str, int]] = {
     "redirects": 400,
     "whole runs": 60,
 }
-"""How many examples each target gets in every run of the tests."""
+"""Examples of each target in every run of the tests."""
 
-BY_HAND: Final = int(os.environ.get("FUZZ_EXAMPLES") or 0)
-"""How many each gets instead, when a person goes exploring."""
+RANDOM_EXAMPLES: Final = int(os.environ.get("FUZZ_EXAMPLES") or 0)
+"""Random examples of each target instead; 0 for the usual ones."""
 
 SLOW: Final = {"whole runs": 20, "bombs": 20}
-"""Targets whose examples take so many times as long as others'; by hand they get as many fewer."""
+"""Factors by which examples take longer, and by which a target gets fewer random ones."""
 
 tried: Counter[str] = Counter()
-"""How many examples of each target have been tried so far, those included that were found to say nothing."""
+"""Examples of each target tried so far, including discarded ones."""
 
 
 def fuzz(target: str, **strategies: st.SearchStrategy[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a test of a target: it gets examples of each strategy, as many as the table says."""
+    """Return a decorator that runs a test with the examples of a target."""
     count = EXAMPLES[target]
-    if BY_HAND:
-        count = max(BY_HAND // SLOW.get(target, 1), 1)
-    random: dict[str, Any] = {"derandomize": False} if BY_HAND else {"derandomize": True, "database": None}
+    if RANDOM_EXAMPLES:
+        count = max(RANDOM_EXAMPLES // SLOW.get(target, 1), 1)
+    random: dict[str, Any] = {"derandomize": False} if RANDOM_EXAMPLES else {"derandomize": True, "database": None}
     effort = settings(
         max_examples=count,
         deadline=None,

@@ -1,4 +1,4 @@
-"""Addresses that a platform or a storage gives: a request goes to the host that is named there, or none goes out."""
+"""URLs from a platform or a storage: a request goes to the host that the URL names, or none is sent."""
 
 import contextlib
 from typing import Final
@@ -94,7 +94,7 @@ addresses = st.one_of(
 
 
 def fetch(url: str, *locations: str) -> tuple[list[str], list[str]]:
-    """Fetch a bundle; give the addresses that were meant, from the first on, and those that were asked."""
+    """Fetch a bundle, and return the URLs of the link and its redirects, and those of the requests."""
     wire, events = Redirecting(*map(as_read, locations)), RecordedEvents()
     shared = context(FakeClock(), events, client=http_client(wire))
     with (
@@ -107,26 +107,26 @@ def fetch(url: str, *locations: str) -> tuple[list[str], list[str]]:
 
 
 def as_read(header: str) -> str:
-    """Give a header's text as `http.client` reads it from the wire."""
+    """Return a header's text as `http.client` decodes it."""
     return header.encode("utf-8", "surrogatepass").decode("latin-1")
 
 
 def host_of(parts: SplitResult) -> str:
-    """Give a host as the name system knows it."""
+    """Return the ASCII form of a host name."""
     labels = str(parts.hostname).split(".")
     return ".".join(label if label.isascii() else idna.encode(label, uts46=True).decode() for label in labels).lower()
 
 
-def assert_goes_where_it_says(meant: str, asked: str) -> None:
-    goal, request = urlsplit(meant), urlsplit(asked)
-    assert is_bundle_url(meant)
-    assert request.scheme == goal.scheme
-    assert host_of(request) == host_of(goal)
-    assert request.port == goal.port
+def assert_requests_named_host(named: str, requested: str) -> None:
+    expected, request = urlsplit(named), urlsplit(requested)
+    assert is_bundle_url(named)
+    assert request.scheme == expected.scheme
+    assert host_of(request) == host_of(expected)
+    assert request.port == expected.port
     assert "@" not in request.netloc
     assert request.fragment == ""
     assert request.scheme == "https" or is_loopback(str(request.hostname))
-    assert all("!" <= character <= "~" for character in asked)
+    assert all("!" <= character <= "~" for character in requested)
 
 
 @fuzz("links to bundles", url=addresses)
@@ -137,22 +137,22 @@ def assert_goes_where_it_says(meant: str, asked: str) -> None:
 @example("https://s.example.com|evil.example.net/b")
 @example("http://localhost\\@evil.example.net/b")
 @example("http://evil.example.net\\@localhost/b")
-def test_a_link_is_asked_for_at_the_host_that_it_names(url: str) -> None:
+def test_a_link_is_requested_from_the_host_that_it_names(url: str) -> None:
     if not is_bundle_url(url):
         return
 
-    (meant,), asked = fetch(url)
+    (named,), requested = fetch(url)
 
-    assert len(asked) <= 1
-    for address in asked:
-        assert_goes_where_it_says(meant, address)
+    assert len(requested) <= 1
+    for address in requested:
+        assert_requests_named_host(named, address)
 
 
 @fuzz("redirects", locations=st.lists(addresses, min_size=1, max_size=MAX_REDIRECTS + 2))
-def test_a_redirect_is_followed_to_the_host_that_it_names_or_not_at_all(locations: list[str]) -> None:
-    meant, asked = fetch("https://s.example.com/a?sig=1", *locations)
+def test_a_redirect_is_followed_only_to_the_host_that_it_names(locations: list[str]) -> None:
+    named, requested = fetch("https://s.example.com/a?sig=1", *locations)
 
-    assert len(asked) <= MAX_REDIRECTS + 1
-    assert len(meant) - len(asked) in {0, 1}
-    for goal, address in zip(meant, asked, strict=False):
-        assert_goes_where_it_says(goal, address)
+    assert len(requested) <= MAX_REDIRECTS + 1
+    assert len(named) - len(requested) in {0, 1}
+    for expected, address in zip(named, requested, strict=False):
+        assert_requests_named_host(expected, address)

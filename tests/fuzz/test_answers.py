@@ -1,4 +1,4 @@
-"""The API's answers, as bytes and as JSON: whatever they are, a reading that can be relied on comes of them, or none."""
+"""The API's responses, as bytes and as JSON: each gives a valid object or none."""
 
 import json
 import math
@@ -69,7 +69,7 @@ bodies = st.builds(
 
 
 def read_all(body: Mapping[str, object]) -> None:
-    """Read one body as everything that it may be, and see that what comes of it can be relied on."""
+    """Read a body with every reader, and check the results."""
     for read in READERS:
         try:
             found = read(body)
@@ -115,7 +115,7 @@ def check_agent_job(job: AgentJob) -> None:
 
 
 def assert_address(url: str) -> None:
-    """See that an address is an absolute one of the web, and nothing in it ends a line or a word."""
+    """Check that a URL is an absolute web address without white space and control characters."""
     assert url.lower().startswith(("https://", "http://"))
     assert urlsplit(url).hostname
     assert not any(character.isspace() or unicodedata.category(character) in {"Cc", "Cs"} for character in url)
@@ -129,8 +129,8 @@ CHECKS: Final[Mapping[type, Callable[[Any], None]]] = {
 }
 
 
-def exchange(content: bytes) -> ApiResponse:
-    """Take these bytes in as the body of an answer."""
+def respond_with(content: bytes) -> ApiResponse:
+    """Return the response with these bytes as its body."""
     client = ApiClient(http_client(FakeAdapter(200, content)), base_url=BASE_URL, key=ADMIN_KEY)
     return client.send(Request(method="GET", url="/x"), Timeouts())
 
@@ -143,12 +143,12 @@ def exchange(content: bytes) -> ApiResponse:
 @example({"bundleUrl": "https://s.example.com/b", "expiresAt": 10**30})
 @example({"bundleUrl": "https://s.example.com/b", "expiresAt": -1e-320})
 @example({"bundleUrl": "https://s.example.com/b", "expiresAt": "0001-01-01T00:00:00+23:59"})
-def test_any_json_is_a_reading_that_can_be_relied_on_or_none(body: Body) -> None:
+def test_any_json_gives_a_valid_object_or_none(body: Body) -> None:
     read_all(body)
 
 
 def spelled(body: Body, *, doubled: bool, plain: bool) -> str:
-    """Write JSON as some server might: with each name twice, with letters as they are."""
+    """Return JSON in unusual forms: with duplicate names, with non-ASCII characters."""
     text = json.dumps(body, ensure_ascii=not plain)
     return f"{{{text[1:-1]}, {text[1:-1]}}}" if doubled and body else text
 
@@ -226,12 +226,12 @@ contents = st.one_of(
 @example(b'{"status": "\\ud800", "jobId": "\\ud800"}')
 @example(f'{{"{ADMIN_KEY}": 1, "status": "{ADMIN_KEY}"}}'.encode())
 @example(b'{"status": "a", "status": ["b"]}')
-def test_any_bytes_are_json_without_the_key_or_nothing(content: bytes) -> None:
+def test_any_bytes_give_json_without_the_key_or_nothing(content: bytes) -> None:
     if len(content) > MAX_RESPONSE_BYTES:
         with pytest.raises(NetworkError, match="larger than 1024 KiB"):
-            exchange(content)
+            respond_with(content)
         return
-    answer = exchange(content)
+    answer = respond_with(content)
 
     assert answer.size == len(content)
     if isinstance(answer.body, dict):
@@ -245,7 +245,7 @@ def test_any_bytes_are_json_without_the_key_or_nothing(content: bytes) -> None:
 
 
 def finite_digits(content: bytes) -> object:
-    """Read JSON as Python does, where a number of very many digits is infinite, and a byte that is no UTF-8 is no end."""
+    """Read JSON like Python, but with infinite numbers for very many digits, and replacing invalid UTF-8."""
     return json.loads(
         content.decode("utf-8-sig", "surrogateescape"), parse_int=lambda digits: int(digits) if len(digits) <= 400 else math.inf
     )

@@ -1,4 +1,4 @@
-"""Compressed streams, consecutive and nested: valid ones are unpacked, and nothing grows without limit."""
+"""Compressed streams, concatenated and nested: valid ones are unpacked, and their size is limited."""
 
 import bz2
 import functools
@@ -55,13 +55,13 @@ good = sorted(READ)
     packers=st.lists(mostly(good, ["lzma", "zlib"]), min_size=1, max_size=4),
     cuts=st.lists(st.floats(0, 1), min_size=3, max_size=3),
     alike=mostly([True], [False], times=4),
-    behind=mostly([b"", bytes(1), bytes(4096)], [b"x", b"\0x", b"\x1f", b"BZh", b"\xfd7zXZ\0", PLAIN], times=2),
+    after=mostly([b"", bytes(1), bytes(4096)], [b"x", b"\0x", b"\x1f", b"BZh", b"\xfd7zXZ\0", PLAIN], times=2),
     short=mostly([0], [1, 4, 20], times=6),
-    around=mostly([""], good, times=3),
+    outer=mostly([""], good, times=3),
     is_zip=mostly([False], [True], times=4),
 )
-def test_streams_in_a_row_are_one_and_all_else_is_refused(
-    packers: list[str], cuts: list[float], alike: bool, behind: bytes, short: int, around: str, is_zip: bool
+def test_concatenated_streams_are_read_and_anything_else_is_rejected(
+    packers: list[str], cuts: list[float], alike: bool, after: bytes, short: int, outer: str, is_zip: bool
 ) -> None:
     if alike:
         packers = [packer for packer in packers if family(packer) == family(packers[0])]
@@ -69,15 +69,15 @@ def test_streams_in_a_row_are_one_and_all_else_is_refused(
     edges = [0, *sorted(int(cut * len(plain)) for cut in cuts[: len(packers) - 1]), len(plain)]
     pieces = [PACKERS[packer](plain[start:end]) for packer, (start, end) in zip(packers, pairwise(edges), strict=True)]
     whole = b"".join(pieces)
-    archive = whole[: len(whole) - short] if short else whole + behind  # zeros after a cut may equal what was cut
-    if around:
-        archive = PACKERS[around](archive)
-    belongs = READ.issuperset(packers) and len({family(packer) for packer in packers}) == 1 and not behind.strip(b"\0")
+    archive = whole[: len(whole) - short] if short else whole + after  # after a cut, zeros could replace what was cut
+    if outer:
+        archive = PACKERS[outer](archive)
+    is_valid = READ.issuperset(packers) and len({family(packer) for packer in packers}) == 1 and not after.strip(b"\0")
 
-    families = {family(packer) for packer in (*packers, around or "gzip")}
-    can_be_within = families == {"gzip"} and not around if is_zip else family(around or "gzip") == "gzip"
+    families = {family(packer) for packer in (*packers, outer or "gzip")}
+    can_be_within = families == {"gzip"} and not outer if is_zip else family(outer or "gzip") == "gzip"
 
-    if belongs and not short and can_be_within:
+    if is_valid and not short and can_be_within:
         assert unpacked(archive) == SITE
         return
     with pytest.raises(InvalidBundle):
@@ -86,24 +86,24 @@ def test_streams_in_a_row_are_one_and_all_else_is_refused(
 
 @functools.cache
 def bomb(kind: str, mebibytes: int, *, inside: bool) -> bytes:
-    """Pack zeros: as a file of a tar archive, or after its end."""
+    """Pack zeros as a file of a tar archive, or after its end."""
     zeros = bytes(mebibytes << 20)
     return PACKERS[kind](tar_of(entry(b"zeros", zeros)) if inside else PLAIN + zeros)
 
 
 STREAM_BYTES: Final = LIMITS.unpacked_bytes + LIMITS.entries * 4096 + 16 * 1024**2
-"""Maximum size of a tar archive within the limits: its files, its headers and its last record."""
+"""The maximum size of a tar archive within the limits: its files, its headers, and its last record."""
 
 
 @fuzz("bombs", kind=st.sampled_from(good), mebibytes=st.integers(2, 20), inside=st.booleans(), layers=st.integers(1, 3))
-def test_what_grows_too_far_is_refused(kind: str, mebibytes: int, inside: bool, layers: int) -> None:
+def test_a_bomb_is_rejected(kind: str, mebibytes: int, inside: bool, layers: int) -> None:
     archive = bomb(kind, mebibytes, inside=inside)
     for _ in range(layers - 1):
         archive = PACKERS[kind](archive)
 
     is_read = layers == 1 or (layers == 2 and family(kind) == "gzip")
     if not inside and is_read and len(PLAIN) + (mebibytes << 20) <= STREAM_BYTES:
-        assert unpacked(archive) == SITE  # some zeros after the end are harmless
+        assert unpacked(archive) == SITE  # a limited number of zeros after the end is allowed
         return
     with pytest.raises(InvalidBundle):
         unpacked(archive)

@@ -1,4 +1,4 @@
-"""Durations: what is documented is read, and nothing else, whatever it looks like."""
+"""Durations: documented forms are read, and everything else is rejected."""
 
 from decimal import Decimal
 from fractions import Fraction
@@ -18,13 +18,13 @@ from tests.keys import ADMIN_KEY
 
 UNITS: Final = {"h": Fraction(3600), "m": Fraction(60), "s": Fraction(1), "ms": Fraction(1, 1000)}
 DIGITS: Final = "0123456789"
-NEARLY: Final = Fraction(1, 10**9)
-"""The part of a duration by which a float may miss it."""
+TOLERANCE: Final = Fraction(1, 10**9)
+"""The relative error of a float."""
 
 LONGEST: Final = Fraction(MAX_DURATION_SECONDS)
 
 Parts = list[tuple[str, str]]
-"""Numbers as they are written, each with its unit."""
+"""Written numbers with their units."""
 
 numbers = st.one_of(
     st.integers(0, 99).map(str),
@@ -50,8 +50,8 @@ def read(text: str) -> float:
     return read_plan(environ, roots=(Path("/github/workspace"),)).jobs[0].waiting.timeout_seconds
 
 
-def meaning(text: str) -> Fraction | None:
-    """Read a duration letter by letter, as the contract has it; `None` when it is none."""
+def expected_seconds(text: str) -> Fraction | None:
+    """Read a duration character by character, as in the contract; `None` if it is invalid."""
     left = text
     total, known = Fraction(0), [*UNITS]
     while left:
@@ -72,11 +72,11 @@ def meaning(text: str) -> Fraction | None:
 
 
 def check(text: str, seconds: Fraction | None) -> None:
-    """See that a duration is read as what it means, or refused for what is wrong with it."""
-    if seconds is not None and abs(seconds - LONGEST) < NEARLY * LONGEST and seconds != LONGEST:
-        return  # so close to the bound that a float may fall on either side
+    """Check that a duration is read correctly, or rejected with the right reason."""
+    if seconds is not None and abs(seconds - LONGEST) < TOLERANCE * LONGEST and seconds != LONGEST:
+        return  # too close to the limit for a float
     if seconds is not None and 0 < seconds <= LONGEST:
-        assert abs(Fraction(read(text)) - seconds) <= NEARLY * seconds
+        assert abs(Fraction(read(text)) - seconds) <= TOLERANCE * seconds
         return
     wrong = "is not a duration" if seconds is None else "35 days" if seconds else "must be greater than zero"
     with pytest.raises(InvalidInput, match=rf"(?s)^Invalid input `timeout`: .*{wrong}"):
@@ -88,7 +88,7 @@ def check(text: str, seconds: Fraction | None) -> None:
 @example([("0", "h"), ("0.0", "ms")])
 @example([("9" * 400, "h")])
 @example([("0", "h"), ("9" * 400, "ms")])
-def test_a_documented_form_means_the_sum_of_its_parts(parts: Parts) -> None:
+def test_a_documented_duration_is_the_sum_of_its_parts(parts: Parts) -> None:
     seconds = sum((Fraction(Decimal(number)) * UNITS.get(unit, Fraction(1)) for number, unit in parts), Fraction(0))
 
     check("".join(number + unit for number, unit in parts), seconds)
@@ -106,25 +106,25 @@ pieces = st.one_of(signs, st.sampled_from(HOSTILE_TEXTS)).map(lambda piece: [pie
 @example(["1", "s"], [("insert", 0.5, 0.0, ["."])])
 @example(["1", "s"], [("insert", 0.0, 0.0, ["."])])
 @example(["1", "h", "1", "h"], [("insert", 0.0, 0.0, [""])])
-def test_an_altered_one_means_what_it_says_or_is_refused_by_its_name(
+def test_an_altered_duration_is_read_correctly_or_rejected(
     tokens: list[str], todo: list[tuple[str, float, float, list[str]]]
 ) -> None:
     text = "".join(edited(tokens, todo)).strip().strip("\ufeff").strip()
 
     if not text:
-        assert read(text) == 3600  # an empty input is one that is left out
+        assert read(text) == 3600  # an empty input has its default
     elif any("\ud800" <= character <= "\udfff" for character in text):
         with pytest.raises(InvalidInput, match=r"^Invalid input `timeout`: is not valid UTF-8"):
             read(text)
     else:
-        check(text, meaning(text))
+        check(text, expected_seconds(text))
 
 
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize("ending", ["", "x", "h", "ms", "h1", "."])
 @pytest.mark.parametrize("part", ["1", "1.", "1.1", "1h", "1m", "1ms", "h", "0", "٣"])
-def test_a_very_long_one_is_told_from_a_duration_in_no_time(part: str, ending: str) -> None:
-    """A search that tries each way to divide so long a text takes hours, one that tries each beginning takes minutes."""
+def test_a_very_long_text_is_rejected_quickly(part: str, ending: str) -> None:
+    """Reject a text on which a backtracking search takes hours, and a quadratic one minutes."""
     text = part * (200_000 // len(part)) + ending
 
     with pytest.raises(InvalidInput) as caught:

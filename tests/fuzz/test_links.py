@@ -24,7 +24,7 @@ targets = st.lists(parts, min_size=1, max_size=6).map("/".join).filter(lambda ta
 @fuzz(
     "links in archives", links=st.dictionaries(st.sampled_from(PLACES), targets, max_size=6), kind=st.sampled_from(["tar", "zip"])
 )
-def test_links_are_followed_as_linux_does(links: dict[str, str], kind: str) -> None:
+def test_links_are_followed_as_on_linux(links: dict[str, str], kind: str) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary)
         (root / "site").mkdir()

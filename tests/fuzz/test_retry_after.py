@@ -1,4 +1,4 @@
-"""`Retry-After`: what RFC 9110 says of it, and no more waiting than was allowed, whatever a server asks for."""
+"""`Retry-After`: it is read as in RFC 9110, and no value makes a run wait longer than allowed."""
 
 import contextlib
 import json
@@ -37,19 +37,19 @@ MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", 
 
 
 def imf_fixdate(moment: datetime) -> str:
-    """Write the form that servers must send (RFC 9110, section 5.6.7), without the help of a library."""
+    """Return the form that servers must send (RFC 9110, section 5.6.7)."""
     day, month = DAYS[moment.weekday()][:3], MONTHS[moment.month - 1]
     return f"{day}, {moment.day:02} {month} {moment.year:04} {clock_time(moment)} GMT"
 
 
 def rfc850_date(moment: datetime) -> str:
-    """Write the first of the two obsolete forms, which recipients must read all the same."""
+    """Return the first obsolete form, which recipients must read too."""
     day, month = DAYS[moment.weekday()], MONTHS[moment.month - 1]
     return f"{day}, {moment.day:02}-{month}-{moment.year % 100:02} {clock_time(moment)} GMT"
 
 
 def asctime_date(moment: datetime) -> str:
-    """Write the second of them."""
+    """Return the second obsolete form."""
     day, month = DAYS[moment.weekday()][:3], MONTHS[moment.month - 1]
     return f"{day} {month} {moment.day:2} {clock_time(moment)} {moment.year:04}"
 
@@ -72,7 +72,7 @@ values = st.one_of(
 
 
 def header_bytes(text: str) -> str:
-    """Give a text as `http.client` would: its bytes read as Latin-1."""
+    """Return a text as `http.client` decodes it, as Latin-1."""
     return text.encode("utf-8", "surrogatepass").decode("latin-1")
 
 
@@ -82,7 +82,7 @@ def header_bytes(text: str) -> str:
 @example("Mon, 04 May 2026 12:00:30 +99999999999999999", "", NOON)
 @example("0 0 0 0", "0 0 0 0", NOON)
 @example("Fri, 31 Dec 9999 23:59:59 -2359", "Mon, 01 Jan 0001 00:00:00 +2359", NOON)
-def test_any_headers_are_a_pause_or_none(value: str, date: str, now: datetime) -> None:
+def test_any_headers_give_a_pause_or_none(value: str, date: str, now: datetime) -> None:
     for asked, sent in ((value, date), (header_bytes(value), header_bytes(date))):
         seconds = read_retry_after({"Retry-After": asked, "Date": sent}, now)
 
@@ -96,7 +96,7 @@ def test_any_headers_are_a_pause_or_none(value: str, date: str, now: datetime) -
     now=moments,
     padding=st.sampled_from(["", " ", "\t "]),
 )
-def test_what_the_standard_allows_means_what_it_says(
+def test_a_standard_value_is_read_correctly(
     asked: int | tuple[datetime, Any], answered: tuple[datetime, Any] | None, now: datetime, padding: str
 ) -> None:
     headers = {"Date": answered[1](answered[0])} if answered else {}
@@ -109,8 +109,8 @@ def test_what_the_standard_allows_means_what_it_says(
     assert read_retry_after({**headers, "Retry-After": f"{padding}{value}{padding}"}, now) == expected
 
 
-class Answering(FakeAdapter):
-    """Gives one answer after the other, the last one for ever."""
+class Responding(FakeAdapter):
+    """Returns one response after another; the last repeats."""
 
     def __init__(self, answers: list[tuple[int, bytes, Mapping[str, str]]]) -> None:
         super().__init__()
@@ -144,13 +144,13 @@ answers = st.tuples(
     time_left=st.floats(0, 100),
     part=st.floats(0.3, 1),
 )
-def test_no_server_keeps_it_waiting_for_longer_than_it_may(
+def test_no_server_makes_a_call_wait_longer_than_allowed(
     script: list[tuple[int, bytes, Mapping[str, str]]], operation: str, tolerance: float, time_left: float, part: float
 ) -> None:
     clock = FakeClock()
     job = Job(mode=EXPORT, domain="d.example.com", project_id="p", job_id="se_1", started_at=clock.monotonic())
     api = AdminApi(
-        client=ApiClient(http_client(Answering(script)), base_url=BASE_URL, key=ADMIN_KEY),
+        client=ApiClient(http_client(Responding(script)), base_url=BASE_URL, key=ADMIN_KEY),
         breaker=CircuitBreaker(clock, RateLimiter()),
         clock=clock,
         outage_tolerance_seconds=tolerance,
@@ -159,7 +159,7 @@ def test_no_server_keeps_it_waiting_for_longer_than_it_may(
         jitter=lambda ceiling: ceiling * part,
     )
     deadline = clock.monotonic() + time_left
-    deeds = {
+    operations = {
         "start": lambda: api.start_export(job, {}),
         "read": lambda: api.read_export(job, deadline=deadline),
         "bundle": lambda: api.make_bundle(job),
@@ -169,7 +169,7 @@ def test_no_server_keeps_it_waiting_for_longer_than_it_may(
     with contextlib.suppress(
         Unauthorized, Forbidden, NotFound, Rejected, BadResponse, StartUnconfirmed, Unavailable, DeadlineExceeded
     ):
-        deeds[operation]()
+        operations[operation]()
 
     allowed = min(tolerance, time_left) if operation in {"read", "agent"} else tolerance
-    assert clock.elapsed <= allowed + 1e-3 + 1.1  # the last try takes its turn among ten requests a second
+    assert clock.elapsed <= allowed + 1e-3 + 1.1  # the rate limit may delay the last attempt

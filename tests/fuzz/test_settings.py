@@ -1,4 +1,4 @@
-"""Inputs: whatever the environment holds, a plan that keeps the contract comes of it, or a refusal that names what is wrong."""
+"""Inputs: every environment gives a plan within the contract, or an error that names the invalid inputs."""
 
 import json
 import os
@@ -29,7 +29,7 @@ from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_bytes, mutated_text
 from tests.unit.fakes import FakeAdapter, http_client
 
 KEY: Final = "K3Y-9Q27X1Z4W8V05J63"
-"""Not like any word of a message, nor are its parts."""
+"""A key whose parts do not occur in messages."""
 
 EXPORT: Final = {"base-url": "https://api.example.com", "admin-key": KEY, "domain": "docs.example.com"}
 AGENT: Final = {"mode": "agent", "base-url": "https://api.example.com", "admin-key": KEY, "project-id": "prj_1", "job-id": "aj_1"}
@@ -128,8 +128,8 @@ VALUES: Final[Mapping[str, tuple[str, ...]]] = {
 NAMES: Final = [known.name for known in INPUTS]
 
 
-def spoiled_key(part: str, how: str) -> str:
-    """Put the key where it does not belong, as it is or pasted with something in it."""
+def text_with_key(part: str, how: str) -> str:
+    """Return a text that contains the key in the given way."""
     return {
         "whole": KEY,
         "between": f"{part}{KEY}{part}",
@@ -142,13 +142,13 @@ def spoiled_key(part: str, how: str) -> str:
     }[how]
 
 
-def anything_like(name: str) -> st.SearchStrategy[str]:
-    """Draw what an author might write for an input, right or wrong, or what nobody would."""
+def values_for(name: str) -> st.SearchStrategy[str]:
+    """Draw a value of an input: valid, mistaken or arbitrary."""
     good = st.sampled_from(VALUES[name])
     return st.one_of(
         *(good, good, good, mutated_text(good), st.text(st.characters(), max_size=12), st.sampled_from(HOSTILE_TEXTS)),
         st.builds(
-            spoiled_key,
+            text_with_key,
             st.sampled_from(["", "x", "a.b", "/"]),
             st.sampled_from(["whole", "between", "invisible", "address", "user", "small", "wide", "list"]),
         ),
@@ -156,14 +156,14 @@ def anything_like(name: str) -> st.SearchStrategy[str]:
 
 
 def some_inputs(*names: str, most: int = 4) -> st.SearchStrategy[dict[str, str]]:
-    """Draw values for a few inputs."""
-    one = st.sampled_from(names).flatmap(lambda name: st.tuples(st.just(name), anything_like(name)))
+    """Draw values of a few inputs."""
+    one = st.sampled_from(names).flatmap(lambda name: st.tuples(st.just(name), values_for(name)))
     return st.lists(one, max_size=most, unique_by=lambda item: item[0]).map(dict)
 
 
 @pytest.fixture(scope="module")
 def roots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path]]:
-    """Make a workspace with all that may be in the way, and the runner's temporary folder; see that reading changes nothing."""
+    """Create a workspace with obstacles and the runner's temporary folder; check that reading changes nothing."""
     home = tmp_path_factory.mktemp("runner")
     workspace, temp = home / "workspace", home / "temp"
     for folder in (workspace / "full", workspace / "empty", temp):
@@ -187,12 +187,12 @@ def read(inputs: Mapping[str, str], roots: tuple[Path, Path]) -> Plan:
 
 
 def named_in(error: InvalidInput, inputs: Mapping[str, str]) -> list[str]:
-    """Tell which inputs a refusal names, and see that it says what is wrong with each, and shows the key nowhere."""
-    said = "\n".join([error.summary, *error.details, error.cause, error.remedy])
+    """Return the inputs that an error names; check that it has a reason for each, and does not contain the key."""
+    message = "\n".join([error.summary, *error.details, error.cause, error.remedy])
     elsewhere = "".join(text for name, text in inputs.items() if name != "admin-key")
     if inputs.get("admin-key") == KEY or KEY not in "".join(filter(str.isprintable, elsewhere)):
-        assert KEY not in said
-    assert len(said) < 20_000
+        assert KEY not in message
+    assert len(message) < 20_000
     if one := re.match("Invalid input `([a-z-]+)`: .", error.summary):
         names = [one[1]]
         assert not error.details
@@ -201,14 +201,13 @@ def named_in(error: InvalidInput, inputs: Mapping[str, str]) -> list[str]:
         assert count is not None
         assert int(count[1]) == len(error.details)
         names = re.findall("`([a-z-]+)`", error.summary)
-        told = [re.match("`([a-z-]+)`: .", fact) for fact in error.details]
-        assert [*dict.fromkeys(match[1] for match in told if match)] == names
+        facts = [re.match("`([a-z-]+)`: .", fact) for fact in error.details]
+        assert [*dict.fromkeys(match[1] for match in facts if match)] == names
     assert names == sorted(set(names), key=NAMES.index)
     return names
 
 
-def refused(inputs: Mapping[str, str], roots: tuple[Path, Path]) -> list[str]:
-    """Tell which inputs are refused."""
+def rejected_inputs(inputs: Mapping[str, str], roots: tuple[Path, Path]) -> list[str]:
     try:
         read(inputs, roots)
     except InvalidInput as error:
@@ -217,7 +216,7 @@ def refused(inputs: Mapping[str, str], roots: tuple[Path, Path]) -> list[str]:
 
 
 def check(plan: Plan, roots: tuple[Path, Path]) -> None:
-    """See that a plan is one that can be carried out, and that the contract allows it."""
+    """Check that a plan is valid within the contract."""
     assert plan.jobs
     assert 1 <= plan.max_parallel <= 100
     assert len({job.waiting for job in plan.jobs}) == 1
@@ -239,7 +238,7 @@ def check(plan: Plan, roots: tuple[Path, Path]) -> None:
     exports = [job for job in plan.jobs if isinstance(job, ExportSettings)]
     assert len(exports) == len(plan.jobs)
     check_exports(exports, roots)
-    check_what_is_sent(first, plan.api)
+    check_start_request(first, plan.api)
 
 
 def check_address(url: str) -> None:
@@ -276,8 +275,8 @@ def check_exports(exports: list[ExportSettings], roots: tuple[Path, Path]) -> No
         assert not any(other.path.is_relative_to(place.path) for other in places[:number] + places[number + 1 :])
 
 
-def check_what_is_sent(settings: ExportSettings, api: ApiSettings) -> None:
-    """See that the start request goes out as it was asked for, to the address that was given, with the key that was given."""
+def check_start_request(settings: ExportSettings, api: ApiSettings) -> None:
+    """Check the address, the key and the body of the start request."""
     adapter = FakeAdapter()
     client = ApiClient(http_client(adapter), base_url=api.base_url, key=api.admin_key)
     client.send(Request(method="POST", url="/v1/jobs", body={**settings.start_options, "domain": "d"}), Timeouts())
@@ -291,7 +290,7 @@ def check_what_is_sent(settings: ExportSettings, api: ApiSettings) -> None:
 
 
 def prepared(url: str) -> str | None:
-    """Give an address as requests understands it."""
+    """Return a URL as `requests` prepares it."""
     request = requests.PreparedRequest()
     request.prepare(method="GET", url=url)
     return request.url
@@ -303,7 +302,7 @@ bases = st.sampled_from([EXPORT, EXPORT, AGENT, {}])
 @fuzz("inputs", base=bases, changes=some_inputs(*NAMES))
 @example(EXPORT, {"domain": f"{KEY[:6]}\u200b{KEY[6:]}"})
 @example(EXPORT, {"start-options": '{"a":' * 960 + "1" + "}" * 960})
-def test_any_inputs_are_a_plan_or_a_refusal(roots: tuple[Path, Path], base: dict[str, str], changes: dict[str, str]) -> None:
+def test_any_inputs_give_a_plan_or_an_error(roots: tuple[Path, Path], base: dict[str, str], changes: dict[str, str]) -> None:
     inputs = {**base, **changes}
     try:
         plan = read(inputs, roots)
@@ -314,32 +313,32 @@ def test_any_inputs_are_a_plan_or_a_refusal(roots: tuple[Path, Path], base: dict
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_value_that_the_others_are_made_from_is_a_plan_or_a_refusal(roots: tuple[Path, Path], name: str) -> None:
+def test_each_base_value_gives_a_plan_or_an_error(roots: tuple[Path, Path], name: str) -> None:
     for base in (EXPORT, AGENT):
         for text in VALUES[name]:
-            if not refused({**base, name: text}, roots):
+            if not rejected_inputs({**base, name: text}, roots):
                 check(read({**base, name: text}, roots), roots)
 
 
 SINGLE: Final = [name for name in NAMES if name not in {"mode", "admin-key", "max-poll-interval", "job-id"}]
-"""Inputs that are right or wrong by themselves."""
+"""Inputs whose validity does not depend on others."""
 
 
 @fuzz("inputs wrong together", base=st.sampled_from([EXPORT, AGENT]), changes=some_inputs(*SINGLE, most=6))
-def test_what_is_wrong_by_itself_is_named_among_others(
+def test_an_invalid_input_is_also_named_among_others(
     roots: tuple[Path, Path], base: dict[str, str], changes: dict[str, str]
 ) -> None:
     changes = {name: text for name, text in changes.items() if "{domain}" not in text and KEY not in text}
-    alone = {name for name, text in changes.items() if name in refused({**base, name: text}, roots)}
+    alone = {name for name, text in changes.items() if name in rejected_inputs({**base, name: text}, roots)}
 
-    assert alone <= {*refused({**base, **changes}, roots)}
+    assert alone <= {*rejected_inputs({**base, **changes}, roots)}
 
-    given = {name for name in alone if changes[name].strip("\ufeff \t\n\r")}  # with an unknown mode nothing is missing
-    assert given <= {*refused({**base, **changes, "mode": "import"}, roots)}
+    given = {name for name in alone if changes[name].strip("\ufeff \t\n\r")}  # with an unknown mode no input is missing
+    assert given <= {*rejected_inputs({**base, **changes, "mode": "import"}, roots)}
 
 
-def respelled(plan: Plan, inputs: Mapping[str, str]) -> dict[str, str]:
-    """Write a plan's values as inputs; those that it does not hold in a form to be written stay as they were."""
+def to_inputs(plan: Plan, inputs: Mapping[str, str]) -> dict[str, str]:
+    """Return a plan as inputs; inputs that cannot be derived from it stay unchanged."""
     first = plan.jobs[0]
     again = {
         **inputs,
@@ -374,7 +373,7 @@ def duration(seconds: float) -> str:
 
 
 @fuzz("inputs read back", base=st.sampled_from([EXPORT, AGENT]), changes=some_inputs(*NAMES))
-def test_a_plan_that_is_written_as_inputs_is_read_as_the_same_plan(
+def test_a_plan_written_as_inputs_gives_the_same_plan(
     roots: tuple[Path, Path], base: dict[str, str], changes: dict[str, str]
 ) -> None:
     inputs = {**base, **changes}
@@ -384,8 +383,8 @@ def test_a_plan_that_is_written_as_inputs_is_read_as_the_same_plan(
         plan = None
     assume(plan is not None)
     assert plan is not None
-    again = respelled(plan, inputs)
-    assume(all(text == text.strip("\ufeff \t\n\r") for text in again.values()))  # a path's own last blank is lost on the way
+    again = to_inputs(plan, inputs)
+    assume(all(text == text.strip("\ufeff \t\n\r") for text in again.values()))  # inputs lose a path's trailing white space
 
     assert read(again, roots) == plan
 
@@ -405,7 +404,7 @@ files = st.one_of(
 
 
 @fuzz("certificate files", content=files, todo=st.none() | st.tuples(st.floats(0, 1), st.binary(min_size=1, max_size=3)))
-def test_any_file_is_certificates_or_none(
+def test_any_file_gives_certificates_or_none(
     roots: tuple[Path, Path], pem: bytes, content: bytes, todo: tuple[float, bytes] | None
 ) -> None:
     content = content.replace(b"{pem}", pem)
@@ -414,7 +413,7 @@ def test_any_file_is_certificates_or_none(
         content = content[:at] + todo[1] + content[at + len(todo[1]) :]
     (roots[0] / "file.txt").write_bytes(content)
 
-    if refused({**EXPORT, "ca-bundle": "file.txt"}, roots) == ["ca-bundle"]:
+    if rejected_inputs({**EXPORT, "ca-bundle": "file.txt"}, roots) == ["ca-bundle"]:
         assert not content or content.replace(pem, b"")
         return
     found = read({**EXPORT, "ca-bundle": "file.txt"}, roots).api.authorities_pem

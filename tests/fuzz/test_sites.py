@@ -1,4 +1,4 @@
-"""Whatever is packed comes out as it went in, and whatever is damaged comes out as that or not at all."""
+"""Every site is unpacked unchanged; a damaged archive gives the same site or is rejected."""
 
 import contextlib
 import posixpath
@@ -15,7 +15,7 @@ from tests.fuzz.mutation import Edit, byte_pieces, edited, edits, mutated_bytes
 from tests.fuzz.tree import ROOMY, Tree, unpacked
 
 CHECKED_KINDS = ("tar.gz", "tar.bz2", "tar.xz", *(kind for kind in KINDS if kind.startswith("gzip of")))
-"""Kinds with a checksum over everything, so that no damage to what they hold goes unseen."""
+"""Formats with a checksum over everything, which detects any damage."""
 
 letters = st.characters(exclude_categories=["Cc", "Cs"], exclude_characters="/\\")
 parts = st.one_of(st.text(letters, min_size=1, max_size=20), st.sampled_from(["a", "b", " ", ".a", "a.html", "é" * 120]))
@@ -26,7 +26,7 @@ contents = st.one_of(st.binary(max_size=600), st.binary(max_size=600), noise)
 
 
 def fold(path: str) -> str:
-    """Spell a path as a file system might that folds case and composition."""
+    """Return a path as on a file system that ignores case and Unicode composition."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
 
 
@@ -37,7 +37,7 @@ def above(path: str) -> set[str]:
 
 @st.composite
 def sites(draw: st.DrawFn) -> Site:
-    """Draw a site that can be: no path is two things, and links lead to files, or from the top to folders."""
+    """Draw a valid site: each path has one type, and links lead to files, or from the top level to folders."""
     taken: dict[str, tuple[str, str]] = {}
 
     def fits(path: str, kind: str) -> bool:
@@ -71,12 +71,12 @@ kinds = st.sampled_from(sorted(KINDS))
 
 
 @fuzz("sites packed", kind=kinds, site=sites())
-def test_any_site_comes_out_as_it_went_in(kind: str, site: Site) -> None:
+def test_any_site_is_unpacked_unchanged(kind: str, site: Site) -> None:
     assert unpacked(KINDS[kind](site), limits=ROOMY) == expected(site)
 
 
 @fuzz("archives damaged", kind=kinds, todo=edits(byte_pieces))
-def test_a_damaged_site_comes_out_as_it_went_in_or_not_at_all(kind: str, todo: list[Edit[bytes]]) -> None:
+def test_a_damaged_archive_gives_the_same_site_or_is_rejected(kind: str, todo: list[Edit[bytes]]) -> None:
     try:
         tree = unpacked(bytes(edited(KINDS[kind](SMALL_SITE), todo)))
     except InvalidBundle:
@@ -86,7 +86,7 @@ def test_a_damaged_site_comes_out_as_it_went_in_or_not_at_all(kind: str, todo: l
 
 
 @fuzz("hostile archives damaged", archive=mutated_bytes(st.sampled_from(HOSTILE_ONES)))
-def test_a_hostile_archive_stays_inside_or_is_refused_when_damaged(archive: bytes) -> None:
+def test_a_damaged_hostile_archive_writes_nothing_outside(archive: bytes) -> None:
     with contextlib.suppress(InvalidBundle):
         unpacked(archive)
 
@@ -96,6 +96,6 @@ def test_a_hostile_archive_stays_inside_or_is_refused_when_damaged(archive: byte
     archive=st.binary(max_size=2000),
     beginning=st.sampled_from([b"", b"\x1f\x8b\x08", b"BZh9", b"\xfd7zXZ\0", b"PK\3\4", b"PK\5\6"]),
 )
-def test_noise_is_refused(archive: bytes, beginning: bytes) -> None:
+def test_noise_is_rejected(archive: bytes, beginning: bytes) -> None:
     with pytest.raises(InvalidBundle):
         unpacked(beginning + archive)

@@ -1,4 +1,4 @@
-"""The values file: whatever its strings hold, two readers of YAML get them back, and the comment stays a comment."""
+"""The values file: two YAML parsers read every string back unchanged, and the comment stays a comment."""
 
 import re
 
@@ -29,7 +29,7 @@ strings = st.one_of(
     comment=st.lists(st.one_of(strings, st.text(st.characters(), max_size=20), st.sampled_from(HOSTILE_TEXTS)), max_size=4),
 )
 @example("a\nb: c", "\n--- #", ["a\nstaticExport: null", "\ud800", "a\r\n---\n"])
-def test_two_readers_get_the_same_strings_back(bundle_url: str, version: str | None, comment: list[str]) -> None:
+def test_two_yaml_parsers_read_the_strings_back(bundle_url: str, version: str | None, comment: list[str]) -> None:
     written = values_text(bundle_url=bundle_url, version=version, comment=comment)
 
     expected = {"enabled": True, "bundleUrl": bundle_url} | ({} if version is None else {"version": version})

@@ -1,4 +1,4 @@
-"""A simulated platform, and the action's real entry point to run against it."""
+"""A simulated platform, and the action to run against it."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -15,7 +15,7 @@ from tests.keys import ADMIN_KEY
 
 @pytest.fixture
 def make_platform() -> Iterator[Callable[..., Simulator]]:
-    """Start a platform with the simulator's options; what it was asked keeps to the API's description."""
+    """Return a function that starts a simulated platform; its requests are checked against the API description."""
     with ExitStack() as stack:
         platforms = []
 

@@ -1,4 +1,4 @@
-"""The action's own parts on real sockets, with bounds that a test can wait for."""
+"""Helpers of the integration tests, mostly parts of the action that connect to real servers."""
 
 from collections.abc import Callable
 
@@ -18,20 +18,17 @@ from tests.unit.fakes import http_client
 
 
 def api_client_to(base_url: str, *, adapter: AbortableAdapter | None = None, in_flight: InFlight | None = None) -> ApiClient:
-    """Make the API's client of a run against a base URL."""
     client = http_client(adapter or AbortableAdapter(create_ssl_context(None)), in_flight=in_flight)
     return ApiClient(client, base_url=base_url, key=ADMIN_KEY)
 
 
 def at_once(_: float) -> float:
-    """Make no pause."""
     return 0.0
 
 
 def api_of(
     base_url: str, *, outage_tolerance_seconds: float = 0.4, jitter: Callable[[float], float] = backoff.full_jitter
 ) -> AdminApi:
-    """Make the API as a run has it."""
     clock = Clock()
     return AdminApi(
         client=api_client_to(base_url),
@@ -44,6 +41,11 @@ def api_of(
     )
 
 
+def without_size(bundle: dict[str, object]) -> dict[str, object]:
+    """Return the API's bundle without `sizeBytes`, by which the download would recognize other content."""
+    return {name: value for name, value in bundle.items() if name != "sizeBytes"}
+
+
 def finished_export() -> Job:
-    """Make a job that is completed at the simulator's platform."""
+    """Return a job that the simulator reports as completed."""
     return Job(mode=EXPORT, job_id="export-finished")

@@ -1,4 +1,4 @@
-"""A server of which a test decides every byte, for what no HTTP server would do."""
+"""A server whose every byte a test decides, for behavior that no HTTP server has."""
 
 import contextlib
 import re
@@ -13,9 +13,9 @@ Handler = Callable[[socket.socket], None]
 
 
 class RawServer:
-    """Listens on a loopback port and hands each connection to `handle`, in a thread of its own.
+    """Listens on a loopback port and calls `handle` with each connection in a new thread.
 
-    Leaving `with` ends every connection, on which a handler that waits for its client gets the end of the stream.
+    Leaving `with` shuts down every connection, so a waiting handler reads the end of the stream.
     """
 
     def __init__(self, handle: Handler, *, tls: ssl.SSLContext | None = None) -> None:
@@ -31,7 +31,7 @@ class RawServer:
 
     @property
     def connections(self) -> int:
-        """How many connections were made so far."""
+        """The number of connections so far."""
         with self._lock:
             return len(self._connections)
 
@@ -65,9 +65,8 @@ class RawServer:
                 thread.start()
 
     def _serve(self, connection: socket.socket, number: int) -> None:
-        # what a client does that has had enough
-        enough = contextlib.suppress(ConnectionError, BrokenPipeError, ssl.SSLError, TimeoutError)
-        with contextlib.closing(connection), enough:
+        client_errors = contextlib.suppress(ConnectionError, BrokenPipeError, ssl.SSLError, TimeoutError)
+        with contextlib.closing(connection), client_errors:
             if self._tls is None:
                 self._handle(connection)
                 return
@@ -81,7 +80,7 @@ class RawServer:
 
 
 def read_request(connection: socket.socket) -> bytes:
-    """Read a request to its end, or what there is of it when the stream ends; nothing stands for the end of the stream."""
+    """Return a request, or the part before the end of the stream; empty at the end of the stream."""
     request = b""
     while missing_bytes(request) and (more := connection.recv(65536)):
         request += more
@@ -89,31 +88,30 @@ def read_request(connection: socket.socket) -> bytes:
 
 
 def missing_bytes(request: bytes) -> int:
-    """Tell how many bytes at least a request lacks."""
+    """Return the minimum number of missing bytes of a request."""
     head, blank_line, body = request.partition(b"\r\n\r\n")
     length = re.search(rb"(?mi)^content-length: *([0-9]+)", head)
     return max(int(length[1]) - len(body), 0) if blank_line and length else int(not blank_line)
 
 
 def hold(connection: socket.socket) -> None:
-    """Never answer: wait until the client, or the server, ends the connection."""
+    """Read until the client or the server ends the connection, and never respond."""
     while connection.recv(65536):
         pass
 
 
 def tunnel(client: socket.socket, *, to: int) -> None:
-    """Be an HTTP proxy that leads every CONNECT to one port of this machine."""
+    """Act as an HTTP proxy that forwards every CONNECT to one port of this machine."""
     assert read_request(client).startswith(b"CONNECT ")
     with socket.create_connection(("127.0.0.1", to)) as server:
         client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
-        back = threading.Thread(target=_pass_on, args=(server, client))
+        back = threading.Thread(target=_forward, args=(server, client))
         back.start()
-        _pass_on(client, server)
+        _forward(client, server)
         back.join()
 
 
-def _pass_on(source: socket.socket, target: socket.socket) -> None:
-    """Pass on what comes, up to the end of the stream."""
+def _forward(source: socket.socket, target: socket.socket) -> None:
     with contextlib.suppress(OSError):
         while piece := source.recv(65536):
             target.sendall(piece)

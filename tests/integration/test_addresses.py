@@ -1,10 +1,10 @@
-"""A host with several addresses is reached if one of them can be, and its message says what was tried if none can."""
+"""A host with several addresses is reached if one of them responds; otherwise the error names the tried addresses."""
 
 import contextlib
 import functools
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,43 +19,23 @@ from tests.inside import run_inside
 from tests.integration.parts import api_client_to
 from tests.integration.raw import RawServer, read_request
 from tests.keys import ADMIN_KEY
+from tests.ports import Address, refusing_port, unresponsive_port
 
 HOST = "api.example.test"
-OutputPath = tuple[str, int]
-UNUSABLE: OutputPath = ("127.0.6.1", 1)
+UNUSABLE: Address = ("127.0.6.1", 1)
 UNUSABLE_FAMILY = {"127.0.6.1": socket.AF_INET6}
-
-
-@contextlib.contextmanager
-def dead(address: str) -> Iterator[OutputPath]:
-    """Return a place that answers nobody: its queue of connections to accept is full."""
-    with contextlib.ExitStack() as stack:
-        listening = stack.enter_context(socket.socket())
-        listening.bind((address, 0))
-        listening.listen(0)
-        for _ in range(4):
-            waiting = stack.enter_context(socket.socket())
-            waiting.setblocking(False)
-            waiting.connect_ex(listening.getsockname())
-        yield listening.getsockname()
-
-
-@contextlib.contextmanager
-def refusing(address: str) -> Iterator[OutputPath]:
-    """Return a place that refuses connections: bound, so that nobody else gets the port, but not listening."""
-    with socket.socket() as reserved:
-        reserved.bind((address, 0))
-        yield reserved.getsockname()
 
 
 @pytest.fixture
 def resolve(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Have the host's name lead to places, in this order."""
+    """Return a function that sets the addresses of the host, in order."""
 
-    def resolve(*places: OutputPath, families: dict[str, socket.AddressFamily] | None = None) -> None:
+    def resolve(*addresses: Address, families: dict[str, socket.AddressFamily] | None = None) -> None:
         def found(host: str, *_: Any) -> list[Any]:
             assert host == HOST
-            return [((families or {}).get(place[0], socket.AF_INET), socket.SOCK_STREAM, 6, "", place) for place in places]
+            return [
+                ((families or {}).get(address[0], socket.AF_INET), socket.SOCK_STREAM, 6, "", address) for address in addresses
+            ]
 
         monkeypatch.setattr(socket, "getaddrinfo", found)
         monkeypatch.setattr(connection, "NEXT_ADDRESS_SECONDS", 0.0, raising=False)
@@ -72,7 +52,7 @@ def answer(connection: socket.socket) -> None:
 
 
 def exchange(*, connect_seconds: float = 30.0, total_seconds: float = 60.0, in_flight: InFlight | None = None) -> int:
-    """Make an exchange with the host, and give its status."""
+    """Send a request to the host, and return the response's status."""
     timeouts = Timeouts(connect_seconds=connect_seconds, total_seconds=total_seconds)
     return api_client_to(f"http://{HOST}", in_flight=in_flight).send(Request(method="GET", url="/v1/job"), timeouts).status
 
@@ -84,17 +64,17 @@ def failure(*, connect_seconds: float = 30.0, total_seconds: float = 60.0) -> Ne
     return caught.value
 
 
-def test_a_live_address_behind_dead_ones_is_reached(resolve: Resolve) -> None:
+def test_a_live_address_after_unresponsive_ones_is_reached(resolve: Resolve) -> None:
     with contextlib.ExitStack() as stack:
-        places = [stack.enter_context(dead(f"127.0.0.{number}")) for number in range(2, 10)]
+        addresses = [stack.enter_context(unresponsive_port(f"127.0.0.{number}")) for number in range(2, 10)]
         live = stack.enter_context(RawServer(answer))
-        resolve(*places, ("127.0.0.1", live.port))
+        resolve(*addresses, ("127.0.0.1", live.port))
 
         assert exchange() == 200
 
 
-def test_a_live_address_behind_one_that_refuses_and_one_that_cannot_be_used_is_reached(resolve: Resolve) -> None:
-    with refusing("127.0.0.2") as refused, RawServer(answer) as live:
+def test_a_live_address_after_a_refusing_and_an_unusable_one_is_reached(resolve: Resolve) -> None:
+    with refusing_port("127.0.0.2") as refused, RawServer(answer) as live:
         resolve(refused, UNUSABLE, ("127.0.0.1", live.port), families=UNUSABLE_FAMILY)
 
         assert exchange() == 200
@@ -109,11 +89,11 @@ def test_the_first_address_is_tried_alone_for_a_while(resolve: Resolve, monkeypa
         assert (first.connections, second.connections) == (1, 0)
 
 
-def test_whichever_answers_first_is_taken_and_the_others_are_closed(resolve: Resolve) -> None:
+def test_the_first_connection_is_used_and_the_others_are_closed(resolve: Resolve) -> None:
     subject, sockets = Exchange(host=HOST), []
 
-    with dead("127.0.0.2") as place, RawServer(answer) as live:
-        resolve(place, ("127.0.0.1", live.port))
+    with unresponsive_port("127.0.0.2") as address, RawServer(answer) as live:
+        resolve(address, ("127.0.0.1", live.port))
         begin = socket.socket.connect
 
         def connect(sock: socket.socket, address: Any) -> None:
@@ -132,11 +112,11 @@ def test_whichever_answers_first_is_taken_and_the_others_are_closed(resolve: Res
     subject.release()
 
 
-def test_ipv6_and_ipv4_take_turns(resolve: Resolve) -> None:
-    # nothing is connected to: these are no IPv6 addresses, and what is left of IPv4 refuses
+def test_ipv6_and_ipv4_addresses_alternate(resolve: Resolve) -> None:
+    # no connection succeeds: these are not IPv6 addresses, and the IPv4 ones refuse
     six = {f"127.0.6.{number}": socket.AF_INET6 for number in range(1, 4)}
     subject = Exchange(host=HOST)
-    with refusing("127.0.0.2") as first, refusing("127.0.0.3") as second:
+    with refusing_port("127.0.0.2") as first, refusing_port("127.0.0.3") as second:
         resolve(*((address, 1) for address in six), first, second, families=six)
 
         with pytest.raises(OSError, match=r"."):
@@ -146,8 +126,8 @@ def test_ipv6_and_ipv4_take_turns(resolve: Resolve) -> None:
     assert [*subject.address_errors] == ["127.0.6.1", "127.0.0.2", "127.0.6.2", "127.0.0.3", "127.0.6.3"]
 
 
-def test_all_that_refuse_are_told_as_such(resolve: Resolve) -> None:
-    with refusing("127.0.0.2") as first, refusing("127.0.0.3") as second:
+def test_refused_connections_are_named(resolve: Resolve) -> None:
+    with refusing_port("127.0.0.2") as first, refusing_port("127.0.0.3") as second:
         resolve(first, second)
 
         error = failure()
@@ -156,8 +136,8 @@ def test_all_that_refuse_are_told_as_such(resolve: Resolve) -> None:
     assert error.message == f"{HOST} refused the connection (tried 127.0.0.2: {refused}; 127.0.0.3: {refused})"
 
 
-def test_all_that_are_dead_are_told_as_such_when_the_time_to_connect_is_up(resolve: Resolve) -> None:
-    with dead("127.0.0.2") as first, dead("127.0.0.3") as second:
+def test_unresponsive_addresses_are_named_after_the_connect_timeout(resolve: Resolve) -> None:
+    with unresponsive_port("127.0.0.2") as first, unresponsive_port("127.0.0.3") as second:
         resolve(first, second)
 
         error = failure(connect_seconds=1.0)
@@ -165,8 +145,8 @@ def test_all_that_are_dead_are_told_as_such_when_the_time_to_connect_is_up(resol
     assert error.message == f"{HOST} could not be reached in time (tried 127.0.0.2: timed out; 127.0.0.3: timed out)"
 
 
-def test_so_are_they_when_the_time_for_the_whole_is_up(resolve: Resolve) -> None:
-    with dead("127.0.0.2") as first, dead("127.0.0.3") as second:
+def test_unresponsive_addresses_are_named_after_the_total_timeout(resolve: Resolve) -> None:
+    with unresponsive_port("127.0.0.2") as first, unresponsive_port("127.0.0.3") as second:
         resolve(first, second)
 
         error = failure(total_seconds=2.0)
@@ -174,10 +154,10 @@ def test_so_are_they_when_the_time_for_the_whole_is_up(resolve: Resolve) -> None
     assert error.message == f"{HOST} could not be reached in time (tried 127.0.0.2: timed out; 127.0.0.3: timed out)"
 
 
-def test_what_each_failed_with_is_told_of_the_first_few(resolve: Resolve) -> None:
-    with refusing("127.0.0.2") as refused, dead("127.0.0.3") as place:
+def test_the_errors_of_the_first_few_addresses_are_named(resolve: Resolve) -> None:
+    with refusing_port("127.0.0.2") as refused, unresponsive_port("127.0.0.3") as address:
         others = [(f"127.0.0.{number}", refused[1]) for number in (4, 5)]
-        resolve(refused, UNUSABLE, place, *others, families=UNUSABLE_FAMILY)
+        resolve(refused, UNUSABLE, address, *others, families=UNUSABLE_FAMILY)
 
         error = failure(connect_seconds=1.0)
 
@@ -185,20 +165,20 @@ def test_what_each_failed_with_is_told_of_the_first_few(resolve: Resolve) -> Non
     assert error.message.endswith("; 127.0.0.3: timed out; 2 more)")
 
 
-def test_one_address_alone_is_not_told(resolve: Resolve) -> None:
-    with refusing("127.0.0.2") as refused:
+def test_a_single_address_is_not_named(resolve: Resolve) -> None:
+    with refusing_port("127.0.0.2") as refused:
         resolve(refused)
 
         assert failure().message == f"{HOST} refused the connection"
 
 
-def test_a_name_without_an_address_is_told(resolve: Resolve) -> None:
+def test_a_name_without_an_address_is_reported(resolve: Resolve) -> None:
     resolve()
 
     assert failure().message == f"Could not connect to {HOST}"
 
 
-def test_an_abort_ends_the_tries(resolve: Resolve) -> None:
+def test_an_abort_ends_the_attempts(resolve: Resolve) -> None:
     in_flight, connecting, caught = InFlight(), threading.Event(), []
 
     def work() -> None:
@@ -207,7 +187,7 @@ def test_an_abort_ends_the_tries(resolve: Resolve) -> None:
         except Cancelled as error:
             caught.append(error)
 
-    with dead("127.0.0.2") as first, dead("127.0.0.3") as second, pytest.MonkeyPatch.context() as patch:
+    with unresponsive_port("127.0.0.2") as first, unresponsive_port("127.0.0.3") as second, pytest.MonkeyPatch.context() as patch:
         resolve(first, second)
         adopt = Exchange.adopt
 
@@ -226,7 +206,7 @@ def test_an_abort_ends_the_tries(resolve: Resolve) -> None:
 
 
 @pytest.mark.parametrize("target", ["api", "storage"])
-def test_a_failed_run_says_what_was_tried(
+def test_a_failed_run_names_the_tried_addresses(
     resolve: Resolve, make_platform: Callable[..., Any], tmp_path: Path, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     platform, real = make_platform(), socket.getaddrinfo
@@ -234,7 +214,7 @@ def test_a_failed_run_says_what_was_tried(
     base_url = f"https://{HOST}" if target == "api" else platform.base_url
     inputs = {"base-url": base_url, "admin-key": ADMIN_KEY, "job-id": "export-finished", "bundle-path": "bundle"}
 
-    with refusing("127.0.0.2") as first, refusing("127.0.0.3") as second:
+    with refusing_port("127.0.0.2") as first, refusing_port("127.0.0.3") as second:
         resolve(first, second)
         found = socket.getaddrinfo
         monkeypatch.setattr(socket, "getaddrinfo", functools.partial(either, real, found))

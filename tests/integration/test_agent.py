@@ -1,4 +1,4 @@
-"""Agent mode, with every way that an agent job can end."""
+"""Agent mode: every way in which an agent job can end."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def test_a_pull_request_is_an_output(action: Action, platform: Simulator) -> Non
     assert ended.result["createdAt"]
 
 
-def test_a_missing_pull_request_is_not_a_failure(action: Action, platform: Simulator) -> None:
+def test_a_job_without_a_pull_request_succeeds(action: Action, platform: Simulator) -> None:
     ended = wait_for_agent(action, platform, "agent-no-change")
 
     assert (ended.exit_code, ended.commands) == (0, [])
@@ -54,7 +54,7 @@ def test_a_pull_request_can_be_required(action: Action, platform: Simulator, job
     assert ended.outputs["status"] == "completed"
 
 
-def test_an_archived_job_ends_well_with_a_warning(action: Action, platform: Simulator) -> None:
+def test_an_archived_job_succeeds_with_a_warning(action: Action, platform: Simulator) -> None:
     ended = wait_for_agent(action, platform, "agent-archived")
 
     assert (ended.exit_code, ended.errors, len(ended.warnings)) == (0, [], 1)
@@ -82,7 +82,7 @@ def test_a_failed_job_fails_the_step(action: Action, platform: Simulator) -> Non
 @pytest.mark.parametrize(
     "link", ["javascript:alert(1)", "git.example.com/pull/1", "https://git.example.com/a b", "", 7, {"url": "https://x.example"}]
 )
-def test_a_link_that_is_not_a_web_address_is_not_a_pull_request(action: Action, platform: Simulator, link: object) -> None:
+def test_a_link_that_is_not_a_web_address_counts_as_missing(action: Action, platform: Simulator, link: object) -> None:
     platform.add_agent_job("odd", seconds=0, prLink=link)
 
     ended = wait_for_agent(action, platform, "odd")
@@ -91,7 +91,7 @@ def test_a_link_that_is_not_a_web_address_is_not_a_pull_request(action: Action, 
     assert "prLink" not in ended.outputs
 
 
-def test_a_link_of_a_running_job_is_not_an_output(action: Action, platform: Simulator) -> None:
+def test_the_link_of_a_running_job_is_not_an_output(action: Action, platform: Simulator) -> None:
     platform.script_forever("read_agent_job", Fault(json={"status": "active", "prLink": "https://git.example.com/pull/1"}))
 
     ended = wait_for_agent(action, platform, "agent-pull-request", timeout="200ms")
@@ -100,7 +100,7 @@ def test_a_link_of_a_running_job_is_not_an_output(action: Action, platform: Simu
     assert "prLink" not in ended.outputs
 
 
-def test_ids_of_a_project_and_a_job_are_carried_through(action: Action, platform: Simulator) -> None:
+def test_the_ids_of_a_project_and_a_job_are_sent_unchanged(action: Action, platform: Simulator) -> None:
     platform.add_agent_job("j/../1 ü", project_id="team a/b%", seconds=0)
 
     ended = wait_for_agent(action, platform, "j/../1 ü", project_id="team a/b%")
@@ -109,7 +109,7 @@ def test_ids_of_a_project_and_a_job_are_carried_through(action: Action, platform
     assert platform.requests[0].path == "/v2/agent/team%20a%2Fb%25/job/j%2F..%2F1%20%C3%BC"
 
 
-def test_inputs_of_export_mode_bring_a_warning_each(action: Action, platform: Simulator) -> None:
+def test_each_input_of_export_mode_causes_a_warning(action: Action, platform: Simulator) -> None:
     ended = wait_for_agent(action, platform, "agent-pull-request", domain="docs.example.com", wait="false")
 
     assert ended.exit_code == 0

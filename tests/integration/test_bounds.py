@@ -1,7 +1,6 @@
-"""An answer that does not come to its end is ended, whichever stage it hangs in, and leaves nothing behind."""
+"""A response that hangs or never ends is aborted at every stage, and leaves no threads or descriptors."""
 
 import functools
-import gc
 import gzip
 import socket
 import threading
@@ -9,7 +8,6 @@ import time
 import tracemalloc
 import zlib
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -17,6 +15,7 @@ from docs_platform_action.errors import Cancelled
 from docs_platform_action.http.client import Request, Timeouts
 from docs_platform_action.http.connection import AbortableAdapter, InFlight, create_ssl_context
 from docs_platform_action.http.faults import NetworkError
+from tests.inside import count_descriptors
 from tests.integration.parts import api_client_to
 from tests.integration.raw import RawServer, hold, read_request
 
@@ -25,7 +24,7 @@ ENDLESS = 10**9
 
 
 def sending(head: bytes, then: bytes, *, pause_seconds: float) -> Handler:
-    """Send `then` after `head` again and again, never so slowly that a bound on a single read would see it."""
+    """Return a handler that sends `head`, then `then` in a loop, too fast for a timeout of a single read."""
 
     def handle(connection: socket.socket) -> None:
         read_request(connection)
@@ -68,16 +67,10 @@ def adapter() -> AbortableAdapter:
     return AbortableAdapter(create_ssl_context(None))
 
 
-def open_files() -> int:
-    """Count the open files, but for those of runs in this process that are over."""
-    gc.collect()
-    return len(list(Path("/proc/self/fd").iterdir()))
-
-
 def failed_exchange(
     adapter: AbortableAdapter, base_url: str, *, idle_seconds: float = 30.0, total_seconds: float = 1.0
 ) -> NetworkError:
-    """Make an exchange that has to fail, and give its error."""
+    """Send a request that must fail, and return its error."""
     timeouts = Timeouts(connect_seconds=10, idle_seconds=idle_seconds, total_seconds=total_seconds)
     with pytest.raises(NetworkError) as caught:
         api_client_to(base_url, adapter=adapter).send(Request(method="GET", url="/v1/job"), timeouts)
@@ -85,7 +78,7 @@ def failed_exchange(
 
 
 @pytest.mark.parametrize("stage", HANGING)
-def test_an_answer_that_hangs_is_ended_by_the_bound_on_the_whole(adapter: AbortableAdapter, stage: str) -> None:
+def test_a_hanging_response_is_aborted_after_the_total_timeout(adapter: AbortableAdapter, stage: str) -> None:
     with RawServer(HANGING[stage]) as server:
         error = failed_exchange(adapter, server.base_url)
 
@@ -94,7 +87,7 @@ def test_an_answer_that_hangs_is_ended_by_the_bound_on_the_whole(adapter: Aborta
 
 
 @pytest.mark.parametrize("stage", ["no answer", "half a status line"])
-def test_an_answer_that_hangs_is_ended_by_the_bound_on_silence(adapter: AbortableAdapter, stage: str) -> None:
+def test_a_hanging_response_is_aborted_after_the_idle_timeout(adapter: AbortableAdapter, stage: str) -> None:
     with RawServer(HANGING[stage]) as server:
         error = failed_exchange(adapter, server.base_url, idle_seconds=0.2, total_seconds=60)
 
@@ -103,7 +96,7 @@ def test_an_answer_that_hangs_is_ended_by_the_bound_on_silence(adapter: Abortabl
 
 
 @pytest.mark.parametrize("part", ENDLESS_ANSWERS)
-def test_an_answer_without_end_is_ended(adapter: AbortableAdapter, part: str) -> None:
+def test_an_endless_response_is_aborted(adapter: AbortableAdapter, part: str) -> None:
     with RawServer(ENDLESS_ANSWERS[part]) as server:
         error = failed_exchange(adapter, server.base_url, total_seconds=10)
 
@@ -111,7 +104,7 @@ def test_an_answer_without_end_is_ended(adapter: AbortableAdapter, part: str) ->
 
 
 @pytest.mark.parametrize("part", ["body", "body without a length", "chunks"])
-def test_a_body_without_end_is_ended_by_its_size(adapter: AbortableAdapter, part: str) -> None:
+def test_an_endless_body_is_aborted_at_the_size_limit(adapter: AbortableAdapter, part: str) -> None:
     with RawServer(ENDLESS_ANSWERS[part]) as server:
         error = failed_exchange(adapter, server.base_url, total_seconds=60)
 
@@ -119,15 +112,15 @@ def test_a_body_without_end_is_ended_by_its_size(adapter: AbortableAdapter, part
 
 
 @pytest.mark.parametrize("part", ["chunk size", "header", "headers", "status line", "interim answers"])
-def test_a_head_or_a_line_without_end_is_ended_by_its_size(adapter: AbortableAdapter, part: str) -> None:
+def test_an_endless_head_or_line_is_aborted_at_the_size_limit(adapter: AbortableAdapter, part: str) -> None:
     with RawServer(ENDLESS_ANSWERS[part]) as server:
         error = failed_exchange(adapter, server.base_url, total_seconds=60)
 
     assert error.message.endswith("is not valid HTTP")
 
 
-def test_a_head_that_has_an_end_is_ended_by_its_size_too(adapter: AbortableAdapter) -> None:
-    # to read such cookies takes half a minute, which no bound on time ends
+def test_a_large_complete_head_is_aborted_at_the_size_limit(adapter: AbortableAdapter) -> None:
+    # reading such cookies takes half a minute, which no timeout interrupts
     cookies = b"Set-Cookie: a=b\r\n" + (b"Set-Cookie2: " + b"a," * 16_000 + b"\r\n") * 40
     answer = OK + cookies + b"Content-Length: 2\r\n\r\n{}"
     with RawServer(sending(answer, b"", pause_seconds=1.0)) as server:
@@ -136,7 +129,7 @@ def test_a_head_that_has_an_end_is_ended_by_its_size_too(adapter: AbortableAdapt
     assert error.message.endswith("is not valid HTTP")
 
 
-def test_a_head_of_any_use_is_not_ended_by_its_size(adapter: AbortableAdapter) -> None:
+def test_a_head_of_ordinary_size_is_accepted(adapter: AbortableAdapter) -> None:
     headers = b"".join(b"X-Filler-%d: %b\r\n" % (number, b"x" * 600) for number in range(90))
     answer = OK + headers + b"Content-Length: 15\r\n\r\n" + b'{"jobId": "j7"}'
     with RawServer(sending(answer, b"", pause_seconds=1.0)) as server:
@@ -146,14 +139,14 @@ def test_a_head_of_any_use_is_not_ended_by_its_size(adapter: AbortableAdapter) -
 
 
 @pytest.mark.parametrize("idle_seconds", [30.0, 0.2])
-def test_a_tls_handshake_that_hangs_is_ended_and_nothing_was_sent(adapter: AbortableAdapter, idle_seconds: float) -> None:
+def test_a_hanging_tls_handshake_is_aborted_before_anything_is_sent(adapter: AbortableAdapter, idle_seconds: float) -> None:
     with RawServer(hold) as server:
         error = failed_exchange(adapter, f"https://127.0.0.1:{server.port}", idle_seconds=idle_seconds)
 
     assert not error.maybe_processed
 
 
-def test_a_tls_handshake_byte_by_byte_is_ended(adapter: AbortableAdapter) -> None:
+def test_a_tls_handshake_byte_by_byte_is_aborted(adapter: AbortableAdapter) -> None:
     def handshake(connection: socket.socket) -> None:
         connection.recv(65536)
         connection.sendall(b"\x16\x03\x03\x40\x00")
@@ -168,7 +161,7 @@ def test_a_tls_handshake_byte_by_byte_is_ended(adapter: AbortableAdapter) -> Non
     assert not error.maybe_processed
 
 
-def test_what_speaks_no_tls_is_told_as_such(adapter: AbortableAdapter) -> None:
+def test_a_server_without_tls_is_named_as_the_cause(adapter: AbortableAdapter) -> None:
     def plain(connection: socket.socket) -> None:
         connection.recv(65536)
         connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
@@ -182,7 +175,7 @@ def test_what_speaks_no_tls_is_told_as_such(adapter: AbortableAdapter) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_an_exchange_that_hangs_ends_when_it_is_aborted(adapter: AbortableAdapter, scheme: str) -> None:
+def test_an_abort_ends_a_hanging_request(adapter: AbortableAdapter, scheme: str) -> None:
     caught: list[BaseException] = []
 
     with RawServer(hold) as server:
@@ -207,8 +200,8 @@ def test_an_exchange_that_hangs_ends_when_it_is_aborted(adapter: AbortableAdapte
     assert len(caught) == 1
 
 
-def test_nothing_is_left_of_ended_exchanges() -> None:
-    files, threads = open_files(), {*threading.enumerate()}
+def test_aborted_requests_leave_no_descriptors_or_threads() -> None:
+    descriptors, threads = count_descriptors(), {*threading.enumerate()}
 
     for scheme, handle in (("http", hold), ("http", HANGING["body, byte by byte"]), ("https", hold)):
         adapter = AbortableAdapter(create_ssl_context(None))
@@ -217,14 +210,14 @@ def test_nothing_is_left_of_ended_exchanges() -> None:
                 failed_exchange(adapter, f"{scheme}://127.0.0.1:{server.port}", total_seconds=0.1)
             adapter.close()
 
-    assert open_files() == files
+    assert count_descriptors() == descriptors
     for thread in {*threading.enumerate()} - threads:
-        thread.join(timeout=10)  # the watch that was called off last is about to end
+        thread.join(timeout=10)  # the last watcher is still ending
     assert {*threading.enumerate()} <= threads
 
 
 @pytest.mark.parametrize("coding", ["gzip", "gzip, gzip", "deflate"])
-def test_a_body_that_is_packed_though_nobody_asked_is_ended_by_what_it_unpacks_to(adapter: AbortableAdapter, coding: str) -> None:
+def test_an_unrequested_compressed_body_is_limited_by_its_decompressed_size(adapter: AbortableAdapter, coding: str) -> None:
     zeros = bytes(256 * 1024 * 1024)
     packed = zlib.compress(zeros, 9) if coding == "deflate" else gzip.compress(zeros, 9)
     packed = gzip.compress(packed, 9) if coding == "gzip, gzip" else packed

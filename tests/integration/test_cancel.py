@@ -1,7 +1,6 @@
-"""A cancel ends the run at once, whatever it is doing, and leaves all that is known.
+"""A cancellation ends the run at once in every phase, and the outputs hold everything that is known.
 
-No test here measures time: a platform that never answers, or a pause of an hour, would let a run that waits for it outlast the
-test.
+No test here measures time: a run that waited for the response or the pause would outlast the test.
 """
 
 import contextlib
@@ -25,6 +24,7 @@ from admin_api_simulator.runner import parse_outputs
 from tests.action import Action, shell_python
 from tests.ended import ENTRYPOINT, Ended
 from tests.integration.raw import RawServer, hold, read_request
+from tests.ports import refusing_port
 
 NEVER_SECONDS = 3600.0
 BOTH = pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -32,7 +32,7 @@ BOTH = pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (
 
 @pytest.fixture
 def platform(make_platform: Callable[..., Simulator]) -> Simulator:
-    """Have jobs that outlast every test."""
+    """Start a platform whose jobs outlast every test."""
     return make_platform(export_seconds=NEVER_SECONDS, agent_seconds=NEVER_SECONDS, queue_share=0.5)
 
 
@@ -55,18 +55,18 @@ def assert_cancelled(ended: Ended, exit_code: int, *, job_id: str | None, status
 
 
 @BOTH
-def test_in_the_pause_between_two_readings(action: Action, platform: Simulator, number: signal.Signals, exit_code: int) -> None:
+def test_in_the_pause_between_two_polls(action: Action, platform: Simulator, number: signal.Signals, exit_code: int) -> None:
     with action.start(platform, domain="docs.example.com", poll_interval="1h", max_poll_interval="1h") as running:
         running.wait_for("  queued")
         running.signal(number)
-        ended = running.end()
+        ended = running.wait()
 
     assert_cancelled(ended, exit_code, job_id=ended.outputs["jobId"], status="queued")
     assert number.name in ended.error
 
 
 @BOTH
-def test_while_it_is_unclear_whether_a_page_comes_or_the_bundle(
+def test_while_the_type_of_the_download_is_still_unknown(
     action: Action, make_platform: Callable[..., Simulator], number: signal.Signals, exit_code: int
 ) -> None:
     asked = []
@@ -84,7 +84,7 @@ def test_while_it_is_unclear_whether_a_page_comes_or_the_bundle(
             while not asked:
                 time.sleep(0.005)
             running.signal(number)
-            ended = running.end()
+            ended = running.wait()
 
     assert_cancelled(ended, exit_code, job_id="export-finished", status="completed")
     assert [*action.workspace.iterdir()] == []
@@ -92,7 +92,7 @@ def test_while_it_is_unclear_whether_a_page_comes_or_the_bundle(
 
 @BOTH
 @pytest.mark.parametrize("operation", ["read_export", "make_bundle", "read_agent_job"])
-def test_in_a_request_that_hangs(
+def test_in_a_hanging_request(
     action: Action, platform: Simulator, operation: Operation, number: signal.Signals, exit_code: int
 ) -> None:
     platform.script_forever(operation, Fault(delay_seconds=NEVER_SECONDS))
@@ -102,7 +102,7 @@ def test_in_a_request_that_hangs(
     with action.start(platform, **inputs) as running:
         wait_for_request(platform, operation)
         running.signal(number)
-        ended = running.end()
+        ended = running.wait()
 
     status = "completed" if operation == "make_bundle" else None
     assert_cancelled(ended, exit_code, job_id=inputs["job_id"], status=status)
@@ -111,21 +111,19 @@ def test_in_a_request_that_hangs(
 
 
 @BOTH
-def test_in_a_long_pause_that_the_server_asked_for(
-    action: Action, platform: Simulator, number: signal.Signals, exit_code: int
-) -> None:
+def test_in_a_long_retry_after_pause(action: Action, platform: Simulator, number: signal.Signals, exit_code: int) -> None:
     platform.script_forever("read_export", Fault(status=429, headers={"Retry-After": "3000"}), after=[None])
 
     with action.start(platform, domain="docs.example.com", outage_tolerance="1h") as running:
         running.wait_for("Retrying for up to ")
         running.signal(number)
-        ended = running.end()
+        ended = running.wait()
 
     assert_cancelled(ended, exit_code, job_id=ended.outputs["jobId"], status="queued")
 
 
 @BOTH
-def test_in_a_start_request_that_is_never_answered(
+def test_in_a_start_request_without_a_response(
     action: Action, platform: Simulator, number: signal.Signals, exit_code: int
 ) -> None:
     platform.script("start_export", Fault(delay_seconds=NEVER_SECONDS))
@@ -133,22 +131,22 @@ def test_in_a_start_request_that_is_never_answered(
     with action.start(platform, domain="docs.example.com") as running:
         wait_for_request(platform, "start_export")
         running.signal(number)
-        ended = running.end()
+        ended = running.wait()
 
     assert_cancelled(ended, exit_code, job_id=None, status=None)
     assert "A start request was in flight" in ended.error
     assert "dashboard" in ended.error
 
 
-def test_in_a_start_whose_connection_is_still_being_made(action: Action) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes the connection, and never answers the TLS greeting
+def test_while_the_connection_for_the_start_is_being_made(action: Action) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts the connection and never responds to the TLS handshake
         base_url = f"https://127.0.0.1:{silent.getsockname()[1]}"
         with action.start(base_url, domain="docs.example.com") as running:
             connection, _ = silent.accept()
             with connection:
                 connection.recv(1)
                 running.signal(signal.SIGINT)
-                ended = running.end()
+                ended = running.wait()
 
     assert_cancelled(ended, 130, job_id=None, status=None)
     assert "start request was in flight" not in ended.error
@@ -161,14 +159,12 @@ def test_in_the_pause_after_a_start_that_was_certainly_not_processed(
     action: Action, platform: Simulator, fault: Fault | None
 ) -> None:
     platform.script_forever("start_export", fault)
-    # bound, so that nobody else gets the port, but not listening
-    with socket.socket() as reserved:
-        reserved.bind(("127.0.0.1", 0))
-        base_url = platform.base_url if fault else f"http://127.0.0.1:{reserved.getsockname()[1]}"
+    with refusing_port() as (host, port):
+        base_url = platform.base_url if fault else f"http://{host}:{port}"
         with action.start(base_url, domain="docs.example.com", outage_tolerance="1h") as running:
             running.wait_for("Retrying for up to ")
             running.signal(signal.SIGINT)
-            ended = running.end()
+            ended = running.wait()
 
     assert_cancelled(ended, 130, job_id=None, status=None)
     assert "start request was in flight" not in ended.error
@@ -176,7 +172,7 @@ def test_in_the_pause_after_a_start_that_was_certainly_not_processed(
 
 
 def wait_until_received(pid: int, number: signal.Signals) -> None:
-    """Wait until a signal is no longer pending for a process, or the process has ended."""
+    """Wait until a process has received a signal or has ended."""
     while True:
         try:
             status = Path(f"/proc/{pid}/status").read_text()
@@ -188,27 +184,27 @@ def wait_until_received(pid: int, number: signal.Signals) -> None:
         time.sleep(0.005)
 
 
-def test_a_start_that_is_answered_right_after_the_signal_leaves_its_job_and_no_request_follows(action: Action) -> None:
+def test_a_start_response_right_after_the_signal_still_gives_its_job_id(action: Action) -> None:
     arrived: list[socket.socket] = []
     more = b""
 
-    def answer_when_told(connection: socket.socket) -> None:
+    def answer_on_request(connection: socket.socket) -> None:
         nonlocal more
         read_request(connection)
         arrived.append(connection)
         more += read_request(connection)
 
-    # the run waits for the answer for as long as a loaded machine needs, and would send its next request after three seconds
+    # long enough for the response on a loaded machine; the next request would follow after three seconds
     action.set_constants(jobs__runner__START_GRACE_SECONDS=60.0)
     inputs = {"domain": "docs.example.com", "poll_interval": "1h", "max_poll_interval": "1h"}
-    with RawServer(answer_when_told) as server, action.start(server.base_url, **inputs) as running:
+    with RawServer(answer_on_request) as server, action.start(server.base_url, **inputs) as running:
         while not arrived:
             time.sleep(0.005)
         running.signal(signal.SIGTERM)
         wait_until_received(running.pid, signal.SIGTERM)
         body = b'{"jobId": "late-one", "status": "queued"}'
         arrived[0].sendall(b"HTTP/1.1 202 Accepted\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
-        ended = running.end()
+        ended = running.wait()
 
     assert_cancelled(ended, 143, job_id="late-one", status="queued")
     assert (server.connections, more) == (1, b"")
@@ -221,18 +217,18 @@ def test_while_the_server_sends_byte_by_byte(action: Action, platform: Simulator
     with action.start(platform, job_id="export-finished") as running:
         wait_for_request(platform, "read_export")
         running.signal(number)
-        ended = running.end()
+        ended = running.wait()
 
     assert_cancelled(ended, exit_code, job_id="export-finished", status=None)
 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:{port}", "https://127.0.0.1:{port}"])
-def test_in_a_server_that_takes_the_connection_and_no_more(action: Action, address: str) -> None:
+def test_in_a_connection_to_a_server_that_never_responds(action: Action, address: str) -> None:
     with RawServer(hold) as server, action.start(address.format(port=server.port), job_id="j-1") as running:
         while not server.connections:
             time.sleep(0.005)
         running.signal(signal.SIGINT)
-        ended = running.end()
+        ended = running.wait()
 
     assert_cancelled(ended, 130, job_id="j-1", status=None)
 
@@ -249,7 +245,7 @@ def test_further_signals_change_nothing(
     action: Action, platform: Simulator, numbers: tuple[signal.Signals, ...], exit_code: int
 ) -> None:
     platform.script("start_export", Fault(delay_seconds=NEVER_SECONDS))
-    # the further signals come while the run ends, and before a late one would end the process
+    # the further signals come while the run ends, before the time from which a signal would kill the process
     action.set_constants(jobs__runner__START_GRACE_SECONDS=2.0, signals__FORCE_EXIT_SECONDS=600.0)
 
     with action.start(platform, domain="docs.example.com") as running:
@@ -257,15 +253,15 @@ def test_further_signals_change_nothing(
         for number in numbers:
             running.signal(number)
             wait_until_received(running.pid, number)
-        ended = running.end()
+        ended = running.wait()
 
     assert_cancelled(ended, exit_code, job_id=None, status=None)
 
 
 def wait_for_outputs(file: Path) -> Mapping[str, str]:
-    """Wait until a run has written its outputs, of which `results` comes last."""
+    """Wait until a run has written `results`, its last output."""
     while True:
-        with contextlib.suppress(ValueError):  # a record that is not whole yet
+        with contextlib.suppress(ValueError):  # an incomplete record
             if "results" in (found := parse_outputs(file.read_text())):
                 return found
         time.sleep(0.005)
@@ -273,7 +269,7 @@ def wait_for_outputs(file: Path) -> Mapping[str, str]:
 
 @pytest.fixture
 def outputs(action: Action, tmp_path: Path) -> Path:
-    """Make an output file that can be read while a run is under way; its second signal need not be long in coming."""
+    """Create an output file that is readable during a run, and let a second signal end the run sooner."""
     action.set_constants(signals__FORCE_EXIT_SECONDS=0.2)
     file = tmp_path / "output"
     file.touch()
@@ -284,31 +280,31 @@ def outputs(action: Action, tmp_path: Path) -> Path:
 def test_a_late_signal_ends_a_run_that_is_blocked_by_its_summary(
     action: Action, platform: Simulator, outputs: Path, tmp_path: Path, number: signal.Signals, exit_code: int
 ) -> None:
-    os.mkfifo(tmp_path / "summary")  # which nobody reads from
+    os.mkfifo(tmp_path / "summary")  # a pipe without a reader
     env = {"GITHUB_OUTPUT": str(outputs), "GITHUB_STEP_SUMMARY": str(tmp_path / "summary")}
 
     with action.start(platform, job_id="export-finished", env=env) as running:
         written = wait_for_outputs(outputs)
         running.signal(signal.SIGINT)
         wait_until_received(running.pid, signal.SIGINT)
-        time.sleep(2)  # Python's own handler, which counts from when it runs, may follow later
+        time.sleep(2)  # Python's handler, whose time counts, may run later
         running.signal(number)
-        ended = running.end()
+        ended = running.wait()
 
     assert (ended.exit_code, ended.stderr) == (exit_code, "")
     assert (written["status"], "failureReason" in written) == ("completed", False)
 
 
 @pytest.mark.parametrize("domains", ["docs.example.com", "docs.example.com\nhelp.example.com"])
-def test_a_run_whose_log_nobody_reads_writes_its_outputs_and_ends_by_a_late_signal(
+def test_a_run_with_a_blocked_log_writes_its_outputs_and_ends_by_a_late_signal(
     action: Action, platform: Simulator, outputs: Path, tmp_path: Path, domains: str
 ) -> None:
     action.python = shell_python(tmp_path, f'exec "$python" "$@" >"{tmp_path}/log"')
-    action.debug = True  # a line for each request
-    action.set_constants(http__rate_limit__REQUESTS_PER_SECOND=1000)  # to fill the pipe in less time
+    action.debug = True  # one line per request
+    action.set_constants(http__rate_limit__REQUESTS_PER_SECOND=1000)  # fills the pipe sooner
 
     with (
-        pipe_that_nobody_reads(tmp_path / "log") as pipe,
+        pipe_without_reader(tmp_path / "log") as pipe,
         action.start(platform, domain=domains, max_poll_interval="20ms", env={"GITHUB_OUTPUT": str(outputs)}) as running,
     ):
         wait_until_full(pipe)
@@ -316,7 +312,7 @@ def test_a_run_whose_log_nobody_reads_writes_its_outputs_and_ends_by_a_late_sign
         written = wait_for_outputs(outputs)
         time.sleep(0.3)
         running.signal(signal.SIGTERM)
-        ended = running.end()
+        ended = running.wait()
 
     assert (ended.exit_code, ended.stderr) == (143, "")
     assert [row["failureReason"] for row in json.loads(written["results"])] == ["cancelled"] * len(domains.split())
@@ -327,8 +323,8 @@ MAX_LINE_BYTES = 200
 
 
 @contextlib.contextmanager
-def pipe_that_nobody_reads(path: Path) -> Iterator[int]:
-    """Make a named pipe that takes few bytes, then has whoever writes wait."""
+def pipe_without_reader(path: Path) -> Iterator[int]:
+    """Create a named pipe that blocks its writer after a few bytes."""
     os.mkfifo(path)
     pipe = os.open(path, os.O_RDWR)
     try:
@@ -339,7 +335,7 @@ def pipe_that_nobody_reads(path: Path) -> Iterator[int]:
 
 
 def wait_until_full(pipe: int) -> None:
-    """Wait until a pipe has room for no further line of the log, and nothing has been written for a while."""
+    """Wait until a pipe has no room for another log line, and nothing has been written for a while."""
     before, held = -1, 0
     while held < PIPE_BYTES - MAX_LINE_BYTES or held != before:
         time.sleep(0.3)
@@ -350,7 +346,7 @@ def wait_until_full(pipe: int) -> None:
 def test_while_the_interpreter_starts(
     action: Action, platform: Simulator, tmp_path: Path, number: signal.Signals, exit_code: int
 ) -> None:
-    # stands still where the entry point has asked for signals and goes on to import the rest
+    # stops where the entry point has installed its handler and still has modules to import
     action.entrypoint = entry_point_that_signals_itself(tmp_path, number)
 
     ended = action.export(platform)
@@ -361,7 +357,7 @@ def test_while_the_interpreter_starts(
 
 
 def entry_point_that_signals_itself(folder: Path, number: signal.Signals) -> Path:
-    """Copy the entry point, with a signal that comes between its first import and the others."""
+    """Copy the entry point, with a signal to itself between its first import and the others."""
     text = ENTRYPOINT.read_text()
     early = "signal_handler = SignalHandler()\n"
     assert text.count(early) == 1

@@ -1,4 +1,4 @@
-"""Connections that are kept: each request gets its own answer, and one that the server has put away costs nothing."""
+"""Kept connections: each request gets its own response, and a connection that the server has closed causes no error."""
 
 import contextlib
 import json
@@ -46,7 +46,7 @@ def sized(value: object) -> bytes:
 
 
 def chunked(value: object) -> bytes:
-    """Answer in two chunks, with an extension and a trailer."""
+    """Return a response in two chunks, with an extension and a trailer."""
     body = json.dumps(value).encode()
     chunks = b"1;name=value\r\n%b\r\n%x\r\n%b\r\n0\r\nX-Trailer: y\r\n\r\n" % (body[:1], len(body) - 1, body[1:])
     return b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks
@@ -56,7 +56,7 @@ FRAMINGS = {"sized": sized, "chunked": chunked}
 
 
 class Counting:
-    """Sends what `answer` gives for a request's number, from 1, and keeps the connection, or cuts it where that is `None`."""
+    """Sends `answer(number)` for each request, numbered from 1, and keeps the connection; closes it if that is `None`."""
 
     def __init__(self, answer: Callable[[int], bytes | None]) -> None:
         self._answer = answer
@@ -76,7 +76,7 @@ class Counting:
 
 @dataclass(frozen=True, kw_only=True)
 class Wire:
-    """How the action and a server talk: plainly, or over TLS that the action trusts."""
+    """Plain HTTP, or TLS with a certificate that the action trusts."""
 
     server_context: ssl.SSLContext | None
     client_context: ssl.SSLContext
@@ -102,7 +102,7 @@ def wire(request: pytest.FixtureRequest) -> Iterator[Wire]:
 
 @pytest.mark.parametrize("framing", FRAMINGS)
 @pytest.mark.parametrize("interim", INTERIM)
-def test_each_request_on_a_kept_connection_gets_its_own_answer(wire: Wire, interim: str, framing: str) -> None:
+def test_each_request_on_a_kept_connection_gets_its_own_response(wire: Wire, interim: str, framing: str) -> None:
     counting = Counting(lambda number: INTERIM[interim] + FRAMINGS[framing]({"number": number}))
 
     with wire.client(counting) as (client, server):
@@ -114,7 +114,7 @@ def test_each_request_on_a_kept_connection_gets_its_own_answer(wire: Wire, inter
 
 @pytest.mark.parametrize("new_connection", [False, True])
 def test_a_connection_that_switched_to_another_protocol_is_not_used_again(wire: Wire, new_connection: bool) -> None:
-    # what comes after the 101 would be read as the answer to the next request
+    # bytes after the 101 would be read as the response to the next request
     counting = Counting(lambda number: SWITCHING + sized({"number": 7}) if number == 1 else sized({"number": number}))
 
     with wire.client(counting) as (client, server):
@@ -125,25 +125,25 @@ def test_a_connection_that_switched_to_another_protocol_is_not_used_again(wire: 
     assert server.connections == 2
 
 
-NO_HTTP = "is not valid HTTP"
-BROKE_OFF = "was lost before the response was complete"
+NOT_HTTP = "is not valid HTTP"
+LOST = "was lost before the response was complete"
 
 
 @pytest.mark.parametrize(
-    ("interim", "told"),
+    ("interim", "message"),
     [
-        (PROCESSING * (MAX_INTERIM_RESPONSES + 1) + sized({}), NO_HTTP),
-        (CONTINUE * (MAX_INTERIM_RESPONSES + 1) + sized({}), NO_HTTP),
-        (EARLY_HINTS + b"SSH-2.0-server\r\n", NO_HTTP),
-        (EARLY_HINTS, BROKE_OFF),
-        (b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n", BROKE_OFF),
-        (b"HTTP/1.1 103 Early Hi", BROKE_OFF),
-        (EARLY_HINTS + b"HTTP/1.1 200 OK\r\n", BROKE_OFF),
-        (EARLY_HINTS + b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{}", BROKE_OFF),
+        (PROCESSING * (MAX_INTERIM_RESPONSES + 1) + sized({}), NOT_HTTP),
+        (CONTINUE * (MAX_INTERIM_RESPONSES + 1) + sized({}), NOT_HTTP),
+        (EARLY_HINTS + b"SSH-2.0-server\r\n", NOT_HTTP),
+        (EARLY_HINTS, LOST),
+        (b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n", LOST),
+        (b"HTTP/1.1 103 Early Hi", LOST),
+        (EARLY_HINTS + b"HTTP/1.1 200 OK\r\n", LOST),
+        (EARLY_HINTS + b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{}", LOST),
     ],
     ids=["102s", "100s", "no HTTP", "no answer", "no blank line", "half a line", "no headers' end", "half a chunk"],
 )
-def test_interim_answers_that_no_answer_follows_are_a_fault_that_may_pass(wire: Wire, interim: bytes, told: str) -> None:
+def test_interim_responses_without_a_final_one_are_a_temporary_error(wire: Wire, interim: bytes, message: str) -> None:
     def answer_and_leave(connection: socket.socket) -> None:
         read_request(connection)
         connection.sendall(interim)
@@ -151,11 +151,11 @@ def test_interim_answers_that_no_answer_follows_are_a_fault_that_may_pass(wire: 
     with wire.client(answer_and_leave) as (client, _), pytest.raises(NetworkError) as caught:
         client.send(Request(method="GET", url="/v1/job"), Timeouts())
 
-    assert caught.value.message.endswith(told)
+    assert caught.value.message.endswith(message)
     assert (caught.value.maybe_processed, caught.value.is_stale) == (True, False)
 
 
-def test_a_kept_connection_that_the_server_cuts_is_told_apart_from_a_new_one(wire: Wire) -> None:
+def test_a_closed_kept_connection_is_distinguished_from_a_new_one(wire: Wire) -> None:
     counting = Counting(lambda number: sized({}) if number == 1 else None)
 
     with wire.client(counting) as (client, server):
@@ -173,7 +173,7 @@ def failed(client: ApiClient) -> NetworkError:
     return caught.value
 
 
-def test_a_fresh_exchange_leaves_a_kept_connection_alone(wire: Wire) -> None:
+def test_a_request_on_a_new_connection_leaves_kept_ones_open(wire: Wire) -> None:
     counting = Counting(lambda number: sized({"number": number}))
 
     with wire.client(counting) as (client, server):
@@ -184,7 +184,7 @@ def test_a_fresh_exchange_leaves_a_kept_connection_alone(wire: Wire) -> None:
 
 
 class Together:
-    """Answers each request with its own path, and those to `/together/…` only when so many of them are there."""
+    """Responds to each request with its path, but to `/together/…` only when `parties` requests have arrived."""
 
     def __init__(self, parties: int) -> None:
         self._barrier = threading.Barrier(parties)
@@ -200,11 +200,11 @@ class Together:
 
 
 PATIENT = Timeouts(connect_seconds=60, idle_seconds=60, total_seconds=90)
-"""Time for a hundred exchanges at once on a loaded machine."""
+"""Time for a hundred simultaneous requests on a loaded machine."""
 
 
-def exchange_all(client: ApiClient, *paths: str, new_connection: bool = False) -> None:
-    """Make exchanges in a thread each, and see that each gets its own answer."""
+def send_all(client: ApiClient, *paths: str, new_connection: bool = False) -> None:
+    """Send each request in a thread, and check that each gets its own response."""
     with ThreadPoolExecutor(len(paths)) as pool:
         answers = list(
             pool.map(lambda path: client.send(Request(method="GET", url=path), PATIENT, new_connection=new_connection), paths)
@@ -212,54 +212,54 @@ def exchange_all(client: ApiClient, *paths: str, new_connection: bool = False) -
     assert [answer.body for answer in answers] == [{"path": path} for path in paths]
 
 
-def test_a_connection_that_one_thread_has_done_with_serves_another(wire: Wire) -> None:
+def test_a_connection_is_reused_by_another_thread(wire: Wire) -> None:
     with wire.client(Together(1)) as (client, server):
         for number in range(5):
-            exchange_all(client, f"/{number}")
+            send_all(client, f"/{number}")
 
     assert server.connections == 1
 
 
 MANY = 100
-"""As many as `max-parallel` allows."""
+"""The maximum of `max-parallel`."""
 
 
-def test_as_many_as_may_be_are_under_way_at_the_same_time_and_keep_their_connections(
+def test_the_maximum_of_simultaneous_requests_keep_their_connections(
     wire: Wire, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with wire.client(Together(MANY)) as (client, server):
         for _ in range(3):
-            exchange_all(client, *(f"/together/{number}" for number in range(MANY)))
+            send_all(client, *(f"/together/{number}" for number in range(MANY)))
 
     assert server.connections == MANY
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
     assert "pool" not in "".join(capfd.readouterr())
 
 
-def test_so_do_those_that_want_one_of_their_own(wire: Wire, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_maximum_of_simultaneous_requests_on_new_connections_succeed(wire: Wire, caplog: pytest.LogCaptureFixture) -> None:
     paths = [f"/together/{number}" for number in range(20)]
 
     with wire.client(Together(20)) as (client, server):
-        exchange_all(client, *paths)
-        exchange_all(client, *paths, new_connection=True)
-        exchange_all(client, *paths)
+        send_all(client, *paths)
+        send_all(client, *paths, new_connection=True)
+        send_all(client, *paths)
 
     assert server.connections == 40
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
-def test_a_fresh_exchange_disturbs_none_that_is_under_way(wire: Wire) -> None:
+def test_a_request_on_a_new_connection_disturbs_no_request_in_flight(wire: Wire) -> None:
     together = Together(4)
 
     with wire.client(together) as (client, server), ThreadPoolExecutor(1) as pool:
-        exchange_all(client, *(f"/together/{number}" for number in range(4)))
-        under_way = pool.submit(exchange_all, client, *(f"/together/late-{number}" for number in range(3)))
+        send_all(client, *(f"/together/{number}" for number in range(4)))
+        under_way = pool.submit(send_all, client, *(f"/together/late-{number}" for number in range(3)))
         while len(together.connections_of) < 7:
             time.sleep(0.001)
         for number in range(3):
-            exchange_all(client, f"/alone-{number}", new_connection=True)
+            send_all(client, f"/alone-{number}", new_connection=True)
         assert not under_way.done()
-        exchange_all(client, "/together/last")
+        send_all(client, "/together/last")
         under_way.result(60)
 
     used = [connection for path, (connection,) in together.connections_of.items() if "alone" in path]
@@ -269,13 +269,13 @@ def test_a_fresh_exchange_disturbs_none_that_is_under_way(wire: Wire) -> None:
     assert server.connections == 4 + 3
 
 
-def test_a_fresh_exchange_leaves_those_that_are_kept_for_others(wire: Wire) -> None:
+def test_a_request_on_a_new_connection_leaves_kept_ones_for_others(wire: Wire) -> None:
     paths = [f"/together/{number}" for number in range(5)]
 
     with wire.client(Together(5)) as (client, server):
-        exchange_all(client, *paths)
-        exchange_all(client, "/alone", new_connection=True)
-        exchange_all(client, *paths)
+        send_all(client, *paths)
+        send_all(client, "/alone", new_connection=True)
+        send_all(client, *paths)
 
     assert server.connections == 6
 
@@ -285,15 +285,15 @@ STARTED = b"HTTP/1.1 202 Accepted\r\nContent-Length: %d\r\n\r\n%b" % (len(JOB), 
 RUNNING = sized({"status": "running"})
 COMPLETED = sized({"status": "completed"})
 LINKED = sized({"bundleUrl": "https://storage.example.com/b.tar.gz"})
-TURNED_AWAY = b"HTTP/1.1 429 Too Many\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n"
+TOO_MANY = b"HTTP/1.1 429 Too Many\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n"
 
 
-def playing(*turns: bytes | None) -> Counting:
+def responding_with(*turns: bytes | None) -> Counting:
     return Counting(lambda number: turns[number - 1])
 
 
-def test_interim_answers_cost_a_run_neither_its_job_nor_an_answer(action: Action) -> None:
-    turns = playing(EARLY_HINTS + STARTED, PROCESSING * 2 + RUNNING, EARLY_HINTS + COMPLETED, PROCESSING + LINKED)
+def test_interim_responses_change_nothing_for_a_run(action: Action) -> None:
+    turns = responding_with(EARLY_HINTS + STARTED, PROCESSING * 2 + RUNNING, EARLY_HINTS + COMPLETED, PROCESSING + LINKED)
 
     with RawServer(turns) as server:
         ended = action.export(server.base_url)
@@ -303,10 +303,10 @@ def test_interim_answers_cost_a_run_neither_its_job_nor_an_answer(action: Action
     assert (server.connections, len(turns.requests)) == (1, 4)
 
 
-def test_a_change_of_protocol_is_trouble_that_may_pass(action: Action) -> None:
+def test_a_change_of_protocol_is_a_temporary_error(action: Action) -> None:
     action.set_constants(http__retry__MAX_PAUSE_SECONDS=0.1)
 
-    with RawServer(playing(SWITCHING + RUNNING, COMPLETED, LINKED)) as server:
+    with RawServer(responding_with(SWITCHING + RUNNING, COMPLETED, LINKED)) as server:
         ended = action.run(server.base_url, job_id="j7", outage_tolerance="1m")
 
     assert ended.exit_code == 0, ended.stdout
@@ -314,7 +314,7 @@ def test_a_change_of_protocol_is_trouble_that_may_pass(action: Action) -> None:
 
 
 def test_a_start_that_gets_a_change_of_protocol_may_have_been_processed(action: Action) -> None:
-    turns = playing(SWITCHING + STARTED)
+    turns = responding_with(SWITCHING + STARTED)
 
     with RawServer(turns) as server:
         ended = action.export(server.base_url)
@@ -322,19 +322,19 @@ def test_a_start_that_gets_a_change_of_protocol_may_have_been_processed(action: 
     assert (ended.reason, len(turns.requests), "jobId" in ended.outputs) == ("start-unconfirmed", 1, False)
 
 
-def test_every_try_of_a_start_has_a_connection_of_its_own(action: Action) -> None:
-    turns = playing(TURNED_AWAY, STARTED, COMPLETED, LINKED)
+def test_every_attempt_of_a_start_uses_a_new_connection(action: Action) -> None:
+    turns = responding_with(TOO_MANY, STARTED, COMPLETED, LINKED)
 
     with RawServer(turns) as server:
         ended = action.export(server.base_url, outage_tolerance="30s")
 
-    # reads are sent on the connection that the start was answered on
+    # polls reuse the connection of the successful start
     assert (ended.exit_code, server.connections, len(turns.requests)) == (0, 2, 4)
 
 
-def test_a_connection_that_the_server_has_put_away_is_nobodys_trouble(action: Action) -> None:
+def test_a_kept_connection_that_the_server_closed_is_not_an_outage(action: Action) -> None:
     action.debug = True
-    turns = playing(STARTED, None, RUNNING, None, COMPLETED, None, LINKED)
+    turns = responding_with(STARTED, None, RUNNING, None, COMPLETED, None, LINKED)
 
     with RawServer(turns) as server:
         ended = action.export(server.base_url, outage_tolerance="1ms")
@@ -342,24 +342,24 @@ def test_a_connection_that_the_server_has_put_away_is_nobodys_trouble(action: Ac
     assert (ended.exit_code, server.connections, len(turns.requests)) == (0, 4, 7), ended.stdout
     assert "Retrying" not in ended.log
     assert "is responding again" not in ended.log
-    exchanges = [command.value for command in ended.commands if command.name == "debug"]
-    assert [BROKE_OFF in exchange for exchange in exchanges] == [False, True, False, True, False, True, False]
+    lines = [command.value for command in ended.commands if command.name == "debug"]
+    assert [LOST in line for line in lines] == [False, True, False, True, False, True, False]
 
 
-def test_a_server_that_cuts_new_connections_too_is_trouble(action: Action) -> None:
-    turns = playing(RUNNING, None, None, COMPLETED, LINKED)
+def test_a_server_that_also_closes_new_connections_is_an_outage(action: Action) -> None:
+    turns = responding_with(RUNNING, None, None, COMPLETED, LINKED)
     action.set_constants(http__retry__MAX_PAUSE_SECONDS=0.1)
 
     with RawServer(turns) as server:
         ended = action.run(server.base_url, job_id="j7", outage_tolerance="1m")
 
     assert (ended.exit_code, len(turns.requests)) == (0, 5)
-    assert ended.log.count(f"{BROKE_OFF}. Retrying for up to 1:00") == 1
+    assert ended.log.count(f"{LOST}. Retrying for up to 1:00") == 1
     assert ended.log.count("The API is responding again after ") == 1
 
 
 class Loading(ssl.SSLContext):
-    """Counts how often authorities are read into it."""
+    """A TLS context that counts how often authorities are loaded."""
 
     loads = 0
 
@@ -368,7 +368,7 @@ class Loading(ssl.SSLContext):
         super().load_verify_locations(*args, **options)
 
 
-def test_no_connection_reads_the_authorities_again(tmp_path: Path) -> None:
+def test_connections_do_not_load_the_authorities_again(tmp_path: Path) -> None:
     certificates = make_certificates("127.0.0.1", ca_file=tmp_path / "ca.pem")
     context = Loading(ssl.PROTOCOL_TLS_CLIENT)
     context.load_verify_locations(cafile=certificates.ca_path)
@@ -387,7 +387,7 @@ CHUNKS = b"d\r\n" + BODY + b"\r\n0\r\n\r\n"
 
 
 class TestFraming:
-    """How an answer says where its body ends is read once, for http.client and urllib3 alike."""
+    """The end of a response's body is determined once, for http.client and urllib3 alike."""
 
     @pytest.mark.parametrize(
         "answer",
@@ -417,8 +417,8 @@ class TestFraming:
             *("blanks behind a length", "equal lengths", "equal length headers", "neither"),
         ],
     )
-    def test_a_clear_one_is_followed(self, wire: Wire, answer: bytes) -> None:
-        with wire.client(playing_once(answer)) as (client, _):
+    def test_a_clear_framing_is_followed(self, wire: Wire, answer: bytes) -> None:
+        with wire.client(responding_once(answer)) as (client, _):
             answered = client.send(Request(method="GET", url="/v1/job"), Timeouts())
 
         assert (answered.status, answered.body) == (200, {"number": 7})
@@ -442,15 +442,15 @@ class TestFraming:
             OK + b"Transfer-Encoding : chunked\r\n\r\n" + CHUNKS,
         ],
     )
-    def test_an_unclear_one_is_refused(self, wire: Wire, answer: bytes) -> None:
-        with wire.client(playing_once(answer)) as (client, _), pytest.raises(NetworkError) as caught:
+    def test_an_ambiguous_framing_is_rejected(self, wire: Wire, answer: bytes) -> None:
+        with wire.client(responding_once(answer)) as (client, _), pytest.raises(NetworkError) as caught:
             client.send(Request(method="GET", url="/v1/job"), Timeouts())
 
-        assert caught.value.message.endswith(NO_HTTP)
+        assert caught.value.message.endswith(NOT_HTTP)
         assert caught.value.maybe_processed
 
     @pytest.mark.parametrize("status", [b"204 No Content", b"304 Not Modified"])
-    def test_an_answer_without_a_body_needs_none(self, wire: Wire, status: bytes) -> None:
+    def test_a_response_without_a_body_needs_no_framing(self, wire: Wire, status: bytes) -> None:
         head = b"HTTP/1.1 " + status + b"\r\nContent-Length: 13\r\n\r\n"
         counting = Counting(lambda number: head if number == 1 else sized({"number": number}))
 
@@ -461,7 +461,7 @@ class TestFraming:
         assert (first.status, first.size, second.body) == (int(status[:3]), 0, {"number": 2})
         assert server.connections == 1
 
-    def test_a_connection_whose_chunks_were_read_is_kept(self, wire: Wire) -> None:
+    def test_a_connection_is_kept_after_a_chunked_response(self, wire: Wire) -> None:
         answer = OK + b"Transfer-Encoding: chunked \r\nContent-Length: 5\r\n\r\n" + CHUNKS
 
         with wire.client(Counting(lambda _: answer)) as (client, server):
@@ -470,18 +470,18 @@ class TestFraming:
         assert (answers, server.connections) == ([{"number": 7}] * 3, 1)
 
 
-def test_blanks_around_values_and_folds_are_no_part_of_them(wire: Wire) -> None:
+def test_white_space_and_folds_around_values_are_ignored(wire: Wire) -> None:
     answer = OK + b'ETag: \t"a" \t\r\nX-Request-Id: one\r\n  two\t\r\nLink: <a>\r\nLink: <b> \r\nContent-Length: 2\r\n\r\n{}'
 
-    with wire.client(playing_once(answer)) as (client, _):
+    with wire.client(responding_once(answer)) as (client, _):
         answered = client.send(Request(method="GET", url="/v1/job"), Timeouts())
 
     assert (answered.headers["ETag"], answered.headers["Link"]) == ('"a"', "<a>, <b>")
     assert answered.request_id == "one two"
 
 
-def playing_once(answer: bytes) -> Handler:
-    """Answer one request with this, and leave."""
+def responding_once(answer: bytes) -> Handler:
+    """Return a handler that sends one response and closes the connection."""
 
     def handle(connection: socket.socket) -> None:
         read_request(connection)

@@ -1,4 +1,4 @@
-"""The whole action downloads and unpacks archives of real writers; `tests/corpus/README.md` says how they were made."""
+"""The whole action downloads and unpacks archives of real tools; `tests/corpus/README.md` describes how they were made."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Debug logging has a line for every request, without its headers and body."""
+"""Debug logging reports every request, but not its content."""
 
 import re
 
@@ -14,7 +14,7 @@ def debug_lines(ended: Ended) -> list[str]:
     return [command.value for command in ended.commands if command.name == "debug"]
 
 
-def test_every_request_has_its_line(action: Action, platform: Simulator) -> None:
+def test_every_request_has_a_line(action: Action, platform: Simulator) -> None:
     running = Fault(json={"status": "running"})
     platform.script("read_export", Fault(status=502), running, Fault(cut="before_response"), None)
     action.debug = True

@@ -1,6 +1,5 @@
-"""The delivery of a bundle through the real entry point: complete, or without a trace."""
+"""The delivery of a finished job's files to the workspace, through the real entry point: all files of a job, or none."""
 
-import contextlib
 import hashlib
 import io
 import os
@@ -30,8 +29,10 @@ from docs_platform_action.models import EXPORT
 from tests.action import Action
 from tests.archives import HOSTILE, KINDS, NOT_ARCHIVES, SEVEN_ZIP, Site, crowded
 from tests.ended import Ended
+from tests.folders import read_tree
 from tests.integration.parts import api_of
 from tests.integration.raw import RawServer, read_request
+from tests.ports import unresponsive_port
 from tests.unit.fakes import context, http_client
 
 EVERYTHING = {
@@ -42,17 +43,12 @@ EVERYTHING = {
 }
 
 
-def deliver_bundle(action: Action, platform: Simulator, **inputs: str) -> Ended:
+def deliver_files(action: Action, platform: Simulator, **inputs: str) -> Ended:
     return action.run(platform, **{"job_id": "export-finished", "domain": "docs.example.com", **inputs})
 
 
-def tree(folder: Path) -> dict[str, bytes | None]:
-    """Return the content of each file, and `None` for each folder."""
-    return {str(found.relative_to(folder)): None if found.is_dir() else found.read_bytes() for found in sorted(folder.rglob("*"))}
-
-
 def members(content: bytes) -> dict[str, bytes]:
-    """Return the files of an archive, read by Python's library."""
+    """Return the files of an archive as Python's library reads them."""
     if zipfile.is_zipfile(io.BytesIO(content)):
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             return {name: archive.read(name) for name in archive.namelist()}
@@ -62,12 +58,12 @@ def members(content: bytes) -> dict[str, bytes]:
 
 
 class TestAll:
-    def test_bundle_site_and_values_are_there_and_agree(self, action: Action, platform: Simulator) -> None:
-        ended = deliver_bundle(action, platform, **EVERYTHING)
+    def test_bundle_site_and_values_are_delivered_and_consistent(self, action: Action, platform: Simulator) -> None:
+        ended = deliver_files(action, platform, **EVERYTHING)
 
         content = (action.workspace / "dist" / "bundle.tar.gz").read_bytes()
         site = action.workspace / "public" / "site"
-        files = {name: found for name, found in tree(site).items() if found is not None}
+        files = {name: found for name, found in read_tree(site).items() if found is not None}
         assert ended.exit_code == 0, ended.stdout
         assert files == members(content)
         assert {name: ended.outputs[name] for name in ("bundlePath", "sitePath", "valuesFile")} == {
@@ -80,8 +76,8 @@ class TestAll:
         assert values == {"staticExport": {"enabled": True, "bundleUrl": ended.outputs["bundleUrl"], "version": "20240601"}}
         assert "," in values["staticExport"]["bundleUrl"]
 
-    def test_log_and_summary_say_what_is_where(self, action: Action, platform: Simulator) -> None:
-        ended = deliver_bundle(action, platform, **EVERYTHING)
+    def test_log_and_summary_name_the_paths(self, action: Action, platform: Simulator) -> None:
+        ended = deliver_files(action, platform, **EVERYTHING)
 
         lines = [line.strip() for line in ended.log.splitlines()][-3:]
         assert lines[0].startswith("Downloaded ")
@@ -101,7 +97,7 @@ class TestAll:
         ],
     )
     def test_each_works_alone(self, action: Action, platform: Simulator, inputs: dict[str, str], outputs: set[str]) -> None:
-        ended = deliver_bundle(action, platform, **inputs)
+        ended = deliver_files(action, platform, **inputs)
 
         known = {"bundlePath", "bundleSize", "bundleSha256", "sitePath", "valuesFile"}
         assert ended.exit_code == 0, ended.stdout
@@ -112,11 +108,11 @@ class TestAll:
     def test_without_waiting_nothing_is_delivered(self, action: Action, platform: Simulator) -> None:
         ended = action.export(platform, wait="false", **EVERYTHING)
 
-        assert (ended.exit_code, tree(action.workspace)) == (0, {})
+        assert (ended.exit_code, read_tree(action.workspace)) == (0, {})
         assert len(ended.warnings) == 3
         assert all("`wait: false`" in warning for warning in ended.warnings)
 
-    def test_the_runners_temporary_folder_is_a_target_too(self, action: Action, platform: Simulator, tmp_path: Path) -> None:
+    def test_the_runners_temporary_folder_is_allowed(self, action: Action, platform: Simulator, tmp_path: Path) -> None:
         temporary = tmp_path / "temporary"
         temporary.mkdir()
 
@@ -125,63 +121,61 @@ class TestAll:
         assert (ended.exit_code, ended.outputs["sitePath"]) == (0, f"{temporary}/site")
         assert [found.name for found in temporary.iterdir()] == ["site"]
 
-    def test_modes_are_ordinary_whatever_the_archive_and_the_umask_say(self, action: Action, platform: Simulator) -> None:
-        deliver_bundle(action, platform, **EVERYTHING)
+    def test_modes_do_not_depend_on_the_archive_or_the_umask(self, action: Action, platform: Simulator) -> None:
+        deliver_files(action, platform, **EVERYTHING)
 
         modes = {(found.is_dir(), stat.S_IMODE(found.stat().st_mode)) for found in action.workspace.rglob("*")}
         assert modes == {(True, 0o755), (False, 0o644)}
 
 
 @pytest.mark.parametrize("archive", ["tar.gz", "tar", "tar.bz2", "tar.xz", "zip"])
-def test_every_kind_is_detected_by_its_content(action: Action, make_platform: Callable[..., Simulator], archive: str) -> None:
+def test_every_format_is_recognized_by_its_content(action: Action, make_platform: Callable[..., Simulator], archive: str) -> None:
     platform = make_platform(archive=archive)
 
-    ended = deliver_bundle(action, platform, bundle_path="misleading.7z", site_path="site")
+    ended = deliver_files(action, platform, bundle_path="misleading.7z", site_path="site")
 
     assert ended.exit_code == 0, ended.stdout
-    files = {name: found for name, found in tree(action.workspace / "site").items() if found is not None}
+    files = {name: found for name, found in read_tree(action.workspace / "site").items() if found is not None}
     assert files == members((action.workspace / "misleading.7z").read_bytes())
     assert len(files) == 15
 
 
-OVERLAPPED_BYTES: Final = 5 * 1024**2
-"""Size of an archive that is unpacked while it is downloaded."""
+UNPACKED_DURING_DOWNLOAD: Final = 5 * 1024**2
+"""A size above which an archive is unpacked during the download, if it can be read in order."""
 
 
 @pytest.mark.parametrize(
     ("kind", "size"),
     [
         *((kind, 100) for kind in KINDS if kind.startswith("gzip of") or kind == "zip-padded"),
-        ("gzip of zip", OVERLAPPED_BYTES),
-        ("gzip of tar.gz", OVERLAPPED_BYTES),
+        ("gzip of zip", UNPACKED_DURING_DOWNLOAD),
+        ("gzip of tar.gz", UNPACKED_DURING_DOWNLOAD),
     ],
 )
-def test_what_a_storage_or_a_packer_adds_around_an_archive_does_no_harm(
-    action: Action, platform: Simulator, kind: str, size: int
-) -> None:
+def test_an_additional_layer_around_an_archive_is_removed(action: Action, platform: Simulator, kind: str, size: int) -> None:
     page = os.urandom(size)
     content = KINDS[kind](Site(files={"index.html": b"<h1>Docs</h1>", "guide/large.html": page}))
     platform.put_bundle("export-finished", content)
     platform.script("download", Fault(headers={"Content-Encoding": "gzip"} if kind.startswith("gzip of") else {}))
 
-    ended = deliver_bundle(action, platform, bundle_path="bundle", site_path="site")
+    ended = deliver_files(action, platform, bundle_path="bundle", site_path="site")
 
     assert ended.exit_code == 0, ended.stdout
-    assert tree(action.workspace / "site") == {"guide": None, "guide/large.html": page, "index.html": b"<h1>Docs</h1>"}
+    assert read_tree(action.workspace / "site") == {"guide": None, "guide/large.html": page, "index.html": b"<h1>Docs</h1>"}
     assert (action.workspace / "bundle").read_bytes() == content
     assert ended.outputs["bundleSha256"] == hashlib.sha256(content).hexdigest()
     assert sorted(path.name for path in action.workspace.iterdir()) == ["bundle", "site"]
 
 
 class TestEmptyFolder:
-    def test_one_that_is_there_is_filled(self, action: Action, platform: Simulator) -> None:
+    def test_an_empty_folder_is_filled(self, action: Action, platform: Simulator) -> None:
         (action.workspace / "site").mkdir()
 
-        ended = deliver_bundle(action, platform, site_path="site")
+        ended = deliver_files(action, platform, site_path="site")
 
         assert (ended.exit_code, (action.workspace / "site" / "index.html").exists()) == (0, True)
 
-    def test_one_that_was_filled_meanwhile_is_left_as_it_is(self, action: Action, platform: Simulator) -> None:
+    def test_a_folder_that_was_filled_meanwhile_is_left_unchanged(self, action: Action, platform: Simulator) -> None:
         site = action.workspace / "site"
         site.mkdir()
         archive, filled = KINDS["tar.gz"](Site(files={"index.html": b"<h1>Docs</h1>"})), threading.Event()
@@ -197,21 +191,21 @@ class TestEmptyFolder:
                 running.wait_for("Bundle link ready")
                 (site / "mine").write_text("mine")
                 filled.set()
-                ended = running.end()
+                ended = running.wait()
 
         assert (ended.exit_code, ended.reason) == (1, "internal-error")
         assert "the site cannot be written to site" in ended.error
         assert "Directory not empty" in ended.error
-        assert tree(action.workspace) == {"site": None, "site/mine": b"mine"}
+        assert read_tree(action.workspace) == {"site": None, "site/mine": b"mine"}
 
 
 def snapshot(folder: Path) -> dict[Path, tuple[int, ...]]:
-    """Return what shows any change in a folder, but not reads."""
+    """Return mode, inode, size and modification time of everything in a folder."""
     found = {path: path.lstat() for path in folder.rglob("*")}
     return {path: (status.st_mode, status.st_ino, status.st_size, status.st_mtime_ns) for path, status in found.items()}
 
 
-class TestUnusableTargets:
+class TestInvalidPaths:
     @pytest.mark.parametrize(
         ("inputs", "says"),
         [
@@ -261,30 +255,30 @@ REFUSED = [name for name in HOSTILE if name not in NOT_ARCHIVES]
 
 class TestHostileArchives:
     @pytest.mark.parametrize("name", REFUSED)
-    def test_each_is_refused_and_leaves_nothing(self, platform: Simulator, tmp_path: Path, name: str) -> None:
-        """Run everything but the process itself, so that the whole corpus goes through sockets and disk in seconds."""
+    def test_each_is_rejected_and_leaves_nothing(self, platform: Simulator, tmp_path: Path, name: str) -> None:
+        """Deliver without a separate process, so that the whole corpus takes seconds."""
         content, word = HOSTILE[name]
         platform.put_bundle("export-finished", content)
         workspace = tmp_path / "workspace"
         workspace.mkdir()
         (tmp_path / "mine").write_text("mine")
-        before = tree(tmp_path)
+        before = read_tree(tmp_path)
 
         with pytest.raises(InvalidBundle) as caught:
             deliver_site(platform, workspace)
 
         assert word in f"{caught.value.summary} {caught.value.details}"
-        assert tree(tmp_path) == before
+        assert read_tree(tmp_path) == before
 
     @pytest.mark.parametrize("name", REFUSED[:: len(REFUSED) // 6])
-    def test_the_run_fails_with_the_reason(self, action: Action, platform: Simulator, name: str, tmp_path: Path) -> None:
+    def test_the_run_fails_with_invalid_bundle(self, action: Action, platform: Simulator, name: str, tmp_path: Path) -> None:
         platform.put_bundle("export-finished", HOSTILE[name][0])
-        before = tree(tmp_path)
+        before = read_tree(tmp_path)
 
-        ended = deliver_bundle(action, platform, site_path="public/site", values_file="values.yaml")
+        ended = deliver_files(action, platform, site_path="public/site", values_file="values.yaml")
 
         assert (ended.exit_code, ended.reason) == (1, "invalid-bundle"), ended.stdout
-        assert tree(tmp_path) == before
+        assert read_tree(tmp_path) == before
         assert not {"sitePath", "valuesFile", "bundleUrl"} & {*ended.outputs}
         assert "Traceback" not in ended.stdout + ended.stderr
 
@@ -298,29 +292,29 @@ def deliver_site(platform: Simulator, workspace: Path) -> None:
     deliver(job, DeliverySettings(site=site), context(clock, Events(), api=api, client=client, tolerance=1))
 
 
-def test_an_archive_with_a_bundle_path_stays_when_it_cannot_be_opened(action: Action, platform: Simulator) -> None:
+def test_a_requested_archive_stays_if_it_cannot_be_opened(action: Action, platform: Simulator) -> None:
     platform.put_bundle("export-finished", SEVEN_ZIP)
 
-    ended = deliver_bundle(action, platform, **EVERYTHING)
+    ended = deliver_files(action, platform, **EVERYTHING)
 
     assert (ended.exit_code, ended.reason) == (1, "invalid-bundle")
-    assert tree(action.workspace) == {"dist": None, "dist/bundle.tar.gz": SEVEN_ZIP}
+    assert read_tree(action.workspace) == {"dist": None, "dist/bundle.tar.gz": SEVEN_ZIP}
     assert ended.outputs["bundlePath"] == "dist/bundle.tar.gz"
 
 
-def cancelled_delivery(action: Action, platform: Simulator, number: signal.Signals) -> Ended:
-    """Deliver everything, and cancel a moment after the download has started."""
+def cancel_during_download(action: Action, platform: Simulator, number: signal.Signals) -> Ended:
+    """Start a delivery of all files, and cancel it during the download."""
     with action.start(platform, job_id="export-finished", **EVERYTHING) as running:
         while not [*action.workspace.rglob(".*.part")]:
             time.sleep(0.005)
         time.sleep(0.2)
         running.signal(number)
-        return running.end()
+        return running.wait()
 
 
 @pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 class TestCancel:
-    def test_in_a_download_leaves_no_trace(
+    def test_during_a_download_leaves_nothing(
         self, action: Action, make_platform: Callable[..., Simulator], number: signal.Signals, exit_code: int
     ) -> None:
         platform = make_platform(asset_bytes=1_000_000)
@@ -330,14 +324,14 @@ class TestCancel:
             while not platform.count("download"):
                 time.sleep(0.005)
             running.signal(number)
-            ended = running.end()
+            ended = running.wait()
 
         assert (ended.exit_code, ended.reason) == (exit_code, "cancelled")
-        assert tree(action.workspace) == {}
+        assert read_tree(action.workspace) == {}
         assert ended.outputs["jobId"] == "export-finished"
         assert "makes its bundle link without exporting again" in ended.error
 
-    def test_in_a_pause_between_two_attempts_leaves_no_trace(
+    def test_in_a_pause_between_two_attempts_leaves_nothing(
         self, action: Action, platform: Simulator, number: signal.Signals, exit_code: int
     ) -> None:
         platform.script_forever("download", Fault(status=503, headers={"Retry-After": "3000"}))
@@ -345,39 +339,31 @@ class TestCancel:
         with action.start(platform, job_id="export-finished", outage_tolerance="1h", **EVERYTHING) as running:
             running.wait_for("Retrying for up to")
             running.signal(number)
-            ended = running.end()
+            ended = running.wait()
 
-        assert (ended.exit_code, ended.reason, tree(action.workspace)) == (exit_code, "cancelled", {})
+        assert (ended.exit_code, ended.reason, read_tree(action.workspace)) == (exit_code, "cancelled", {})
 
-    def test_in_a_body_of_unknown_length_leaves_no_truncated_bundle(
+    def test_in_a_body_of_unknown_length_delivers_no_partial_bundle(
         self, action: Action, platform: Simulator, number: signal.Signals, exit_code: int
     ) -> None:
         platform.override("make_bundle", lambda normal: {**normal, "sizeBytes": None})
         platform.script_forever("download", Fault(framing="close", stall_after_bytes=400))
 
-        ended = cancelled_delivery(action, platform, number)
+        ended = cancel_during_download(action, platform, number)
 
-        assert (ended.exit_code, ended.reason, tree(action.workspace)) == (exit_code, "cancelled", {})
+        assert (ended.exit_code, ended.reason, read_tree(action.workspace)) == (exit_code, "cancelled", {})
         assert not {"bundlePath", "bundleSize", "valuesFile"} & {*ended.outputs}
 
-    def test_while_a_connection_is_made_leaves_no_trace(
+    def test_while_a_connection_is_made_leaves_nothing(
         self, action: Action, platform: Simulator, number: signal.Signals, exit_code: int
     ) -> None:
-        with socket.socket() as full:
-            full.bind(("127.0.0.1", 0))
-            full.listen(0)
-            address = full.getsockname()
-            with contextlib.ExitStack() as waiting:
-                for _ in range(3):  # the queue of those that nobody accepts is full: nothing answers the next
-                    client = waiting.enter_context(socket.socket())
-                    client.setblocking(False)
-                    client.connect_ex(address)
-                platform.override("make_bundle", {"bundleUrl": f"http://127.0.0.1:{address[1]}/bundle"})
-                ended = cancelled_delivery(action, platform, number)
+        with unresponsive_port() as (host, port):
+            platform.override("make_bundle", {"bundleUrl": f"http://{host}:{port}/bundle"})
+            ended = cancel_during_download(action, platform, number)
 
-        assert (ended.exit_code, ended.reason, tree(action.workspace)) == (exit_code, "cancelled", {})
+        assert (ended.exit_code, ended.reason, read_tree(action.workspace)) == (exit_code, "cancelled", {})
 
-    def test_in_an_unpacking_leaves_the_folder_as_it_was(
+    def test_during_unpacking_leaves_the_folder_unchanged(
         self, action: Action, platform: Simulator, number: signal.Signals, exit_code: int
     ) -> None:
         platform.put_bundle("export-finished", crowded(60_000))
@@ -387,21 +373,21 @@ class TestCancel:
         with action.start(platform, job_id="export-finished", site_path="site") as running:
             running.wait_for("  unpacking ")
             running.signal(number)
-            ended = running.end()
+            ended = running.wait()
 
         assert (ended.exit_code, ended.reason) == (exit_code, "cancelled")
-        assert tree(action.workspace) == {"site": None}
+        assert read_tree(action.workspace) == {"site": None}
 
 
-def test_what_was_delivered_before_a_cancel_is_reported(action: Action, platform: Simulator) -> None:
+def test_files_delivered_before_a_cancellation_are_outputs(action: Action, platform: Simulator) -> None:
     platform.put_bundle("export-finished", crowded(60_000))
     action.set_constants(report__job_log__LINE_SECONDS=0.0, jobs__runner__CLEANUP_GRACE_SECONDS=60.0)
 
     with action.start(platform, job_id="export-finished", **EVERYTHING) as running:
         running.wait_for("  unpacking ")
         running.signal(signal.SIGINT)
-        ended = running.end()
+        ended = running.wait()
 
-    assert [found for found, content in tree(action.workspace).items() if content is not None] == ["dist/bundle.tar.gz"]
+    assert [found for found, content in read_tree(action.workspace).items() if content is not None] == ["dist/bundle.tar.gz"]
     assert ended.outputs["bundlePath"] == ended.result["bundlePath"] == "dist/bundle.tar.gz"
     assert "sitePath" not in ended.outputs

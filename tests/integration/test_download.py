@@ -1,4 +1,4 @@
-"""Downloads over real sockets: cut, stalled, refused, redirected and resumed. A bundle is saved complete or not at all."""
+"""The bundle's download over real sockets: cut, stalled, rejected, moved and resumed. It is complete, or the run fails."""
 
 import gzip
 import hashlib
@@ -19,13 +19,15 @@ from admin_api_simulator.clock import Clock, utc_now
 from tests.action import Action, shell_python
 from tests.archives import KINDS, Site
 from tests.ended import Ended
+from tests.integration.parts import without_size
 from tests.integration.raw import RawServer, read_request
+from tests.ports import refusing_port
 
 GZIP = b"\x1f\x8b\x08"
-"""How gzip begins, which is all that a download checks."""
+"""The first bytes of gzip data, which are all that a download checks."""
 
 SIZE = 2_000_000
-"""Bytes of an asset that cannot be compressed, and about the size of the bundle."""
+"""Bytes of an incompressible asset, and so about the size of the bundle."""
 
 
 @pytest.fixture
@@ -42,7 +44,7 @@ def ranges(platform: Simulator) -> list[str | None]:
 
 
 def fetch(action: Action, platform: Simulator, *, env: Mapping[str, str] | None = None, **inputs: str) -> Ended:
-    """Download the bundle of a finished export with short pauses."""
+    """Fetch the bundle of a finished export, with short pauses and a sufficient outage tolerance."""
     action.set_constants(http__retry__MAX_PAUSE_SECONDS=0.2)
     given = {"job_id": "export-finished", "bundle_path": "bundle", "outage_tolerance": "1m", **inputs}
     return action.run(platform, env=env, **given)
@@ -53,7 +55,7 @@ def left_in(action: Action) -> list[str]:
 
 
 def assert_whole(ended: Ended, action: Action, content: bytes | None = None) -> bytes:
-    """Check that the bundle is saved, and nothing else."""
+    """Check that the workspace contains only the complete bundle."""
     assert ended.exit_code == 0, ended.stdout
     saved = (action.workspace / "bundle").read_bytes()
     assert (ended.outputs["bundleSize"], ended.outputs["bundleSha256"]) == (str(len(saved)), hashlib.sha256(saved).hexdigest())
@@ -62,10 +64,10 @@ def assert_whole(ended: Ended, action: Action, content: bytes | None = None) -> 
     return saved
 
 
-def assert_failed(ended: Ended, action: Action, *says: str) -> None:
-    """Check that the download failed and left nothing."""
+def assert_failed(ended: Ended, action: Action, *parts: str) -> None:
+    """Check that the run failed with `download-failed` and left nothing."""
     assert (ended.exit_code, ended.reason) == (1, "download-failed"), ended.stdout
-    for text in says:
+    for text in parts:
         assert text in ended.error
     assert left_in(action) == []
     assert not {"bundleUrl", "bundlePath", "bundleSize", "bundleSha256"} & {*ended.outputs}
@@ -73,7 +75,7 @@ def assert_failed(ended: Ended, action: Action, *says: str) -> None:
 
 
 def original(platform: Simulator, tmp_path: Path) -> bytes:
-    """Return the bundle of an undisturbed download."""
+    """Return the bundle from an undisturbed download."""
     other = tmp_path / "undisturbed"
     other.mkdir()
     return assert_whole(fetch(Action(other), platform), Action(other))
@@ -96,7 +98,7 @@ def test_an_existing_file_is_replaced(action: Action, platform: Simulator) -> No
     assert_whole(fetch(action, platform), action)
 
 
-def assert_nothing_about_the_key(requests: list[RecordedRequest]) -> None:
+def assert_no_credentials(requests: list[RecordedRequest]) -> None:
     for request in requests:
         assert {*request.headers} <= {"Host", "Accept", "Accept-Encoding", "Connection", "User-Agent", "Range", "If-Range"}
 
@@ -114,7 +116,7 @@ def test_the_storage_gets_no_key_no_password_and_no_cookie(action: Action, make_
 
     assert_whole(ended, action)
     assert len(downloads(platform)) == 2
-    assert_nothing_about_the_key(downloads(platform))
+    assert_no_credentials(downloads(platform))
 
 
 class TestCut:
@@ -146,7 +148,7 @@ class TestCut:
         assert "Restarting the download: " in ended.log
         assert (ranges(platform)[1] is None) == ("etags" in options)
 
-    def test_a_connection_that_stalls_counts_as_cut(self, action: Action, platform: Simulator) -> None:
+    def test_a_stalled_connection_counts_as_cut(self, action: Action, platform: Simulator) -> None:
         platform.script("download", Fault(stall_after_bytes=500_000))
         action.set_constants(bundle__storage__IDLE_SECONDS=3.0)
 
@@ -156,7 +158,7 @@ class TestCut:
         assert ranges(platform) == [None, "bytes=500000-"]
         assert "sent nothing for too long, after 488.3 KiB of " in ended.log
 
-    def test_a_connection_that_is_too_slow_counts_as_cut(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
+    def test_a_very_slow_connection_counts_as_cut(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
         platform = make_platform()
         platform.script("download", Fault(drip_seconds=0.005))
         action.set_constants(bundle__storage__SLOW_SECONDS=0.3, bundle__storage__MIN_BYTES_PER_SECOND=1e9)
@@ -166,10 +168,10 @@ class TestCut:
         assert_whole(ended, action)
         assert " sent almost nothing for 0.3 s" in ended.log
 
-    def test_a_slow_connection_is_left_alone(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
+    def test_a_slow_connection_is_kept(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
         platform = make_platform()
         platform.script("download", Fault(drip_seconds=0.005))
-        # some bytes come within each of these, on a loaded machine too, and all of them take longer than two
+        # even on a loaded machine some bytes arrive within one period, and the download takes more than two
         action.set_constants(bundle__storage__SLOW_SECONDS=2.0, bundle__storage__MIN_BYTES_PER_SECOND=1)
 
         ended = fetch(action, platform)
@@ -177,7 +179,7 @@ class TestCut:
         assert_whole(ended, action)
         assert (len(downloads(platform)), "almost nothing" in ended.log) == (1, False)
 
-    def test_a_response_that_does_not_begin_times_out(self, action: Action, platform: Simulator) -> None:
+    def test_a_response_that_does_not_start_is_aborted(self, action: Action, platform: Simulator) -> None:
         platform.script("download", Fault(drip_seconds=0.05))
         action.set_constants(bundle__storage__HEAD_SECONDS=1.0)
 
@@ -201,14 +203,14 @@ class TestCut:
         assert_whole(ended, action)
         assert ended.log.count("Retrying for up to") == 1
 
-    def test_errors_beyond_the_tolerance_fail_the_run(self, action: Action, platform: Simulator) -> None:
+    def test_an_error_longer_than_the_tolerance_fails_the_run(self, action: Action, platform: Simulator) -> None:
         platform.script_forever("download", Fault(status=503, body="<Error><Code>SlowDown</Code></Error>"))
 
         ended = fetch(action, platform, outage_tolerance="1ms", values_file="values.yaml")
 
         assert_failed(ended, action, "the bundle could not be downloaded completely", "503 (SlowDown)", "`outage-tolerance`")
 
-    def test_a_server_that_always_sends_the_same_start_fails_the_run(
+    def test_a_server_that_sends_the_same_beginning_forever_fails_the_run(
         self, action: Action, make_platform: Callable[..., Simulator]
     ) -> None:
         platform = make_platform(asset_bytes=SIZE, ranges=False)
@@ -221,7 +223,7 @@ class TestCut:
 
 class TestLength:
     @pytest.mark.parametrize("framing", ["chunked", "close"])
-    def test_without_an_announced_length_the_apis_counts(
+    def test_without_a_content_length_the_size_from_the_api_counts(
         self, action: Action, platform: Simulator, framing: str, tmp_path: Path
     ) -> None:
         content = original(platform, tmp_path)
@@ -234,23 +236,23 @@ class TestLength:
         assert_whole(fetch(action, platform), action, content)
         assert ranges(platform)[-1] == "bytes=700000-"
 
-    def test_a_complete_body_with_a_missing_end_is_complete(self, action: Action, platform: Simulator, tmp_path: Path) -> None:
+    def test_a_complete_body_without_a_marked_end_is_accepted(self, action: Action, platform: Simulator, tmp_path: Path) -> None:
         content = original(platform, tmp_path)
-        platform.override("make_bundle", _without_size)
+        platform.override("make_bundle", without_size)
         platform.script("download", Fault(framing="chunked", cut="in_body", cut_after_bytes=len(content)))
 
         assert_whole(fetch(action, platform), action, content)
-        # 416 at the full size: all is there
+        # a 416 at the full size confirms that the download is complete
         assert ranges(platform)[-1] == f"bytes={len(content)}-"
 
-    def test_one_that_differs_from_the_apis_is_requested_once_more(self, action: Action, platform: Simulator) -> None:
+    def test_a_length_that_contradicts_the_api_is_checked_with_a_new_link(self, action: Action, platform: Simulator) -> None:
         sizes = iter([17])
         platform.override("make_bundle", lambda normal: {**normal, "sizeBytes": next(sizes, normal["sizeBytes"])})
 
         assert_whole(fetch(action, platform), action)
         assert platform.count("make_bundle") == 2
 
-    def test_one_that_still_differs_fails_the_run(self, action: Action, platform: Simulator) -> None:
+    def test_a_length_that_still_contradicts_the_api_fails_the_run(self, action: Action, platform: Simulator) -> None:
         platform.override("make_bundle", lambda normal: {**normal, "sizeBytes": 17})
 
         ended = fetch(action, platform)
@@ -263,28 +265,28 @@ class TestLength:
             "The storage's Content-Type is application/gzip.",
         )
 
-    def test_one_that_is_announced_too_long_is_corrected_by_the_storage(
+    def test_a_bundle_with_a_content_length_that_is_too_long_is_accepted(
         self, action: Action, platform: Simulator, tmp_path: Path
     ) -> None:
         content = original(platform, tmp_path)
-        platform.override("make_bundle", _without_size)
+        platform.override("make_bundle", without_size)
         too_long = Fault(headers={"Content-Length": str(len(content) + 1000)})
         platform.script("download", too_long, None, too_long, Fault(headers={"Content-Length": "1000"}))
 
         assert_whole(fetch(action, platform), action, content)
-        # one who says so once may have mistaken it for another
+        # a single 416 may be about another bundle, so the storage must send it twice
         assert ranges(platform)[1:] == [None, f"bytes={len(content)}-"] * 2
 
-    def test_a_part_is_not_complete_because_of_one_416(self, action: Action, platform: Simulator) -> None:
-        platform.override("make_bundle", _without_size)
+    def test_a_single_416_does_not_make_a_part_complete(self, action: Action, platform: Simulator) -> None:
+        platform.override("make_bundle", without_size)
         all_there = Fault(status=416, headers={"Content-Range": "bytes */600000"})
         platform.script("download", Fault(cut="in_body", cut_after_bytes=600_000), all_there)
 
         assert_whole(fetch(action, platform), action)
         assert ranges(platform) == [None, "bytes=600000-", None]
 
-    def test_a_416_with_another_size_does_not_complete_a_part(self, action: Action, platform: Simulator) -> None:
-        platform.override("make_bundle", _without_size)
+    def test_a_416_with_another_size_does_not_make_a_part_complete(self, action: Action, platform: Simulator) -> None:
+        platform.override("make_bundle", without_size)
         other = Fault(status=416, headers={"Content-Range": "bytes */100"})
         platform.script(
             "download", Fault(cut="in_body", cut_after_bytes=600_000), *[other, Fault(cut="in_body", cut_after_bytes=600_000)] * 2
@@ -292,7 +294,7 @@ class TestLength:
 
         assert_whole(fetch(action, platform), action)
 
-    def test_a_bundle_shorter_than_the_apis_size_is_requested_once_more(
+    def test_a_size_from_the_api_that_is_too_long_is_checked_with_a_new_link(
         self, action: Action, platform: Simulator, tmp_path: Path
     ) -> None:
         content = original(platform, tmp_path)
@@ -308,7 +310,7 @@ class TestLength:
 
     @pytest.mark.parametrize("known", [True, False])
     def test_a_web_page_is_not_a_bundle(self, action: Action, platform: Simulator, known: bool) -> None:
-        platform.override("make_bundle", (lambda normal: normal) if known else _without_size)
+        platform.override("make_bundle", (lambda normal: normal) if known else without_size)
         page = Fault(body="\ufeff\n<!doctype html><title>Sign in</title>", headers={"Content-Type": "Text/HTML; charset=utf-8"})
         platform.script("download", page)
 
@@ -343,7 +345,7 @@ class TestLength:
     def test_other_content_is_not_a_bundle(
         self, action: Action, platform: Simulator, content_type: str, encoding: str | None, content: bytes
     ) -> None:
-        platform.override("make_bundle", _without_size)
+        platform.override("make_bundle", without_size)
         headers = {"Content-Type": content_type} | ({"Content-Encoding": encoding} if encoding else {})
         platform.script("download", Fault(body=content, headers=headers))
 
@@ -355,7 +357,7 @@ class TestLength:
 
     @pytest.mark.parametrize("text", ['{"status": "completed"}', "[]"])
     def test_json_is_not_a_bundle(self, action: Action, platform: Simulator, text: str) -> None:
-        platform.override("make_bundle", _without_size)
+        platform.override("make_bundle", without_size)
         platform.script_forever("download", Fault(body=text, headers={"Content-Type": "application/json"}))
 
         ended = fetch(action, platform, outage_tolerance="100ms")
@@ -365,9 +367,7 @@ class TestLength:
         )
 
     @pytest.mark.parametrize("content_type", ["text/html", "application/octet-stream"])
-    def test_a_web_page_does_not_discard_the_downloaded_part(
-        self, action: Action, platform: Simulator, content_type: str
-    ) -> None:
+    def test_a_page_does_not_discard_the_downloaded_part(self, action: Action, platform: Simulator, content_type: str) -> None:
         page = Fault(body="<html>", headers={"Content-Type": content_type})
         platform.script("download", Fault(cut="in_body", cut_after_bytes=700_000), page)
 
@@ -375,12 +375,12 @@ class TestLength:
         assert ranges(platform) == [None, "bytes=700000-", "bytes=700000-"]
 
     @pytest.mark.parametrize("next_byte", [b"<", b"{"])
-    def test_a_part_of_a_bundle_may_begin_like_a_web_page(self, action: Action, platform: Simulator, next_byte: bytes) -> None:
+    def test_a_part_of_a_bundle_may_begin_like_a_page(self, action: Action, platform: Simulator, next_byte: bytes) -> None:
         content = KINDS["tar"](Site(files={"a": b"-" * 99_999 + next_byte * 100_000}))
         middle = content.index(next_byte)
         platform.add_export_job("odd", bundle=content)
         html = {"Content-Type": "text/html"}
-        # the first answer is given up: a plain tar archive under a name of gzip may have been decompressed on its way
+        # the first response is aborted: an uncompressed tar archive with a gzip name may have been decompressed in transit
         platform.script("download", None, Fault(cut="in_body", cut_after_bytes=middle, headers=html), Fault(headers=html))
 
         ended = fetch(action, platform, job_id="odd")
@@ -388,13 +388,13 @@ class TestLength:
         assert_whole(ended, action, content)
         assert ranges(platform) == [None, None, f"bytes={middle}-"]
 
-    def test_a_bundle_may_have_the_content_type_of_a_web_page(self, action: Action, platform: Simulator) -> None:
+    def test_a_bundle_with_the_content_type_of_a_page_is_accepted(self, action: Action, platform: Simulator) -> None:
         platform.script("download", Fault(headers={"Content-Type": "text/html"}))
 
         assert_whole(fetch(action, platform), action)
         assert len(downloads(platform)) == 1
 
-    def test_an_endless_body_is_cut_off(self, action: Action, platform: Simulator) -> None:
+    def test_an_endless_response_is_aborted_at_the_announced_size(self, action: Action, platform: Simulator) -> None:
         platform.override("make_bundle", lambda normal: {**normal, "sizeBytes": 1000})
         platform.script_forever("download", Fault(framing="chunked"))
 
@@ -403,12 +403,12 @@ class TestLength:
         assert_failed(ended, action, "more than the 1,000 bytes")
 
     @pytest.mark.parametrize("size", ["many", -1, None, 1.5, True])
-    def test_an_unusable_size_is_ignored(self, action: Action, platform: Simulator, size: object) -> None:
+    def test_an_invalid_size_from_the_api_is_ignored(self, action: Action, platform: Simulator, size: object) -> None:
         platform.override("make_bundle", lambda normal: {**normal, "sizeBytes": size})
 
         assert_whole(fetch(action, platform), action)
 
-    def test_an_encoded_body_is_not_decoded(self, action: Action, platform: Simulator, tmp_path: Path) -> None:
+    def test_an_encoded_response_is_not_decoded(self, action: Action, platform: Simulator, tmp_path: Path) -> None:
         content = original(platform, tmp_path)
         platform.script("download", Fault(headers={"Content-Encoding": "gzip"}))
 
@@ -434,15 +434,15 @@ class TestLength:
     ) -> None:
         content = original(platform, tmp_path)
         cut = Fault(cut="in_body", cut_after_bytes=1_000_000)
-        declared = {name: value.format(size=len(content)) for name, value in headers.items()}
-        platform.script("download", cut, Fault(status=206, headers=declared, body="x" * 10))
+        formatted = {name: value.format(size=len(content)) for name, value in headers.items()}
+        platform.script("download", cut, Fault(status=206, headers=formatted, body="x" * 10))
 
         ended = fetch(action, platform)
 
         assert_whole(ended, action, content)
         assert "Restarting the download: the storage sent a different part than requested" in ended.log
 
-    def test_a_shorter_part_than_requested_is_used(self, action: Action, platform: Simulator, tmp_path: Path) -> None:
+    def test_a_part_that_is_shorter_than_requested_is_kept(self, action: Action, platform: Simulator, tmp_path: Path) -> None:
         content = original(platform, tmp_path)
         part = Fault(
             status=206,
@@ -454,7 +454,7 @@ class TestLength:
         assert_whole(fetch(action, platform), action, content)
         assert ranges(platform)[-1] == "bytes=1100000-"
 
-    def test_a_part_in_response_to_the_first_request_is_discarded(self, action: Action, platform: Simulator) -> None:
+    def test_a_partial_response_to_the_first_request_is_discarded(self, action: Action, platform: Simulator) -> None:
         platform.script("download", Fault(status=206, headers={"Content-Range": "bytes 0-9/10"}, body="x" * 10))
 
         assert_whole(fetch(action, platform), action)
@@ -463,8 +463,8 @@ class TestLength:
 HEAD = b"HTTP/1.1 200 OK\r\n"
 
 
-class RawStorage:
-    """A storage that answers each connection with the next of these bytes and closes it; the last ones are repeated."""
+class ScriptedStorage:
+    """A storage that sends one of the responses on each connection and closes it; the last response repeats."""
 
     def __init__(self, *answers: bytes) -> None:
         self._answers = list(answers)
@@ -476,12 +476,12 @@ class RawStorage:
 
 
 def fetch_from(action: Action, platform: Simulator, storage: RawServer, **inputs: str) -> Ended:
-    """Download a bundle of which the API only reports the address."""
+    """Fetch a bundle for which the API returns only the link."""
     platform.override("make_bundle", {"bundleUrl": f"{storage.base_url}/bundle?X-Signature=0123456789abcdef0123"})
     return fetch(action, platform, **inputs)
 
 
-class TestRawResponses:
+class TestMalformedResponses:
     @pytest.mark.parametrize(
         "answer",
         [
@@ -494,18 +494,18 @@ class TestRawResponses:
             HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\n" + GZIP,
         ],
     )
-    def test_an_ambiguous_end_of_the_body_is_refused(self, action: Action, platform: Simulator, answer: bytes) -> None:
-        with RawServer(RawStorage(answer)) as storage:
+    def test_a_response_that_may_be_incomplete_is_rejected(self, action: Action, platform: Simulator, answer: bytes) -> None:
+        with RawServer(ScriptedStorage(answer)) as storage:
             ended = fetch_from(action, platform, storage, outage_tolerance="100ms")
 
         assert_failed(ended, action)
 
-    def test_a_part_with_more_bytes_than_announced_is_refused(self, action: Action, platform: Simulator) -> None:
+    def test_a_part_longer_than_announced_is_rejected(self, action: Action, platform: Simulator) -> None:
         etag = b'ETag: "a"\r\n'
         begin = HEAD + etag + b"Content-Length: 2000\r\n\r\n" + GZIP.ljust(1000, b"a")
         part = b"HTTP/1.1 206 Partial\r\n" + etag + b"Content-Range: bytes 1000-1999/2000\r\n"
         chunked = part + b"Transfer-Encoding: chunked\r\n\r\n1388\r\n" + b"b" * 5000 + b"\r\n0\r\n\r\n"
-        with RawServer(RawStorage(begin, chunked)) as storage:
+        with RawServer(ScriptedStorage(begin, chunked)) as storage:
             ended = fetch_from(action, platform, storage)
 
         assert_failed(ended, action, "more than the 2,000 bytes")
@@ -520,31 +520,33 @@ class TestRawResponses:
         ],
         ids=["a blank", "tabs", "folded", "and a length"],
     )
-    def test_chunked_is_recognized_with_spaces_around_it(self, action: Action, platform: Simulator, headers: bytes) -> None:
+    def test_chunks_are_decoded_despite_white_space_in_the_header(
+        self, action: Action, platform: Simulator, headers: bytes
+    ) -> None:
         content = GZIP.ljust(5000, b"x")
-        with RawServer(RawStorage(HEAD + headers + b"\r\n1388\r\n" + content + b"\r\n0\r\n\r\n")) as storage:
+        with RawServer(ScriptedStorage(HEAD + headers + b"\r\n1388\r\n" + content + b"\r\n0\r\n\r\n")) as storage:
             ended = fetch_from(action, platform, storage, outage_tolerance="100ms")
 
         assert_whole(ended, action, content)
 
-    def test_equal_lengths_count_as_one(self, action: Action, platform: Simulator) -> None:
+    def test_repeated_equal_lengths_are_accepted(self, action: Action, platform: Simulator) -> None:
         content = GZIP.ljust(5000, b"x")
-        with RawServer(RawStorage(HEAD + b"Content-Length: 5000\r\nContent-Length: 5000 \r\n\r\n" + content)) as storage:
+        with RawServer(ScriptedStorage(HEAD + b"Content-Length: 5000\r\nContent-Length: 5000 \r\n\r\n" + content)) as storage:
             ended = fetch_from(action, platform, storage, outage_tolerance="100ms")
 
         assert_whole(ended, action, content)
 
-    def test_a_download_with_spaces_after_header_values_is_resumed(self, action: Action, platform: Simulator) -> None:
+    def test_a_download_is_resumed_despite_white_space_after_header_values(self, action: Action, platform: Simulator) -> None:
         content, etag = GZIP.ljust(5000, b"x"), b'ETag: "a" \t\r\n'
         begin = HEAD + etag + b"Content-Length: 5000\r\n\r\n" + content[:3000]
         part = b"HTTP/1.1 206 Partial\r\n" + etag + b"Content-Range: bytes 3000-4999/5000 \r\nContent-Length: 2000\r\n\r\n"
-        server = RawStorage(begin, part + content[3000:])
-        with RawServer(server) as storage:
+        scripted = ScriptedStorage(begin, part + content[3000:])
+        with RawServer(scripted) as storage:
             ended = fetch_from(action, platform, storage)
 
         assert_whole(ended, action, content)
-        assert len(server.requests) == 2
-        assert b'If-Range: "a"\r\n' in server.requests[1]
+        assert len(scripted.requests) == 2
+        assert b'If-Range: "a"\r\n' in scripted.requests[1]
 
     @pytest.mark.parametrize(
         ("location", "requested"),
@@ -559,15 +561,15 @@ class TestRawResponses:
     ) -> None:
         content = GZIP.ljust(5000, b"x")
         there = b"HTTP/1.1 302 Found\r\nLocation: " + location + b"\r\nContent-Length: 0\r\n\r\n"
-        server = RawStorage(there, HEAD + b"Content-Length: 5000\r\n\r\n" + content)
-        with RawServer(server) as storage:
+        scripted = ScriptedStorage(there, HEAD + b"Content-Length: 5000\r\n\r\n" + content)
+        with RawServer(scripted) as storage:
             ended = fetch_from(action, platform, storage)
 
         assert_whole(ended, action, content)
-        assert server.requests[1].startswith(b"GET " + requested + b" HTTP/1.1\r\n")
+        assert scripted.requests[1].startswith(b"GET " + requested + b" HTTP/1.1\r\n")
 
     @pytest.mark.parametrize("content_type", [b"text/html", b"application/octet-stream", b"application/gzip"])
-    def test_a_web_page_sent_byte_by_byte_is_not_a_bundle(self, action: Action, platform: Simulator, content_type: bytes) -> None:
+    def test_a_page_byte_by_byte_is_not_a_bundle(self, action: Action, platform: Simulator, content_type: bytes) -> None:
         page = b"<!doctype html><title>Sign in</title>"
 
         def drip(connection: socket.socket) -> None:
@@ -584,29 +586,33 @@ class TestRawResponses:
         assert_failed(ended, action, "response is not a bundle: it looks like a web page", "a login page")
 
     def test_zeros_are_not_a_bundle(self, action: Action, platform: Simulator) -> None:
-        with RawServer(RawStorage(HEAD + b"Content-Length: 4096\r\n\r\n" + bytes(4096))) as storage:
+        with RawServer(ScriptedStorage(HEAD + b"Content-Length: 4096\r\n\r\n" + bytes(4096))) as storage:
             ended = fetch_from(action, platform, storage, outage_tolerance="100ms")
 
         assert_failed(ended, action, "response is not a bundle: it begins with the bytes 00 00")
 
-    def test_a_truncated_chunk_size_is_not_the_last_one(self, action: Action, platform: Simulator) -> None:
+    def test_a_cut_chunk_size_is_not_the_last_chunk(self, action: Action, platform: Simulator) -> None:
         content = GZIP.ljust(256, b"x")
         cut = HEAD + b"Transfer-Encoding: chunked\r\n\r\n80\r\n" + content[:128] + b"\r\n0"
-        server = RawStorage(cut, HEAD + b"Content-Length: 256\r\n\r\n" + content)
-        with RawServer(server) as storage:
+        scripted = ScriptedStorage(cut, HEAD + b"Content-Length: 256\r\n\r\n" + content)
+        with RawServer(scripted) as storage:
             ended = fetch_from(action, platform, storage)
 
         assert_whole(ended, action, content)
-        assert len(server.requests) == 2
+        assert len(scripted.requests) == 2
 
-    def test_two_mirrors_behind_one_link_are_not_mixed(self, action: Action, platform: Simulator) -> None:
+    def test_content_of_two_mirrors_is_not_mixed(self, action: Action, platform: Simulator) -> None:
         etag = b'ETag: "1"\r\n'
         content = {name: GZIP.ljust(2000, name) for name in (b"a", b"b")}
         whole = {name: HEAD + etag + b"Content-Length: 2000\r\n\r\n" + found for name, found in content.items()}
         rest = b"HTTP/1.1 206 Partial\r\n" + etag + b"Content-Range: bytes 1000-1999/2000\r\nContent-Length: 1000\r\n\r\n"
-        with RawServer(RawStorage(whole[b"a"][:-1000])) as one, RawServer(RawStorage(rest + b"b" * 1000, whole[b"b"])) as other:
-            to = [f"HTTP/1.1 302 Found\r\nLocation: {mirror.base_url}/x\r\n\r\n".encode() for mirror in (one, other)]
-            with RawServer(RawStorage(*to)) as storage:
+        second_storage = ScriptedStorage(rest + b"b" * 1000, whole[b"b"])
+        with (
+            RawServer(ScriptedStorage(whole[b"a"][:-1000])) as first,
+            RawServer(second_storage) as second,
+        ):
+            to = [f"HTTP/1.1 302 Found\r\nLocation: {mirror.base_url}/x\r\n\r\n".encode() for mirror in (first, second)]
+            with RawServer(ScriptedStorage(*to)) as storage:
                 ended = fetch_from(action, platform, storage)
 
         assert_whole(ended, action, content[b"b"])
@@ -620,7 +626,7 @@ class TestRawResponses:
             b"HTTP/1.1 403 Forbidden\r\n\r\n",
         ],
     )
-    def test_an_endless_response_is_not_saved(self, action: Action, platform: Simulator, answer: bytes) -> None:
+    def test_an_endless_response_fails_the_run(self, action: Action, platform: Simulator, answer: bytes) -> None:
         action.set_constants(
             bundle__storage__SLOW_SECONDS=0.3, bundle__storage__HEAD_SECONDS=0.3, http__retry__MIN_ATTEMPT_SECONDS=0.3
         )
@@ -638,9 +644,7 @@ class TestRawResponses:
         assert_failed(ended, action)
 
     @pytest.mark.parametrize("status", ["403 Forbidden", "412 Precondition Failed", "416 Range Not Satisfiable"])
-    def test_a_storage_that_refuses_to_resume_is_asked_for_the_whole_bundle(
-        self, action: Action, platform: Simulator, status: str
-    ) -> None:
+    def test_it_starts_over_if_the_storage_rejects_a_range(self, action: Action, platform: Simulator, status: str) -> None:
         def answer(connection: socket.socket) -> None:
             if b"Range:" in read_request(connection):
                 connection.sendall(f"HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n".encode())
@@ -656,14 +660,14 @@ class TestRawResponses:
 
         assert_whole(ended, action, content)
 
-    def test_the_links_signature_is_hidden_whoever_echoes_it(self, action: Action, platform: Simulator) -> None:
+    def test_echoed_link_secrets_are_hidden(self, action: Action, platform: Simulator) -> None:
         secret = "AbCd%2BefGh%2FijKlmnop%3D"
         body = f"<Error><Code>No</Code><Message>got {secret} or AbCd+efGh/ijKlmnop=</Message></Error>".encode()
         head = f"HTTP/1.1 403 No\r\nX-Request-Id: {secret}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
         action.debug = True
-        with RawServer(RawStorage(head + body)) as storage:
+        with RawServer(ScriptedStorage(head + body)) as storage:
             there = f"HTTP/1.1 302 Found\r\nLocation: {storage.base_url}/b?sig={secret}\r\n\r\n".encode()
-            with RawServer(RawStorage(there)) as first:
+            with RawServer(ScriptedStorage(there)) as first:
                 ended = fetch_from(action, platform, first, outage_tolerance="100ms")
 
         assert_failed(ended, action)
@@ -684,7 +688,7 @@ def sent(content: bytes, *headers: bytes, chunked: bool = False) -> bytes:
 
 
 class TranscodingStorage:
-    """A storage that sends an object in one form, or in another if gzip is accepted."""
+    """A storage that sends one form of an object, or another form if the client accepts gzip."""
 
     def __init__(self, plain: bytes, accepted: bytes) -> None:
         self._plain, self._accepted = plain, accepted
@@ -701,14 +705,14 @@ MISNAMED = "site.tar.gz is an uncompressed tar archive, although its name says g
 
 
 class TestTranscoding:
-    """Bytes are saved as they are stored, whatever the storage does for clients that accept no encoding."""
+    """The stored bytes are saved, even if the storage recodes them for clients that accept no content coding."""
 
     def fetch(
         self, action: Action, platform: Simulator, storage: TranscodingStorage, size: int | None, name: str = "bundle.tar.gz"
     ) -> Ended:
         with RawServer(storage) as server:
-            reported: dict[str, object] = {} if size is None else {"sizeBytes": size}
-            platform.override("make_bundle", {"bundleUrl": f"{server.base_url}/{name}", **reported})
+            size_field: dict[str, object] = {} if size is None else {"sizeBytes": size}
+            platform.override("make_bundle", {"bundleUrl": f"{server.base_url}/{name}", **size_field})
             return fetch(action, platform, bundle_path="site.tar.gz", outage_tolerance="100ms")
 
     def saved(self, ended: Ended, action: Action) -> bytes:
@@ -732,7 +736,7 @@ class TestTranscoding:
         ],
         ids=["says so", "without a length", "until the end", "by its name", "by its type"],
     )
-    def test_a_decompressed_object_is_requested_as_it_is_stored(
+    def test_an_object_decompressed_in_transit_is_requested_as_stored(
         self, action: Action, platform: Simulator, plain: bytes, name: str, size: int | None
     ) -> None:
         storage = TranscodingStorage(plain, sent(PACKED, GZIPPED))
@@ -743,7 +747,7 @@ class TestTranscoding:
         assert (storage.accepted, ended.warnings) == ([False, True], [])
 
     @pytest.mark.parametrize("size", [None, len(PACKED)], ids=["size unknown", "size known"])
-    def test_a_decompressed_object_is_saved_with_a_warning_if_nothing_else_is_sent(
+    def test_an_object_available_only_decompressed_is_saved_with_a_warning(
         self, action: Action, platform: Simulator, size: int | None
     ) -> None:
         decompressed = sent(TAR, STORED_AS_GZIP, chunked=True)
@@ -756,9 +760,7 @@ class TestTranscoding:
         assert DECOMPRESSED in warning
 
     @pytest.mark.parametrize("framed", [sent(TAR, chunked=True), sent(TAR)], ids=["chunked", "with a length"])
-    def test_an_undeclared_decompression_is_detected_by_the_size(
-        self, action: Action, platform: Simulator, framed: bytes
-    ) -> None:
+    def test_unmarked_decompression_is_detected_by_the_size(self, action: Action, platform: Simulator, framed: bytes) -> None:
         ended = self.fetch(action, platform, TranscodingStorage(framed, framed), len(PACKED))
 
         assert self.saved(ended, action) == TAR
@@ -767,14 +769,16 @@ class TestTranscoding:
         assert DECOMPRESSED in warning
 
     @pytest.mark.parametrize("size", [None, len(TAR)], ids=["size unknown", "size known"])
-    def test_an_uncompressed_tar_archive_is_only_misnamed(self, action: Action, platform: Simulator, size: int | None) -> None:
+    def test_an_uncompressed_tar_archive_with_a_gzip_name_causes_only_one_warning(
+        self, action: Action, platform: Simulator, size: int | None
+    ) -> None:
         ended = self.fetch(action, platform, TranscodingStorage(sent(TAR), sent(TAR)), size)
 
         assert self.saved(ended, action) == TAR
         assert [MISNAMED in warning for warning in ended.warnings] == [True]
         assert DECOMPRESSED not in ended.stdout
 
-    def test_a_compressed_object_is_requested_as_it_is_stored(self, action: Action, platform: Simulator) -> None:
+    def test_an_object_compressed_in_transit_is_requested_as_stored(self, action: Action, platform: Simulator) -> None:
         storage = TranscodingStorage(sent(TAR, chunked=True), sent(PACKED, GZIPPED, chunked=True))
 
         ended = self.fetch(action, platform, storage, len(TAR), "object")
@@ -783,7 +787,7 @@ class TestTranscoding:
         assert storage.accepted == [False, True, False]
         assert DECOMPRESSED not in ended.stdout
 
-    def test_an_object_that_is_always_compressed_is_saved_with_a_warning(self, action: Action, platform: Simulator) -> None:
+    def test_an_object_available_only_compressed_is_saved_with_a_warning(self, action: Action, platform: Simulator) -> None:
         compressed = sent(PACKED, GZIPPED, chunked=True)
 
         ended = self.fetch(action, platform, TranscodingStorage(compressed, compressed), len(TAR))
@@ -792,7 +796,7 @@ class TestTranscoding:
         assert [DECOMPRESSED in warning for warning in ended.warnings] == [True]
 
     @pytest.mark.parametrize("chunked", [False, True])
-    def test_an_object_that_is_stored_encoded_takes_one_request(self, action: Action, platform: Simulator, chunked: bool) -> None:
+    def test_an_object_stored_with_a_coding_takes_one_request(self, action: Action, platform: Simulator, chunked: bool) -> None:
         storage = TranscodingStorage(sent(PACKED, GZIPPED, chunked=chunked), b"")
 
         ended = self.fetch(action, platform, storage, len(PACKED))
@@ -800,7 +804,7 @@ class TestTranscoding:
         assert self.saved(ended, action) == PACKED
         assert (storage.accepted, ended.warnings) == ([False], [])
 
-    def test_a_truncated_object_of_unknown_length_is_not_saved(self, action: Action, platform: Simulator) -> None:
+    def test_a_cut_object_without_an_announced_length_is_not_saved(self, action: Action, platform: Simulator) -> None:
         content = KINDS["tar"](Site(files={"a": os.urandom(5000)}))
         cut = HEAD + b"Connection: close\r\n\r\n" + content[:2000]
 
@@ -809,9 +813,7 @@ class TestTranscoding:
         assert_failed(ended, action, "The storage ended the response too early")
 
     @pytest.mark.parametrize("status", [b"400 Bad Request", b"406 Not Acceptable", b"500 Oh"])
-    def test_a_storage_that_refuses_gzip_gets_a_request_without_it(
-        self, action: Action, platform: Simulator, status: bytes
-    ) -> None:
+    def test_a_storage_that_rejects_gzip_is_asked_without_it(self, action: Action, platform: Simulator, status: bytes) -> None:
         refused = b"HTTP/1.1 " + status + b"\r\nContent-Length: 0\r\n\r\n"
         storage = TranscodingStorage(sent(TAR, chunked=True), refused)
 
@@ -820,7 +822,7 @@ class TestTranscoding:
         assert self.saved(ended, action) == TAR
         assert storage.accepted == [False, True, False]
 
-    def test_an_object_that_is_compressed_with_a_length_is_saved_with_a_warning(
+    def test_an_object_compressed_in_transit_with_a_length_is_saved_with_a_warning(
         self, action: Action, platform: Simulator
     ) -> None:
         compressed = sent(PACKED, GZIPPED)
@@ -830,7 +832,7 @@ class TestTranscoding:
         assert self.saved(ended, action) == PACKED
         assert [DECOMPRESSED in warning for warning in ended.warnings] == [True]
 
-    def test_a_compressed_web_page_is_not_a_bundle(self, action: Action, platform: Simulator) -> None:
+    def test_a_compressed_page_is_not_a_bundle_even_if_its_content_is_late(self, action: Action, platform: Simulator) -> None:
         page = gzip.compress(b"<!doctype html><title>Sign in</title>" * 50, 0)
 
         def answer(connection: socket.socket) -> None:
@@ -852,16 +854,16 @@ class TestTranscoding:
 
         assert self.saved(ended, action) == content
 
-    def test_an_object_compressed_on_the_fly_is_not_resumed(self, action: Action, platform: Simulator) -> None:
+    def test_an_object_compressed_in_transit_is_not_resumed(self, action: Action, platform: Simulator) -> None:
         cut = HEAD + b'ETag: "a"\r\n' + GZIPPED + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % len(PACKED) + PACKED[:-9]
-        server = RawStorage(cut, sent(PACKED, GZIPPED))
-        with RawServer(server) as storage:
+        scripted = ScriptedStorage(cut, sent(PACKED, GZIPPED))
+        with RawServer(scripted) as storage:
             ended = fetch_from(action, platform, storage)
 
         assert_whole(ended, action, PACKED)
-        assert b"\r\nRange:" not in server.requests[1]
+        assert b"\r\nRange:" not in scripted.requests[1]
 
-    def test_a_broken_download_is_resumed_in_the_same_encoding(self, action: Action, platform: Simulator) -> None:
+    def test_a_resumed_download_keeps_its_coding(self, action: Action, platform: Simulator) -> None:
         content = gzip.compress(KINDS["tar"](Site(files={"a": os.urandom(5000)})))
         etag = b'ETag: "a"\r\n'
         rest = (
@@ -871,29 +873,25 @@ class TestTranscoding:
             + b"Content-Range: bytes 2000-%d/%d\r\n\r\n" % (len(content) - 1, len(content))
         )
         begin = HEAD + etag + GZIPPED + b"Content-Length: %d\r\n\r\n" % len(content) + content[:2000]
-        server = RawStorage(sent(TAR, STORED_AS_GZIP, chunked=True), begin, rest + content[2000:])
-        with RawServer(server) as storage:
+        scripted = ScriptedStorage(sent(TAR, STORED_AS_GZIP, chunked=True), begin, rest + content[2000:])
+        with RawServer(scripted) as storage:
             ended = fetch_from(action, platform, storage)
 
         assert_whole(ended, action, content)
-        assert [b"Accept-Encoding: gzip" in request for request in server.requests] == [False, True, True]
-        assert b"Range: bytes=2000-" in server.requests[2]
-
-
-def _without_size(normal: dict[str, object]) -> dict[str, object]:
-    return {name: value for name, value in normal.items() if name != "sizeBytes"}
+        assert [b"Accept-Encoding: gzip" in request for request in scripted.requests] == [False, True, True]
+        assert b"Range: bytes=2000-" in scripted.requests[2]
 
 
 def stalled(action: Action, platform: Simulator, happens: Callable[[], None]) -> Ended:
-    """Download over a connection that stalls after 600,000 bytes, while something happens to the rest."""
+    """Fetch the bundle over a connection that stalls after 600,000 bytes, and call `happens` meanwhile."""
     before = len(downloads(platform))
     platform.script("download", Fault(stall_after_bytes=600_000))
-    action.set_constants(bundle__storage__IDLE_SECONDS=5.0)  # until it is noticed: something has happened by then
+    action.set_constants(bundle__storage__IDLE_SECONDS=5.0)  # stalls until the action aborts it, after `happens`
     with action.start(platform, job_id="export-finished", bundle_path="bundle", outage_tolerance="1m") as running:
         while not any(request.status for request in downloads(platform)[before:]):
-            time.sleep(0.005)  # until the simulator has decided on its response, which a change would alter before that
+            time.sleep(0.005)  # waits until the simulator has prepared its response, which `happens` must not change
         happens()
-        return running.end()
+        return running.wait()
 
 
 EXPIRED = "<Error><Code>AccessDenied</Code><Message>Request has expired</Message></Error>"
@@ -913,7 +911,7 @@ class TestLink:
             (Fault(status=403, body=EXPIRED, cut="in_body", cut_after_bytes=20), "403"),
         ],
     )
-    def test_one_that_expired_is_renewed(self, action: Action, platform: Simulator, refusal: Fault, shown: str) -> None:
+    def test_a_rejected_link_is_replaced(self, action: Action, platform: Simulator, refusal: Fault, shown: str) -> None:
         platform.script("download", refusal)
 
         ended = fetch(action, platform)
@@ -923,7 +921,7 @@ class TestLink:
         assert platform.count("make_bundle") == 2
         assert "X-Amz-Security-Token=session%2B2" in ended.outputs["bundleUrl"], "the output is the link that works"
 
-    def test_one_that_expires_midway_is_renewed_and_the_download_resumed(
+    def test_a_link_that_expires_midway_is_replaced_and_the_download_resumed(
         self, action: Action, make_platform: Callable[..., Simulator], tmp_path: Path
     ) -> None:
         later = timedelta()
@@ -942,7 +940,7 @@ class TestLink:
         assert ranges(platform)[before:] == [None, "bytes=600000-", "bytes=600000-"]
         assert "403 (AccessDenied: Request has expired). Making a fresh link." in ended.log
 
-    def test_one_that_is_revoked_midway_is_renewed(self, action: Action, platform: Simulator) -> None:
+    def test_a_link_with_revoked_credentials_is_replaced_midway(self, action: Action, platform: Simulator) -> None:
         ended = stalled(action, platform, platform.revoke_links)
 
         assert_whole(ended, action)
@@ -973,7 +971,7 @@ class TestLink:
             (404, "<Error><Code>NoSuchKey</Code></Error>", "There is no bundle at the link"),
         ],
     )
-    def test_renewed_ones_that_are_refused_beyond_the_tolerance_fail_the_run(
+    def test_new_links_rejected_beyond_the_tolerance_fail_the_run(
         self, action: Action, platform: Simulator, status: int, body: str, cause: str
     ) -> None:
         fault = Fault(status=status, body=body, headers={"x-amz-request-id": "req-7"})
@@ -984,7 +982,7 @@ class TestLink:
         assert_failed(ended, action, f"{status} (", "although it was just made", cause, "Request id req-7.")
         assert len(downloads(platform)) == platform.count("make_bundle") > 2
 
-    def test_an_error_while_it_is_renewed_is_the_failure(self, action: Action, platform: Simulator) -> None:
+    def test_an_api_error_for_a_new_link_fails_the_run(self, action: Action, platform: Simulator) -> None:
         platform.script("make_bundle", None, Fault(status=401, json={"error": "key expired"}))
         platform.script_forever("download", Fault(status=403))
 
@@ -994,14 +992,14 @@ class TestLink:
         assert "key expired" in ended.error
         assert left_in(action) == []
 
-    def test_its_signature_is_not_in_the_log(self, action: Action, platform: Simulator) -> None:
+    def test_its_secrets_are_not_in_the_log(self, action: Action, platform: Simulator) -> None:
         secrets: list[str] = []
 
-        def described(normal: dict[str, object]) -> dict[str, object]:
+        def record_secrets(normal: dict[str, object]) -> dict[str, object]:
             secrets.extend(part.partition("=")[2] for part in str(normal["bundleUrl"]).partition("?")[2].split("&"))
             return normal
 
-        platform.override("make_bundle", described)
+        platform.override("make_bundle", record_secrets)
         platform.script(
             "download", Fault(cut="in_body"), Fault(status=403, body=EXPIRED), Fault(cut="in_body", cut_after_bytes=9)
         )
@@ -1013,7 +1011,7 @@ class TestLink:
         assert len(long) >= 4
         assert [secret for secret in long if secret in ended.stdout + ended.stderr + ended.summary] == []
 
-    def test_one_that_the_storage_echoes_is_not_shown(self, action: Action, platform: Simulator) -> None:
+    def test_an_echoed_signature_is_not_shown(self, action: Action, platform: Simulator) -> None:
         def echoing(normal: dict[str, object]) -> dict[str, object]:
             signature = str(normal["bundleUrl"]).rpartition("=")[2]
             body = f"<Error><Code>SignatureDoesNotMatch</Code><Message>got {signature}</Message></Error>"
@@ -1031,7 +1029,7 @@ class TestLink:
 
 
 class Tunnel:
-    """A proxy that is also the only https storage behind it, and records the requests to both."""
+    """An HTTPS proxy that is also the storage behind it, and records the requests to both."""
 
     def __init__(self, authority: trustme.CA, host: str, content: bytes) -> None:
         self._tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -1055,9 +1053,7 @@ class Tunnel:
             secured.sendall(b"HTTP/1.1 206 Partial\r\n" + b'ETag: "a"\r\n' + span + length + self._content[half:])
 
 
-def test_behind_a_proxy_the_storage_is_reached_and_resumed_and_no_proxy_sees_the_link(
-    action: Action, platform: Simulator
-) -> None:
+def test_a_download_through_a_proxy_is_resumed_and_the_proxy_does_not_see_the_link(action: Action, platform: Simulator) -> None:
     authority, content = trustme.CA(), GZIP + os.urandom(400_000)
     (action.workspace.parent / "temporary").mkdir()
     ca = action.workspace.parent / "temporary" / "ca.pem"
@@ -1080,7 +1076,7 @@ def test_behind_a_proxy_the_storage_is_reached_and_resumed_and_no_proxy_sees_the
 
 
 class TestRedirects:
-    def test_one_to_the_storage_itself_is_followed_and_resumed(
+    def test_a_redirect_within_the_storage_is_followed_and_resumed(
         self, action: Action, make_platform: Callable[..., Simulator], tmp_path: Path
     ) -> None:
         platform = make_platform(asset_bytes=SIZE, redirect_downloads=True)
@@ -1100,7 +1096,7 @@ class TestRedirects:
             ("", "an address that cannot be read"),
         ],
     )
-    def test_one_to_an_unsafe_address_fails_the_run(self, action: Action, platform: Simulator, location: str, shown: str) -> None:
+    def test_an_unsafe_redirect_fails_the_run(self, action: Action, platform: Simulator, location: str, shown: str) -> None:
         platform.script_forever("download", Fault(status=302, headers={"Location": location}))
 
         ended = fetch(action, platform)
@@ -1108,7 +1104,7 @@ class TestRedirects:
         assert_failed(ended, action, f"the storage redirects to {shown} (302), which is not an https address")
         assert len(downloads(platform)) == 1
 
-    def test_a_loop_fails_the_run(self, action: Action, platform: Simulator) -> None:
+    def test_a_redirect_loop_fails_the_run(self, action: Action, platform: Simulator) -> None:
         platform.script_forever("download", Fault(status=307, headers={"Location": "/again"}))
 
         ended = fetch(action, platform)
@@ -1117,9 +1113,9 @@ class TestRedirects:
         assert len(downloads(platform)) == 6
 
 
-class TestRefusedForGood:
+class TestPermanentErrors:
     @pytest.mark.parametrize("status", [405, 406, 412, 451])
-    def test_it_is_not_retried(self, action: Action, platform: Simulator, status: int) -> None:
+    def test_a_permanent_error_is_not_retried(self, action: Action, platform: Simulator, status: int) -> None:
         platform.script_forever("download", Fault(status=status, body="no"))
 
         ended = fetch(action, platform)
@@ -1127,7 +1123,7 @@ class TestRefusedForGood:
         assert_failed(ended, action, f"the storage returned {status}")
         assert len(downloads(platform)) == 1
 
-    def test_the_error_for_an_unknown_authority_names_ca_bundle(self, action: Action, platform: Simulator) -> None:
+    def test_an_untrusted_certificate_of_the_storage_names_ca_bundle(self, action: Action, platform: Simulator) -> None:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
         with RawServer(lambda _connection: None, tls=context) as storage:
@@ -1146,17 +1142,16 @@ class TestRefusedForGood:
         assert (ended.exit_code, platform.storage_url.startswith("https://")) == (0, True)
         assert (action.workspace / "bundle").exists()
 
-    def test_an_unreachable_host_may_be_blocked(self, action: Action, platform: Simulator) -> None:
-        with socket.socket() as reserved:
-            reserved.bind(("127.0.0.1", 0))  # bound, but not listening
-            platform.override("make_bundle", {"bundleUrl": f"http://127.0.0.1:{reserved.getsockname()[1]}/bundle"})
+    def test_an_unreachable_host_names_the_runners_network_as_the_cause(self, action: Action, platform: Simulator) -> None:
+        with refusing_port() as (host, port):
+            platform.override("make_bundle", {"bundleUrl": f"http://{host}:{port}/bundle"})
             ended = fetch(action, platform, outage_tolerance="1ms")
 
         assert_failed(ended, action, "refused the connection", "Allow the runner to reach the storage's host")
 
 
 class TestDisk:
-    def test_one_too_small_for_the_apis_size_is_reported_before_the_download(self, action: Action, platform: Simulator) -> None:
+    def test_a_disk_too_small_for_the_size_from_the_api_fails_at_once(self, action: Action, platform: Simulator) -> None:
         platform.override("make_bundle", lambda normal: {**normal, "sizeBytes": 10**15})
 
         ended = fetch(action, platform)
@@ -1164,8 +1159,8 @@ class TestDisk:
         assert_failed(ended, action, "does not fit on the runner's disk", "It needs at least 909.5 TiB")
         assert downloads(platform) == []
 
-    def test_one_too_small_for_the_storages_size_is_reported_too(self, action: Action, platform: Simulator) -> None:
-        platform.override("make_bundle", _without_size)
+    def test_a_disk_too_small_for_the_content_length_fails_the_run(self, action: Action, platform: Simulator) -> None:
+        platform.override("make_bundle", without_size)
 
         def answer(connection: socket.socket) -> None:
             read_request(connection)
@@ -1177,7 +1172,7 @@ class TestDisk:
 
         assert_failed(ended, action, "does not fit on the runner's disk")
 
-    def test_one_that_fills_up_midway_leaves_nothing(self, action: Action, platform: Simulator, tmp_path: Path) -> None:
+    def test_a_disk_that_is_full_midway_leaves_nothing(self, action: Action, platform: Simulator, tmp_path: Path) -> None:
         action.python = shell_python(tmp_path, 'ulimit -f 1000 && exec "$python" "$@"')
 
         ended = fetch(action, platform)
@@ -1197,7 +1192,7 @@ def test_progress_shows_bytes_percent_and_rate(action: Action, make_platform: Ca
     assert {(line[2], line[5], len(line)) for line in lines if line[4] == "bytes"} <= {("%", "of", 11)}
 
 
-def test_every_renewed_link_is_masked_too(action: Action, platform: Simulator) -> None:
+def test_every_new_link_is_masked_too(action: Action, platform: Simulator) -> None:
     platform.script("download", Fault(status=403, body=EXPIRED))
 
     ended = fetch(action, platform, mask_bundle_url="true")

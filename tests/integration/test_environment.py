@@ -1,4 +1,4 @@
-"""A workflow's environment reaches the action whole; only what it documents has an effect."""
+"""The action gets a workflow's whole environment; only the documented variables have an effect."""
 
 import base64
 import shutil
@@ -15,23 +15,24 @@ from admin_api_simulator import Simulator
 from tests.action import Action
 from tests.integration.raw import RawServer, read_request
 from tests.keys import ADMIN_KEY
+from tests.ports import refusing_port
 
 PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
-ASIDE = "raise SystemExit('a file of the workspace ran')\n"
+EXITING_MODULE = "raise SystemExit('a file of the workspace ran')\n"
 
 
 @dataclass
 class RecordingProxy:
-    """A proxy that lets nobody through, and what it was asked."""
+    """A proxy that rejects every request, and records it."""
 
     url: str
-    asked: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
 
 
 @pytest.fixture
 def proxy() -> Iterator[RecordingProxy]:
     def refuse(connection: socket.socket) -> None:
-        proxy.asked.append(read_request(connection).decode("latin-1"))
+        proxy.requests.append(read_request(connection).decode("latin-1"))
         connection.sendall(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 
     with RawServer(refuse) as server:
@@ -41,7 +42,7 @@ def proxy() -> Iterator[RecordingProxy]:
 
 def test_python_files_of_the_workspace_do_not_run(action: Action, platform: Simulator) -> None:
     for name in ("requests", "sitecustomize", "usercustomize", "docs_platform_action", "json", "signal", "startup"):
-        (action.workspace / f"{name}.py").write_text(ASIDE)
+        (action.workspace / f"{name}.py").write_text(EXITING_MODULE)
     workspace = str(action.workspace)
     variables = {
         "PYTHONPATH": workspace,
@@ -71,7 +72,7 @@ def test_a_netrc_does_not_replace_the_key(action: Action, platform: Simulator, t
 
 
 @pytest.mark.parametrize("tls", [False, True])
-def test_no_proxy_sees_what_goes_to_a_loopback_host(
+def test_requests_to_a_loopback_host_use_no_proxy(
     action: Action, make_platform: Callable[..., Simulator], proxy: RecordingProxy, tls: bool
 ) -> None:
     platform = make_platform(tls=tls)
@@ -81,23 +82,23 @@ def test_no_proxy_sees_what_goes_to_a_loopback_host(
 
     ended = action.export(platform, env=dict.fromkeys(PROXY_VARIABLES, proxy.url), **inputs)
 
-    assert (ended.exit_code, proxy.asked) == (0, [])
+    assert (ended.exit_code, proxy.requests) == (0, [])
 
 
 @pytest.mark.parametrize("variable", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY"])
-def test_a_proxy_is_asked_for_the_host_and_learns_no_key(action: Action, proxy: RecordingProxy, variable: str) -> None:
+def test_a_proxy_learns_the_host_but_not_the_key(action: Action, proxy: RecordingProxy, variable: str) -> None:
     ended = action.export("https://api.docs.invalid", env={variable: proxy.url}, outage_tolerance="50ms")
 
     assert (ended.exit_code, ended.reason) == (1, "unavailable")
     assert "The proxy refused to forward the request to api.docs.invalid" in ended.error
-    assert {request.splitlines()[0].rpartition(" ")[0] for request in proxy.asked} == {"CONNECT api.docs.invalid:443"}
-    for request in proxy.asked:
+    assert {request.splitlines()[0].rpartition(" ")[0] for request in proxy.requests} == {"CONNECT api.docs.invalid:443"}
+    for request in proxy.requests:
         assert ADMIN_KEY not in request
         assert "authorization" not in request.lower().replace("proxy-authorization", "")
 
 
 @pytest.mark.parametrize(
-    ("proxy_url", "told"),
+    ("proxy_url", "message"),
     [
         ("http://127.0.0.1:{port}", "The proxy refused the connection"),
         ("127.0.0.1:{port}", "The proxy refused the connection"),
@@ -105,46 +106,44 @@ def test_a_proxy_is_asked_for_the_host_and_learns_no_key(action: Action, proxy: 
         ("http://127.0.0.1:99999", "The proxy address in the environment is not valid"),
     ],
 )
-def test_a_proxy_that_is_at_fault_is_told_as_such(action: Action, proxy_url: str, told: str) -> None:
-    # bound, so that nobody else gets the port, but not listening
-    with socket.socket() as reserved:
-        reserved.bind(("127.0.0.1", 0))
-        env = {"HTTPS_PROXY": proxy_url.format(port=reserved.getsockname()[1])}
+def test_a_failing_proxy_is_named_as_the_cause(action: Action, proxy_url: str, message: str) -> None:
+    with refusing_port() as (_, port):
+        env = {"HTTPS_PROXY": proxy_url.format(port=port)}
         ended = action.export("https://api.docs.invalid", env=env, outage_tolerance="1ms")
 
     assert (ended.exit_code, ended.reason) == (1, "unavailable"), ended.error
-    assert f"{told}." in ended.error
+    assert f"{message}." in ended.error
     assert "HTTPS_PROXY" in ended.error
     assert "NO_PROXY" in ended.error
 
 
-def test_credentials_of_a_proxy_go_to_the_proxy_and_nowhere_else(action: Action, proxy: RecordingProxy) -> None:
+def test_proxy_credentials_are_sent_only_to_the_proxy(action: Action, proxy: RecordingProxy) -> None:
     with_credentials = proxy.url.replace("http://", "http://robot:proxy-word@")
 
     ended = action.export("https://api.docs.invalid", env={"HTTPS_PROXY": with_credentials}, outage_tolerance="50ms")
 
     expected = base64.b64encode(b"robot:proxy-word").decode()
-    assert all(f"Proxy-Authorization: Basic {expected}" in request for request in proxy.asked)
-    assert proxy.asked
+    assert all(f"Proxy-Authorization: Basic {expected}" in request for request in proxy.requests)
+    assert proxy.requests
     assert "proxy-word" not in ended.stdout + ended.stderr + ended.summary
 
 
 @pytest.mark.parametrize("excluded", ["0.0.0.0", "*", "docs.example, 0.0.0.0", "0.0.0.0/8"])
-def test_no_proxy_is_asked_for_what_no_proxy_names(action: Action, proxy: RecordingProxy, excluded: str) -> None:
+def test_hosts_in_no_proxy_are_reached_directly(action: Action, proxy: RecordingProxy, excluded: str) -> None:
     env = {"HTTPS_PROXY": proxy.url, "NO_PROXY": excluded}
 
-    # an address of this machine that is not the loopback one, so that it takes no name server to find it
+    # an address of this machine outside the loopback network, so that no name server is needed
     with RawServer(socket.socket.close) as api:
         ended = action.export(f"https://0.0.0.0:{api.port}", env=env, outage_tolerance="50ms")
 
-    assert (ended.reason, proxy.asked) == ("unavailable", [])
+    assert (ended.reason, proxy.requests) == ("unavailable", [])
     assert api.connections > 0
 
 
 @pytest.mark.parametrize(
     "address", ["http://[", "nonsense://x", "http://127.0.0.1:99999", "http://", "::", "socks.example.com:1080x"]
 )
-def test_a_proxy_address_that_cannot_be_used_is_told(action: Action, address: str) -> None:
+def test_an_unusable_proxy_address_is_reported(action: Action, address: str) -> None:
     ended = action.export("https://api.docs.invalid", env={"HTTPS_PROXY": address}, outage_tolerance="50ms")
 
     assert (ended.exit_code, ended.reason) == (1, "unavailable"), ended.error
@@ -181,10 +180,10 @@ def test_a_socks_proxy_for_the_storage_fails_at_once(action: Action, platform: S
     assert "proxy-word" not in ended.stdout + ended.stderr + ended.summary
 
 
-def test_a_socks_proxy_is_no_matter_where_no_proxy_exempts_the_host(action: Action) -> None:
+def test_a_socks_proxy_is_ignored_if_no_proxy_exempts_the_host(action: Action) -> None:
     env = {"ALL_PROXY": "socks5://127.0.0.1:9", "NO_PROXY": "0.0.0.0"}
 
-    # an address of this machine that is not the loopback one, so that it takes no name server to find it
+    # an address of this machine outside the loopback network, so that no name server is needed
     with RawServer(socket.socket.close) as api:
         ended = action.export(f"https://0.0.0.0:{api.port}", env=env, outage_tolerance="50ms")
 
@@ -192,45 +191,45 @@ def test_a_socks_proxy_is_no_matter_where_no_proxy_exempts_the_host(action: Acti
     assert "SOCKS" not in ended.error
 
 
-def test_a_socks_proxy_is_no_matter_where_an_http_proxy_comes_first(action: Action, proxy: RecordingProxy) -> None:
+def test_a_socks_proxy_is_ignored_if_an_http_proxy_has_precedence(action: Action, proxy: RecordingProxy) -> None:
     env = {"ALL_PROXY": "socks5://127.0.0.1:9", "HTTPS_PROXY": proxy.url}
 
     ended = action.export("https://api.docs.invalid", env=env, outage_tolerance="50ms")
 
     assert "The proxy refused to forward the request to api.docs.invalid" in ended.error
-    assert proxy.asked
+    assert proxy.requests
 
 
-def asked_of_a_proxy_over_tls(action: Action, *, env: Mapping[str, str], **inputs: str) -> list[bytes]:
-    """Give what a proxy is asked that has a certificate of its own authority, whose own is `ca.pem` in the workspace."""
-    authority, asked = trustme.CA(), []
+def requests_to_tls_proxy(action: Action, *, env: Mapping[str, str], **inputs: str) -> list[bytes]:
+    """Return the requests of a run to a proxy over TLS, whose authority is `ca.pem` in the workspace."""
+    authority, requests = trustme.CA(), []
     authority.cert_pem.write_to_path(str(action.workspace / "ca.pem"))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)
 
     def refuse(connection: socket.socket) -> None:
-        asked.append(read_request(connection))
+        requests.append(read_request(connection))
         connection.sendall(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
 
     with RawServer(refuse, tls=context) as proxy:
         variables = {"HTTPS_PROXY": proxy.base_url, **env}
         action.export("https://api.docs.invalid", env=variables, outage_tolerance="50ms", **inputs)
-    return asked
+    return requests
 
 
 def test_no_variable_makes_the_certificate_of_a_proxy_trusted(action: Action) -> None:
     authorities = str(action.workspace / "ca.pem")
 
-    assert asked_of_a_proxy_over_tls(action, env={"SSL_CERT_FILE": authorities, "REQUESTS_CA_BUNDLE": authorities}) == []
+    assert requests_to_tls_proxy(action, env={"SSL_CERT_FILE": authorities, "REQUESTS_CA_BUNDLE": authorities}) == []
 
 
 def test_ca_bundle_makes_the_certificate_of_a_proxy_trusted(action: Action) -> None:
-    asked = asked_of_a_proxy_over_tls(action, env={}, ca_bundle="ca.pem")
+    requests = requests_to_tls_proxy(action, env={}, ca_bundle="ca.pem")
 
-    assert {request.split(b" HTTP/")[0] for request in asked} == {b"CONNECT api.docs.invalid:443"}
+    assert {request.split(b" HTTP/")[0] for request in requests} == {b"CONNECT api.docs.invalid:443"}
 
 
-def test_certificate_settings_of_the_workflow_do_not_count(action: Action, make_platform: Callable[..., Simulator]) -> None:
+def test_certificate_settings_of_the_workflow_are_ignored(action: Action, make_platform: Callable[..., Simulator]) -> None:
     platform = make_platform(tls=True)
     shutil.copy(str(platform.ca_path), action.workspace / "ca.pem")
     names = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR", "OPENSSL_CONF")
@@ -250,9 +249,7 @@ def test_no_variable_makes_a_certificate_trusted(action: Action, make_platform: 
     assert "`ca-bundle`" in ended.error
 
 
-def test_the_keys_of_tls_are_not_written_anywhere(
-    action: Action, make_platform: Callable[..., Simulator], tmp_path: Path
-) -> None:
+def test_tls_keys_are_not_logged(action: Action, make_platform: Callable[..., Simulator], tmp_path: Path) -> None:
     platform = make_platform(tls=True)
     shutil.copy(str(platform.ca_path), action.workspace / "ca.pem")
     log = tmp_path / "tls-keys.log"
@@ -275,7 +272,7 @@ def test_the_locale_changes_no_text(action: Action, platform: Simulator, locale:
     assert "jöb-雪" in ended.summary
 
 
-def test_a_run_needs_next_to_nothing_of_its_environment(action: Action, platform: Simulator) -> None:
+def test_a_run_needs_few_environment_variables(action: Action, platform: Simulator) -> None:
     emptied = dict.fromkeys(("PATH", "HOME", "LANG", "RUNNER_TEMP", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE", "CI"))
 
     ended = action.run(platform, job_id="export-finished", env=emptied)

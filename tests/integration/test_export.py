@@ -1,4 +1,4 @@
-"""Export mode from the start request to the bundle link, without faults."""
+"""Export mode from the start request to the bundle link, on a platform without faults."""
 
 import json
 import shutil
@@ -20,11 +20,11 @@ AWKWARD_JOB_IDS = ["a/b", "50%", "..", ".", "%2F", "v1?x#y", "ünï çödé", "a
 
 
 def queries_of(url: str) -> list[str]:
-    """Return the parts of a link that open it."""
+    """Return the parameters of a link's query."""
     return [value for value in url.partition("?")[2].split("&") if len(value) > 20]
 
 
-def test_the_whole_loop_ends_with_a_link_that_opens_the_bundle(action: Action, platform: Simulator) -> None:
+def test_an_export_ends_with_a_working_link(action: Action, platform: Simulator) -> None:
     ended = action.export(platform)
 
     assert (ended.exit_code, ended.stderr, ended.commands) == (0, "", [])
@@ -37,7 +37,7 @@ def test_the_whole_loop_ends_with_a_link_that_opens_the_bundle(action: Action, p
     assert requests.get(ended.outputs["bundleUrl"], timeout=10).content[:2] == b"\x1f\x8b"
 
 
-def test_results_holds_the_job_under_every_key(action: Action, platform: Simulator) -> None:
+def test_results_contains_the_job_with_every_key(action: Action, platform: Simulator) -> None:
     ended = action.export(platform)
 
     result = ended.result
@@ -52,7 +52,7 @@ def test_results_holds_the_job_under_every_key(action: Action, platform: Simulat
     }
 
 
-def test_the_log_and_the_summary_tell_the_way_without_what_opens_the_bundle(action: Action, platform: Simulator) -> None:
+def test_log_and_summary_describe_the_run_without_the_links_query(action: Action, platform: Simulator) -> None:
     ended = action.export(platform)
 
     url, job_id = ended.outputs["bundleUrl"], ended.outputs["jobId"]
@@ -73,7 +73,7 @@ def test_the_key_is_masked_before_anything_else(action: Action, platform: Simula
     assert ended.stdout.splitlines()[0] == f"::add-mask::{platform.key}"
 
 
-def test_without_waiting_the_job_is_started_and_collected_by_a_later_run(action: Action, platform: Simulator) -> None:
+def test_a_job_started_without_waiting_is_collected_by_a_later_run(action: Action, platform: Simulator) -> None:
     started = action.export(platform, wait="false")
     assert (started.exit_code, platform.count("read_export")) == (0, 0)
     assert started.outputs.keys() == {"jobId", "status", "durationSeconds", "results"}
@@ -86,14 +86,14 @@ def test_without_waiting_the_job_is_started_and_collected_by_a_later_run(action:
     assert platform.count("start_export") == 1
 
 
-def test_a_finished_job_has_a_new_link_at_once(action: Action, platform: Simulator) -> None:
+def test_a_finished_job_gives_a_new_link_at_once(action: Action, platform: Simulator) -> None:
     links = {action.run(platform, job_id="export-finished", timeout="1ms").outputs["bundleUrl"] for _ in range(2)}
 
     assert len(links) == 2
     assert (platform.count("start_export"), platform.count("read_export")) == (0, 2)
 
 
-def test_a_domain_beside_a_job_is_its_label(action: Action, platform: Simulator) -> None:
+def test_a_domain_with_a_job_id_is_only_a_label(action: Action, platform: Simulator) -> None:
     ended = action.export(platform, job_id="export-finished")
 
     assert ended.result["domain"] == "docs.example.com"
@@ -101,7 +101,7 @@ def test_a_domain_beside_a_job_is_its_label(action: Action, platform: Simulator)
     assert platform.count("start_export") == 0
 
 
-def test_any_job_id_of_the_platform_is_carried_through(action: Action, make_platform: Callable[..., Simulator]) -> None:
+def test_any_job_id_from_the_platform_is_used_unchanged(action: Action, make_platform: Callable[..., Simulator]) -> None:
     platform = make_platform(job_ids=AWKWARD_JOB_IDS, export_seconds=0)
 
     ids = [action.export(platform).outputs["jobId"] for _ in AWKWARD_JOB_IDS]
@@ -111,7 +111,7 @@ def test_any_job_id_of_the_platform_is_carried_through(action: Action, make_plat
 
 
 @pytest.mark.parametrize("job_id", ["a/b", "..", "%2e%2E", "50% ünï"])
-def test_any_job_id_of_an_author_is_carried_through(action: Action, platform: Simulator, job_id: str) -> None:
+def test_any_job_id_from_the_inputs_is_used_unchanged(action: Action, platform: Simulator, job_id: str) -> None:
     platform.add_export_job(job_id)
 
     ended = action.run(platform, job_id=job_id)
@@ -119,7 +119,7 @@ def test_any_job_id_of_an_author_is_carried_through(action: Action, platform: Si
     assert (ended.exit_code, ended.outputs["jobId"]) == (0, job_id)
 
 
-def test_start_options_go_beside_the_domain(action: Action, platform: Simulator) -> None:
+def test_start_options_are_sent_with_the_domain(action: Action, platform: Simulator) -> None:
     options = {"version": "2024-06-01", "paths": ["/a", "/ü"], "deep": {"flag": True, "none": None}}
 
     action.export(platform, start_options=json.dumps(options), wait="false")
@@ -128,7 +128,7 @@ def test_start_options_go_beside_the_domain(action: Action, platform: Simulator)
     assert json.loads(request.body) == {**options, "domain": "docs.example.com"}
 
 
-def test_only_the_headers_that_the_api_needs_are_sent(action: Action, platform: Simulator) -> None:
+def test_only_necessary_headers_are_sent(action: Action, platform: Simulator) -> None:
     action.export(platform)
 
     common = {"Host", "Authorization", "Accept", "Accept-Encoding", "User-Agent"}
@@ -143,7 +143,7 @@ def test_only_the_headers_that_the_api_needs_are_sent(action: Action, platform: 
         assert request.headers["User-Agent"].startswith("docs-platform-action/")
 
 
-def test_progress_of_any_type_fails_no_run(action: Action, platform: Simulator) -> None:
+def test_progress_of_any_type_is_accepted(action: Action, platform: Simulator) -> None:
     types = ["57", "57 %", True, {"done": 3, "of": 5}, [1], -1, 101, 1e400, None]
     turns = (Fault(json={"status": "running", "progress": progress, "pageCount": progress}) for progress in types)
     platform.script("read_export", *turns)
@@ -158,7 +158,7 @@ def test_progress_of_any_type_fails_no_run(action: Action, platform: Simulator) 
     ("reported", "shown"),
     [(1.0, "1"), (123456, "123456"), (0, "0"), ("412", None), (True, None), (1.5, None)],
 )
-def test_a_page_count_is_an_output_only_as_a_whole_number(
+def test_the_page_count_is_an_output_only_if_it_is_an_integer(
     action: Action, platform: Simulator, reported: object, shown: str | None
 ) -> None:
     platform.override("read_export", {"status": "completed", "pageCount": reported})
@@ -178,7 +178,7 @@ def test_a_page_count_is_an_output_only_as_a_whole_number(
         ({"expiresAt": "next week"}, "next week"),
     ],
 )
-def test_an_expiry_of_any_form_is_an_output_as_written(
+def test_an_expiry_in_any_format_is_output_unchanged(
     action: Action, platform: Simulator, reported: dict[str, Any], written: str | None
 ) -> None:
     platform.override("make_bundle", {"bundleUrl": "https://storage.example.com/b.tar.gz?signature=x", **reported})
@@ -189,7 +189,7 @@ def test_an_expiry_of_any_form_is_an_output_as_written(
     assert ended.result["expiresAt"] == written
 
 
-def test_an_unknown_status_is_logged_once_and_waiting_continues(action: Action, platform: Simulator) -> None:
+def test_an_unknown_status_is_reported_once_and_counts_as_running(action: Action, platform: Simulator) -> None:
     turns = ["preparing", "preparing", "queued", "preparing", "finalising"]
     platform.script("read_export", *(Fault(json={"status": status}) for status in turns))
 
@@ -202,7 +202,7 @@ def test_an_unknown_status_is_logged_once_and_waiting_continues(action: Action, 
 
 
 @pytest.mark.parametrize("slash", ["", "/"])
-def test_the_base_url_may_hold_a_path(action: Action, make_platform: Callable[..., Simulator], slash: str) -> None:
+def test_the_base_url_may_have_a_path(action: Action, make_platform: Callable[..., Simulator], slash: str) -> None:
     platform = make_platform(base_path="/gateway/docs%20api")
 
     ended = action.export(platform.base_url + slash)
@@ -233,7 +233,7 @@ def test_an_untrusted_certificate_fails_at_once_and_names_ca_bundle(
     assert platform.requests == []
 
 
-def test_an_untrusted_certificate_is_reported_even_after_the_deadline(
+def test_an_untrusted_certificate_is_reported_even_after_the_timeout(
     action: Action, make_platform: Callable[..., Simulator]
 ) -> None:
     platform = make_platform(tls=True)
@@ -245,7 +245,7 @@ def test_an_untrusted_certificate_is_reported_even_after_the_deadline(
     assert "`ca-bundle`" in ended.error
 
 
-def test_a_link_that_has_expired_by_this_runners_clock_is_reported(action: Action, platform: Simulator) -> None:
+def test_a_link_expired_by_the_runners_clock_is_reported(action: Action, platform: Simulator) -> None:
     platform.override("make_bundle", {"bundleUrl": "https://storage.example.com/b.tar.gz", "expiresAt": "2020-01-01T12:00:00Z"})
 
     ended = action.run(platform, job_id="export-finished")
@@ -257,7 +257,7 @@ def test_a_link_that_has_expired_by_this_runners_clock_is_reported(action: Actio
     assert "valid until" not in ended.log + ended.summary
 
 
-def test_a_number_of_more_digits_than_python_reads_spoils_no_answer(action: Action, platform: Simulator) -> None:
+def test_a_number_with_too_many_digits_for_python_is_ignored(action: Action, platform: Simulator) -> None:
     body = '{"status": "completed", "pageCount": ' + "9" * 5000 + "}"
     platform.script("read_export", Fault(body=body, headers={"Content-Type": "application/json"}))
 

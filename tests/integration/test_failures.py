@@ -1,7 +1,6 @@
-"""Every way to fail that the interface names, reached over a real socket, and what it leaves behind."""
+"""Every `failureReason`, over a real socket, with its message and outputs."""
 
 import os
-import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ from admin_api_simulator.faults import Operation
 from tests.action import Action, shell_python
 from tests.archives import SEVEN_ZIP
 from tests.keys import ADMIN_KEY
+from tests.ports import refusing_port
 
 AGENT = {"mode": "agent", "project_id": "demo-project"}
 ATTACH = {"domain": "", "job_id": "export-finished"}
@@ -21,10 +21,10 @@ ATTACH = {"domain": "", "job_id": "export-finished"}
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A run that has to fail: an export of docs.example.com unless `inputs` say otherwise, on a platform with `faults`."""
+    """A run that must fail: an export of docs.example.com with `inputs`, on a platform with `faults`."""
 
     reason: str
-    says: tuple[str, ...]
+    parts: tuple[str, ...]
     inputs: Mapping[str, str] = field(default_factory=dict)
     faults: Mapping[Operation, Fault] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -35,130 +35,130 @@ class Case:
 
 CASES = {
     "an input is missing": Case(
-        reason="invalid-input", says=("base-url", "with:"), inputs={"base_url": ""}, job=False, request_id=False
+        reason="invalid-input", parts=("base-url", "with:"), inputs={"base_url": ""}, job=False, request_id=False
     ),
     "inputs are malformed": Case(
         reason="invalid-input",
-        says=("4 invalid inputs", "`domain`", "docs.example.com", "`timeout`", "`wait`", "`max-poll-interval`"),
+        parts=("4 invalid inputs", "`domain`", "docs.example.com", "`timeout`", "`wait`", "`max-poll-interval`"),
         inputs={"domain": "https://docs.example.com/", "timeout": "soon", "wait": "yes", "max_poll_interval": "1ms"},
         job=False,
         request_id=False,
     ),
     "unknown mode": Case(
-        reason="invalid-input", says=("`export`", "`agent`"), inputs={"mode": "import"}, job=False, request_id=False
+        reason="invalid-input", parts=("`export`", "`agent`"), inputs={"mode": "import"}, job=False, request_id=False
     ),
     "unknown mode among others": Case(
         reason="invalid-input",
-        says=("4 invalid inputs", "`domain`", "`wait`", "`require-pr`"),
+        parts=("4 invalid inputs", "`domain`", "`wait`", "`require-pr`"),
         inputs={"mode": "import", "domain": "https://docs.example.com/", "wait": "yes", "require_pr": "no"},
         job=False,
         request_id=False,
     ),
     "the key is refused": Case(
         reason="unauthorized",
-        says=("401", "invalid token", "Check the secret", "API keys page"),
+        parts=("401", "invalid token", "Check the secret", "API keys page"),
         options={"key": "another"},
         job=False,
     ),
     "the key ends in the middle": Case(
         reason="unauthorized",
-        says=("401", "key expired", "job-id: "),
+        parts=("401", "key expired", "job-id: "),
         faults={"make_bundle": Fault(status=401, json={"error": "key expired"}, headers={"X-Request-Id": "req-7"})},
     ),
     "the plan has no export": Case(
-        reason="forbidden", says=("403", "Enterprise plan", "permission"), options={"plan": False}, job=False
+        reason="forbidden", parts=("403", "Enterprise plan", "permission"), options={"plan": False}, job=False
     ),
     "no such deployment": Case(
-        reason="not-found", says=("404", "unknown.example.com"), inputs={"domain": "unknown.example.com"}, job=False
+        reason="not-found", parts=("404", "unknown.example.com"), inputs={"domain": "unknown.example.com"}, job=False
     ),
-    "no such job": Case(reason="not-found", says=("404", "nowhere"), inputs={"domain": "", "job_id": "nowhere"}),
+    "no such job": Case(reason="not-found", parts=("404", "nowhere"), inputs={"domain": "", "job_id": "nowhere"}),
     "no such agent job": Case(
-        reason="not-found", says=("404", "agent job not found"), inputs={**AGENT, "job_id": "nowhere", "domain": ""}
+        reason="not-found", parts=("404", "agent job not found"), inputs={**AGENT, "job_id": "nowhere", "domain": ""}
     ),
     "the request is rejected": Case(
         reason="rejected",
-        says=("422", "no such version"),
+        parts=("422", "no such version"),
         faults={"start_export": Fault(status=422, json={"error": "no such version"}, headers={"X-Request-Id": "req-7"})},
         job=False,
     ),
     "the job is gone": Case(
         reason="rejected",
-        says=("410", "gone for good"),
+        parts=("410", "gone for good"),
         faults={"read_export": Fault(status=410, json={"message": "gone for good"}, headers={"x-correlation-id": "c-1"})},
     ),
     "the export fails": Case(
         reason="job-failed",
-        says=("component <Tabs> could not be rendered", "dashboard"),
+        parts=("component <Tabs> could not be rendered", "dashboard"),
         inputs={"domain": "failing.example.com"},
         request_id=False,
     ),
     "the agent fails": Case(
-        reason="job-failed", says=("agent failed",), inputs={**AGENT, "job_id": "agent-failed", "domain": ""}, request_id=False
+        reason="job-failed", parts=("agent failed",), inputs={**AGENT, "job_id": "agent-failed", "domain": ""}, request_id=False
     ),
     "no pull request": Case(
         reason="no-pull-request",
-        says=("require-pr",),
+        parts=("require-pr",),
         inputs={**AGENT, "job_id": "agent-no-change", "domain": "", "require_pr": "true"},
         request_id=False,
     ),
     "the job takes too long": Case(
         reason="timeout",
-        says=("`timeout`", "job-id: "),
+        parts=("`timeout`", "job-id: "),
         inputs={"timeout": "200ms"},
         options={"export_seconds": 3600},
         request_id=False,
     ),
     "the API is down": Case(
         reason="unavailable",
-        says=("503", "outage-tolerance", "upstream down", "job-id: "),
+        parts=("503", "outage-tolerance", "upstream down", "job-id: "),
         faults={"read_export": Fault(status=503, json={"error": "upstream down"}, headers={"X-Request-Id": "req-7"})},
     ),
     "no link in the bundle's answer": Case(
         reason="bad-response",
-        says=("bundleUrl", "base-url", "job-id: "),
+        parts=("bundleUrl", "base-url", "job-id: "),
         faults={"make_bundle": Fault(json={"expiresAt": "2030-01-01T00:00:00Z"}, headers={"X-Request-Id": "req-7"})},
     ),
     "a link that is none": Case(
         reason="bad-response",
-        says=("bundleUrl",),
+        parts=("bundleUrl",),
         inputs=ATTACH,
         faults={"make_bundle": Fault(json={"bundleUrl": "http://storage.example.com/bundle"})},
         request_id=False,
     ),
     "a start that names no job": Case(
-        reason="bad-response", says=("jobId",), faults={"start_export": Fault(json={"jobId": 7})}, job=False, request_id=False
+        reason="bad-response", parts=("jobId",), faults={"start_export": Fault(json={"jobId": 7})}, job=False, request_id=False
     ),
     "a start that answers a page": Case(
         reason="bad-response",
-        says=("text/html", "15 bytes"),
+        parts=("text/html", "15 bytes"),
         faults={"start_export": Fault(body="<html>\n</html>\n", headers={"Content-Type": "text/html; charset=utf-8"})},
         job=False,
         request_id=False,
     ),
     "the storage is down": Case(
         reason="download-failed",
-        says=("could not be downloaded completely", "503 (SlowDown)", "`outage-tolerance`", "job-id: "),
+        parts=("could not be downloaded completely", "503 (SlowDown)", "`outage-tolerance`", "job-id: "),
         inputs={**ATTACH, "site_path": "site"},
         faults={"download": Fault(status=503, body="<Error><Code>SlowDown</Code></Error>")},
         request_id=False,
     ),
     "the bundle is a web page": Case(
         reason="download-failed",
-        says=("looks like a web page", "a login page", "job-id: "),
+        parts=("looks like a web page", "a login page", "job-id: "),
         inputs={**ATTACH, "bundle_path": "bundle.tar.gz"},
         bundle=b"<!doctype html><title>Sign in</title>",
         request_id=False,
     ),
     "the bundle is an archive that cannot be opened": Case(
         reason="invalid-bundle",
-        says=("looks like a 7z archive", "job-id: "),
+        parts=("looks like a 7z archive", "job-id: "),
         inputs={**ATTACH, "site_path": "site"},
         bundle=SEVEN_ZIP,
         request_id=False,
     ),
     "a start without an answer": Case(
         reason="start-unconfirmed",
-        says=("dashboard", "`job-id`"),
+        parts=("dashboard", "`job-id`"),
         faults={"start_export": Fault(cut="before_response", processed=True)},
         job=False,
         request_id=False,
@@ -167,7 +167,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_failure_tells_its_reason_cause_and_remedy(action: Action, make_platform: Callable[..., Simulator], name: str) -> None:
+def test_a_failure_names_its_reason_cause_and_remedy(action: Action, make_platform: Callable[..., Simulator], name: str) -> None:
     case = CASES[name]
     platform = make_platform(**case.options)
     for operation, fault in case.faults.items():
@@ -179,7 +179,7 @@ def test_a_failure_tells_its_reason_cause_and_remedy(action: Action, make_platfo
 
     assert (ended.exit_code, ended.reason) == (1, case.reason), ended.stdout
     assert ended.error == "\n  ".join(line.strip() for line in ended.error.splitlines())
-    for text in case.says:
+    for text in case.parts:
         assert text in ended.error
     assert ("Request id " in ended.error) == case.request_id
     assert ("jobId" in ended.outputs) == case.job
@@ -192,29 +192,29 @@ def test_a_failure_tells_its_reason_cause_and_remedy(action: Action, make_platfo
 
 AGENT_JOB = {"mode": "agent", "project_id": "demo-project"}
 COMPLETED = "Job {job} is completed. A run with `job-id: {job}` makes its bundle link without exporting again."
-GOES_ON = "Job {job} continues at the platform. Collect it in a later run with `job-id: {job}`."
+CONTINUES = "Job {job} continues at the platform. Collect it in a later run with `job-id: {job}`."
 RUNNING = Fault(json={"status": "running"})
 
 
 @pytest.mark.parametrize(
-    ("operation", "told", "status", "reason"),
+    ("operation", "message", "status", "reason"),
     [
         ("make_bundle", COMPLETED, 401, "unauthorized"),
         ("make_bundle", COMPLETED, 403, "forbidden"),
         ("make_bundle", COMPLETED, 422, "rejected"),
-        ("read_export", GOES_ON, 422, "rejected"),
-        ("read_export", GOES_ON, 302, "bad-response"),
+        ("read_export", CONTINUES, 422, "rejected"),
+        ("read_export", CONTINUES, 302, "bad-response"),
     ],
 )
-def test_a_job_that_is_there_can_be_collected_whatever_went_wrong(
-    action: Action, platform: Simulator, operation: Operation, told: str, status: int, reason: str
+def test_an_existing_job_is_named_for_a_later_run(
+    action: Action, platform: Simulator, operation: Operation, message: str, status: int, reason: str
 ) -> None:
     platform.script_forever(operation, Fault(status=status), after=[RUNNING] if operation == "read_export" else [])
 
     ended = action.run(platform, job_id="export-finished")
 
     assert ended.reason == reason
-    assert told.format(job="export-finished") in [line.strip() for line in ended.error.splitlines()]
+    assert message.format(job="export-finished") in [line.strip() for line in ended.error.splitlines()]
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_a_job_that_is_there_can_be_collected_whatever_went_wrong(
         ({"job_id": "export-finished"}, [RUNNING, Fault(json={"status": "failed"})], "job-failed"),
     ],
 )
-def test_no_job_is_promised_that_has_ended_or_was_never_seen(
+def test_an_ended_or_unknown_job_is_not_named_for_a_later_run(
     action: Action, platform: Simulator, inputs: dict[str, str], faults: list[Fault], reason: str
 ) -> None:
     platform.script("read_agent_job" if "mode" in inputs else "read_export", *faults)
@@ -251,7 +251,7 @@ def test_no_job_is_promised_that_has_ended_or_was_never_seen(
         ("make_bundle", Fault(status=409), "has not finished the export's bundle", "later run"),
     ],
 )
-def test_what_is_likely_behind_an_outage_depends_on_its_kind(
+def test_the_likely_cause_of_an_outage_depends_on_its_kind(
     action: Action, platform: Simulator, operation: Operation, fault: Fault, cause: str, remedy: str
 ) -> None:
     platform.script_forever(operation, fault)
@@ -263,11 +263,9 @@ def test_what_is_likely_behind_an_outage_depends_on_its_kind(
     assert remedy in ended.error
 
 
-def test_a_host_that_was_never_reached_may_be_the_wrong_one(action: Action) -> None:
-    # bound, so that nobody else gets the port, but not listening
-    with socket.socket() as reserved:
-        reserved.bind(("127.0.0.1", 0))
-        ended = action.run(f"http://127.0.0.1:{reserved.getsockname()[1]}", job_id="j-1", outage_tolerance="1ms")
+def test_an_unreachable_host_may_be_mistyped(action: Action) -> None:
+    with refusing_port() as (host, port):
+        ended = action.run(f"http://{host}:{port}", job_id="j-1", outage_tolerance="1ms")
 
     assert ended.reason == "unavailable"
     assert "The host or port in `base-url` is mistyped" in ended.error
@@ -283,23 +281,23 @@ def test_an_error_that_is_an_object_is_read(action: Action, platform: Simulator)
 
 
 @pytest.mark.parametrize(
-    ("inputs", "says"),
+    ("inputs", "expected"),
     [
         ({"domain": "unknown.example.com"}, "the platform does not know the domain unknown.example.com (404)"),
         ({"domain": "", "job_id": "nowhere"}, "the platform does not know the job nowhere (404)"),
         ({**AGENT_JOB, "domain": "", "job_id": "nowhere"}, "not know the project demo-project or its job nowhere (404)"),
     ],
 )
-def test_what_is_not_found_is_named(action: Action, platform: Simulator, inputs: dict[str, str], says: str) -> None:
+def test_a_missing_object_is_named(action: Action, platform: Simulator, inputs: dict[str, str], expected: str) -> None:
     ended = action.export(platform, **inputs)
 
-    assert says in ended.error.splitlines()[0]
+    assert expected in ended.error.splitlines()[0]
     assert "is mistyped" in ended.error
 
 
 @pytest.mark.parametrize("prefix", ["", "/dashboard", "/api/v2"])
 def test_a_wrong_base_url_is_not_taken_for_an_unknown_domain(action: Action, prefix: str) -> None:
-    with Simulator(key=ADMIN_KEY, base_path="/api") as platform:  # its requests are not below the base path, as intended here
+    with Simulator(key=ADMIN_KEY, base_path="/api") as platform:  # the requests are deliberately outside the base path
         wrong = platform.base_url.removesuffix("/api") + prefix
         ended = action.export(wrong)
 
@@ -318,7 +316,9 @@ def test_a_wrong_base_url_is_not_taken_for_an_unknown_domain(action: Action, pre
         (Fault(status=405, body="<html>405 Not Allowed</html>", headers={"Content-Type": "text/html"}), "rejected"),
     ],
 )
-def test_nor_is_a_server_that_is_not_the_api(action: Action, platform: Simulator, fault: Fault, reason: str) -> None:
+def test_another_server_is_not_taken_for_an_unknown_domain(
+    action: Action, platform: Simulator, fault: Fault, reason: str
+) -> None:
     platform.script_forever("start_export", fault)
 
     ended = action.export(platform)
@@ -327,7 +327,7 @@ def test_nor_is_a_server_that_is_not_the_api(action: Action, platform: Simulator
     assert f"`base-url` is probably wrong: {platform.base_url} has no " in ended.error.splitlines()[0]
 
 
-def test_a_page_in_place_of_a_job_names_base_url_as_the_likely_cause(action: Action, platform: Simulator) -> None:
+def test_a_web_page_instead_of_a_job_names_base_url_as_the_likely_cause(action: Action, platform: Simulator) -> None:
     platform.script_forever("read_export", Fault(status=404, body="<html></html>", headers={"Content-Type": "text/html"}))
 
     ended = action.run(platform, job_id="export-finished")
@@ -336,14 +336,14 @@ def test_a_page_in_place_of_a_job_names_base_url_as_the_likely_cause(action: Act
     assert "\n  `base-url` is probably wrong: " in ended.error
 
 
-def test_pauses_that_contradict_each_other_are_told_with_both(action: Action, platform: Simulator) -> None:
+def test_contradictory_pauses_are_reported_with_both_values(action: Action, platform: Simulator) -> None:
     ended = action.export(platform, poll_interval="2m", max_poll_interval="")
 
     assert ended.reason == "invalid-input"
     assert "Invalid input `max-poll-interval`: 30s is less than poll-interval, 2m" in ended.error
 
 
-def test_every_row_of_the_failure_table_is_reached() -> None:
+def test_every_failure_reason_is_tested() -> None:
     interface_rows = {
         *("invalid-input", "unauthorized", "forbidden", "not-found", "rejected", "job-failed", "no-pull-request", "timeout"),
         *("unavailable", "bad-response", "start-unconfirmed", "download-failed", "invalid-bundle"),
@@ -352,7 +352,7 @@ def test_every_row_of_the_failure_table_is_reached() -> None:
     assert {case.reason for case in CASES.values()} == interface_rows
 
 
-def test_misspelt_inputs_are_named_beside_what_is_missing(action: Action, platform: Simulator) -> None:
+def test_misspelled_inputs_are_named_with_missing_ones(action: Action, platform: Simulator) -> None:
     ended = action.run(platform, domian="docs.example.com", retention_days="3")
 
     assert ended.reason == "invalid-input"
@@ -362,7 +362,7 @@ def test_misspelt_inputs_are_named_beside_what_is_missing(action: Action, platfo
     ]
 
 
-def test_a_misspelt_input_fails_no_run_and_its_value_is_not_shown(action: Action, platform: Simulator) -> None:
+def test_a_misspelled_input_is_only_a_warning_without_its_value(action: Action, platform: Simulator) -> None:
     ended = action.run(platform, job_id="export-finished", env={"INPUT_SITE_PTH": "unlisted-value"})
 
     assert (ended.exit_code, ended.warnings) == (0, ["`site_pth` is not an input; did you mean `site-path`?"])
@@ -379,7 +379,7 @@ def test_a_name_that_is_not_an_input_cannot_write_a_command(action: Action, plat
     assert "\x1b" not in ended.stdout
 
 
-def test_an_export_with_a_project_asks_for_mode_agent(action: Action, platform: Simulator) -> None:
+def test_an_export_with_a_project_suggests_mode_agent(action: Action, platform: Simulator) -> None:
     ended = action.run(platform, job_id="export-finished", project_id="demo-project")
 
     assert ended.exit_code == 0
@@ -388,14 +388,14 @@ def test_an_export_with_a_project_asks_for_mode_agent(action: Action, platform: 
     ]
 
 
-def test_invalid_input_makes_no_request(action: Action, platform: Simulator) -> None:
+def test_invalid_input_sends_no_request(action: Action, platform: Simulator) -> None:
     action.export(platform, timeout="0s")
 
     assert platform.requests == []
 
 
-def test_a_fault_of_the_action_is_told_as_one(action: Action, platform: Simulator, tmp_path: Path) -> None:
-    # a thread's stack as large as all the memory that there is: no thread can be made
+def test_an_internal_error_is_reported_as_one(action: Action, platform: Simulator, tmp_path: Path) -> None:
+    # a thread's stack takes all available memory, so no thread can be started
     action.python = shell_python(tmp_path, 'ulimit -S -s 2000000 && ulimit -S -v 1900000 && exec "$python" "$@"')
 
     ended = action.export(platform)
@@ -409,7 +409,7 @@ def test_a_fault_of_the_action_is_told_as_one(action: Action, platform: Simulato
     assert "Traceback" not in ended.stdout + ended.stderr
 
 
-def test_a_fault_of_the_action_shows_its_trace_with_debug_logging(action: Action, platform: Simulator, tmp_path: Path) -> None:
+def test_an_internal_error_shows_its_traceback_with_debug_logging(action: Action, platform: Simulator, tmp_path: Path) -> None:
     action.python = shell_python(tmp_path, 'ulimit -S -s 2000000 && ulimit -S -v 1900000 && exec "$python" "$@"')
     action.debug = True
 
@@ -435,7 +435,7 @@ def test_an_output_file_that_cannot_be_opened_fails_the_run_before_any_request(
 
 @pytest.fixture
 def denied(action: Action, tmp_path: Path) -> Path:
-    """Make a folder that the action may not write to: it runs as root without its privilege, or as anybody else."""
+    """Create a folder without write access for the action, which runs without root's privileges."""
     action.python = shell_python(
         tmp_path,
         'drop="setpriv --bounding-set=-dac_override,-dac_read_search"; [ "$(id -u)" = 0 ] || drop=""; exec $drop "$python" "$@"',
@@ -449,7 +449,7 @@ LIKELY = "SELinux on the runner, or user namespaces (rootless Docker, `userns-re
 
 
 @pytest.mark.parametrize("name", ["bundle_path", "site_path", "values_file"])
-def test_a_folder_that_denies_writing_names_the_likely_causes(
+def test_a_folder_without_write_access_names_the_likely_causes(
     action: Action, platform: Simulator, denied: Path, name: str
 ) -> None:
     ended = action.export(platform, **{name: f"{denied.name}/x"})
@@ -460,14 +460,14 @@ def test_a_folder_that_denies_writing_names_the_likely_causes(
     assert "with:" not in ended.error
 
 
-def test_a_folder_that_denies_writing_hides_no_other_mistake(action: Action, platform: Simulator, denied: Path) -> None:
+def test_a_folder_without_write_access_hides_no_other_error(action: Action, platform: Simulator, denied: Path) -> None:
     ended = action.export(platform, site_path=f"{denied.name}/site", wait="perhaps")
 
     assert LIKELY in ended.error
     assert "Correct the `with:` block of the step." in ended.error
 
 
-def test_an_output_file_that_denies_writing_names_the_likely_causes(action: Action, platform: Simulator, denied: Path) -> None:
+def test_an_output_file_without_write_access_names_the_likely_causes(action: Action, platform: Simulator, denied: Path) -> None:
     ended = action.export(platform, env={"GITHUB_OUTPUT": str(denied / "output")})
 
     assert (ended.exit_code, platform.requests) == (1, [])
@@ -475,7 +475,7 @@ def test_an_output_file_that_denies_writing_names_the_likely_causes(action: Acti
     assert LIKELY in ended.error
 
 
-def test_a_summary_that_denies_writing_names_the_likely_causes(action: Action, platform: Simulator, denied: Path) -> None:
+def test_a_summary_without_write_access_names_the_likely_causes(action: Action, platform: Simulator, denied: Path) -> None:
     ended = action.run(platform, job_id="export-finished", env={"GITHUB_STEP_SUMMARY": str(denied / "summary")})
 
     assert (ended.exit_code, len(ended.warnings)) == (0, 1)
@@ -483,10 +483,10 @@ def test_a_summary_that_denies_writing_names_the_likely_causes(action: Action, p
 
 
 @pytest.mark.parametrize("length", [300, 520, 4000])
-def test_an_output_that_does_not_fit_leaves_the_others_whole(
+def test_an_output_that_does_not_fit_leaves_the_others_complete(
     action: Action, platform: Simulator, tmp_path: Path, length: int
 ) -> None:
-    # the largest file that may be written is of 1 KiB: `results` does not fit, and with long links `bundleUrl` neither
+    # files are limited to 1 KiB: `results` does not fit, and a long `bundleUrl` does not either
     action.python = shell_python(tmp_path, 'ulimit -f 1 && exec "$python" "$@"')
     platform.override("make_bundle", {"bundleUrl": f"https://storage.example.com/{'x' * length}"})
 
@@ -500,7 +500,7 @@ def test_an_output_that_does_not_fit_leaves_the_others_whole(
     assert len(ended.outputs.get("bundleUrl", "")) in {0, len("https://storage.example.com/") + length}
 
 
-def test_a_job_that_cannot_be_told_to_the_workflow_is_told_in_the_log(
+def test_a_job_that_cannot_be_an_output_is_named_in_the_log(
     action: Action, make_platform: Callable[..., Simulator], tmp_path: Path
 ) -> None:
     platform = make_platform(job_ids=[f"job-{'x' * 2000}"])
@@ -512,16 +512,14 @@ def test_a_job_that_cannot_be_told_to_the_workflow_is_told_in_the_log(
     assert "\n  Job job-xxx" in ended.error
 
 
-def test_outputs_may_go_to_a_pipe(action: Action, platform: Simulator) -> None:
+def test_outputs_may_be_written_to_a_pipe(action: Action, platform: Simulator) -> None:
     ended = action.run(platform, job_id="export-finished", env={"GITHUB_OUTPUT": "/dev/stderr"})
 
     assert (ended.exit_code, ended.errors) == (0, [])
     assert "jobId<<" in ended.stderr
 
 
-def test_a_failure_with_no_output_file_to_tell_it_is_told_as_what_it_was(
-    action: Action, platform: Simulator, tmp_path: Path
-) -> None:
+def test_a_failure_without_an_output_file_is_reported_unchanged(action: Action, platform: Simulator, tmp_path: Path) -> None:
     ended = action.export(platform, env={"GITHUB_OUTPUT": str(tmp_path / "missing" / "output")}, timeout="never")
 
     assert ended.exit_code == 1
@@ -529,9 +527,7 @@ def test_a_failure_with_no_output_file_to_tell_it_is_told_as_what_it_was(
 
 
 @pytest.mark.parametrize("place", ["/dev/full", "/proc/nowhere/summary", "{folder}"])
-def test_a_summary_that_cannot_be_written_costs_a_warning(
-    action: Action, platform: Simulator, tmp_path: Path, place: str
-) -> None:
+def test_a_summary_that_cannot_be_written_is_a_warning(action: Action, platform: Simulator, tmp_path: Path, place: str) -> None:
     ended = action.run(platform, job_id="export-finished", env={"GITHUB_STEP_SUMMARY": place.format(folder=tmp_path)})
 
     assert (ended.exit_code, ended.errors, len(ended.warnings)) == (0, [], 1)
@@ -557,7 +553,7 @@ def test_a_log_that_cannot_be_written_does_not_stop_the_run(
 
 
 @pytest.mark.parametrize("name", ["missing.pem", ".", "loop.pem", "empty.pem", "fifo.pem", "../outside.pem"])
-def test_an_authority_file_that_cannot_be_used_is_an_invalid_input(action: Action, platform: Simulator, name: str) -> None:
+def test_an_unusable_authority_file_is_an_invalid_input(action: Action, platform: Simulator, name: str) -> None:
     (action.workspace / "loop.pem").symlink_to("loop.pem")
     (action.workspace / "empty.pem").touch()
     os.mkfifo(action.workspace / "fifo.pem")

@@ -1,4 +1,4 @@
-"""Whatever a platform says is shown as text: it starts no command, formats nothing, and never holds the key."""
+"""Text from a platform is shown literally: it starts no command, formats nothing, and never contains the key."""
 
 import json
 import re
@@ -32,12 +32,12 @@ FORMATTING = {
 
 
 def json_fault(value: object) -> Fault:
-    """Answer JSON that may hold what cannot be written in UTF-8."""
+    """Return a JSON response, which may contain lone surrogates."""
     return Fault(body=json.dumps(value), headers={"Content-Type": "application/json"})
 
 
 def assert_harmless(ended: Ended, *, commands: int) -> None:
-    """Check that the runner sees no commands but our own, and people see no characters that they cannot."""
+    """Check that the log contains only our own commands, and no invisible characters."""
     assert {command.name for command in ended.commands} <= OURS
     assert len(ended.commands) == commands, ended.commands
     assert not UNSEEN.search(ended.stdout)
@@ -55,7 +55,7 @@ def tokens_of(page: str) -> Iterator[Token]:
 
 
 def assert_literal(summary: str, *, links: int = 0) -> None:
-    """Check that the summary's Markdown is ours alone: its heading, one table, a bold title, a list, and at most one diagram."""
+    """Check that the summary has only our own Markdown: a heading, a table, a bold title, a list, and at most one diagram."""
     summary, fence, diagram = summary.partition("\n```mermaid\n")
     assert diagram.partition("```\n")[1:] == (("```\n", "") if fence else ("", ""))
     tokens = list(tokens_of(summary.replace("@<!-- -->", "@")))
@@ -67,13 +67,13 @@ def assert_literal(summary: str, *, links: int = 0) -> None:
     assert {token.content for token in tokens if token.type == "code_inline"} <= REASONS | NAMED
     rows = [line for line in summary.splitlines() if line.startswith("|")]
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {3}
-    # GitHub makes links of bare addresses, and formulas of dollars, which the parser here does not know
+    # GitHub also makes links of bare addresses, and formulas of dollars, which this parser does not
     assert not re.search(r"(?<!\\)(https?://|www\.|\$)", re.sub(r"\(<.*?>\)", "", summary))
 
 
 @pytest.fixture(params=range(0, len(HARMFUL), 13))
 def harmful(request: pytest.FixtureRequest) -> str:
-    """Give some harmful texts in a row, few enough to be shown whole."""
+    """Return some hostile texts in one line, short enough not to be cut."""
     return " ".join(HARMFUL[request.param : request.param + 13])
 
 
@@ -87,7 +87,7 @@ def test_an_error_text_is_shown_literally(action: Action, platform: Simulator, h
     assert_literal(ended.summary)
 
 
-def test_statuses_of_any_text_are_shown_literally_in_the_log(action: Action, platform: Simulator) -> None:
+def test_any_status_is_shown_literally_in_the_log(action: Action, platform: Simulator) -> None:
     platform.script("read_export", *(json_fault({"status": text}) for text in HARMFUL))
 
     ended = action.run(platform, job_id="export-finished", poll_interval="1ms", max_poll_interval="1ms")
@@ -97,7 +97,7 @@ def test_statuses_of_any_text_are_shown_literally_in_the_log(action: Action, pla
 
 
 @pytest.mark.parametrize("first", range(0, len(MARKDOWN), 4))
-def test_what_begins_a_cell_of_the_summary_is_shown_literally(action: Action, platform: Simulator, first: int) -> None:
+def test_the_start_of_a_table_cell_is_shown_literally(action: Action, platform: Simulator, first: int) -> None:
     texts = dict(zip(("repository", "ref", "model", "status"), MARKDOWN[first : first + 4], strict=False))
     source = {name: texts.get(name) for name in ("repository", "ref")}
     job = {"status": texts.get("status", "x"), "source": source, "model": texts.get("model")}
@@ -110,7 +110,7 @@ def test_what_begins_a_cell_of_the_summary_is_shown_literally(action: Action, pl
     assert_literal(ended.summary)
 
 
-def test_headers_of_an_answer_are_shown_literally(action: Action) -> None:
+def test_response_headers_are_shown_literally(action: Action) -> None:
     def answer(connection: socket.socket) -> None:
         read_request(connection)
         hostile = (
@@ -153,7 +153,7 @@ def test_a_job_id_is_shown_literally(action: Action, make_platform: Callable[...
 
 
 @pytest.mark.parametrize("job_id", ["a\nb", "\x1b[31m", "\x85", "\ud800", ""])
-def test_a_job_id_that_could_break_a_line_is_none(action: Action, platform: Simulator, job_id: str) -> None:
+def test_a_job_id_with_a_line_break_is_rejected(action: Action, platform: Simulator, job_id: str) -> None:
     platform.script("start_export", json_fault({"jobId": job_id}))
 
     ended = action.export(platform)
@@ -162,7 +162,7 @@ def test_a_job_id_that_could_break_a_line_is_none(action: Action, platform: Simu
     assert_harmless(ended, commands=1)
 
 
-def test_what_an_agent_job_holds_is_shown_literally(action: Action, platform: Simulator, harmful: str) -> None:
+def test_fields_of_an_agent_job_are_shown_literally(action: Action, platform: Simulator, harmful: str) -> None:
     link = "https://git.example.com/a](https://evil.example)|<b>*x*</b>`'\"::error::##[error]\u202e/pull/1"
     source = {"repository": harmful, "ref": harmful}
     job = {"status": "completed", "prLink": link, "source": source, "model": harmful, "createdAt": harmful}
@@ -177,7 +177,7 @@ def test_what_an_agent_job_holds_is_shown_literally(action: Action, platform: Si
     assert target.startswith("https://git.example.com/a")
 
 
-def test_lines_of_any_length_are_cut(action: Action, platform: Simulator) -> None:
+def test_long_lines_are_cut(action: Action, platform: Simulator) -> None:
     long = "x" * 100_000
     platform.script("read_export", Fault(json={"status": long}), Fault(status=422, json={"error": f"{long} ::error::x"}))
 
@@ -188,7 +188,7 @@ def test_lines_of_any_length_are_cut(action: Action, platform: Simulator) -> Non
     assert_harmless(ended, commands=1)
 
 
-def test_a_link_of_a_bundle_is_shown_without_harm(action: Action, platform: Simulator) -> None:
+def test_a_bundle_link_is_shown_literally(action: Action, platform: Simulator) -> None:
     url = "https://u:pass-word@storage.example.com/a|b/##[error]x::error::/**b**/<b>?sig=secret-word#secret-word"
     platform.script("make_bundle", json_fault({"bundleUrl": url, "expiresAt": f"soon {TEXT}"}))
 
@@ -201,7 +201,7 @@ def test_a_link_of_a_bundle_is_shown_without_harm(action: Action, platform: Simu
     assert_literal(ended.summary)
 
 
-def test_annotations_keep_to_what_the_runner_takes(action: Action, platform: Simulator) -> None:
+def test_annotations_stay_within_the_runners_limits(action: Action, platform: Simulator) -> None:
     platform.script("read_export", Fault(status=422, json={"error": "ü::" * 100_000}))
 
     ended = action.run(platform, job_id="export-finished")
@@ -209,8 +209,8 @@ def test_annotations_keep_to_what_the_runner_takes(action: Action, platform: Sim
     assert len(ended.error) <= 4096
 
 
-def test_a_key_that_the_platform_echoes_is_shown_nowhere(action: Action, platform: Simulator) -> None:
-    # the fixture of all tests looks for the key in whatever a run leaves
+def test_an_echoed_key_is_never_shown(action: Action, platform: Simulator) -> None:
+    # a fixture searches for the key in everything that a run leaves
     action.debug = True
     echo = f"invalid token {ADMIN_KEY}."
     headers = {"X-Request-Id": f"req-{ADMIN_KEY}", "Content-Type": f"text/{ADMIN_KEY}"}
@@ -231,7 +231,7 @@ def test_a_key_that_the_platform_echoes_is_shown_nowhere(action: Action, platfor
         assert ADMIN_KEY not in ended.stdout.replace(f"::add-mask::{ADMIN_KEY}\n", "", 1)
 
 
-def test_a_key_in_a_job_id_or_a_link_is_shown_nowhere(action: Action, platform: Simulator) -> None:
+def test_a_key_in_a_job_id_or_a_link_is_never_shown(action: Action, platform: Simulator) -> None:
     platform.script("start_export", Fault(json={"jobId": f"job-{ADMIN_KEY}"}))
     platform.override("make_bundle", {"bundleUrl": f"https://storage.example.com/{ADMIN_KEY}?k={ADMIN_KEY}"})
 
@@ -243,7 +243,7 @@ def test_a_key_in_a_job_id_or_a_link_is_shown_nowhere(action: Action, platform: 
         assert ADMIN_KEY not in "".join([*ended.outputs.values(), ended.summary])
 
 
-def test_a_key_that_is_echoed_percent_encoded_is_shown_nowhere(action: Action, make_platform: Callable[..., Simulator]) -> None:
+def test_a_percent_encoded_key_is_never_shown(action: Action, make_platform: Callable[..., Simulator]) -> None:
     key = "adm/k3y+9f27c1d4e8=b05a63"
     encoded = quote(key, safe="")
     platform = make_platform(key=key)
@@ -258,7 +258,7 @@ def test_a_key_that_is_echoed_percent_encoded_is_shown_nowhere(action: Action, m
     assert encoded not in shown
 
 
-def test_a_status_of_any_length_is_cut_in_the_outputs_too(action: Action, platform: Simulator) -> None:
+def test_a_long_status_is_also_cut_in_the_outputs(action: Action, platform: Simulator) -> None:
     platform.script_forever("read_export", Fault(json={"status": "x" * 100_000}))
 
     ended = action.run(platform, job_id="export-finished", timeout="1ms")

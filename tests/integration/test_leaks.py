@@ -1,6 +1,6 @@
-"""The key does not leak, whoever echoes it, wherever and in whatever form, and whatever fails.
+"""The key never leaks, whichever server echoes it in whatever field and encoding, and also after internal errors.
 
-A fixture of all tests searches what a run leaves for the key; the runs here have something to find.
+A fixture of all tests searches everything that a run leaves; the runs here could leave a key.
 """
 
 import base64
@@ -33,7 +33,7 @@ def wrapped(text: str, columns: int) -> str:
 
 
 ENCODERS: dict[str, Callable[[str], str]] = {
-    "as it is": str,
+    "unencoded": str,
     "percent-encoded": lambda key: urllib.parse.quote(key, safe=""),
     "percent-encoded in lower case": lambda key: "".join(f"%{ord(character):02x}" for character in key),
     "JSON": lambda key: json.dumps(key).replace("/", "\\/"),
@@ -50,7 +50,7 @@ ENCODERS: dict[str, Callable[[str], str]] = {
     "truncated": lambda key: key[: MIN_RUN_LENGTH + 1] if len(key) > MIN_RUN_LENGTH else key,
     "cut at its beginning": lambda key: key[-MIN_RUN_LENGTH:],
 }
-"""Those that hold a line's end are another form in a header, where a space stands for it."""
+"""Encodings of a key. In headers a space replaces line breaks."""
 
 KEYS = (ADMIN_KEY, *AWKWARD_KEYS)
 Echo = Callable[[str], Fault]
@@ -61,7 +61,7 @@ def headers(value: str) -> dict[str, str]:
 
 
 def on_a_line(text: str) -> str:
-    """Return text as a header can hold it: without the zeros of UTF-16, and with spaces for line breaks."""
+    """Return a text as a possible header value, without zeros and line breaks."""
     return re.sub(r"\r?\n", " ", text.replace("\0", ""))
 
 
@@ -113,7 +113,7 @@ def with_each_key(echoes: Collection[str]) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize(("echo", "form", "key"), with_each_key(API_ECHOES))
-def test_a_key_that_the_api_echoes_is_left_nowhere(
+def test_a_key_that_the_api_echoes_does_not_leak(
     make_platform: Callable[..., Simulator], workspace: Path, echo: str, form: str, key: str
 ) -> None:
     operation, fault = API_ECHOES[echo]
@@ -123,11 +123,11 @@ def test_a_key_that_the_api_echoes_is_left_nowhere(
     ended = export(platform, workspace)
 
     assert platform.count(operation) > 0
-    assert ended.outputs["results"]  # it ran to its end; the fixture of all tests finds what it left
+    assert ended.outputs["results"]  # the run reached its end; the fixture searches what it left
 
 
 @pytest.mark.parametrize(("echo", "form", "key"), with_each_key(STORAGE_ECHOES))
-def test_a_key_that_the_storage_says_is_left_nowhere(
+def test_a_key_that_the_storage_echoes_does_not_leak(
     make_platform: Callable[..., Simulator], workspace: Path, echo: str, form: str, key: str
 ) -> None:
     platform = make_platform(key=key, export_seconds=0)
@@ -139,7 +139,7 @@ def test_a_key_that_the_storage_says_is_left_nowhere(
 
 
 @pytest.mark.parametrize(("echo", "form", "key"), with_each_key(["path and query"]))
-def test_a_key_in_a_redirect_of_the_storage_goes_to_nobody(
+def test_a_key_in_a_redirect_is_not_sent_to_another_host(
     make_platform: Callable[..., Simulator], workspace: Path, echo: str, form: str, key: str
 ) -> None:
     platform, other = make_platform(key=key, export_seconds=0), make_platform()
@@ -148,11 +148,11 @@ def test_a_key_in_a_redirect_of_the_storage_goes_to_nobody(
 
     export(platform, workspace, **{"bundle-path": "b.tar.gz"})
 
-    assert other.requests, echo  # the fixture of all tests searches them
+    assert other.requests, echo  # the fixture searches these requests
 
 
 @pytest.mark.parametrize(("echo", "form", "key"), with_each_key(["../{}", "good/{}/..", "{}\n"]))
-def test_a_key_in_the_name_of_a_file_that_is_refused_is_left_nowhere(
+def test_a_key_in_the_name_of_a_rejected_file_does_not_leak(
     make_platform: Callable[..., Simulator], workspace: Path, echo: str, form: str, key: str
 ) -> None:
     platform = make_platform(key=key)
@@ -163,19 +163,19 @@ def test_a_key_in_the_name_of_a_file_that_is_refused_is_left_nowhere(
     assert ended.reason == "invalid-bundle"
 
 
-# an identifier may be part of the key: an input is refused for the whole key alone
+# only the whole key is rejected: an identifier may be a part of the key
 @pytest.mark.parametrize("form", [form for form in ENCODERS if form not in {"UTF-16", "truncated", "cut at its beginning"}])
-def test_a_key_in_another_input_is_refused_in_whatever_form(platform: Simulator, workspace: Path, form: str) -> None:
+def test_a_key_in_another_input_is_rejected_in_every_encoding(platform: Simulator, workspace: Path, form: str) -> None:
     ended = export(platform, workspace, **{"domain": "", "job-id": f"se_{ENCODERS[form](platform.key)}"})
 
     assert (ended.reason, platform.requests) == ("invalid-input", [])
 
 
 @pytest.mark.parametrize("length", [1, MIN_SECRET_LENGTH - 1])
-def test_a_key_as_short_as_a_word_stays_in_outputs_but_not_in_the_log(
+def test_a_key_as_short_as_a_word_is_removed_from_the_log_but_not_from_outputs(
     make_platform: Callable[..., Simulator], workspace: Path, length: int
 ) -> None:
-    # below this length, a status that happens to hold the key is as likely as an echo
+    # below this length an echo is not more likely than a status that happens to contain the key
     platform = make_platform(key="xqzjvkwp"[:length])
     platform.script_forever("read_export", Fault(json={"status": f"is-{platform.key}"}))
 
@@ -196,7 +196,7 @@ def test_a_project_that_is_part_of_the_key_is_shown(make_platform: Callable[...,
     assert (ended.reason, row["projectId"]) == ("not-found", project)
     assert f"project {project} has no such job" in ended.error
     assert leaked(platform.key, ended.log + ended.summary) == []
-    SEARCH.keys.remove(platform.key)  # the fixture of all tests would report the project as part of the key
+    SEARCH.keys.remove(platform.key)  # the fixture would report the project as part of the key
 
 
 JOB = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
@@ -204,15 +204,15 @@ JOB = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
 
 @pytest.mark.parametrize("signature", ["Zq3", "kX9vT2bQ7m", "7d3c9a41f0b2e8d65c1a90ff3e4b7a28" * 2])
 @pytest.mark.parametrize("status", [403, 451, 503])
-def test_of_a_link_that_the_storage_echoes_domain_and_job_are_shown_and_the_signature_is_not(
+def test_an_echoed_link_is_shown_without_its_signature(
     make_platform: Callable[..., Simulator], workspace: Path, signature: str, status: int
 ) -> None:
     platform = make_platform(job_ids=[JOB], export_seconds=0)
     query = f"domain=docs.example.com&job={JOB}&expires=1717243200&sig={signature}"
     link = {"bundleUrl": f"{platform.storage_url}/b?{query}", "expiresAt": "2024-06-01T12:00:00Z"}
     platform.script_forever("make_bundle", Fault(json=link))
-    said = f"no /b?{query.replace('&', '&amp;')} at 2024-06-01T12:00:00Z"
-    platform.script_forever("download", Fault(status=status, body=f"<Error><Code>No</Code><Message>{said}</Message></Error>"))
+    message = f"no /b?{query.replace('&', '&amp;')} at 2024-06-01T12:00:00Z"
+    platform.script_forever("download", Fault(status=status, body=f"<Error><Code>No</Code><Message>{message}</Message></Error>"))
 
     ended = export(platform, workspace, **{"bundle-path": "b.tar.gz"})
 
@@ -231,15 +231,15 @@ def test_of_a_link_that_the_storage_echoes_domain_and_job_are_shown_and_the_sign
 
 
 class Broken:
-    """Raises an error that holds the key and the arguments."""
+    """A function that raises an error whose message and cause contain a key."""
 
     def __init__(self, error: Callable[[str], BaseException], form: str, key: str) -> None:
-        self._error, self._text = error, ENCODERS[form](key)
+        self._error, self._echo = error, ENCODERS[form](key)
         self.calls = 0
 
     def __call__(self, *given: object, **named: object) -> NoReturn:
         self.calls += 1
-        raise self._error(f"cannot take {self._text}") from KeyError({"Authorization": f"Bearer {self._text}"}, given, named)
+        raise self._error(f"cannot take {self._echo}") from KeyError({"Authorization": f"Bearer {self._echo}"}, given, named)
 
 
 PLACES = {
@@ -252,7 +252,7 @@ PLACES = {
 }
 ERRORS = {
     "RuntimeError": RuntimeError,
-    "ExceptionGroup": lambda text: ExceptionGroup(text, [RuntimeError(text)]),
+    "ExceptionGroup": lambda message: ExceptionGroup(message, [RuntimeError(message)]),
     "KeyError": KeyError,
 }
 
@@ -261,7 +261,7 @@ ERRORS = {
     ("place", "form", "key", "error"),
     [(*found, error) for found, error in zip(with_each_key(PLACES), itertools.cycle(ERRORS), strict=False)],
 )
-def test_a_fault_of_the_action_itself_tells_no_key_even_in_its_trace(
+def test_an_internal_error_does_not_leak_the_key_even_in_its_traceback(
     make_platform: Callable[..., Simulator],
     workspace: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -278,21 +278,19 @@ def test_a_fault_of_the_action_itself_tells_no_key_even_in_its_trace(
     assert (ended.reason, broken.calls > 0) == ("internal-error", True)
     lines = [command.value for command in ended.commands if command.name == "debug"]
     assert [line for line in lines if line.endswith("Traceback (most recent call last):")]
-    assert [line for line in lines if "***" in line]  # the fixture of all tests finds a key in the trace
+    assert [line for line in lines if "***" in line]  # the fixture searches the traceback for the key
 
 
 @pytest.mark.parametrize(
     "key", ["adm::set-output x::k3y-9f27c1d4", "adm ##[x]k3y-9f27c1d4", "Bearer adm_k3y-9f27c1", "adm\tk3y-\u00fc9f27"]
 )
-def test_a_malformed_key_is_rejected_and_shown_nowhere(platform: Simulator, workspace: Path, key: str) -> None:
+def test_an_impossible_key_is_rejected_and_never_shown(platform: Simulator, workspace: Path, key: str) -> None:
     ended = export(platform, workspace, **{"admin-key": key})
 
     assert (ended.reason, platform.requests) == ("invalid-input", [])
 
 
-def test_a_process_of_the_action_has_neither_the_key_among_its_arguments_nor_children(
-    action: Action, make_platform: Callable[..., Simulator]
-) -> None:
+def test_the_process_has_no_key_in_its_arguments_and_no_children(action: Action, make_platform: Callable[..., Simulator]) -> None:
     platform = make_platform(export_seconds=3600)
 
     with action.start(platform, domain="docs.example.com") as running:
@@ -301,10 +299,10 @@ def test_a_process_of_the_action_has_neither_the_key_among_its_arguments_nor_chi
         arguments = (process / "cmdline").read_bytes()
         children = []
         for task in (process / "task").iterdir():
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended meanwhile
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended meanwhile
                 children.append((task / "children").read_text())
         running.signal(signal.SIGTERM)
-        running.end()
+        running.wait()
 
     assert leaked_in_part(ADMIN_KEY, arguments) == []
     assert b"entrypoint.py" in arguments

@@ -1,4 +1,4 @@
-"""Many domains in one step: each is exported independently, and together they are one polite client."""
+"""Many domains in one step: each is exported independently, and all share one rate limit and circuit breaker."""
 
 import json
 import re
@@ -18,6 +18,7 @@ from tests.action import Action
 from tests.archives import SEVEN_ZIP
 from tests.ended import Ended
 from tests.engine import remember_output
+from tests.integration.parts import without_size
 from tests.keys import ADMIN_KEY
 
 PAGES = 12
@@ -36,22 +37,17 @@ ALL = [*DOMAINS[:5], *FAILING, *DOMAINS[5:]]
 
 
 def rows(ended: Ended) -> dict[str, dict[str, Any]]:
-    """Return the objects in `results` by domain."""
+    """Return the rows of `results` by domain."""
     return {row["domain"]: row for row in json.loads(ended.outputs["results"])}
 
 
-def without_size(bundle: dict[str, object]) -> object:
-    """Remove the fields by which the download could notice a wrong bundle."""
-    return {name: value for name, value in bundle.items() if name != "sizeBytes"}
-
-
 def group(ended: Ended, domain: str) -> list[str]:
-    """Return the lines of a domain's own log."""
+    """Return the lines of a domain's log group."""
     ((_, body),) = re.findall(rf"^::group::({re.escape(domain)}: .*)\n((?:.*\n)*?)::endgroup::$", ended.stdout, re.MULTILINE)
     return str(body).splitlines()
 
 
-@pytest.mark.timeout(600)  # the run takes a minute on a machine that has nothing else to do
+@pytest.mark.timeout(600)  # the run takes a minute on an idle machine
 class TestAHundredWithSevenFailures:
     @pytest.fixture(scope="class")
     @classmethod
@@ -84,8 +80,8 @@ class TestAHundredWithSevenFailures:
             values_file="values/{domain}.yaml",
         )
 
-    def test_log_and_summary_hold_no_secret(self, ended: Ended) -> None:
-        # the run is older than this test: the search for leaks has to see it again
+    def test_nothing_shown_contains_a_secret(self, ended: Ended) -> None:
+        # the run is older than this test, so its texts are registered again for the search
         for text in (ended.stdout, ended.stderr, ended.summary):
             remember_output(text)
         for text in ended.outputs.values():
@@ -95,15 +91,15 @@ class TestAHundredWithSevenFailures:
         assert (ended.exit_code, ended.reason, ended.stderr) == (1, "job-failed", "")
         assert {*ended.outputs} == {"results", "durationSeconds", "failureReason"}
 
-    def test_there_is_a_row_for_each_in_the_inputs_order(self, ended: Ended) -> None:
-        told = json.loads(ended.outputs["results"])
+    def test_there_is_a_row_for_each_domain_in_order(self, ended: Ended) -> None:
+        results = json.loads(ended.outputs["results"])
 
-        assert [row["domain"] for row in told] == ALL
-        assert {tuple(row) for row in told} == {tuple(Job(mode=None).result(0.0))}
-        assert {row["mode"] for row in told} == {"export"}
+        assert [row["domain"] for row in results] == ALL
+        assert {tuple(row) for row in results} == {tuple(Job(mode=None).result(0.0))}
+        assert {row["mode"] for row in results} == {"export"}
 
     @pytest.mark.parametrize("domain", DOMAINS)
-    def test_a_good_one_has_its_link_its_site_and_its_values(self, ended: Ended, workspace: Path, domain: str) -> None:
+    def test_a_successful_domain_has_its_link_its_site_and_its_values(self, ended: Ended, workspace: Path, domain: str) -> None:
         row = rows(ended)[domain]
 
         assert row["status"] == "completed"
@@ -118,17 +114,17 @@ class TestAHundredWithSevenFailures:
         assert row["bundleUrl"] in (workspace / "values" / f"{domain}.yaml").read_text()
 
     @pytest.mark.parametrize(("domain", "reason"), FAILING.items())
-    def test_a_failed_one_has_its_reason_and_no_link(self, ended: Ended, workspace: Path, domain: str, reason: str) -> None:
+    def test_a_failed_domain_has_its_reason_and_no_link(self, ended: Ended, workspace: Path, domain: str, reason: str) -> None:
         row = rows(ended)[domain]
 
         assert (row["failureReason"], row["bundleUrl"], row["sitePath"]) == (reason, None, None)
         assert row["message"].startswith(f"Export of {domain}: ")
         assert not (workspace / "sites" / domain).exists()
 
-    def test_the_result_of_a_failed_domain_holds_what_is_known(self, ended: Ended) -> None:
-        told = rows(ended)
+    def test_the_known_state_of_a_failed_domain_is_an_output(self, ended: Ended) -> None:
+        results = rows(ended)
 
-        assert {domain: told[domain]["status"] for domain in FAILING} == {
+        assert {domain: results[domain]["status"] for domain in FAILING} == {
             "failing.example.com": "failed",
             "unknown.example.com": None,
             "no-plan.example.com": None,
@@ -137,13 +133,13 @@ class TestAHundredWithSevenFailures:
             "endless.example.com": "running",
             "damaged.example.com": "completed",
         }
-        assert [bool(told[domain]["jobId"]) for domain in FAILING] == [True, False, False, False, False, True, True]
+        assert [bool(results[domain]["jobId"]) for domain in FAILING] == [True, False, False, False, False, True, True]
 
     def test_every_domain_is_started_once(self, ended: Ended, platform: Simulator) -> None:
         assert ended.exit_code == 1
         assert {domain: platform.count("start_export", domain=domain) for domain in ALL} == dict.fromkeys(ALL, 1)
 
-    def test_a_bundle_is_made_once_for_each_completed_export(self, ended: Ended, platform: Simulator) -> None:
+    def test_a_bundle_is_made_once_for_each_completed_job(self, ended: Ended, platform: Simulator) -> None:
         completed = [domain for domain, row in rows(ended).items() if row["status"] == "completed"]
 
         assert sorted(completed) == sorted([*DOMAINS, "damaged.example.com"])
@@ -151,30 +147,30 @@ class TestAHundredWithSevenFailures:
             domain: int(domain in completed) for domain in ALL
         }
 
-    def test_jobs_are_read_no_more_often_than_the_pauses_allow(self, ended: Ended, platform: Simulator) -> None:
+    def test_no_job_is_polled_more_often_than_the_pauses_allow(self, ended: Ended, platform: Simulator) -> None:
         assert ended.exit_code == 1
-        for domain in DOMAINS:  # at once, and after a pause of five seconds that are the job's, and perhaps once more
+        for domain in DOMAINS:  # at once, after five seconds, and perhaps once more
             (started,), readings = (platform.requests_of(name, domain=domain) for name in ("start_export", "read_export"))
             assert 1 <= len(readings) <= 3
-            # a busy machine may delay the first one until the job has ended
+            # a busy machine may delay the first poll until the job has ended
             assert len(readings) >= 2 or readings[0].at - started.at > 4.9
 
-    def test_no_more_than_max_parallel_jobs_run_at_the_same_time(self, ended: Ended, platform: Simulator) -> None:
+    def test_no_more_jobs_run_in_parallel_than_allowed(self, ended: Ended, platform: Simulator) -> None:
         assert ended.exit_code == 1
-        # the job whose start got no response runs beside them, and nothing waits for it
+        # the job whose start got no response runs too, but no slot waits for it
         assert MAX_PARALLEL // 2 < platform.max_concurrent_jobs <= MAX_PARALLEL + 1
 
-    def test_requests_come_no_faster_than_promised(self, ended: Ended, platform: Simulator) -> None:
+    def test_the_request_rate_stays_below_the_limit(self, ended: Ended, platform: Simulator) -> None:
         assert ended.exit_code == 1
         moments = [request.at for request in platform.requests if request.operation != "download"]
-        late = 1.0  # seconds by which a busy machine may delay one request, and so bunch it with others
+        late = 1.0  # seconds by which a busy machine may delay a request
         for number, moment in enumerate(moments):
             for further, later in enumerate(moments[number:]):
                 assert further + 1 <= REQUESTS_PER_SECOND * (later - moment + 1 + late), f"at {moment - moments[0]:.1f} s"
 
     def test_they_share_connections(self, ended: Ended, platform: Simulator) -> None:
         assert ended.exit_code == 1
-        starts = platform.count("start_export")  # each has its own connection, on which no response can belong to another request
+        starts = platform.count("start_export")  # each start uses a new connection
 
         assert platform.connections.api < starts + MAX_PARALLEL
 
@@ -193,19 +189,19 @@ class TestAHundredWithSevenFailures:
         assert {domain for domain in ALL if any(domain in line for line in live)} == {*ALL}
 
     @pytest.mark.parametrize("domain", [DOMAINS[0], DOMAINS[-1], "damaged.example.com"])
-    def test_each_domain_has_a_log_of_its_own(self, ended: Ended, domain: str) -> None:
-        told = "\n".join(group(ended, domain))
+    def test_each_domain_has_its_own_log(self, ended: Ended, domain: str) -> None:
+        log = "\n".join(group(ended, domain))
 
-        assert f"Job {rows(ended)[domain]['jobId']} started" in told
-        assert "Bundle link ready" in told
-        assert not any(other in told for other in ALL if other != domain)
+        assert f"Job {rows(ended)[domain]['jobId']} started" in log
+        assert "Bundle link ready" in log
+        assert not any(other in log for other in ALL if other != domain)
 
-    def test_the_summary_counts_all_domains(self, ended: Ended) -> None:
+    def test_the_summary_names_every_domain(self, ended: Ended) -> None:
         assert all(domain in ended.summary.replace("\\", "") for domain in ALL)
         assert "X-Amz-Signature" not in ended.summary
 
 
-class TestTheFirst:
+class TestFirstDomain:
     @pytest.mark.parametrize(
         ("changes", "reason"), [({"key": "adm_an0ther-key-of-the-tests"}, "unauthorized"), ({"plan": False}, "forbidden")]
     )
@@ -221,14 +217,14 @@ class TestTheFirst:
         assert len(ended.errors) == 10
         assert ended.errors[-1].startswith("21 more exports did not succeed")
 
-    def test_a_domain_of_its_own_that_is_refused_later_stops_no_other(self, action: Action, platform: Simulator) -> None:
+    def test_a_later_domain_without_permission_stops_no_other(self, action: Action, platform: Simulator) -> None:
         ended = action.run(platform, domain="a.example.com\nno-plan.example.com\nb.example.com")
 
         assert [row["failureReason"] for row in rows(ended).values()] == [None, "forbidden", None]
 
 
-class TestOneOutageOfAll:
-    def test_all_domains_obey_the_retry_after_of_one(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
+class TestSharedOutage:
+    def test_a_retry_after_for_one_job_is_obeyed_by_all(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
         platform = make_platform(export_seconds=0.1)
         platform.script("read_export", None, Fault(status=429, headers={"Retry-After": "5"}))
 
@@ -237,13 +233,11 @@ class TestOneOutageOfAll:
         assert ended.exit_code == 0
         asked_at = next(request.at for request in platform.requests if request.status == 429)
         moments = [request.at - asked_at for request in platform.requests if request.operation != "download"]
-        slack = 3  # seconds until the response arrives; requests in flight arrive meanwhile
+        slack = 3  # seconds until the response arrives and the requests in flight end
         assert not [moment for moment in moments if slack < moment < 5]
         assert platform.count(status=429) == 1
 
-    def test_an_outage_costs_the_platform_no_more_of_many_than_of_one(
-        self, action: Action, make_platform: Callable[..., Simulator]
-    ) -> None:
+    def test_an_outage_causes_few_requests_of_many_jobs(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
         platform = make_platform()
         platform.script_forever("read_export", Fault(status=503))
         action.set_constants(http__retry__MIN_ATTEMPT_SECONDS=30.0)  # the response to a start may be late
@@ -251,14 +245,12 @@ class TestOneOutageOfAll:
         ended = action.run(platform, domain="\n".join(DOMAINS[:10]), max_parallel="10", outage_tolerance="3s")
 
         assert {row["failureReason"] for row in rows(ended).values()} == {"unavailable"}
-        # the requests in flight when it began, some probes, and a last request of each
+        # the requests in flight when it began, the probes, and one last attempt of each job
         assert platform.count(status=503) <= 10 + 8 + 10
         live = ended.stdout.partition("::group::")[0]
         assert live.count("Retrying") == 1
 
-    def test_all_domains_continue_when_the_api_responds_again(
-        self, action: Action, make_platform: Callable[..., Simulator]
-    ) -> None:
+    def test_all_jobs_continue_when_the_api_responds_again(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
         platform = make_platform()
         platform.script("read_export", *[Fault(status=502)] * 4)
 
@@ -267,8 +259,8 @@ class TestOneOutageOfAll:
         assert (ended.exit_code, platform.count(status=502)) == (0, 4)
 
 
-class TestNoRoom:
-    def test_a_platform_with_less_capacity_gets_one_export_after_the_other(
+class TestConcurrencyLimit:
+    def test_a_platform_with_a_lower_limit_gets_fewer_jobs_at_once(
         self, action: Action, make_platform: Callable[..., Simulator]
     ) -> None:
         platform = make_platform(export_seconds=1.5, max_jobs=3)
@@ -280,9 +272,7 @@ class TestNoRoom:
         assert platform.max_concurrent_jobs == 3
         assert platform.count(status=429) > 0
 
-    def test_without_other_running_exports_a_full_platform_is_a_failure(
-        self, action: Action, make_platform: Callable[..., Simulator]
-    ) -> None:
+    def test_a_platform_full_of_other_jobs_fails_the_run(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
         platform = make_platform()
         platform.script_forever("start_export", Fault(status=429))
         action.set_constants(http__retry__MIN_ATTEMPT_SECONDS=30.0)  # the response to a start may be late
@@ -295,7 +285,7 @@ class TestNoRoom:
 
 class TestCancel:
     @pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-    def test_what_is_known_of_each_is_written(
+    def test_the_known_state_of_each_domain_is_an_output(
         self, action: Action, make_platform: Callable[..., Simulator], number: signal.Signals, exit_code: int
     ) -> None:
         platform = make_platform(export_seconds=3600)
@@ -306,34 +296,34 @@ class TestCancel:
             for domain in domains[1:4]:
                 running.wait_for(f"{domain:<{len(domains[0])}}  started, job-id:")
             running.signal(number)
-            ended = running.end()
+            ended = running.wait()
 
-        told = rows(ended)
+        results = rows(ended)
         assert ended.exit_code == exit_code
-        assert [row["failureReason"] for row in told.values()] == ["rejected", *["cancelled"] * 5]
-        assert [bool(told[domain]["jobId"]) for domain in domains] == [False, True, True, True, False, False]
-        assert "cancelled before it started" in told[domains[-1]]["message"]
+        assert [row["failureReason"] for row in results.values()] == ["rejected", *["cancelled"] * 5]
+        assert [bool(results[domain]["jobId"]) for domain in domains] == [False, True, True, True, False, False]
+        assert "cancelled before it started" in results[domains[-1]]["message"]
         assert ended.reason == "rejected"
         assert "::group::docs00.example.com: cancelled after" in ended.stdout
 
-    def test_those_that_ended_before_keep_their_results(self, action: Action, platform: Simulator) -> None:
+    def test_domains_that_ended_before_keep_their_results(self, action: Action, platform: Simulator) -> None:
         platform.script_forever("read_export", Fault(json={"status": "running"}), domain="b.example.com")
 
         with action.start(platform, domain="a.example.com\nb.example.com", site_path="sites/{domain}") as running:
             running.wait_for("b.example.com  running")
             running.wait_for("a.example.com  done")
             running.signal(signal.SIGTERM)
-            ended = running.end()
+            ended = running.wait()
 
-        told = rows(ended)
-        assert told["a.example.com"]["bundleUrl"]
-        assert told["a.example.com"]["sitePath"] == "sites/a.example.com"
-        assert (told["b.example.com"]["failureReason"], told["b.example.com"]["status"]) == ("cancelled", "running")
+        results = rows(ended)
+        assert results["a.example.com"]["bundleUrl"]
+        assert results["a.example.com"]["sitePath"] == "sites/a.example.com"
+        assert (results["b.example.com"]["failureReason"], results["b.example.com"]["status"]) == ("cancelled", "running")
         assert (action.workspace / "sites" / "a.example.com" / "index.html").is_file()
 
 
 class TestNotWaiting:
-    def test_each_domain_is_started_and_logged(self, action: Action, platform: Simulator) -> None:
+    def test_each_job_is_started_and_output(self, action: Action, platform: Simulator) -> None:
         ended = action.run(platform, domain="a.example.com\nb.example.com", wait="false")
 
         assert ended.exit_code == 0
@@ -351,7 +341,7 @@ class TestOne:
         assert ended.stdout.splitlines()[1] == "Static export of docs.example.com"
 
 
-LIMITED = """
+THREAD_LIMIT = """
 import threading
 
 start = threading.Thread.start
@@ -368,8 +358,8 @@ threading.Thread.start = start_within_the_limit
 
 
 @pytest.mark.parametrize("most", [2, 3, 6])
-def test_a_machine_that_allows_few_threads_exports_every_domain(action: Action, platform: Simulator, most: int) -> None:
-    action.begin_with(LIMITED.format(most=most))
+def test_every_domain_is_exported_with_few_threads(action: Action, platform: Simulator, most: int) -> None:
+    action.begin_with(THREAD_LIMIT.format(most=most))
     domains = [f"docs{number:02}.example.com" for number in range(15)]
 
     ended = action.export(platform, domain="\n".join(domains), max_parallel="15", site_path="site/{domain}")

@@ -1,4 +1,4 @@
-"""`min-pages`: an export with too few pages publishes nothing, and its job can still be collected."""
+"""`min-pages`: an export with too few pages delivers nothing, and its job can still be collected."""
 
 import json
 from collections.abc import Callable
@@ -13,14 +13,14 @@ FILES = {"bundle_path": "bundle.tar.gz", "site_path": "site", "values_file": "va
 
 @pytest.fixture
 def uncounted(make_platform: Callable[..., Simulator]) -> Simulator:
-    """Start a platform that reports a page count while a job runs, but none with `completed`."""
+    """Start a platform that reports a page count for running jobs, but not for completed ones."""
     platform = make_platform()
     platform.script("read_export", Fault(json={"status": "running", "pageCount": 500}))
     platform.override("read_export", lambda job: {name: value for name, value in job.items() if name != "pageCount"})
     return platform
 
 
-def test_fewer_pages_than_the_api_counts_publish_nothing(action: Action, platform: Simulator) -> None:
+def test_too_few_pages_by_the_api_deliver_nothing(action: Action, platform: Simulator) -> None:
     ended = action.export(platform, min_pages="13", **FILES)
 
     job_id = ended.outputs["jobId"]
@@ -45,7 +45,7 @@ def test_the_job_is_collected_by_a_run_with_a_lower_number(action: Action, platf
     assert {found.name for found in action.workspace.iterdir()} == {"bundle.tar.gz", "site", "values.yaml"}
 
 
-def test_without_a_count_of_the_api_the_pages_of_the_site_are_counted(action: Action, uncounted: Simulator) -> None:
+def test_without_a_count_from_the_api_the_pages_of_the_site_are_counted(action: Action, uncounted: Simulator) -> None:
     ended = action.export(uncounted, min_pages="12", **FILES)
 
     assert ended.exit_code == 0, ended.stdout
@@ -64,7 +64,7 @@ def test_too_few_pages_in_the_site_leave_nothing_behind(action: Action, uncounte
     assert f"`job-id: {ended.outputs['jobId']}`" in ended.error
 
 
-def test_without_any_count_the_step_fails_and_says_what_to_set(action: Action, uncounted: Simulator) -> None:
+def test_without_any_count_the_step_fails_and_names_the_input_to_set(action: Action, uncounted: Simulator) -> None:
     ended = action.export(uncounted, min_pages="1", bundle_path="bundle.tar.gz")
 
     assert (ended.exit_code, ended.reason) == (1, "too-few-pages")
@@ -74,7 +74,7 @@ def test_without_any_count_the_step_fails_and_says_what_to_set(action: Action, u
     assert uncounted.count("make_bundle") == 0
 
 
-def test_one_number_holds_for_every_domain(action: Action, platform: Simulator) -> None:
+def test_one_number_applies_to_every_domain(action: Action, platform: Simulator) -> None:
     platform.override("read_export", lambda job: {**job, "pageCount": 3}, domain="small.example.com")
 
     ended = action.export(platform, domain="docs.example.com\nsmall.example.com", min_pages="12", site_path="sites/{domain}")

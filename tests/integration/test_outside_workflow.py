@@ -1,4 +1,4 @@
-"""A run by hand, where no runner reads commands or files."""
+"""A run outside a workflow, where no runner reads commands or files."""
 
 import pytest
 
@@ -25,14 +25,14 @@ def test_outputs_are_printed(action: Action, platform: Simulator) -> None:
     assert outputs["bundleUrl"].startswith(platform.storage_url)
 
 
-def test_no_mask_command_is_printed(action: Action, platform: Simulator) -> None:
+def test_the_key_is_not_printed_for_masking(action: Action, platform: Simulator) -> None:
     ended = action.export(platform, env=NO_RUNNER)
 
     assert ADMIN_KEY not in ended.stdout
     assert "::" not in ended.stdout.replace(printed_outputs(ended)["results"], "")
 
 
-def test_a_failure_is_plain_text(action: Action, platform: Simulator) -> None:
+def test_a_failure_is_printed_as_plain_text(action: Action, platform: Simulator) -> None:
     ended = action.export(platform, domain="failing.example.com", env=NO_RUNNER)
 
     assert ended.exit_code == 1
@@ -40,7 +40,7 @@ def test_a_failure_is_plain_text(action: Action, platform: Simulator) -> None:
     assert printed_outputs(ended)["failureReason"] == "job-failed"
 
 
-def test_debug_lines_are_plain_text(action: Action, platform: Simulator) -> None:
+def test_debug_lines_are_not_commands(action: Action, platform: Simulator) -> None:
     action.debug = True
 
     ended = action.run(platform, job_id="export-finished", env=NO_RUNNER)

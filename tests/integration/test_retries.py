@@ -1,4 +1,4 @@
-"""Temporary faults are retried, announced once, and given up in time. A redirect is not followed."""
+"""Temporary errors are retried within time limits and reported once; a redirect is not followed."""
 
 import math
 import re
@@ -17,7 +17,7 @@ from tests.inside import QuickClock
 from tests.integration.parts import api_of, at_once, finished_export
 
 MIB = 1024 * 1024
-PASSING = {
+TEMPORARY = {
     "408": Fault(status=408),
     "425": Fault(status=425),
     "429": Fault(status=429),
@@ -32,7 +32,7 @@ PASSING = {
     "a page": Fault(body="<html>sign in</html>", headers={"Content-Type": "text/html"}),
     "an empty body": Fault(body=""),
     "no content": Fault(status=204),
-    "JSON that is no object": Fault(json=["completed"]),
+    "JSON that is not an object": Fault(json=["completed"]),
     "deep JSON": Fault(body="[" * 200_000),
     "UTF-16": Fault(body=b"\xff\xfe{\0}\0"),
     "garbage": Fault(raw=b"SSH-2.0-server\r\n"),
@@ -56,11 +56,11 @@ def cases(operation: Operation, faults: dict[str, Fault]) -> list[ParameterSet]:
 @pytest.mark.parametrize(
     ("operation", "fault"),
     [
-        *cases("read_export", {name: PASSING[name] for name in ("429", "502", "cut in the body", "garbage", "too large")}),
+        *cases("read_export", {name: TEMPORARY[name] for name in ("429", "502", "cut in the body", "garbage", "too large")}),
         *cases("make_bundle", BUNDLE_NOT_READY),
     ],
 )
-def test_a_temporary_fault_is_announced_once_and_retried(
+def test_a_temporary_error_is_reported_once_and_retried(
     action: Action, platform: Simulator, operation: Operation, fault: Fault
 ) -> None:
     platform.script(operation, fault)
@@ -75,8 +75,8 @@ def test_a_temporary_fault_is_announced_once_and_retried(
     assert ended.outputs["bundleUrl"]
 
 
-@pytest.mark.parametrize("fault", [pytest.param(fault, id=name) for name, fault in (PASSING | BROKEN_READING).items()])
-def test_a_temporary_fault_of_a_status_request_is_retried(platform: Simulator, fault: Fault) -> None:
+@pytest.mark.parametrize("fault", [pytest.param(fault, id=name) for name, fault in (TEMPORARY | BROKEN_READING).items()])
+def test_a_job_is_read_despite_a_temporary_error(platform: Simulator, fault: Fault) -> None:
     platform.script("read_export", fault)
 
     job = api_of(platform.base_url, outage_tolerance_seconds=60, jitter=at_once).read_export(finished_export(), deadline=math.inf)
@@ -86,10 +86,10 @@ def test_a_temporary_fault_of_a_status_request_is_retried(platform: Simulator, f
 
 @pytest.mark.parametrize(
     "fault",
-    # JSON of the API would be its last word here
-    [pytest.param(fault, id=name) for name, fault in (PASSING | BUNDLE_NOT_READY).items() if name != "too large"],
+    # JSON from the API would be final here
+    [pytest.param(fault, id=name) for name, fault in (TEMPORARY | BUNDLE_NOT_READY).items() if name != "too large"],
 )
-def test_a_temporary_fault_of_the_bundle_request_is_retried(platform: Simulator, fault: Fault) -> None:
+def test_a_bundle_is_made_despite_a_temporary_error(platform: Simulator, fault: Fault) -> None:
     platform.script("make_bundle", fault)
 
     bundle = api_of(platform.base_url, outage_tolerance_seconds=60, jitter=at_once).make_bundle(finished_export())
@@ -98,7 +98,7 @@ def test_a_temporary_fault_of_the_bundle_request_is_retried(platform: Simulator,
     assert platform.count("make_bundle") == 2
 
 
-def test_many_faults_in_a_row_are_one_outage(action: Action, platform: Simulator) -> None:
+def test_consecutive_errors_are_one_outage(action: Action, platform: Simulator) -> None:
     platform.script("read_export", Fault(status=502), Fault(cut="before_response"))
 
     ended = action.run(platform, job_id="export-finished", outage_tolerance="30s")
@@ -109,12 +109,12 @@ def test_many_faults_in_a_row_are_one_outage(action: Action, platform: Simulator
     assert ended.log.count("The API is responding again after ") == 1
 
 
-def test_a_success_ends_an_outage(action: Action, platform: Simulator) -> None:
+def test_a_successful_response_ends_an_outage(action: Action, platform: Simulator) -> None:
     down, running = Fault(status=503, headers={"Retry-After": "30"}), Fault(json={"status": "running"})
     platform.script("read_export", *[turn for _ in range(4) for turn in (down, running)])
     action.clock = QuickClock()
 
-    # longer all in all than the tolerance, which each of them is within
+    # all outages together are longer than the tolerance, each alone is shorter
     ended = action.run(platform, job_id="export-finished", outage_tolerance="1m")
 
     assert ended.exit_code == 0
@@ -123,7 +123,7 @@ def test_a_success_ends_an_outage(action: Action, platform: Simulator) -> None:
 
 @pytest.mark.parametrize("form", ["seconds", "date"])
 def test_retry_after_is_obeyed(action: Action, platform: Simulator, form: str) -> None:
-    # a date has whole seconds: two from one are more than one
+    # the resolution of dates is one second
     now = datetime(2030, 1, 1, tzinfo=UTC)
     dates = {"Retry-After": format_datetime(now + timedelta(seconds=1), usegmt=True), "Date": format_datetime(now, usegmt=True)}
     headers = {"Retry-After": "1"} if form == "seconds" else dates
@@ -143,7 +143,7 @@ def test_retry_after_is_obeyed(action: Action, platform: Simulator, form: str) -
         ({"timeout": "1h", "outage_tolerance": "1m"}, "unavailable"),
     ],
 )
-def test_retry_after_is_not_obeyed_past_the_time_that_there_is(
+def test_retry_after_is_not_obeyed_beyond_the_time_limits(
     action: Action, platform: Simulator, inputs: dict[str, str], reason: str
 ) -> None:
     platform.script_forever("read_export", Fault(status=503, headers={"Retry-After": "3600"}))
@@ -154,7 +154,7 @@ def test_retry_after_is_not_obeyed_past_the_time_that_there_is(
     assert (ended.exit_code, ended.reason, platform.count("read_export")) == (1, reason, 2)
 
 
-def test_a_platform_that_comes_back_at_the_last_moment_is_a_success(action: Action, platform: Simulator) -> None:
+def test_a_recovery_at_the_last_attempt_is_a_success(action: Action, platform: Simulator) -> None:
     platform.script("read_export", Fault(status=503, headers={"Retry-After": "3600"}))
     action.clock = QuickClock()
 
@@ -164,10 +164,10 @@ def test_a_platform_that_comes_back_at_the_last_moment_is_a_success(action: Acti
 
 
 LATE = Fault(status=503, delay_seconds=1.5, json={"error": "upstream down"}, headers={"X-Request-Id": "r-5"})
-"""A response after 1.5 s: later than a deadline or tolerance of one second."""
+"""A response that arrives after a deadline of one second."""
 
 
-def test_an_attempt_that_fails_after_the_deadline_is_followed_by_one_last_attempt(action: Action, platform: Simulator) -> None:
+def test_an_attempt_that_fails_after_the_deadline_is_followed_by_a_last_one(action: Action, platform: Simulator) -> None:
     platform.script("read_export", LATE)
 
     ended = action.run(platform, job_id="export-finished", timeout="1s", outage_tolerance="1h")
@@ -176,7 +176,7 @@ def test_an_attempt_that_fails_after_the_deadline_is_followed_by_one_last_attemp
     assert "Retrying" not in ended.log
 
 
-def test_only_the_last_attempt_begins_after_the_deadline(action: Action, platform: Simulator) -> None:
+def test_only_the_last_attempt_starts_after_the_deadline(action: Action, platform: Simulator) -> None:
     platform.script_forever("read_export", Fault(status=503, json={"error": "still down"}), after=[LATE])
 
     ended = action.run(platform, job_id="export-finished", timeout="1s", outage_tolerance="1h")
@@ -185,7 +185,7 @@ def test_only_the_last_attempt_begins_after_the_deadline(action: Action, platfor
     assert '"still down"' in ended.error
 
 
-def test_only_the_last_attempt_begins_after_the_tolerance(platform: Simulator) -> None:
+def test_only_the_last_attempt_starts_after_the_tolerance(platform: Simulator) -> None:
     platform.script_forever("make_bundle", Fault(status=503, json={"error": "still down"}), after=[Fault(status=503), LATE])
     api = api_of(platform.base_url, outage_tolerance_seconds=1.0, jitter=at_once)
 
@@ -196,7 +196,7 @@ def test_only_the_last_attempt_begins_after_the_tolerance(platform: Simulator) -
     assert caught.value.details[-1].endswith('said: "still down"')
 
 
-def test_a_job_that_could_not_be_read_in_time_is_reported_with_the_error(action: Action, platform: Simulator) -> None:
+def test_a_job_that_was_never_read_is_reported_with_the_last_error(action: Action, platform: Simulator) -> None:
     platform.script_forever("read_export", Fault(status=503, json={"error": "upstream down"}, headers={"X-Request-Id": "r-5"}))
 
     ended = action.run(platform, job_id="export-finished", timeout="150ms", outage_tolerance="1h")
@@ -209,12 +209,12 @@ def test_a_job_that_could_not_be_read_in_time_is_reported_with_the_error(action:
     assert "Last error: The API returned 503 (service unavailable)." in facts[2]
     assert facts[3].endswith('said: "upstream down"')
     assert facts[4].startswith("The platform, or the network between it and this runner, is down")
-    # more time is not the first thing to try
+    # a longer timeout is not the first remedy
     assert "status page" in facts[5]
     assert facts[5].endswith("If the job is only slow, raise `timeout`.")
 
 
-def test_a_job_that_was_read_before_the_outage_is_reported_as_last_seen(action: Action, platform: Simulator) -> None:
+def test_a_job_that_was_read_before_the_outage_is_reported_with_its_last_state(action: Action, platform: Simulator) -> None:
     reading = Fault(json={"status": "running", "progress": 57.9, "pageCount": 1234})
     platform.script_forever("read_export", Fault(cut="before_response"), after=[reading])
     action.clock = QuickClock()
@@ -226,8 +226,8 @@ def test_a_job_that_was_read_before_the_outage_is_reported_as_last_seen(action: 
     assert "was lost before the response was complete" in ended.error
 
 
-def test_an_outage_begins_with_the_first_failed_attempt(action: Action, platform: Simulator) -> None:
-    # time goes by during that attempt, almost none after it
+def test_an_outage_begins_with_the_start_of_the_first_failed_attempt(action: Action, platform: Simulator) -> None:
+    # almost all time passes in the first attempt
     platform.script_forever("read_export", Fault(status=503), after=[Fault(status=503, delay_seconds=0.3)])
 
     ended = action.run(platform, job_id="export-finished", outage_tolerance="1ms")
@@ -235,18 +235,18 @@ def test_an_outage_begins_with_the_first_failed_attempt(action: Action, platform
     assert re.search(r"No successful response for (0\.[3-9] s|[0-9.]+ s)\.", ended.error), ended.error
 
 
-def test_the_last_reading_decides(action: Action, platform: Simulator) -> None:
+def test_the_last_poll_decides(action: Action, platform: Simulator) -> None:
     platform.script("read_export", Fault(json={"status": "running"}))
     action.clock = QuickClock()
 
-    # the second reading is due after the time is up, so it is the last
+    # the second poll is due after the deadline, so it is the last
     ended = action.run(platform, job_id="export-finished", timeout="1m", poll_interval="1h", max_poll_interval="1h")
 
     assert (ended.exit_code, platform.count("read_export")) == (0, 2)
     assert ended.outputs["bundleUrl"]
 
 
-def test_a_timeout_says_how_to_attach(action: Action, make_platform: Callable[..., Simulator]) -> None:
+def test_a_timeout_explains_how_to_attach(action: Action, make_platform: Callable[..., Simulator]) -> None:
     platform = make_platform(export_seconds=3600, queue_share=0.5)
 
     ended = action.export(platform, timeout="150ms")
@@ -275,7 +275,7 @@ def test_a_job_that_this_run_started_and_that_stays_unknown_is_lost(action: Acti
 
     job_id = ended.outputs["jobId"]
     assert (ended.exit_code, ended.reason) == (1, "not-found")
-    # what is named is no more than the time in which the platform may be slow to know its job
+    # the reported time is only the one in which a new job may be unknown
     assert re.search(r"The API returned 404 \(not found\)\. Retrying for up to 0:(30|[0-2][0-9]), next ", ended.log)
     title, *facts = ended.error.splitlines()
     assert title.endswith(f"the platform no longer knows the job that it started as {job_id} (404)")
@@ -306,7 +306,7 @@ def test_a_retry_after_does_not_exceed_the_time_for_an_unknown_job(action: Actio
 
 
 @pytest.mark.parametrize("operation", ["read_export", "make_bundle"])
-def test_an_unknown_job_of_another_run_is_not_found_at_once(action: Action, platform: Simulator, operation: Operation) -> None:
+def test_an_unknown_attached_job_fails_at_once(action: Action, platform: Simulator, operation: Operation) -> None:
     platform.script(operation, Fault(status=404))
 
     ended = action.run(platform, job_id="export-finished")
@@ -339,7 +339,7 @@ def test_a_redirect_is_not_followed(
 
 
 @pytest.mark.parametrize(
-    ("location", "named"),
+    ("location", "message"),
     [
         ("/login?to=secret-word", "the API redirects to {host}/login (302)"),
         ("login", "the API redirects to {host} (302)"),
@@ -350,7 +350,7 @@ def test_a_redirect_is_not_followed(
         (None, "the API returned 302 (found), a redirect without a target"),
     ],
 )
-def test_a_redirect_to_anywhere_is_one_too(action: Action, platform: Simulator, location: str | None, named: str) -> None:
+def test_any_location_is_a_redirect(action: Action, platform: Simulator, location: str | None, message: str) -> None:
     headers = b"" if location is None else f"Location: {location}\r\n".encode()
     platform.script("read_export", Fault(raw=b"HTTP/1.1 302 Found\r\n" + headers + b"Content-Length: 0\r\n\r\n"))
 
@@ -358,7 +358,7 @@ def test_a_redirect_to_anywhere_is_one_too(action: Action, platform: Simulator, 
 
     assert (ended.exit_code, ended.reason, platform.count("read_export")) == (1, "bad-response", 1)
     host = platform.base_url.removeprefix("http://")
-    assert ended.error.splitlines()[0] == f"Export job export-finished: {named.format(host=host)}"
+    assert ended.error.splitlines()[0] == f"Export job export-finished: {message.format(host=host)}"
     assert "secret-word" not in ended.stdout + ended.summary
 
 
@@ -373,7 +373,7 @@ def test_no_cookie_is_kept(action: Action, platform: Simulator) -> None:
     assert not any("Cookie" in request.headers for request in platform.requests)
 
 
-def test_temporary_faults_are_retried_in_agent_mode_too(action: Action, platform: Simulator) -> None:
+def test_reads_of_agent_jobs_are_retried_too(action: Action, platform: Simulator) -> None:
     platform.script("read_agent_job", Fault(status=502), None, Fault(cut="in_body"))
     action.set_constants(http__retry__MAX_PAUSE_SECONDS=0.1)
     agent = {"mode": "agent", "project_id": "demo-project", "job_id": "agent-pull-request"}

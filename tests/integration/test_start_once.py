@@ -1,4 +1,4 @@
-"""The start request is sent once, unless it certainly was not processed."""
+"""The start request is sent only once, unless it was certainly not processed."""
 
 import json
 import re
@@ -17,6 +17,7 @@ from docs_platform_action.models import EXPORT, StartedExport
 from tests.action import Action
 from tests.integration.parts import api_of
 from tests.integration.raw import RawServer, read_request
+from tests.ports import refusing_port
 
 LOST = {
     "before the answer": Fault(cut="before_response", processed=True),
@@ -37,7 +38,7 @@ LOST = {
 
 
 @pytest.mark.parametrize("how", LOST)
-def test_a_start_whose_answer_is_lost_is_not_sent_again(action: Action, platform: Simulator, how: str) -> None:
+def test_a_start_without_a_response_is_not_sent_again(action: Action, platform: Simulator, how: str) -> None:
     platform.script("start_export", LOST[how])
 
     ended = action.export(platform)
@@ -57,7 +58,7 @@ NOT_PROCESSED = {
 
 
 @pytest.mark.parametrize("how", NOT_PROCESSED)
-def test_a_rejected_start_is_sent_again(action: Action, platform: Simulator, how: str) -> None:
+def test_a_start_that_was_not_processed_is_sent_again(action: Action, platform: Simulator, how: str) -> None:
     platform.script("start_export", *NOT_PROCESSED[how])
     action.set_constants(http__retry__MAX_PAUSE_SECONDS=0.1)
 
@@ -70,7 +71,7 @@ def test_a_rejected_start_is_sent_again(action: Action, platform: Simulator, how
     assert ended.log.count("Retrying for up to") == 1
 
 
-def test_a_start_that_is_always_rejected_is_unavailable(action: Action, platform: Simulator) -> None:
+def test_a_start_that_was_rejected_beyond_the_tolerance_started_nothing(action: Action, platform: Simulator) -> None:
     platform.script_forever("start_export", Fault(status=429, json={"error": "too many"}))
 
     ended = action.export(platform, outage_tolerance="100ms")
@@ -79,7 +80,7 @@ def test_a_start_that_is_always_rejected_is_unavailable(action: Action, platform
     assert "too many" in ended.error
 
 
-def test_a_lost_start_after_a_rejected_one_is_not_sent_again(action: Action, platform: Simulator) -> None:
+def test_a_retried_start_without_a_response_is_not_sent_again(action: Action, platform: Simulator) -> None:
     platform.script("start_export", Fault(status=429), Fault(cut="before_response", processed=True))
 
     ended = action.export(platform)
@@ -87,34 +88,31 @@ def test_a_lost_start_after_a_rejected_one_is_not_sent_again(action: Action, pla
     assert (ended.reason, platform.count("start_export")) == ("start-unconfirmed", 2)
 
 
-def test_a_start_waits_for_a_platform_that_is_not_up_yet(action: Action, make_platform: Callable[..., Simulator]) -> None:
+def test_a_start_waits_until_the_platform_is_up(action: Action, make_platform: Callable[..., Simulator]) -> None:
     with socket.socket() as reserved:
-        # bound, so that nobody else gets the port, but the platform does, because nobody listens
+        # reserves the port; without a listener the platform can still bind it
         reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         reserved.bind(("127.0.0.1", 0))
         port = reserved.getsockname()[1]
         with action.start(f"http://127.0.0.1:{port}", domain="docs.example.com", outage_tolerance="60s") as running:
             line = running.wait_for(f"127.0.0.1:{port} refused the connection. Retrying for up to ")
             platform = make_platform(port=port)
-            ended = running.end()
+            ended = running.wait()
 
-    # a first retry imports a library, which takes a loaded machine some of the minute; the pause is drawn, and may be nothing
+    # before its first retry the run imports a library, which takes time on a loaded machine; the random pause may be zero
     assert re.search(r" for up to (1:00|0:5[0-9]), next attempt (in [0-9.]+ s|now)\.$", line)
     assert (ended.exit_code, platform.count("start_export")) == (0, 1)
     assert "The API is responding again after " in ended.log
 
 
-def test_a_start_that_reaches_no_server_was_never_sent(action: Action) -> None:
-    # bound, so that nobody else gets the port, but not listening
-    with socket.socket() as reserved:
-        reserved.bind(("127.0.0.1", 0))
-
-        ended = action.export(f"http://127.0.0.1:{reserved.getsockname()[1]}", outage_tolerance="100ms")
+def test_a_start_without_a_connection_was_never_sent(action: Action) -> None:
+    with refusing_port() as (host, port):
+        ended = action.export(f"http://{host}:{port}", outage_tolerance="100ms")
 
     assert (ended.exit_code, ended.reason) == (1, "unavailable")
 
 
-def test_a_start_is_not_lost_on_a_connection_that_the_server_has_closed_meanwhile(action: Action) -> None:
+def test_a_start_never_uses_a_kept_connection(action: Action) -> None:
     starts = []
 
     def reject_at_first(connection: socket.socket) -> None:
@@ -131,7 +129,7 @@ def test_a_start_is_not_lost_on_a_connection_that_the_server_has_closed_meanwhil
     assert (ended.exit_code, ended.outputs["jobId"], len(starts)) == (0, "j7", 2)
 
 
-def test_a_start_whose_response_drips_past_its_timeout_is_not_sent_again() -> None:
+def test_a_start_with_a_response_that_is_too_slow_is_not_sent_again() -> None:
     started = []
 
     def drip(connection: socket.socket) -> None:

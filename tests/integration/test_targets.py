@@ -1,4 +1,4 @@
-"""The request target on the wire: a signed link's byte for byte as the API gave it, a job's path as the action encodes it."""
+"""The request target on the wire: a signed link unchanged, byte for byte, and a job's path as the action encodes it."""
 
 import socket
 import ssl
@@ -51,7 +51,7 @@ ENCODED = {
 
 
 class Recorder:
-    """A server that keeps the requests' targets, and redirects to `location` if there is one left."""
+    """A server that records request targets, and redirects to the next `location` if there is one."""
 
     def __init__(self, *locations: bytes) -> None:
         self.targets: list[bytes] = []
@@ -66,7 +66,7 @@ class Recorder:
 
 
 def fetch(url: str, *, adapter: AbortableAdapter | None = None, proxy: str | None = None) -> None:
-    """Fetch a link as a run does."""
+    """Fetch a link as in a run."""
     client = http_client(adapter or AbortableAdapter(create_ssl_context(None)), proxies={"https": proxy} if proxy else None)
     with request_bundle(url, {}, finished_export(), context(FakeClock(), Events(), client=client), within_seconds=60) as answer:
         assert b"".join(answer.pieces) == b"{}"
@@ -83,7 +83,7 @@ def test_a_link_is_requested_byte_for_byte(target: str) -> None:
 
 
 @pytest.mark.parametrize(("written", "target"), ENCODED.items(), ids=ENCODED.values())
-def test_what_cannot_be_sent_as_it_is_is_percent_encoded_or_left_out(written: str, target: str) -> None:
+def test_invalid_characters_are_percent_encoded_or_removed(written: str, target: str) -> None:
     recorder = Recorder()
 
     with RawServer(recorder) as server:
@@ -95,7 +95,7 @@ def test_what_cannot_be_sent_as_it_is_is_percent_encoded_or_left_out(written: st
 
 
 @pytest.mark.parametrize("target", [AWKWARD[name] for name in ("lower-case escapes", "brackets and braces", "backslashes")])
-def test_so_is_where_it_redirects_to(target: str) -> None:
+def test_a_redirect_is_requested_byte_for_byte(target: str) -> None:
     recorder = Recorder(target.encode())
 
     with RawServer(recorder) as server:
@@ -104,7 +104,7 @@ def test_so_is_where_it_redirects_to(target: str) -> None:
     assert recorder.targets == [b"/a%2fb", target.encode()]
 
 
-def test_so_is_one_through_a_proxy() -> None:
+def test_a_link_through_a_proxy_is_requested_byte_for_byte() -> None:
     target, authority, recorder = AWKWARD["brackets and braces"], trustme.CA(), Recorder()
     adapter, context = (
         AbortableAdapter(create_ssl_context(authority.cert_pem.bytes().decode())),
@@ -125,7 +125,7 @@ def test_so_is_one_through_a_proxy() -> None:
     "path", ["/v1/static-export/jobs/%2E%2E", "/v1/static-export/jobs/a%2Fb", "/v1/static-export/jobs/%C3%BC/bundle", "//v1"]
 )
 @pytest.mark.parametrize("prefix", ["", "/prefix", "/a%2fb"])
-def test_a_path_of_the_api_is_sent_as_it_is_built(prefix: str, path: str) -> None:
+def test_an_api_path_is_sent_unchanged(prefix: str, path: str) -> None:
     recorder = Recorder()
 
     with RawServer(recorder) as server:
@@ -134,7 +134,7 @@ def test_a_path_of_the_api_is_sent_as_it_is_built(prefix: str, path: str) -> Non
     assert recorder.targets == [f"{prefix}{path}".encode()]
 
 
-def test_a_storage_that_signs_the_raw_target_serves_a_whole_run(platform: Simulator, tmp_path: Path) -> None:
+def test_a_run_works_with_a_storage_that_signs_the_raw_target(platform: Simulator, tmp_path: Path) -> None:
     target = "/bucket/{site}[1]%2fbundle.tar.gz?X-Signature=ab%2fcd|0123456789abcdef"
 
     def serve(connection: socket.socket) -> None:

@@ -1,4 +1,4 @@
-"""Who is not proved to be the host that was named gets no request: neither the key nor the link goes out."""
+"""A server whose certificate does not prove the host's identity gets no request, and so neither the key nor the link."""
 
 import datetime
 import functools
@@ -30,7 +30,7 @@ def serving(certificate: trustme.LeafCert) -> ssl.SSLContext:
 def with_tls_1_1_alone(context: ssl.SSLContext) -> ssl.SSLContext:
     context.set_ciphers("ALL:@SECLEVEL=0")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # what is out of date is what is tested
+        warnings.simplefilter("ignore", DeprecationWarning)  # the test needs the outdated version
         context.minimum_version, context.maximum_version = ssl.TLSVersion.TLSv1_1, ssl.TLSVersion.TLSv1_1
     return context
 
@@ -45,7 +45,7 @@ IMPOSTORS: dict[str, Callable[[trustme.CA], ssl.SSLContext]] = {
 
 
 class Impostor:
-    """A server of TLS, and the requests that came through to it."""
+    """A TLS server that records its requests."""
 
     def __init__(self, context: ssl.SSLContext) -> None:
         self.requests: list[bytes] = []
@@ -77,7 +77,7 @@ def impostor(request: pytest.FixtureRequest, trusted: trustme.CA) -> Iterator[Im
         yield impostor
 
 
-def test_an_api_that_is_not_proved_to_be_it_gets_no_request(workspace: Path, impostor: Impostor) -> None:
+def test_an_api_without_a_valid_certificate_gets_no_request(workspace: Path, impostor: Impostor) -> None:
     inputs = {"base-url": impostor.base_url, "admin-key": ADMIN_KEY, "job-id": "j", "ca-bundle": "ca.pem"}
 
     ended = run_inside(inputs, workspace=workspace)
@@ -87,7 +87,7 @@ def test_an_api_that_is_not_proved_to_be_it_gets_no_request(workspace: Path, imp
     assert impostor.requests == []
 
 
-def test_a_storage_that_is_not_proved_to_be_it_gets_no_request(
+def test_a_storage_without_a_valid_certificate_gets_no_request(
     workspace: Path, impostor: Impostor, make_platform: Callable[..., Simulator]
 ) -> None:
     platform = make_platform()
@@ -102,7 +102,7 @@ def test_a_storage_that_is_not_proved_to_be_it_gets_no_request(
     assert [found.name for found in workspace.iterdir()] == ["ca.pem"]
 
 
-def test_one_that_is_gets_it(workspace: Path, trusted: trustme.CA) -> None:
+def test_a_server_with_a_valid_certificate_gets_the_request(workspace: Path, trusted: trustme.CA) -> None:
     genuine = Impostor(serving(trusted.issue_cert("127.0.0.1")))
     inputs = {"base-url": genuine.base_url, "admin-key": ADMIN_KEY, "job-id": "j", "ca-bundle": "ca.pem", "timeout": "1ms"}
 
@@ -113,7 +113,7 @@ def test_one_that_is_gets_it(workspace: Path, trusted: trustme.CA) -> None:
     assert genuine.requests[0].count(f"Authorization: Bearer {ADMIN_KEY}\r\n".encode()) == 1
 
 
-def test_a_server_of_tls_1_1_is_there_for_who_asks_for_no_better(trusted: trustme.CA) -> None:
+def test_the_tls_1_1_server_accepts_tls_1_1_clients(trusted: trustme.CA) -> None:
     lax = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     trusted.configure_trust(lax)
     server = Impostor(IMPOSTORS["with TLS 1.1 alone"](trusted)).server
@@ -126,8 +126,8 @@ def test_a_server_of_tls_1_1_is_there_for_who_asks_for_no_better(trusted: trustm
         assert secured.version() == "TLSv1.1"
 
 
-class TestAuthoritiesThatOpensslMade:
-    """What `openssl req -x509` makes and curl trusts, whatever Python's own defaults ask for (3.13: `VERIFY_X509_STRICT`)."""
+class TestOpensslAuthorities:
+    """Authorities made with `openssl req -x509`, which curl trusts but Python 3.13's default `VERIFY_X509_STRICT` rejects."""
 
     @pytest.fixture(params=ROOTS)
     def root(self, request: pytest.FixtureRequest, tmp_path: Path) -> Authority:
@@ -159,7 +159,7 @@ class TestAuthoritiesThatOpensslMade:
         assert storage.requests
         assert storage.requests[0].startswith(b"GET /bundle?signature=0123456789abcdef HTTP/1.1\r\n")
 
-    def test_they_are_trusted_for_a_proxy_and_for_what_is_behind_it(
+    def test_they_are_trusted_for_a_proxy_and_the_server_behind_it(
         self, monkeypatch: pytest.MonkeyPatch, workspace: Path, root: Authority, inputs: dict[str, str]
     ) -> None:
         context = root.issue("127.0.0.1")
@@ -183,7 +183,7 @@ class TestAuthoritiesThatOpensslMade:
         ],
         ids=["expired", "of another address", "of another root of that name"],
     )
-    def test_nothing_else_is_trusted_because_of_them(
+    def test_no_other_certificate_is_trusted(
         self,
         tmp_path: Path,
         workspace: Path,
@@ -204,7 +204,7 @@ class TestAuthoritiesThatOpensslMade:
         assert "`ca-bundle`" in ended.error
 
     @pytest.mark.parametrize("target", ["api", "storage"])
-    def test_a_proxy_of_another_authority_is_refused_and_named(
+    def test_an_untrusted_proxy_is_named_as_the_cause(
         self, monkeypatch: pytest.MonkeyPatch, workspace: Path, make_platform: Callable[..., Simulator], target: str
     ) -> None:
         platform, proxy = make_platform(), Impostor(serving(trustme.CA().issue_cert("127.0.0.1")))
@@ -220,7 +220,7 @@ class TestAuthoritiesThatOpensslMade:
         assert "the certificate of the proxy for " in ended.error
         assert "No trusted authority has signed the proxy's certificate." in ended.error
 
-    def test_an_intermediate_one_is_enough(self, tmp_path: Path, workspace: Path) -> None:
+    def test_an_intermediate_authority_is_sufficient(self, tmp_path: Path, workspace: Path) -> None:
         intermediate = make_root(tmp_path, "basicConstraints = CA:TRUE").intermediate()
         shutil.copy(intermediate.certificate, workspace / "intermediate.pem")
         api = Impostor(intermediate.issue("127.0.0.1"))

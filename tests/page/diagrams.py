@@ -8,9 +8,9 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-import pytest
+from tests.engine import skip_or_fail
 
 FOLDER = Path(__file__).parent
 _TIMEOUT_SECONDS = 60
@@ -38,13 +38,7 @@ def _node() -> str:
     beside = Path(sys.executable).with_name("node")
     found = str(beside) if beside.exists() else shutil.which("node")
     if found is None:
-        _go_without("Tests of diagrams need Node, which `make installed` puts into the virtual environment.")
+        skip_or_fail("Tests of diagrams need Node, which `make installed` puts into the virtual environment.")
     if not (FOLDER / "node_modules" / "mermaid").exists():
-        _go_without("Tests of diagrams need Mermaid, which `make installed` puts into tests/page/node_modules.")
+        skip_or_fail("Tests of diagrams need Mermaid, which `make installed` puts into tests/page/node_modules.")
     return found
-
-
-def _go_without(reason: str) -> NoReturn:
-    if os.environ.get("REQUIRE_ENGINE", "0") not in ("", "0"):
-        pytest.fail(f"REQUIRE_ENGINE is set. {reason}", pytrace=False)
-    pytest.skip(f"{reason} REQUIRE_ENGINE=1 makes this a failure.")

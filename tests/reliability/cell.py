@@ -1,8 +1,7 @@
-"""One cell of the matrix: a run of the whole action against one fault, and all that must hold whatever becomes of it."""
+"""One cell of the matrix: a run of the whole action with one fault, and the checks of its result."""
 
 import contextlib
 import functools
-import gc
 import hashlib
 import io
 import itertools
@@ -27,7 +26,7 @@ from docs_platform_action.api.client import ApiClient, ApiResponse
 from docs_platform_action.bundle import download, storage
 from docs_platform_action.http.client import Request, Timeouts
 from tests.ended import Ended
-from tests.inside import QuickClock, run_inside, unmeasured
+from tests.inside import QuickClock, count_descriptors, run_inside, unmeasured
 from tests.leaks import leaked, leaked_in_part
 from tests.reliability.expected import OK, TIMES, Rule, rule_for
 from tests.reliability.faults import FAULTS, SCALE, Fault
@@ -47,22 +46,22 @@ from tests.reliability.world import (
 )
 
 MAX_REQUESTS: Final = 150
-"""Of one run: ten minutes of reading, or an outage with its tries; no fault makes a run ask without end."""
+"""Maximum requests of a run: ten minutes of polling, or an outage with its attempts."""
 
 MAX_SECONDS: Final = 20 * 60.0
-"""Of the run's own clock: `timeout` and two outages."""
+"""Maximum duration of a run on its own clock: `timeout` and two outages."""
 
 CONNECT_SECONDS: Final = 1.5
-"""In place of the action's 10 s: a loaded machine takes its time for a TLS handshake."""
+"""Replaces the action's 10 s; long enough for a TLS handshake on a loaded machine."""
 
 AT_ONCE: Final = 8
-"""Cells that run at the same time: most of them wait, for a pause on the wire."""
+"""Cells that run in parallel; most of them wait for a pause on the wire."""
 
 ABORT_GRACE_SECONDS: Final = 60.0
-"""What a thread may take that was told to end."""
+"""How long an aborted thread may take to end."""
 
 MAX_BUNDLE_BYTES: Final = 4 * 1024 * 1024
-"""In place of the 50 GiB at which an endless download ends."""
+"""Replaces the 50 GiB at which an endless download is aborted."""
 
 
 DELIVERED: Final[dict[str, object]] = {
@@ -73,12 +72,12 @@ DELIVERED: Final[dict[str, object]] = {
     "sitePath": "out/site",
     "valuesFile": "out/values.yaml",
 }
-"""What is reported of a delivered bundle."""
+"""The outputs of a delivered bundle."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """A fault that hits an operation, once, three times or (None) for ever."""
+    """A fault of an operation, once, three times or (None) forever."""
 
     fault: Fault
     operation: Operation
@@ -86,16 +85,16 @@ class Cell:
 
     @property
     def rule(self) -> Rule:
-        """What it has to end with, and why."""
+        """The expected results and their reason."""
         return rule_for(self.fault, self.operation)
 
     @property
     def expected(self) -> str:
-        """`OK`, or the `failureReason`."""
+        """The expected result, `OK` or a `failureReason`."""
         return self.rule.ends[TIMES.index(self.times)]
 
     def __str__(self) -> str:
-        often = {1: "once", 3: "three times", None: "for ever"}[self.times]
+        often = {1: "once", 3: "three times", None: "forever"}[self.times]
         return f"{self.operation.value}: {self.fault.name}, {often}"
 
 
@@ -105,22 +104,21 @@ CELLS: Final = tuple(
 
 
 _running: ContextVar[Cell] = ContextVar("_running")
-"""The cell that a thread runs: its requests to the API are made in the same thread."""
+"""The cell of the current thread, which also sends its requests to the API."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """How a cell ended, `OK` or the `failureReason`; what did not hold; how many requests reached a server; and the log."""
+    """The result of a cell: `OK` or the `failureReason`, failed checks, and the log."""
 
     end: str
     problems: tuple[str, ...]
-    requests: int
     log: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ran:
-    """What became of cells, in all: how each ended, what came on stderr, which threads and how many descriptors are left."""
+class MatrixResult:
+    """The results of all cells: outcomes, stderr, and remaining threads and descriptors."""
 
     outcomes: Mapping[Cell, Outcome]
     stderr: str
@@ -128,46 +126,47 @@ class Ran:
     descriptors_left: int
 
 
-def run_cells(cells: Iterable[Cell]) -> Ran:
-    """Run cells, several at a time, with the wire's time passing `SCALE` times as fast as in the action's own bounds."""
-    threads, descriptors, stderr = set(threading.enumerate()), _descriptors(), io.StringIO()
-    with unmeasured(), contextlib.redirect_stderr(stderr), World() as world, _hasty(world), ThreadPoolExecutor(AT_ONCE) as pool:
-        # the slow ones first, so that none is left alone in the end
+def run_cells(cells: Iterable[Cell]) -> MatrixResult:
+    """Run cells in parallel, with timeouts shortened by `SCALE`."""
+    threads, descriptors, stderr = set(threading.enumerate()), count_descriptors(), io.StringIO()
+    with (
+        unmeasured(),
+        contextlib.redirect_stderr(stderr),
+        World() as world,
+        _shortened_timeouts(world),
+        ThreadPoolExecutor(AT_ONCE) as pool,
+    ):
+        # slow cells first, so that none runs alone at the end
         numbered = sorted(enumerate(cells), key=lambda pair: not _is_slow(pair[1]))
         outcomes = dict(pool.map(lambda pair: (pair[1], _run(pair[1], pair[0], world)), numbered))
-    return Ran(
+    return MatrixResult(
         outcomes=outcomes,
         stderr=stderr.getvalue(),
         threads_left=_still_alive(set(threading.enumerate()) - threads),
-        descriptors_left=_descriptors() - descriptors,
+        descriptors_left=count_descriptors() - descriptors,
     )
 
 
 def _still_alive(threads: Iterable[threading.Thread]) -> tuple[str, ...]:
-    """Name the threads that do not end, though they get a moment for it."""
+    """Return the names of threads that do not end within a grace period."""
     for thread in threads:
         thread.join(timeout=ABORT_GRACE_SECONDS)
     return tuple(thread.name for thread in threads if thread.is_alive())
 
 
-def _descriptors() -> int:
-    gc.collect()  # connections that were kept go with what kept them
-    return len(list(Path("/proc/self/fd").iterdir()))
-
-
 def _is_slow(cell: Cell) -> bool:
-    return cell.fault.name in {"connect time-out", "no answer (read time-out)", "one byte a second"}
+    return cell.fault.name in {"connect timeout", "no response (read timeout)", "one byte a second"}
 
 
 @contextlib.contextmanager
-def _hasty(world: World) -> Iterator[None]:
+def _shortened_timeouts(world: World) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"):
             patch.delenv(name, raising=False)
             patch.delenv(name.lower(), raising=False)
         patch.setattr(socket, "getaddrinfo", world.resolve)
-        patch.setattr(certifi, "where", lambda: str(world.other_authorities))  # to read the public ones takes longest
-        patch.setattr(main, "ApiClient", _HastyApiClient)
+        patch.setattr(certifi, "where", lambda: str(world.other_authorities))  # loading the public authorities takes longest
+        patch.setattr(main, "ApiClient", _ImpatientApiClient)
         patch.setattr(storage, "Timeouts", functools.partial(Timeouts, connect_seconds=CONNECT_SECONDS))
         for name in ("IDLE_SECONDS", "HEAD_SECONDS", "SLOW_SECONDS"):
             patch.setattr(storage, name, getattr(storage, name) / SCALE)
@@ -175,10 +174,10 @@ def _hasty(world: World) -> Iterator[None]:
         yield
 
 
-class _HastyApiClient(ApiClient):
-    """Keeps the bounds of the action, `SCALE` times as short where a fault has the action wait.
+class _ImpatientApiClient(ApiClient):
+    """Shortens timeouts by `SCALE` if a fault makes the action wait.
 
-    Elsewhere a loaded machine may be slower than that, and a start without an answer is final.
+    Otherwise a loaded machine may be slower than a shortened timeout, and a start without a response is final.
     """
 
     def send(self, request: Request, timeouts: Timeouts, *, new_connection: bool = False) -> ApiResponse:
@@ -186,17 +185,17 @@ class _HastyApiClient(ApiClient):
         is_start = request.method == "POST" and not request.url.endswith("/bundle")
         if not _is_slow(cell) or (is_start and cell.operation is not Operation.START):
             return super().send(request, timeouts, new_connection=new_connection)
-        hasty = Timeouts(
+        shortened = Timeouts(
             connect_seconds=min(timeouts.connect_seconds, CONNECT_SECONDS),
             idle_seconds=min(timeouts.idle_seconds, 30.0) / SCALE,
             total_seconds=max(min(timeouts.total_seconds, 60.0) / SCALE, CONNECT_SECONDS),
         )
-        return super().send(request, hasty, new_connection=new_connection)
+        return super().send(request, shortened, new_connection=new_connection)
 
 
 def _run(cell: Cell, number: int, world: World) -> Outcome:
     scene = Scene(number=number, operation=cell.operation, door=cell.fault.door, play=cell.fault.play, turns=cell.times)
-    world.put_on(scene)
+    world.add(scene)
     _running.set(cell)
     clock = QuickClock(factor=SCALE)
     with tempfile.TemporaryDirectory(prefix="cell-") as folder:
@@ -205,16 +204,16 @@ def _run(cell: Cell, number: int, world: World) -> Outcome:
         ended = run_inside(_inputs(cell, scene), workspace=workspace, clock=clock, debug=cell.times == 1)
         end = OK if ended.exit_code == 0 else ended.reason or "none"
         problems = (
-            *_of_the_report(ended, end),
-            *_of_the_outputs(cell, ended, scene, end),
-            *_of_the_files(cell, workspace, end),
-            *_of_the_requests(cell, scene),
-            *_of_the_secrets(ended, workspace),
-            *_of_those_asked(scene),
-            *_of_the_values(workspace, scene),
+            *_problems_of_report(ended, end),
+            *_problems_of_outputs(cell, ended, scene, end),
+            *_problems_of_files(cell, workspace, end),
+            *_problems_of_requests(cell, scene),
+            *_problems_of_secrets(ended, workspace),
+            *_problems_of_authorization(scene),
+            *_problems_of_values(workspace, scene),
             *([f"it took {clock.elapsed:.0f} s"] if clock.elapsed > MAX_SECONDS else []),
         )
-    return Outcome(end=end, problems=problems, requests=len(scene.seen), log=ended.stdout)
+    return Outcome(end=end, problems=problems, log=ended.stdout)
 
 
 def _inputs(cell: Cell, scene: Scene) -> dict[str, str]:
@@ -231,7 +230,7 @@ def _inputs(cell: Cell, scene: Scene) -> dict[str, str]:
     return {**common, "domain": DOMAIN, **places}
 
 
-def _of_the_report(ended: Ended, end: str) -> Iterator[str]:
+def _problems_of_report(ended: Ended, end: str) -> Iterator[str]:
     if ended.exit_code not in {0, 1}:
         yield f"exit code {ended.exit_code}"
     if len(ended.errors) != (0 if end == OK else 1):
@@ -242,8 +241,8 @@ def _of_the_report(ended: Ended, end: str) -> Iterator[str]:
         yield "no summary"
 
 
-def _of_the_outputs(cell: Cell, ended: Ended, scene: Scene, end: str) -> Iterator[str]:
-    """Whatever is known when the run ends is in the outputs, and in `results` too."""
+def _problems_of_outputs(cell: Cell, ended: Ended, scene: Scene, end: str) -> Iterator[str]:
+    """Check that everything known at the end is in the outputs and in `results`."""
     outputs, row = ended.outputs, json.loads(ended.outputs["results"])[0]
     known: dict[str, object] = {}
     if cell.operation is not Operation.START or end == OK:
@@ -251,7 +250,7 @@ def _of_the_outputs(cell: Cell, ended: Ended, scene: Scene, end: str) -> Iterato
     if cell.operation not in {Operation.START, Operation.READ_EXPORT, Operation.READ_AGENT} or end == OK:
         known |= {"status": "completed"} | ({} if cell.operation is Operation.READ_AGENT else {"pageCount": 12})
     elif cell.operation is Operation.READ_EXPORT:
-        known["pageCount"] = 12 if end == "timeout" else 5  # with a status that nobody knows pages are counted all the same
+        known["pageCount"] = 12 if end == "timeout" else 5  # pages are counted despite the unknown status
     if end == OK:
         agent = cell.operation is Operation.READ_AGENT
         known |= {"prLink": PULL_REQUEST} if agent else {"bundleUrl": scene.link, **DELIVERED}
@@ -264,8 +263,8 @@ def _of_the_outputs(cell: Cell, ended: Ended, scene: Scene, end: str) -> Iterato
         yield f"results say {row['failureReason']}"
 
 
-def _of_the_files(cell: Cell, workspace: Path, end: str) -> Iterator[str]:
-    """All of a bundle is there, or nothing."""
+def _problems_of_files(cell: Cell, workspace: Path, end: str) -> Iterator[str]:
+    """Check that all files of a bundle are delivered, or none."""
     left = {str(path.relative_to(workspace)) for path in workspace.rglob("*") if path.is_file()} - {"ca.pem"}
     site = {f"out/site/{name}" for name in SITE.files}
     if end == OK and cell.operation is not Operation.READ_AGENT:
@@ -276,13 +275,13 @@ def _of_the_files(cell: Cell, workspace: Path, end: str) -> Iterator[str]:
         elif any((workspace / "out/site" / name).read_bytes() != content for name, content in SITE.files.items()):
             yield "another site"
         return
-    # the archive was fetched as the storage sent it, and stays as evidence
+    # an invalid archive stays for inspection
     kept = {"out/bundle.tar.gz"} if end == "invalid-bundle" else set()
     if left != kept:
         yield f"files left: {sorted(left)}"
 
 
-def _of_the_requests(cell: Cell, scene: Scene) -> Iterator[str]:
+def _problems_of_requests(cell: Cell, scene: Scene) -> Iterator[str]:
     if max(len(scene.seen), len(scene.hosts)) > MAX_REQUESTS:
         yield f"{len(scene.seen)} requests on {len(scene.hosts)} connections"
     starts = [seen for seen in scene.seen if seen.operation is Operation.START]
@@ -300,7 +299,7 @@ def _of_the_requests(cell: Cell, scene: Scene) -> Iterator[str]:
         yield f"connections to {strangers}"
 
 
-def _of_the_secrets(ended: Ended, workspace: Path) -> Iterator[str]:
+def _problems_of_secrets(ended: Ended, workspace: Path) -> Iterator[str]:
     mask, _, log = ended.stdout.partition("\n")
     if not mask.startswith("::add-mask::"):
         yield "the key is not masked first"
@@ -318,14 +317,14 @@ def _of_the_secrets(ended: Ended, workspace: Path) -> Iterator[str]:
             yield f"`Authorization` is in {name}"
 
 
-def _of_the_values(workspace: Path, scene: Scene) -> Iterator[str]:
+def _problems_of_values(workspace: Path, scene: Scene) -> Iterator[str]:
     values = workspace / "out/values.yaml"
     if values.exists() and yaml.safe_load(values.read_text())["staticExport"]["bundleUrl"] != scene.link:
         yield "another link in the values file"
 
 
-def _of_those_asked(scene: Scene) -> Iterator[str]:
-    """See that the key goes to the API with each request, and to nobody else."""
+def _problems_of_authorization(scene: Scene) -> Iterator[str]:
+    """Check that every request to the API has the key, and no other request."""
     for seen in scene.seen:
         if seen.host == scene.api_host:
             if f"\r\nauthorization: bearer {KEY.lower()}\r\n" not in seen.content.decode("latin-1").lower():

@@ -1,4 +1,4 @@
-"""What has to become of each cell, as rules drawn from the interface; each says why."""
+"""The expected result of each cell with its reason, as rules from the interface."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,20 +10,20 @@ from tests.reliability.world import Operation
 OK: Final = "ok"
 
 TIMES: Final[tuple[int | None, ...]] = (1, 3, None)
-"""How often a fault comes; None is for ever."""
+"""How often a fault occurs; None is forever."""
 
 Ends = tuple[str, str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """How cells end when the fault comes once, three times and for ever, `OK` or a `failureReason`; and why."""
+    """The results if the fault occurs once, three times and forever, `OK` or a `failureReason`, and the reason."""
 
     ends: Ends
     why: str
 
 
-def _passes(reason: str, why: str) -> Rule:
+def _temporary(reason: str, why: str) -> Rule:
     return Rule(ends=(OK, OK, reason), why=why)
 
 
@@ -34,31 +34,38 @@ def _final(reason: str, why: str) -> Rule:
 _STORAGE: Final = "download-failed"
 
 
-def _lasting(operation: Operation) -> str:
+def _reason_of_outage(operation: Operation) -> str:
     return _STORAGE if operation.is_download else "unavailable"
 
 
 def _unreached(_fault: Fault, operation: Operation) -> Rule:
-    return _passes(_lasting(operation), "Nothing was sent, so it is sent again, a start too, until `outage-tolerance` is over.")
+    return _temporary(
+        _reason_of_outage(operation), "No request was sent, so it is retried, also a start, until `outage-tolerance` is over."
+    )
 
 
 def _untrusted(_fault: Fault, operation: Operation) -> Rule:
-    return _final(_lasting(operation), "Waiting mends no certificate: it fails at once, and the message names `ca-bundle`.")
+    return _final(
+        _reason_of_outage(operation),
+        "Retrying cannot fix a certificate: the run fails at once, and the message names `ca-bundle`.",
+    )
 
 
 def _lost(fault: Fault, operation: Operation) -> Rule:
     if operation is Operation.START:
         return _final("start-unconfirmed", "The platform may have started the export, so the request is not sent again.")
-    if operation.is_download and fault.name == "gzip that is none":
+    if operation.is_download and fault.name == "invalid gzip":
         return _harmless(fault, operation)
     if operation.is_download and fault.name == "`Content-Length` too long":
-        return Rule(ends=(OK, OK, OK), why="Asked for more, the storage itself says that all is there, and has to say so twice.")
-    return _passes(_lasting(operation), "Asked again, a download where it broke off, until `outage-tolerance` is over.")
+        return Rule(ends=(OK, OK, OK), why="The storage answers the request for the rest twice that the download is complete.")
+    return _temporary(
+        _reason_of_outage(operation), "The request is retried, and a download resumed, until `outage-tolerance` is over."
+    )
 
 
 def _harmless(_fault: Fault, operation: Operation) -> Rule:
     del operation
-    return Rule(ends=(OK, OK, OK), why="All that the run needs is there.")
+    return Rule(ends=(OK, OK, OK), why="The response contains everything that the run needs.")
 
 
 def _harmless_json(fault: Fault, operation: Operation) -> Rule:
@@ -69,7 +76,7 @@ def _harmless_json(fault: Fault, operation: Operation) -> Rule:
 
 def _endless(fault: Fault, operation: Operation) -> Rule:
     if operation.is_download:
-        return _final(_STORAGE, "An answer that tells no length ends at 50 GiB, here at 4 MiB, and is not fetched again.")
+        return _final(_STORAGE, "A download without a length is aborted at 50 GiB (here at 4 MiB) and not retried.")
     return _lost(fault, operation)
 
 
@@ -77,25 +84,27 @@ def _too_short(fault: Fault, operation: Operation) -> Rule:
     if operation is Operation.FIRST_BYTE:
         return _final(
             "invalid-bundle",
-            "Only the storage told the length: the archive's own checks show it, where `site-path` is set.",
+            "Only the storage reports the length, so the archive's checksums detect the error, if `site-path` is set.",
         )
     if operation is Operation.MIDDLE:
         return Rule(
             ends=(OK, "invalid-bundle", "invalid-bundle"),
-            why="A part whose length contradicts its range is dropped; a whole that is too short shows in the archive's checks.",
+            why="A part whose length contradicts its range is discarded; a short full response fails the archive's checks.",
         )
     return _foreign(fault, operation)
 
 
 def _redirect(_fault: Fault, operation: Operation) -> Rule:
     if operation.is_download:
-        return _passes(_STORAGE, "A storage may redirect to https, without key or cookie, five times at most.")
-    return _final("bad-response", "The key goes to no other address: the redirect is not followed, the message names its host.")
+        return _temporary(_STORAGE, "A storage may redirect to https at most five times; the request has no key and no cookie.")
+    return _final(
+        "bad-response", "The key is not sent to another address: the redirect is not followed, and the message names its host."
+    )
 
 
 def _odd_redirect(fault: Fault, operation: Operation) -> Rule:
     if operation.is_download:
-        return _passes(_STORAGE, "What is no redirect to follow is no bundle either: asked again.")
+        return _temporary(_STORAGE, "The response is neither a valid redirect nor a bundle, so the request is retried.")
     return _redirect(fault, operation)
 
 
@@ -107,44 +116,51 @@ def _refused(fault: Fault, operation: Operation) -> Rule:
     if operation.is_download:
         return _refused_by_storage(fault.status, operation)
     if fault.status == 404 and operation in {Operation.READ_EXPORT, Operation.BUNDLE}:
-        return _passes("not-found", "A job that this run started may not be known for 30 s.")
+        return _temporary("not-found", "A job that this run started may be unknown for 30 s.")
     if fault.status == 409 and operation is Operation.BUNDLE:
-        return _passes("unavailable", "The platform has not finished packing.")
+        return _temporary("unavailable", "The platform has not finished packing.")
     return _final(
-        _API_STATUSES.get(fault.status, "rejected"), "A refusal that waiting cannot mend; it carries the API's own text."
+        _API_STATUSES.get(fault.status, "rejected"), "Retrying cannot fix the error; the message contains the API's text."
     )
 
 
 def _refused_by_storage(status: int, operation: Operation) -> Rule:
     if status in {400, 401, 403, 404, 410}:
-        return _passes(_STORAGE, "A link that died is made afresh through the API, the first time at once, then after pauses.")
+        return _temporary(_STORAGE, "The API makes a new link, the first time at once, then after pauses.")
     if operation is Operation.MIDDLE:
         return Rule(
             ends=(OK, _STORAGE, _STORAGE),
-            why="It may be the resuming that is refused, so the download starts over; then the refusal is final.",
+            why="The storage may reject only the range, so the download starts over; a second rejection is final.",
         )
-    return _final(_STORAGE, "A refusal that neither waiting nor a fresh link can mend.")
+    return _final(_STORAGE, "Neither retrying nor a new link can fix the error.")
 
 
-def _turned_away(_fault: Fault, operation: Operation) -> Rule:
-    return _passes(
-        _lasting(operation), "It was certainly not processed: sent again, a start too, no sooner than `Retry-After` asks."
+def _not_processed(_fault: Fault, operation: Operation) -> Rule:
+    return _temporary(
+        _reason_of_outage(operation),
+        "The request was certainly not processed, so it is retried after `Retry-After`, also a start.",
     )
 
 
-def _turned_away_too_long(_fault: Fault, operation: Operation) -> Rule:
-    end = _lasting(operation)
-    return Rule(ends=(OK, end, end), why="Longer than `outage-tolerance` is not waited: one last try comes at its end.")
+def _retry_after_too_long(_fault: Fault, operation: Operation) -> Rule:
+    end = _reason_of_outage(operation)
+    return Rule(
+        ends=(OK, end, end), why="The run does not wait longer than `outage-tolerance`, and makes one last attempt at its end."
+    )
 
 
 def _foreign(_fault: Fault, operation: Operation) -> Rule:
     if operation is Operation.START:
         return _final(
-            "bad-response", "The platform answered, but not with a job; it may have started one, so it is not asked again."
+            "bad-response", "The response is not a job, but the platform may have started one, so the request is not sent again."
         )
     if operation.is_download:
-        return _passes(_STORAGE, "Something else than the storage answers, a login page or a gateway: asked again.")
-    return _passes("unavailable", "Something else than the API answers, a login page or a gateway: asked again.")
+        return _temporary(
+            _STORAGE, "Something other than the storage responded, such as a login page or a gateway, so the request is retried."
+        )
+    return _temporary(
+        "unavailable", "Something other than the API responded, such as a login page or a gateway, so the request is retried."
+    )
 
 
 def _too_large(fault: Fault, operation: Operation) -> Rule:
@@ -155,8 +171,8 @@ def _unusable_field(fault: Fault, operation: Operation) -> Rule:
     if operation.is_download:
         return _foreign(fault, operation)
     if operation in {Operation.START, Operation.BUNDLE}:
-        return _final("bad-response", "The one field that matters cannot be used, and to ask again would not change it.")
-    return _passes("timeout", "An unknown status is a job that still runs.")
+        return _final("bad-response", "The required field is unusable, and retrying would not change it.")
+    return _temporary("timeout", "A job with an unknown status counts as running.")
 
 
 _RULES: Final[dict[Nature, Callable[[Fault, Operation], Rule]]] = {
@@ -170,8 +186,8 @@ _RULES: Final[dict[Nature, Callable[[Fault, Operation], Rule]]] = {
     Nature.REDIRECT: _redirect,
     Nature.ODD_REDIRECT: _odd_redirect,
     Nature.REFUSED: _refused,
-    Nature.TURNED_AWAY: _turned_away,
-    Nature.TURNED_AWAY_TOO_LONG: _turned_away_too_long,
+    Nature.NOT_PROCESSED: _not_processed,
+    Nature.RETRY_AFTER_TOO_LONG: _retry_after_too_long,
     Nature.FOREIGN: _foreign,
     Nature.TOO_LARGE: _too_large,
     Nature.UNUSABLE_FIELD: _unusable_field,
@@ -179,5 +195,5 @@ _RULES: Final[dict[Nature, Callable[[Fault, Operation], Rule]]] = {
 
 
 def rule_for(fault: Fault, operation: Operation) -> Rule:
-    """Tell how the cells of a fault and an operation have to end."""
+    """Return the expected results for a fault and an operation."""
     return _RULES[fault.nature](fault, operation)

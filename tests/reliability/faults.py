@@ -1,4 +1,4 @@
-"""The faults of the matrix: each with its name, how it is played, and what it means to whoever meets it."""
+"""The faults of the matrix, with the code that plays them and their meaning for the client."""
 
 import contextlib
 import json
@@ -13,16 +13,16 @@ from tests.integration.raw import hold
 from tests.reliability.world import KEY, PIECE_BYTES, Door, Play, Turn
 
 SCALE: Final = 15.0
-"""How much faster than in the action's own bounds time passes on the wire: 30 s without a byte are 2 s here."""
+"""The factor by which timeouts are shortened: 30 s without a byte are 2 s here."""
 
 IDLE_SECONDS: Final = 5.0
-"""How long a server keeps a connection that nobody uses."""
+"""How long a server keeps an idle connection."""
 
-MAX_ANSWER_BYTES: Final = 50_000_000
+LARGE_RESPONSE_BYTES: Final = 50_000_000
 
 
 class Nature(Enum):
-    """What a fault means; what is to become of it follows from this and from the operation."""
+    """The meaning of a fault, which determines the expected result together with the operation."""
 
     UNREACHED = auto()
     UNTRUSTED = auto()
@@ -34,8 +34,8 @@ class Nature(Enum):
     REDIRECT = auto()
     ODD_REDIRECT = auto()
     REFUSED = auto()
-    TURNED_AWAY = auto()
-    TURNED_AWAY_TOO_LONG = auto()
+    NOT_PROCESSED = auto()
+    RETRY_AFTER_TOO_LONG = auto()
     FOREIGN = auto()
     TOO_LARGE = auto()
     UNUSABLE_FIELD = auto()
@@ -43,7 +43,7 @@ class Nature(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """One row of the matrix. `door` is for faults of the connection, `play` and often `status` for those of the answer."""
+    """One row of the matrix. `door` is for connection faults, `play` and often `status` for response faults."""
 
     name: str
     group: str
@@ -71,7 +71,7 @@ def _reset_in_answer(turn: Turn) -> None:
 
 
 def _reset_after_answer(turn: Turn) -> None:
-    """Reset the connection when it is used again, or left: to reset it sooner might be to reset it in the answer."""
+    """Reset the connection when the client uses it again or closes it; an earlier reset could hit the response."""
     turn.connection.sendall(turn.good)
     with contextlib.suppress(OSError):
         turn.connection.settimeout(IDLE_SECONDS)
@@ -79,8 +79,8 @@ def _reset_after_answer(turn: Turn) -> None:
     turn.reset()
 
 
-def _say_nothing(_turn: Turn) -> None:
-    """Leave, in good order."""
+def _send_nothing(_turn: Turn) -> None:
+    """Close the connection normally."""
 
 
 def _half_a_header(turn: Turn) -> None:
@@ -95,7 +95,7 @@ def _endless_header(turn: Turn) -> None:
 
 
 def _endless_body(turn: Turn) -> None:
-    # begins as gzip does, because a download reads on only what begins like an archive
+    # begins like gzip, because a download is aborted if it does not begin like an archive
     turn.connection.sendall(turn.head(200, Content_Length=None, Content_Range=None) + b"\x1f\x8b\x08")
     while True:
         turn.connection.sendall(b"x" * PIECE_BYTES)
@@ -115,15 +115,15 @@ def _too_short(turn: Turn) -> None:
     turn.connection.sendall(turn.head(Content_Length=str(max(len(turn.body) - 10, 0))) + turn.body)
 
 
-def _gzip_that_lies(turn: Turn) -> None:
+def _invalid_gzip(turn: Turn) -> None:
     turn.connection.sendall(turn.head(Content_Encoding="gzip") + turn.body)
 
 
-def _noise(turn: Turn) -> None:
+def _interim(turn: Turn) -> None:
     turn.connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" * 3 + turn.good)
 
 
-def _endless_noise(turn: Turn) -> None:
+def _endless_interim(turn: Turn) -> None:
     while True:
         turn.connection.sendall(b"HTTP/1.1 102 Processing\r\n\r\n" * 100)
 
@@ -137,12 +137,12 @@ def _redirect(status: int, *, elsewhere: bool) -> Play:
 
 
 def _status(status: int, **headers: str) -> Play:
-    """Answer with a status; the error echoes the key, as servers do that log too much."""
+    """Return a play that responds with a status, and an error that echoes the key."""
 
     def play(turn: Turn) -> None:
-        said = f"no: Authorization: Bearer {KEY}"
+        error = f"no: Authorization: Bearer {KEY}"
         xml = f"<Error><Code>No</Code><Message>{status}</Message></Error>"
-        body = json.dumps({"error": said}).encode() if turn.is_json else xml.encode()
+        body = json.dumps({"error": error}).encode() if turn.is_json else xml.encode()
         turn.answer(status, body, X_Request_Id=f"req-{status}", **headers)
 
     return play
@@ -161,14 +161,14 @@ def _body(content: bytes, kind: str = "application/json") -> Play:
 
 
 def _large(turn: Turn) -> None:
-    head = turn.head(200, Content_Length=str(MAX_ANSWER_BYTES), Content_Type="application/json", Content_Range=None)
+    head = turn.head(200, Content_Length=str(LARGE_RESPONSE_BYTES), Content_Type="application/json", Content_Range=None)
     turn.connection.sendall(head + b'{"status": "')
-    for _ in range(MAX_ANSWER_BYTES // PIECE_BYTES):
+    for _ in range(LARGE_RESPONSE_BYTES // PIECE_BYTES):
         turn.connection.sendall(b" " * PIECE_BYTES)
 
 
 def _changed(change: Callable[[str], bytes]) -> Play:
-    """Answer with the JSON changed; in place of a bundle comes such a JSON, too."""
+    """Return a play that responds with changed JSON, also in place of a bundle."""
 
     def play(turn: Turn) -> None:
         text = turn.body.decode() if turn.is_json else json.dumps({"status": "completed"})
@@ -177,28 +177,28 @@ def _changed(change: Callable[[str], bytes]) -> Play:
     return play
 
 
-def _needed(text: str) -> bytes:
-    """Put half of a surrogate pair into the field that matters."""
+def _with_lone_surrogate(text: str) -> bytes:
+    """Put half of a surrogate pair into the required field."""
     found: Mapping[str, object] = json.loads(text)
     name = next(name for name in ("bundleUrl", "jobId", "status") if name in found)
     return json.dumps({**found, name: f"{found[name]}\ud800"}).encode()
 
 
-_ANSWERS: Final[dict[str, tuple[Nature, Play]]] = {
-    "no answer (read time-out)": (Nature.LOST, _never_answer),
-    "reset before the answer": (Nature.LOST, _reset),
-    "reset in the answer": (Nature.LOST, _reset_in_answer),
-    "reset after the answer": (Nature.HARMLESS, _reset_after_answer),
-    "empty answer": (Nature.LOST, _say_nothing),
+_RESPONSES: Final[dict[str, tuple[Nature, Play]]] = {
+    "no response (read timeout)": (Nature.LOST, _never_answer),
+    "reset before the response": (Nature.LOST, _reset),
+    "reset in the response": (Nature.LOST, _reset_in_answer),
+    "reset after the response": (Nature.HARMLESS, _reset_after_answer),
+    "empty response": (Nature.LOST, _send_nothing),
     "half a header": (Nature.LOST, _half_a_header),
     "endless header": (Nature.LOST, _endless_header),
     "endless body": (Nature.ENDLESS, _endless_body),
     "one byte a second": (Nature.DRIPPING, _drip),
     "`Content-Length` too long": (Nature.LOST, _too_long),
     "`Content-Length` too short": (Nature.TOO_SHORT, _too_short),
-    "gzip that is none": (Nature.LOST, _gzip_that_lies),
-    "1xx before the answer": (Nature.HARMLESS, _noise),
-    "endless 1xx": (Nature.LOST, _endless_noise),
+    "invalid gzip": (Nature.LOST, _invalid_gzip),
+    "1xx before the response": (Nature.HARMLESS, _interim),
+    "endless 1xx": (Nature.LOST, _endless_interim),
 }
 
 _RETRY_AFTER: Final[dict[str, Callable[[], str]]] = {
@@ -217,13 +217,13 @@ _BODIES: Final[dict[str, tuple[Nature, Play]]] = {
     "deep nesting": (Nature.FOREIGN, _changed(lambda text: f'{text[:-1]}, "deep": {"[" * 100_000}{"]" * 100_000}}}'.encode())),
     "duplicate keys": (Nature.HARMLESS, _changed(lambda text: f'{{"status": 7, "jobId": 7, "bundleUrl": 7, {text[1:]}'.encode())),
     "NaN": (Nature.HARMLESS, _changed(lambda text: f'{text[:-1]}, "progress": NaN, "load": -Infinity}}'.encode())),
-    "lone surrogate": (Nature.UNUSABLE_FIELD, _changed(_needed)),
+    "lone surrogate": (Nature.UNUSABLE_FIELD, _changed(_with_lone_surrogate)),
     "byte order mark": (Nature.HARMLESS, _changed(lambda text: text.encode("utf-8-sig"))),
     "Latin-1": (Nature.HARMLESS, _changed(lambda text: f'{text[:-1]}, "note": "d\u00e9j\u00e0 vu"}}'.encode("latin-1"))),
 }
 
 _FOLLOWED: Final = frozenset({301, 302, 303, 307, 308})
-_PHRASES: Final = {  # as RFC 9110 and its kin have them; Python's own differ from one version to the next
+_PHRASES: Final = {  # from RFC 9110 and related RFCs; Python's phrases depend on its version
     301: "Moved Permanently",
     302: "Found",
     303: "See Other",
@@ -267,10 +267,10 @@ def _statuses() -> list[Fault]:
         )
         for status in (400, 401, 403, 404, 408, 409, 410, 413, 422, 425)
     ]
-    faults.append(Fault(name=_phrase(429), group="Statuses", nature=Nature.TURNED_AWAY, play=_status(429), status=429))
+    faults.append(Fault(name=_phrase(429), group="Statuses", nature=Nature.NOT_PROCESSED, play=_status(429), status=429))
     for status in (429, 503):
         for kind, value in _RETRY_AFTER.items():
-            nature = Nature.TURNED_AWAY_TOO_LONG if kind == "huge" else Nature.TURNED_AWAY
+            nature = Nature.RETRY_AFTER_TOO_LONG if kind == "huge" else Nature.NOT_PROCESSED
             if status == 503 and kind in {"negative", "garbage"}:
                 nature = Nature.LOST
             name = f"{_phrase(status)}, `Retry-After`: {kind}"
@@ -286,12 +286,12 @@ def _statuses() -> list[Fault]:
 FAULTS: Final[tuple[Fault, ...]] = (
     _at(Door.REFUSED, "connection refused", Nature.UNREACHED),
     _at(Door.NOWHERE, "name not resolved", Nature.UNREACHED),
-    _at(Door.FULL, "connect time-out", Nature.UNREACHED),
+    _at(Door.FULL, "connect timeout", Nature.UNREACHED),
     _at(Door.CUT, "TLS handshake cut", Nature.UNREACHED),
     _at(Door.UNTRUSTED, "certificate not trusted", Nature.UNTRUSTED),
     _at(Door.EXPIRED, "certificate expired", Nature.UNTRUSTED),
     _at(Door.MISNAMED, "certificate of another host", Nature.UNTRUSTED),
-    *(Fault(name=name, group="The answer", nature=nature, play=play) for name, (nature, play) in _ANSWERS.items()),
+    *(Fault(name=name, group="The response", nature=nature, play=play) for name, (nature, play) in _RESPONSES.items()),
     *(
         Fault(
             name=f"{_phrase(status)}, {'other' if elsewhere else 'same'} host",

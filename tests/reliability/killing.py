@@ -1,8 +1,8 @@
-"""Kills the action's process at moments drawn by seed, and looks at what is left in the workspace.
+"""Kills the action's process at random, seeded moments, and checks what is left in the workspace.
 
-Most runs kill themselves: a profile hook, put into a copy of the entry point, counts the calls of functions that ask something of
-the system, by name and by what they serve, and sends SIGKILL to its own process right before one or right after. The others are
-killed from outside, so long after the storage was asked for the bundle that the kernel may be in the middle of such a call.
+Most runs kill themselves: a profile hook in a copy of the entry point counts system calls by name and by the part of the
+delivery that they belong to, and sends SIGKILL to its own process right before or after one of them. The other runs are killed
+from outside at a random time after the request for the bundle, possibly during a system call.
 """
 
 import functools
@@ -28,13 +28,14 @@ from admin_api_simulator.runner import OutputFileError
 from tests.action import Action
 from tests.archives import SMALL_SITE, Site, tar
 from tests.ended import ENTRYPOINT, Ended
+from tests.folders import read_tree
 from tests.inside import run_inside
 from tests.keys import ADMIN_KEY
 
 USUAL_MOMENTS: Final = 100
 MOMENTS: Final = int(os.environ.get("KILL_MOMENTS", USUAL_MOMENTS))
 FROM_OUTSIDE: Final = 4
-"""One moment in so many is one from outside."""
+"""One in this many runs is killed from outside."""
 
 AT_A_TIME: Final = 2
 OLD_BUNDLE: Final = b"the bundle of an earlier run"
@@ -54,23 +55,23 @@ CALLS: Final = (
     *("mkdir", "chmod", "symlink", "replace", "unlink", "rmdir"),
     *("connect", "sendall", "recv_into", "shutdown"),
 )
-"""Functions of C that ask something of the system; `__exit__` is how a `with` closes a file."""
+"""C functions that make system calls; `__exit__` closes a file at the end of a `with`."""
 
 OWNERS: Final = ("posix", "io", "_io", "socket", "_socket")
-"""Whose functions they are, as modules or as the modules of types: text has a `replace` too."""
+"""The modules of these functions or of their types; `str` also has a `replace`."""
 
 PARTS: Final = ("_deliver_archive", "_deliver_site", "_write_values")
-"""The methods that make up a delivery. Each call is counted by the method that it serves."""
+"""The functions of the delivery by which calls are counted."""
 
 NAMING: Final = "replace"
-"""The function by which a result gets its name: drawn more often."""
+"""The function that gives a result its final name; drawn more often."""
 
 _HOOK: Final = """
     import json, os, signal, sys, threading
     kill_at = json.loads(os.environ["KILL_AT"])
-    met = {{}}
+    counts = {{}}
 
-    def look(frame, event, function):
+    def count_call(frame, event, function):
         if event not in ("c_call", "c_return") or function.__name__ not in {calls!r}:
             return
         owner = getattr(function, "__self__", None)
@@ -82,26 +83,26 @@ _HOOK: Final = """
                 part = frame.f_code.co_name
             frame = frame.f_back
         key = f"{{event}} {{function.__name__}} {{part}}"
-        met[key] = met.get(key, 0) + 1
-        if [key, met[key]] == kill_at:
+        counts[key] = counts.get(key, 0) + 1
+        if [key, counts[key]] == kill_at:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    threading.setprofile(look)
-    sys.setprofile(look)
+    threading.setprofile(count_call)
+    sys.setprofile(count_call)
     try:
         return main(signal_handler)
     finally:
         sys.setprofile(None)
         with open(os.environ["KILL_COUNT"], "w") as file:
-            json.dump(met, file)
+            json.dump(counts, file)
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Moment:
-    """When a run is killed: at the `number`th call or return of a kind, or `after_seconds` of the storage's first request.
+    """When a run is killed: at the `number`th call or return of a kind, or `after_seconds` after the request for the bundle.
 
-    `is_new` tells whether there is nothing of an earlier run in the workspace.
+    If `is_new`, the workspace contains no results of an earlier run.
     """
 
     seed: int
@@ -113,7 +114,7 @@ class Moment:
 
 @dataclass(frozen=True, kw_only=True)
 class Killed:
-    """What a killed run left: `wrong` tells of what should not be, `whole` of the results that are there whole and new."""
+    """What a killed run left: `wrong` describes errors, `whole` names the complete new results."""
 
     moment: Moment
     was_killed: bool
@@ -125,21 +126,21 @@ class Killed:
 
 
 def site() -> Site:
-    """Make a site whose unpacking takes a while: a file's length and content tell whether it is whole."""
-    chance = random.Random(1)  # noqa: S311  # nothing is to be kept secret
+    """Return a site whose unpacking takes a while."""
+    chance = random.Random(1)  # noqa: S311  # not for secrets
     pages = {f"pages/{number // 20}/{number}.html": chance.randbytes(chance.randrange(40_000)) for number in range(60)}
     return Site(files={**SMALL_SITE.files, **pages}, folders=SMALL_SITE.folders, links=SMALL_SITE.links)
 
 
 @functools.cache
 def bundle() -> bytes:
-    """Pack the site; not compressed, so that much is to be fetched."""
+    """Return the site as an archive, without compression to make the download longer."""
     return tar(site())
 
 
 @functools.cache
 def tree_of_bundle() -> dict[str, bytes | str | None]:
-    """Tell what the site's folder is to hold, as Python's own `tarfile` reads the bundle."""
+    """Return the expected content of the site's folder, as Python's `tarfile` reads the bundle."""
     found: dict[str, bytes | str | None] = {}
     with tarfile.open(fileobj=io.BytesIO(bundle())) as archive:
         for member in archive:
@@ -151,17 +152,8 @@ def tree_of_bundle() -> dict[str, bytes | str | None]:
     return found
 
 
-def tree(folder: Path) -> dict[str, bytes | str | None]:
-    """Read a folder: the content of each file, the target of each link, `None` for a folder."""
-    found: dict[str, bytes | str | None] = {}
-    for path in sorted(folder.rglob("*")):
-        name = str(path.relative_to(folder))
-        found[name] = str(path.readlink()) if path.is_symlink() else None if path.is_dir() else path.read_bytes()
-    return found
-
-
 class Killings:
-    """One platform for all runs, and what it takes to start and kill one. Safe to use from several threads."""
+    """Starts and kills runs on a shared platform. Thread-safe."""
 
     def __init__(self, folder: Path, platform: Simulator) -> None:
         self._folder = folder
@@ -185,7 +177,7 @@ class Killings:
         return normal
 
     def calls(self, *, is_new: bool) -> dict[str, int]:
-        """Count what a run that nobody kills asks of the system, by kind: call or return, name, and what it serves."""
+        """Count the system calls of a complete run by kind: call or return, name, and part of the delivery."""
         workspace = self._workspace(f"whole-{is_new}")
         if not is_new:
             self._leave_results_of_an_earlier_run(workspace)
@@ -196,17 +188,17 @@ class Killings:
         return {key: int(number) for key, number in json.loads(count.read_text()).items()}
 
     def kill(self, moment: Moment) -> Killed:
-        """Kill a run at a moment, look at what is left, and have another run follow where there was something before."""
+        """Kill a run at a moment, check what is left, and start another run if the workspace contained earlier results."""
         workspace = self._workspace(f"{moment.seed}")
         before = {} if moment.is_new else self._leave_results_of_an_earlier_run(workspace)
         try:
             ended = self._run(workspace, moment)
         except OutputFileError as error:
             raise AssertionError(f"{moment}: {error}") from error
-        found = self._look(workspace, before)
-        wrong = [f"{name} is neither what it was nor whole" for name, state in found.items() if state == "broken"]
+        found = self._states_of_results(workspace, before)
+        wrong = [f"{name} is neither unchanged nor complete" for name, state in found.items() if state == "broken"]
         if ended.exit_code not in {0, -signal.SIGKILL}:
-            wrong.append(f"it ended with {ended.exit_code}: {ended.stdout}{ended.stderr}")
+            wrong.append(f"the run ended with {ended.exit_code}: {ended.stdout}{ended.stderr}")
         if "jobId" in ended.outputs and ended.outputs["jobId"] not in self._job_ids:
             wrong.append(f"jobId is {ended.outputs['jobId']!r}")
         return Killed(
@@ -216,7 +208,7 @@ class Killings:
             whole=frozenset(name for name, state in found.items() if state == "new"),
             leftovers=tuple(part.name for part in _parts(workspace)),
             knows_job="jobId" in ended.outputs,
-            next_run=None if moment.is_new else self._follow(workspace, found),
+            next_run=None if moment.is_new else self._run_again(workspace, found),
         )
 
     def _run(self, workspace: Path, moment: Moment) -> Ended:
@@ -227,19 +219,19 @@ class Killings:
                 running.wait_for("Bundle link ready")
                 time.sleep(moment.after_seconds)
                 running.signal(signal.SIGKILL)
-            return running.end()
+            return running.wait()
 
-    def _follow(self, workspace: Path, found: Mapping[str, str]) -> str:
-        """Run once more in the same workspace, days later, and tell how it ended; a site that is there is cleared away."""
+    def _run_again(self, workspace: Path, found: Mapping[str, str]) -> str:
+        """Run again in the same workspace days later, after removing a delivered site, and return how the run ended."""
         for part in _parts(workspace):
             long_ago = part.stat().st_mtime - 2 * 86400
             os.utime(part, (long_ago, long_ago))
-        shut = workspace / "public" / "site"
+        site_folder = workspace / "public" / "site"
         if found["site"] == "new":
-            shut.rename(workspace / "public" / "site-before")
+            site_folder.rename(workspace / "public" / "site-before")
         given = {name.replace("_", "-"): text for name, text in INPUTS.items()}
         ended = run_inside({**given, "base-url": self._platform.base_url, "admin-key": ADMIN_KEY}, workspace=workspace)
-        states = {*self._look(workspace, {}).values()}
+        states = {*self._states_of_results(workspace, {}).values()}
         if _parts(workspace):
             return f"left {_parts(workspace)}"
         return "whole" if ended.exit_code == 0 and states == {"new"} else f"{states}: {ended.stdout}{ended.stderr}"
@@ -261,25 +253,25 @@ class Killings:
         (workspace / "deploy" / "values.yaml").write_text(OLD_VALUES)
         return {"bundle": OLD_BUNDLE, "values": OLD_VALUES.encode()}
 
-    def _look(self, workspace: Path, before: Mapping[str, object]) -> dict[str, str]:
-        """Tell of each result whether it is as it was before, new and whole, or broken."""
+    def _states_of_results(self, workspace: Path, before: Mapping[str, object]) -> dict[str, str]:
+        """Return the state of each result: "as before", "new" (complete) or "broken"."""
         archive, values, folder = (workspace / path for path in ("dist/bundle.tar.gz", "deploy/values.yaml", "public/site"))
-        there = {
+        contents = {
             "bundle": archive.read_bytes() if archive.exists() else None,
             "values": values.read_bytes() if values.exists() else None,
         }
-        states = {name: "as before" if content == before.get(name) else "broken" for name, content in there.items()}
-        if there["bundle"] == bundle():
+        states = {name: "as before" if content == before.get(name) else "broken" for name, content in contents.items()}
+        if contents["bundle"] == bundle():
             states["bundle"] = "new"
-        if there["values"] is not None and self._are_new_values(there["values"]):
+        if contents["values"] is not None and self._are_new_values(contents["values"]):
             states["values"] = "new"
-        found = tree(folder) if folder.exists() else {}
+        found = read_tree(folder) if folder.exists() else {}
         return {**states, "site": "as before" if not found else "new" if found == tree_of_bundle() else "broken"}
 
     def _are_new_values(self, content: bytes) -> bool:
         try:
             values = yaml.safe_load(content)
-        except yaml.YAMLError:  # half of a file need not be YAML
+        except yaml.YAMLError:  # an incomplete file may be invalid YAML
             return False
         wanted = [{"staticExport": {"enabled": True, "bundleUrl": link, "version": VERSION}} for link in self._links]
         return values in wanted
@@ -290,8 +282,8 @@ def _parts(workspace: Path) -> list[Path]:
 
 
 def draw_moment(seed: int, calls: Mapping[bool, Mapping[str, int]]) -> Moment:
-    """Draw a moment from what whole runs ask of the system: each kind is as likely as another, however often it occurs."""
-    chance = random.Random(seed)  # noqa: S311  # nothing is to be kept secret
+    """Draw a moment from the calls of complete runs; each kind is equally likely, however often it occurs."""
+    chance = random.Random(seed)  # noqa: S311  # not for secrets
     is_new = chance.random() < 0.5
     names = sorted(calls[is_new])
     key = chance.choices(names, [6 if key.split()[1] == NAMING else 1 for key in names])[0]
@@ -306,7 +298,7 @@ def draw_moment(seed: int, calls: Mapping[bool, Mapping[str, int]]) -> Moment:
 
 @functools.cache
 def killed_runs(count: int = MOMENTS) -> tuple[Killed, ...]:
-    """Kill so many runs, once in a process; one that comes to its end before its moment is looked at too, but does not count."""
+    """Kill `count` runs, once per process; runs that end before their moment are checked too, but do not count."""
     found: list[Killed] = []
     with (
         tempfile.TemporaryDirectory(prefix="killed-") as folder,

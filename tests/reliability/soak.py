@@ -1,8 +1,7 @@
-"""Thousands of waits of up to six hours in virtual time, where one exchange in five fails and outages come on top.
+"""Thousands of waits of up to six hours in virtual time, in which one request in five fails and outages occur as well.
 
-Each run is the whole action, `main.run`, with a clock whose time passes when it is slept through, and a platform below requests.
-Everything about a run is drawn from its seed, so it is the same each time; `SOAK_SEED=17 pytest tests/reliability/test_soak.py`
-runs one alone.
+Each run is the whole action, `main.run`, with a clock that `sleep` advances, and a transport adapter as the platform. Everything
+about a run is drawn from its seed, so it is reproducible; `SOAK_SEED=17 pytest tests/reliability/test_soak.py` runs one seed.
 """
 
 import functools
@@ -20,32 +19,31 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from admin_api_simulator.runner import parse_outputs, runner_environment, with_defaults
+from admin_api_simulator.runner import parse_outputs, runner_environment
 from docs_platform_action import main
 from docs_platform_action.clock import Clock
 from docs_platform_action.report.job_log import HEARTBEAT_SECONDS
 from docs_platform_action.signals import SignalHandler, Work
-from tests.ended import ENTRYPOINT
 from tests.inside import unmeasured
 from tests.keys import ADMIN_KEY
-from tests.reliability.soak_judge import NOTHING, Verdict, WrongError, judge, judge_of_many, most_good_reads
+from tests.reliability.soak_judge import EPSILON, Verdict, WrongError, judge, judge_of_many, most_good_reads
 from tests.reliability.soak_truth import Wait, draw
 from tests.reliability.soak_wire import SIGNATURE, Seen, Wire
 from tests.unit.fakes import BASE_URL, NOON
 from tests.unit.virtual_time import VirtualClock
-from tests.virtual_run import Beside, in_virtual_time
+from tests.virtual_run import SideBySide, default_inputs, in_virtual_time
 
 USUAL_RUNS: Final = 600
 RUNS: Final = int(os.environ.get("SOAK_RUNS", USUAL_RUNS))
 RUNS_OF_MANY: Final = max(RUNS // 100, 1)
-"""Of several domains each, 10 to 30."""
+"""Runs with 10 to 30 domains each."""
 
 ONE: Final = os.environ.get("SOAK_SEED")
-"""The seed to run alone."""
+"""The single seed to run."""
 
 MAX_CONCURRENT_UNPACKS: Final = 10
 MAX_A_SECOND: Final = 10
-"""From the interface and README: the default of `max-parallel`, and what an API gets of a run however many domains it has."""
+"""From the interface and README: the default of `max-parallel`, and the rate limit of a run for one API."""
 
 MAX_ERRORS: Final = 10
 
@@ -54,7 +52,7 @@ IDLE_SECONDS: Final = 11.0
 
 
 class PassingClock(Clock):
-    """Time of a run of one thread: it passes when it is slept through, and the main thread's idle moments come in between."""
+    """The clock of a run with one thread: `sleep` advances it, and calls `on_idle` in between for the main thread."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -78,7 +76,7 @@ class PassingClock(Clock):
 
 
 class _Within(SignalHandler):
-    """Runs the work of one thread where it stands; the main thread's idle moments come in its pauses, and no signal does."""
+    """Runs the work in the current thread, and the main thread's idle loop in its pauses, without handling signals."""
 
     def __init__(self, clock: PassingClock) -> None:
         """Leave the process's signal handlers alone."""
@@ -91,7 +89,7 @@ class _Within(SignalHandler):
 
 @dataclass(kw_only=True)
 class Run:
-    """What one run left behind."""
+    """The result of one run."""
 
     wait: Wait
     exit_code: int
@@ -102,7 +100,6 @@ class Run:
     seen: list[Seen]
     seconds: float
     starts: dict[str, int]
-    known: dict[str, str]
     most_under_way: int
 
     @property
@@ -110,13 +107,8 @@ class Run:
         return list(json.loads(self.outputs["results"]))
 
 
-@functools.cache
-def _defaults() -> dict[str, str]:
-    return with_defaults({}, ENTRYPOINT.with_name("action.yml"))
-
-
 def inputs_of(wait: Wait) -> dict[str, str]:
-    """Write the wait down as a workflow would."""
+    """Return the inputs of a wait."""
     given = {
         "base-url": BASE_URL,
         "admin-key": ADMIN_KEY,
@@ -134,22 +126,22 @@ def inputs_of(wait: Wait) -> dict[str, str]:
         given["job-id"] = f"se_{wait.jobs[0].name}"
     if wait.writes_values:
         given["values-file"] = "values.yaml"
-    return _defaults() | given
+    return {**default_inputs(), **given}
 
 
-class Forgetful(io.StringIO):
-    """A log that nobody keeps."""
+class DiscardedLog(io.StringIO):
+    """A log that keeps nothing."""
 
     def write(self, text: str) -> int:
         return len(text)
 
 
 def carry_out(wait: Wait, *, on_seen: Callable[[Seen], None] | None = None) -> Run:
-    """Run the whole action through a wait; with `on_seen`, which hears of each exchange as it ends, no log or trace is kept."""
-    clock, signal_handler, thread = _time_of(wait)
+    """Run the whole action for a wait. With `on_seen`, which is called with each exchange, no log and no exchange is kept."""
+    clock, signal_handler, thread = _clock_of(wait)
     seen: list[Seen] = []
     wire = Wire(wait, clock, on_seen or seen.append)
-    log = Forgetful() if on_seen else io.StringIO()
+    log = DiscardedLog() if on_seen else io.StringIO()
     with (
         tempfile.TemporaryDirectory(prefix="soak-") as temporary,
         in_virtual_time(wire, clock, seed=wire.seed, thread=thread),
@@ -170,27 +162,26 @@ def carry_out(wait: Wait, *, on_seen: Callable[[Seen], None] | None = None) -> R
             seen=seen,
             seconds=clock.elapsed,
             starts=wire.starts,
-            known=wire.known,
             most_under_way=wire.most_under_way,
         )
 
 
-def _time_of(wait: Wait) -> tuple[PassingClock | VirtualClock, SignalHandler, type[threading.Thread]]:
+def _clock_of(wait: Wait) -> tuple[PassingClock | VirtualClock, SignalHandler, type[threading.Thread]]:
     if len(wait.jobs) == 1:
         passing = PassingClock()
         return passing, _Within(passing), threading.Thread
     shared = VirtualClock(seed=wait.seed)
-    return shared, Beside(shared, idle_seconds=IDLE_SECONDS), shared.Thread
+    return shared, SideBySide(shared, idle_seconds=IDLE_SECONDS), shared.Thread
 
 
 def check(run: Run) -> Verdict:
-    """See that a run of one job ended as it was to, and told so. Raises `WrongError`."""
+    """Check the result of a run with one job. Raises `WrongError`."""
     job = run.wait.jobs[0]
     verdict = judge(run.wait, run.seen, has_pr=job.has_pr)
     reason = run.outputs.get("failureReason")
-    _hold(reason in verdict.ends, f"ended with {reason}, not {set(verdict.ends)}")
-    _hold(run.exit_code == (0 if reason is None else 1), f"exit code {run.exit_code} with {reason}")
-    _hold(run.starts[job.name] <= 1, f"{run.starts[job.name]} jobs were started")
+    _check(reason in verdict.ends, f"ended with {reason}, not {set(verdict.ends)}")
+    _check(run.exit_code == (0 if reason is None else 1), f"exit code {run.exit_code} with {reason}")
+    _check(run.starts[job.name] <= 1, f"{run.starts[job.name]} jobs were started")
     _check_outputs(run, verdict, reason)
     _check_shown(run, errors=0 if reason is None else 1)
     _check_bounds(run, verdict)
@@ -205,14 +196,14 @@ def _check_outputs(run: Run, verdict: Verdict, reason: str | None) -> None:
         "jobId": job_id,
         "status": verdict.status,
         "bundleUrl": f"https://storage.example.com/{job.name}/bundle.tar.gz?X-Signature={SIGNATURE}" if link else None,
-        "durationSeconds": str(int(run.seconds + NOTHING)),
+        "durationSeconds": str(int(run.seconds + EPSILON)),
     }
-    _hold({name: outputs.get(name) for name in expected} == expected, f"the outputs are {outputs}, not {expected}")
+    _check({name: outputs.get(name) for name in expected} == expected, f"the outputs are {outputs}, not {expected}")
     (row,) = run.results
-    told = {name: outputs.get(name) for name in ("jobId", "status", "bundleUrl", "failureReason")}
-    _hold({name: row[name] for name in told} == told, f"the result {row} is not {told}")
-    _hold((outputs.get("prLink") is not None) == _has_link(run, verdict), f"the pull request is {outputs.get('prLink')}")
-    _hold((run.values is not None) == (wait.writes_values and link), f"the values file holds {run.values}")
+    values = {name: outputs.get(name) for name in ("jobId", "status", "bundleUrl", "failureReason")}
+    _check({name: row[name] for name in values} == values, f"the result {row} is not {values}")
+    _check((outputs.get("prLink") is not None) == _has_link(run, verdict), f"the pull request is {outputs.get('prLink')}")
+    _check((run.values is not None) == (wait.writes_values and link), f"the values file holds {run.values}")
 
 
 def _has_link(run: Run, verdict: Verdict) -> bool:
@@ -221,55 +212,55 @@ def _has_link(run: Run, verdict: Verdict) -> bool:
 
 def _check_shown(run: Run, *, errors: int) -> None:
     found = len(re.findall(r"^::error ", run.log, re.MULTILINE))
-    _hold(found == errors, f"{found} error annotations, not {errors}")
-    _hold("Traceback" not in run.log, "the log holds a stack trace")
+    _check(found == errors, f"{found} error annotations, not {errors}")
+    _check("Traceback" not in run.log, "the log holds a stack trace")
     shown = run.log.replace(f"::add-mask::{ADMIN_KEY}", "", 1) + run.summary
-    _hold(ADMIN_KEY not in shown and SIGNATURE not in shown, "a secret is shown")
-    _hold(ADMIN_KEY not in json.dumps(run.outputs), "a secret is among the outputs")
-    _hold(bool(run.summary), "there is no summary")
+    _check(ADMIN_KEY not in shown and SIGNATURE not in shown, "a secret is shown")
+    _check(ADMIN_KEY not in json.dumps(run.outputs), "a secret is among the outputs")
+    _check(bool(run.summary), "there is no summary")
 
 
 def max_requests(run: Run, verdict: Verdict) -> float:
-    """Bound the requests of a run: the good readings that its time allows, one more for each fault, a start and a bundle."""
+    """Return the maximum requests of a run: the good polls that its time allows, one for each fault, a start and a bundle."""
     return most_good_reads(run.wait, run.seconds) + verdict.faults + 2
 
 
 def most_lines(run: Run, verdict: Verdict) -> float:
-    """Bound a run's log: a line for each reading, two for each stretch of faults, a heartbeat a minute, 20 for the rest."""
+    """Return the maximum lines of a log: one per poll, two per outage, a heartbeat per minute, and 20 others."""
     return verdict.good_reads + 2 * verdict.stretches + run.seconds / HEARTBEAT_SECONDS + 20
 
 
 def _check_bounds(run: Run, verdict: Verdict) -> None:
     requests, lines = max_requests(run, verdict), most_lines(run, verdict)
-    _hold(len(run.seen) <= requests, f"{len(run.seen)} requests, more than {requests:.0f}")
-    _hold(run.log.count("\n") <= lines, f"{run.log.count(chr(10))} lines, more than {lines:.0f}")
-    _hold(run.most_under_way <= 1, f"{run.most_under_way} requests at a time")
+    _check(len(run.seen) <= requests, f"{len(run.seen)} requests, more than {requests:.0f}")
+    _check(run.log.count("\n") <= lines, f"{run.log.count(chr(10))} lines, more than {lines:.0f}")
+    _check(run.most_under_way <= 1, f"{run.most_under_way} requests at a time")
 
 
 def check_many(run: Run) -> dict[str, Verdict]:
-    """See that a run of several domains ended as it was to for each of them. Raises `WrongError`."""
+    """Check the result of a run with several domains. Raises `WrongError`."""
     in_order = sorted(run.seen, key=lambda exchange: exchange.began)
     verdicts = judge_of_many(run.wait, in_order)
     rows = {row["domain"]: row for row in run.results}
-    _hold([*rows] == [job.name for job in run.wait.jobs], f"the domains of the results are {[*rows]}")
+    _check([*rows] == [job.name for job in run.wait.jobs], f"the domains of the results are {[*rows]}")
     first = run.results[0]["failureReason"]
     for domain, row in rows.items():
-        ends = verdicts[domain].ends or {first} & {"unauthorized", "forbidden"}  # asked once, and not again for each domain
-        _hold(row["failureReason"] in ends, f"{domain} ended with {row['failureReason']}, not {set(ends)}")
-        _hold(run.starts[domain] <= 1, f"{run.starts[domain]} jobs were started for {domain}")
-        told = (row["jobId"], row["status"])
+        ends = verdicts[domain].ends or {first} & {"unauthorized", "forbidden"}  # the first domain's result applies to all
+        _check(row["failureReason"] in ends, f"{domain} ended with {row['failureReason']}, not {set(ends)}")
+        _check(run.starts[domain] <= 1, f"{run.starts[domain]} jobs were started for {domain}")
+        values = (row["jobId"], row["status"])
         expected = (f"se_{domain}" if verdicts[domain].job_known else None, verdicts[domain].status)
-        _hold(told == expected, f"the result of {domain} tells {told}, not {expected}")
-        _hold((row["bundleUrl"] is not None) == (row["failureReason"] is None), f"the link of {domain} is {row['bundleUrl']}")
+        _check(values == expected, f"the result of {domain} is {values}, not {expected}")
+        _check((row["bundleUrl"] is not None) == (row["failureReason"] is None), f"the link of {domain} is {row['bundleUrl']}")
     failed = [row["failureReason"] for row in run.results if row["failureReason"]]
-    _hold(run.outputs.get("failureReason") == next(iter(failed), None), f"failureReason is not the first of {failed}")
-    _hold(run.exit_code == bool(failed), f"exit code {run.exit_code}")
+    _check(run.outputs.get("failureReason") == next(iter(failed), None), f"failureReason is not the first of {failed}")
+    _check(run.exit_code == bool(failed), f"exit code {run.exit_code}")
     _check_shown(run, errors=min(len(failed), MAX_ERRORS))
-    _hold(run.most_under_way <= MAX_CONCURRENT_UNPACKS, f"{run.most_under_way} requests at a time")
+    _check(run.most_under_way <= MAX_CONCURRENT_UNPACKS, f"{run.most_under_way} requests at a time")
     within = _most_within_a_second([exchange.began for exchange in in_order])
-    _hold(within <= MAX_A_SECOND, f"{within} requests within a second")
+    _check(within <= MAX_A_SECOND, f"{within} requests within a second")
     lines = sum(most_lines(run, verdict) for verdict in verdicts.values())
-    _hold(run.log.count("\n") <= lines, f"{run.log.count(chr(10))} lines, more than {lines:.0f}")
+    _check(run.log.count("\n") <= lines, f"{run.log.count(chr(10))} lines, more than {lines:.0f}")
     return verdicts
 
 
@@ -284,11 +275,10 @@ def _most_within_a_second(began: Sequence[float]) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Soak:
-    """What a soak came to. `ends` counts jobs by `failureReason`, `success` among them; `wrong` tells of runs that went wrong."""
+    """The result of a soak. `ends` counts jobs by `failureReason` or `success`; `wrong` describes failed runs."""
 
     runs: int
     runs_of_many: int
-    domains: int
     hours: int
     exchanges: int
     faults: int
@@ -301,7 +291,7 @@ class Soak:
 
 @dataclass
 class _Tally:
-    """What is counted while a soak goes on."""
+    """The counters of a running soak."""
 
     seconds: float = 0.0
     exchanges: int = 0
@@ -314,7 +304,7 @@ class _Tally:
     def add(self, run: Run) -> None:
         self.seconds += run.seconds
         self.exchanges += len(run.seen)
-        self.kinds.update(exchange.got for exchange in run.seen if exchange.got != "good")
+        self.kinds.update(exchange.result for exchange in run.seen if exchange.result != "good")
         self.ends.update(row["failureReason"] or "success" for row in run.results)
         if len(run.wait.jobs) == 1:
             self.max_requests = max(self.max_requests, len(run.seen))
@@ -323,7 +313,7 @@ class _Tally:
 
 @functools.cache
 def soaked(runs: int = RUNS, runs_of_many: int = RUNS_OF_MANY) -> Soak:
-    """Soak the action once in a process, and tell what came of it: the same for the same numbers, wherever it is run."""
+    """Run all waits once per process. The result is the same on every machine."""
     tally = _Tally()
     single = [int(ONE)] if ONE else range(runs)
     many = [int(ONE)] if ONE else range(runs_of_many)
@@ -335,7 +325,6 @@ def soaked(runs: int = RUNS, runs_of_many: int = RUNS_OF_MANY) -> Soak:
     return Soak(
         runs=len(single),
         runs_of_many=len(many),
-        domains=sum(len(draw_many(seed).jobs) for seed in many),
         hours=int(tally.seconds / 3600),
         exchanges=tally.exchanges,
         faults=tally.kinds.total(),
@@ -352,16 +341,16 @@ def draw_many(seed: int) -> Wait:
     return draw(seed, jobs=10 + seed % 21)
 
 
-def _soak_in(tally: _Tally, wait: Wait, look: Callable[[Run], object]) -> None:
+def _soak_in(tally: _Tally, wait: Wait, check_run: Callable[[Run], object]) -> None:
     try:
         run = carry_out(wait)
         tally.add(run)
-        look(run)
-    except Exception as error:  # noqa: BLE001  # whatever it is, it is told with the seed, and the other runs go on
+        check_run(run)
+    except Exception as error:  # noqa: BLE001  # every error is recorded with its seed
         where = traceback.format_exception_only(error)[-1].strip()
         tally.wrong.append(f"SOAK_SEED={wait.seed}, {len(wait.jobs)} job(s): {where}")
 
 
-def _hold(is_so: bool, otherwise: str) -> None:
-    if not is_so:
-        raise WrongError(otherwise)
+def _check(is_right: bool, message: str) -> None:
+    if not is_right:
+        raise WrongError(message)

@@ -1,4 +1,4 @@
-"""What a simulated wait is about: the inputs, the truth about each job, and what goes wrong, all drawn from one seed."""
+"""Draws a simulated wait from a seed: the inputs, the jobs, and the faults."""
 
 import random
 from collections.abc import Sequence
@@ -7,18 +7,18 @@ from typing import Final
 
 MAX_JOB_SECONDS: Final = 6 * 3600.0
 FAULT_RATE: Final = 0.2
-"""The share of all exchanges that fail by chance, beside those that fall into an outage."""
+"""The share of requests that fail at random, in addition to those in an outage."""
 
 SETTLING_SECONDS: Final = 30.0
-"""From the contract: within so long after this run itself started a job, a 404 is temporary."""
+"""From the contract: how long after this run started a job a 404 is temporary."""
 
 UNSENT: Final = ("refused", "unreachable", "no such host")
 LOST: Final = ("reset", "cut", "stalled", "dripping", "no http")
 SERVER_ERRORS: Final = ("500", "502", "503", "504", "408", "425")
-WAIT_ASKED: Final = ("429", "429 for a while", "503 for a while", "503 until a date")
-GARBLED: Final = ("html", "truncated", "list", "empty")
-KINDS: Final = (*UNSENT, *LOST, *SERVER_ERRORS, *WAIT_ASKED, *GARBLED)
-"""What goes wrong with an exchange, in the classes that the interface tells apart."""
+THROTTLED: Final = ("429", "429 for a while", "503 for a while", "503 until a date")
+MALFORMED: Final = ("html", "truncated", "list", "empty")
+KINDS: Final = (*UNSENT, *LOST, *SERVER_ERRORS, *THROTTLED, *MALFORMED)
+"""The kinds of faults, in the classes that the interface distinguishes."""
 
 FINAL_STATUSES: Final = {401: "unauthorized", 403: "forbidden", 404: "not-found", 410: "rejected"}
 SHAPES: Final = ("steady", "bursts", "stalls", "backwards", "nothing", "pages alone", "odd types")
@@ -26,7 +26,7 @@ SHAPES: Final = ("steady", "bursts", "stalls", "backwards", "nothing", "pages al
 
 @dataclass(frozen=True, kw_only=True)
 class Outage:
-    """From `began` to `ended`, in seconds of the run, nothing gets a good answer, for one reason or for many."""
+    """A period, in seconds of the run, in which every request fails with one of `kinds`."""
 
     began: float
     ended: float
@@ -35,10 +35,10 @@ class Outage:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """The truth about one job: how long after its start it leaves the queue and ends, and how.
+    """One job: the seconds after its start until it leaves the queue and ends, and its final status.
 
-    `settles_after` is for how long after the start the platform answers 404 for it, `packs_for` for how long after the first
-    request for the bundle it answers 409; `others` are statuses that nobody described, which it shows while it runs.
+    The platform returns 404 for `settles_after` seconds after the start, and 409 for `packs_for` seconds after the first request
+    for the bundle; `others` are undocumented statuses of the running job.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Wait:
-    """One run to be: the inputs in seconds, the jobs, what happens to the platform. `refuses` is from when on, and with what."""
+    """One run: the inputs in seconds, the jobs, and the faults. `refuses` is the start and the status of a final rejection."""
 
     seed: int
     mode: str
@@ -75,7 +75,7 @@ class Wait:
 
 def draw(seed: int, *, jobs: int = 1) -> Wait:
     """Draw a wait of up to six hours, for one job or for several domains."""
-    chance = random.Random(seed * 1000 + jobs)  # noqa: S311  # nothing is to be kept secret
+    chance = random.Random(seed * 1000 + jobs)  # noqa: S311  # not for secrets
     mode = "agent" if jobs == 1 and chance.random() < 0.25 else "export"
     poll, longest_poll = chance.choices(
         [(1, 30), (5, 300), (30, 600), (60, 900), (120, 900), (300, 300)],
@@ -131,6 +131,6 @@ def _draw_outages(chance: random.Random, longest: float, tolerance: int, *, weig
             tolerance
             * chance.choices([chance.uniform(0.1, 0.95), chance.uniform(0.95, 1.1), chance.uniform(1.1, 4)], [7, 1, 2])[0]
         )
-        kinds = chance.choice([UNSENT, LOST, SERVER_ERRORS, WAIT_ASKED, GARBLED, KINDS])
+        kinds = chance.choice([UNSENT, LOST, SERVER_ERRORS, THROTTLED, MALFORMED, KINDS])
         found.append(Outage(began=max(began, 0.0), ended=max(began, 0.0) + lasts, kinds=kinds))
     return found

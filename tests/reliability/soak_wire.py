@@ -1,8 +1,7 @@
-"""A platform in virtual time, below requests: it answers what the drawn truth says, or spoils the answer, and takes notes."""
+"""A transport adapter as the platform in virtual time: responds for the drawn jobs or with faults, and records requests."""
 
 import email.utils
 import http.client
-import io
 import json
 import random
 import re
@@ -14,11 +13,11 @@ from typing import Any, Final, Protocol
 
 import requests
 from requests.adapters import BaseAdapter
-from urllib3 import HTTPResponse
 from urllib3.exceptions import ProtocolError
 
 from docs_platform_action.http.connection import AbortableRequest, Exchange
 from tests.reliability.soak_truth import KINDS, LOST, UNSENT, Job, Wait
+from tests.unit.fakes import http_response
 
 SIGNATURE: Final = "s1gn4ture-of-a-bundle"
 _HTML: Final = b"<html><body><h1>Back soon</h1></body></html>"
@@ -26,7 +25,7 @@ _PATH: Final = re.compile(r"/v1/static-export/jobs(?:/(?P<export>[^/]+)(?P<bundl
 
 
 class VirtualTime(Protocol):
-    """The clock of a run, as far as its platform needs it."""
+    """The part of a run's clock that the platform needs."""
 
     @property
     def elapsed(self) -> float: ...
@@ -40,47 +39,46 @@ class VirtualTime(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """One exchange as the platform saw it. `got` is what came of it: a kind of fault, an error's status, or a good answer.
+    """One exchange. `result` is a kind of fault, an error's status, or `good`.
 
-    `answered` is the status of the job that a good reading told; `asked` are the seconds that a `Retry-After` asked for.
+    `job_status` is the status in a good response; `retry_after` are the seconds of a `Retry-After`.
     """
 
     job: str
     operation: str
     began: float
     ended: float
-    got: str
-    answered: str | None = None
-    asked: float = 0.0
+    result: str
+    job_status: str | None = None
+    retry_after: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Answer:
-    got: str
+    result: str
     status: int
     body: bytes
     headers: Mapping[str, str]
-    answered: str | None = None
-    asked: float = 0.0
+    job_status: str | None = None
+    retry_after: float = 0.0
 
 
 class Wire(BaseAdapter):
-    """What the action's requests meet. `on_seen` gets every exchange when it has ended."""
+    """The transport adapter; calls `on_seen` with every exchange that has ended."""
 
     def __init__(self, wait: Wait, clock: VirtualTime, on_seen: Callable[[Seen], None]) -> None:
         super().__init__()
         self._wait, self._clock, self._on_seen = wait, clock, on_seen
-        self._chance = random.Random(wait.seed)  # noqa: S311  # nothing is to be kept secret
+        self._chance = random.Random(wait.seed)  # noqa: S311  # not for secrets
         self._jobs = {job.name: job for job in wait.jobs}
         self._started: dict[str, float] = {wait.jobs[0].name: 0.0} if wait.attached else {}
         self._asked_for_bundle: dict[str, float] = {}
         self.seed = wait.seed
         self.starts = dict.fromkeys(self._jobs, 0)
-        self.known: dict[str, str] = {}
         self.under_way = self.most_under_way = 0
 
     def close(self) -> None:
-        """Hold nothing."""
+        """Do nothing."""
 
     def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:  # type: ignore[override]
         assert isinstance(request, AbortableRequest)
@@ -92,14 +90,22 @@ class Wire(BaseAdapter):
             self.under_way -= 1
 
     def _exchange(self, request: AbortableRequest, exchange: Exchange, connecting: float, idle: float) -> requests.Response:
-        job, operation = self._meant(request)
+        job, operation = self._target_of(request)
         began = self._clock.elapsed
-        kind = self._spoilt(began)
+        kind = self._fault_at(began)
 
-        def seen(got: str, *, answered: str | None = None, asked: float = 0.0) -> None:
+        def seen(result: str, *, job_status: str | None = None, retry_after: float = 0.0) -> None:
             ended = self._clock.elapsed
             self._on_seen(
-                Seen(job=job.name, operation=operation, began=began, ended=ended, got=got, answered=answered, asked=asked)
+                Seen(
+                    job=job.name,
+                    operation=operation,
+                    began=began,
+                    ended=ended,
+                    result=result,
+                    job_status=job_status,
+                    retry_after=retry_after,
+                )
             )
 
         if kind in UNSENT:
@@ -110,7 +116,7 @@ class Wire(BaseAdapter):
         takes = self._takes(kind, idle)
         left = exchange.ends_at - self._clock.monotonic()
         if takes >= min(left, idle) or kind in LOST:
-            self._maybe_process(job, operation)
+            self._process_at_random(job, operation)
             if takes >= left:
                 self._clock.sleep(left)
                 exchange.abort()
@@ -120,10 +126,10 @@ class Wire(BaseAdapter):
             raise _lost(kind, in_time=takes < min(left, idle))
         self._clock.sleep(takes)
         answer = self._answer(job, operation, kind)
-        seen(answer.got, answered=answer.answered, asked=answer.asked)
-        return _response(answer)
+        seen(answer.result, job_status=answer.job_status, retry_after=answer.retry_after)
+        return http_response(answer.status, answer.body, answer.headers)
 
-    def _meant(self, request: requests.PreparedRequest) -> tuple[Job, str]:
+    def _target_of(self, request: requests.PreparedRequest) -> tuple[Job, str]:
         found = _PATH.fullmatch(request.path_url)
         assert found is not None, request.path_url
         if found["agent"]:
@@ -133,7 +139,7 @@ class Wire(BaseAdapter):
         assert isinstance(request.body, bytes)
         return self._jobs[json.loads(request.body)["domain"]], "start"
 
-    def _spoilt(self, now: float) -> str | None:
+    def _fault_at(self, now: float) -> str | None:
         outage = next((outage for outage in self._wait.outages if outage.began <= now < outage.ended), None)
         by_chance = self._chance.random() < self._wait.fault_rate
         if outage is not None:
@@ -147,8 +153,8 @@ class Wire(BaseAdapter):
             return 3600.0
         return self._chance.choices([0.05, self._chance.uniform(0.05, 3.0), self._chance.uniform(3.0, 29.0)], [80, 17, 3])[0]
 
-    def _maybe_process(self, job: Job, operation: str) -> None:
-        """Lose the answer, but perhaps not the request."""
+    def _process_at_random(self, job: Job, operation: str) -> None:
+        """Process a start whose response is lost with a probability of one half."""
         if operation == "start" and self._chance.random() < 0.5:
             self._start(job)
 
@@ -158,21 +164,20 @@ class Wire(BaseAdapter):
 
     def _answer(self, job: Job, operation: str, kind: str | None) -> _Answer:
         if kind is not None:
-            self._process_unless_turned_away(job, operation, kind)
-            return _spoilt_answer(kind, self._chance, self._clock)
+            self._process_unless_throttled(job, operation, kind)
+            return _faulty_answer(kind, self._chance, self._clock)
         if self._wait.refuses is not None and self._clock.elapsed >= self._wait.refuses[0]:
             return _error(self._wait.refuses[1])
         return {"start": self._answer_start, "read": self._answer_read, "bundle": self._answer_bundle}[operation](job)
 
-    def _process_unless_turned_away(self, job: Job, operation: str, kind: str) -> None:
-        turned_away = kind.startswith("429") or (kind.startswith("503") and kind != "503")
-        if not turned_away:
-            self._maybe_process(job, operation)
+    def _process_unless_throttled(self, job: Job, operation: str, kind: str) -> None:
+        throttled = kind.startswith("429") or (kind.startswith("503") and kind != "503")
+        if not throttled:
+            self._process_at_random(job, operation)
 
     def _answer_start(self, job: Job) -> _Answer:
         self._start(job)
-        self.known[job.name] = f"se_{job.name}"
-        return _good({"jobId": f"se_{job.name}", "status": "queued"}, answered="queued")
+        return _good({"jobId": f"se_{job.name}", "status": "queued"}, job_status="queued")
 
     def _answer_read(self, job: Job) -> _Answer:
         age = self._clock.elapsed - self._started[job.name]
@@ -181,16 +186,16 @@ class Wire(BaseAdapter):
         if self._wait.mode == "agent":
             return self._answer_agent(job, age)
         status = job.end if age >= job.seconds else "queued" if age < job.queue_seconds else self._running(job, age)
-        return _good({"status": status, **self._progress(job, age)}, answered=status)
+        return _good({"status": status, **self._progress(job, age)}, job_status=status)
 
     def _answer_agent(self, job: Job, age: float) -> _Answer:
         status = job.end if age >= job.seconds else "active"
         link = f"https://git.example.com/docs/pull/{job.pages}" if job.has_pr and age >= job.seconds else None
         source = {"repository": "https://git.example.com/docs", "ref": None}
-        return _good({"id": job.name, "status": status, "source": source, "prLink": link}, answered=status)
+        return _good({"id": job.name, "status": status, "source": source, "prLink": link}, job_status=status)
 
     def _running(self, job: Job, age: float) -> str:
-        if len(job.others) > 1:  # it shows another one at each reading
+        if len(job.others) > 1:  # a different status at each poll
             return job.others[self._chance.randrange(2)]
         return job.others[0] if job.others and age > job.seconds / 2 else "running"
 
@@ -213,41 +218,32 @@ class Wire(BaseAdapter):
             return _error(409)
         link = f"https://storage.example.com/{job.name}/bundle.tar.gz?X-Signature={SIGNATURE}"
         expires = (self._clock.now() + timedelta(hours=1)).isoformat()
-        return _good({"bundleUrl": link, "expiresAt": expires}, answered="bundle")
+        return _good({"bundleUrl": link, "expiresAt": expires}, job_status="bundle")
 
 
-def _good(body: Mapping[str, object], *, answered: str) -> _Answer:
-    return _Answer(got="good", status=200, body=json.dumps(body).encode(), headers={}, answered=answered)
+def _good(body: Mapping[str, object], *, job_status: str) -> _Answer:
+    return _Answer(result="good", status=200, body=json.dumps(body).encode(), headers={}, job_status=job_status)
 
 
 def _error(status: int) -> _Answer:
-    return _Answer(got=str(status), status=status, body=b'{"error": "no"}', headers={"X-Request-Id": f"r{status}"})
+    return _Answer(result=str(status), status=status, body=b'{"error": "no"}', headers={"X-Request-Id": f"r{status}"})
 
 
-def _spoilt_answer(kind: str, chance: random.Random, clock: VirtualTime) -> _Answer:
+def _faulty_answer(kind: str, chance: random.Random, clock: VirtualTime) -> _Answer:
     if not kind[0].isdigit():
         body = {"html": _HTML, "truncated": b'{"status": "comp', "list": b'[{"status": "completed"}]', "empty": b""}[kind]
-        return _Answer(got=kind, status=200, body=body, headers={"Content-Type": "text/html"})
-    status, asked = int(kind[:3]), float(chance.randint(1, 120)) if len(kind) > 3 else 0.0
-    headers = {"Retry-After": str(int(asked))} if asked else {}
+        return _Answer(result=kind, status=200, body=body, headers={"Content-Type": "text/html"})
+    status, retry_after = int(kind[:3]), float(chance.randint(1, 120)) if len(kind) > 3 else 0.0
+    headers = {"Retry-After": str(int(retry_after))} if retry_after else {}
     if kind.endswith("date"):
         now = clock.now().replace(microsecond=0)
-        headers = {name: email.utils.format_datetime(at, usegmt=True) for name, at in _dates(now, asked).items()}
+        headers = {name: email.utils.format_datetime(at, usegmt=True) for name, at in _dates(now, retry_after).items()}
     body = chance.choice([_HTML, b'{"error": "overloaded"}', b""])
-    return _Answer(got=kind, status=status, body=body, headers=headers, asked=asked)
+    return _Answer(result=kind, status=status, body=body, headers=headers, retry_after=retry_after)
 
 
-def _dates(now: datetime, asked: float) -> dict[str, datetime]:
-    return {"Date": now, "Retry-After": now + timedelta(seconds=asked)}
-
-
-def _response(answer: _Answer) -> requests.Response:
-    response = requests.Response()
-    response.status_code = answer.status
-    response.headers.update(answer.headers)
-    raw = HTTPResponse(io.BytesIO(answer.body), headers=answer.headers, status=answer.status, preload_content=False)
-    response.raw = raw
-    return response
+def _dates(now: datetime, retry_after: float) -> dict[str, datetime]:
+    return {"Date": now, "Retry-After": now + timedelta(seconds=retry_after)}
 
 
 def _unsent(kind: str) -> Exception:

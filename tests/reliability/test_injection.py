@@ -1,8 +1,7 @@
-"""Nothing injects: whatever a server says in whatever field, the runner, the pages and the files take it for text.
+"""No text from a server is interpreted: in every field the runner, the pages and the files treat it as text.
 
-Each field that a server has a say in gets hostile texts, put together at random of what has ever ended a line, begun a command or
-formatted a page, and of what nobody sees in between. The same examples in every run; `HYPOTHESIS_PROFILE=explore` tries
-others, and many.
+Each field that a server fills gets random hostile texts, made of line ends, command prefixes, markup and invisible characters.
+Every run uses the same examples; `HYPOTHESIS_PROFILE=explore` uses many random ones.
 """
 
 import io
@@ -37,7 +36,7 @@ from tests.page.gfm import page_of
 
 EXPLORING: Final = os.environ.get("HYPOTHESIS_PROFILE") == "explore"
 EXAMPLES: Final = 10
-"""How many texts each field gets in every run of the tests; one of them holds every harmful text, another is very long."""
+"""Texts per field in every run of the tests; one contains every hostile text, another is very long."""
 
 LINK = "https://127.0.0.1:9/b.tar.gz"
 FINISHED = {"domain": "", "job-id": "export-finished"}
@@ -49,9 +48,9 @@ Plant = Callable[[Simulator, str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
-    """A field that a server fills: how to have it say a text, and the inputs of a run that meets it.
+    """A field that a server fills: the function that puts a text into it, and the inputs of a run that reads it.
 
-    `output` is the output that holds the text whole, as `kept` tells.
+    `output` is the output that contains the text.
     """
 
     plant: Plant
@@ -60,7 +59,7 @@ class Field:
 
 
 def of_api(operation: str, body: Callable[[str], object], *, status: int = 200) -> Plant:
-    """Have an operation of the API answer JSON with a text in it, which may be what UTF-8 cannot hold."""
+    """Return a function that puts a text into the API's JSON, also with lone surrogates."""
 
     def plant(platform: Simulator, text: str) -> None:
         answer = Fault(status=status, body=json.dumps(body(text)), headers={"Content-Type": "application/json"})
@@ -72,7 +71,7 @@ def of_api(operation: str, body: Callable[[str], object], *, status: int = 200) 
 def of_header(
     operation: str, head: str, *, status: int = 200, reason: str = "Reason", body: str = "{}", once: bool = False
 ) -> Plant:
-    """Have an operation answer with headers, or a status line, that hold a text as it comes, but for the end of a line."""
+    """Return a function that puts a text without line ends into headers or a status line."""
 
     def plant(platform: Simulator, text: str) -> None:
         written = f"HTTP/1.1 {status} {reason}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n{head}\r\n\r\n{body}"
@@ -86,17 +85,17 @@ def of_header(
 
 
 def of_storage(body: str) -> Plant:
-    """Have the storage refuse a download in XML that holds a text."""
+    """Return a function that puts a text into the storage's XML error."""
 
     def plant(platform: Simulator, text: str) -> None:
-        said = body.replace("TEXT", text[:10_000]).encode("utf-8", "surrogatepass")
-        platform.script_forever("download", Fault(status=451, body=said, headers={"Content-Type": "application/xml"}))
+        content = body.replace("TEXT", text[:10_000]).encode("utf-8", "surrogatepass")
+        platform.script_forever("download", Fault(status=451, body=content, headers={"Content-Type": "application/xml"}))
 
     return plant
 
 
 def of_archive(member: Callable[[str], tarfile.TarInfo]) -> Plant:
-    """Have the bundle hold a file, or a link, whose name or target is a text."""
+    """Return a function that makes a bundle with a file or a link whose name or target is a text."""
 
     def plant(platform: Simulator, text: str) -> None:
         content = io.BytesIO()
@@ -114,10 +113,10 @@ def linked(name: str, target: str, kind: bytes) -> tarfile.TarInfo:
 
 
 def started(platform: Simulator, text: str) -> None:
-    """Name a new job by a text, and let it end well."""
-    of_api("start_export", lambda said: {"jobId": said})(platform, text)
-    of_api("read_export", lambda _said: {"status": "completed"})(platform, text)
-    of_api("make_bundle", lambda _said: {"bundleUrl": LINK})(platform, text)
+    """Start a job whose ID is a text, and complete it."""
+    of_api("start_export", lambda value: {"jobId": value})(platform, text)
+    of_api("read_export", lambda _value: {"status": "completed"})(platform, text)
+    of_api("make_bundle", lambda _value: {"bundleUrl": LINK})(platform, text)
 
 
 NEW = {"domain": "docs.example.com"}
@@ -148,8 +147,8 @@ TABLE: Final[Mapping[str, Field]] = {
     "bundleUrl's user": Field(
         plant=of_api("make_bundle", lambda text: {"bundleUrl": f"https://{text}@127.0.0.1/b"}), inputs=VALUES
     ),
-    "bundleUrl's path": Field(plant=of_api("make_bundle", lambda text: {"bundleUrl": _packed(text, "{}")}), inputs=VALUES),
-    "bundleUrl's query": Field(plant=of_api("make_bundle", lambda text: {"bundleUrl": _packed(text, "b?s={}")}), inputs=VALUES),
+    "bundleUrl's path": Field(plant=of_api("make_bundle", lambda text: {"bundleUrl": _url_with(text, "{}")}), inputs=VALUES),
+    "bundleUrl's query": Field(plant=of_api("make_bundle", lambda text: {"bundleUrl": _url_with(text, "b?s={}")}), inputs=VALUES),
     "expiresAt": Field(plant=of_api("make_bundle", lambda text: {"bundleUrl": LINK, "expiresAt": text}), inputs=VALUES),
     "sizeBytes": Field(plant=of_api("make_bundle", lambda text: {"bundleUrl": LINK, "sizeBytes": text}), inputs=VALUES),
     "status of an agent job": Field(plant=of_api("read_agent_job", lambda text: {"status": text}), inputs=AGENT, output="status"),
@@ -168,7 +167,7 @@ TABLE: Final[Mapping[str, Field]] = {
         for name in ("model", "createdAt", "archivedAt", "prLink")
     },
     "prLink's path": Field(
-        plant=of_api("read_agent_job", lambda text: {"status": "completed", "prLink": _packed(text, "{}")}), inputs=AGENT
+        plant=of_api("read_agent_job", lambda text: {"status": "completed", "prLink": _url_with(text, "{}")}), inputs=AGENT
     ),
     **{f"{name} of the API": Field(plant=of_header("read_export", f"{name}: TEXT", status=401)) for name in REQUEST_IDS},
     "X-Ms-Request-Id of the storage": Field(plant=of_header("download", "X-Ms-Request-Id: TEXT", status=451), inputs=DOWNLOAD),
@@ -207,13 +206,13 @@ TAGS: Final = {
 }
 
 
-def _packed(text: str, template: str) -> str:
-    """Make an address that holds as much of a text as an address can: without white space and control characters."""
+def _url_with(text: str, template: str) -> str:
+    """Return a URL that contains a text without white space and control characters."""
     return "https://127.0.0.1:9/" + template.format(re.sub(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]", "", text))
 
 
 def split(text: str, between: str, at: int) -> str:
-    """Put what nobody sees, or sees as a line's end, somewhere into a text."""
+    """Insert invisible characters or a line end into a text."""
     at %= len(text) + 1
     return text[:at] + between + text[at:]
 
@@ -242,7 +241,7 @@ def platform() -> Iterator[Simulator]:
 
 
 def assert_only_our_commands(ended: Ended) -> None:
-    """Check that the runner carries out what the run itself asks for: a mask, warnings with a reason, an error if it failed."""
+    """Check that the runner executes only the run's own commands: a mask, justified warnings, an error if it failed."""
     found = commands_in(ended.stdout, ended.stderr)
     archived = ended.result["mode"] == "agent" and ended.result["status"] == "archived"
     too_large = len(ended.outputs["results"].encode("utf-16-le")) > MAX_JOB_OUTPUT_BYTES
@@ -256,7 +255,7 @@ def assert_only_our_commands(ended: Ended) -> None:
 
 
 def assert_plain(ended: Ended) -> None:
-    """Check that the log's lines are short, and hold nothing that nobody sees or that could begin a command."""
+    """Check that the log's lines are short, without invisible characters and command prefixes."""
     assert ended.stderr == ""
     assert not UNSEEN.search(ended.stdout)
     for line in lines_of(ended.stdout):
@@ -266,11 +265,11 @@ def assert_plain(ended: Ended) -> None:
 
 
 def assert_literal(ended: Ended) -> None:
-    """Check that the summary's elements are ours alone, and its only link the pull request."""
+    """Check that the summary has only our own elements, and only a link to the pull request."""
     page = page_of(ended.summary)
     link = ended.outputs.get("prLink")
     assert page.tags() <= TAGS | ({"a"} if link else set())
-    shortened = link is not None and len(link) > 500_000  # a page has no room for it
+    shortened = link is not None and len(link) > 500_000  # too long for the page
     assert (len(page.all("h3")), len(page.tables())) == (1, 0 if shortened else 1)
     assert len(page.all("a")) == (1 if link and not shortened else 0)
     assert {len(row) for table in page.tables() for row in table} <= {2}
@@ -278,7 +277,7 @@ def assert_literal(ended: Ended) -> None:
 
 
 def assert_whole(ended: Ended, workspace: Path) -> None:
-    """Check that the outputs are ours alone, each one line and the same in `results`, and that the values file holds the link."""
+    """Check that the outputs are our own, on one line each and equal to `results`, and that the values file has the link."""
     assert {*ended.outputs} <= OUTPUTS
     assert not [name for name, value in ended.outputs.items() if UNUSABLE.search(value)]
     (row,) = json.loads(ended.outputs["results"])
@@ -297,21 +296,21 @@ Test = Callable[[str], None]
 
 
 def with_hostile_texts(test: Test) -> Test:
-    """Have a test of a field try its texts."""
-    effort = settings(
+    """Run a test with all texts of a field."""
+    apply_settings = settings(
         max_examples=1000 if EXPLORING else EXAMPLES - 2,
         derandomize=not EXPLORING,
         deadline=None,
         database=None,
         suppress_health_check=list(HealthCheck),
     )
-    told, long = example(text=" ".join(HARMFUL)), example(text=f"{COMMANDS[0]}{LONG}\r{COMMANDS[0]}")
-    return effort(told(long(given(text=HOSTILE)(test))))
+    with_all, with_long = example(text=" ".join(HARMFUL)), example(text=f"{COMMANDS[0]}{LONG}\r{COMMANDS[0]}")
+    return apply_settings(with_all(with_long(given(text=HOSTILE)(test))))
 
 
 @pytest.fixture
 def folders(tmp_path: Path) -> Iterator[Path]:
-    """Give each run a workspace of its own."""
+    """Return new workspaces."""
 
     def numbered() -> Iterator[Path]:
         for number in itertools.count():
@@ -322,7 +321,7 @@ def folders(tmp_path: Path) -> Iterator[Path]:
 
 
 def run_with(platform: Simulator, plant: Plant, text: str, inputs: Mapping[str, str], workspace: Path) -> Ended:
-    """Have a server say a text in a field, and run."""
+    """Run the action with a text in a field."""
     for operation in OPERATIONS:
         platform.script(operation)  # type: ignore[arg-type]
     plant(platform, text)
@@ -331,11 +330,11 @@ def run_with(platform: Simulator, plant: Plant, text: str, inputs: Mapping[str, 
 
 
 @pytest.mark.parametrize("name", FIELDS)
-def test_what_a_server_says_is_text_and_no_more(name: str, platform: Simulator, folders: Iterator[Path]) -> None:
+def test_a_text_from_a_server_is_not_interpreted(name: str, platform: Simulator, folders: Iterator[Path]) -> None:
     subject = TABLE[name]
 
     @with_hostile_texts
-    def tried(text: str) -> None:
+    def try_text(text: str) -> None:
         workspace = next(folders)
 
         ended = run_with(platform, subject.plant, text, subject.inputs, workspace)
@@ -345,25 +344,25 @@ def test_what_a_server_says_is_text_and_no_more(name: str, platform: Simulator, 
         assert_literal(ended)
         assert_whole(ended, workspace)
         if subject.output and is_job_id(text.strip()):
-            kept = text if subject.output == "jobId" else text.strip()[:MAX_TEXT_LENGTH]
-            assert ended.outputs[subject.output] == kept
+            expected = text if subject.output == "jobId" else text.strip()[:MAX_TEXT_LENGTH]
+            assert ended.outputs[subject.output] == expected
 
-    tried()
+    try_text()
 
 
-IN_MANY: Final = (
+SHOWN_DIFFERENTLY_IN_MANY: Final = (
     *("status of an export", "error of a failed job", "error", "error of an outage"),
     *("expiresAt", "Message of the storage"),
 )
-"""Fields that are shown otherwise where there are several domains: in groups of the log, and in rows of a table."""
+"""Fields that are shown differently with several domains: in log groups and table rows."""
 
 
-@pytest.mark.parametrize("name", IN_MANY)
-def test_it_is_no_more_where_there_are_several_domains(name: str, platform: Simulator, folders: Iterator[Path]) -> None:
+@pytest.mark.parametrize("name", SHOWN_DIFFERENTLY_IN_MANY)
+def test_a_text_is_not_interpreted_with_several_domains(name: str, platform: Simulator, folders: Iterator[Path]) -> None:
     inputs = {"domain": "a.example.com\nb.example.com", "bundle-path": "{domain}.tar.gz"}
 
     @with_hostile_texts
-    def tried(text: str) -> None:
+    def try_text(text: str) -> None:
         ended = run_with(platform, TABLE[name].plant, text, inputs, next(folders))
 
         rows = json.loads(ended.outputs["results"])
@@ -378,4 +377,4 @@ def test_it_is_no_more_where_there_are_several_domains(name: str, platform: Simu
         assert len(page_of(ended.summary).tables()[0]) == 1 + len(rows)
         assert {*ended.outputs} <= {"results", "durationSeconds", "failureReason"}
 
-    tried()
+    try_text()

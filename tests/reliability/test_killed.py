@@ -1,4 +1,4 @@
-"""A process that is killed at any moment leaves each result as it was or whole, and nothing that stops the next run."""
+"""A process that is killed at any moment leaves each result unchanged or complete, and nothing that stops the next run."""
 
 import pytest
 
@@ -13,48 +13,48 @@ def killed() -> tuple[Killed, ...]:
     return killed_runs()
 
 
-def test_as_many_runs_were_killed_as_is_told(killed: tuple[Killed, ...]) -> None:
+def test_the_requested_number_of_runs_was_killed(killed: tuple[Killed, ...]) -> None:
     assert sum(run.was_killed for run in killed) == MOMENTS
 
 
-def test_no_result_is_there_by_half_under_its_name(killed: tuple[Killed, ...]) -> None:
+def test_no_result_is_incomplete_under_its_final_name(killed: tuple[Killed, ...]) -> None:
     assert [(run.moment, run.wrong) for run in killed if run.wrong] == []
 
 
-def test_a_run_in_the_same_workspace_days_later_comes_to_its_end_and_clears_up(killed: tuple[Killed, ...]) -> None:
+def test_a_later_run_in_the_same_workspace_succeeds_and_cleans_up(killed: tuple[Killed, ...]) -> None:
     followed = [run for run in killed if run.next_run is not None]
 
     assert len(followed) > MOMENTS / 4
     assert [(run.moment, run.next_run) for run in followed if run.next_run != "whole"] == []
 
 
-@pytest.mark.skipif(MOMENTS != USUAL_MOMENTS, reason="the page tells what the usual number comes to")
-def test_the_page_of_evidence_says_so(killed: tuple[Killed, ...]) -> None:
+@pytest.mark.skipif(MOMENTS != USUAL_MOMENTS, reason="the page has the results of the usual number")
+def test_the_page_has_these_results(killed: tuple[Killed, ...]) -> None:
     assert killed_part(killed).is_on_the_page(), NOT_COUNTED
 
 
-@pytest.mark.skipif(MOMENTS < USUAL_MOMENTS, reason="few moments meet little")
-class TestWhereTheyWereKilled:
-    def test_some_before_there_was_a_result_and_some_after_each(self, killed: tuple[Killed, ...]) -> None:
+@pytest.mark.skipif(MOMENTS < USUAL_MOMENTS, reason="few moments do not cover every case")
+class TestMoments:
+    def test_some_are_before_the_first_result_and_some_after_each(self, killed: tuple[Killed, ...]) -> None:
         states = {run.whole for run in killed if run.was_killed}
 
         assert states == {frozenset(names) for names in ((), ("bundle",), ("bundle", "site"), ("bundle", "site", "values"))}
 
-    def test_some_right_before_and_some_right_after_a_result_got_its_name(self, killed: tuple[Killed, ...]) -> None:
+    def test_some_are_right_before_and_right_after_a_result_gets_its_name(self, killed: tuple[Killed, ...]) -> None:
         keys = {run.moment.key for run in killed if run.was_killed and run.moment.after_seconds is None}
         naming = {"replace _deliver_archive", "replace _deliver_site", "replace _write_values"}
 
         assert {f"{event} {call}" for event in ("c_call", "c_return") for call in naming} <= keys
 
-    def test_some_with_a_part_of_a_bundle_or_a_site_under_a_hidden_name(self, killed: tuple[Killed, ...]) -> None:
+    def test_some_leave_a_partial_bundle_or_site_under_a_hidden_name(self, killed: tuple[Killed, ...]) -> None:
         parts = {part.split(".")[1] for run in killed for part in run.leftovers}
 
         assert {"bundle", "site"} <= parts
 
-    def test_some_before_the_job_was_known_and_some_after(self, killed: tuple[Killed, ...]) -> None:
+    def test_some_are_before_the_job_is_known_and_some_after(self, killed: tuple[Killed, ...]) -> None:
         assert {run.knows_job for run in killed if run.was_killed} == {True, False}
 
-    def test_some_from_outside(self, killed: tuple[Killed, ...]) -> None:
+    def test_some_are_from_outside(self, killed: tuple[Killed, ...]) -> None:
         from_outside = sum(run.was_killed and run.moment.after_seconds is not None for run in killed)
 
         assert from_outside > MOMENTS / FROM_OUTSIDE / 2

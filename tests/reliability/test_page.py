@@ -1,6 +1,6 @@
-"""The page of evidence says what is tried, and names tests that there are.
+"""docs/evidence/reliability.md describes the current tests, and names existing ones.
 
-What a run of the tests counts is compared with the page where it is counted: in test_matrix.py, test_soak.py and test_killed.py.
+test_matrix.py, test_soak.py and test_killed.py compare the page with their own counts.
 """
 
 import ast
@@ -15,12 +15,12 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("part", [hostile_texts_part(), fuzzing_part(), findings_part()], ids=lambda part: part.row[0])
-def test_it_says_what_is_tried_and_was_found(part: Part) -> None:
+def test_the_page_has_this_part(part: Part) -> None:
     assert part.is_on_the_page(), NOT_COUNTED
 
 
 @pytest.mark.parametrize("finding", FINDINGS, ids=lambda finding: finding.what[:60])
-def test_the_test_of_each_finding_is_there(finding: Finding) -> None:
+def test_the_test_of_each_finding_exists(finding: Finding) -> None:
     file, *names = finding.test.split("::")
     found: list[ast.stmt] = ast.parse((ROOT / file).read_text(encoding="utf-8")).body
     for name in names:

@@ -1,4 +1,4 @@
-"""Waits of up to six hours end as they are to, whatever goes wrong meanwhile, and cost no more at the end than at first."""
+"""Waits of up to six hours end as expected despite faults, and use no more memory, threads or descriptors over time."""
 
 import gc
 import os
@@ -20,15 +20,15 @@ from tests.reliability.soak_truth import FAULT_RATE, KINDS, Wait
 from tests.reliability.soak_wire import Seen
 
 SIX_HOURS = 6 * 3600.0
-MAX_SUMMARY_BYTES = 64 * 1024
-"""What measuring memory itself, what Python keeps for later and the steps of a job's pace may come to: seen were 25 to 36 KiB. Of
-2,500 requests each may leave 26 bytes, which is less than the smallest object."""
+MAX_GROWTH_BYTES = 64 * 1024
+"""Memory that the measurement, Python's caches and a job's progress history may take; measured were 25 to 36 KiB. For 2,500
+requests this allows 26 bytes each, less than the smallest object."""
 
 ENDS = {
     *("success", "job-failed", "no-pull-request", "timeout", "unavailable", "start-unconfirmed", "bad-response"),
     *("unauthorized", "forbidden", "not-found", "rejected"),
 }
-"""Every end that the API can bring about."""
+"""Every result that the API can cause."""
 
 
 def descriptors() -> int:
@@ -36,7 +36,7 @@ def descriptors() -> int:
 
 
 def threads_and_descriptors() -> tuple[int, int]:
-    """Count both, when the watchers of exchanges, which were told to end, have ended."""
+    """Count both after the watcher threads have ended."""
     for thread in threading.enumerate():
         if thread.name == "watchdog":
             thread.join(60)
@@ -50,24 +50,24 @@ def soak() -> Soak:
 
 
 @pytest.mark.timeout(max(600, RUNS // 5))
-def test_every_run_ends_as_what_its_platform_answered_demands(soak: Soak) -> None:
+def test_every_run_ends_as_its_responses_require(soak: Soak) -> None:
     assert soak.wrong == ()
 
 
-@pytest.mark.skipif(bool(ONE) or RUNS != USUAL_RUNS, reason="the page tells what the usual number comes to")
-def test_the_page_of_evidence_says_so(soak: Soak) -> None:
+@pytest.mark.skipif(bool(ONE) or RUNS != USUAL_RUNS, reason="the page has the results of the usual number")
+def test_the_page_has_these_results(soak: Soak) -> None:
     assert soak_part(soak).is_on_the_page(), NOT_COUNTED
 
 
 @pytest.mark.skipif(bool(ONE) or RUNS < USUAL_RUNS, reason="few runs meet little")
-class TestWhatIsCovered:
-    def test_the_jobs_come_to_every_end_there_is(self, soak: Soak) -> None:
+class TestCoverage:
+    def test_the_jobs_end_with_every_result(self, soak: Soak) -> None:
         assert {end for end, _ in soak.ends} == ENDS
 
-    def test_every_kind_of_fault_is_met(self, soak: Soak) -> None:
+    def test_every_kind_of_fault_occurs(self, soak: Soak) -> None:
         assert {*KINDS, "too slow", "404", "409"} <= {kind for kind, _ in soak.faults_by_kind}
 
-    def test_one_exchange_in_five_at_least_is_spoilt(self, soak: Soak) -> None:
+    def test_at_least_one_request_in_five_fails(self, soak: Soak) -> None:
         assert soak.faults >= FAULT_RATE * soak.exchanges
 
     def test_the_runs_take_hours_each(self, soak: Soak) -> None:
@@ -78,7 +78,7 @@ class TestCost:
     def test_no_wait_of_six_hours_prints_two_thousand_lines(self, soak: Soak) -> None:
         assert soak.most_lines < 2000
 
-    def test_no_wait_of_six_hours_makes_more_requests_than_its_readings_and_faults(self, soak: Soak) -> None:
+    def test_no_wait_of_six_hours_makes_more_requests_than_its_polls_and_faults(self, soak: Soak) -> None:
         assert soak.max_requests < 2000
 
 
@@ -91,7 +91,7 @@ class TestSeeds:
 
 
 def long_wait(*, pause: int) -> Wait:
-    """Wait six hours for a job that completes, with pauses that do not grow."""
+    """Return a wait of six hours for a job that completes, with constant pauses."""
     wait = draw(0)
     job = replace(wait.jobs[0], seconds=SIX_HOURS, end="completed", shape="steady", others=(), settles_after=0.0, packs_for=0.0)
     return replace(
@@ -109,8 +109,8 @@ def long_wait(*, pause: int) -> Wait:
     )
 
 
-class TestWhatIsHeld:
-    def test_a_wait_holds_no_more_after_thousands_of_requests_than_after_hundreds(self) -> None:
+class TestResources:
+    def test_a_wait_uses_no_more_memory_after_thousands_of_requests_than_after_hundreds(self) -> None:
         held: dict[int, int] = {}
         counted = 0
 
@@ -121,32 +121,32 @@ class TestWhatIsHeld:
                 gc.collect()
                 held[counted] = tracemalloc.get_traced_memory()[0]
 
-        carry_out(long_wait(pause=60))  # what is made once is made
+        carry_out(long_wait(pause=60))  # objects that are made once
         tracemalloc.start()
         try:
             carry_out(long_wait(pause=4), on_seen=look)
         finally:
             tracemalloc.stop()
 
-        assert held[3000] - held[500] < MAX_SUMMARY_BYTES
+        assert held[3000] - held[500] < MAX_GROWTH_BYTES
 
-    def test_runs_leave_no_memory_behind(self) -> None:
+    def test_runs_leak_no_memory(self) -> None:
         def some_runs() -> int:
             for seed in range(12):
                 carry_out(draw(seed))
             gc.collect()
             return tracemalloc.get_traced_memory()[0]
 
-        some_runs()  # what is made once is made
+        some_runs()  # objects that are made once
         tracemalloc.start()
         try:
             first, second = some_runs(), some_runs()
         finally:
             tracemalloc.stop()
 
-        assert second - first < MAX_SUMMARY_BYTES
+        assert second - first < MAX_GROWTH_BYTES
 
-    def test_runs_of_several_domains_leave_no_threads_or_descriptors_behind(self) -> None:
+    def test_runs_of_several_domains_leave_no_threads_or_descriptors(self) -> None:
         before = threads_and_descriptors()
 
         carry_out(draw_many(0))
@@ -154,8 +154,8 @@ class TestWhatIsHeld:
         assert threads_and_descriptors() == before
 
 
-def test_runs_over_real_sockets_leave_no_threads_or_descriptors_behind(tmp_path: Path) -> None:
-    spoilt = [
+def test_runs_over_real_sockets_leave_no_threads_or_descriptors(tmp_path: Path) -> None:
+    faults = [
         Fault(cut="in_body"),
         Fault(cut="before_response"),
         Fault(status=503, headers={"Retry-After": "1"}),
@@ -166,8 +166,8 @@ def test_runs_over_real_sockets_leave_no_threads_or_descriptors_behind(tmp_path:
 
     def some_runs(platform: Simulator, number: int) -> None:
         for turn in range(4):
-            platform.script("read_export", *spoilt[turn:], *spoilt)
-            platform.script("make_bundle", *spoilt)
+            platform.script("read_export", *faults[turn:], *faults)
+            platform.script("make_bundle", *faults)
             platform.script("download", Fault(cut="in_body"), None)
             folder = f"{number}-{turn}"
             inputs = {"bundle-path": f"{folder}/bundle.tar.gz", "site-path": f"{folder}/site"}
@@ -183,7 +183,7 @@ def test_runs_over_real_sockets_leave_no_threads_or_descriptors_behind(tmp_path:
 
 
 class TestJudge:
-    """The judge must be able to find fault: each of these runs did what none may do."""
+    """The judge detects errors: each of these runs did something forbidden."""
 
     @pytest.fixture(scope="class")
     @staticmethod
@@ -191,25 +191,28 @@ class TestJudge:
         return carry_out(replace(long_wait(pause=300), attached=False, fault_rate=0.0))
 
     @pytest.mark.parametrize(
-        ("spoil", "finding"),
+        ("change", "finding"),
         [
-            (lambda seen: seen[:-1], "at which it was to go on"),
-            (lambda seen: [*seen, replace(seen[-1], answered="again")], "though it was to end with"),
-            (lambda seen: [replace(seen[0], got="reset"), *seen], "though it was to end with {'start-unconfirmed'}"),
+            (lambda seen: seen[:-1], "instead of continuing"),
+            (lambda seen: [*seen, replace(seen[-1], job_status="again")], "instead of ending with"),
+            (lambda seen: [replace(seen[0], result="reset"), *seen], "instead of ending with {'start-unconfirmed'}"),
             (lambda seen: [*seen[:5], *seen[4:]], "two exchanges at a time"),
-            (lambda seen: [*seen[:5], *seen[6:]], "as much as 600"),
-            (lambda seen: [*seen[:5], replace(seen[5], got="429", asked=400.0), *seen[6:]], "not 400.0"),
-            (lambda seen: [*seen[:5], *(replace(one, got="429", asked=599.0) for one in seen[5:10:2])], "nothing began when"),
-            (lambda seen: [*seen[:5], replace(seen[5], answered="failed"), *seen[6:]], "to end with {'job-failed'}"),
+            (lambda seen: [*seen[:5], *seen[6:]], "a pause of 600"),
+            (lambda seen: [*seen[:5], replace(seen[5], result="429", retry_after=400.0), *seen[6:]], "shorter than 400.0"),
+            (
+                lambda seen: [*seen[:5], *(replace(one, result="429", retry_after=599.0) for one in seen[5:10:2])],
+                "no attempt at the limit",
+            ),
+            (lambda seen: [*seen[:5], replace(seen[5], job_status="failed"), *seen[6:]], "instead of ending with {'job-failed'}"),
         ],
     )
-    def test_a_run_that_does_what_none_may_do_is_found(
-        self, run: Run, spoil: Callable[[list[Seen]], list[Seen]], finding: str
+    def test_a_forbidden_request_or_pause_is_detected(
+        self, run: Run, change: Callable[[list[Seen]], list[Seen]], finding: str
     ) -> None:
         judge(run.wait, run.seen, has_pr=False)
 
         with pytest.raises(WrongError) as caught:
-            judge(run.wait, spoil(run.seen), has_pr=False)
+            judge(run.wait, change(run.seen), has_pr=False)
 
         assert finding in str(caught.value)
 
@@ -225,7 +228,7 @@ class TestJudge:
             ({"log": f"{ADMIN_KEY[:4]}Traceback\n"}, "stack trace"),
         ],
     )
-    def test_a_run_that_tells_or_leaves_what_none_may_is_found(self, run: Run, changes: dict[str, object], finding: str) -> None:
+    def test_a_forbidden_output_or_file_is_detected(self, run: Run, changes: dict[str, object], finding: str) -> None:
         check(run)
 
         with pytest.raises(WrongError) as caught:
@@ -233,7 +236,7 @@ class TestJudge:
 
         assert finding in str(caught.value)
 
-    def test_a_lost_job_is_found(self, run: Run) -> None:
+    def test_a_lost_job_is_detected(self, run: Run) -> None:
         without = {name: value for name, value in run.outputs.items() if name != "jobId"}
 
         with pytest.raises(WrongError) as caught:

@@ -1,7 +1,7 @@
-"""A platform and its storage, byte for byte, behind names that lead wherever a cell of the fault matrix wants them to.
+"""A platform and its storage, byte for byte, behind host names that resolve to the server which a cell of the fault matrix needs.
 
-Everything goes over real sockets and real TLS. Only the resolver is replaced: it knows who asks and for what, and so
-decides whether a name has an address, and which door that address leads to.
+Everything uses real sockets and real TLS. Only the resolver is replaced: it decides whether a name has an address, and which
+server ("door") that address leads to.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ import ssl
 import struct
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import Enum
@@ -26,12 +26,13 @@ import trustme
 
 from tests.archives import KINDS, Site
 from tests.integration.raw import RawServer, read_request
+from tests.ports import refusing_port, unresponsive_port
 
 KEY: Final = "adm:k3y%2B+\"<&>'\\/=|`_*~[]();,$x"
-"""An admin key with whatever an encoding escapes."""
+"""An admin key with characters that encodings escape."""
 
 SIGNATURE: Final = "s1gn4ture-of-the-link-2c9e"
-"""What nobody may see of a bundle's link but its outputs and the values file."""
+"""The secret part of a bundle's link, which only outputs and the values file may contain."""
 
 DOMAIN: Final = "docs.example.com"
 PROJECT: Final = "prj_1"
@@ -45,7 +46,7 @@ Address = tuple[Any, Any, int, str, tuple[str, int]]
 
 
 class Operation(Enum):
-    """What a fault can hit; the value is the heading of its column."""
+    """The request that a fault affects; the value is the heading of its column."""
 
     START = "start"
     READ_EXPORT = "read export"
@@ -56,19 +57,19 @@ class Operation(Enum):
 
     @property
     def is_download(self) -> bool:
-        """Whether the storage is asked, and not the API."""
+        """Whether the request goes to the storage."""
         return self in {Operation.FIRST_BYTE, Operation.MIDDLE}
 
 
 class Door(Enum):
-    """Where a name leads to."""
+    """The server that a name resolves to."""
 
     GOOD = "the server"
-    REFUSED = "a port on which nobody listens"
-    FULL = "a server that takes no connection in"
-    CUT = "a server that ends each TLS handshake"
-    UNTRUSTED = "a certificate of an authority that nobody knows"
-    EXPIRED = "a certificate whose time is over"
+    REFUSED = "a port without a listener"
+    FULL = "a server that accepts no connections"
+    CUT = "a server that aborts each TLS handshake"
+    UNTRUSTED = "a certificate of an unknown authority"
+    EXPIRED = "an expired certificate"
     MISNAMED = "a certificate for another host"
     NOWHERE = "no address"
 
@@ -76,7 +77,7 @@ class Door(Enum):
 SITE: Final = Site(
     files={
         "index.html": b"<h1>Docs</h1>",
-        "assets/search.bin": random.Random(7).randbytes(300_000),  # noqa: S311  # a content that cannot be compressed, no secret
+        "assets/search.bin": random.Random(7).randbytes(300_000),  # noqa: S311  # incompressible content, not a secret
     }
 )
 ARCHIVE: Final = KINDS["tar.gz"](SITE)
@@ -84,7 +85,7 @@ ARCHIVE: Final = KINDS["tar.gz"](SITE)
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
-    """A request that meets a fault: its connection, and the answer that it would get otherwise."""
+    """A request for which a fault is played: its connection, and the response that it would get otherwise."""
 
     connection: socket.socket
     asked: str
@@ -95,28 +96,28 @@ class Turn:
 
     @property
     def is_json(self) -> bool:
-        """Whether it is a request to the API."""
+        """Whether the request goes to the API."""
         return self.headers["Content-Type"] == "application/json"
 
     @property
     def good(self) -> bytes:
-        """The whole answer."""
+        """The complete response without a fault."""
         return self.head() + self.body
 
     def head(self, status: int | None = None, **changed: str | None) -> bytes:
-        """Write the answer's head with another status, and with headers changed (`Content_Type=…`) or, with None, left out."""
+        """Return the response's head, with another status or changed headers (`Content_Type=…`, None removes one)."""
         headers: dict[str, str | None] = {"Content-Length": str(len(self.body)), **self.headers}
         headers |= {name.replace("_", "-"): text for name, text in changed.items()}
         return head_of(status or self.status, {name: text for name, text in headers.items() if text is not None})
 
     def answer(self, status: int, body: bytes, **headers: str | None) -> None:
-        """Send another answer, of the kind that `Content_Type` says."""
+        """Send another response, by default JSON."""
         given = {"Content-Type": "application/json", **{name.replace("_", "-"): text for name, text in headers.items()}}
         lines = {"Content-Length": str(len(body)), **{name: text for name, text in given.items() if text is not None}}
         self.connection.sendall(head_of(status, lines) + body)
 
     def reset(self) -> None:
-        """End the connection with a reset, whatever is under way on it."""
+        """End the connection with a reset."""
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.connection.close()
 
@@ -126,7 +127,7 @@ Play = Callable[[Turn], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """A request as it came: to which host, what it asked for, all its bytes; and the status that it got, if any."""
+    """A received request: its host, operation and bytes, and the response's status, if any."""
 
     host: str
     operation: Operation | None
@@ -137,7 +138,7 @@ class Seen:
 
 @dataclass
 class Scene:
-    """One cell's platform: which operation a fault hits, for how many turns (None: for ever), and how far the run has come."""
+    """The platform of one cell: the operation with the fault, how often it is played (None: forever), and the run's progress."""
 
     number: int
     operation: Operation
@@ -155,21 +156,19 @@ class Scene:
 
     @property
     def api_host(self) -> str:
-        """The name of the API."""
         return f"api-{self.number}.example.test"
 
     @property
     def storage_host(self) -> str:
-        """The name of the storage."""
         return f"storage-{self.number}.example.test"
 
     @property
     def link(self) -> str:
-        """The bundle's link, as it was made last."""
+        """The latest link of the bundle."""
         return f"https://{self.storage_host}/exports/{JOB}/bundle.tar.gz?made={self.links}&X-Signature={SIGNATURE}"
 
-    def awaited(self, host: str) -> Operation | None:
-        """Tell which operation a new connection to a host is for; None for a job's first reading, which always succeeds."""
+    def operation_of_connection(self, host: str) -> Operation | None:
+        """Return the operation of a new connection; None for a job's first poll, which always succeeds."""
         if host != self.api_host:
             return Operation.MIDDLE if self.broken else Operation.FIRST_BYTE
         if self.operation is Operation.READ_AGENT:
@@ -178,8 +177,8 @@ class Scene:
             return Operation.START
         return (None, Operation.READ_EXPORT, Operation.BUNDLE)[min(self.reads, 2)]
 
-    def asked_for(self, asked: str, host: str) -> Operation | None:
-        """Tell which operation a request is; None as above."""
+    def operation_of_request(self, asked: str, host: str) -> Operation | None:
+        """Return the operation of a request; None for a job's first poll, which always succeeds."""
         if host != self.api_host:
             return Operation.MIDDLE if self.broken else Operation.FIRST_BYTE
         if asked.startswith("POST"):
@@ -189,7 +188,7 @@ class Scene:
         return Operation.READ_AGENT if "/agent/" in asked else Operation.READ_EXPORT
 
     def take_turn(self, operation: Operation | None) -> bool:
-        """Take a turn of the fault, if it is this operation's and there is one left."""
+        """Count and return whether the fault is to be played for an operation."""
         with self.lock:
             if operation is not self.operation or (self.turns is not None and self.played >= self.turns):
                 return False
@@ -198,9 +197,9 @@ class Scene:
 
 
 class World:
-    """The servers behind all names, for any number of scenes at the same time. Leaving `with` closes them.
+    """The servers of any number of scenes. Leaving `with` closes them.
 
-    `other_authorities` is a file with one that no server uses, to stand in for the public ones.
+    `other_authorities` is a file with an unused authority, in place of the public ones.
     """
 
     def __init__(self) -> None:
@@ -213,7 +212,7 @@ class World:
 
     @property
     def authority_pem(self) -> bytes:
-        """The certificate of the authority to trust."""
+        """The certificate of the trusted authority."""
         return bytes(self._authority.cert_pem.bytes())
 
     def __enter__(self) -> Self:
@@ -230,24 +229,24 @@ class World:
         for door, context in contexts.items():
             self._ports[door] = self._stack.enter_context(RawServer(self._serve, tls=context)).port
         self._ports[Door.CUT] = self._stack.enter_context(RawServer(_cut_handshake)).port
-        self._ports[Door.REFUSED] = self._stack.enter_context(_unused_port())
-        self._ports[Door.FULL] = self._stack.enter_context(_full_server())
+        _, self._ports[Door.REFUSED] = self._stack.enter_context(refusing_port())
+        _, self._ports[Door.FULL] = self._stack.enter_context(unresponsive_port())
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self._stack.close()
 
-    def put_on(self, scene: Scene) -> None:
-        """Have the scene's names lead somewhere."""
+    def add(self, scene: Scene) -> None:
+        """Register a scene, so that its names resolve."""
         self._scenes[scene.number] = scene
 
     def resolve(self, host: str, port: int, *args: Any, **options: Any) -> list[Address]:
-        """Stand in for `socket.getaddrinfo`."""
+        """Replace `socket.getaddrinfo`."""
         scene = self._scene_of(host)
         if scene is None:
-            return self._resolve(host, port, *args, **options)  # type: ignore[return-value]  # the same five
+            return self._resolve(host, port, *args, **options)  # type: ignore[return-value]  # the same tuples
         scene.hosts.append(host)
-        fails = scene.door is not Door.GOOD and scene.take_turn(scene.awaited(host))
+        fails = scene.door is not Door.GOOD and scene.take_turn(scene.operation_of_connection(host))
         door = scene.door if fails else Door.GOOD
         if door is Door.NOWHERE:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
@@ -263,12 +262,12 @@ class World:
             headers = {name.lower(): text for name, _, text in (line.partition(": ") for line in lines)}
             scene = self._scene_of(headers["host"])
             assert scene is not None
-            if not _Answering(scene, connection, asked, headers, content).carry_on():
+            if not _Exchange(scene, connection, asked, headers, content).respond():
                 return
 
 
-class _Answering:
-    """One request, answered well or with the scene's fault."""
+class _Exchange:
+    """One request, and its response or the scene's fault."""
 
     def __init__(self, scene: Scene, connection: socket.socket, asked: str, headers: dict[str, str], content: bytes) -> None:
         self._scene = scene
@@ -278,10 +277,10 @@ class _Answering:
         self._content = content
         self._host = headers["host"]
 
-    def carry_on(self) -> bool:
-        """Answer; tell whether the connection goes on."""
+    def respond(self) -> bool:
+        """Respond, and return whether the connection is kept."""
         scene = self._scene
-        operation = scene.asked_for(self._asked, self._host)
+        operation = scene.operation_of_request(self._asked, self._host)
         fails = scene.play is not None and scene.take_turn(operation)
         status, headers, body = self._answer()
         turn = Turn(connection=self._connection, asked=self._asked, host=self._host, status=status, headers=headers, body=body)
@@ -295,17 +294,17 @@ class _Answering:
             self._connection.sendall(turn.head() + body[: len(body) // 2])
             turn.reset()
             return False
-        self._note(operation)
+        self._advance(operation)
         keeps = scene.door is Door.GOOD and self._host == scene.api_host
         self._connection.sendall(turn.head(Connection="keep-alive" if keeps else "close") + body)
         return keeps
 
     def _play(self, turn: Turn, play: Play, operation: Operation | None) -> None:
-        heard = _Heard(self._connection)
+        recording = _RecordingConnection(self._connection)
         try:
             play(
                 Turn(
-                    connection=heard,  # type: ignore[arg-type]  # as much of a socket as a fault needs
+                    connection=recording,  # type: ignore[arg-type]  # has the methods of a socket that faults use
                     asked=turn.asked,
                     host=turn.host,
                     status=turn.status,
@@ -314,14 +313,14 @@ class _Answering:
                 )
             )
         finally:
-            self._see(operation, heard.status, retry_after=heard.has_retry_after)
+            self._see(operation, recording.status, retry_after=recording.has_retry_after)
 
     def _see(self, operation: Operation | None, status: int | None, *, retry_after: bool = False) -> None:
         seen = Seen(host=self._host, operation=operation, content=self._content, status=status, retry_after=retry_after)
         self._scene.seen.append(seen)
 
-    def _note(self, operation: Operation | None) -> None:
-        """Take note of an answer that goes out whole: the run gets further with it."""
+    def _advance(self, operation: Operation | None) -> None:
+        """Record the progress of the run after a complete response."""
         if operation is Operation.START:
             self._scene.started = True
         elif self._asked.startswith("GET") and self._host == self._scene.api_host:
@@ -329,10 +328,10 @@ class _Answering:
 
     def _answer(self) -> tuple[int, dict[str, str], bytes]:
         if self._host != self._scene.api_host:
-            return self._part()
-        return 200, {"Content-Type": "application/json"}, json.dumps(self._said()).encode()
+            return self._file_or_range()
+        return 200, {"Content-Type": "application/json"}, json.dumps(self._json_body()).encode()
 
-    def _said(self) -> dict[str, object]:
+    def _json_body(self) -> dict[str, object]:
         first = self._scene.reads == 0
         if "/agent/" in self._asked:
             source = {"repository": "https://git.example.com/docs", "ref": "main"}
@@ -345,8 +344,8 @@ class _Answering:
             return {"jobId": JOB, "status": "queued"}
         return {"status": "running" if first else "completed", "progress": 40 if first else 100, "pageCount": 5 if first else 12}
 
-    def _part(self) -> tuple[int, dict[str, str], bytes]:
-        """Answer as an object storage does that knows ranges."""
+    def _file_or_range(self) -> tuple[int, dict[str, str], bytes]:
+        """Return the response of an object storage that supports ranges."""
         headers = {"Content-Type": "application/gzip", "ETag": ETAG}
         wanted = re.fullmatch(r"bytes=([0-9]+)-", self._headers.get("range", ""))
         if wanted is None or self._headers.get("if-range") != ETAG:
@@ -357,8 +356,8 @@ class _Answering:
         return 206, {**headers, "Content-Range": f"bytes {begin}-{size - 1}/{size}"}, ARCHIVE[begin:]
 
 
-class _Heard:
-    """A connection that remembers what status was sent on it."""
+class _RecordingConnection:
+    """A connection that records the status sent on it."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -366,13 +365,13 @@ class _Heard:
 
     @property
     def status(self) -> int | None:
-        """The last status that was sent; interim ones come before it."""
+        """The last status that was sent, after any interim ones."""
         found = re.findall(rb"^HTTP/1\.1 ([0-9]{3})", self._sent.getvalue(), re.MULTILINE)
         return int(found[-1]) if found else None
 
     @property
     def has_retry_after(self) -> bool:
-        """Whether a pause was asked for in a way that can be read."""
+        """Whether a valid `Retry-After` was sent."""
         return re.search(rb"^Retry-After: ([0-9]+|.* GMT)\r", self._sent.getvalue(), re.MULTILINE) is not None
 
     def sendall(self, content: bytes) -> None:
@@ -385,7 +384,7 @@ class _Heard:
 
 
 def head_of(status: int, headers: dict[str, str]) -> bytes:
-    """Write the head of an answer."""
+    """Return the head of a response."""
     lines = [f"HTTP/1.1 {status} Whatever", *(f"{name}: {text}" for name, text in headers.items())]
     return ("\r\n".join(lines) + "\r\n\r\n").encode("utf-8")
 
@@ -400,26 +399,3 @@ def _tls(authority: trustme.CA, name: str = "*.example.test", *, until: datetime
 def _cut_handshake(connection: socket.socket) -> None:
     connection.recv(16)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-
-
-@contextlib.contextmanager
-def _unused_port() -> Iterator[int]:
-    """Give a port that is taken, so that nobody else gets it, and refuses connections."""
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        yield bound.getsockname()[1]
-
-
-@contextlib.contextmanager
-def _full_server() -> Iterator[int]:
-    """Give a port whose queue of connections to take in is full: further ones are never answered."""
-    with contextlib.ExitStack() as stack:
-        listening = stack.enter_context(socket.socket())
-        listening.bind(("127.0.0.1", 0))
-        listening.listen(0)
-        for _ in range(4):
-            waiting = stack.enter_context(socket.socket())
-            waiting.setblocking(False)
-            with contextlib.suppress(BlockingIOError):
-                waiting.connect(listening.getsockname())
-        yield listening.getsockname()[1]

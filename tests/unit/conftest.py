@@ -1,4 +1,4 @@
-"""Generated examples: the same ones in every run, unless a person goes exploring."""
+"""Hypothesis profiles: the same examples in every run, or random ones with `HYPOTHESIS_PROFILE=explore`."""
 
 import os
 

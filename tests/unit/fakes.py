@@ -1,4 +1,4 @@
-"""Stand-ins that are handed in: time that passes when it is slept through, a wire with scripted answers, recorded events."""
+"""Fakes: a clock that `sleep` advances, HTTP clients with scripted responses, recorded events."""
 
 import io
 import json
@@ -40,11 +40,11 @@ AGENT_JOB: Mapping[str, object] = {
     "createdAt": "2026-05-04T12:00:00Z",
     "archivedAt": None,
 }
-"""As the API answers it."""
+"""A response of the API."""
 
 
 class FakeClock(Clock):
-    """Starts at noon, and at an odd number of seconds; only `sleep` and `pass_` make time pass."""
+    """A clock that starts at noon; only `sleep` and `pass_` advance it."""
 
     def __init__(self) -> None:
         self._began = 5000.0
@@ -79,6 +79,15 @@ def answer(
     return ApiResponse(status=status, headers=headers or {}, body=body, size=len(json.dumps(body)), request_id=request_id)
 
 
+def http_response(status: int, body: bytes, headers: Mapping[str, str]) -> requests.Response:
+    """Return a response as a transport adapter does."""
+    response = requests.Response()
+    response.status_code = status
+    response.headers.update(headers)
+    response.raw = HTTPResponse(io.BytesIO(body), headers=headers, status=status, preload_content=False)
+    return response
+
+
 def http_client(
     adapter: BaseAdapter,
     *,
@@ -86,7 +95,7 @@ def http_client(
     proxies: Mapping[str, str] | None = None,
     secrets: Sequence[str] = (ADMIN_KEY,),
 ) -> HttpClient:
-    """Make a client on an adapter, as `main` does."""
+    """Return a client for an adapter, as in `main`."""
     return HttpClient(
         adapter=adapter,
         in_flight=in_flight or InFlight(),
@@ -109,7 +118,7 @@ class Sent:
 
 
 class FakeApiClient(ApiClient):
-    """Responds by a script, whose last step repeats; each exchange takes `seconds`."""
+    """Responds with the steps of a script; the last one repeats. Each exchange takes `seconds`."""
 
     def __init__(self, clock: FakeClock, *script: Step, seconds: float = 0.0) -> None:
         super().__init__(http_client(FakeAdapter()), base_url=BASE_URL, key="k")
@@ -130,7 +139,7 @@ class FakeApiClient(ApiClient):
 
 
 class FakeAdapter(BaseAdapter):
-    """Gives one response, or raises one error, to every request, and keeps the requests."""
+    """Returns one response or raises one error for every request, and records the requests."""
 
     def __init__(
         self, status: int = 200, body: bytes = b"{}", headers: Mapping[str, str] | None = None, error: Exception | None = None
@@ -148,18 +157,14 @@ class FakeAdapter(BaseAdapter):
         self.before(request)
         if self._error is not None:
             raise self._error
-        response = requests.Response()
-        response.status_code = self._status
-        response.headers.update(self._headers)
-        response.raw = HTTPResponse(io.BytesIO(self._body), headers=self._headers, status=self._status, preload_content=False)
-        return response
+        return http_response(self._status, self._body, self._headers)
 
     def close(self) -> None:
         self.closed += 1
 
 
 class Redirecting(FakeAdapter):
-    """Answers with one redirect after the other, then well."""
+    """Returns one redirect after another, then a bundle."""
 
     def __init__(self, *locations: str) -> None:
         super().__init__(body=b"bundle")
@@ -173,13 +178,13 @@ class Redirecting(FakeAdapter):
 
 
 class RecordedEvents(Events):
-    """Remembers every event: its name, its job, and its other arguments in order."""
+    """Records every event: its name, its job, and its other arguments in order."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[Any, ...]] = []
 
     def of(self, *names: str) -> list[tuple[Any, ...]]:
-        """Return what events of these names were announced with, but for the job."""
+        """Return the arguments of the events with these names, without the job."""
         return [event[2:] for event in self.seen if event[0] in names]
 
     @property
@@ -199,7 +204,7 @@ for _name in [name for name in vars(Events) if not name.startswith("_")]:
 
 
 def context(clock: FakeClock, events: Events, *, api: object = None, client: object = None, tolerance: float = 300.0) -> Context:
-    """Make what the jobs of a run share of what a test needs."""
+    """Return the context of a run with the parts that a test needs."""
     return Context(
         clock=clock,
         client=cast(HttpClient, client),
@@ -211,7 +216,7 @@ def context(clock: FakeClock, events: Events, *, api: object = None, client: obj
 
 
 class Log(JobLog):
-    """A job's log whose lines can be read back."""
+    """A job's log with readable lines."""
 
     def __init__(self, job: Job, clock: Clock, *, in_workflow: bool = True, debugging: bool = False) -> None:
         self.stream = io.StringIO()
@@ -223,5 +228,5 @@ class Log(JobLog):
 
 
 def words(lines: Sequence[str]) -> list[str]:
-    """Lines of a log with their columns closed up."""
+    """Return log lines with single spaces between the columns."""
     return [" ".join(line.split()) for line in lines]

@@ -1,4 +1,4 @@
-"""The clock, and sleep that a cancel ends."""
+"""The clock and its sleep, which a cancellation ends."""
 
 import threading
 import time
@@ -20,10 +20,10 @@ class TestClock:
         assert clock.now().utcoffset() == timedelta(0)
 
     @pytest.mark.parametrize("seconds", [0.001, 0, -5])
-    def test_a_pause_ends_by_itself(self, seconds: float) -> None:
+    def test_a_sleep_ends(self, seconds: float) -> None:
         Clock().sleep(seconds)
 
-    def test_a_cancel_wakes_a_sleeper_in_another_thread(self) -> None:
+    def test_a_cancellation_ends_a_sleep_in_another_thread(self) -> None:
         clock = Clock()
         woken: list[float] = []
 
@@ -40,7 +40,7 @@ class TestClock:
 
         assert woken
 
-    def test_no_sleep_begins_after_a_cancel(self) -> None:
+    def test_sleeping_after_a_cancellation_raises(self) -> None:
         clock = Clock()
         clock.cancellation.cancel()
 

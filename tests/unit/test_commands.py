@@ -1,4 +1,4 @@
-"""The tests' own reading of a log finds the commands that GitHub's runner would carry out."""
+"""`tests/commands.py` finds the commands that GitHub's runner would execute."""
 
 import pytest
 
@@ -47,7 +47,7 @@ def test_a_command_is_found(line: str) -> None:
         "::error\tfile=x::y",
     ],
 )
-def test_what_is_none_is_not(line: str) -> None:
+def test_other_lines_are_not_commands(line: str) -> None:
     assert commands_in(line) == []
 
 
@@ -57,7 +57,7 @@ def test_properties_and_message_are_decoded() -> None:
     assert found == [Command(name="error", properties={"title": "a:b,c%0A\nd", " file ": " x ", "f": "1"}, value="50% %2C\r\n")]
 
 
-def test_so_are_those_of_the_old_form() -> None:
+def test_properties_and_message_of_the_old_form_are_decoded() -> None:
     assert commands_in("##[set-env name=a%3Bb%5D%250A;x=%3A]y%0A,%3B") == [
         Command(name="set-env", properties={"name": "a;b]%0A", "x": "%3A"}, value="y\n,;")
     ]
@@ -73,7 +73,7 @@ def test_commands_are_stopped_until_the_token_comes() -> None:
     assert [command.value for command in commands_in(log)] == ["Pause", "c"]
 
 
-def test_what_one_stream_stops_is_stopped_in_the_other() -> None:
+def test_a_stop_in_one_stream_applies_to_the_other() -> None:
     assert [command.value for command in commands_in("::stop-commands::t\n", "::error::a\n##[t]\n::error::b")] == ["t", "b"]
 
 

@@ -1,4 +1,4 @@
-"""The search for secrets finds what encoders of the world make of one, and nothing in what has none."""
+"""The search for secrets finds a secret in every common encoding, and finds nothing where there is no secret."""
 
 import base64
 import html
@@ -17,11 +17,11 @@ from tests.keys import ADMIN_KEY
 from tests.leaks import forms_of, leaked, leaked_in_part
 
 AWKWARD = "k%+/=:\"'\\<>&|`$*_~[]()#;,::set-output x::y##[x]z"
-ALL_APART = f"-ü {AWKWARD}!"
-"""A secret that no two encoders write alike."""
+DISTINCT_FORMS = f"-ü {AWKWARD}!"
+"""A secret that every encoder writes differently."""
 
 ENCODERS: dict[str, Callable[[str], str | bytes]] = {
-    "as it is": str,
+    "unencoded": str,
     "percent-encoded": lambda text: urllib.parse.quote(text, safe=""),
     "percent-encoded, lower case": lambda text: _lower(urllib.parse.quote(text, safe="")),
     "percent-encoded, but slashes": urllib.parse.quote,
@@ -31,12 +31,12 @@ ENCODERS: dict[str, Callable[[str], str | bytes]] = {
     "percent-encoded in a form": lambda text: urllib.parse.urlencode({"q": text}),
     "percent-encoded in a form, lower case": lambda text: _lower(urllib.parse.urlencode({"q": text})),
     "JSON": json.dumps,
-    "JSON, slashes too": lambda text: json.dumps(text).replace("/", r"\/"),
-    "JSON, not only ASCII": lambda text: json.dumps(text, ensure_ascii=False),
+    "JSON with escaped slashes": lambda text: json.dumps(text).replace("/", r"\/"),
+    "JSON with non-ASCII characters": lambda text: json.dumps(text, ensure_ascii=False),
     "HTML": html.escape,
     "HTML, decimal": lambda text: re.sub("[\"']", lambda quote: f"&#{ord(quote[0])};", html.escape(text, quote=False)),
     "HTML, quotes as they are": lambda text: html.escape(text, quote=False),
-    "a line of the log": lambda text: clean(f"before {text} after"),
+    "a log line": lambda text: clean(f"before {text} after"),
     "Markdown": lambda text: markdown(f"{text} after"),
     "Markdown, inside a line": lambda text: markdown(f"before {text} after"),
     "Python's repr": lambda text: repr([text]),
@@ -54,7 +54,7 @@ def _lower(encoded: str) -> str:
 
 @pytest.mark.parametrize("form", ENCODERS)
 def test_a_secret_is_found_however_it_is_encoded(form: str) -> None:
-    assert form in leaked(ALL_APART, ENCODERS[form](ALL_APART))
+    assert form in leaked(DISTINCT_FORMS, ENCODERS[form](DISTINCT_FORMS))
 
 
 @pytest.mark.parametrize("form", ENCODERS)
@@ -73,15 +73,15 @@ def test_a_secret_is_found_in_base64_wherever_it_stands(
 
 
 @given(st.text(alphabet=AWKWARD, min_size=1))
-def test_no_form_is_named_twice(secret: str) -> None:
+def test_forms_are_distinct(secret: str) -> None:
     forms = forms_of(secret)
 
     assert len(forms) == len({*forms.values()})
-    assert forms["as it is"] == secret.encode()
+    assert forms["unencoded"] == secret.encode()
 
 
 def test_a_secret_with_nothing_to_escape_has_few_forms() -> None:
-    # the three alignments of base64, once as letters and digits need no other alphabet, and two byte orders of UTF-16
+    # unencoded, three alignments of base64 in one alphabet, and two byte orders of UTF-16
     assert len(forms_of("abcdefghijkl")) == 6
 
 
@@ -89,7 +89,7 @@ def test_a_secret_with_much_to_escape_has_many() -> None:
     assert len(forms_of(AWKWARD)) > 20
 
 
-def test_a_text_without_the_secret_holds_none_of_its_forms() -> None:
+def test_a_text_without_the_secret_contains_none_of_its_forms() -> None:
     nearly = ADMIN_KEY[:-1] + "4"
 
     assert leaked(ADMIN_KEY, " ".join(str(encode(nearly)) for encode in ENCODERS.values())) == []
@@ -98,10 +98,10 @@ def test_a_text_without_the_secret_holds_none_of_its_forms() -> None:
 def test_every_form_in_a_text_is_named() -> None:
     text = f"{AWKWARD} {urllib.parse.quote(AWKWARD, safe='')}"
 
-    assert leaked(AWKWARD, text) == ["as it is", "percent-encoded"]
+    assert leaked(AWKWARD, text) == ["unencoded", "percent-encoded"]
 
 
-def test_a_short_secret_is_not_looked_for_in_base64() -> None:
+def test_a_short_secret_is_not_searched_for_in_base64() -> None:
     assert not [name for name in forms_of("abc") if name.startswith("base64")]
 
 
@@ -130,15 +130,15 @@ def test_a_part_of_the_key_is_found_however_it_is_written(form: str) -> None:
     assert leaked_in_part(ADMIN_KEY, PARTS[form])
 
 
-def test_fifteen_characters_of_the_key_are_none() -> None:
+def test_fifteen_characters_of_the_key_are_not_a_leak() -> None:
     nearly = FRAGMENT[:15]
 
     assert leaked_in_part(ADMIN_KEY, f"{nearly} {nearly.encode().hex(':')} {_wrapped(nearly, 4, ' ')}") == []
 
 
-def test_of_a_very_short_key_nothing_is_looked_for_across_white_space() -> None:
+def test_a_very_short_key_is_not_searched_for_across_white_space() -> None:
     assert leaked_in_part("running", "run ning") == []
 
 
 def test_a_large_file_is_searched_for_the_whole_key() -> None:
-    assert leaked_in_part(ADMIN_KEY, b"x" * 5_000_000 + ADMIN_KEY.encode()) == ["as it is"]
+    assert leaked_in_part(ADMIN_KEY, b"x" * 5_000_000 + ADMIN_KEY.encode()) == ["unencoded"]

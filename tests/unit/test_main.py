@@ -528,7 +528,7 @@ class TestFiles:
         assert len(ended.errors) == 1
         assert "`wait`" in ended.errors[0]
 
-    def test_a_summary_that_cannot_be_written_costs_a_warning(self, run: Runner, tmp_path: Path) -> None:
+    def test_a_summary_that_cannot_be_written_is_a_warning(self, run: Runner, tmp_path: Path) -> None:
         ended = run(EXPORT, environ={"GITHUB_STEP_SUMMARY": str(tmp_path)})
 
         assert ended.exit_code == 0

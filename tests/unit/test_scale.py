@@ -1,4 +1,4 @@
-"""What many domains cost the platform and the machine beside one: counts in virtual time, of the whole action."""
+"""What many domains cost the platform and the machine compared with one, counted for the whole action in virtual time."""
 
 import functools
 
@@ -10,19 +10,19 @@ from tests.many_exports import Cost, Export, carry_out, names_of
 
 STEPS = [(1, 10), (10, 10), (100, 10), (100, 100)]
 FLAT = 1.1
-FURTHER_THREADS = 3
-"""Beside `max-parallel`: the process's first one, and two of the clock's."""
+EXTRA_THREADS = 3
+"""Threads besides `max-parallel`: the main thread and two of the clock."""
 
-BOARD_LINES = 5
-"""Of a domain among others: started, running and done as they come, and the two commands that fold its own log."""
+EXTRA_LINES = 5
+"""Extra log lines of a domain among others: started, running, done, and the two commands that fold its log."""
 
 
 @functools.cache
 def cost(domains: int, max_parallel: int) -> Cost:
-    """Tell what a step costs whose exports all take half a minute: so a domain alone is like each of many."""
-    export = Export(seconds=30.0, queue_seconds=2.0, bend=1.0, pages=100, end="completed")
+    """Return the cost of a step whose exports all take half a minute, so that one domain is comparable with many."""
+    export = Export(seconds=30.0, queue_seconds=2.0, exponent=1.0, pages=100, end="completed")
     with unmeasured():
-        return carry_out(names_of(domains), max_parallel, truth=lambda _domain: export)
+        return carry_out(names_of(domains), max_parallel, draw_export=lambda _domain: export)
 
 
 @pytest.mark.parametrize(("domains", "max_parallel"), STEPS)
@@ -35,10 +35,10 @@ class TestStep:
 
     def test_no_more_jobs_and_threads_than_asked_for(self, domains: int, max_parallel: int) -> None:
         assert cost(domains, max_parallel).max_jobs == min(domains, max_parallel)
-        assert cost(domains, max_parallel).threads <= min(domains, max_parallel) + FURTHER_THREADS
+        assert cost(domains, max_parallel).threads <= min(domains, max_parallel) + EXTRA_THREADS
 
-    def test_the_log_has_no_more_lines_for_a_domain(self, domains: int, max_parallel: int) -> None:
-        assert cost(domains, max_parallel).log_lines / domains <= cost(1, 10).log_lines * FLAT + BOARD_LINES
+    def test_the_log_of_a_domain_has_few_more_lines_than_that_of_one_alone(self, domains: int, max_parallel: int) -> None:
+        assert cost(domains, max_parallel).log_lines / domains <= cost(1, 10).log_lines * FLAT + EXTRA_LINES
 
 
 @pytest.mark.parametrize("domains", [1, 10, 100])

@@ -1,4 +1,4 @@
-"""SECURITY.md promises nothing that no test holds, no number that is not the code's, and shows nothing that it warns of."""
+"""SECURITY.md names a test for each promise, its numbers are those of the code, and its examples follow its own advice."""
 
 import ast
 import io
@@ -33,13 +33,13 @@ ZIZMOR = Path(sys.executable).with_name("zizmor")
 
 
 def rows() -> list[list[str]]:
-    """Give the cells of each row of the tables of threats."""
+    """Return the cells of each row of the threat tables."""
     lines = [line for line in THREATS.splitlines() if line.startswith("|") and line != HEAD and set(line) - set("|- ")]
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
 
 
-def found_in(file: Path) -> Iterator[str]:
-    """Give the tests of a file as pytest names them, without the values that they are given."""
+def names_of_tests(file: Path) -> Iterator[str]:
+    """Return the tests of a file as pytest names them, without parameters."""
     for node in ast.parse(file.read_text("utf-8")).body:
         inner = node.body if isinstance(node, ast.ClassDef) and node.name.startswith("Test") else [node]
         within = f"{node.name}::" if isinstance(node, ast.ClassDef) else ""
@@ -48,17 +48,17 @@ def found_in(file: Path) -> Iterator[str]:
 
 
 def anchor(heading: str) -> str:
-    """Make the anchor that GitHub gives a heading."""
+    """Return the anchor that GitHub makes for a heading."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 class TestThreats:
-    def test_every_row_has_its_four_cells(self) -> None:
+    def test_every_row_has_four_cells(self) -> None:
         assert len(rows()) > 50
         assert [row[0] for row in rows() if len(row) != 4 or not all(row)] == []
 
     @pytest.mark.parametrize("row", rows(), ids=lambda row: row[0][:60])
-    def test_each_names_tests_or_says_why_there_is_none(self, row: list[str]) -> None:
+    def test_each_row_names_tests_or_the_reason_that_there_are_none(self, row: list[str]) -> None:
         links = re.findall(r"\[`(tests/[^`]+)`\]\(([^)]+)\)", row[-1])
 
         assert bool(links) != row[-1].startswith("No test: ")
@@ -66,24 +66,24 @@ class TestThreats:
         assert re.sub(r"\[`[^`]+`\]\([^)]+\)", "", row[-1]).replace("<br>", "") == "" or not links
 
     @pytest.mark.parametrize("file", sorted({*re.findall(r"`(tests/[\w/.-]+\.py)::", THREATS)}))
-    def test_the_tests_that_they_name_exist(self, file: str) -> None:
+    def test_the_named_tests_exist(self, file: str) -> None:
         named = {*re.findall(rf"`{re.escape(file)}::([\w:]+)`", THREATS)}
 
         assert named
-        assert named <= {*found_in(ROOT / file)}
+        assert named <= {*names_of_tests(ROOT / file)}
 
 
 class TestLinks:
     @pytest.mark.parametrize("target", sorted({*re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", PAGE)}))
-    def test_files_are_there(self, target: str) -> None:
+    def test_files_exist(self, target: str) -> None:
         assert (ROOT / target).is_file()
 
-    def test_sections_are_there(self) -> None:
+    def test_sections_exist(self) -> None:
         headings = {anchor(found) for found in re.findall(r"^#+ (.+)$", PAGE, flags=re.MULTILINE)}
 
         assert {*re.findall(r"\]\(#([^)]+)\)", PAGE)} <= headings
 
-    def test_the_readme_leads_here_and_to_sections_that_are_there(self) -> None:
+    def test_the_readme_links_to_the_page_and_to_existing_sections(self) -> None:
         headings = {anchor(found) for found in re.findall(r"^#+ (.+)$", PAGE, flags=re.MULTILINE)}
 
         assert "](SECURITY.md)" in README
@@ -98,7 +98,7 @@ class TestLinks:
             *("`base-url`", "`jobId`", "verified", "expiresAt"),
         ],
     )
-    def test_what_the_readme_says_in_short_is_said_here(self, advice: str) -> None:
+    def test_the_page_contains_the_advice_of_the_readme(self, advice: str) -> None:
         (section,) = re.findall(r"\n## Security\n(.*?)\n## ", README, flags=re.DOTALL)
 
         assert advice in section
@@ -134,7 +134,7 @@ class TestSnippets:
         assert {*re.findall(r"steps\.docs\.outputs\.(\w+)", PAGE)} <= {*action["outputs"]}
 
     @pytest.mark.parametrize("block", re.findall(r"```yaml\n(.*?)```", README, flags=re.DOTALL))
-    def test_those_of_the_readme_hand_no_expression_to_a_shell_and_take_the_key_from_a_secret(self, block: str) -> None:
+    def test_snippets_of_the_readme_use_no_expression_in_a_script_and_a_secret_as_key(self, block: str) -> None:
         scripts = [str(step["run"]) for step in steps_in(yaml.safe_load(block)) if "run" in step]
         keys = {step["with"]["admin-key"] for step in steps_in(yaml.safe_load(block)) if "admin-key" in step.get("with", {})}
 
@@ -143,57 +143,59 @@ class TestSnippets:
 
 
 def steps_in(value: Any) -> list[dict[str, Any]]:
-    """Find steps in a piece of a workflow, however deep."""
+    """Return all steps in a part of a workflow."""
     if isinstance(value, dict):
         own = [value] if {"run", "uses"} & {*value} else []
         return own + [step for inner in value.values() for step in steps_in(inner)]
     return [step for inner in value for step in steps_in(inner)] if isinstance(value, list) else []
 
 
-class Recorded(dict[str, str]):
-    """An environment that knows what it was asked for."""
+class RecordingEnvironment(dict[str, str]):
+    """An environment that records which variables are read."""
 
     def __init__(self, values: dict[str, str]) -> None:
         super().__init__(values)
-        self.asked: set[str] = set()
+        self.read_names: set[str] = set()
 
     def get(self, name: str, default: Any = None) -> Any:
-        self.asked.add(name)
+        self.read_names.add(name)
         return super().get(name, default)
 
     def __getitem__(self, name: str) -> str:
-        self.asked.add(name)
+        self.read_names.add(name)
         return super().__getitem__(name)
 
     def values(self) -> Any:
-        raise AssertionError("nobody needs all values; the names may be listed")
+        raise AssertionError("the action must not read all values; it may list the names")
 
     items = values
 
 
 @pytest.mark.parametrize("mode", ["export", "agent"])
-def test_the_variables_that_a_run_reads_are_those_that_the_page_names(tmp_path: Path, mode: str) -> None:
-    # a port that nobody listens at: what comes after the inputs is not long
+def test_a_run_reads_only_the_variables_that_the_page_names(tmp_path: Path, mode: str) -> None:
+    # nothing listens on the port, so the run is short
     inputs = {"mode": mode, "base-url": "http://127.0.0.1:9", "admin-key": ADMIN_KEY, "job-id": "j", "project-id": "p"}
     given = dict.fromkeys(yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))["inputs"], "") | inputs
     (tmp_path / "workspace").mkdir()
     runners = runner_environment(inputs=given, folder=tmp_path, workspace=tmp_path / "workspace", debug=False)
-    others = {"INPUT_DOMIAN": "docs.example.com", "ANOTHERS_SECRET": "s3cr3t"}
-    environment = Recorded({**runners, **others, "GITHUB_OUTPUT": ""})  # or nobody asks further whether this is a workflow
+    further = {"INPUT_DOMIAN": "docs.example.com", "ANOTHERS_SECRET": "s3cr3t"}
+    environment = RecordingEnvironment(
+        {**runners, **further, "GITHUB_OUTPUT": ""}
+    )  # empty, so that the run also checks the other variables for a workflow
 
     exit_code = run(environment, io.TextIOWrapper(io.BytesIO(), "utf-8"), Uninterrupted(), clock=QuickClock())
 
-    (told,) = re.findall(
+    (names,) = re.findall(
         r"\*\*What it reads of the environment:\*\* its own `INPUT_…` variables, (.*?), and the proxies", FLOWING
     )
     assert "It lists the names of all variables, to warn of misspelt inputs, and reads no other value." in FLOWING
     declared = {f"INPUT_{name.upper()}" for name in given}
     assert exit_code == 1
-    assert {name for name in environment.asked if name not in declared} == {*re.findall(r"`(\w+)`", told)}
+    assert {name for name in environment.read_names if name not in declared} == {*re.findall(r"`(\w+)`", names)}
 
 
 @pytest.mark.parametrize(
-    ("holds", "told"),
+    ("holds", "quote"),
     [
         (api_client.MAX_RESPONSE_BYTES == 2**20, "has bounds, 60 s and 1 MiB,"),
         (client.Timeouts().total_seconds == 60, "has bounds, 60 s and 1 MiB,"),
@@ -229,18 +231,18 @@ def test_the_variables_that_a_run_reads_are_those_that_the_page_names(tmp_path: 
         (redaction.MIN_SECRET_LENGTH == 8, "Looked for from 8 characters on: as it is, in base64 and hex"),
     ],
 )
-def test_the_numbers_that_the_page_tells_are_those_of_the_code(holds: bool, told: str) -> None:
+def test_the_numbers_of_the_page_are_those_of_the_code(holds: bool, quote: str) -> None:
     assert holds
-    assert told in FLOWING
+    assert quote in FLOWING
 
 
-def test_the_base_image_is_the_one_that_the_page_names() -> None:
+def test_the_page_names_the_base_image() -> None:
     used = {*re.findall(r"(?m)^FROM (\S+)", (ROOT / "Dockerfile").read_text("utf-8"))}
 
     assert used == {*re.findall(r"`(python:[^`]+)` by name, not by digest", FLOWING)}
 
 
-def test_the_release_line_that_gets_fixes_is_the_one_that_the_readme_names() -> None:
+def test_the_supported_release_is_the_one_in_the_readme() -> None:
     (supported,) = re.findall(r"\| the newest release of `(v\d+)` \| yes \|", PAGE)
 
     assert {*re.findall(r"OWNER/docs-platform-action@(v\d+)", README)} == {supported}

@@ -1,4 +1,4 @@
-"""What comes into the image and into CI is what was looked at, by hash or by commit, and has no right that it does not need."""
+"""The dependencies of the image and CI are pinned by hash or commit, and workflows have no unnecessary permissions."""
 
 import re
 from pathlib import Path
@@ -31,13 +31,13 @@ def steps(workflow: dict[str, Any]) -> list[dict[str, Any]]:
 
 class TestDependencies:
     @pytest.mark.parametrize("lock", LOCKS, ids=named)
-    def test_each_is_one_version_known_by_its_hash(self, lock: Path) -> None:
+    def test_each_is_pinned_to_a_version_and_its_hash(self, lock: Path) -> None:
         lines = re.sub(r" \\\n +", " ", lock.read_text("utf-8")).splitlines()
 
         assert lines
         assert [line for line in lines if not REQUIREMENT.fullmatch(line)] == []
 
-    def test_the_image_takes_nothing_that_no_hash_names_and_runs_nothing_to_build_it(self) -> None:
+    def test_the_image_installs_only_hashed_wheels_and_runs_no_build(self) -> None:
         installs = re.findall(r"pip --python \S+ (?:install|wheel) .*?(?=&&|$)", DOCKERFILE, flags=re.MULTILINE)
 
         from_an_index = [command for command in installs if "--no-index" not in command]
@@ -47,21 +47,21 @@ class TestDependencies:
             assert {"--require-hashes", "--no-deps", "--only-binary"} <= {*command.split()}
             assert "--only-binary :all:" in command
 
-    def test_nothing_else_in_it_comes_from_elsewhere(self) -> None:
+    def test_the_image_downloads_nothing_else(self) -> None:
         assert not re.search(r"\b(?:curl|wget|apt-get|apk|git clone|ADD)\b|https?://", re.sub("(?m)^#.*$", "", DOCKERFILE))
 
-    def test_its_base_is_one_image_of_one_name(self) -> None:
+    def test_all_stages_use_the_same_base_image(self) -> None:
         assert {*re.findall(r"(?m)^FROM (\S+)", DOCKERFILE)} == {"python:3.13-slim-trixie"}
 
 
 @pytest.mark.parametrize("workflow", CI, ids=named)
 class TestCi:
-    def test_every_foreign_action_is_a_commit(self, workflow: Path) -> None:
+    def test_every_other_action_is_pinned_to_a_commit(self, workflow: Path) -> None:
         used = [step["uses"] for step in steps(read(workflow)) if "uses" in step]
 
         assert [name for name in used if not re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40}", name)] == []
 
-    def test_no_job_may_do_more_than_read_the_code(self, workflow: Path) -> None:
+    def test_jobs_have_read_access_to_the_code_only(self, workflow: Path) -> None:
         found = read(workflow)
 
         assert found["permissions"] == {}
@@ -69,7 +69,7 @@ class TestCi:
             job.get("permissions", {}) for job in found["jobs"].values() if job.get("permissions", {}) != {"contents": "read"}
         ] == []
 
-    def test_no_secret_is_in_reach_of_a_pull_request(self, workflow: Path) -> None:
+    def test_pull_requests_have_no_access_to_secrets(self, workflow: Path) -> None:
         text = workflow.read_text("utf-8")
 
         assert "pull_request_target" not in text
@@ -80,23 +80,23 @@ class TestCi:
 
 @pytest.mark.parametrize("workflow", EXAMPLES, ids=named)
 class TestExamples:
-    def test_no_token_is_asked_for(self, workflow: Path) -> None:
+    def test_no_token_permissions_are_requested(self, workflow: Path) -> None:
         found = read(workflow)
 
         assert found["permissions"] == {}
         assert [name for name, job in found["jobs"].items() if "permissions" in job] == []
 
-    def test_no_pull_request_starts_one(self, workflow: Path) -> None:
-        started_by = read(workflow)[True]  # YAML 1.1 reads the key `on` so
+    def test_pull_requests_do_not_start_them(self, workflow: Path) -> None:
+        started_by = read(workflow)[True]  # YAML 1.1 reads the key `on` as true
 
         assert {*started_by} <= {"push", "schedule", "workflow_dispatch"}
 
-    def test_no_expression_becomes_part_of_a_script(self, workflow: Path) -> None:
+    def test_scripts_contain_no_expressions(self, workflow: Path) -> None:
         scripts = [step["run"] for step in steps(read(workflow)) if "run" in step]
 
         assert [script for script in scripts if "${{" in script] == []
 
-    def test_the_key_is_a_secret_and_the_address_no_event_decides(self, workflow: Path) -> None:
+    def test_the_key_is_a_secret_and_the_address_a_variable(self, workflow: Path) -> None:
         ours = [step["with"] for step in steps(read(workflow)) if "docs-platform-action@" in step.get("uses", "")]
 
         assert ours

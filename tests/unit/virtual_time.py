@@ -1,4 +1,4 @@
-"""A clock for several threads that advances only when all of them sleep, and a platform whose responses take such time."""
+"""A clock for several threads that advances only when all of them sleep, and a platform whose responses take virtual time."""
 
 import gc
 import heapq
@@ -18,10 +18,10 @@ from docs_platform_action.http.faults import NetworkError
 from tests.unit.fakes import BASE_URL, NOON, FakeAdapter, http_client
 
 STUCK_SECONDS = 20.0
-"""Real seconds without a pause of any thread until the test is considered stuck."""
+"""Real seconds: a thread that runs this long without sleeping is stuck."""
 
 MAX_PAUSES = 2_000_000
-"""With more pauses, a thread of the test is probably in an endless loop."""
+"""Maximum pauses; a test with more has a thread that wakes up in an endless loop."""
 
 
 class StuckError(AssertionError):
@@ -44,16 +44,16 @@ class _Worker:
 
 
 class VirtualClock(Clock):
-    """A `Clock` for the threads that `run` starts, and those that they start as `clock.Thread`.
+    """A `Clock` for the threads that `run` starts, and for threads that they create as `clock.Thread`.
 
-    One thread runs at a time, until it sleeps, joins another thread or ends. Then time advances to the earliest wake-up, and that
-    thread runs. Threads with the same wake-up time run in the order in which they fell asleep, or in one drawn with `seed`.
-    So each run of a test is the same. If no thread can run, `StuckError` holds the stacks of the threads.
+    One thread runs at a time, until it sleeps, joins another or ends. Then the clock advances to the earliest wake-up, and that
+    thread runs. Threads that wake up at the same time run in the order in which they went to sleep, or in an order drawn from
+    `seed`, so each run of a test is the same. Raises `StuckError` with the stacks of the threads if no thread can run.
     """
 
     def __init__(self, *, seed: int | None = None) -> None:
         self._began = self._now = 5000.0
-        self._chance = random.Random(seed) if seed is not None else None  # noqa: S311  # not a secret
+        self._chance = random.Random(seed) if seed is not None else None  # noqa: S311  # not for secrets
         self._sleepers: list[tuple[float, float, int, _Worker]] = []
         self._workers: list[_Worker] = []
         self._own = threading.local()
@@ -67,10 +67,10 @@ class VirtualClock(Clock):
         clock = self
 
         class Thread(threading.Thread):
-            """A thread whose `start` and `join` the clock knows. Patch it in where the tested code starts threads."""
+            """A thread that the clock schedules, for code under test that starts threads."""
 
             def start(self) -> None:
-                self._worker = clock._enter(self.name)  # the clock's own
+                self._worker = clock._enter(self.name)  # an attribute for the clock
                 super().start()
 
             def run(self) -> None:
@@ -106,13 +106,13 @@ class VirtualClock(Clock):
             raise Cancelled("cancelled")
 
     def cancel(self) -> None:
-        """End every sleep now, in the order of their wake-up times."""
+        """End every sleep now, in the order of their wake-ups."""
         self._cancelled = True
-        self._sleepers = [(self._now, *rest) for _, *rest in sorted(self._sleepers)]  # type: ignore[misc]  # the same four
+        self._sleepers = [(self._now, *rest) for _, *rest in sorted(self._sleepers)]  # type: ignore[misc]  # the same four fields
         heapq.heapify(self._sleepers)
 
     def run(self, *works: Callable[[], object]) -> None:
-        """Run each function in its own thread and wait until all have ended. Raises the first exception of a thread."""
+        """Run each function in a thread, wait until all have ended, and raise the first error."""
         threads = [self.Thread(target=work, name=f"work {number + 1}", daemon=True) for number, work in enumerate(works)]
         for thread in threads:
             thread.start()
@@ -122,14 +122,14 @@ class VirtualClock(Clock):
         paused = -1
         while not self._all_ended.wait(STUCK_SECONDS):
             if paused == self.pauses:
-                self._stuck = f"a thread waits for something other than the clock\n{self._stacks()}"
+                self._stuck = f"a thread waits without sleeping on the clock\n{self._describe_threads()}"
                 break
             paused = self.pauses
         self._all_ended.clear()
         if self._stuck is not None:
             raise StuckError(self._stuck)
         for thread in threads:
-            thread.join()  # its work is done, but on a loaded machine the thread may not have ended yet
+            thread.join()  # its work is done, but on a loaded machine the thread may not have ended
         if self._failures:
             raise self._failures[0]
 
@@ -145,7 +145,7 @@ class VirtualClock(Clock):
         try:
             if self._stuck is None:
                 work()
-        except BaseException as error:  # noqa: BLE001  # raised in the test
+        except BaseException as error:  # noqa: BLE001  # the test must see every error
             self._failures.append(error)
         finally:
             worker.ended = True
@@ -166,7 +166,7 @@ class VirtualClock(Clock):
     def _me(self) -> _Worker:
         worker: _Worker | None = getattr(self._own, "worker", None)
         if worker is None:
-            raise StuckError(f"the clock does not know the thread {threading.current_thread().name!r}")
+            raise StuckError(f"the clock did not start the thread {threading.current_thread().name!r}, which tries to sleep")
         return worker
 
     def _queue(self, worker: _Worker, seconds: float) -> None:
@@ -191,12 +191,12 @@ class VirtualClock(Clock):
         elif not self._workers:
             self._all_ended.set()
         else:
-            self._stuck = self._stuck or f"each thread waits for the end of another\n{self._stacks()}"
+            self._stuck = self._stuck or f"each thread waits for another thread to end\n{self._describe_threads()}"
             self._workers[0].turn.release()
 
-    def _stacks(self) -> str:
-        gc.disable()  # a collection within the next line may deadlock, up to Python 3.11 (python/cpython#106883)
-        frames = sys._current_frames()  # noqa: SLF001  # the only way to the stack of another thread
+    def _describe_threads(self) -> str:
+        gc.disable()  # a collection during the next line may deadlock up to Python 3.11 (python/cpython#106883)
+        frames = sys._current_frames()  # noqa: SLF001  # the only way to read another thread's stack
         gc.enable()
         stacks = [
             f"{worker.name}:\n{''.join(traceback.format_stack(frames[worker.ident])[-6:])}"
@@ -208,7 +208,7 @@ class VirtualClock(Clock):
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """A request to the platform: when it began and ended, in seconds since the clock was made, and its result."""
+    """A request to the platform: its start and end in seconds since the clock's start, and its result."""
 
     method: str
     path: str
@@ -218,11 +218,11 @@ class Seen:
 
 
 Reply = tuple[float, ApiResponse | Exception]
-"""How many seconds a response takes, and the response."""
+"""Seconds until the response, and the response or error."""
 
 
 class VirtualPlatform(ApiClient):
-    """Responds with what `reply` returns for a method, a path and the time, unless that takes longer than the timeouts."""
+    """Responds with `reply(method, path, time)`; a response that takes longer than the caller's timeouts is a network error."""
 
     def __init__(self, clock: VirtualClock, reply: Callable[[str, str, float], Reply]) -> None:
         super().__init__(http_client(FakeAdapter()), base_url=BASE_URL, key="k")
@@ -231,7 +231,7 @@ class VirtualPlatform(ApiClient):
         self.under_way = 0
         self.requests: list[Seen] = []
 
-    def send(self, request: Request, timeouts: Timeouts, *, new_connection: bool = False) -> ApiResponse:  # noqa: ARG002  # all are new
+    def send(self, request: Request, timeouts: Timeouts, *, new_connection: bool = False) -> ApiResponse:  # noqa: ARG002  # every connection is new
         began = self._clock.elapsed
         takes, got = self._reply(request.method, request.url, began)
         longest = min(timeouts.total_seconds, timeouts.idle_seconds)
@@ -253,5 +253,5 @@ class VirtualPlatform(ApiClient):
         return got
 
     def begun(self, path: str | None = None) -> list[float]:
-        """Return when requests began, in order: those to one path, or all."""
+        """Return the sorted start times of the requests to one path, or of all requests."""
         return sorted(round(request.began, 6) for request in self.requests if path in {request.path, None})

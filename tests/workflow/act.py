@@ -1,4 +1,4 @@
-"""Runs a workflow with act, in a repository and a home of its own."""
+"""Runs workflows with act, in a separate repository and home folder."""
 
 import os
 import re
@@ -19,20 +19,20 @@ AUTHOR = {"NAME": "Docs", "EMAIL": "docs@example.com"}
 
 @dataclass(frozen=True, kw_only=True)
 class WorkflowRun:
-    """A workflow that is over."""
+    """A finished workflow run."""
 
     succeeded: bool
     log: str
 
     def printed(self, label: str) -> list[str]:
-        """Return what the workflow's own steps printed after a label such as `reason:`."""
+        """Return what the workflow's steps printed after a label such as `reason:`."""
         return re.findall(rf"^\[.*?\]\s+\| {re.escape(label)} (.*?)\s*$", self.log, re.MULTILINE)
 
 
 class Act:
-    """A repository with workflows that run there.
+    """A repository with workflows.
 
-    The action is in it too, for `uses: ./`, or in a folder beside it, where act finds it when a workflow names the published one.
+    It also contains the action, for `uses: ./`; or the action is in another folder, which act uses for the published action.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Act:
         self._action = copy_action(folder / "action" if published else self._repository)
         self._home.mkdir()
         shutil.copytree(workflows, self._repository / ".github" / "workflows", ignore=shutil.ignore_patterns("*.md"))
-        # act asks on its first run which image it shall use, unless a file of settings is there
+        # without a settings file act asks on its first run which image to use
         (self._home / "act").mkdir()
         (self._home / "act" / "actrc").write_text(f"-P ubuntu-latest={image or job_image()}\n")
         for arguments in (
@@ -57,11 +57,11 @@ class Act:
             subprocess.run(["git", *arguments], cwd=self._repository, env=self._env(), check=True, timeout=60)
 
     def build_ahead(self, tag: str) -> None:
-        """Build the action's image, so that act, which builds it for every step that uses it, finds each step of the build done.
+        """Build the action's image, so that act's builds, one for each step, find everything in the cache.
 
-        act gives a build no network of its own choice, and there are engines with no other than the host's. A step counts as
-        done for the same files only if they come with the same attributes: hence, with the action in the repository, the way
-        through a container, which act takes too. The published one it sends as the docker command does.
+        act cannot choose a build's network, and some engines have only the host's. The cache requires files with the same
+        attributes. act copies the action in a repository through a container, so this does too; it sends the published
+        action like the docker command.
         """
         if self._published:
             build_image(tag, self._action)
@@ -77,7 +77,7 @@ class Act:
             docker("rm", container)
 
     def push(self, workflow: str, *, variables: Mapping[str, str], secrets: Mapping[str, str]) -> WorkflowRun:
-        """Run a workflow as a push does."""
+        """Run a workflow for a push event."""
         return self.run("push", workflow, variables=variables, secrets=secrets)
 
     def run(
@@ -89,7 +89,7 @@ class Act:
         secrets: Mapping[str, str],
         inputs: Mapping[str, str] | None = None,
     ) -> WorkflowRun:
-        """Run a workflow as an event does; `inputs` are those of a `workflow_dispatch`."""
+        """Run a workflow for an event; `inputs` are for `workflow_dispatch`."""
         secret_file = self._home / f"secrets-{uuid.uuid4().hex}"
         secret_file.write_text("".join(f"{name}='{value}'\n" for name, value in secrets.items()))
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""As much of a Kubernetes cluster as Helm needs: an API that keeps secrets and configuration maps."""
+"""The part of a Kubernetes API that Helm needs, for secrets and configuration maps."""
 
 import base64
 import json
@@ -23,7 +23,7 @@ DISCOVERY = {
             for name, kind in KINDS.items()
         ],
     },
-    # what tells a client that it is the server that looks for mistyped fields
+    # shows clients that the server validates fields
     "/openapi/v3": {"paths": {"api/v1": {"serverRelativeURL": "/openapi/v3/api/v1"}}},
     "/openapi/v3/api/v1": {
         "openapi": "3.0.0",
@@ -47,14 +47,14 @@ Json = dict[str, Any]
 
 
 class Cluster:
-    """What has been applied, as `objects[kind, namespace, name]`."""
+    """The applied objects, as `objects[kind, namespace, name]`."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         self.objects: dict[tuple[str, str, str], Json] = {}
 
     def kubeconfig(self, context: str) -> str:
-        """Return the settings of a client, in one line."""
+        """Return a client's settings in one line."""
         return json.dumps(
             {
                 "apiVersion": "v1",
@@ -66,7 +66,7 @@ class Cluster:
         )
 
     def answer(self, method: str, path: str, query: dict[str, list[str]], body: Json | None) -> tuple[int, Json]:
-        """Carry out a request."""
+        """Handle a request, and return its response."""
         if method == "GET" and path in DISCOVERY:
             return 200, DISCOVERY[path]
         match path.strip("/").split("/"):
@@ -141,7 +141,7 @@ def running_cluster() -> Iterator[Cluster]:
 
 
 def _read(body: bytes) -> Json:
-    """Read an object as clients write it: JSON, or a secret as protocol buffers (source: k8s.io/api, generated.proto)."""
+    """Read an object from a client: JSON, or a secret as protocol buffers (source: k8s.io/api, generated.proto)."""
     if not body.startswith(PROTOCOL_BUFFERS):
         found: Json = json.loads(body)
         return found
@@ -159,7 +159,7 @@ def _pairs(entries: list[bytes]) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _fields(message: bytes) -> dict[int, list[bytes]]:
-    """Split a message of protocol buffers into its fields, leaving out numbers."""
+    """Return the fields of a protocol buffers message, except numbers."""
     fields: dict[int, list[bytes]] = {}
     rest = iter(message)
     while (key := _number(rest)) is not None:

@@ -1,4 +1,4 @@
-"""act with the action in a repository, and a simulated platform."""
+"""act, repositories with the action and the examples, and a simulated platform."""
 
 from collections.abc import Iterator
 
@@ -10,16 +10,16 @@ from tests.keys import ADMIN_KEY
 from tests.workflow.act import Act
 
 BUILT_BY_ACT = "act-dockeraction:latest"
-"""The name that act gives to the image of `uses: ./`."""
+"""act's name for the image of `uses: ./`."""
 
 BUILT_OF_PUBLISHED = "act-owner-docs-platform-action-v1-dockeraction:latest"
-"""The name that it gives to that of the published action."""
+"""act's name for the image of the published action."""
 
 EXAMPLES = ROOT / "examples"
 
 
 def pytest_runtest_setup() -> None:
-    # here and not in a fixture, so that pytest's summary tells the reason once, not once a test
+    # not in a fixture, so that pytest's summary shows the reason once, not for each test
     need_engine("Workflow tests")
     need_act()
 
@@ -41,7 +41,7 @@ def examples_image() -> str:
 
 @pytest.fixture(scope="session")
 def examples(tmp_path_factory: pytest.TempPathFactory, examples_image: str) -> Iterator[Act]:
-    """Give a user's repository with the examples in it, unchanged."""
+    """Return a user's repository with the unchanged examples."""
     folder = tmp_path_factory.mktemp("examples")
     act = Act(program=need_act(), folder=folder, workflows=EXAMPLES, image=examples_image, published=True)
     tag = temporary_tag()
@@ -58,7 +58,7 @@ def platform() -> Iterator[Simulator]:
 
 
 @pytest.fixture(autouse=True)
-def _look_at_the_log(request: pytest.FixtureRequest) -> None:
-    # a run is older than the test that first looks at it
+def _register_the_log(request: pytest.FixtureRequest) -> None:
+    # the run is older than its tests, so its log is registered again for the search
     if "run" in request.fixturenames:
         remember_output(request.getfixturevalue("run").log, where="the log of act", holds_links=True)

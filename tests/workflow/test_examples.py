@@ -1,4 +1,4 @@
-"""The examples, each run whole and unchanged in a repository of a user's, with the real programs that it calls."""
+"""The examples, each run unchanged in a user's repository, with the real programs that it calls."""
 
 import hashlib
 import io
@@ -33,7 +33,7 @@ AWS_KEY = {"AWS_ACCESS_KEY_ID": "AKIA-OF-THE-TESTS", "AWS_SECRET_ACCESS_KEY": "a
 REGION = "eu-central-1"
 CONTEXT = "production"
 CHART = "/chart"
-S3 = Any  # boto3 makes its clients at run time
+S3 = Any  # boto3 defines its clients at run time
 
 
 class TestUploadToS3:
@@ -43,7 +43,7 @@ class TestUploadToS3:
     @classmethod
     def bucket(cls, storage: S3) -> S3:
         storage.put_object(Bucket=BUCKET, Key="guides/page-99/index.html", Body=b"A page that is no longer there")
-        # as long as the new one: their sizes do not tell them apart
+        # as long as the new one, so that their sizes are equal
         storage.put_object(Bucket=BUCKET, Key="index.html", Body=b"x" * len(SITE["index.html"]))
         return storage
 
@@ -56,12 +56,12 @@ class TestUploadToS3:
         assert run.succeeded, run.log
         assert contents(bucket) == SITE
 
-    def test_each_file_comes_as_what_it_is(self, run: WorkflowRun, bucket: S3) -> None:
+    def test_each_file_has_its_content_type(self, run: WorkflowRun, bucket: S3) -> None:
         assert run.succeeded, run.log
         assert header(bucket, "index.html", "ContentType") == "text/html"
         assert header(bucket, "assets/site.css", "ContentType") == "text/css"
 
-    def test_browsers_ask_for_pages_again_and_keep_assets(self, run: WorkflowRun, bucket: S3) -> None:
+    def test_browsers_revalidate_pages_and_cache_assets(self, run: WorkflowRun, bucket: S3) -> None:
         assert run.succeeded, run.log
         assert {header(bucket, page, "CacheControl") for page in SITE if page.endswith(".html")} == {"no-cache"}
         assert header(bucket, "assets/site.css", "CacheControl") == "public, max-age=3600"
@@ -79,7 +79,7 @@ class TestUploadAfterAFailure:
 
     def test_nothing_is_uploaded_and_nothing_removed(self, run: WorkflowRun, storage: S3) -> None:
         assert not run.succeeded, run.log
-        assert "Success - Main Upload it" not in run.log
+        assert "Success - Main Upload the site" not in run.log
         assert contents(storage) == {"index.html": b"The page that is online"}
 
 
@@ -94,7 +94,7 @@ class TestExportManyDeployEach:
         variables = {**upload_to(storage), "DOCS_DOMAINS": "\n".join(cls.DOMAINS)}
         return run_example(examples, cls.EXAMPLE, platform, variables=variables, secrets=AWS_KEY)
 
-    def test_each_site_that_was_exported_is_deployed_and_the_other_stays_as_it_was(self, run: WorkflowRun, storage: S3) -> None:
+    def test_exported_sites_are_deployed_and_the_failed_one_stays_unchanged(self, run: WorkflowRun, storage: S3) -> None:
         found = contents(storage)
 
         for domain in (DOMAIN, "developers.example.com"):
@@ -102,24 +102,24 @@ class TestExportManyDeployEach:
             assert site == site_files(domain=domain, pages=PAGES), run.log
         assert found["failing.example.com/index.html"] == b"The page that is online"
 
-    def test_the_workflow_fails_for_the_one_that_failed(self, run: WorkflowRun) -> None:
+    def test_the_workflow_fails_for_the_failed_export(self, run: WorkflowRun) -> None:
         assert not run.succeeded, run.log
         assert sorted(run.printed("Deployed")) == [
             f"s3://{BUCKET}/{domain}" for domain in sorted((DOMAIN, "developers.example.com"))
         ]
-        # act says of every job of a matrix that it failed once one has: the steps tell them apart
+        # act marks every job of a matrix as failed if one fails, so the steps are checked
         failed = re.findall(r"^\[.*?/Deploy (\S+)-\d+ *\] .*Failure - Main ", run.log, re.MULTILINE)
         assert failed == ["failing.example.com"], run.log
-        told = re.findall(r"::error::Not deployed\. (.*?)\. The API at .* said: ", run.log)
-        assert told == ["Export of failing.example.com: the export failed at the platform"], run.log
+        messages = re.findall(r"::error::Not deployed\. (.*?)\. The API at .* said: ", run.log)
+        assert messages == ["Export of failing.example.com: the export failed at the platform"], run.log
 
-    def test_what_the_platform_said_is_no_workflow_command(self, examples_image: str) -> None:
-        said = {"MESSAGE": 'The API said: "one\n::add-mask::two\r\n::warning::\tthree \\n %s $(id)"'}
-        printed, status = run_step(examples_image, self.EXAMPLE, "Stop where the export failed", prepare="true", variables=said)
+    def test_the_platforms_message_is_not_a_workflow_command(self, examples_image: str) -> None:
+        variables = {"MESSAGE": 'The API said: "one\n::add-mask::two\r\n::warning::\tthree \\n %s $(id)"'}
+        printed, status = run_step(examples_image, self.EXAMPLE, "Stop if the export failed", prepare="true", variables=variables)
         assert status == 1, printed
         assert printed == '::error::Not deployed. The API said: "one ::add-mask::two  ::warning:: three \\n %s $(id)"\n'
 
-    def test_each_is_exported_once_by_one_step(self, run: WorkflowRun, platform: Simulator) -> None:
+    def test_each_domain_is_exported_once_by_one_step(self, run: WorkflowRun, platform: Simulator) -> None:
         assert {domain: platform.count("start_export", domain=domain) for domain in self.DOMAINS} == dict.fromkeys(
             self.DOMAINS, 1
         ), run.log
@@ -134,15 +134,15 @@ class TestServeWithNginx:
     def run(cls, examples: Act, platform: Simulator) -> WorkflowRun:
         return run_example(examples, cls.EXAMPLE, platform)
 
-    def test_nginx_answers_every_page_as_it_was_exported(self, run: WorkflowRun) -> None:
+    def test_nginx_serves_every_page_unchanged(self, run: WorkflowRun) -> None:
         assert run.succeeded, run.log
         assert run.printed("nginx serves") == [f"{PAGES} pages"], run.log
 
-    def test_a_site_without_pages_is_no_success(self, examples_image: str) -> None:
+    def test_a_site_without_pages_fails(self, examples_image: str) -> None:
         prepare = "mkdir site; touch site/robots.txt"
-        printed, status = run_step(examples_image, self.EXAMPLE, "Read every page", prepare=prepare)
+        printed, status = run_step(examples_image, self.EXAMPLE, "Request every page", prepare=prepare)
         assert status == 1, printed
-        assert printed.startswith("::error::There is no page to read"), printed
+        assert printed.startswith("::error::The site has no page: "), printed
 
 
 class TestDeployWithHelm:
@@ -161,7 +161,7 @@ class TestDeployWithHelm:
             secrets={"KUBECONFIG": release.kubeconfig(CONTEXT), "VARIABLES_TOKEN": "token-of-the-tests"},
         )
 
-    def test_the_deployment_gets_link_and_version_as_they_are(self, run: WorkflowRun, release: Cluster) -> None:
+    def test_the_deployment_gets_link_and_version_unchanged(self, run: WorkflowRun, release: Cluster) -> None:
         assert run.succeeded, run.log
         deployed = deployed_to(release)
         assert deployed == {"enabled": True, "bundleUrl": deployed["bundleUrl"], "version": "2024-06-01"}
@@ -172,7 +172,7 @@ class TestDeployWithHelm:
         assert run.succeeded, run.log
         assert release.objects["configmaps", "docs", "docs"]["data"]["replicas"] == "3"
 
-    def test_the_export_is_remembered_for_fresh_links(self, run: WorkflowRun, platform: Simulator) -> None:
+    def test_the_job_id_is_stored_for_new_links(self, run: WorkflowRun, platform: Simulator) -> None:
         (job,) = {match[1] for request in platform.requests if (match := re.search(r"/jobs/([^/]+)/bundle$", request.path))}
         assert run.printed("asked of gh:") == [f"variable set DOCS_EXPORT_JOB --repo example/docs --body {job}"], run.log
 
@@ -191,7 +191,7 @@ class TestDeployWithoutACluster:
 
     def test_the_chart_is_rendered_and_nothing_deployed(self, run: WorkflowRun) -> None:
         assert run.succeeded, run.log
-        assert "Success - Main Look at what the chart makes of it" in run.log
+        assert "Success - Main Check that the chart uses the link" in run.log
         assert "Upgrade the deployment" not in run.log
         assert run.printed("asked of gh:") == []
 
@@ -210,8 +210,8 @@ class TestDeployWithAnotherChart:
             pytest.param("{{ .Values.staticExport.bundleUrl | b64enc }}", id="as a Secret keeps it"),
         ],
     )
-    def test_one_that_uses_the_link_may_deploy(self, examples_image: str, value: str) -> None:
-        assert self.look_at(value, examples_image) == ("", 0)
+    def test_a_chart_that_uses_the_link_is_deployed(self, examples_image: str, value: str) -> None:
+        assert self.check_chart(value, examples_image) == ("", 0)
 
     @pytest.mark.parametrize(
         "value",
@@ -220,17 +220,17 @@ class TestDeployWithAnotherChart:
             pytest.param("{{ .Values.staticExport.enabled | quote }}", id="not at all"),
         ],
     )
-    def test_one_that_does_not_may_not(self, examples_image: str, value: str) -> None:
-        printed, status = self.look_at(value, examples_image)
+    def test_a_chart_that_does_not_use_the_link_is_not_deployed(self, examples_image: str, value: str) -> None:
+        printed, status = self.check_chart(value, examples_image)
         assert status == 1, printed
         assert printed.startswith("::error::The chart does not use staticExport.bundleUrl"), printed
 
-    def look_at(self, value: str, image: str) -> tuple[str, int]:
-        """Have a chart looked at that renders this value."""
+    def check_chart(self, value: str, image: str) -> tuple[str, int]:
+        """Run the example's chart check on a chart that renders this value."""
         return run_step(
             image,
             self.EXAMPLE,
-            "Look at what the chart makes of it",
+            "Check that the chart uses the link",
             prepare=(
                 f'cp -r {CHART} /other; printf %s "$TEMPLATE" > /other/templates/values.yaml; '
                 'printf %s "$VALUES" > export-values.yaml'
@@ -255,7 +255,7 @@ class TestFetchInAnotherJob:
     def run(cls, examples: Act, platform: Simulator) -> WorkflowRun:
         return run_example(examples, cls.EXAMPLE, platform)
 
-    def test_the_second_job_has_what_the_platform_exported(self, run: WorkflowRun) -> None:
+    def test_the_second_job_has_the_exported_site(self, run: WorkflowRun) -> None:
         assert run.succeeded, run.log
         sha256 = hashlib.sha256(build_archive(SITE, "tar.gz")).hexdigest()
         assert run.printed("docs.tar.gz:") == ["OK"], run.log
@@ -285,11 +285,11 @@ class TestRefreshLinkOnSchedule:
             secrets={"KUBECONFIG": release.kubeconfig(CONTEXT)},
         )
 
-    def test_a_fresh_link_needs_no_new_export(self, run: WorkflowRun, platform: Simulator) -> None:
+    def test_a_new_link_needs_no_new_export(self, run: WorkflowRun, platform: Simulator) -> None:
         assert run.succeeded, run.log
         assert (platform.count("start_export"), platform.count("make_bundle")) == (0, 1)
 
-    def test_the_deployment_gets_the_link_and_keeps_all_else(self, run: WorkflowRun, release: Cluster) -> None:
+    def test_the_deployment_gets_the_link_and_keeps_all_other_values(self, run: WorkflowRun, release: Cluster) -> None:
         assert run.succeeded, run.log
         deployed = deployed_to(release)
         assert fetched(deployed["bundleUrl"]) == build_archive(SITE, "tar.gz")
@@ -318,7 +318,7 @@ class TestValuesFile:
         "a " * 4000,
     )
 
-    def test_helm_reads_every_string_back_as_it_was(self, examples_image: str) -> None:
+    def test_helm_reads_every_string_back_unchanged(self, examples_image: str) -> None:
         with tempfile.TemporaryFile() as files:
             with tarfile.open(fileobj=files, mode="w") as archive:
                 for number, value in enumerate(self.VALUES):
@@ -334,7 +334,7 @@ class TestValuesFile:
         assert read == [{"enabled": True, "bundleUrl": value, "version": value} for value in self.VALUES]
 
 
-def test_every_example_is_run_here() -> None:
+def test_every_example_has_a_test() -> None:
     run = {kind.EXAMPLE for kind in globals().values() if hasattr(kind, "EXAMPLE")}
     assert {path.name for path in EXAMPLES.glob("*.yml")} == run
 
@@ -360,7 +360,7 @@ def storage() -> Iterator[S3]:
 
 @pytest.fixture(scope="class")
 def release(examples_image: str) -> Iterator[Cluster]:
-    """Serve a cluster with a release of the chart, with values of its own."""
+    """Serve a cluster with a release of the chart that has its own values."""
     with running_cluster() as cluster:
         install = (
             'printf %s "$TEXT" > /kubeconfig; KUBECONFIG=/kubeconfig '
@@ -392,7 +392,7 @@ def run_example(
 
 
 def run_step(image: str, example: str, name: str, *, prepare: str, variables: Mapping[str, str] | None = None) -> tuple[str, int]:
-    """Run the script of one step of an example alone, as a runner's shell does; return what it printed and its exit status."""
+    """Run the script of a single step of an example in a runner's shell, and return its output and exit status."""
     jobs = yaml.safe_load((EXAMPLES / example).read_text("utf-8"))["jobs"].values()
     (script,) = [step["run"] for job in jobs for step in job["steps"] if step["name"] == name]
     environment = {**(variables or {}), "STEP": script}
@@ -420,7 +420,7 @@ def deploy_to(context: str) -> dict[str, str]:
 
 
 def deployed_to(cluster: Cluster) -> dict[str, Any]:
-    """Return the values of the static export that the chart's object in the cluster shows."""
+    """Return the static export's values in the chart's object in the cluster."""
     values: dict[str, Any] = json.loads(cluster.objects["configmaps", "docs", "docs"]["data"]["staticExport"])
     return values
 

@@ -1,4 +1,4 @@
-"""Workflows as users write them, run whole: each one once, with what it printed checked from several sides."""
+"""Workflows as users write them. Each runs once, and several tests check its output."""
 
 from collections.abc import Iterator
 
@@ -68,7 +68,7 @@ class TestAttach:
     def run(cls, act: Act, platform: Simulator) -> WorkflowRun:
         return push(act, "attach.yml", platform)
 
-    def test_the_step_that_does_not_wait_has_no_link(self, run: WorkflowRun) -> None:
+    def test_a_step_without_waiting_has_no_link(self, run: WorkflowRun) -> None:
         assert run.printed("link so far:") == ["''"], run.log
 
     def test_a_later_job_collects_the_export(self, run: WorkflowRun) -> None:
@@ -85,7 +85,7 @@ class TestKeyFromAVault:
     @pytest.fixture(scope="class")
     @classmethod
     def platform(cls) -> Iterator[Simulator]:
-        # another key than everywhere else: until the action masks it, this one is in the log, as the vault's output
+        # a different key, because it is in the log, as the vault's output, until the action masks it
         with Simulator(key="adm_k3y-from-a-vault", export_seconds=0.3, host="127.0.0.1") as platform:
             yield platform
 

@@ -86,7 +86,7 @@ class TestPoll:
 
         assert platform.asked_at[-1] == 10.5
 
-    def test_the_last_reading_decides(self) -> None:
+    def test_the_last_poll_decides(self) -> None:
         platform = Platform(completed_at(10.5))
 
         assert platform.wait(10.5) == "completed"
