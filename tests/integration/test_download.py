@@ -1200,5 +1200,5 @@ def test_every_new_link_is_masked_too(action: Action, platform: Simulator) -> No
     masks = [command.value for command in ended.commands if command.name == "add-mask"]
     assert len(masks) == 2
     assert masks[-1] == ended.outputs["bundleUrl"] == json.loads(ended.outputs["results"])[0]["bundleUrl"]
-    assert ended.log.count("from job outputs") == 1
-    assert "`jobId`" in ended.log
+    assert ended.log.count("GitHub drops job outputs that contain it") == 1
+    assert "`job-id: export-finished`" in ended.log
