@@ -14,8 +14,7 @@ def _forwarded(event: Callable[Concatenate["Events", Job, P], None]) -> Callable
 
     @wraps(event)
     def forward(self: "Events", job: Job, /, *args: P.args, **kwargs: P.kwargs) -> None:
-        for listener in self._listeners_of(job):
-            getattr(listener, event.__name__)(job, *args, **kwargs)
+        self._forward(event.__name__, job, *args, **kwargs)
 
     return forward
 
@@ -28,8 +27,9 @@ class Events:
     def __init__(self, *listeners: "Events") -> None:
         self._listeners = listeners
 
-    def _listeners_of(self, job: Job) -> "Sequence[Events]":  # noqa: ARG002  # a log of several jobs has one listener per job
-        return self._listeners
+    def _forward(self, event: str, job: Job, *args: object, **kwargs: object) -> None:
+        for listener in self._listeners:
+            getattr(listener, event)(job, *args, **kwargs)
 
     @_forwarded
     def job_begun(self, job: Job) -> None:
@@ -63,19 +63,17 @@ class Events:
     def recovered(self, job: Job, server: str, *, after_seconds: float) -> None:
         """Announce the end of an outage."""
 
+    @_forwarded
     def link_made(self, job: Job) -> None:
         """Announce the link to the bundle, which is in the job already."""
-        for listener in self._listeners_of(job):
-            listener.link_made(job)
 
     @_forwarded
     def link_expired(self, job: Job, error: str) -> None:
         """Announce that the link no longer works and that a fresh one is requested."""
 
+    @_forwarded
     def link_renewed(self, job: Job) -> None:
         """Announce a fresh link, which is in the job already."""
-        for listener in self._listeners_of(job):
-            listener.link_renewed(job)
 
     @_forwarded
     def link_redirected(self, job: Job, url: str) -> None:

@@ -153,15 +153,6 @@ class Job:
         self.status = reading.status
         self.agent_job = reading
 
-    def remaining_seconds(self, now: float) -> float | None:
-        """Return the estimated remaining seconds, or `None` if there is no reliable estimate."""
-        return self.estimate.remaining_seconds(now) if self.estimate is not None else None
-
-    @property
-    def stalled_since(self) -> float | None:
-        """When the progress last changed, if a later reading showed no change."""
-        return self.estimate.stalled_since if self.estimate is not None else None
-
     def duration_seconds(self, now: float) -> float:
         """Return how long the run has worked on this job."""
         if self.began_at is None:

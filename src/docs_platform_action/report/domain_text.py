@@ -29,11 +29,11 @@ def describe_outcome(job: Job, now: datetime) -> str:
     return f"{DONE}: {', '.join(parts)}" if parts else DONE
 
 
-def describe_duration(job: Job, stage: str, seconds: float) -> str:
+def describe_duration(job: Job, stage: str, now: float) -> str:
     """Return how a job ended, and after how long."""
     if stage == NOT_STARTED:
         return stage
-    elapsed = format_clock(seconds)
+    elapsed = format_clock(job.duration_seconds(now))
     if stage in {DONE, STARTED}:
         return f"{stage} in {elapsed}"
     reason = f" ({job.failure.failure_reason})" if stage == FAILED and job.failure is not None else ""

@@ -41,7 +41,7 @@ class JobLog(Events):
     def __init__(self, console: Console, clock: Clock, job: Job) -> None:
         self._console = console
         self._clock = clock
-        self._job = job
+        self.job = job
         self._lock = threading.RLock()
         self._explained_statuses = {*(AgentJob if job.mode == AGENT else ExportJob).KNOWN_STATUSES}
         self._logged_state: tuple[object, ...] = ()
@@ -64,7 +64,7 @@ class JobLog(Events):
     def warn_if_stalled(self) -> None:
         """Warn once if the job makes no progress. During an API outage its progress is unknown."""
         with self._lock:
-            job, stalled_seconds = self._job, self._stalled_seconds()
+            job, stalled_seconds = self.job, self._stalled_seconds()
             if self._in_api_outage or self._stall_was_reported or stalled_seconds < STALL_SECONDS:
                 return
             self._stall_was_reported = True
@@ -82,10 +82,8 @@ class JobLog(Events):
         """Do nothing: every line is written at once."""
 
     def job_begun(self, job: Job) -> None:
-        if job.mode == AGENT:
-            self._log(job.subject)
-        else:
-            self._log(f"Static export of {job.domain}" if job.domain else "Static export")
+        export = f"Static export of {job.domain}" if job.domain else "Static export"
+        self._log(job.subject if job.mode == AGENT else export)
 
     def job_known(self, job: Job) -> None:
         if job.was_started_here:
@@ -235,18 +233,18 @@ class JobLog(Events):
 
     def _progress_columns(self) -> tuple[str, str]:
         """Return the percentage and the page count, each empty where it is not known."""
-        progress, count = self._job.progress, self._job.page_count  # read once: another thread may change them
-        percent = "" if progress is None or self._job.status == ExportJob.COMPLETED else f"{int(progress)} %"
+        progress, count = self.job.progress, self.job.page_count  # read once: another thread may change them
+        percent = "" if progress is None or self.job.status == ExportJob.COMPLETED else f"{int(progress)} %"
         return percent, "" if count is None else pluralize(count, "page")
 
     def _status_line(self) -> str:
-        job, now = self._job, self._clock.monotonic()
+        job, estimate, now = self.job, self.job.estimate, self._clock.monotonic()
         percent, pages = self._progress_columns()
         elapsed = format_clock(now - self._polling_since)
-        remaining = job.remaining_seconds(now) if self._stalled_seconds() < STALL_SECONDS else None
-        estimate = "" if remaining is None else f"    about {format_eta(remaining)} left"
+        remaining = estimate.remaining_seconds(now) if estimate and self._stalled_seconds() < STALL_SECONDS else None
+        eta = "" if remaining is None else f"    about {format_eta(remaining)} left"
         state = job.status or ("waiting" if job.job_id else "starting")
-        return f"  {state:<10} {percent:>5} {pages:>12} {elapsed:>9}{estimate}"
+        return f"  {state:<10} {percent:>5} {pages:>12} {elapsed:>9}{eta}"
 
     def _download_line(self) -> str:
         now, received, total = self._clock.monotonic(), self._received_bytes, self._bundle_bytes  # read once, as above
@@ -271,5 +269,5 @@ class JobLog(Events):
             self._progress_logged_at, self._logged_bytes = now, self._received_bytes
 
     def _stalled_seconds(self) -> float:
-        since = self._job.stalled_since
+        since = self.job.estimate.stalled_since if self.job.estimate else None
         return 0.0 if since is None else self._clock.monotonic() - since

@@ -155,13 +155,13 @@ class TestProgress:
         platform = self.waited("running", lambda now: now)
 
         assert platform.asked_at != self.waited("running", lambda _: None).asked_at
-        assert platform.job.remaining_seconds(platform.clock.monotonic()) == pytest.approx(50)
+        assert platform.job.estimate.remaining_seconds(platform.clock.monotonic()) == pytest.approx(50)
 
     def test_what_a_queued_job_reports_is_not_its_progress(self) -> None:
         platform = self.waited("queued", lambda now: now)
 
         assert platform.asked_at == self.waited("queued", lambda _: None).asked_at
-        assert platform.job.remaining_seconds(platform.clock.monotonic()) is None
+        assert platform.job.estimate.remaining_seconds(platform.clock.monotonic()) is None
 
 
 class TestTimedOut:
