@@ -10,7 +10,6 @@ import html
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
 from operator import itemgetter
 from typing import Final
 from urllib.parse import quote
@@ -91,27 +90,25 @@ class Redactor:
     def _find_long(self, text: str) -> list[Span]:
         spans = self._long.find(text)
         if _HEX.search(text):
-            digits = _Substitution(text, _BETWEEN_HEX_DIGITS, "")
-            spans += map(digits.original_span, self._hex.find(digits.text.translate(_LOWER_CASE)))
+            digits = _BETWEEN_HEX_DIGITS.sub("", text).translate(_LOWER_CASE)
+            spans += _original_spans(self._hex.find(digits), text, _BETWEEN_HEX_DIGITS, "")
         return spans
 
 
-def _find_in_layers(text: str, removed: re.Pattern[str], find: Callable[[str], list[Span]]) -> list[Span]:
+def _find_in_layers(
+    text: str, removed: re.Pattern[str], find: Callable[[str], list[Span]], layers: int = _MAX_LAYERS
+) -> list[Span]:
     """Return what is found in a text, and in the text with one layer of escapes after another undone."""
-    found = [find(text)]
-    substitutions: list[_Substitution] = []
-    for pattern, replacement in ((removed, ""), (_ESCAPE, _character_of)) * _MAX_LAYERS:
-        substitution = _Substitution(text, pattern, replacement)
-        if substitution.text != text:
-            text = substitution.text
-            substitutions.append(substitution)
-            found.append(find(text))
-        elif pattern is _ESCAPE:
-            break
-    spans = found.pop()
-    while substitutions:
-        spans = _merged([*found.pop(), *map(substitutions.pop().original_span, spans)])
-    return spans
+    spans = find(text)
+    if layers == 0:
+        return spans
+    joined = removed.sub("", text)
+    inner_spans = find(joined) if joined != text else []
+    unescaped = _ESCAPE.sub(_character_of, joined)
+    if unescaped != joined:
+        deeper_spans = _find_in_layers(unescaped, removed, find, layers - 1)
+        inner_spans += _original_spans(deeper_spans, joined, _ESCAPE, _character_of)
+    return _merged([*spans, *_original_spans(inner_spans, text, removed, "")])
 
 
 class _Runs:
@@ -151,36 +148,30 @@ class _Runs:
             begin = at + 1
 
 
-class _Substitution:
-    """A text with the matches of a pattern replaced. It maps spans back to the original."""
+def _original_spans(
+    spans: list[Span], text: str, pattern: re.Pattern[str], replacement: str | Callable[[re.Match[str]], str]
+) -> list[Span]:
+    """Return the spans of a text that became these spans of `pattern.sub(replacement, text)`."""
+    if not spans:
+        return []
+    edits: list[tuple[int, int, Span]] = []  # the start and end of each replacement, and its span in the text
+    shift = 0
+    for match in pattern.finditer(text):
+        start = match.start() + shift
+        end = start + len(replacement(match) if callable(replacement) else replacement)
+        edits.append((start, end, match.span()))
+        shift = end - match.end()
 
-    def __init__(self, text: str, pattern: re.Pattern[str], replacement: Callable[[re.Match[str]], str] | str) -> None:
-        self._original, self._pattern, self._replacement = text, pattern, replacement
-        self.text = pattern.sub(replacement, text)
-
-    def original_span(self, span: Span) -> Span:
-        """Return the span of the original that became this span of the new text."""
-        return self._original_of(span[0])[0], self._original_of(span[1] - 1)[1]
-
-    def _original_of(self, at: int) -> Span:
-        number = bisect_right(self._edits, at, key=itemgetter(0)) - 1
+    def original_of(at: int) -> Span:
+        number = bisect_right(edits, at, key=itemgetter(0)) - 1
         if number < 0:
             return at, at + 1
-        _, end, (original_start, original_end) = self._edits[number]
+        _, end, (original_start, original_end) = edits[number]
         if at < end:
             return original_start, original_end
         return original_end + at - end, original_end + at - end + 1
 
-    @cached_property
-    def _edits(self) -> list[tuple[int, int, Span]]:
-        """The start and end of each replacement, and its span in the original. Only a text that holds a secret needs them."""
-        edits, shift = [], 0
-        for match in self._pattern.finditer(self._original):
-            start = match.start() + shift
-            end = start + len(self._replacement(match) if callable(self._replacement) else self._replacement)
-            edits.append((start, end, match.span()))
-            shift = end - match.end()
-        return edits
+    return [(original_of(start)[0], original_of(end - 1)[1]) for start, end in spans]
 
 
 def replace_spans(text: str, spans: Iterable[Span], replacement: str) -> str:

@@ -1,9 +1,11 @@
 """The only place that writes to standard output. It hides secrets and makes foreign text harmless."""
 
 import contextlib
+import itertools
 import re
 import sys
 import threading
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TextIO
 
@@ -33,9 +35,9 @@ class LinkSecrets:
 
     def __init__(self) -> None:
         self._long: set[str] = set()
-        self._lengths: dict[str, tuple[int, ...]] = {}
-        self._short: dict[str, set[str]] = {}
-        self._shown: frozenset[str] = frozenset()
+        self._lengths: defaultdict[str, set[int]] = defaultdict(set)  # of long secrets, by their first characters
+        self._short: defaultdict[str, set[str]] = defaultdict(set)  # by the name of the parameter
+        self._shown: set[str] = set()
         self._lock = threading.Lock()
 
     def add(self, secrets: Iterable[tuple[str, str]]) -> None:
@@ -43,21 +45,21 @@ class LinkSecrets:
         with self._lock:
             for name, secret in secrets:
                 if len(secret) >= MIN_LONG_SECRET_LENGTH:
-                    self._long.add(secret)  # first: another thread then finds it by its length
-                    prefix = secret[:MIN_LONG_SECRET_LENGTH]
-                    lengths = {*self._lengths.get(prefix, ()), len(secret)}
-                    self._lengths[prefix] = tuple(sorted(lengths, reverse=True))
+                    self._long.add(secret)
+                    self._lengths[secret[:MIN_LONG_SECRET_LENGTH]].add(len(secret))
                 else:  # without a name, it is never found
-                    self._short.setdefault(name.lower(), set()).add(secret)
+                    self._short[name.lower()].add(secret)
 
     def always_show(self, names: Iterable[str]) -> None:
         """Show these names and every part of them, even if it is a secret."""
         with self._lock:
-            self._shown = self._shown.union(names)
+            self._shown.update(names)
 
     def hide(self, text: str) -> str:
         """Return the text with an ellipsis in place of each secret; overlapping secrets become one ellipsis."""
-        return replace_spans(text, [*self._find_long(text), *self._find_short(text)], "…")
+        with self._lock:
+            spans = [*self._find_long(text), *self._find_short(text)]
+        return replace_spans(text, spans, "…")
 
     def _find_long(self, text: str) -> Iterator[tuple[int, int]]:
         for start in range(len(text) - MIN_LONG_SECRET_LENGTH + 1) if self._lengths else ():
@@ -65,16 +67,13 @@ class LinkSecrets:
                 secret = text[start : start + length]
                 if secret in self._long and not any(secret in name for name in self._shown):
                     yield start, start + length
-                    break
 
     def _find_short(self, text: str) -> Iterator[tuple[int, int]]:
         for match in _PARAMETER_NAME.finditer(text) if self._short else ():
             secrets, start = self._short.get(match[1].lower(), ()), match.end()
-            for end in range(min(start + MIN_LONG_SECRET_LENGTH - 1, len(text)), start, -1):
-                secret = text[start:end]
-                if secret in secrets and secret not in self._shown:
+            for end in range(start + 1, start + MIN_LONG_SECRET_LENGTH):
+                if text[start:end] in secrets and text[start:end] not in self._shown:
                     yield start, end
-                    break
 
 
 class Console:
@@ -90,7 +89,7 @@ class Console:
         self._stream = stream
         self._redactor = Redactor([])
         self._link_secrets = LinkSecrets()
-        self._warnings = 0
+        self._warning_numbers = itertools.count(1)  # `next` of it is atomic
         self._lock = threading.Lock()
 
     def mask(self, secret: str, *, names: Sequence[str] = ()) -> None:
@@ -143,9 +142,7 @@ class Console:
 
     def warning(self, lines: Sequence[str]) -> None:
         """Write a warning annotation, or a plain line after `MAX_WARNINGS` of them. The first line is its title."""
-        with self._lock:
-            self._warnings += 1
-            is_shown = self._warnings <= MAX_WARNINGS
+        is_shown = next(self._warning_numbers) <= MAX_WARNINGS
         self._annotate("warning", lines, is_command=self.in_workflow and is_shown)
 
     def debug(self, text: str) -> None:
