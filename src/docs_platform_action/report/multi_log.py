@@ -3,7 +3,7 @@
 import threading
 from collections import Counter
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from ..clock import Clock
 from ..events import Events
@@ -49,9 +49,10 @@ class MultiLog(Events):
         self._shown_warnings: set[tuple[str, ...]] = set()
         self._lock = threading.Lock()
 
-    def _forward(self, event: str, job: Job, *args: object, **kwargs: object) -> None:
+    def _forward(self, event: str, *args: Any, **kwargs: Any) -> None:
+        job = args[0]
         with self._lock:
-            getattr(self._domains[job], event)(job, *args, **kwargs)
+            getattr(self._domains[job], event)(*args, **kwargs)
 
     def begin(self) -> None:
         """Write the title."""
