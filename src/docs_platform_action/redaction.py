@@ -79,13 +79,7 @@ class Redactor:
     def _spans(self, text: str) -> list[Span]:
         # without white space, the ends of two words may look like a short secret
         short = _find_in_layers(text, _INVISIBLE, self._short.find) if self._short.min_length else []
-        if len(text) < self._long.min_length or (self._is_simple(text) and not self._find_long(text.replace(" ", ""))):
-            return short
         return short + _find_in_layers(text, _INVISIBLE_OR_WHITE_SPACE, self._find_long)
-
-    def _is_simple(self, text: str) -> bool:
-        """Return whether only spaces have to be removed, as in most of the log's many lines."""
-        return text.isascii() and text.isprintable() and not _ESCAPE.search(text) and not (" " in text and self._long.find(text))
 
     def _find_long(self, text: str) -> list[Span]:
         spans = self._long.find(text)
