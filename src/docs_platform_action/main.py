@@ -114,8 +114,8 @@ def _log_for(plan: Plan, jobs: Sequence[Job], console: Console, clock: Clock) ->
         return JobLog(console, clock, jobs[0])
     from .report.multi_log import MultiLog  # few runs have several jobs
 
-    log = MultiLog(console, clock, jobs, max_parallel=plan.max_parallel)
-    log.begin()
+    log = MultiLog(console, clock, jobs)
+    log.begin(max_parallel=plan.max_parallel)
     return log
 
 

@@ -15,7 +15,7 @@ from typing import Final
 from urllib.parse import quote
 
 MIN_SECRET_LENGTH: Final = 8
-"""Characters of a secret that is hidden in responses. A shorter one may be part of ordinary words, such as a status."""
+"""Shortest secret that is hidden in responses. A shorter one may be part of ordinary words, such as a status."""
 
 MIN_RUN_LENGTH: Final = 16
 """Consecutive characters of a secret that are hidden by themselves, as in a message that truncates it."""
@@ -116,14 +116,14 @@ class _Runs:
         shown = "\n".join(names)
         self._runs: dict[int, set[str]] = {}
         for text, length in texts:
-            runs = [text] if len(text) <= length or not parts else [*_pieces(text, length)]
+            runs = [text] if len(text) <= length or not parts else [*_substrings(text, length)]
             hidden = [run for run in runs if run not in shown]
             for run in hidden if len(hidden) == len(runs) else [*hidden, text]:
                 self._runs.setdefault(len(run), set()).add(run)
         self.min_length = min(self._runs, default=0)
         self._seed_length = min(self.min_length, _MAX_SEED_LENGTH)
         self._stride = self.min_length - self._seed_length + 1
-        self._seeds = {seed for runs in self._runs.values() for run in runs for seed in _pieces(run, self._seed_length)}
+        self._seeds = {seed for runs in self._runs.values() for run in runs for seed in _substrings(run, self._seed_length)}
 
     def find(self, text: str) -> list[Span]:
         """Return the spans of the runs; overlapping ones are merged."""
@@ -178,7 +178,7 @@ def replace_spans(text: str, spans: Iterable[Span], replacement: str) -> str:
     return "".join([*kept, text[covered:]])
 
 
-def _pieces(text: str, length: int) -> Iterator[str]:
+def _substrings(text: str, length: int) -> Iterator[str]:
     return (text[at : at + length] for at in range(len(text) - length + 1))
 
 

@@ -21,7 +21,7 @@ MAX_WARNINGS: Final = 9
 """Warnings that become annotations. The runner shows ten per step (source: actions/runner), and may add its own."""
 
 MIN_LONG_SECRET_LENGTH: Final = 8
-"""Characters of a link's secret that is hidden everywhere. A shorter one may be part of ordinary words."""
+"""Shortest secret of a link that is hidden everywhere. A shorter one may be part of ordinary words."""
 
 _PARAMETER_NAME: Final = re.compile(r"""(?:(?<![\w.~%-])|%26|%3F)([\w.~-]{1,64})(?:=|%3D|>|["']?:[ ]?["']?)""", re.IGNORECASE)
 """A parameter's name before its value, in a URL, in XML or in JSON."""
@@ -47,11 +47,11 @@ class LinkSecrets:
                 if len(secret) >= MIN_LONG_SECRET_LENGTH:
                     self._long.add(secret)
                     self._lengths[secret[:MIN_LONG_SECRET_LENGTH]].add(len(secret))
-                else:  # without a name, it is never found
+                else:  # a short secret without a name is not searched for
                     self._short[name.lower()].add(secret)
 
     def always_show(self, names: Iterable[str]) -> None:
-        """Show these names and every part of them, even if it is a secret."""
+        """Show these names and every part of them, even a part that is a secret."""
         with self._lock:
             self._shown.update(names)
 
@@ -79,7 +79,7 @@ class LinkSecrets:
 class Console:
     """Writes log lines and workflow commands. Safe to use from several threads.
 
-    Outside a workflow, commands are written as plain text, and masks not at all. A stream that fails is no longer written to.
+    Outside a workflow, commands are written as plain text, and masks are omitted. After an error, nothing more is written.
     """
 
     def __init__(self, stream: TextIO, *, in_workflow: bool, debugging: bool) -> None:
@@ -89,17 +89,17 @@ class Console:
         self._stream = stream
         self._redactor = Redactor([])
         self._link_secrets = LinkSecrets()
-        self._warning_numbers = itertools.count(1)  # `next` of it is atomic
+        self._warning_numbers = itertools.count(1)  # `next` is atomic
         self._lock = threading.Lock()
 
     def mask(self, secret: str, *, names: Sequence[str] = ()) -> None:
-        """Hide a secret in this log, and have the runner hide it in the whole job. `names` stay visible by themselves."""
+        """Hide a secret in this log, and mask it in the log of the whole job. `names` stay visible by themselves."""
         self.mask_in_job(secret)
         self._redactor = Redactor({secret, *secret.splitlines()}, names=names)  # the runner also masks each line
         self._link_secrets.always_show(names)
 
     def mask_in_job(self, text: str) -> None:
-        """Have the runner hide a text that later steps may write. Outside a workflow, the command would only show it."""
+        """Mask a text in the log of the whole job. Outside a workflow, the command would only reveal it."""
         if text and self.in_workflow:
             self._write(str(Command("add-mask", {}, text)))
 

@@ -120,13 +120,11 @@ class JobLog(Events):
         self._write_debug(f"{request}: {outcome}, {milliseconds:.0f} ms{suffix}")
 
     def retrying(self, job: Job, server: str, error: str, *, budget_seconds: float, pause_seconds: float) -> None:
-        text = describe_retry(error, budget_seconds, pause_seconds)
+        text, now = describe_retry(error, budget_seconds, pause_seconds), self._clock.monotonic()
         if server == API:
             self._in_api_outage = True
             self._note(text)
-            return
-        now = self._clock.monotonic()
-        if now >= self._storage_error_logged_at + LINE_SECONDS:  # a connection may break many times a second
+        elif now >= self._storage_error_logged_at + LINE_SECONDS:  # a connection may break many times a second
             self._storage_error_logged_at = now
             self._note_live(text)
 

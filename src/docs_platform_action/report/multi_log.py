@@ -33,7 +33,7 @@ _CHANGE_WIDTH: Final = 54
 class MultiLog(Events):
     """Forwards each event to the log of its domain, one at a time. Nothing is logged after `close`."""
 
-    def __init__(self, console: Console, clock: Clock, jobs: Sequence[Job], *, max_parallel: int) -> None:
+    def __init__(self, console: Console, clock: Clock, jobs: Sequence[Job]) -> None:
         self.explained_statuses = {*ExportJob.KNOWN_STATUSES}
         self.outage = _SharedOutage()
         self.is_closed = False
@@ -41,7 +41,6 @@ class MultiLog(Events):
         self._clock = clock
         self._domains = {job: _DomainLog(self, console, clock, job) for job in jobs}
         self._stage_counts = Counter({PENDING: len(jobs)})
-        self._max_parallel = max_parallel
         self._name_width = min(max(len(job.domain or "") for job in jobs), _MAX_NAME_WIDTH)
         self._began = self._last_line_at = clock.monotonic()
         self._shown_counts = ""
@@ -54,10 +53,10 @@ class MultiLog(Events):
         with self._lock:
             getattr(self._domains[job], event)(*args, **kwargs)
 
-    def begin(self) -> None:
+    def begin(self, *, max_parallel: int) -> None:
         """Write the title."""
         count = len(self._domains)
-        parallel = f"{self._max_parallel} at a time" if self._max_parallel < count else "all in parallel"
+        parallel = f"{max_parallel} at a time" if max_parallel < count else "all in parallel"
         self._console.line(f"Static export of {count:,} domains, {parallel}")
 
     def heartbeat(self) -> None:

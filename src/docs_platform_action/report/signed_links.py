@@ -45,8 +45,7 @@ class LinkSecret(NamedTuple):
 def secrets_of(url: str) -> set[LinkSecret]:
     """Return the secrets of a link in each form in which a server may echo them: as they are, decoded and encoded."""
     parts = urlsplit(url)
-    password = parts.netloc.rpartition("@")[0].partition(":")[2]
-    found = {LinkSecret("", password), *_secrets_in(parts.query)}
+    found = {LinkSecret("", parts.password or ""), *_secrets_in(parts.query)}
     return {LinkSecret(name, form) for name, value in found for form in _forms(value) if form}
 
 

@@ -37,12 +37,12 @@ class Stream(io.StringIO):
 class Run:
     """A run of several domains, and what its log shows."""
 
-    def __init__(self, *domains: str, max_parallel: int = 2, in_workflow: bool = True, debugging: bool = False) -> None:
+    def __init__(self, *domains: str, in_workflow: bool = True, debugging: bool = False) -> None:
         self.clock = FakeClock()
         self.stream = Stream()
         self.console = Console(self.stream, in_workflow=in_workflow, debugging=debugging)
         self.jobs = [Job(mode="export", domain=domain) for domain in domains or ("a.example", "b.example", "c.example")]
-        self.log = MultiLog(self.console, self.clock, self.jobs, max_parallel=max_parallel)
+        self.log = MultiLog(self.console, self.clock, self.jobs)
 
     @property
     def lines(self) -> list[str]:
@@ -111,7 +111,7 @@ BUNDLE = Bundle(url="https://storage.example.com/b", expires=NOON + timedelta(ho
 class TestLive:
     def test_a_run_reads_from_top_to_bottom(self) -> None:
         run = Run("docs.example.com", "api.example.com", "x.example.com")
-        run.log.begin()
+        run.log.begin(max_parallel=2)
         run.begin(0, 1)
         run.start(0, "se_3f9a2c1b")
         run.start(1, "se_77")
@@ -134,9 +134,9 @@ class TestLive:
         ]
 
     def test_the_title_says_when_all_run_in_parallel(self) -> None:
-        run = Run(max_parallel=3)
+        run = Run()
 
-        run.log.begin()
+        run.log.begin(max_parallel=3)
 
         assert run.lines == ["Static export of 3 domains, all in parallel"]
 
@@ -422,7 +422,7 @@ class TestOutages:
 
 class TestHeartbeat:
     def test_it_shows_the_counts(self) -> None:
-        run = Run(*(f"d{number}.example" for number in range(30)), max_parallel=10)
+        run = Run(*(f"d{number}.example" for number in range(30)))
         run.begin(*range(10))
 
         assert run.heartbeat() == "0:55 10 running, 20 pending"
@@ -644,7 +644,7 @@ class TestThreads:
     def test_concurrent_events_lose_no_line(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(multi_log, "HEARTBEAT_SECONDS", 0)
         domains = [f"d{number}.example" for number in range(20)]
-        run = Run(*domains, max_parallel=20)
+        run = Run(*domains)
         barrier = threading.Barrier(21)
 
         def work(number: int) -> None:
