@@ -1,30 +1,27 @@
 """The summary's timeline: a Mermaid gantt chart of the phases of each job, which GitHub draws.
 
-Source of its syntax: Mermaid's gantt grammar and documentation. The name of a task ends at its colon. Dates and axis are both in
-the reader's time zone, so what is written in UTC shows as UTC. A text of more than 50,000 characters shows as an error.
+Source of its syntax: Mermaid's gantt grammar and documentation. Mermaid reads and shows times in the reader's time zone, so times
+written in UTC show as UTC. A chart of more than 50,000 characters shows as an error.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from heapq import nlargest
-from operator import attrgetter
-from typing import Final, TypeVar
+from itertools import chain, count
+from typing import Final
 
-from ..errors import Cancelled
-from ..job import QUEUE, RUN, Job
+from ..job import FAILED, QUEUE, RUN, Job
 from ..text import format_approx
 from .view import View
-
-T = TypeVar("T")
 
 _MAX_LANES: Final = 40  # jobs that can be told apart on one screen
 _MAX_EXPANDED_LANES: Final = 8  # jobs with one line per phase; with more jobs, each job has one line
 _MAX_BARS: Final = 8  # phases of one job; with the lanes it keeps the text below Mermaid's limit
 _MAX_LABEL_LENGTH: Final = 40
 
-# how wide GitHub shows a diagram, and at most a character of Mermaid's font: they only affect the looks
+# the width of a diagram on GitHub, and the widest character of Mermaid's font: both affect only the looks
 _WIDTH_PIXELS: Final = 850
 _CHARACTER_PIXELS: Final = 6.5
 
@@ -35,11 +32,11 @@ _TAGS: Final = {QUEUE: "done, ", RUN: ""}
 
 _MAX_TICKS: Final = 8
 _TICKS: Final = (
-    *((count, f"{count}second", "%H:%M:%S") for count in (1, 2, 5, 10, 15, 30)),
-    *((60 * count, f"{count}minute", "%H:%M") for count in (1, 2, 5, 10, 15, 30)),
-    *((3600 * count, f"{count}hour", "%H:%M") for count in (1, 2)),
-    *((3600 * count, f"{count}hour", "%m-%d %H:%M") for count in (3, 6, 12)),
-    *((86_400 * count, f"{count}day", "%m-%d") for count in (1, 2)),
+    *((number, f"{number}second", "%H:%M:%S") for number in (1, 2, 5, 10, 15, 30)),
+    *((60 * number, f"{number}minute", "%H:%M") for number in (1, 2, 5, 10, 15, 30)),
+    *((3600 * number, f"{number}hour", "%H:%M") for number in (1, 2)),
+    *((3600 * number, f"{number}hour", "%m-%d %H:%M") for number in (3, 6, 12)),
+    *((86_400 * number, f"{number}day", "%m-%d") for number in (1, 2)),
     (7 * 86_400, "1week", "%m-%d"),
 )
 
@@ -61,26 +58,17 @@ def timeline_of(jobs: Sequence[Job], view: View) -> str:
     measured = [(job, bars) for job in jobs if (bars := _bars(job, view))]
     if not measured:
         return ""
-    shown = _largest(measured, _MAX_LANES, lambda lane: (_has_failed(lane[0]), sum(bar.seconds for bar in lane[1])))
+    largest = nlargest(_MAX_LANES, measured, key=lambda lane: (lane[0].verdict == FAILED, sum(bar.seconds for bar in lane[1])))
+    shown = sorted(largest, key=measured.index)
     labels = _labels((job.domain or job.job_id or "" for job, _ in shown), view)
-    lanes = {label: _largest(bars, _MAX_BARS, attrgetter("seconds")) for label, (_, bars) in zip(labels, shown, strict=True)}
+    lanes = {label: _longest(bars) for label, (_, bars) in zip(labels, shown, strict=True)}
     notes = []
     if len(shown) < len(measured):
-        failed = "those that failed, then " if any(_has_failed(job) for job, _ in shown) else ""
+        failed = "those that failed, then " if any(job.verdict == FAILED for job, _ in shown) else ""
         notes.append(f"The timeline shows {len(shown)} of {len(jobs):,} domains: {failed}the longest.")
     if len(lanes) > _MAX_EXPANDED_LANES:
         notes.append("Each line shows queue, run, bundle, download and unpacking in order; a failed phase is red.")
     return "\n".join(["```mermaid", *_chart(lanes), "```", *(["", " ".join(notes)] if notes else [])]) + "\n"
-
-
-def _largest(items: Sequence[T], count: int, key: Callable[[T], tuple[bool, float] | float]) -> Sequence[T]:
-    """Return the largest items in their original order."""
-    positions = nlargest(count, range(len(items)), key=lambda position: key(items[position]))
-    return [items[position] for position in sorted(positions)]
-
-
-def _has_failed(job: Job) -> bool:
-    return job.failure is not None and not isinstance(job.failure, Cancelled)
 
 
 def _bars(job: Job, view: View) -> Sequence[_Bar]:
@@ -92,28 +80,29 @@ def _bars(job: Job, view: View) -> Sequence[_Bar]:
             name=phase.name,
             began=time_of(phase.began_at),
             ended=view.now if phase.ended_at is None else time_of(phase.ended_at),
-            has_failed=_has_failed(job) and phase is job.phases[-1],
+            has_failed=job.verdict == FAILED and phase is job.phases[-1],
         )
         for phase in job.phases
     ]
     return [bar for bar in bars if bar.seconds > 0]
 
 
-def _labels(names: Iterable[str], view: View) -> Sequence[str]:
-    """Return a unique label for each job, of letters, digits and what host names hold.
+def _longest(bars: Sequence[_Bar]) -> Sequence[_Bar]:
+    return sorted(nlargest(_MAX_BARS, bars, key=lambda bar: bar.seconds), key=bars.index)
 
-    No label is a single word: Mermaid keeps sections in a plain object, where `constructor` is something else.
+
+def _labels(names: Iterable[str], view: View) -> Sequence[str]:
+    """Return a unique label for each name, of letters, digits and the punctuation of host names.
+
+    No label is a single word: Mermaid keeps sections in a plain JavaScript object, which already has a `constructor`.
     """
     labels: list[str] = []
     for name in names:
         kept = re.sub(r"[^\w.-]+", " ", view.console.safe(name)).strip()
         kept = f"job {kept}".strip() if re.fullmatch(r"\w*", kept) else kept
-        label = first = kept[: _MAX_LABEL_LENGTH - 1] + "…" if len(kept) > _MAX_LABEL_LENGTH else kept
-        number = 1
-        while label in labels:
-            number += 1
-            label = f"{first} {number}"
-        labels.append(label)
+        kept = kept[: _MAX_LABEL_LENGTH - 1] + "…" if len(kept) > _MAX_LABEL_LENGTH else kept
+        candidates = chain([kept], (f"{kept} {number}" for number in count(2)))
+        labels.append(next(label for label in candidates if label not in labels))
     return labels
 
 
