@@ -248,7 +248,7 @@ def test_an_ended_or_unknown_job_is_not_named_for_a_later_run(
         ("read_export", Fault(status=429), "send more requests", "`poll-interval`"),
         ("read_export", Fault(body="<html></html>"), "Something other than the API responds at `base-url`", "Check `base-url`"),
         ("read_export", Fault(json=["no", "object"]), "Something other than the API responds", "Check `base-url`"),
-        ("make_bundle", Fault(status=409), "has not finished the export's bundle", "later run"),
+        ("make_bundle", Fault(status=409), "has not finished the export's bundle", "`outage-tolerance`"),
     ],
 )
 def test_the_likely_cause_of_an_outage_depends_on_its_kind(

@@ -30,11 +30,11 @@ _TOO_MANY: Final = Advice(
 )
 _UNKNOWN_YET: Final = Advice(
     cause="The platform has just started the job, but does not know it yet.",
-    remedy="Allow more time with `outage-tolerance`, or collect it in a later run.",
+    remedy="Allow more time with `outage-tolerance`.",
 )
 _NOT_PACKED: Final = Advice(
     cause="The platform has not finished the export's bundle, although it reports the export as completed.",
-    remedy="Allow more time with `outage-tolerance`, or collect it in a later run.",
+    remedy="Allow more time with `outage-tolerance`.",
 )
 _NOT_THE_API: Final = Advice(
     cause="Something other than the API responds at `base-url`: a login page, a gateway, or the API at another path.",

@@ -66,7 +66,7 @@ def timeout_error(job: Job, timeout_seconds: float, outage: Unavailable | None) 
     summary, last_seen = f"still running {after}", f"It was last seen {state}{pages}."
     if job.status is None:
         summary, last_seen = f"its status could not be read {after}", "No status request succeeded."
-    remedy = "Allow more time with `timeout`, or collect it in a later run."
+    remedy = "Allow more time with `timeout`."
     if outage is None:
         return TimedOut(summary, details=(last_seen,), cause="The job takes longer than `timeout` allows.", remedy=remedy)
     return TimedOut(

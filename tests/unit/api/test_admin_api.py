@@ -204,7 +204,7 @@ class TestBundle:
         assert isinstance(error, Unavailable)
         assert error.details[1] == f'The API at {HOST} said: "not ready"'
         assert "has not finished the export's bundle" in error.cause
-        assert "collect it in a later run" in error.remedy
+        assert error.remedy == "Allow more time with `outage-tolerance`."
 
     def test_an_unknown_job_is_named(self) -> None:
         platform = Platform(UNKNOWN)

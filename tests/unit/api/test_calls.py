@@ -333,7 +333,7 @@ class TestTemporaryFailures:
             (NetworkError("x", maybe_processed=True, is_proxy_error=True), "The proxy set in the environment", "NO_PROXY"),
             (answer(429), "send more requests, or start more jobs at the same time", "`poll-interval`"),
             (answer(409), "has not finished the export's bundle", "`outage-tolerance`"),
-            (answer(404), "has just started the job, but does not know it yet", "collect it in a later run"),
+            (answer(404), "has just started the job, but does not know it yet", "`outage-tolerance`"),
             (answer(200, None), "Something other than the API responds at `base-url`", "`base-url`"),
             (answer(200, {"x": 1}), "Something other than the API responds at `base-url`", "`base-url`"),
         ],
