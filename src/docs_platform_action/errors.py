@@ -30,10 +30,7 @@ class Advice:
 
 
 class ActionError(Exception):
-    """A failure that a workflow author can act on.
-
-    `summary` completes "Export of docs.example.com: …"; `details` are further sentences, one per line.
-    """
+    """A failure of the run. `summary` completes "Export of docs.example.com: …"; each of `details` is a sentence."""
 
     failure_reason: ClassVar[str]
     default_cause: ClassVar[str] = ""
@@ -68,10 +65,7 @@ class Unauthorized(ActionError):
 
     failure_reason = "unauthorized"
     default_cause = "The key is mistyped, expired, or belongs to another organization."
-    default_remedy = (
-        "Check the secret that `admin-key` reads. If it is right, create a new key on the dashboard's API keys page, "
-        "store it in that secret, and run the workflow again."
-    )
+    default_remedy = "Check the secret that `admin-key` reads. If it is right, create a new key on the dashboard's API keys page."
 
 
 class Forbidden(ActionError):
@@ -179,10 +173,7 @@ class InternalError(ActionError):
 
     failure_reason = "internal-error"
     default_cause = "This is a bug in the action, not in your workflow."
-    default_remedy = (
-        "Run the workflow again with debug logging (https://docs.github.com/actions/how-tos/monitor-workflows/"
-        "enable-debug-logging), and attach that log to a bug report."
-    )
+    default_remedy = "Re-run the job with debug logging enabled, and attach its log to a bug report."
     bug: Exception | None = None
 
 
@@ -196,6 +187,3 @@ def internal_error(error: Exception) -> InternalError:
     )
     failure.bug = error
     return failure
-
-
-FAILURE_REASONS: tuple[str, ...] = tuple(kind.failure_reason for kind in ActionError.__subclasses__())

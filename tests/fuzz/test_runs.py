@@ -11,7 +11,7 @@ from hypothesis import example
 from hypothesis import strategies as st
 
 from admin_api_simulator import Fault, Simulator
-from docs_platform_action.errors import FAILURE_REASONS
+from docs_platform_action.errors import ActionError
 from tests.archives import HOSTILE, KINDS, SMALL_SITE
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_bytes
@@ -22,7 +22,8 @@ from tests.inside import run_inside
 from tests.integration.parts import without_size
 from tests.keys import ADMIN_KEY
 
-ENDS: Final = {*FAILURE_REASONS, None} - {"internal-error", "cancelled", "invalid-input", "no-pull-request"}
+REASONS: Final = {kind.failure_reason for kind in ActionError.__subclasses__()}
+ENDS: Final = {*REASONS, None} - {"internal-error", "cancelled", "invalid-input", "no-pull-request"}
 
 answered = st.builds(
     lambda good, other: spelled({**good, **other}, doubled=False, plain=True).encode("utf-8", "replace"),
