@@ -36,11 +36,7 @@ class Phase:
 
 @dataclass(kw_only=True, eq=False)
 class Job:
-    """One job of the run. Unknown values are `None`.
-
-    The paths are as later steps see them. Times are on the clock's `monotonic`: `started_at` is when this run started the job at
-    the platform, `began_at` is when the run began to work on it.
-    """
+    """One job of the run. Unknown values are `None`, paths are as later steps see them, times are on the clock's `monotonic`."""
 
     mode: str | None
     domain: str | None = None
@@ -62,8 +58,8 @@ class Job:
     last_read_at: float | None = None
     failure: ActionError | None = None
     start_request: "Request | None" = None
-    started_at: float | None = None
-    began_at: float | None = None
+    started_at: float | None = None  # when this run started the job at the platform
+    began_at: float | None = None  # when the run began to work on it
     ended_at: float | None = None
     phases: list[Phase] = field(default_factory=list)
 
@@ -110,15 +106,13 @@ class Job:
     @property
     def verdict(self) -> str:
         """One of the `VERDICTS`."""
-        if isinstance(self.failure, InvalidInput):
-            return FAILED
-        if self.failure is not None and self.began_at is None:
+        if self.failure is None:
+            if self.was_started_here and self.bundle is None:
+                return STARTED
+            return DONE if self.job_id is not None or self.ended_at is not None else NOT_STARTED
+        if self.began_at is None and not isinstance(self.failure, InvalidInput):
             return NOT_STARTED
-        if self.failure is not None:
-            return CANCELLED if isinstance(self.failure, Cancelled) else FAILED
-        if self.was_started_here and self.bundle is None:
-            return STARTED
-        return DONE if self.job_id is not None or self.ended_at is not None else NOT_STARTED
+        return CANCELLED if isinstance(self.failure, Cancelled) else FAILED
 
     @property
     def has_ended(self) -> bool:

@@ -16,13 +16,10 @@ MODES: Final = (EXPORT, AGENT)
 API: Final = "API"
 STORAGE: Final = "storage"
 
-UNUSABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-"""Control characters and lone surrogates. No identifier or address may contain them."""
-
 MAX_TEXT_LENGTH: Final = 1000
 
-_AMBIGUOUS_HOST: Final = re.compile(r"""\\|[%<>"^`{|}][^@]*\Z""")
-"""Characters that URL parsers treat differently: some end the host at a backslash, some decode or encode the others."""
+UNUSABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # control characters and lone surrogates
+_AMBIGUOUS_HOST: Final = re.compile(r"""\\|[%<>"^`{|}][^@]*\Z""")  # URL parsers differ in how they read a host with one of these
 
 _MISSING_ENDPOINT: Final = re.compile(
     r"(?<![\w.-])(?:endpoint|route|path|url|uri)(?![\w.-]).{0,80}?\bnot (?:be )?found\b"
@@ -30,11 +27,8 @@ _MISSING_ENDPOINT: Final = re.compile(
     r"|\bcannot (?:get|post)\b|\bmethod not allowed\b",
     re.IGNORECASE | re.DOTALL,
 )
-_RESOURCE: Final = re.compile(r"domain|deployment|site|project", re.IGNORECASE)
-"""Only the API itself mentions one of these."""
-
-_NOT_FOUND: Final = re.compile(r"(?:404\W+)?(?:resource )?not found\W*", re.IGNORECASE)
-"""A text that adds nothing to the status."""
+_RESOURCE: Final = re.compile(r"domain|deployment|site|project", re.IGNORECASE)  # only the API itself mentions one of these
+_NOT_FOUND: Final = re.compile(r"(?:404\W+)?(?:resource )?not found\W*", re.IGNORECASE)  # adds nothing to the status
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,11 +103,11 @@ class Bundle:
 
 @dataclass(frozen=True, kw_only=True)
 class Downloaded:
-    """A downloaded bundle. `size` is in bytes. `as_stored` is false if its compression is known to have changed on the way."""
+    """A downloaded bundle. `size` is in bytes. `was_transcoded` is true if its compression changed on the way."""
 
     size: int
     sha256: str
-    as_stored: bool = True
+    was_transcoded: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,8 +131,6 @@ class AgentJob:
     def from_json(cls, body: Mapping[str, object]) -> Self:
         """Read the response to a status request. Raises `ValueError` if it has no `status`."""
         source, link = body.get("source"), body.get("prLink")
-        if not isinstance(source, dict):
-            source = {}
         return cls(
             status=_status(body),
             pr_link=link if isinstance(link, str) and is_web_address(link) else None,
@@ -157,11 +149,11 @@ class AgentJob:
 
 def read_error(body: object) -> str | None:
     """Read the text of an error response: the API's `error`, or the fields that gateways use."""
-    return next(_error_texts(body), None) if isinstance(body, dict) else None
+    return next(_error_texts(body), None)
 
 
 def reports_missing_endpoint(body: object) -> bool:
-    """Return whether a 404 or 405 comes from a server without the endpoint. Otherwise the API does not know a name.
+    """Return whether a 404 or 405 means that the server lacks the endpoint, not that the API does not know a name.
 
     The API's error is an object with the string `error`. Other texts and fields are those of common frameworks and gateways.
     """
@@ -176,9 +168,8 @@ def reports_missing_endpoint(body: object) -> bool:
     return only_repeats_status and (_text(body, "error") is None or "path" in body)
 
 
-def _error_texts(body: Mapping[str, object]) -> Iterator[str]:
-    error = body.get("error")
-    objects = [body, error] if isinstance(error, dict) else [body]
+def _error_texts(body: object) -> Iterator[str]:
+    objects = (body, body.get("error")) if isinstance(body, dict) else ()
     return (text for item in objects for name in ("error", "message", "detail") if (text := _text(item, name)))
 
 
@@ -219,8 +210,8 @@ def _status(body: Mapping[str, object]) -> str:
     return status
 
 
-def _text(body: Mapping[str, object], name: str) -> str | None:
-    value = body.get(name)
+def _text(body: object, name: str) -> str | None:
+    value = body.get(name) if isinstance(body, dict) else None
     return (value.strip()[:MAX_TEXT_LENGTH] or None) if isinstance(value, str) else None
 
 

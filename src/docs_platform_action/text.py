@@ -15,10 +15,9 @@ _INVISIBLE: Final = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u31
 
 
 def clean(text: str, *, max_length: int = MAX_FOREIGN_TEXT_LENGTH) -> str:
-    """Return foreign text made harmless: one line without control, formatting, invisible or surrogate characters.
+    """Return foreign text as one line without control, formatting, invisible or surrogate characters, and without commands.
 
-    It holds neither `::`, which begins a workflow command at the start of a line, nor `##[`, which begins one anywhere (source:
-    actions/runner, ActionCommand.cs).
+    A workflow command begins with `::` at the start of a line, or with `##[` anywhere (source: actions/runner, ActionCommand.cs).
     """
     if len(text) > max_length:
         text = text[:max_length] + "…"
@@ -119,7 +118,7 @@ def format_expiry(expires: datetime, now: datetime, *, always_dated: bool = Fals
 def format_bytes(count: float) -> str:
     """Return a size with a binary unit and one decimal."""
     if count < 1024:
-        return f"{count:.0f} byte{'' if count == 1 else 's'}"
+        return pluralize(round(count), "byte")
     for unit in ("KiB", "MiB", "GiB"):
         count /= 1024
         if count < 1023.95:

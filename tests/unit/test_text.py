@@ -290,7 +290,7 @@ class TestNumbers:
         [
             (0, "0 bytes"),
             (1, "1 byte"),
-            (1023, "1023 bytes"),
+            (1023, "1,023 bytes"),
             (0.4, "0 bytes"),
             (1024, "1.0 KiB"),
             (1536, "1.5 KiB"),

@@ -131,7 +131,7 @@ class _Delivery:
             with archive.file.path.open("rb") as file:
                 if begins_tar(file.read(START_BYTES)):
                     lines.append(f"{target.name} is an uncompressed tar archive, although its name says gzip.")
-        if not archive.downloaded.as_stored:
+        if archive.downloaded.was_transcoded:
             lines += [
                 "The storage, or something between it and this runner, changed the bundle's compression.",
                 "`bundleSize` and `bundleSha256` describe the received bytes, not the stored ones.",

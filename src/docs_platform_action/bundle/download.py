@@ -78,8 +78,8 @@ class Download:
                 request_id=error.request_id,
             ) from error
         received = self._partial.received
-        as_stored = not self._transcoding.is_transcoded or received == self._bundle.size
-        return Downloaded(size=received, sha256=self._partial.sha256.hexdigest(), as_stored=as_stored)
+        was_transcoded = self._transcoding.is_transcoded and received != self._bundle.size
+        return Downloaded(size=received, sha256=self._partial.sha256.hexdigest(), was_transcoded=was_transcoded)
 
     @property
     def _bundle(self) -> Bundle:

@@ -29,17 +29,11 @@ def annotations_of(jobs: Iterable[Job]) -> list[list[str]]:
     failed = [(job, job.failure) for job in jobs if job.failure is not None]
     failed.sort(key=lambda pair: isinstance(pair[1], Cancelled))
     annotations = [failure_lines(job, error) for job, error in failed[:MAX_FAILURES]]
-    rest = [error for _, error in failed[MAX_FAILURES:]]
-    return [*annotations, _count_lines(rest)] if rest else annotations
-
-
-def _count_lines(errors: Sequence[ActionError]) -> list[str]:
-    reasons = Counter(error.failure_reason for error in errors).most_common()
-    return [
-        f"{pluralize(len(errors), 'more export')} did not succeed",
-        f"{', '.join(f'{count:,} {reason}' for reason, count in reasons)}.",
-        "The job summary and the output `results` list each of them.",
-    ]
+    if rest := Counter(error.failure_reason for _, error in failed[MAX_FAILURES:]):
+        title = f"{pluralize(rest.total(), 'more export')} did not succeed"
+        counts = ", ".join(f"{count:,} {reason}" for reason, count in rest.most_common())
+        annotations.append([title, f"{counts}.", "The job summary and the output `results` list each of them."])
+    return annotations
 
 
 def jobs_with_shared_failure(jobs: Iterable[Job]) -> Sequence[Job]:
