@@ -21,6 +21,7 @@ def write_final_report(
     write_traces(console, jobs)
     for lines in annotations_of(jobs):
         console.error(lines)
-    view = View(console=console, now=clock.now(), monotonic=clock.monotonic())
-    page = summary_of(jobs, view, duration_seconds=duration_seconds, max_bytes=available_bytes(summary_file))
-    write_summary(page, summary_file, console)
+    if summary_file is not None:
+        view = View(console=console, now=clock.now(), monotonic=clock.monotonic())
+        page = summary_of(jobs, view, duration_seconds=duration_seconds, max_bytes=available_bytes(summary_file))
+        write_summary(page, summary_file, console)

@@ -1,7 +1,7 @@
 """The summary's overview of several jobs: a table with one row per job."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from itertools import compress
 from typing import Final
 
@@ -36,13 +36,13 @@ class Overview:
             has_link or has_failure,
         )
         last = "Link or failure" if has_link and has_failure else "Link" if has_link else "Failure"
-        self.head = self._line(("Domain", "Result", "Pages", "Bundle", "Time", last))
-        self.head += self._line(("---", "---", "---:", "---:", "---:", "---"))
+        self.head = self._line("Domain", "Result", "Pages", "Bundle", "Time", last)
+        self.head += self._line("---", "---", "---:", "---:", "---:", "---")
 
     def row(self, job: Job) -> str:
         """Return a job's row."""
         size, seconds = size_of(job), self._view.seconds_of(job)
-        cells = (
+        return self._line(
             self._view.show(job.domain, max_length=MAX_NAME_LENGTH),
             self._result(job),
             "" if job.page_count is None else f"{job.page_count:,}",
@@ -50,9 +50,8 @@ class Overview:
             "" if seconds is None else format_clock(seconds),
             self._link_or_failure(job),
         )
-        return self._line(cells)
 
-    def _line(self, cells: Iterable[str]) -> str:
+    def _line(self, *cells: str) -> str:
         return f"| {' | '.join(compress(cells, self._shown_columns))} |\n"
 
     def _result(self, job: Job) -> str:

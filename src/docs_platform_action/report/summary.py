@@ -35,19 +35,16 @@ def summary_of(jobs: Sequence[Job], view: View, *, duration_seconds: float, max_
     return _Jobs(jobs, view, duration_seconds).page(max_bytes)
 
 
-def available_bytes(file: Path | None) -> int:
-    """Return how many bytes a page may have beside what the summary file holds already."""
+def available_bytes(file: Path) -> int:
+    """Return how many more bytes the summary file may have."""
     try:
-        used = file.stat().st_size if file is not None else 0
+        return max(MAX_SUMMARY_BYTES - file.stat().st_size, MIN_SUMMARY_BYTES)
     except OSError:  # there is no such file yet, or writing to it reports what is wrong
-        used = 0
-    return max(MAX_SUMMARY_BYTES - used, MIN_SUMMARY_BYTES)
+        return MAX_SUMMARY_BYTES
 
 
-def write_summary(page: str, file: Path | None, console: Console) -> None:
+def write_summary(page: str, file: Path, console: Console) -> None:
     """Append the page to the file that `GITHUB_STEP_SUMMARY` names. If that fails, there is a warning, and the run continues."""
-    if file is None:
-        return
     try:
         with file.open("a", encoding="utf-8", errors="replace", newline="\n") as stream:
             stream.write(console.hide(page))
@@ -129,26 +126,25 @@ class _Jobs:
         self._shared_failure = self._alike[0].failure if self._alike else None
         self._explained_above = {*self._alike}
         self._overview = Overview(jobs, view, self._explained_above)
-        self._successful = [job for job in jobs if job.failure is None]
-        unsuccessful = [job for job in jobs if job.failure is not None]
-        self._unsuccessful = sorted(unsuccessful, key=lambda job: VERDICTS.index(job.verdict))
+        # by importance: failed, cancelled, not started, then the successful ones
+        self._ranked = sorted(jobs, key=lambda job: len(VERDICTS) if job.failure is None else VERDICTS.index(job.verdict))
 
     def page(self, max_bytes: int) -> str:
         """Return the longest version that fits."""
         table = _joined(map(self._overview.row, self._jobs), max_bytes)
-        if table is not None:
-            for pieces in self._versions(table):
-                if (page := _joined(pieces, max_bytes)) is not None:
-                    return page
+        for pieces in self._versions(table) if table is not None else ():
+            if (page := _joined(pieces, max_bytes)) is not None:
+                return page
         return self._with_fewer_rows(max_bytes)
 
     def _versions(self, table: str) -> Iterator[Iterator[str]]:
         """Return the versions with all rows, the longest first."""
         timeline = timeline_of(self._jobs, self._view)
-        repeated = {*self._alike[1:]}
-        unsuccessful = [job for job in self._unsuccessful if job not in repeated and not _was_cancelled_before_start(job)]
-        yield self._version(table, timeline, detailed=[*unsuccessful, *self._successful])
-        if unsuccessful:
+        cancelled_before_start = {job for job in self._jobs if job.verdict == NOT_STARTED and isinstance(job.failure, Cancelled)}
+        without_details = {*self._alike[1:], *cancelled_before_start}
+        detailed = [job for job in self._ranked if job not in without_details]
+        yield self._version(table, timeline, detailed=detailed)
+        if unsuccessful := [job for job in detailed if job.failure is not None]:
             note = "Shortened: details are shown only for what failed or was cancelled"
             yield self._version(table, timeline, detailed=unsuccessful, note=f"{note}.")
             yield self._version(table, timeline, detailed=unsuccessful, quoting=False, note=f"{note}, without server messages.")
@@ -174,13 +170,13 @@ class _Jobs:
             yield _collapsed(job, self._view, quoting=quoting)
 
     def _with_fewer_rows(self, max_bytes: int) -> str:
-        """Return the page with as many rows as fit, of unsuccessful jobs first, in the order of the jobs."""
+        """Return the page with the rows that fit, in the order of the jobs. Unsuccessful jobs have priority."""
         note = "Shortened: neither details nor the timeline are shown, and only as many rows as fit, failed ones first.\n\n"
         shared = f"{self._shared_title(self._shared_failure)}\n\n" if self._shared_failure is not None else ""
         head = self._headline() + shared + note + self._overview.head
         available = max_bytes - _size(head + _more(len(self._jobs)))
         rows: dict[Job, str] = {}
-        for job in (*self._unsuccessful, *self._successful):
+        for job in self._ranked:
             row = self._overview.row(job)
             available -= _size(row)
             if available < 0:
@@ -211,14 +207,11 @@ class _Jobs:
         return f"**{subject} domains: {self._view.show(as_sentence(error.summary), max_length=_MAX_CAUSE_LENGTH)}**"
 
     def _explanation(self, error: ActionError, *, has_details: bool) -> str:
-        """Return once what the jobs with the shared failure have in common."""
+        """Return what the jobs with the shared failure have in common."""
         first = self._alike[0]
         advice = [line for line in advice_lines(first, error) if line != how_to_collect(first, error)]
-        sentences = [
-            self._shared_title(error),
-            *map(self._view.show, map(as_sentence, error.details)),
-            *map(self._view.show_prose, advice),
-        ]
+        details = map(self._view.show, map(as_sentence, error.details))
+        sentences = [self._shared_title(error), *details, *map(self._view.show_prose, advice)]
         if has_details:
             name = self._view.show(first.domain, max_length=MAX_NAME_LENGTH)
             sentences.append(f"The details of {name}, the first, apply to all of them.")
@@ -229,10 +222,6 @@ class _Jobs:
         names = [f"{self._view.show(domain)} (`{error.failure_reason}`)" for domain, error in listed if error is not None]
         more = [f"and {len(failed) - len(names):,} more"] if len(failed) > len(names) else []
         return f"{'Also failed' if self._alike else 'Failed'}: {', '.join([*names, *more])}.\n\n"
-
-
-def _was_cancelled_before_start(job: Job) -> bool:
-    return job.verdict == NOT_STARTED and isinstance(job.failure, Cancelled)
 
 
 def _more(count: int) -> str:

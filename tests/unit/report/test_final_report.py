@@ -11,7 +11,7 @@ from docs_platform_action.report.outputs import MAX_JOB_OUTPUT_BYTES
 from tests.unit.fakes import FakeClock
 
 
-def report(*jobs: Job, summary_file: Path, results: str = "[]") -> str:
+def report(*jobs: Job, summary_file: Path | None, results: str = "[]") -> str:
     stream = io.StringIO()
     console = Console(stream, in_workflow=True, debugging=False)
     write_final_report(jobs, console, FakeClock(), results=results, duration_seconds=7.0, summary_file=summary_file)
@@ -25,6 +25,12 @@ def test_a_failure_is_an_annotation_and_in_the_summary(tmp_path: Path) -> None:
 
     assert log.startswith("::error title=Export of docs.example.com%3A the export failed at the platform::")
     assert "the export failed at the platform" in (tmp_path / "summary").read_text()
+
+
+def test_without_a_summary_file_only_the_log_is_written() -> None:
+    job = Job(mode="export", domain="docs.example.com", began_at=5000.0)
+
+    assert report(job, summary_file=None) == ""
 
 
 def test_results_that_are_too_large_for_a_job_are_warned_of(tmp_path: Path) -> None:

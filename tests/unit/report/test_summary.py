@@ -576,13 +576,6 @@ class TestWriting:
 
         assert file.read_text("utf-8") == "before\n### ü\n"
 
-    def test_without_a_file_nothing_happens(self) -> None:
-        log = Log()
-
-        write_summary("### x\n", None, log.console)
-
-        assert log.text == ""
-
     def test_one_that_cannot_be_written_costs_a_warning(self, tmp_path: Path) -> None:
         log = Log(in_workflow=False)
 
@@ -628,4 +621,4 @@ class TestWriting:
         assert available_bytes(file) == left
 
     def test_a_file_that_is_not_there_yet_leaves_all_of_it(self, tmp_path: Path) -> None:
-        assert available_bytes(tmp_path / "summary") == available_bytes(None) == MAX_SUMMARY_BYTES
+        assert available_bytes(tmp_path / "summary") == MAX_SUMMARY_BYTES
