@@ -1,7 +1,4 @@
-"""The ways a run can fail: an exception class per `failureReason`, each with its likely cause and remedy.
-
-Their texts may quote what a server said; `report` makes that harmless.
-"""
+"""The ways a run can fail: an exception class per `failureReason`. They may quote a server; `report` makes that harmless."""
 
 import sys
 import traceback
@@ -181,9 +178,7 @@ def internal_error(error: Exception) -> InternalError:
     """Return the failure that reports an unexpected error."""
     frames = traceback.extract_tb(error.__traceback__)
     location = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else "unknown"
-    failure = InternalError(
-        "the action itself failed",
-        details=(f"{type(error).__name__} at {location}, docs-platform-action {__version__}, Python {sys.version.split()[0]}.",),
-    )
+    versions = f"docs-platform-action {__version__}, Python {sys.version.split()[0]}"
+    failure = InternalError("the action itself failed", details=(f"{type(error).__name__} at {location}, {versions}.",))
     failure.bug = error
     return failure

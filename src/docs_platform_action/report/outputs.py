@@ -37,10 +37,7 @@ OUTPUTS_OF_ONE_JOB: Final = (
 
 
 class Outputs(Events):
-    """Writes outputs to the file that `GITHUB_OUTPUT` names, or prints them if there is none.
-
-    In a run with one job it listens, to write `jobId` early: the runner reads the file after a cancel too.
-    """
+    """Writes outputs to the file that `GITHUB_OUTPUT` names, or prints them if there is none."""
 
     def __init__(self, file: Path | None, console: Console, redactor: Redactor) -> None:
         self._file = file
@@ -56,14 +53,11 @@ class Outputs(Events):
             self._append(self._file, b"")
 
     def job_known(self, job: Job) -> None:
-        """Write `jobId`. Raises `InternalError` if outputs cannot be written."""
+        """Write `jobId` early: the runner reads the file even after a cancel. Raises `InternalError` if it cannot be written."""
         self.write("jobId", job.job_id)
 
     def write_all(self, jobs: Sequence[Job], *, now: float, duration_seconds: float) -> str:
-        """Write every output, and return `results`. Later outputs are ignored: a cancel may leave a thread that writes some.
-
-        If an output cannot be written, the first job fails, and the other outputs are still written.
-        """
+        """Write every output, and return `results`. If one cannot be written, the first job fails, and the others are written."""
         first = jobs[0]
         if len(jobs) == 1:
             for name in OUTPUTS_OF_ONE_JOB:
@@ -72,10 +66,10 @@ class Outputs(Events):
         self._write_or_fail(first, "durationSeconds", int(duration_seconds))
         results = json.dumps([self._without_secrets(job.result(now)) for job in jobs], separators=(",", ":"))
         self._write_or_fail(first, "results", results)
-        failure = next((job.failure for job in jobs if job.failure is not None), None)
-        self._write_or_fail(first, "failureReason", failure.failure_reason if failure is not None else None)
+        reasons = (job.failure.failure_reason for job in jobs if job.failure is not None)
+        self._write_or_fail(first, "failureReason", next(reasons, None))
         with self._lock:
-            self._closed = True
+            self._closed = True  # a cancel may leave a thread that writes `jobId` late
         return results
 
     def _write_or_fail(self, job: Job, name: str, value: object) -> None:

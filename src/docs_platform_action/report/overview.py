@@ -25,16 +25,12 @@ class Overview:
     def __init__(self, jobs: Sequence[Job], view: View, explained_above: Collection[Job]) -> None:
         self._view = view
         self._explained_above = explained_above
+        has_pages = any(job.page_count is not None for job in jobs)
+        has_size = any(size_of(job) is not None for job in jobs)
+        has_time = any(job.began_at is not None for job in jobs)
         has_link = any(job.failure is None and job.bundle is not None for job in jobs)
         has_failure = any(job.failure is not None for job in jobs)
-        self._shown_columns = (
-            True,
-            True,
-            any(job.page_count is not None for job in jobs),
-            any(size_of(job) is not None for job in jobs),
-            any(job.began_at is not None for job in jobs),
-            has_link or has_failure,
-        )
+        self._shown_columns = (True, True, has_pages, has_size, has_time, has_link or has_failure)
         last = "Link or failure" if has_link and has_failure else "Link" if has_link else "Failure"
         self.head = self._line("Domain", "Result", "Pages", "Bundle", "Time", last)
         self.head += self._line("---", "---", "---:", "---:", "---:", "---")

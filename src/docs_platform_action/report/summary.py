@@ -26,13 +26,10 @@ _MAX_ROWS_WITHOUT_LIST: Final = 12  # a table that needs no scrolling
 
 
 def summary_of(jobs: Sequence[Job], view: View, *, duration_seconds: float, max_bytes: int = MAX_SUMMARY_BYTES) -> str:
-    """Return the summary of a step in GitHub's Markdown. `duration_seconds` is the step's.
-
-    A page of more than `max_bytes` in UTF-8 (at least `MIN_SUMMARY_BYTES`) is shortened step by step, and says so.
-    """
+    """Return the step's summary in Markdown, shortened to `max_bytes` of UTF-8, which must be at least `MIN_SUMMARY_BYTES`."""
     if len(jobs) == 1:
         return _page_of_one(jobs[0], view, duration_seconds, max_bytes)
-    return _Jobs(jobs, view, duration_seconds).page(max_bytes)
+    return _PageOfSeveral(jobs, view, duration_seconds).longest_version(max_bytes)
 
 
 def available_bytes(file: Path) -> int:
@@ -93,9 +90,7 @@ def _rows(job: Job, view: View, duration_seconds: float | None) -> Iterator[tupl
     yield "Domain", show(job.domain)
     if source is not None:
         yield from (("Repository", show(source.repository)), ("Branch", show(source.ref)), ("Model", show(source.model)))
-    yield "Project", show(job.project_id)
-    yield "Job", show(job.job_id)
-    yield "Status", show(job.status)
+    yield from (("Project", show(job.project_id)), ("Job", show(job.job_id)), ("Status", show(job.status)))
     yield "Pages", f"{job.page_count:,}" if job.page_count is not None else ""
     yield "Duration", format_clock(duration_seconds) if duration_seconds is not None else ""
     yield "Failure reason", f"`{failure.failure_reason}`" if failure is not None else ""
@@ -112,11 +107,8 @@ def _rows(job: Job, view: View, duration_seconds: float | None) -> Iterator[tupl
         yield "Pull request", "none"
 
 
-class _Jobs:
-    """The page of several jobs, which are exports of one domain each.
-
-    A version that is too large is given up at `max_bytes`, so the work is bounded for any number of jobs.
-    """
+class _PageOfSeveral:
+    """The page of several exports. A version is given up once it exceeds `max_bytes`: any number of jobs takes bounded work."""
 
     def __init__(self, jobs: Sequence[Job], view: View, duration_seconds: float) -> None:
         self._jobs = jobs
@@ -129,7 +121,7 @@ class _Jobs:
         # by importance: failed, cancelled, not started, then the successful ones
         self._ranked = sorted(jobs, key=lambda job: len(VERDICTS) if job.failure is None else VERDICTS.index(job.verdict))
 
-    def page(self, max_bytes: int) -> str:
+    def longest_version(self, max_bytes: int) -> str:
         """Return the longest version that fits."""
         table = _joined(map(self._overview.row, self._jobs), max_bytes)
         for pieces in self._versions(table) if table is not None else ():
@@ -162,12 +154,8 @@ class _Jobs:
         if len(self._jobs) > _MAX_ROWS_WITHOUT_LIST and others:
             yield self._list_of(others)
         yield f"{note}\n\n" if note else ""
-        yield self._overview.head
-        yield table
-        yield "\n"
-        yield f"{timeline}\n" if timeline else ""
-        for job in detailed:
-            yield _collapsed(job, self._view, quoting=quoting)
+        yield from (self._overview.head, table, "\n", f"{timeline}\n" if timeline else "")
+        yield from (_collapsed(job, self._view, quoting=quoting) for job in detailed)
 
     def _with_fewer_rows(self, max_bytes: int) -> str:
         """Return the page with the rows that fit, in the order of the jobs. Unsuccessful jobs have priority."""

@@ -46,7 +46,7 @@ class _Bar:
     name: str
     began: datetime
     ended: datetime
-    has_failed: bool
+    tag: str
 
     @property
     def seconds(self) -> float:
@@ -80,7 +80,7 @@ def _bars(job: Job, view: View) -> Sequence[_Bar]:
             name=phase.name,
             began=time_of(phase.began_at),
             ended=view.now if phase.ended_at is None else time_of(phase.ended_at),
-            has_failed=job.verdict == FAILED and phase is job.phases[-1],
+            tag="crit, " if job.verdict == FAILED and phase is job.phases[-1] else _TAGS.get(phase.name, "active, "),
         )
         for phase in job.phases
     ]
@@ -123,9 +123,8 @@ def _chart(lanes: Mapping[str, Sequence[_Bar]]) -> Iterator[str]:
     for label, bars in lanes.items():
         yield f"    section {label}"
         for bar in bars:
-            tag = "crit, " if bar.has_failed else _TAGS.get(bar.name, "active, ")
             times = [time.replace(tzinfo=None).isoformat(timespec="milliseconds") for time in (bar.began, bar.ended)]
-            yield f"    {_name_of(bar, pixels_per_second)} :{tag}{', '.join(times)}"
+            yield f"    {_name_of(bar, pixels_per_second)} :{bar.tag}{', '.join(times)}"
 
 
 def _name_of(bar: _Bar, pixels_per_second: float | None) -> str:
@@ -135,10 +134,9 @@ def _name_of(bar: _Bar, pixels_per_second: float | None) -> str:
     return name if fits else _NO_NAME
 
 
-def _axis(span_seconds: float) -> Iterator[str]:
+def _axis(span_seconds: float) -> Sequence[str]:
     """Return the axis, with at most `_MAX_TICKS` ticks at round times."""
     if span_seconds < 3:
-        yield "    axisFormat %H:%M:%S.%L"
-        return
+        return ["    axisFormat %H:%M:%S.%L"]
     _, interval, axis_format = next((tick for tick in _TICKS if span_seconds / tick[0] <= _MAX_TICKS), _TICKS[-1])
-    yield from (f"    axisFormat {axis_format}", f"    tickInterval {interval}")
+    return [f"    axisFormat {axis_format}", f"    tickInterval {interval}"]
