@@ -1,4 +1,4 @@
-"""The ways a run can fail: an exception class per `failureReason`. They may quote a server; `report` makes that harmless."""
+"""The ways a run can fail: an exception class per `failureReason`. A text may quote a server; `report` makes that harmless."""
 
 import sys
 import traceback

@@ -114,9 +114,9 @@ class _PageOfSeveral:
         self._jobs = jobs
         self._view = view
         self._duration_seconds = duration_seconds
-        self._alike = jobs_with_shared_failure(jobs)
-        self._shared_failure = self._alike[0].failure if self._alike else None
-        self._explained_above = {*self._alike}
+        self._sharing = jobs_with_shared_failure(jobs)
+        self._shared_failure = self._sharing[0].failure if self._sharing else None
+        self._explained_above = {*self._sharing}
         self._overview = Overview(jobs, view, self._explained_above)
         # by importance: failed, cancelled, not started, then the successful ones
         self._ranked = sorted(jobs, key=lambda job: len(VERDICTS) if job.failure is None else VERDICTS.index(job.verdict))
@@ -133,7 +133,7 @@ class _PageOfSeveral:
         """Return the versions with all rows, the longest first."""
         timeline = timeline_of(self._jobs, self._view)
         cancelled_before_start = {job for job in self._jobs if job.verdict == NOT_STARTED and isinstance(job.failure, Cancelled)}
-        without_details = {*self._alike[1:], *cancelled_before_start}
+        without_details = {*self._sharing[1:], *cancelled_before_start}
         detailed = [job for job in self._ranked if job not in without_details]
         yield self._version(table, timeline, detailed=detailed)
         if unsuccessful := [job for job in detailed if job.failure is not None]:
@@ -190,13 +190,13 @@ class _PageOfSeveral:
         return f"{took} Total: {total}." if total else took
 
     def _shared_title(self, error: ActionError) -> str:
-        count, total = len(self._alike), len(self._jobs)
+        count, total = len(self._sharing), len(self._jobs)
         subject = f"All {total:,}" if count == total else f"{count:,} of {total:,}"
         return f"**{subject} domains: {self._view.show(as_sentence(error.summary), max_length=_MAX_CAUSE_LENGTH)}**"
 
     def _explanation(self, error: ActionError, *, has_details: bool) -> str:
         """Return what the jobs with the shared failure have in common."""
-        first = self._alike[0]
+        first = self._sharing[0]
         advice = [line for line in advice_lines(first, error) if line != how_to_collect(first, error)]
         details = map(self._view.show, map(as_sentence, error.details))
         sentences = [self._shared_title(error), *details, *map(self._view.show_prose, advice)]
@@ -209,7 +209,7 @@ class _PageOfSeveral:
         listed = [(job.domain, job.failure) for job in failed[:_MAX_LISTED_NAMES]]
         names = [f"{self._view.show(domain)} (`{error.failure_reason}`)" for domain, error in listed if error is not None]
         more = [f"and {len(failed) - len(names):,} more"] if len(failed) > len(names) else []
-        return f"{'Also failed' if self._alike else 'Failed'}: {', '.join([*names, *more])}.\n\n"
+        return f"{'Also failed' if self._sharing else 'Failed'}: {', '.join([*names, *more])}.\n\n"
 
 
 def _more(count: int) -> str:

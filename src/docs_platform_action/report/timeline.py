@@ -55,7 +55,7 @@ class _Bar:
 
 def timeline_of(jobs: Sequence[Job], view: View) -> str:
     """Return the chart, and a note on what it omits. Empty if no phase took any time."""
-    measured = [(job, bars) for job in jobs if (bars := _bars(job, view))]
+    measured = [(job, bars) for job in jobs if (bars := [*_bars(job, view)])]
     if not measured:
         return ""
     largest = nlargest(_MAX_LANES, measured, key=lambda lane: (lane[0].verdict == FAILED, sum(bar.seconds for bar in lane[1])))
@@ -71,20 +71,17 @@ def timeline_of(jobs: Sequence[Job], view: View) -> str:
     return "\n".join(["```mermaid", *_chart(lanes), "```", *(["", " ".join(notes)] if notes else [])]) + "\n"
 
 
-def _bars(job: Job, view: View) -> Sequence[_Bar]:
+def _bars(job: Job, view: View) -> Iterator[_Bar]:
     def time_of(monotonic: float) -> datetime:
         return view.now + timedelta(milliseconds=round((monotonic - view.monotonic) * 1000))
 
-    bars = [
-        _Bar(
-            name=phase.name,
-            began=time_of(phase.began_at),
-            ended=view.now if phase.ended_at is None else time_of(phase.ended_at),
-            tag="crit, " if job.verdict == FAILED and phase is job.phases[-1] else _TAGS.get(phase.name, "active, "),
-        )
-        for phase in job.phases
-    ]
-    return [bar for bar in bars if bar.seconds > 0]
+    for phase in job.phases:
+        has_failed = job.verdict == FAILED and phase is job.phases[-1]
+        tag = "crit, " if has_failed else _TAGS.get(phase.name, "active, ")
+        ended_at = view.monotonic if phase.ended_at is None else phase.ended_at
+        bar = _Bar(name=phase.name, began=time_of(phase.began_at), ended=time_of(ended_at), tag=tag)
+        if bar.seconds > 0:
+            yield bar
 
 
 def _longest(bars: Sequence[_Bar]) -> Sequence[_Bar]:
