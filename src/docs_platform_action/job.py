@@ -128,7 +128,7 @@ class Job:
 
     @property
     def is_start_unconfirmed(self) -> bool:
-        """Whether the platform may have processed a start request without a response."""
+        """Whether the platform may have processed a start request that got no response."""
         return self.start_request is not None and self.start_request.maybe_processed
 
     def update_export(self, reading: ExportJob, now: float) -> None:

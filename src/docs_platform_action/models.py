@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from ipaddress import ip_address
-from typing import ClassVar, Final, Self
+from typing import ClassVar, Final, Self, TypeGuard
 from urllib.parse import urlsplit
 
 EXPORT: Final = "export"
@@ -95,15 +95,14 @@ class Bundle:
             raise ValueError("`bundleUrl` is missing or is not an absolute https address")
         size = _count(body.get("sizeBytes"))  # undocumented, but seen on platforms of this kind
         expires_at = body.get("expiresAt")
-        raw = expires_at if isinstance(expires_at, str) else _number(expires_at)
-        if raw is None:
-            return cls(url=url, size=size)
-        return cls(url=url, expires_at=str(raw).strip() or None, expires=_parse_time(raw), size=size)
+        if isinstance(expires_at, str) or _is_number(expires_at):
+            return cls(url=url, expires_at=str(expires_at).strip() or None, expires=_parse_time(expires_at), size=size)
+        return cls(url=url, size=size)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Downloaded:
-    """A downloaded bundle. `size` is in bytes. `was_transcoded` is true if its compression changed on the way."""
+    """A downloaded bundle of `size` bytes. `was_transcoded` is true if its compression is known to have changed on the way."""
 
     size: int
     sha256: str
@@ -215,20 +214,16 @@ def _text(body: object, name: str) -> str | None:
     return (value.strip()[:MAX_TEXT_LENGTH] or None) if isinstance(value, str) else None
 
 
-def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return value if abs(value) < math.inf else None  # false for NaN, too
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf  # false for NaN, too
 
 
 def _percent(value: object) -> float | None:
-    number = _number(value)
-    return float(number) if number is not None and 0 <= number <= 100 else None
+    return float(value) if _is_number(value) and 0 <= value <= 100 else None
 
 
 def _count(value: object) -> int | None:
-    number = _number(value)
-    return int(number) if number is not None and 0 <= number < 2**53 and number == int(number) else None
+    return int(value) if _is_number(value) and 0 <= value < 2**53 and value == int(value) else None
 
 
 def _parse_time(value: str | float) -> datetime | None:

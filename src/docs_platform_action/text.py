@@ -87,7 +87,7 @@ def format_eta(seconds: float) -> str:
 
 
 def describe_retry(error: str, budget_seconds: float, pause_seconds: float) -> str:
-    """Return a temporary error and what happens next. The budget is infinite while other jobs make room for this one."""
+    """Return a temporary error and what happens next. An infinite budget means that the job waits for other jobs."""
     next_attempt = f"in {format_seconds(pause_seconds)}" if pause_seconds >= 0.05 else "now"
     budget = "while other jobs are running" if math.isinf(budget_seconds) else f"for up to {format_clock(round(budget_seconds))}"
     return f"{error}. Retrying {budget}, next attempt {next_attempt}."

@@ -15,7 +15,7 @@ from .view import View
 def write_final_report(
     jobs: Sequence[Job], console: Console, clock: Clock, *, results: str, duration_seconds: float, summary_file: Path | None
 ) -> None:
-    """Report the run, whose outputs are written already; `results` is one of them."""
+    """Report a run whose outputs are written; `results` is one of them."""
     if (warning := size_warning(results)) is not None:
         console.warning(warning)
     write_traces(console, jobs)

@@ -41,7 +41,7 @@ def available_bytes(file: Path) -> int:
 
 
 def write_summary(page: str, file: Path, console: Console) -> None:
-    """Append the page to the file that `GITHUB_STEP_SUMMARY` names. If that fails, there is a warning, and the run continues."""
+    """Append the page to the file that `GITHUB_STEP_SUMMARY` names. If that fails, only warn."""
     try:
         with file.open("a", encoding="utf-8", errors="replace", newline="\n") as stream:
             stream.write(console.hide(page))

@@ -51,7 +51,7 @@ class View:
         return None if job.began_at is None else job.duration_seconds(self.monotonic)
 
     def _shorten(self, text: str, max_length: int) -> str:
-        """Shorten a text, at a space if one is near, after its secrets are hidden: a part of one could stay otherwise."""
+        """Hide secrets in a text, then shorten it, at a space if one is near. The other order could leave part of a secret."""
         text = self.console.safe(text)
         if len(text) <= max_length:
             return text
