@@ -28,7 +28,7 @@ FINDINGS: Final = (
     ),
     Finding(
         what="One byte that was not UTF-8 made a response unreadable, and so a started job was lost.",
-        test="tests/unit/api/test_client.py::TestAnswer::test_text_that_is_no_utf_8_spoils_only_its_own_field",
+        test="tests/unit/api/test_client.py::TestAnswer::test_invalid_utf_8_spoils_only_its_own_field",
     ),
     Finding(
         what="Each new TLS connection loaded all public authorities again, which took 24 ms of CPU time.",
@@ -72,7 +72,7 @@ FINDINGS: Final = (
     ),
     Finding(
         what="An email address in a server's text became a link in the summary.",
-        test="tests/unit/test_text.py::TestMarkdown::test_an_address_of_mail_is_no_link",
+        test="tests/unit/test_text.py::TestMarkdown::test_an_email_address_is_not_a_link",
     ),
     Finding(
         what="A key pasted into `domain` with white space or invisible characters inside was shown in the input error.",

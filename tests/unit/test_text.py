@@ -176,7 +176,7 @@ class TestMarkdown:
     @given(st.text(st.sampled_from("ab1.+-_@: /"), max_size=20))
     @example("mail@evil.example")
     @example("a_@b.c x+@y.z a@-b.c mailto:x@y.zz xmpp:a@b.c/d")
-    def test_an_address_of_mail_is_no_link(self, text: str) -> None:
+    def test_an_email_address_is_not_a_link(self, text: str) -> None:
         page = page_of(f"| x |\n| - |\n| {markdown(text)} |\n")
 
         assert page.all("a") == []

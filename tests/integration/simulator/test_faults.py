@@ -153,7 +153,7 @@ def test_a_cut_in_the_body(platform: Simulator) -> None:
     assert len(three[2]) == 3
 
 
-def test_a_download_cut_in_the_body_goes_on_with_a_range(platform: Simulator) -> None:
+def test_a_download_cut_in_the_body_continues_with_a_range(platform: Simulator) -> None:
     whole = requests.get(bundle_url(platform), timeout=10).content
     platform.script("download", Fault(cut="in_body", cut_after_bytes=100))
     url = bundle_url(platform)

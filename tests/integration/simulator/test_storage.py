@@ -102,7 +102,7 @@ def test_a_link_whose_comma_was_encoded_on_the_way_still_works(platform: Simulat
     assert get(bundle_url(platform).replace(",", "%2C")).status_code == 200
 
 
-def test_a_bundle_that_was_deleted_is_no_such_key(platform: Simulator) -> None:
+def test_a_deleted_bundle_is_reported_as_a_missing_key(platform: Simulator) -> None:
     url = bundle_url(platform)
     platform.delete_bundle("export-finished")
 
@@ -177,7 +177,7 @@ def test_a_range_from_the_very_end_cannot_be_satisfied(platform: Simulator) -> N
     assert "<Code>InvalidRange</Code>" in response.text
 
 
-def test_if_range_goes_on_with_the_same_bundle_and_starts_over_with_another(platform: Simulator) -> None:
+def test_if_range_continues_the_same_bundle_and_restarts_another(platform: Simulator) -> None:
     etag = get(bundle_url(platform)).headers["ETag"]
 
     same = get(bundle_url(platform), Range="bytes=5-", If_Range=etag)

@@ -85,7 +85,7 @@ class TestAnswer:
     def test_a_body_that_is_not_json_is_none(self, content: bytes) -> None:
         assert exchange(FakeAdapter(200, content)).body is None
 
-    def test_text_that_is_no_utf_8_spoils_only_its_own_field(self) -> None:
+    def test_invalid_utf_8_spoils_only_its_own_field(self) -> None:
         body = exchange(FakeAdapter(200, b'{"jobId": "se_1", "status": "termin\xe9"}')).body
 
         assert isinstance(body, dict)

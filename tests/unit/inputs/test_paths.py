@@ -74,7 +74,7 @@ class TestWhereItLeads:
         ):
             runner.path(value)
 
-    def test_a_neighbour_whose_name_begins_alike_is_outside(self, runner: Runner) -> None:
+    def test_a_sibling_with_the_same_name_prefix_is_outside(self, runner: Runner) -> None:
         with pytest.raises(ValueError, match="outside"):
             runner.path("../workspace2/bundle")
 

@@ -167,7 +167,7 @@ class TestFailure:
     def test_it_shows_no_link(self) -> None:
         assert "Bundle link" not in page(exported(failure=Unauthorized("no")))
 
-    def test_a_cancel_is_no_failure(self) -> None:
+    def test_a_cancelled_job_is_not_a_failed_one(self) -> None:
         assert "### Export of docs.example.com: cancelled\n" in page(exported(failure=Cancelled("cancelled after 0:38")))
 
     def test_invalid_input_is_shown_without_a_job(self) -> None:
@@ -603,7 +603,7 @@ class TestWriting:
             f"  {DENIED_CAUSE}",
         ]
 
-    def test_a_page_that_utf_8_cannot_hold_is_written_all_the_same(self, tmp_path: Path) -> None:
+    def test_a_page_with_invalid_utf_8_is_written(self, tmp_path: Path) -> None:
         file = tmp_path / "summary"
         console = Console(io.StringIO(), in_workflow=True, debugging=False)
 

@@ -116,7 +116,7 @@ def test_more_than_a_few_jobs_share_the_height_and_that_is_explained(count: int,
     assert "The timeline shows" not in chart
 
 
-def test_a_job_without_a_name_is_one_all_the_same() -> None:
+def test_a_job_without_a_name_has_a_label() -> None:
     assert lines_with(timeline(good(None, job_id=None)), "section") == ["section job"]
 
 
@@ -137,7 +137,7 @@ def test_a_label_is_a_host_name_or_says_that_it_is_a_job(name: str, label: str) 
     assert lines_with(timeline(good(name)), "section") == [f"section {label}"]
 
 
-def test_a_secret_is_no_label() -> None:
+def test_a_label_contains_no_secret() -> None:
     console = Console(io.StringIO(), in_workflow=False, debugging=False)
     console.mask("key")
 

@@ -58,7 +58,7 @@ class TestForeignText:
         assert summary.all("strong")[0].text.startswith("All 3 domains: ")
 
     @given(HOSTILE)
-    def test_an_inputs_value_is_no_code(self, text: str) -> None:
+    def test_the_value_of_an_input_is_not_code(self, text: str) -> None:
         summary = parsed(Job(mode=None, failure=InvalidInput(f"Invalid input `domain`: '{text}' is not a bare host name")))
 
         assert summary.tags() <= self.OURS
