@@ -24,7 +24,6 @@ from .events import Events
 from .http.circuit_breaker import CircuitBreaker
 from .http.client import HttpClient
 from .http.connection import AbortableAdapter, InFlight, create_ssl_context
-from .http.rate_limit import RateLimiter
 from .inputs.reader import read_key, read_mode, read_names, read_plan, unknown_inputs
 from .inputs.settings import Plan
 from .job import Job
@@ -129,7 +128,7 @@ def _context_for(plan: Plan, jobs: Sequence[Job], clock: Clock, events: Events, 
     )
     api = AdminApi(
         client=ApiClient(client, base_url=settings.base_url, key=settings.admin_key),
-        breaker=CircuitBreaker(clock, RateLimiter()),
+        breaker=CircuitBreaker(clock),
         clock=clock,
         outage_tolerance_seconds=settings.outage_tolerance_seconds,
         events=events,

@@ -23,7 +23,6 @@ from docs_platform_action.errors import (
 )
 from docs_platform_action.events import Events
 from docs_platform_action.http.circuit_breaker import CircuitBreaker
-from docs_platform_action.http.rate_limit import RateLimiter
 from docs_platform_action.http.retry import read_retry_after
 from docs_platform_action.job import Job
 from docs_platform_action.models import EXPORT
@@ -151,7 +150,7 @@ def test_no_server_makes_a_call_wait_longer_than_allowed(
     job = Job(mode=EXPORT, domain="d.example.com", project_id="p", job_id="se_1", started_at=clock.monotonic())
     api = AdminApi(
         client=ApiClient(http_client(Responding(script)), base_url=BASE_URL, key=ADMIN_KEY),
-        breaker=CircuitBreaker(clock, RateLimiter()),
+        breaker=CircuitBreaker(clock),
         clock=clock,
         outage_tolerance_seconds=tolerance,
         events=Events(),

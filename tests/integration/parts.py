@@ -10,7 +10,6 @@ from docs_platform_action.clock import Clock
 from docs_platform_action.events import Events
 from docs_platform_action.http.circuit_breaker import CircuitBreaker
 from docs_platform_action.http.connection import AbortableAdapter, InFlight, create_ssl_context
-from docs_platform_action.http.rate_limit import RateLimiter
 from docs_platform_action.job import Job
 from docs_platform_action.models import EXPORT
 from tests.keys import ADMIN_KEY
@@ -32,7 +31,7 @@ def api_of(
     clock = Clock()
     return AdminApi(
         client=api_client_to(base_url),
-        breaker=CircuitBreaker(clock, RateLimiter()),
+        breaker=CircuitBreaker(clock),
         clock=clock,
         outage_tolerance_seconds=outage_tolerance_seconds,
         events=Events(),

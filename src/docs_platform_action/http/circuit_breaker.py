@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import threading
 from collections.abc import Iterator
 from typing import Final
 
@@ -24,10 +25,10 @@ class CircuitBreaker:
     `Retry-After` blocks all requests, but a request whose sender has no time left is never blocked.
     """
 
-    def __init__(self, clock: Clock, limiter: RateLimiter) -> None:
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._limiter = limiter
-        self._lock = limiter.lock
+        self._limiter = RateLimiter()
+        self._lock = threading.Lock()
         self.failing_since: float | None = None
         self.ceiling_seconds = 0.0
         self._ceilings: Iterator[float] = iter(())
@@ -41,7 +42,7 @@ class CircuitBreaker:
         """Wait until a request may begin, then record its result. Raises `Cancelled`."""
         request = QueuedRequest()
         with self._lock:
-            self._limiter.enqueue(request)
+            self._limiter.queue.append(request)
         try:
             while (pause := self._begin(request, state.remaining_seconds())) > 0:
                 self._clock.sleep(pause)
@@ -62,7 +63,8 @@ class CircuitBreaker:
             self._succeeded(request)
         finally:
             with self._lock:
-                self._limiter.remove(request)
+                if request in self._limiter.queue:
+                    self._limiter.queue.remove(request)
                 if self._probe is request:
                     self._probe = None
 
@@ -96,7 +98,7 @@ class CircuitBreaker:
             return 0.0
         # a probe that takes longer may wait for a bundle that is being packed
         is_probing = self._probe is not None and now < self._probe.began_at + MAX_PAUSE_SECONDS
-        return RECHECK_SECONDS if is_probing or not self._limiter.is_oldest(request) else 0.0
+        return RECHECK_SECONDS if is_probing or request is not self._limiter.queue[0] else 0.0
 
     def _block(self, retry_after_seconds: float) -> None:
         with self._lock:

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from docs_platform_action.api.admin_api import BUNDLE_TIMEOUT_SECONDS, SETTLING_SECONDS, AdminApi
 from docs_platform_action.errors import ActionError, BadResponse, NotFound, Rejected, StartUnconfirmed, Unavailable
 from docs_platform_action.http.circuit_breaker import CircuitBreaker
-from docs_platform_action.http.rate_limit import RateLimiter
 from docs_platform_action.job import Job
 from docs_platform_action.models import AGENT, API, EXPORT, AgentJob, Bundle, ExportJob, StartedExport, is_job_id
 from tests.unit.fakes import HOST, FakeApiClient, FakeClock, RecordedEvents, Step, answer
@@ -32,7 +31,7 @@ class Platform:
         self.other = Job(mode=EXPORT, domain="other.example.com")
         self.api = AdminApi(
             client=self.client,
-            breaker=CircuitBreaker(self.clock, RateLimiter()),
+            breaker=CircuitBreaker(self.clock),
             clock=self.clock,
             outage_tolerance_seconds=300,
             events=self.events,

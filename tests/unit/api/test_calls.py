@@ -2,7 +2,7 @@
 
 import http.client
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -28,7 +28,6 @@ from docs_platform_action.errors import (
 from docs_platform_action.http.circuit_breaker import CircuitBreaker
 from docs_platform_action.http.client import Request, Timeouts
 from docs_platform_action.http.faults import NetworkError, UntrustedCertificateError
-from docs_platform_action.http.rate_limit import RateLimiter
 from docs_platform_action.http.retry import LAST_ATTEMPT_SECONDS, MAX_PAUSE_SECONDS, MIN_ATTEMPT_SECONDS
 from docs_platform_action.job import Job
 from docs_platform_action.models import API, EXPORT
@@ -86,7 +85,7 @@ class Talk:
         self.client = FakeApiClient(self.clock, *script, seconds=seconds)
         self.api = AdminApi(
             client=self.client,
-            breaker=CircuitBreaker(self.clock, RateLimiter()),
+            breaker=CircuitBreaker(self.clock),
             clock=self.clock,
             outage_tolerance_seconds=tolerance,
             events=self.events,
@@ -804,13 +803,20 @@ class TestAnyOutage:
         assert len(talk.retries) <= 1
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _window_of_a_second() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("docs_platform_action.http.rate_limit.WINDOW_SECONDS", 1.0)
+        yield
+
+
 class Crowd:
     """Jobs that share one API, each in its own thread."""
 
     def __init__(self, reply: Callable[[str, str, float], Reply], *, tolerance: float = 300.0) -> None:
         self.clock = VirtualClock()
         self.platform = VirtualPlatform(self.clock, reply)
-        self.breaker = CircuitBreaker(self.clock, RateLimiter(spread_seconds=0.0))
+        self.breaker = CircuitBreaker(self.clock)
         self.events = Announced()
         self.jobs: dict[str, Job] = {}
         self.ended: dict[str, tuple[float, Exception | None]] = {}

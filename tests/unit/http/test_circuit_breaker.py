@@ -4,7 +4,7 @@ import contextlib
 import itertools
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,13 +14,20 @@ from hypothesis import strategies as st
 
 from docs_platform_action.errors import ActionError, Advice, Cancelled, Forbidden
 from docs_platform_action.http.circuit_breaker import RECHECK_SECONDS, CircuitBreaker
-from docs_platform_action.http.rate_limit import REQUESTS_PER_SECOND, RateLimiter
+from docs_platform_action.http.rate_limit import REQUESTS_PER_SECOND
 from docs_platform_action.http.retry import MAX_PAUSE_SECONDS, TransientError
 from tests.unit.fakes import FakeClock
 from tests.unit.virtual_time import StuckError, VirtualClock
 
 FOREVER = float("inf")
 AFTER_A_RECHECK = RECHECK_SECONDS + 1e-5
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _window_of_a_second() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("docs_platform_action.http.rate_limit.WINDOW_SECONDS", 1.0)
+        yield
 
 
 def transient(*, retry_after: float | None = None, maybe_processed: bool = True, job_specific: bool = False) -> TransientError:
@@ -45,7 +52,7 @@ class Crowd:
 
     def __init__(self, *, seed: int | None = None) -> None:
         self.clock = VirtualClock(seed=seed)
-        self.breaker = CircuitBreaker(self.clock, RateLimiter(spread_seconds=0.0))
+        self.breaker = CircuitBreaker(self.clock)
         self.begun: list[tuple[str, float]] = []
 
     def ask(
@@ -87,7 +94,7 @@ class Crowd:
 
 def opened_breaker(clock: FakeClock, *, pause: float | None = 1.0) -> CircuitBreaker:
     """Return a breaker for which one request has just failed."""
-    breaker = CircuitBreaker(clock, RateLimiter())
+    breaker = CircuitBreaker(clock)
     fail(breaker, transient())
     if pause is not None:
         breaker.back_off(pause)
@@ -107,7 +114,7 @@ def succeed(breaker: CircuitBreaker, left: float = FOREVER) -> None:
 class TestOneJob:
     def test_its_requests_do_not_wait(self) -> None:
         clock = FakeClock()
-        breaker = CircuitBreaker(clock, RateLimiter())
+        breaker = CircuitBreaker(clock)
 
         for _ in range(REQUESTS_PER_SECOND):
             succeed(breaker)
@@ -119,7 +126,7 @@ class TestOneJob:
     def test_in_an_outage_it_waits_only_for_its_own_pauses(self, draws: list[float], since: float) -> None:
         clock = FakeClock()
         clock.pass_(since)
-        breaker = CircuitBreaker(clock, RateLimiter())
+        breaker = CircuitBreaker(clock)
 
         for draw in draws:
             fail(breaker, transient())
@@ -132,7 +139,7 @@ class TestOneJob:
 
     def test_after_a_retry_after_it_does_not_wait_again(self) -> None:
         clock = FakeClock()
-        breaker = CircuitBreaker(clock, RateLimiter())
+        breaker = CircuitBreaker(clock)
         fail(breaker, transient(retry_after=40))
         breaker.back_off(0.5)
         clock.sleep(40)
@@ -143,7 +150,7 @@ class TestOneJob:
 
     def test_it_does_not_wait_if_it_is_not_ready(self) -> None:
         clock = FakeClock()
-        breaker = CircuitBreaker(clock, RateLimiter())
+        breaker = CircuitBreaker(clock)
 
         for _ in range(3):
             fail(breaker, transient(job_specific=True))
@@ -185,7 +192,7 @@ class TestQueue:
 class TestOutage:
     def test_it_begins_with_the_first_error_and_ends_with_the_first_response(self) -> None:
         clock = FakeClock()
-        breaker = CircuitBreaker(clock, RateLimiter())
+        breaker = CircuitBreaker(clock)
 
         fail(breaker, transient())
         began = clock.monotonic()
@@ -217,7 +224,7 @@ class TestOutage:
 
     def test_the_ceiling_doubles_with_each_failed_probe_up_to_a_limit(self) -> None:
         clock = FakeClock()
-        breaker = CircuitBreaker(clock, RateLimiter())
+        breaker = CircuitBreaker(clock)
         ceilings = []
 
         for _ in range(8):
@@ -228,7 +235,7 @@ class TestOutage:
 
     def test_a_thousand_failures_do_not_raise_the_limit(self) -> None:
         clock = FakeClock()
-        breaker = CircuitBreaker(clock, RateLimiter())
+        breaker = CircuitBreaker(clock)
 
         for _ in range(1200):
             fail(breaker, transient())
@@ -319,7 +326,7 @@ class TestOutage:
 
     def test_a_pause_that_was_drawn_in_an_earlier_outage_blocks_nobody(self) -> None:
         clock = FakeClock()
-        breaker = CircuitBreaker(clock, RateLimiter())
+        breaker = CircuitBreaker(clock)
         for _ in range(6):
             fail(breaker, transient())
         breaker.back_off(30)
@@ -334,7 +341,7 @@ class TestOutage:
 
     def test_its_end_resets_the_ceiling(self) -> None:
         clock = FakeClock()
-        breaker = CircuitBreaker(clock, RateLimiter())
+        breaker = CircuitBreaker(clock)
         for _ in range(4):
             fail(breaker, transient())
 
@@ -656,7 +663,7 @@ class TestAnyCrowd:
     @given(st.lists(st.tuples(ATTEMPTS, st.floats(1, 100)), min_size=1, max_size=15), st.integers(0, 999), st.booleans())
     def test_the_limits_hold_and_every_job_ends(self, jobs: list[tuple[list[Attempt], float]], seed: int, all_fail: bool) -> None:
         clock = VirtualClock(seed=seed)
-        breaker = CircuitBreaker(clock, RateLimiter())
+        breaker = CircuitBreaker(clock)
         sent: list[Sent] = []
         blocked_until = [0.0]
         ended: list[int] = []
@@ -722,7 +729,7 @@ class TestThreads:
         """In virtual time, no thread is interrupted."""
         monkeypatch.setattr("docs_platform_action.http.rate_limit.REQUESTS_PER_SECOND", 10**3)
         under_way = threading.Lock()
-        breaker = CircuitBreaker(HastyClock(is_stalled=under_way.locked), RateLimiter())
+        breaker = CircuitBreaker(HastyClock(is_stalled=under_way.locked))
         fail(breaker, transient())
         alone: list[bool] = []
 

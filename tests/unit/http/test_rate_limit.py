@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docs_platform_action.http.rate_limit import REQUESTS_PER_SECOND, SPREAD_SECONDS, QueuedRequest, RateLimiter
+from docs_platform_action.http.rate_limit import REQUESTS_PER_SECOND, WINDOW_SECONDS, QueuedRequest, RateLimiter
 
 
 class Requests:
     """Requests that come at given moments; each begins as soon as the limiter allows it."""
 
-    def __init__(self, limiter: RateLimiter | None = None) -> None:
-        self.limiter = limiter or RateLimiter(spread_seconds=0.0)
+    def __init__(self) -> None:
+        self.limiter = RateLimiter()
         self._coming: list[tuple[float, str, bool]] = []
         self._waiting: dict[QueuedRequest, str] = {}
 
@@ -28,7 +28,7 @@ class Requests:
                 _, name, is_overdue = coming.pop(0)
                 request = QueuedRequest(is_overdue=is_overdue)
                 self._waiting[request] = name
-                self.limiter.enqueue(request)
+                self.limiter.queue.append(request)
             due = {request: now + self.limiter.delay_seconds(request, now) for request in self._waiting}
             request = min(due, key=lambda one: due[one], default=None)
             if request is not None and due[request] <= now:
@@ -47,23 +47,20 @@ def test_a_limited_number_begins_in_a_second_in_the_order_of_the_queue() -> None
     requests = Requests()
     requests.add(*numbers(25))
 
-    assert requests.run() == [(name, int(name) // 10) for name in numbers(25)]
+    assert requests.run() == [(name, int(name) // 10 * WINDOW_SECONDS) for name in numbers(25)]
 
 
-def test_the_spread_keeps_the_limit_for_arrivals_too() -> None:
-    requests = Requests(RateLimiter())
-    requests.add(*numbers(REQUESTS_PER_SECOND + 1))
-
-    assert [at for _, at in requests.run()] == pytest.approx([*[0.0] * REQUESTS_PER_SECOND, 1 + SPREAD_SECONDS])
+def test_requests_that_arrive_a_tenth_of_a_second_closer_together_keep_the_limit() -> None:
+    assert WINDOW_SECONDS == 1 + 0.1
 
 
-def test_a_second_counts_from_when_each_request_began() -> None:
+def test_a_window_counts_from_when_each_request_began() -> None:
     requests = Requests()
     for number in range(10):
         requests.add(f"{number}", at=0.1 * number)
     requests.add("one more", "another", at=0.95)
 
-    assert requests.run()[10:] == [("one more", 1.0), ("another", 1.1)]
+    assert requests.run()[10:] == [("one more", 1.1), ("another", 1.2)]
 
 
 def test_overdue_requests_come_first() -> None:
@@ -73,31 +70,24 @@ def test_overdue_requests_come_first() -> None:
 
     begun = dict(requests.run())
 
-    assert [begun[f"late {name}"] for name in numbers(12)] == [*[1] * 10, 2, 2]
-    assert [begun[name] for name in numbers(25)] == [*[0] * 10, *[2] * 8, *[3] * 7]
+    assert [begun[f"late {name}"] for name in numbers(12)] == [*[WINDOW_SECONDS] * 10, *[2 * WINDOW_SECONDS] * 2]
+    assert [begun[name] for name in numbers(25)] == pytest.approx(
+        [*[0] * 10, *[2 * WINDOW_SECONDS] * 8, *[3 * WINDOW_SECONDS] * 7]
+    )
 
 
 def test_a_request_that_leaves_the_queue_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("docs_platform_action.http.rate_limit.REQUESTS_PER_SECOND", 1)
-    limiter = RateLimiter(spread_seconds=0.0)
+    limiter = RateLimiter()
     first, leaving, last = QueuedRequest(), QueuedRequest(), QueuedRequest()
     for request in (first, leaving, last):
-        limiter.enqueue(request)
+        limiter.queue.append(request)
     limiter.begin(first, now=0.0)
-    assert limiter.delay_seconds(last, now=0.0) == 2
+    assert limiter.delay_seconds(last, now=0.0) == 2 * WINDOW_SECONDS
 
-    limiter.remove(leaving)
+    limiter.queue.remove(leaving)
 
-    assert limiter.delay_seconds(last, now=0.0) == 1
-
-
-def test_the_oldest_is_the_one_that_came_first_also_beside_an_overdue_one() -> None:
-    limiter = RateLimiter()
-    first, overdue = QueuedRequest(), QueuedRequest(is_overdue=True)
-    limiter.enqueue(first)
-    limiter.enqueue(overdue)
-
-    assert (limiter.is_oldest(first), limiter.is_oldest(overdue)) == (True, False)
+    assert limiter.delay_seconds(last, now=0.0) == WINDOW_SECONDS
 
 
 @given(st.lists(st.tuples(st.floats(0, 5), st.booleans()), min_size=1, max_size=60))
@@ -109,4 +99,4 @@ def test_no_second_has_more_whenever_they_come(coming: list[tuple[float, bool]])
     begun = [at for _, at in requests.run()]
 
     assert len(begun) == len(coming)
-    assert all(later >= first + 1 - 1e-5 for first, later in zip(begun, begun[REQUESTS_PER_SECOND:], strict=False))
+    assert all(later >= first + WINDOW_SECONDS - 1e-5 for first, later in zip(begun, begun[REQUESTS_PER_SECOND:], strict=False))
