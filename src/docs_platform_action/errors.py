@@ -2,9 +2,8 @@
 
 import sys
 import traceback
-from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import ClassVar, Final, TypedDict
 
 from . import __version__
 
@@ -18,9 +17,8 @@ DENIED_REMEDY: Final = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Advice:
-    """The likely cause of a failure, and the remedy."""
+class Advice(TypedDict):
+    """The likely cause of a failure, and the remedy: keyword arguments of `ActionError`."""
 
     cause: str
     remedy: str

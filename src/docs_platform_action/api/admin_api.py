@@ -180,9 +180,8 @@ class AdminApi:
                 f"No successful response for {format_seconds(state.outage_seconds())}. Last error: {error.message}.",
                 *self.client.quote(error.error_text),
             ),
-            cause=advice.cause,
-            remedy=advice.remedy,
             request_id=error.request_id,
+            **advice,
         )
 
 

@@ -208,7 +208,7 @@ def _disk_errors_as(failure: type[ActionError], summary: str) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in {*_DISK_FULL_CODES, errno.EFBIG}:
-            cause, remedy = DISK_FULL.cause, DISK_FULL.remedy
+            cause, remedy = DISK_FULL["cause"], DISK_FULL["remedy"]
         elif isinstance(error, PermissionError):
             cause, remedy = DENIED_CAUSE, DENIED_REMEDY
         else:

@@ -19,7 +19,7 @@ class DiskTooSmall(DownloadFailed):
 
     def __init__(self, folder: Path, detail: str) -> None:
         summary = "the bundle does not fit on the runner's disk"
-        super().__init__(summary, details=(detail,), cause=DISK_FULL.cause, remedy=DISK_FULL.remedy)
+        super().__init__(summary, details=(detail,), **DISK_FULL)
         self.folder = folder
 
 

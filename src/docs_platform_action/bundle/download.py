@@ -71,11 +71,11 @@ class Download:
             retry(self._attempt, self._retries)
         except TransientError as error:
             outage = format_seconds(self._retries.outage_seconds())
-            raise _failure(
+            raise DownloadFailed(
                 "the bundle could not be downloaded completely",
-                error.advice,
-                f"No successful response for {outage}. Last error: {error.message}.",
+                details=(f"No successful response for {outage}. Last error: {error.message}.",),
                 request_id=error.request_id,
+                **error.advice,
             ) from error
         received = self._partial.received
         was_transcoded = self._transcoding.is_transcoded and received != self._bundle.size
@@ -161,7 +161,7 @@ class Download:
         max_bytes = end if end is not None else MAX_BUNDLE_BYTES
         for piece in pieces:
             if self._partial.received + len(piece) > max_bytes:
-                raise _failure(f"the storage sent more than the {max_bytes:,} bytes that the bundle may have", _CHANGED)
+                raise DownloadFailed(f"the storage sent more than the {max_bytes:,} bytes that the bundle may have", **_CHANGED)
             self._partial.write(piece)
             self._refusals = 0
             if self._partial.received >= self._next_progress_at:
@@ -179,7 +179,7 @@ class Download:
         if self._was_size_wrong:
             content_type = response.headers.get("Content-Type")
             details = (f"The storage's Content-Type is {content_type}.",) if content_type else ()
-            raise _failure(f"the {message}", _CHANGED, *details)
+            raise DownloadFailed(f"the {message}", details=details, **_CHANGED)
         self._was_size_wrong = self._needs_link = True  # the bundle may have been replaced after the API reported its size
         self._start_over("the API reported a different size")
         self._events.link_expired(self._job, f"The {message}")
@@ -215,7 +215,7 @@ class Download:
         if 400 <= response.status < 500 and response.status not in TEMPORARY_STATUSES | {416}:
             if not resuming:
                 summary = f"the storage returned {response.status}"
-                return _failure(summary, _REFUSED, f"{message}.", request_id=response.request_id)
+                return DownloadFailed(summary, details=(f"{message}.",), request_id=response.request_id, **_REFUSED)
             self._start_over("the storage refuses to resume the download")
         return TransientError(
             f"{message}{self._partial.error_suffix}",
@@ -232,7 +232,3 @@ class Download:
         if self._partial.received:
             self._events.download_restarted(self._job, reason)
         self._partial.reset()
-
-
-def _failure(summary: str, advice: Advice, *details: str, request_id: str | None = None) -> DownloadFailed:
-    return DownloadFailed(summary, details=details, cause=advice.cause, remedy=advice.remedy, request_id=request_id)
