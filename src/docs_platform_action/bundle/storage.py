@@ -112,7 +112,7 @@ def request_bundle(
                 )
                 return
             url = _redirected(url, response.headers.get("Location", ""), response.status)
-            timeouts = replace(timeouts, total_seconds=response.remaining_seconds)
+            timeouts = replace(timeouts, total_seconds=response.exchange.remaining_seconds)
         context.events.link_redirected(job, url)
     raise DownloadFailed(
         f"the storage redirects more than {MAX_REDIRECTS} times",

@@ -4,7 +4,7 @@ import contextlib
 import re
 import string
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
 from urllib.parse import quote, urlsplit
 
@@ -42,11 +42,7 @@ class Timeouts:
 
     def within(self, seconds: float) -> "Timeouts":
         """Return these timeouts, each limited to `seconds`."""
-        return Timeouts(
-            connect_seconds=min(self.connect_seconds, seconds),
-            idle_seconds=min(self.idle_seconds, seconds),
-            total_seconds=min(self.total_seconds, seconds),
-        )
+        return Timeouts(**{name: min(limit, seconds) for name, limit in asdict(self).items()})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,36 +84,31 @@ class Response:
     """A response whose body is still to be read. The key is hidden in `headers`, but not in the body."""
 
     def __init__(self, received: requests.Response, exchange: Exchange, in_flight: InFlight, redactor: Redactor) -> None:
+        self.exchange = exchange
         self._received = received
-        self._exchange = exchange
         self._in_flight = in_flight
         self.status = received.status_code
         headers = {name: redactor.hide(value) for name, value in received.headers.items()}
         self.headers: Mapping[str, str] = CaseInsensitiveDict(headers)
 
-    @property
-    def remaining_seconds(self) -> float:
-        """The rest of the exchange's total time."""
-        return self._exchange.remaining_seconds
-
     def extend(self, seconds: float) -> None:
         """Abort the exchange this many seconds from now instead."""
-        self._in_flight.extend(self._exchange, seconds)
+        self._in_flight.extend(self.exchange, seconds)
 
-    def read(self, most_bytes: int) -> bytes:
-        """Return the decoded body, or its beginning as soon as that has `most_bytes`. Raises `NetworkError` and `Cancelled`."""
+    def read(self, max_bytes: int) -> bytes:
+        """Return the decoded body, or its beginning as soon as that has `max_bytes`. Raises `NetworkError` and `Cancelled`."""
         content = bytearray()
-        with translate_errors(self._exchange):
+        with translate_errors(self.exchange):
             for chunk in self._received.iter_content(64 * 1024):
                 content += chunk
-                if len(content) >= most_bytes:
+                if len(content) >= max_bytes:
                     break
         return bytes(content)
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the body as it arrives, not decoded. Raises `NetworkError` and `Cancelled`."""
         while True:
-            with translate_errors(self._exchange):
+            with translate_errors(self.exchange):
                 piece: bytes = self._received.raw.read1(_PIECE_BYTES, decode_content=False)
             if not piece:
                 self.check_complete()
@@ -126,8 +117,8 @@ class Response:
 
     def check_complete(self) -> None:
         """Raise `ResponseTimeout` or `Cancelled` if the exchange was aborted: a body without a length then looks complete."""
-        with translate_errors(self._exchange):
-            if self._exchange.is_aborted:
+        with translate_errors(self.exchange):
+            if self.exchange.is_aborted:
                 raise TimeoutError
 
 

@@ -88,8 +88,7 @@ class InFlight:
         self._exchanges: set[Exchange] = set()
         self._stopped = False
         self._changed = threading.Condition()  # reentrant
-        self._watchdog_is_running = False
-        self._watchdog_wakes_at = math.inf
+        self._watchdog_wakes_at: float | None = None  # `None` while there is no watchdog
 
     def stop(self) -> None:
         """Begin no further exchange; those under way may finish."""
@@ -126,10 +125,10 @@ class InFlight:
         """Abort an exchange this many seconds from now instead."""
         with self._changed:
             exchange.ends_at = time.monotonic() + seconds
-            if not self._watchdog_is_running:
+            if self._watchdog_wakes_at is None:
                 with contextlib.suppress(RuntimeError):  # no more threads: the next exchange tries again
                     threading.Thread(target=self._abort_overdue, daemon=True, name="watchdog").start()
-                    self._watchdog_is_running = True
+                    self._watchdog_wakes_at = math.inf
             elif exchange.ends_at < self._watchdog_wakes_at:
                 self._changed.notify()
 
@@ -145,9 +144,9 @@ class InFlight:
                     if exchange.ends_at <= now:
                         exchange.ends_at = math.inf
                         exchange.abort()
-                self._watchdog_wakes_at = min((exchange.ends_at for exchange in self._exchanges), default=math.inf)
+                self._watchdog_wakes_at = min(exchange.ends_at for exchange in self._exchanges)
                 self._changed.wait(None if self._watchdog_wakes_at == math.inf else self._watchdog_wakes_at - now)
-            self._watchdog_is_running = False
+            self._watchdog_wakes_at = None
 
 
 class AbortableRequest(requests.PreparedRequest):

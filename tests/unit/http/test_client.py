@@ -101,17 +101,17 @@ class TestResponse:
         request = Request(method="GET", url=f"{BASE_URL}/x")
 
         with http_client(FakeAdapter()).send(request, Timeouts(total_seconds=60), headers={}) as response:
-            before = response.remaining_seconds
+            before = response.exchange.remaining_seconds
             response.extend(600)
 
-            assert 50 < before <= 60 < 590 < response.remaining_seconds <= 600
+            assert 50 < before <= 60 < 590 < response.exchange.remaining_seconds <= 600
 
     def test_no_time_remains_once_it_was_aborted(self) -> None:
         adapter = FakeAdapter()
         adapter.before = lambda request: request.exchange.abort()
 
         with http_client(adapter).send(Request(method="GET", url=f"{BASE_URL}/x"), Timeouts(), headers={}) as response:
-            assert response.remaining_seconds == 0
+            assert response.exchange.remaining_seconds == 0
 
     def test_a_body_that_was_cut_by_its_timeout_is_an_error(self) -> None:
         adapter = FakeAdapter(200, b"half")
