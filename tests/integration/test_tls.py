@@ -174,7 +174,7 @@ class TestOpensslAuthorities:
     @pytest.mark.parametrize(
         ("make", "advice"),
         [
-            (lambda root, _: root.issue("127.0.0.1", expired=True), "Have the API's certificate renewed."),
+            (lambda root, _: root.issue("127.0.0.1", expired=True), "Have the certificate renewed."),
             (lambda root, _: root.issue("127.0.0.2"), "Correct `base-url`, or have the certificate issued for this host."),
             (
                 lambda _, other: other.issue("127.0.0.1"),
@@ -218,7 +218,7 @@ class TestOpensslAuthorities:
 
         assert (ended.reason, proxy.requests) == ("unavailable" if target == "api" else "download-failed", [])
         assert "the certificate of the proxy for " in ended.error
-        assert "No trusted authority has signed the proxy's certificate." in ended.error
+        assert "No trusted authority has signed the certificate." in ended.error
 
     def test_an_intermediate_authority_is_sufficient(self, tmp_path: Path, workspace: Path) -> None:
         intermediate = make_root(tmp_path, "basicConstraints = CA:TRUE").intermediate()

@@ -26,11 +26,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-BUNDLE_TIMEOUT_SECONDS: Final = 300.0
-"""How long the platform may take to pack a bundle before it responds."""
-
-SETTLING_SECONDS: Final = 30.0
-"""How long after its start a job may be unknown to some of the platform's servers."""
+BUNDLE_TIMEOUT_SECONDS: Final = 300.0  # the platform packs the bundle before it responds
+SETTLING_SECONDS: Final = 30.0  # how long after its start a job may be unknown to some of the platform's servers
 
 _UNREACHABLE: Final = Advice(
     cause="The host or port in `base-url` is mistyped, or the platform or the network between it and this runner is down.",
@@ -90,9 +87,8 @@ class AdminApi:
 
     def read_agent_job(self, job: "Job", *, deadline: float) -> AgentJob:
         """Return the status of an agent job."""
-        url = f"/v2/agent/{_path_segment(job.project_id)}/job/{_path_segment(job.job_id)}"
-        call = Call(job=job, request=Request(method="GET", url=url), read=AgentJob.from_json, deadline=deadline)
-        return self.send(call)
+        request = Request(method="GET", url=f"/v2/agent/{_path_segment(job.project_id)}/job/{_path_segment(job.job_id)}")
+        return self.send(Call(job=job, request=request, read=AgentJob.from_json, deadline=deadline))
 
     def send(self, call: Call[T]) -> T:
         """Return the result of a call, which is retried for as long as `outage-tolerance` allows."""
@@ -120,7 +116,7 @@ class AdminApi:
             if error.maybe_processed and not call.idempotent:
                 raise StartUnconfirmed(
                     "it is unknown whether the platform started it",
-                    details=(f"{error.message}.", *self.client.quote(error.error_text)),
+                    details=(f"{error.message}.", *error.details),
                     request_id=error.request_id,
                 ) from error
             raise
@@ -128,10 +124,8 @@ class AdminApi:
     def _fetch_result(self, call: Call[T], timeouts: Timeouts) -> T:
         try:
             response = self._fetch(call, timeouts)
-        except UntrustedCertificateError as error:
-            raise error.failure(Unavailable, self.client.host, "API", "`base-url`") from error
-        except SocksProxyError as error:
-            raise error.failure(Unavailable, f"the API at {self.client.host}") from error
+        except (UntrustedCertificateError, SocksProxyError) as error:
+            raise error.failure(Unavailable, f"the API at {self.client.host}", "`base-url`") from error
         except NetworkError as error:
             advice = PROXY if error.is_proxy_error else NETWORK if error.maybe_processed else _UNREACHABLE
             raise TransientError(error.message, maybe_processed=error.maybe_processed, advice=advice) from error
@@ -170,16 +164,13 @@ class AdminApi:
         return response
 
     def _unavailable(self, error: TransientError, state: RetryState) -> Unavailable:
-        since = state.failing_since
+        since, outage = state.failing_since, format_seconds(state.outage_seconds())
         this_job_only = not error.job_specific and since is not None and self.breaker.last_answered_began_at > since
         advice = _THIS_JOB_ONLY if this_job_only else error.advice
         error_class = DeadlineExceeded if self.clock.monotonic() >= state.deadline else Unavailable
         return error_class(
             f"the API at {self.client.host} {'kept failing for this job only' if this_job_only else 'remained unavailable'}",
-            details=(
-                f"No successful response for {format_seconds(state.outage_seconds())}. Last error: {error.message}.",
-                *self.client.quote(error.error_text),
-            ),
+            details=(f"No successful response for {outage}. Last error: {error.message}.", *error.details),
             request_id=error.request_id,
             **advice,
         )

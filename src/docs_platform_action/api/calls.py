@@ -1,6 +1,6 @@
 """One call of the API, and what each status means for it: a result, an error, or a reason to retry."""
 
-import http
+import http.client
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from ..clock import Clock
 from ..errors import ActionError, Advice, BadResponse, Forbidden, NotFound, Rejected, Unauthorized
 from ..http.client import Request, Timeouts
 from ..http.retry import TEMPORARY_STATUSES, TransientError, read_retry_after
-from ..models import AGENT, reports_missing_endpoint
+from ..models import AGENT, read_error, reports_missing_endpoint
 from ..text import netloc_of
 from .client import ApiClient, ApiResponse
 
@@ -84,7 +84,7 @@ def read_result(call: Call[T], response: ApiResponse, client: ApiClient, clock: 
         retry_for_seconds=retry_for_seconds,
         at_capacity=status == 429 and any(job.is_under_way for job in call.other_jobs),
         job_specific=is_normally_final,
-        error_text=response.error_text,
+        details=client.quote(read_error(response.body)),
         request_id=response.request_id,
     )
 
@@ -108,11 +108,15 @@ def _read_success(call: Call[T], response: ApiResponse) -> T:
 
 
 def _final_error(call: Call[T], response: ApiResponse, client: ApiClient) -> ActionError:
-    status = response.status
-    no_endpoint = status in {404, 405} and not call.job.api_responded and reports_missing_endpoint(response.body)
+    status, job = response.status, call.job
+    no_endpoint = status in {404, 405} and not job.api_responded and reports_missing_endpoint(response.body)
     if no_endpoint and not call.idempotent:
         return _wrong_base_url(call, response, client)
-    resource, inputs = _resource(call)
+    resource, inputs = f"the job {job.job_id}", "`job-id`"
+    if not call.idempotent:
+        resource, inputs = f"the domain {job.domain}", "`domain`"
+    elif job.mode == AGENT:
+        resource, inputs = f"the project {job.project_id} or its job {job.job_id}", "`project-id`, `job-id`"
     error_class, summary = {
         401: (Unauthorized, "the platform rejected the admin key (401)"),
         403: (Forbidden, "the platform does not allow this (403)"),
@@ -120,25 +124,15 @@ def _final_error(call: Call[T], response: ApiResponse, client: ApiClient) -> Act
     }.get(status, (Rejected, f"the platform rejected the request, {_format_status(status)}"))
     remedy = f"Compare {inputs} and `base-url` with the dashboard." if status == 404 else None
     cause = _WRONG_BASE_URL if status == 404 and no_endpoint else None
-    details = client.quote(response.error_text)
+    details = client.quote(read_error(response.body))
     return error_class(summary, details=details, cause=cause, remedy=remedy, request_id=response.request_id)
-
-
-def _resource(call: Call[T]) -> tuple[str, str]:
-    """Return what a 404 did not find, and the inputs that name it."""
-    job = call.job
-    if not call.idempotent:
-        return f"the domain {job.domain}", "`domain`"
-    if job.mode == AGENT:
-        return f"the project {job.project_id} or its job {job.job_id}", "`project-id`, `job-id`"
-    return f"the job {job.job_id}", "`job-id`"
 
 
 def _wrong_base_url(call: Call[T], response: ApiResponse, client: ApiClient) -> ActionError:
     error_class = NotFound if response.status == 404 else Rejected
     return error_class(
         f"`base-url` is probably wrong: {client.base_url} has no static-export endpoint ({response.status})",
-        details=client.quote(response.error_text) or (f"The response is not the API's JSON ({_describe_body(response)}).",),
+        details=client.quote(read_error(response.body)) or (f"The response is not the API's JSON ({_describe_body(response)}).",),
         cause="The address is mistyped, its path prefix is missing or wrong, or it is the dashboard's instead of the API's.",
         remedy="Look up the API's address in the platform's documentation. The request was sent to "
         f"{client.base_url}{call.request.url}. If `base-url` is right, compare `domain` with the dashboard.",
@@ -171,7 +165,5 @@ def _describe_body(response: ApiResponse) -> str:
 
 
 def _format_status(status: int) -> str:
-    try:
-        return f"{status} ({http.HTTPStatus(status).phrase.lower()})"
-    except ValueError:
-        return str(status)
+    phrase = http.client.responses.get(status)
+    return f"{status} ({phrase.lower()})" if phrase else str(status)

@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 
 from ..http.client import HttpClient, Request, Timeouts
 from ..http.faults import NetworkError, request_id_of
-from ..models import read_error
 
 MAX_RESPONSE_BYTES: Final = 1024 * 1024
 
@@ -22,11 +21,6 @@ class ApiResponse:
     body: object
     size: int
     request_id: str | None
-
-    @property
-    def error_text(self) -> str | None:
-        """The text of an error response."""
-        return read_error(self.body)
 
 
 class ApiClient:

@@ -148,10 +148,8 @@ def _errors_of_storage(host: str, seconds: float) -> Iterator[None]:
     except ResponseTimeout as error:
         message = f"{host} took longer than {seconds:.3g} s to respond"
         raise NetworkError(message, maybe_processed=error.maybe_processed) from error
-    except UntrustedCertificateError as error:
-        raise error.failure(DownloadFailed, f"the storage at {host}", "storage", "the link, which the platform makes") from error
-    except SocksProxyError as error:
-        raise error.failure(DownloadFailed, f"the storage at {host}") from error
+    except (UntrustedCertificateError, SocksProxyError) as error:
+        raise error.failure(DownloadFailed, f"the storage at {host}", "the link, which the platform makes") from error
 
 
 def _redirected(url: str, location: str, status: int) -> str:

@@ -58,31 +58,31 @@ class UntrustedCertificateError(Exception):
     code: int = 0
     is_proxy_error: bool = False
 
-    def failure(self, kind: type[ActionError], host: str, server: str, address: str) -> ActionError:
-        """Return the failure for a `server`, such as "API", whose address comes from `address`."""
+    def failure(self, kind: type[ActionError], server: str, address: str) -> ActionError:
+        """Return the failure for a server, such as "the API at api.example.com", whose address comes from `address`."""
         if self.is_proxy_error:
-            host, server, address = f"the proxy for {host}", "proxy", "the address of the proxy in the environment"
+            server, address = f"the proxy for {server}", "the address of the proxy in the environment"
         if self.code in _WRONG_DATE:
-            cause = f"The {server}'s certificate has expired, or is not valid yet by this runner's clock."
-            remedy = f"Have the {server}'s certificate renewed. `ca-bundle` does not help with that."
+            cause = "The certificate has expired, or is not valid yet by this runner's clock."
+            remedy = "Have the certificate renewed. `ca-bundle` does not help with that."
         elif self.code in _WRONG_NAME:
-            cause = f"The {server}'s certificate was issued for another host."
+            cause = "The certificate was issued for another host."
             remedy = f"Correct {address}, or have the certificate issued for this host. `ca-bundle` does not help with that."
         else:
-            cause = f"No trusted authority has signed the {server}'s certificate. It may come from a private authority."
+            cause = "No trusted authority has signed the certificate. It may come from a private authority."
             remedy = (
-                "Pass the private authority's certificate (PEM) with `ca-bundle`. If it is set already, either it holds another "
-                "authority, or the server does not send its intermediate certificate: let the server send the full chain, or add "
-                "that certificate to the file."
+                "Pass the private authority's certificate (PEM) with `ca-bundle`. If `ca-bundle` is set already, either it holds "
+                "another authority, or the server does not send its intermediate certificate: let the server send the full "
+                "chain, or add that certificate to the file."
             )
         details = (f"TLS reported: {self.reason.rstrip('.')}.",)
-        return kind(f"the certificate of {host} is not trusted", details=details, cause=cause, remedy=remedy)
+        return kind(f"the certificate of {server} is not trusted", details=details, cause=cause, remedy=remedy)
 
 
 class SocksProxyError(Exception):
     """The environment names a SOCKS proxy."""
 
-    def failure(self, kind: type[ActionError], server: str) -> ActionError:
+    def failure(self, kind: type[ActionError], server: str, _address: str) -> ActionError:
         """Return the failure for a server, such as "the API at api.example.com"."""
         return kind(
             f"{server} cannot be reached through a SOCKS proxy",

@@ -42,7 +42,7 @@ class TransientError(Exception):
     retry_for_seconds: float = math.inf  # limited for a status that is normally final
     job_specific: bool = False  # the server is healthy, but this job is not ready
     at_capacity: bool = False  # the server is healthy, but other jobs of the run have to end first
-    error_text: str | None = None
+    details: tuple[str, ...] = ()
     request_id: str | None = None
 
 

@@ -114,8 +114,8 @@ class TestAnswer:
 
         assert body is None or isinstance(body, list)
 
-    def test_the_text_of_an_error_is_read(self) -> None:
-        assert exchange(FakeAdapter(404, b'{"error": "job not found"}')).error_text == "job not found"
+    def test_the_body_of_an_error_is_read(self) -> None:
+        assert exchange(FakeAdapter(404, b'{"error": "job not found"}')).body == {"error": "job not found"}
 
     def test_the_largest_allowed_response_is_read(self) -> None:
         content = b'"' + b"x" * (MAX_RESPONSE_BYTES - 2) + b'"'
@@ -140,7 +140,7 @@ class TestScrubbing:
 
         answer = exchange(FakeAdapter(401, f'{{"error": "{escaped}"}}'.encode()))
 
-        assert answer.error_text == "***"
+        assert answer.body == {"error": "***"}
 
     def test_an_echoed_key_is_hidden_in_headers(self) -> None:
         answer = exchange(FakeAdapter(302, b"", {"Location": f"https://evil.example.com/{ADMIN_KEY}", "X-Request-Id": ADMIN_KEY}))
