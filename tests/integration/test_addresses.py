@@ -97,7 +97,7 @@ def test_the_first_connection_is_used_and_the_others_are_closed(resolve: Resolve
         begin = socket.socket.connect
 
         def connect(sock: socket.socket, address: Any) -> None:
-            sockets.append(sock)
+            begun.append((sock, sock.fileno()))
             begin(sock, address)
 
         with pytest.MonkeyPatch.context() as patch:
@@ -107,7 +107,8 @@ def test_the_first_connection_is_used_and_the_others_are_closed(resolve: Resolve
         with sock:
             assert sock.getpeername() == ("127.0.0.1", live.port)
             assert sock.gettimeout() == 30.0
-            assert [found.fileno() == -1 for found in sockets] == [True, False]
+            (other, _), (_, taken) = begun
+            assert (sock.fileno(), other.fileno()) == (taken, -1)
         assert subject.address_errors == {}
     subject.release()
 

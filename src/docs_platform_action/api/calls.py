@@ -68,13 +68,12 @@ def read_result(call: Call[T], response: ApiResponse, client: ApiClient, clock: 
         return _read_success(call, response)
     if 300 <= status < 400:
         raise _redirect_error(response, client)
-    retry_for_seconds = math.inf
     is_normally_final = 400 <= status < 500 and status not in TEMPORARY_STATUSES
-    if is_normally_final:
-        retry_for_seconds = call.temporary_until.get(status, -math.inf) - clock.monotonic()
-        if retry_for_seconds <= 0:
-            raise _final_error(call, response, client)
-    # temporary: 5xx, but also 101 and statuses that no standard defines
+    # 5xx is temporary, but also 101 and statuses that no standard defines
+    temporary_until = call.temporary_until.get(status, -math.inf) if is_normally_final else math.inf
+    retry_for_seconds = temporary_until - clock.monotonic()
+    if retry_for_seconds <= 0:
+        raise _final_error(call, response, client)
     retry_after = read_retry_after(response.headers, clock.now())
     raise TransientError(
         f"The API returned {_format_status(status)}",

@@ -1,6 +1,7 @@
 """The API's side of the HTTP client: the base URL, the key, and responses in JSON."""
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -56,7 +57,9 @@ class ApiClient:
 
     def _read_json(self, content: bytes) -> object:
         try:
-            return self._without_key(json.loads(content.decode("utf-8-sig", "surrogateescape"), parse_int=_read_integer))
+            text = content.decode("utf-8-sig", "surrogateescape")
+            # Python does not convert integers of too many digits
+            return self._without_key(json.loads(text, parse_int=lambda digits: int(digits) if len(digits) <= 400 else math.inf))
         except (ValueError, RecursionError):
             return None
 
@@ -69,8 +72,3 @@ class ApiClient:
         if isinstance(value, dict):
             return {self._without_key(name): self._without_key(item) for name, item in value.items()}
         return value
-
-
-def _read_integer(digits: str) -> int | float:
-    """Return a JSON integer, or infinity if it has more digits than Python converts."""
-    return int(digits) if len(digits) <= 400 else float("inf")

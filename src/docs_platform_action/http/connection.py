@@ -219,12 +219,9 @@ class AbortableAdapter(HTTPAdapter):
     """Sends `AbortableRequest`s. Safe to use from several threads."""
 
     def __init__(self, ssl_context: ssl.SSLContext) -> None:
-        self._ssl_context = ssl_context
         super().__init__(pool_maxsize=MAX_CONNECTIONS)
-
-    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
-        """Create the pools of direct connections, for requests."""
-        super().init_poolmanager(*args, **kwargs, ssl_context=self._ssl_context)
+        self._ssl_context = ssl_context
+        self.poolmanager.connection_pool_kw["ssl_context"] = ssl_context
         self.poolmanager.pool_classes_by_scheme = _POOLS
 
     def proxy_manager_for(self, proxy: str, **kwargs: Any) -> ProxyManager:
@@ -240,11 +237,8 @@ class AbortableAdapter(HTTPAdapter):
 
     def send(self, request: requests.PreparedRequest, *args: Any, **kwargs: Any) -> requests.Response:
         """Send an `AbortableRequest`."""
-        token = _current.set(cast("AbortableRequest", request))
-        try:
-            return super().send(request, *args, **kwargs)
-        finally:
-            _current.reset(token)
+        _current.set(cast("AbortableRequest", request))
+        return super().send(request, *args, **kwargs)
 
 
 def create_ssl_context(certificates_pem: str | None) -> ssl.SSLContext:
@@ -269,52 +263,47 @@ def open_socket(host: str, port: int, timeout: float, options: _SocketOptions, e
     addresses.sort(key=lambda address: next(ranks[address[0]]))  # IPv6 and IPv4 in turn (RFC 8305, section 4)
     deadline = time.monotonic() + timeout
     errors: dict[str, OSError] = {}
-    with selectors.DefaultSelector() as selector:
-        try:
-            while (addresses or selector.get_map()) and not exchange.is_aborted and (left := deadline - time.monotonic()) > 0:
-                if addresses:
-                    address = addresses.pop(0)
-                    ip_address = str(address[-1][0])
-                    errors[ip_address] = TimeoutError()  # unless it fails in another way
-                    try:
-                        selector.register(_begin_connect(address, options, exchange), selectors.EVENT_WRITE, ip_address)
-                    except OSError as error:
-                        errors[ip_address] = error
-                        continue
-                for key, _ in selector.select(min(left, NEXT_ADDRESS_SECONDS) if addresses else left):
-                    sock = cast("socket.socket", key.fileobj)
-                    code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-                    if exchange.is_aborted:
-                        break
-                    selector.unregister(sock)
-                    if code == 0:
-                        sock.settimeout(timeout)
-                        return sock
-                    sock.close()
-                    errors[key.data] = OSError(code, os.strerror(code))
-        finally:
-            for key in [*selector.get_map().values()]:
+    with selectors.DefaultSelector() as selector, contextlib.ExitStack() as sockets:
+        while (addresses or selector.get_map()) and not exchange.is_aborted and (left := deadline - time.monotonic()) > 0:
+            if addresses:
+                family, kind, protocol, _, address = addresses.pop(0)
+                ip_address = str(address[0])
+                errors[ip_address] = TimeoutError()  # unless it fails in another way
+                try:
+                    sock = socket.socket(family, kind, protocol)
+                    sockets.callback(_close, sock)
+                    _begin_connect(sock, address, options, exchange)
+                    selector.register(sock, selectors.EVENT_WRITE, ip_address)
+                except OSError as error:
+                    errors[ip_address] = error
+                    continue
+            for key, _ in selector.select(min(left, NEXT_ADDRESS_SECONDS) if addresses else left):
                 sock = cast("socket.socket", key.fileobj)
-                with contextlib.suppress(OSError):
-                    sock.shutdown(socket.SHUT_RDWR)  # closing it is not enough: the exchange holds a duplicate
-                sock.close()
+                code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+                if exchange.is_aborted:
+                    break
+                if code == 0:
+                    connected = socket.socket(fileno=sock.detach())
+                    connected.settimeout(timeout)
+                    return connected
+                selector.unregister(sock)
+                errors[key.data] = OSError(code, os.strerror(code))
     exchange.address_errors = errors
     if len({type(error) for error in errors.values()}) == 1:
         raise next(iter(errors.values()))
     raise OSError("no address could be connected to")
 
 
-def _begin_connect(address: tuple[Any, ...], options: _SocketOptions, exchange: Exchange) -> socket.socket:
-    family, kind, protocol, _, target = address
-    sock = socket.socket(family, kind, protocol)
-    try:
-        for option in options:
-            sock.setsockopt(*option)
-        sock.settimeout(0)
-        with contextlib.suppress(BlockingIOError):
-            sock.connect(target)
-        exchange.adopt(sock)  # only now: shutting down a socket that is not connecting yet does nothing
-    except OSError:
-        sock.close()
-        raise
-    return sock
+def _begin_connect(sock: socket.socket, address: Any, options: _SocketOptions, exchange: Exchange) -> None:
+    for option in options:
+        sock.setsockopt(*option)
+    sock.settimeout(0)
+    with contextlib.suppress(BlockingIOError):
+        sock.connect(address)
+    exchange.adopt(sock)  # only now: shutting down a socket that is not connecting yet does nothing
+
+
+def _close(sock: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        sock.shutdown(socket.SHUT_RDWR)  # closing it is not enough: the exchange holds a duplicate
+    sock.close()
