@@ -164,8 +164,8 @@ class AdminApi:
         return response
 
     def _unavailable(self, error: TransientError, state: RetryState) -> Unavailable:
-        since, outage = state.failing_since, format_seconds(state.outage_seconds())
-        this_job_only = not error.job_specific and since is not None and self.breaker.last_answered_began_at > since
+        outage = format_seconds(state.outage_seconds())
+        this_job_only = not error.job_specific and self.breaker.last_answered_began_at > state.failing_since
         advice = _THIS_JOB_ONLY if this_job_only else error.advice
         error_class = DeadlineExceeded if self.clock.monotonic() >= state.deadline else Unavailable
         return error_class(

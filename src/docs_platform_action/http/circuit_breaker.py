@@ -29,7 +29,7 @@ class CircuitBreaker:
         self._clock = clock
         self._limiter = RateLimiter()
         self._lock = threading.Lock()
-        self.failing_since: float | None = None
+        self.failing_since = math.inf  # infinite while the server responds
         self.ceiling_seconds = 0.0
         self._ceilings: Iterator[float] = iter(())
         self._probe: QueuedRequest | None = None
@@ -71,7 +71,7 @@ class CircuitBreaker:
     def back_off(self, pause_seconds: float) -> None:
         """Keep an open breaker open for a failed request's pause, up to the ceiling."""
         with self._lock:
-            if self.failing_since is not None:
+            if self.failing_since < math.inf:
                 until = self._clock.monotonic() + min(pause_seconds, self.ceiling_seconds)
                 self._open_until = self._drawn_until = max(self._drawn_until, until)
 
@@ -84,7 +84,7 @@ class CircuitBreaker:
             blocked = 0.0 if request.is_overdue else self._blocked_seconds(request, now)
             if delay <= 0 and blocked <= 0:
                 self._limiter.begin(request, now)
-                if self.failing_since is not None and not request.is_overdue:
+                if self.failing_since < math.inf and not request.is_overdue:
                     self._probe = request
                 return 0.0
         pause = max(delay, min(blocked, RECHECK_SECONDS))
@@ -94,7 +94,7 @@ class CircuitBreaker:
         open_seconds = max(self._retry_after_until, self._open_until) - now
         if open_seconds > _ROUNDING_SECONDS:
             return open_seconds
-        if self.failing_since is None:
+        if self.failing_since == math.inf:
             return 0.0
         # a probe that takes longer may wait for a bundle that is being packed
         is_probing = self._probe is not None and now < self._probe.began_at + MAX_PAUSE_SECONDS
@@ -113,7 +113,7 @@ class CircuitBreaker:
             was_rejected = error.retry_after_seconds is not None or not error.maybe_processed
             if not was_rejected and request.began_at < self.last_answered_began_at:
                 return  # a request that began later has been answered since
-            if self.failing_since is None:
+            if self.failing_since == math.inf:
                 self.failing_since = now
                 self._ceilings = backoff_ceilings()
                 self.ceiling_seconds = next(self._ceilings)
@@ -125,7 +125,7 @@ class CircuitBreaker:
     def _succeeded(self, request: QueuedRequest) -> None:
         with self._lock:
             self.last_answered_began_at = max(self.last_answered_began_at, request.began_at)
-            self.failing_since = None
+            self.failing_since = math.inf
             self.ceiling_seconds = 0.0
             self._open_until = self._drawn_until = -math.inf
             if request.began_at > self._retry_after_received_at:  # a response to an earlier request does not end the pause

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -74,41 +74,39 @@ class RetryState:
     jitter: Callable[[float], float] = full_jitter
     deadline: float = math.inf  # on the clock's `monotonic`
     breaker: "CircuitBreaker | None" = None  # the outage is at least as old as the breaker's
-    last_success_at: float | None = field(default=None, init=False)
-    failing_since: float | None = field(default=None, init=False)
-    reported: bool = field(default=False, init=False)
-    is_last_attempt: bool = field(default=False, init=False)
+    last_success_at: float = math.inf  # until the first success, the first attempt
+    failing_since: float = math.inf  # infinite while the server responds
+    reported: bool = False
+    is_last_attempt: bool = False
 
     def start_attempt(self) -> float:
         """Begin an attempt, and return how many seconds it may take."""
-        if self.last_success_at is None:
-            self.last_success_at = self.clock.monotonic()
+        self.last_success_at = min(self.last_success_at, self.clock.monotonic())
         remaining = self.remaining_seconds()
         self.is_last_attempt = remaining <= 0
         return LAST_ATTEMPT_SECONDS if self.is_last_attempt else max(MIN_ATTEMPT_SECONDS, remaining)
 
     def record_failure(self) -> None:
         """Begin an outage, unless there is one."""
-        if self.failing_since is None:
-            self.failing_since = self.clock.monotonic()
+        self.failing_since = min(self.failing_since, self.clock.monotonic())
 
     def record_success(self) -> None:
         """End the outage, and announce its end if it was reported."""
         now = self.clock.monotonic()
-        if self.failing_since is not None and self.reported:
+        if self.reported:
             self.events.recovered(self.job, self.server, after_seconds=now - self.failing_since)
         self.last_success_at = now
-        self.failing_since, self.reported, self.is_last_attempt = None, False, False
+        self.failing_since, self.reported, self.is_last_attempt = math.inf, False, False
 
     def remaining_seconds(self) -> float:
         """Return how long attempts may continue; infinite without a deadline or an outage."""
-        outage_ends_at = self._earliest(self.failing_since) + self.tolerance_seconds
+        outage_ends_at = min(self.failing_since, self._breaker_failing_since) + self.tolerance_seconds
         return min(self.deadline, outage_ends_at) - self.clock.monotonic()
 
     def outage_seconds(self) -> float:
         """Return the time since the last success, or since the first attempt."""
         now = self.clock.monotonic()
-        return now - min(now, self._earliest(self.last_success_at))
+        return now - min(now, self.last_success_at, self._breaker_failing_since)
 
     def pause_seconds(self, ceiling_seconds: float) -> float:
         """Return the pause after a failed attempt, during which the breaker blocks all requests."""
@@ -118,10 +116,9 @@ class RetryState:
         self.breaker.back_off(pause)
         return pause
 
-    def _earliest(self, since: float | None) -> float:
-        """Return the earlier of a time and the breaker's `failing_since`; infinity if there is neither."""
-        times = (since, self.breaker.failing_since if self.breaker is not None else None)
-        return min((time for time in times if time is not None), default=math.inf)
+    @property
+    def _breaker_failing_since(self) -> float:
+        return self.breaker.failing_since if self.breaker is not None else math.inf
 
 
 def retry(attempt: Callable[[], T], state: RetryState) -> T:
@@ -131,7 +128,7 @@ def retry(attempt: Callable[[], T], state: RetryState) -> T:
         try:
             result = attempt()
         except TransientError as error:
-            if state.failing_since is None or ceilings is None:
+            if state.failing_since == math.inf or ceilings is None:
                 ceilings = backoff_ceilings()
             state.record_failure()
             if error.at_capacity:  # not an outage: the tolerance counts from now

@@ -1004,7 +1004,7 @@ class TestManyJobs:
 
         assert crowd.begun("unready")[:3] == pytest.approx([0, 7.1, 14.2])
         assert [crowd.ended[f"good {number}"] for number in range(3)] == [(49.6, None)] * 3
-        assert crowd.breaker.failing_since is None
+        assert crowd.breaker.failing_since == math.inf
 
     def test_a_deadline_applies_while_others_retry(self) -> None:
         crowd = Crowd(lambda _method, path, _at: (25, RESET) if path.endswith("first") else (0.1, answer(502)))

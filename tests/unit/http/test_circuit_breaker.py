@@ -120,7 +120,7 @@ class TestOneJob:
             succeed(breaker)
 
         assert clock.pauses == []
-        assert breaker.failing_since is None
+        assert breaker.failing_since == FOREVER
 
     @given(st.lists(st.floats(0.11, 1), min_size=1, max_size=12), st.floats(0, 3000))
     def test_in_an_outage_it_waits_only_for_its_own_pauses(self, draws: list[float], since: float) -> None:
@@ -202,7 +202,7 @@ class TestOutage:
 
         clock.sleep(3)
         succeed(breaker)
-        assert breaker.failing_since is None
+        assert breaker.failing_since == FOREVER
 
     def test_the_pause_of_a_failed_request_blocks_all(self) -> None:
         clock = FakeClock()
@@ -296,14 +296,14 @@ class TestOutage:
 
         fail(breaker, Forbidden("no"))
 
-        assert breaker.failing_since is None
+        assert breaker.failing_since == FOREVER
 
     def test_a_response_that_one_job_is_not_ready_ends_it(self) -> None:
         breaker = opened_breaker(FakeClock())
 
         fail(breaker, transient(job_specific=True))
 
-        assert breaker.failing_since is None
+        assert breaker.failing_since == FOREVER
 
     def test_its_end_ends_the_pause(self) -> None:
         crowd = Crowd()
@@ -372,14 +372,14 @@ class TestLateResponses:
         begun = crowd.run(crowd.asks("x", fails=transient(), takes=60, pause=1), crowd.asks("a", at=1), crowd.asks("b", at=60.1))
 
         assert begun[2] == ("b", 60.1)
-        assert crowd.breaker.failing_since is None
+        assert crowd.breaker.failing_since == FOREVER
 
     def test_nor_does_one_before_the_response_to_an_earlier_request(self) -> None:
         crowd = Crowd()
 
         crowd.run(crowd.asks("a", takes=5), crowd.asks("x", at=1, fails=transient(), takes=8), crowd.asks("b", at=2))
 
-        assert crowd.breaker.failing_since is None
+        assert crowd.breaker.failing_since == FOREVER
 
     @pytest.mark.parametrize(
         "error", [transient(maybe_processed=False), transient(retry_after=1), transient(maybe_processed=False, retry_after=1)]
@@ -389,14 +389,14 @@ class TestLateResponses:
 
         crowd.run(crowd.asks("x", fails=error, takes=6, pause=1), crowd.asks("a", at=1))
 
-        assert crowd.breaker.failing_since is not None
+        assert crowd.breaker.failing_since < FOREVER
 
     def test_a_response_to_an_earlier_request_ends_the_outage(self) -> None:
         crowd = Crowd()
 
         crowd.run(crowd.asks("a", takes=2), crowd.asks("x", at=1, fails=transient(), pause=0))
 
-        assert crowd.breaker.failing_since is None
+        assert crowd.breaker.failing_since == FOREVER
 
 
 class TestProbe:
@@ -695,7 +695,7 @@ class TestAnyCrowd:
         all_fail: bool,
     ) -> None:
         assert overdue or clock.elapsed >= blocked_until[0] - 1e-5
-        this = Sent(began=clock.elapsed, overdue=overdue, while_open=breaker.failing_since is not None)
+        this = Sent(began=clock.elapsed, overdue=overdue, while_open=breaker.failing_since < FOREVER)
         sent.append(this)
         blocked_before = blocked_until[0]
         clock.sleep(one.takes)

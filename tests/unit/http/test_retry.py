@@ -1,5 +1,6 @@
 """Pauses between attempts, and `Retry-After`."""
 
+import math
 from dataclasses import dataclass, field
 from datetime import timedelta
 from email.utils import format_datetime
@@ -43,7 +44,7 @@ class TestRetryAfter:
 class FakeBreaker:
     """A breaker that records the pauses that it is told."""
 
-    failing_since: float | None = None
+    failing_since: float = math.inf
     ceiling_seconds: float = 1.0
     pauses: list[float] = field(default_factory=list)
 
