@@ -124,8 +124,8 @@ class Response:
 
 def _prepare(request: Request, url: str, headers: Mapping[str, str], exchange: Exchange) -> AbortableRequest:
     parts = urlsplit(url)
-    target = url[len(f"{parts.scheme}://{parts.netloc}") :].partition("#")[0]
-    prepared = AbortableRequest(request, exchange)
+    target = url[len(f"{parts.scheme}://{parts.netloc}") :].partition("#")[0].removeprefix("/")
+    prepared = AbortableRequest(request, exchange, f"/{quote(target, safe=string.punctuation)}")
     prepared.prepare(
         method=request.method,
         url=f"{parts.scheme}://{exchange.host}/",  # without a user name: requests would make an `Authorization` header of it
@@ -137,5 +137,5 @@ def _prepare(request: Request, url: str, headers: Mapping[str, str], exchange: E
         json=request.body,
     )
     # set here, because `prepare` would decode what is percent-encoded, such as the dots of an id `..`
-    prepared.url = f"{str(prepared.url).removesuffix('/')}/{quote(target, safe=string.punctuation).removeprefix('/')}"
+    prepared.url = f"{str(prepared.url).removesuffix('/')}{prepared.target}"
     return prepared

@@ -150,17 +150,13 @@ class InFlight:
 
 
 class AbortableRequest(requests.PreparedRequest):
-    """A prepared request, and its exchange. `url` must be absolute, with a path, and ASCII without white space."""
+    """A prepared request, and its exchange. `target` is what follows the host in `url`: ASCII without white space."""
 
-    def __init__(self, request: "Request", exchange: Exchange) -> None:
+    def __init__(self, request: "Request", exchange: Exchange, target: str) -> None:
         super().__init__()
         self._request = request
         self.exchange = exchange
-
-    @property
-    def target(self) -> str:
-        """What follows the host in `url`. It is sent byte for byte: urllib3 would encode it again, which breaks signed links."""
-        return f"/{str(self.url).split('/', 3)[3]}"
+        self.target = target
 
     def mark_connected(self) -> None:
         """Record that there is a connection: from now on, the server may process the request."""
@@ -184,13 +180,14 @@ class _Connection(HTTPConnection):
         super().connect()
         _current.get().mark_connected()
 
-    def request(self, method: str, url: str, *args: Any, **kwargs: Any) -> None:  # noqa: ARG002  # urllib3's encoding of `url`
+    def request(self, method: str, url: str, *args: Any, **kwargs: Any) -> None:  # noqa: ARG002  # `target` in place of `url`
         request = _current.get()
         if self.sock is not None:
             request.exchange.adopt(self.sock)
             if not request.exchange.is_connected:
                 request.exchange.is_reused = True
                 request.mark_connected()
+        # urllib3 has encoded `url` again, which breaks signed links
         super().request(method, request.target, *args, **kwargs)
 
 
