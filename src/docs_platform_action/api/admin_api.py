@@ -60,8 +60,7 @@ class AdminApi:
 
     def start_export(self, job: "Job", options: Mapping[str, object]) -> StartedExport:
         """Start a static export of a job's domain. The request becomes the job's `start_request`."""
-        request = Request(method="POST", url="/v1/static-export/jobs", body={**options, "domain": job.domain})
-        job.start_request = request
+        request = job.start_request = Request(method="POST", url="/v1/static-export/jobs", body={**options, "domain": job.domain})
         other_jobs = [other for other in self.jobs if other is not job]
         call = Call(job=job, request=request, read=StartedExport.from_json, idempotent=False, other_jobs=other_jobs)
         return self.send(call)

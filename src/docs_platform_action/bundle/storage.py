@@ -102,12 +102,12 @@ def request_bundle(
             if response.status not in _REDIRECTS:
                 is_bundle = response.status in {200, 206}
                 if is_bundle:
-                    response.extend(SLOW_SECONDS)
+                    context.client.in_flight.extend(response.exchange, SLOW_SECONDS)
                 yield StorageResponse(
                     status=response.status,
                     headers=response.headers,
                     address=address_of(url),
-                    pieces=_bundle_pieces(response, host) if is_bundle else response.pieces(),
+                    pieces=_bundle_pieces(response, host, context) if is_bundle else response.pieces(),
                     redactor=context.client.redactor,
                 )
                 return
@@ -126,7 +126,7 @@ def address_of(link: str) -> str:
     return f"{urlsplit(link).scheme}://{without_query(link)}"
 
 
-def _bundle_pieces(response: Response, host: str) -> Iterator[bytes]:
+def _bundle_pieces(response: Response, host: str, context: Context) -> Iterator[bytes]:
     """Yield the body while it arrives at `MIN_BYTES_PER_SECOND` or faster."""
     received = 0
     try:
@@ -134,7 +134,7 @@ def _bundle_pieces(response: Response, host: str) -> Iterator[bytes]:
             received += len(piece)
             if received >= MIN_BYTES_PER_SECOND * SLOW_SECONDS:
                 received = 0
-                response.extend(SLOW_SECONDS)
+                context.client.in_flight.extend(response.exchange, SLOW_SECONDS)
             yield piece
     except ResponseTimeout as error:
         raise NetworkError(f"{host} sent almost nothing for {SLOW_SECONDS:.3g} s", maybe_processed=True) from error

@@ -77,23 +77,18 @@ class HttpClient:
                 timeout = (timeouts.connect_seconds, timeouts.idle_seconds)
                 received = self.adapter.send(prepared, stream=True, timeout=timeout, proxies=proxies)
             with received:
-                yield Response(received, exchange, self.in_flight, self.redactor)
+                yield Response(received, exchange, self.redactor)
 
 
 class Response:
     """A response whose body is still to be read. The key is hidden in `headers`, but not in the body."""
 
-    def __init__(self, received: requests.Response, exchange: Exchange, in_flight: InFlight, redactor: Redactor) -> None:
+    def __init__(self, received: requests.Response, exchange: Exchange, redactor: Redactor) -> None:
         self.exchange = exchange
         self._received = received
-        self._in_flight = in_flight
         self.status = received.status_code
         headers = {name: redactor.hide(value) for name, value in received.headers.items()}
         self.headers: Mapping[str, str] = CaseInsensitiveDict(headers)
-
-    def extend(self, seconds: float) -> None:
-        """Abort the exchange this many seconds from now instead."""
-        self._in_flight.extend(self.exchange, seconds)
 
     def read(self, max_bytes: int) -> bytes:
         """Return the decoded body, or its beginning as soon as that has `max_bytes`. Raises `NetworkError` and `Cancelled`."""

@@ -99,10 +99,11 @@ class TestResponse:
 
     def test_its_remaining_time_can_be_extended(self) -> None:
         request = Request(method="GET", url=f"{BASE_URL}/x")
+        client = http_client(FakeAdapter())
 
-        with http_client(FakeAdapter()).send(request, Timeouts(total_seconds=60), headers={}) as response:
+        with client.send(request, Timeouts(total_seconds=60), headers={}) as response:
             before = response.exchange.remaining_seconds
-            response.extend(600)
+            client.in_flight.extend(response.exchange, 600)
 
             assert 50 < before <= 60 < 590 < response.exchange.remaining_seconds <= 600
 
