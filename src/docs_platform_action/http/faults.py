@@ -87,8 +87,7 @@ class SocksProxyError(Exception):
         return kind(
             f"{server} cannot be reached through a SOCKS proxy",
             cause="An environment variable (ALL_PROXY or HTTPS_PROXY) names a SOCKS proxy. SOCKS proxies are not supported.",
-            remedy="Set HTTPS_PROXY to an HTTP proxy. If the host can be reached without a proxy, unset the variable or add the "
-            "host to NO_PROXY.",
+            remedy="Set HTTPS_PROXY to an HTTP proxy. If the host can be reached without a proxy, add it to NO_PROXY.",
         )
 
 
