@@ -90,7 +90,7 @@ def test_the_first_address_is_tried_alone_for_a_while(resolve: Resolve, monkeypa
 
 
 def test_the_first_connection_is_used_and_the_others_are_closed(resolve: Resolve) -> None:
-    subject, sockets = Exchange(host=HOST), []
+    subject, begun = Exchange(host=HOST), []
 
     with unresponsive_port("127.0.0.2") as address, RawServer(answer) as live:
         resolve(address, ("127.0.0.1", live.port))
