@@ -69,14 +69,13 @@ def decompressed(codec: Codec, compressed: Iterator[bytes]) -> Iterator[bytes]:
             try:
                 chunk = decompressor.decompress(data, CHUNK_BYTES)
             except (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError, MemoryError) as error:  # OSError is from bz2
-                if "emory usage limit" in str(error):
+                if "Memory usage limit" in str(error):
                     raise unsafe(f"The xz data takes more than {format_bytes(LZMA_MEMORY_BYTES)} of memory.") from error
                 raise damaged(f"The {codec.name} data cannot be decompressed ({error}).") from error
             data = b""
             if chunk:
                 yield chunk
-        data = _next_stream(codec, decompressor.unused_data, compressed)
-        if not data:
+        if not (data := _next_stream(codec, decompressor.unused_data, compressed)):
             return
     raise unsafe(f"The {codec.name} data consists of more than {MAX_STREAMS:,} streams.")
 

@@ -3,11 +3,8 @@
 import enum
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
 
 from ..errors import InvalidBundle
-
-_MAX_QUOTED_LENGTH: Final = 160
 
 
 class EntryType(enum.Enum):
@@ -56,8 +53,5 @@ def unsafe_link(path: str, fact: str) -> InvalidBundle:
 
 def quoted(name: bytes) -> str:
     """Quote a name for a message. Bytes that are not UTF-8 are escaped, and a long name is shortened in the middle."""
-    text = name[: 4 * _MAX_QUOTED_LENGTH].decode("utf-8", "backslashreplace")
-    if len(text) > _MAX_QUOTED_LENGTH or len(name) > 4 * _MAX_QUOTED_LENGTH:
-        half = _MAX_QUOTED_LENGTH // 2
-        text = f"{text[:half]}…{name[-half:].decode('utf-8', 'backslashreplace')[-half:]}"
-    return f"'{text}'"
+    text = name.decode("utf-8", "backslashreplace")
+    return f"'{text}'" if len(text) <= 160 else f"'{text[:80]}…{text[-80:]}'"

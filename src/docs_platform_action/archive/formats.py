@@ -41,8 +41,7 @@ _TEXT_BEGINNINGS: Final = (
     ((b"{", b"["), "JSON"),
 )
 
-START_BYTES: Final = BLOCK_BYTES
-"""How many first bytes of a file show its format."""
+START_BYTES: Final = BLOCK_BYTES  # at the start of a file, which show its format
 
 
 def is_archive(start: bytes) -> bool:
@@ -62,30 +61,27 @@ def archive_entries(archive: ArchiveFile, quota: Quota, *, scratch: Path) -> Gen
     zip archive in gzip data is first written to an unnamed file in the folder `scratch`. Raises `InvalidBundle`, `Cancelled` and
     `OSError`.
     """
-    start = archive.read(START_BYTES, 0)
-    data = archive.chunks(0, archive.size)
+    start, data = _peek(archive.chunks(0, archive.size))
+    layers: list[Codec] = []
+    while layers in ([], [GZIP]) and not begins_tar(start):
+        if start.startswith(ZIP_MAGICS):
+            return _entries_of_zip_stream(data, archive.cancellation, quota, scratch) if layers else zip_entries(archive, quota)
+        codec = next((codec for codec in (GZIP, BZIP2, XZ) if start.startswith(codec.magic)), None)
+        if codec is None:
+            break
+        layers.insert(0, codec)
+        start, data = _peek(_limited(decompressed(codec, data), archive.cancellation, quota))
     if begins_tar(start):
         return tar_entries(Stream(data))
-    if start.startswith(ZIP_MAGICS):
-        return zip_entries(archive, quota)
-    codec = _codec(start)
-    if codec is None:
-        raise _unsupported("The file", start)
-    layers = f"the {codec.name} data"
-    start, data = _peek(_limited(decompressed(codec, data), archive.cancellation, quota))
-    if codec is GZIP and not begins_tar(start):
-        if start.startswith(ZIP_MAGICS):
-            return _entries_of_zip_stream(data, archive.cancellation, quota, scratch)
-        if inner := _codec(start):
-            layers = f"the {inner.name} data inside {layers}"
-            start, data = _peek(_limited(decompressed(inner, data), archive.cancellation, quota))
-    if not begins_tar(start):
-        raise _unsupported(f"The content of {layers}", start)
-    return tar_entries(Stream(data))
-
-
-def _codec(start: bytes) -> Codec | None:
-    return next((codec for codec in (GZIP, BZIP2, XZ) if start.startswith(codec.magic)), None)
+    subject = "The content of " + " inside ".join(f"the {codec.name} data" for codec in layers) if layers else "The file"
+    raise InvalidBundle(
+        "the bundle is not an archive that can be opened",
+        details=(
+            f"{subject} {describe_content(start)}.",
+            "Supported are zip, and tar without compression or with gzip, bzip2 or xz, each with at most one more gzip layer.",
+        ),
+        cause="The link led to something other than the bundle, or the platform now packs its bundles in another format.",
+    )
 
 
 def _limited(chunks: Iterator[bytes], cancellation: Cancellation, quota: Quota) -> Iterator[bytes]:
@@ -108,21 +104,10 @@ def _peek(chunks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
 def _entries_of_zip_stream(chunks: Iterator[bytes], cancellation: Cancellation, quota: Quota, scratch: Path) -> Generator[Entry]:
     with TemporaryFile(dir=scratch) as file:
         for chunk in chunks:
-            quota.add_scratch_bytes(len(chunk))
+            quota.add_space(len(chunk))
             file.write(chunk)
         file.flush()
         yield from zip_entries(ArchiveFile(file.fileno(), file.tell(), cancellation), quota)
-
-
-def _unsupported(subject: str, start: bytes) -> InvalidBundle:
-    return InvalidBundle(
-        "the bundle is not an archive that can be opened",
-        details=(
-            f"{subject} {describe_content(start)}.",
-            "Supported are zip, and tar without compression or with gzip, bzip2 or xz, each with at most one more gzip layer.",
-        ),
-        cause="The link led to something other than the bundle, or the platform now packs its bundles in another format.",
-    )
 
 
 def describe_content(start: bytes) -> str:

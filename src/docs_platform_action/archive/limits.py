@@ -12,12 +12,10 @@ from ..text import format_bytes
 MAX_ENTRIES: Final = 250_000  # with the folders that only names imply; large documentation sites have some 50,000 pages
 MAX_UNPACKED_BYTES: Final = 20 * 1024**3  # runners' disks have at least 14 GiB (GitHub docs, "GitHub-hosted runners reference")
 
-MAX_RESERVED_BYTES: Final = 1024**3
-MAX_RESERVED_INODES: Final = 10_000
-"""How much of a disk stays free; on a small disk, a tenth of it. Every file, folder and symbolic link takes one inode."""
+MAX_RESERVED_BYTES: Final = 1024**3  # stay free; on a small disk, a tenth of it
+MAX_RESERVED_INODES: Final = 10_000  # the same; every file, folder and symbolic link takes one
 
-_ENTRY_BYTES: Final = 4096  # on the disk beside the content: the rest of a file's last block, or a folder's block
-_BYTES_BETWEEN_CHECKS: Final = 16 * 1024**2  # of the disk, because other processes write to it too
+ENTRY_BYTES: Final = 4096  # on the disk beside the content: the rest of a file's last block, or a folder's block
 _MAX_CONCURRENT_UNPACKS: Final = 100  # the upper limit of `max-parallel`
 _HEADER_BYTES: Final = 4096  # in a tar archive, on average, for an entry's headers and padding
 _LAST_RECORD_BYTES: Final = 16 * 1024**2  # of padding at the end of a tar archive; GNU tar writes up to 10 KiB by default
@@ -90,8 +88,8 @@ class Quota:
         self._budget_inodes = 0
         self._max_stream_bytes = limits.unpacked_bytes + limits.entries * _HEADER_BYTES + _LAST_RECORD_BYTES
 
-    def check_declared_entries(self, count: int) -> None:
-        """Check a number of entries that the archive declares."""
+    def check_entries(self, count: int) -> None:
+        """Check a number of entries."""
         if count > self._limits.entries:
             raise _too_large(f"The archive holds more than {self._limits.entries:,} files and folders.")
 
@@ -108,25 +106,20 @@ class Quota:
     def add_entry(self) -> None:
         """Count an entry, or a folder that a name implies."""
         self._entries += 1
-        self.check_declared_entries(self._entries)
-        self.add_entry_space()
-
-    def add_entry_space(self) -> None:
-        """Count the disk space of an entry without its content."""
-        self._check_space(_ENTRY_BYTES, inodes=1)
-        self._budget_bytes -= _ENTRY_BYTES
-        self._budget_inodes -= 1
+        self.check_entries(self._entries)
+        self.add_space(ENTRY_BYTES, inodes=1)
 
     def add_bytes(self, count: int) -> None:
         """Count bytes of a file."""
         self._check_bytes(self.unpacked_bytes + count)
-        self.add_scratch_bytes(count)
+        self.add_space(count)
         self.unpacked_bytes += count
 
-    def add_scratch_bytes(self, count: int) -> None:
-        """Count bytes that are on the disk only until the archive is unpacked."""
-        self._check_space(count)
+    def add_space(self, count: int, *, inodes: int = 0) -> None:
+        """Count bytes and inodes on the disk, whatever they are for."""
+        self._check_space(count, inodes=inodes)
         self._budget_bytes -= count
+        self._budget_inodes -= inodes
 
     def _check_bytes(self, count: int) -> None:
         if count > self._limits.unpacked_bytes:
@@ -137,29 +130,23 @@ class Quota:
             return
         space = self._disk.space()
         usable_inodes = space.free_inodes - space.reserved_inodes
-        if count > space.usable_bytes:
-            free = (
-                f"{format_bytes(space.free_bytes)} of the disk's {format_bytes(space.total_bytes)} are free; the action "
-                f"keeps {format_bytes(space.reserved_bytes)} free."
+        if count > space.usable_bytes or inodes > usable_inodes:
+            total, free, kept = (format_bytes(size) for size in (space.total_bytes, space.free_bytes, space.reserved_bytes))
+            shortage = f"{free} of the disk's {total} are free; the action keeps {kept} free."
+            if count <= space.usable_bytes:
+                shortage = (
+                    f"{space.free_inodes:,} of the disk's {space.total_inodes:,} inodes are free; the action keeps "
+                    f"{space.reserved_inodes:,} free. Each file, folder and link takes one."
+                )
+            raise InvalidBundle(
+                "the bundle is too large for the runner's disk",
+                details=(f"Unpacking stopped after {format_bytes(self.unpacked_bytes)}{next_file}.", shortage),
+                cause="The disk is too small or too full, or the archive was made to fill it.",
+                remedy=f"Free space in an earlier step, or use a runner with a larger disk. {_INSPECT}",
             )
-        elif inodes > usable_inodes:
-            free = (
-                f"{space.free_inodes:,} of the disk's {space.total_inodes:,} inodes are free; the action keeps "
-                f"{space.reserved_inodes:,} free. Each file, folder and link takes one."
-            )
-        else:
-            # the budgets of all archives that may be unpacked at the same time fit into the reserve
-            share = space.reserved_bytes // _MAX_CONCURRENT_UNPACKS or space.usable_bytes
-            self._budget_bytes = min(space.usable_bytes, share, _BYTES_BETWEEN_CHECKS)
-            share = space.reserved_inodes // _MAX_CONCURRENT_UNPACKS or usable_inodes
-            self._budget_inodes = min(usable_inodes, share)
-            return
-        raise InvalidBundle(
-            "the bundle is too large for the runner's disk",
-            details=(f"Unpacking stopped after {format_bytes(self.unpacked_bytes)}{next_file}.", free),
-            cause="The disk is too small or too full, or the archive was made to fill it.",
-            remedy=f"Free space in an earlier step, or use a runner with a larger disk. {_INSPECT}",
-        )
+        # the budgets of all archives that may be unpacked at the same time fit into the reserve
+        self._budget_bytes = min(space.usable_bytes, space.reserved_bytes // _MAX_CONCURRENT_UNPACKS or sys.maxsize)
+        self._budget_inodes = min(usable_inodes, space.reserved_inodes // _MAX_CONCURRENT_UNPACKS or sys.maxsize)
 
 
 def _too_large(fact: str) -> InvalidBundle:

@@ -8,8 +8,7 @@ from typing import Final
 from ..ownership import MAX_PART_BYTES
 from .entries import EntryType, quoted, unsafe
 
-MAX_NAME_BYTES: Final = 1024
-"""The longest key of S3 (source: Amazon S3 User Guide, "Naming Amazon S3 objects"); Linux allows 4095."""
+MAX_NAME_BYTES: Final = 1024  # as S3's keys (source: Amazon S3 User Guide, "Naming Amazon S3 objects"); Linux allows 4095
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # Unicode's category Cc
 
@@ -49,7 +48,7 @@ def path_of(name: bytes) -> str:
 
 
 class PathRegistry:
-    """The paths that are taken, each with the type of its entry.
+    """The claimed paths, each with the type of its entry.
 
     Only digests are kept, so a path of any length takes about 250 bytes of memory: 60 MiB for the maximum of entries.
     """
@@ -57,15 +56,13 @@ class PathRegistry:
     def __init__(self) -> None:
         self._entries: dict[bytes, tuple[bytes, EntryType]] = {}
 
-    def add(self, path: str, type_: EntryType) -> bool:
-        """Add a path, and return whether it is new. Only a folder may be added again.
+    def claim(self, path: str, type_: EntryType) -> bool:
+        """Claim a path for an entry, and return whether it is new. Only a folder may be claimed again.
 
-        Raises `InvalidBundle` for a path that is taken, also if it differs only in case, which the file systems of Windows and
+        Raises `InvalidBundle` for a path that is claimed, also if it differs only in case, which the file systems of Windows and
         macOS ignore, or in Unicode composition, which that of macOS ignores.
         """
-        folded = _folded(path)
-        key = _digest(folded)
-        exact = key if folded == path else _digest(path)
+        key, exact = _digests(path)
         if key not in self._entries:
             self._entries[key] = (exact, type_)
             return True
@@ -81,13 +78,13 @@ class PathRegistry:
 
     def type_at(self, path: str) -> EntryType | None:
         """Return the type of the entry at exactly this path, if there is one."""
-        exact, type_ = self._entries.get(_digest(_folded(path)), (None, None))
-        return type_ if exact == _digest(path) else None
+        key, exact = _digests(path)
+        claimed_exact, type_ = self._entries.get(key, (None, None))
+        return type_ if claimed_exact == exact else None
 
 
-def _digest(path: str) -> bytes:
-    return hashlib.blake2b(path.encode(), digest_size=16).digest()
-
-
-def _folded(path: str) -> str:
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
+def _digests(path: str) -> tuple[bytes, bytes]:
+    """Return the digests of a path without its case and Unicode composition, and of the path as it is."""
+    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
+    key = hashlib.blake2b(folded.encode(), digest_size=16).digest()
+    return key, key if folded == path else hashlib.blake2b(path.encode(), digest_size=16).digest()

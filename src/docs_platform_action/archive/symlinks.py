@@ -70,12 +70,11 @@ class SymlinkVerifier:
         if folder in self._folder_counts:
             return self._folder_counts[folder]
         self._walking.add(folder)
-        prefix = f"{folder}/" if folder else ""
+        links = self._links_to_folders
+        if folder:
+            links = links[bisect_left(links, f"{folder}/") : bisect_left(links, f"{folder}0")]  # `0` follows `/` in ASCII
         count = 1
-        for index in range(bisect_left(self._links_to_folders, prefix), len(self._links_to_folders)):
-            link = self._links_to_folders[index]
-            if not link.startswith(prefix):
-                break
+        for link in links:
             self._count_step()
             target, _ = self._resolved[link]
             if target in self._walking:

@@ -78,7 +78,9 @@ def tar_entries(stream: Stream) -> Generator[Entry]:
         elif type_flag in _EXTENSIONS:
             _add_attributes(attributes, type_flag, _read_extension(stream, _number(block[_SIZE])))
         else:
-            yield from _entry(block, attributes, stream)
+            entry = _entry(block, attributes, stream)
+            yield entry
+            stream.read(-entry.size % BLOCK_BYTES)
             attributes = {}
     if attributes:
         raise damaged("The tar archive ends where an entry should follow.")
@@ -99,26 +101,21 @@ def _read_extension(stream: Stream, size: int) -> bytes:
 
 def _add_attributes(attributes: dict[bytes, bytes], type_flag: bytes, text: bytes) -> None:
     """Add the attributes in an extension header, by the keys of pax."""
-    if type_flag in _GNU_LONG:
-        _add_attribute(attributes, _GNU_LONG[type_flag], text.rstrip(b"\0"))
-        return
-    for key, value in _pax_records(text):
+    records = [(_GNU_LONG[type_flag], text.rstrip(b"\0"))] if type_flag in _GNU_LONG else _pax_records(text)
+    for key, value in records:
         if key.startswith(b"GNU.sparse."):
             name = f" ({quoted(value)})" if key == b"GNU.sparse.name" else ""
             raise unsafe(f"The archive holds a sparse file{name}, whose size may not match its content.")
-        if key in {b"path", b"linkpath", b"size"}:
-            if type_flag == _GLOBAL:
-                raise unsafe(f"The archive gives the same {key.decode()} to all of its entries.")
-            _add_attribute(attributes, key, value)
-
-
-def _add_attribute(attributes: dict[bytes, bytes], key: bytes, value: bytes) -> None:
-    # readers differ in which of two values they use, and in what an empty one means; no honest archive has either
-    if key in attributes:
-        raise unsafe(f"The archive gives the {key.decode()} of an entry twice.")
-    if not value:
-        raise unsafe(f"The archive gives an empty {key.decode()} to an entry.")
-    attributes[key] = value
+        if key not in {b"path", b"linkpath", b"size"}:
+            continue
+        if type_flag == _GLOBAL:
+            raise unsafe(f"The archive gives the same {key.decode()} to all of its entries.")
+        # readers differ in which of two values they use, and in what an empty one means; no honest archive has either
+        if key in attributes:
+            raise unsafe(f"The archive gives the {key.decode()} of an entry twice.")
+        if not value:
+            raise unsafe(f"The archive gives an empty {key.decode()} to an entry.")
+        attributes[key] = value
 
 
 def _pax_records(text: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -134,7 +131,7 @@ def _pax_records(text: bytes) -> Iterator[tuple[bytes, bytes]]:
         start = end
 
 
-def _entry(block: bytes, attributes: dict[bytes, bytes], stream: Stream) -> Iterator[Entry]:
+def _entry(block: bytes, attributes: dict[bytes, bytes], stream: Stream) -> Entry:
     name = attributes.get(b"path") or _header_name(block)
     type_flag = block[156:157]
     if type_flag not in _TYPES:
@@ -146,15 +143,8 @@ def _entry(block: bytes, attributes: dict[bytes, bytes], stream: Stream) -> Iter
     size = 0 if type_flag == b"5" else _size(block, attributes)  # a folder's is the space to reserve for it (POSIX)
     if entry_type is not EntryType.FILE and size:
         raise damaged(f"Entry {quoted(name)} is {entry_type.value}, but has content.")
-    yield Entry(
-        name=name,
-        type=entry_type,
-        mode=_number(block[100:108]),
-        size=size,
-        target=attributes.get(b"linkpath") or _until_zero(block[157:257]),
-        content=stream.pieces(size),
-    )
-    stream.read(-size % BLOCK_BYTES)
+    mode, target = _number(block[100:108]), attributes.get(b"linkpath") or _until_zero(block[157:257])
+    return Entry(name=name, type=entry_type, mode=mode, size=size, target=target, content=stream.pieces(size))
 
 
 def _size(block: bytes, attributes: dict[bytes, bytes]) -> int:
@@ -167,8 +157,7 @@ def _size(block: bytes, attributes: dict[bytes, bytes]) -> int:
 
 
 def _header_name(block: bytes) -> bytes:
-    name = _until_zero(block[:100])
-    prefix = _until_zero(block[345:500])
+    name, prefix = _until_zero(block[:100]), _until_zero(block[345:500])
     # GNU tar keeps times where POSIX has the prefix, and spells its magic with blanks
     return prefix + b"/" + name if prefix and block[257:263] == b"ustar\0" else name
 

@@ -11,7 +11,7 @@ from typing import Final
 from ..clock import Cancellation
 from ..ownership import FILE_MODE, FOLDER_MODE, Owner, set_mode
 from .entries import Entry, EntryType, quoted, unsafe, unsafe_link
-from .limits import Quota
+from .limits import ENTRY_BYTES, Quota
 from .names import MAX_NAME_BYTES, PathRegistry, decode_name, path_of
 from .reading import CHUNK_BYTES
 from .symlinks import LEADS_OUTSIDE, MAX_LINKS, SymlinkVerifier
@@ -59,7 +59,7 @@ class Tree:
         SymlinkVerifier(self._symlinks, self._paths, self._cancellation).verify()
         for path, target in self._symlinks.items():
             self._cancellation.check()
-            self._quota.add_entry_space()  # a second time: what `add` counted is not on the disk yet
+            self._quota.add_space(ENTRY_BYTES, inodes=1)  # a second time: what `add` counted is not on the disk yet
             with _name_errors_explained(path):
                 os.symlink(target.encode(), path.encode(), dir_fd=self._root)
             self._chown(path)
@@ -74,7 +74,7 @@ class Tree:
 
     def _add_folder(self, path: str) -> bool:
         """Create a folder unless it exists, and return whether it was created."""
-        if not self._paths.add(path, EntryType.FOLDER):
+        if not self._paths.claim(path, EntryType.FOLDER):
             return False
         with _name_errors_explained(path):
             os.mkdir(path.encode(), FOLDER_MODE, dir_fd=self._root)
@@ -99,7 +99,7 @@ class Tree:
                     f"Entry {quoted(entry.name)} is a hard link to {quoted(entry.target)}, but no such file comes before it."
                 )
             content = self._read(target)
-        self._paths.add(path, EntryType.FILE)
+        self._paths.claim(path, EntryType.FILE)
         with _name_errors_explained(path):
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
             descriptor = os.open(path.encode(), flags, FILE_MODE, dir_fd=self._root)
@@ -131,7 +131,7 @@ class Tree:
             depth += -1 if part == ".." else part not in {"", "."}
             if depth < 0:
                 raise unsafe_link(path, LEADS_OUTSIDE)
-        self._paths.add(path, EntryType.SYMBOLIC_LINK)
+        self._paths.claim(path, EntryType.SYMBOLIC_LINK)
         if len(self._symlinks) >= MAX_LINKS:
             raise unsafe(f"The archive holds more than {MAX_LINKS:,} symbolic links.")
         self._symlinks[path] = text

@@ -66,7 +66,7 @@ def zip_entries(archive: ArchiveFile, quota: Quota) -> Generator[Entry]:
     the whole file.
     """
     directory_start, directory_end, count = _find_directory(archive)
-    quota.check_declared_entries(count)
+    quota.check_entries(count)
     directory = Stream(archive.chunks(directory_start, directory_end))
     total_size, first_offset = 0, directory_start
     for _ in range(count):

@@ -20,7 +20,7 @@ def verify(targets: Mapping[str, str], cancellation: Cancellation | None = None)
     registry = PathRegistry()
     for paths, type_ in ((FOLDERS, EntryType.FOLDER), (FILES, EntryType.FILE), (targets, EntryType.SYMBOLIC_LINK)):
         for path in paths:
-            registry.add(path, type_)
+            registry.claim(path, type_)
     SymlinkVerifier(targets, registry, cancellation or Cancellation()).verify()
 
 
