@@ -10,7 +10,7 @@ import stat
 import struct
 import zlib
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from .codecs import BZIP2, DEFLATE, decompressed
@@ -48,17 +48,6 @@ _TYPES: Final = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class _ListedEntry:
-    """An entry, still without content, and what the central directory lists about its content."""
-
-    entry: Entry
-    method: int
-    checksum: int
-    compressed_size: int
-    offset: int
-
-
 def zip_entries(archive: ArchiveFile, quota: Quota) -> Generator[Entry]:
     """Return the entries of an archive, in the order of its directory.
 
@@ -70,15 +59,18 @@ def zip_entries(archive: ArchiveFile, quota: Quota) -> Generator[Entry]:
     directory = Stream(archive.chunks(directory_start, directory_end))
     total_size, first_offset = 0, directory_start
     for _ in range(count):
-        listed = _read_listed_entry(directory)
-        start = _content_start(archive, listed.entry.name, listed.offset, directory_start)
-        end = start + listed.compressed_size
-        total_size += end - listed.offset
-        first_offset = min(first_offset, listed.offset)
+        entry, offset, end = _read_entry(archive, directory, directory_start)
+        total_size += end - offset
+        first_offset = min(first_offset, offset)
         # entries that share their content would unpack a small file to any size
         if max(end, total_size) > directory_start:
-            raise unsafe(f"Entry {quoted(listed.entry.name)} overlaps with another, or with the archive's directory.")
-        yield _with_content(listed, archive.chunks(start, end))
+            raise unsafe(f"Entry {quoted(entry.name)} overlaps with another, or with the archive's directory.")
+        if entry.type is EntryType.FOLDER and entry.size:
+            raise damaged(f"Entry {quoted(entry.name)} is a folder, but has content.")
+        if entry.type is EntryType.SYMBOLIC_LINK:
+            # its content is its target; a longer one is refused, whatever follows
+            entry = replace(entry, target=Stream(iter(entry.content)).read(MAX_NAME_BYTES + 1))
+        yield entry
     if directory.read_some(1) or first_offset:
         raise damaged("The zip archive holds something that its directory does not list.")
 
@@ -122,7 +114,8 @@ def _zip64_end(archive: ArchiveFile, locator: bytes, end: int, numbers: list[int
     return [*zip64_numbers, start]
 
 
-def _read_listed_entry(directory: Stream) -> _ListedEntry:
+def _read_entry(archive: ArchiveFile, directory: Stream, directory_start: int) -> tuple[Entry, int, int]:
+    """Return the next entry of the directory, and where its local header starts and its content ends."""
     header = directory.read(_CENTRAL_HEADER.size)
     if len(header) < _CENTRAL_HEADER.size or not header.startswith(b"PK\x01\x02"):
         raise damaged("The directory of the zip archive cannot be read.")
@@ -135,8 +128,12 @@ def _read_listed_entry(directory: Stream) -> _ListedEntry:
         raise unsafe(f"Entry {quoted(name)} is compressed with {method_name}. In zip, only deflate and bzip2 are supported.")
     size, compressed_size, offset = _zip64_values(extra, [size, compressed_size, offset])
     mode = attributes >> 16 if system in _UNIX else 0
-    entry = Entry(name=name, type=_type(name, mode, attributes), mode=mode, size=size)
-    return _ListedEntry(entry=entry, method=method, checksum=checksum, compressed_size=compressed_size, offset=offset)
+    type_ = _type(name, mode, attributes)
+    start = _content_start(archive, name, offset, directory_start)
+    end = start + compressed_size
+    chunks = archive.chunks(start, end)
+    content = _verified(name, chunks if method == _STORED else decompressed(_CODECS[method], chunks), size, checksum)
+    return Entry(name=name, type=type_, mode=mode, size=size, content=content), offset, end
 
 
 def _zip64_values(extra: bytes, values: list[int]) -> list[int]:
@@ -174,20 +171,9 @@ def _content_start(archive: ArchiveFile, name: bytes, offset: int, directory_sta
     return int(offset + length + extra_length)
 
 
-def _with_content(listed: _ListedEntry, compressed: Iterator[bytes]) -> Entry:
-    entry = listed.entry
-    if entry.type is EntryType.FOLDER and entry.size:
-        raise damaged(f"Entry {quoted(entry.name)} is a folder, but has content.")
-    content = compressed if listed.method == _STORED else decompressed(_CODECS[listed.method], compressed)
-    content = _verified(entry, content, listed.checksum)
-    is_link = entry.type is EntryType.SYMBOLIC_LINK
-    target = Stream(content).read(MAX_NAME_BYTES + 1) if is_link else b""  # a longer one is refused, whatever follows
-    return replace(entry, target=target, content=content)
-
-
-def _verified(entry: Entry, content: Iterator[bytes], listed_checksum: int) -> Iterator[bytes]:
+def _verified(name: bytes, content: Iterator[bytes], size: int, listed_checksum: int) -> Iterator[bytes]:
     """Return the content. Raises `InvalidBundle` if it does not match its listed size or checksum."""
-    remaining, checksum = entry.size, 0
+    remaining, checksum = size, 0
     for chunk in content:
         remaining -= len(chunk)
         if remaining < 0:
@@ -195,4 +181,4 @@ def _verified(entry: Entry, content: Iterator[bytes], listed_checksum: int) -> I
         checksum = zlib.crc32(chunk, checksum)
         yield chunk
     if remaining or checksum != listed_checksum:
-        raise damaged(f"The content of entry {quoted(entry.name)} does not match its size and checksum.")
+        raise damaged(f"The content of entry {quoted(name)} does not match its size and checksum.")
