@@ -6,19 +6,18 @@ errors keep their order.
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
-from queue import Empty, Queue
 from typing import Final, cast
 
 from ..clock import Cancellation
 from .entries import Entry, EntryType
 from .reading import CHUNK_BYTES
 
-MAX_BATCHES: Final = 4  # in the queue; more would outlast longer pauses of the disk, but many sites share the memory
-BATCH_BYTES: Final = 2 * CHUNK_BYTES  # make a batch full; its last chunk may exceed this
-BATCH_ITEMS: Final = 64  # entries and chunks that make a batch full, however short they are
-_MAX_WAIT_SECONDS: Final = 0.05  # for a full batch
+MAX_BATCHES: Final = 3  # in the queue; more would outlast longer pauses of the disk, but many sites share the memory
+BATCH_BYTES: Final = 2 * CHUNK_BYTES
+BATCH_ITEMS: Final = 64  # entries and chunks, however short they are
+_MAX_WAIT_SECONDS: Final = 0.05  # for a batch; gigabytes may lie between two entries
 
 _Item = Entry | bytes | BaseException | None
 """An entry, a chunk of its content (empty at the end of the content), or the end of all: an error, or `None`."""
@@ -44,7 +43,7 @@ def prefetch(entries: Iterator[Entry], cancellation: Cancellation) -> Iterator[I
         cancellation.cancel()
         raise
     finally:
-        queue.stop()
+        queue.close()
         reader.join()  # before the archive that it reads is closed
 
 
@@ -52,26 +51,22 @@ class _EntryQueue:
     """A queue between two threads. It transfers batches, because transferring one item costs as much as a small file."""
 
     def __init__(self) -> None:
-        self._batches: Queue[list[_Item]] = Queue(MAX_BATCHES)
-        self._batch: list[_Item] = []
-        self._batch_bytes = 0
-        self._batch_lock = threading.Lock()
-        self._is_stopped = False
+        self._items: list[_Item] = []
+        self._bytes = 0
+        self._is_closed = False
+        self._changed = threading.Condition()
 
     def put_all(self, entries: Iterator[Entry]) -> None:
-        """Put all entries and the end of their iteration, unless `stop` is called before."""
-        end: BaseException | None = None
+        """Put all entries and the end of their iteration, unless the queue is closed before."""
         try:
             for item in _items(entries):
                 self._put(item)
-                if self._batch_bytes >= BATCH_BYTES or len(self._batch) >= BATCH_ITEMS:
-                    self._flush()
-                    if self._is_stopped:
-                        return
+                if self._is_closed:
+                    return
+            self._put(None)
         except BaseException as error:  # noqa: BLE001  # raised in the thread that takes the entries
-            end = error
-        self._put(end)
-        self._flush()
+            self._put(error)
+        self.close()
 
     def entries(self) -> Iterator[Entry]:
         """Take the entries. Raises what their iteration raised."""
@@ -80,36 +75,31 @@ class _EntryQueue:
             content = iter(cast(Iterator[bytes], items).__next__, b"") if entry.type is EntryType.FILE else ()
             yield replace(entry, content=content)
 
-    def stop(self) -> None:
-        """End `put_all` at its next batch."""
-        self._is_stopped = True
-        with suppress(Empty):
-            self._batches.get_nowait()  # `put_all` may wait for a free place
+    def close(self) -> None:
+        """End the queue from either side, and wake the other thread."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify()
 
     def _put(self, item: _Item) -> None:
-        with self._batch_lock:
-            self._batch.append(item)
-        if isinstance(item, bytes):
-            self._batch_bytes += len(item)
+        with self._changed:
+            while not self._is_closed and self._holds(MAX_BATCHES):
+                self._changed.wait()
+            self._items.append(item)
+            self._bytes += len(item) if isinstance(item, bytes) else 0
+            if self._holds(1):
+                self._changed.notify()
 
-    def _flush(self) -> None:
-        with self._batch_lock:
-            batch, self._batch, self._batch_bytes = self._batch, [], 0
-        self._batches.put(batch)  # without the lock: the other thread may need it to make room
-
-    def _next_batch(self) -> list[_Item]:
-        """Return the next batch; after a while an incomplete one, because gigabytes may lie between two entries."""
-        while True:
-            with suppress(Empty):
-                return self._batches.get(timeout=_MAX_WAIT_SECONDS)
-            with self._batch_lock:
-                if self._batches.empty() and self._batch:
-                    batch, self._batch = self._batch, []
-                    return batch
+    def _holds(self, batches: int) -> bool:
+        return self._bytes >= batches * BATCH_BYTES or len(self._items) >= batches * BATCH_ITEMS
 
     def _take_items(self) -> Iterator[Entry | bytes]:
         while True:
-            for item in self._next_batch():
+            with self._changed:
+                self._changed.wait_for(lambda: self._is_closed or self._holds(1), _MAX_WAIT_SECONDS)
+                items, self._items, self._bytes = self._items, [], 0
+                self._changed.notify()
+            for item in items:
                 if item is None:
                     return
                 if isinstance(item, BaseException):
@@ -119,7 +109,7 @@ class _EntryQueue:
 
 def _items(entries: Iterator[Entry]) -> Iterator[Entry | bytes]:
     for entry in entries:
-        yield replace(entry, content=())
+        yield entry
         if entry.type is EntryType.FILE:
             yield from entry.content
             yield b""

@@ -16,7 +16,7 @@ from .names import MAX_NAME_BYTES, PathRegistry, decode_name, path_of
 from .reading import CHUNK_BYTES
 from .symlinks import LEADS_OUTSIDE, MAX_LINKS, SymlinkVerifier
 
-_NAME_ERRORS: Final = {errno.EEXIST, errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG}  # EEXIST: for the disk, names are equal
+_NAME_ERRORS: Final = {errno.EEXIST, errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG}  # EEXIST: the disk folds two names into one
 
 
 class Tree:
@@ -95,9 +95,7 @@ class Tree:
         if entry.type is EntryType.HARD_LINK:
             target = path_of(entry.target)
             if self._paths.type_at(target) is not EntryType.FILE:
-                raise unsafe(
-                    f"Entry {quoted(entry.name)} is a hard link to {quoted(entry.target)}, but no such file comes before it."
-                )
+                raise unsafe(f"Hard link {quoted(entry.name)} leads to {quoted(entry.target)}, but no such file comes before it.")
             content = self._read(target)
         self._paths.claim(path, EntryType.FILE)
         with _name_errors_explained(path):
@@ -149,6 +147,5 @@ def _name_errors_explained(path: str) -> Iterator[None]:
     except OSError as error:
         if error.errno not in _NAME_ERRORS:
             raise
-        raise unsafe(
-            f"The runner's disk does not accept the name of entry {quoted(path.encode())} ({error.strerror})."
-        ) from error
+        fact = f"The runner's disk does not accept the name of entry {quoted(path.encode())} ({error.strerror})."
+        raise unsafe(fact) from error
