@@ -6,11 +6,11 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from docs_platform_action.archive.limits import Limits
 from docs_platform_action.archive.reading import open_archive
 from docs_platform_action.archive.unpack import unpack
 from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import InvalidBundle
+from tests.archive_limits import Limits
 
 Tree = dict[str, bytes | str | None]
 """By the path: a file's content, a link's target, or `None` for a folder."""
@@ -53,8 +53,8 @@ def unpacked(archive: bytes, *, limits: Limits = LIMITS) -> Tree:
         (root / "beside" / "kept").write_text("kept")
         before = _surroundings(root)
         try:
-            with open_archive(root / "bundle", BoundedCancellation()) as file:
-                done = unpack(file, folder, on_progress=lambda *_: None, limits=limits)
+            with open_archive(root / "bundle", BoundedCancellation()) as file, limits.applied():
+                done = unpack(file, folder, on_progress=lambda *_: None)
         except InvalidBundle:
             assert _links_and_bytes(folder, limits)[0] == 0
             raise

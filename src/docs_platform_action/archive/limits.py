@@ -68,30 +68,20 @@ class Disk:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """The limits for one archive, whatever the disk."""
-
-    entries: int = MAX_ENTRIES
-    unpacked_bytes: int = MAX_UNPACKED_BYTES
-
-
 class Quota:
     """Counts what an archive unpacks to, before it is written. Each method raises `InvalidBundle` beyond the limits."""
 
-    def __init__(self, limits: Limits, disk: Disk) -> None:
+    def __init__(self, disk: Disk) -> None:
         self.unpacked_bytes = 0
-        self._limits = limits
         self._disk = disk
         self._entries = 0
         self._budget_bytes = 0  # until the next check of the disk
         self._budget_inodes = 0
-        self._max_stream_bytes = limits.unpacked_bytes + limits.entries * _HEADER_BYTES + _LAST_RECORD_BYTES
 
     def check_entries(self, count: int) -> None:
-        """Check a number of entries."""
-        if count > self._limits.entries:
-            raise _too_large(f"The archive holds more than {self._limits.entries:,} files and folders.")
+        """Check a number of entries that the archive declares or holds."""
+        if count > MAX_ENTRIES:
+            raise _too_large(f"The archive holds more than {MAX_ENTRIES:,} files and folders.")
 
     def check_declared_bytes(self, count: int) -> None:
         """Check a file size that the archive declares."""
@@ -100,7 +90,7 @@ class Quota:
 
     def check_stream_bytes(self, count: int) -> None:
         """Check the total of bytes that a compressed stream was decompressed to, whatever they are."""
-        if count > self._max_stream_bytes:
+        if count > MAX_UNPACKED_BYTES + MAX_ENTRIES * _HEADER_BYTES + _LAST_RECORD_BYTES:
             self._check_bytes(count)
 
     def add_entry(self) -> None:
@@ -122,8 +112,8 @@ class Quota:
         self._budget_inodes -= inodes
 
     def _check_bytes(self, count: int) -> None:
-        if count > self._limits.unpacked_bytes:
-            raise _too_large(f"The archive unpacks to more than {format_bytes(self._limits.unpacked_bytes)}.")
+        if count > MAX_UNPACKED_BYTES:
+            raise _too_large(f"The archive unpacks to more than {format_bytes(MAX_UNPACKED_BYTES)}.")
 
     def _check_space(self, count: int, *, inodes: int = 0, next_file: str = "") -> None:
         if count <= self._budget_bytes and inodes <= self._budget_inodes:

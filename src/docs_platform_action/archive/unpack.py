@@ -12,7 +12,7 @@ from pathlib import Path
 from ..errors import InvalidBundle
 from ..ownership import Owner
 from .formats import archive_entries
-from .limits import Disk, Limits, Quota
+from .limits import Disk, Quota
 from .prefetch import prefetch
 from .reading import ArchiveFile
 from .tree import Tree
@@ -33,7 +33,6 @@ def unpack(
     *,
     on_progress: Callable[[int, int], None],
     owner: Owner | None = None,
-    limits: Limits | None = None,
     disk: Disk | None = None,
 ) -> Unpacked:
     """Unpack an archive into an empty folder that nobody else uses. After a failure the caller removes what is in it.
@@ -43,7 +42,7 @@ def unpack(
     """
     root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        quota = Quota(limits or Limits(), disk or Disk(root))
+        quota = Quota(disk or Disk(root))
         tree = Tree(root, quota, archive.cancellation, owner)
         with (
             closing(archive_entries(archive, quota, scratch=folder)) as entries,

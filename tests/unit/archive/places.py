@@ -3,14 +3,18 @@
 import os
 import shutil
 from pathlib import Path
+from typing import Final
 
 import pytest
 
-from docs_platform_action.archive.limits import Disk, Limits
+from docs_platform_action.archive.limits import Disk
 from docs_platform_action.archive.reading import open_archive
 from docs_platform_action.archive.unpack import Unpacked, unpack
 from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import InvalidBundle
+from tests.archive_limits import Limits
+
+REAL_LIMITS: Final = Limits()
 
 
 def tree_of(folder: Path) -> dict[str, bytes | str | None]:
@@ -48,21 +52,15 @@ class Place:
         self,
         archive: bytes,
         *,
-        limits: Limits | None = None,
+        limits: Limits = REAL_LIMITS,
         disk: Disk | None = None,
         cancellation: Cancellation | None = None,
     ) -> Unpacked:
         self._archive.write_bytes(archive)
-        with open_archive(self._archive, cancellation or Cancellation()) as file:
-            return unpack(
-                file,
-                self.folder,
-                on_progress=lambda *counts: self.progress.append(counts),
-                limits=limits or Limits(),
-                disk=disk,
-            )
+        with open_archive(self._archive, cancellation or Cancellation()) as file, limits.applied():
+            return unpack(file, self.folder, on_progress=lambda *counts: self.progress.append(counts), disk=disk)
 
-    def refusal(self, archive: bytes, *, limits: Limits | None = None, disk: Disk | None = None) -> InvalidBundle:
+    def refusal(self, archive: bytes, *, limits: Limits = REAL_LIMITS, disk: Disk | None = None) -> InvalidBundle:
         with pytest.raises(InvalidBundle) as caught:
             self.unpack(archive, limits=limits, disk=disk)
         return caught.value

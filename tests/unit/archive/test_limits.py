@@ -11,8 +11,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from docs_platform_action.archive.limits import Disk, Limits, Quota, Space
+from docs_platform_action.archive.limits import Disk, Quota, Space
 from docs_platform_action.errors import InvalidBundle
+from tests.archive_limits import Limits
 from tests.archives import KINDS, SMALL_SITE, Site, Zipped, entry, header, pax, pax_record, tar, tar_of, zip_of
 from tests.unit.archive.places import SMALL_TREE, Place, message_of
 
@@ -209,7 +210,7 @@ class TestDisk:
                 return Space(total_bytes=200 * 2**20, free_bytes=free - written, total_inodes=1000, free_inodes=1000)
 
         disk = SharedDisk(-1)
-        quotas = [Quota(Limits(), disk) for _ in range(10)]
+        quotas = [Quota(disk) for _ in range(10)]
         while quotas:
             for quota in [*quotas]:
                 try:

@@ -8,8 +8,8 @@ import time
 import pytest
 
 from docs_platform_action.archive import tree as trees
-from docs_platform_action.archive.limits import Limits
 from docs_platform_action.archive.unpack import Unpacked
+from tests.archive_limits import Limits
 from tests.archives import KINDS, SMALL_SITE, Site, entry, tar, tar_of
 from tests.unit.archive.places import SMALL_TREE, Place, message_of
 
