@@ -32,7 +32,7 @@ _ARCHIVE_MAGICS: Final = (
     (b"LZIP", "lzip data"),
     (b"\x04\x22\x4d\x18", "LZ4 data"),
 )
-"""The first bytes of archives, also of unsupported ones. A tar archive is recognized by its checksum."""
+"""The first bytes of archives, including unsupported ones. A tar archive is recognized by its checksum."""
 
 _TEXT_BEGINNINGS: Final = (
     ((b"%pdf-",), "a PDF document"),
@@ -41,7 +41,7 @@ _TEXT_BEGINNINGS: Final = (
     ((b"{", b"["), "JSON"),
 )
 
-START_BYTES: Final = BLOCK_BYTES  # at the start of a file, which show its format
+START_BYTES: Final = BLOCK_BYTES  # needed to recognize a format
 
 
 def is_archive(start: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""Validation of the names in an archive, and the registry of the paths that its entries take."""
+"""Validation of the names in an archive, and the registry of the paths that its entries claim."""
 
 import hashlib
 import re

@@ -11,8 +11,8 @@ from .names import PathRegistry
 MAX_LINKS: Final = 10_000  # they stay in memory until everything else is unpacked
 MAX_LINK_CHAIN: Final = 40  # links to follow for one path, as on Linux (source: path_resolution(7))
 MAX_STEPS: Final = 1_000_000  # names to look up for all links together; a site's links need a few each
-MAX_FOLDERS_SEEN: Final = 2 * MAX_LINKS  # by a walk that follows links, because of them; a few links can multiply folders
-MAX_FOLDER_CHAIN: Final = 100  # folders that such a walk enters one from another
+MAX_FOLDERS_SEEN: Final = 2 * MAX_LINKS  # in a walk that follows links; a few of them can multiply the folders
+MAX_FOLDER_CHAIN: Final = 100  # maximum depth of such a walk, in links
 
 LEADS_OUTSIDE: Final = "leads outside the folder"
 _BROKEN: Final = "is broken: its target does not exist, or is part of a loop"
@@ -34,7 +34,7 @@ class SymlinkVerifier:
         self._walking: set[str] = set()
 
     def verify(self) -> None:
-        """Raise `InvalidBundle` unless each link leads to an entry of the tree, and a walk that follows the links ends soon."""
+        """Raise `InvalidBundle` unless each link leads to an entry of the tree, and a walk that follows links stays small."""
         self._links_to_folders = sorted(link for link in self._targets if self._is_folder(self._resolve(link)[0]))
         self._count_folders("")
 

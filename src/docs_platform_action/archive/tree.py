@@ -78,7 +78,7 @@ class Tree:
             return False
         with _name_errors_explained(path):
             os.mkdir(path.encode(), FOLDER_MODE, dir_fd=self._root)
-        set_mode(path.encode(), FOLDER_MODE, dir_fd=self._root)  # before chown, which may end the right to do so
+        set_mode(path.encode(), FOLDER_MODE, dir_fd=self._root)  # before chown, after which it may be denied
         self._chown(path)
         return True
 
