@@ -19,8 +19,7 @@ from .limits import Quota
 from .names import MAX_NAME_BYTES
 from .reading import ArchiveFile, Stream
 
-ZIP_MAGICS: Final = (b"PK\x03\x04", b"PK\x05\x06")
-"""The first bytes of an archive, and of one without entries."""
+ZIP_MAGICS: Final = (b"PK\x03\x04", b"PK\x05\x06")  # the first bytes of an archive, and of one without entries
 
 _END: Final = struct.Struct("<4s4H2IH")  # 4.3.16
 _ZIP64_END: Final = struct.Struct("<4sQ2H2I4Q")  # 4.3.14
