@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import queue
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -38,13 +39,15 @@ class Runner(Events):
     def __init__(self, jobs: Sequence[tuple[Job, Settings]], context: Context, *, max_parallel: int) -> None:
         self._jobs = self.unfinished = [job for job, _ in jobs]
         self._context = replace(context, events=Events(context.events, self))
-        self._queue: Iterator[tuple[Job, Settings]] = iter([*jobs])  # threads may share the iterator of a list
+        self._queue: queue.SimpleQueue[tuple[Job, Settings]] = queue.SimpleQueue()
+        for queued in jobs:
+            self._queue.put(queued)
         self._max_workers = min(max_parallel, len(jobs)) - 1
         self._workers: list[threading.Thread] = []
 
     def run(self) -> None:
         """Run all jobs, and record each failure in its job. Raises `Cancelled`."""
-        first, settings = next(self._queue)
+        first, settings = self._queue.get_nowait()
         try:
             self._run_job(first, settings)
             if isinstance(first.failure, Unauthorized | Forbidden) and first.job_id is None:
@@ -91,13 +94,18 @@ class Runner(Events):
             self._run_queued_jobs()
 
     def _run_queued_jobs(self) -> None:
-        for job, settings in self._queue:
+        for job, settings in self._dequeued():
             self._run_job(job, settings)
+
+    def _dequeued(self) -> Iterator[tuple[Job, Settings]]:
+        with contextlib.suppress(queue.Empty):
+            while True:
+                yield self._queue.get_nowait()
 
     def _reject_queued_jobs(self, error: ActionError) -> None:
         """Fail all other jobs with the platform's response to the first."""
         not_started = f"It was not started: this was the response for {self._jobs[0].domain}, the first."
-        for job, _ in self._queue:
+        for job, _ in self._dequeued():
             job.failure = copy.copy(error)
             job.failure.details = (*error.details, not_started)
             self._end(job)

@@ -29,11 +29,11 @@ OBSERVED_FRACTION: Final = 0.4
 FIRST_OBSERVED_FRACTION: Final = 0.5
 """The longest pause as a fraction of the time over which the rate was measured, and the same before the first progress."""
 
-NEAR_END_PAUSES: Final = 4.0
-LAST_PAUSES: Final = 2.0
-OVERSHOOT_PAUSES: Final = 0.1
-"""In shortest pauses. With less than `NEAR_END_PAUSES` remaining, the second reading from now is planned for the estimated end.
-With less than `LAST_PAUSES` remaining, the next reading is planned for the end plus `OVERSHOOT_PAUSES`."""
+ENDGAME: Final = 4.0
+FINAL_POLL: Final = 2.0
+OVERSHOOT: Final = 0.1
+"""In shortest pauses. With less than `ENDGAME` remaining, the second reading from now is planned for the estimated end. With less
+than `FINAL_POLL` remaining, the next reading is planned for the end plus `OVERSHOOT`."""
 
 OVERDUE_FRACTION: Final = 1 / 4
 """The pause for a stalled or overdue job, as a fraction of the time since its last progress."""
@@ -66,11 +66,11 @@ class Schedule:
         if percent is not None and self._estimate.is_reliable:
             remaining = self._estimate.remaining_seconds(now)
             pause = self._pause_with_progress(now, remaining, default)
-        near_end_seconds = NEAR_END_PAUSES * self._shortest_seconds
-        if remaining is None or remaining > near_end_seconds:
+        endgame_seconds = ENDGAME * self._shortest_seconds
+        if remaining is None or remaining > endgame_seconds:
             self._overdue_at = math.inf
         else:  # if progress slows down, each reading estimates a later end
-            self._overdue_at = min(self._overdue_at, now + near_end_seconds)
+            self._overdue_at = min(self._overdue_at, now + endgame_seconds)
             pause = max(pause, min((now - self._overdue_at) * OVERDUE_FRACTION, default))
         return min(max(pause, self._shortest_seconds), self._longest_seconds)
 
@@ -86,8 +86,8 @@ class Schedule:
             return min(estimate.observed_seconds(now) * FIRST_OBSERVED_FRACTION, default)
         if remaining <= 0 or estimate.is_stalled(now):
             return min(estimate.seconds_since_progress(now) * OVERDUE_FRACTION, default)
-        if remaining <= LAST_PAUSES * shortest:
-            return remaining + OVERSHOOT_PAUSES * shortest
-        if remaining <= NEAR_END_PAUSES * shortest:
+        if remaining <= FINAL_POLL * shortest:
+            return remaining + OVERSHOOT * shortest
+        if remaining <= ENDGAME * shortest:
             return remaining - shortest
         return min(remaining * REMAINING_FRACTION, estimate.observed_seconds(now) * OBSERVED_FRACTION)
