@@ -144,6 +144,7 @@ class TestBundle:
             "https://storage.example.com/a\nb",
             " https://storage.example.com/x",
             "https://storage.example.com/\x7f",
+            "https://storage.example.com/\ud800",
             "https://storage.example.com/\u2028",
             "https://storage.example.com:port/x",
             "https://storage.example.com:0/x",

@@ -85,9 +85,7 @@ class _Delivery:
             else:
                 archive = self._download(target.path, self._owner(target), stack)
                 if self._settings.min_pages is None:
-                    self._context.clock.cancellation.check()
-                    archive.file.publish()
-                    self._job.bundle_path = target.name
+                    self._publish_archive(archive.file, target)
             self._job.downloaded = archive.downloaded
             self._events.downloaded(self._job)
             self._warn_of_changed_compression(archive)
@@ -146,7 +144,9 @@ class _Delivery:
             staged_site, unpacked = overlap.result(self._job) or self._unpack(archive, site, stack)
             self._check_pages(unpacked)
             self._context.clock.cancellation.check()
-            self._publish_archive(archive)
+            if self._settings.bundle is not None and self._settings.min_pages is not None:
+                self._publish_archive(archive, self._settings.bundle)
+                self._events.archive_saved(self._job)
             staged_site.publish()
         self._job.site_path, self._job.site_files = site.name, unpacked.files
         self._events.unpacked(self._job)
@@ -168,14 +168,11 @@ class _Delivery:
                 details=("The API reported no usable `pageCount`, so the `.html` files in the bundle were counted.",),
             )
 
-    def _publish_archive(self, archive: Staged) -> None:
-        """Publish the archive if `min_pages` delayed that."""
-        target = self._settings.bundle
-        if target is not None and not archive.is_published:
-            with _disk_errors_as(DownloadFailed, _UNSAVED):
-                archive.publish()
-            self._job.bundle_path = target.name
-            self._events.archive_saved(self._job)
+    def _publish_archive(self, archive: Staged, target: OutputPath) -> None:
+        self._context.clock.cancellation.check()
+        with _disk_errors_as(DownloadFailed, _UNSAVED):
+            archive.publish()
+        self._job.bundle_path = target.name
 
     def _write_values(self, target: OutputPath) -> None:
         from .helm_values import values_text  # imports a YAML library, which few runs need

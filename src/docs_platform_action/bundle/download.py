@@ -51,9 +51,12 @@ class Download:
         self._context = context
         self._events = context.events
         self._disk_space = disk_space
-        tolerance = context.outage_tolerance_seconds
         self._retries = RetryState(
-            job=job, events=context.events, clock=context.clock, tolerance_seconds=tolerance, server=STORAGE
+            job=job,
+            events=context.events,
+            clock=context.clock,
+            tolerance_seconds=context.outage_tolerance_seconds,
+            server=STORAGE,
         )
         self._partial = PartialBundle(file)
         self._transcoding = Transcoding()
@@ -93,17 +96,15 @@ class Download:
 
     def _attempt(self) -> None:
         within_seconds = self._retries.start_attempt()
-        is_received = False
         try:
-            while not is_received:
-                is_received = self._request(within_seconds)
+            while not self._request(within_seconds):
+                pass
         except NetworkError as error:
             advice = PROXY if error.is_proxy_error else _UNAVAILABLE if error.maybe_processed else _UNREACHABLE
             raise TransientError(f"{error.message}{self._partial.error_suffix}", advice=advice) from error
         if self._partial.received < max(self._partial.size or self._expected_size or 0, self._transcoding.min_bytes):
             # a response without a length looks complete when its connection breaks
-            message = f"The storage ended the response too early{self._partial.error_suffix}"
-            raise TransientError(message, advice=_UNAVAILABLE)
+            raise TransientError(f"The storage ended the response too early{self._partial.error_suffix}", advice=_UNAVAILABLE)
 
     def _request(self, within_seconds: float) -> bool:
         """Request the missing bytes. Return whether they were received; if not, they can be requested again without a pause."""
@@ -117,9 +118,8 @@ class Download:
         if self._transcoding.accepts_gzip:
             headers["Accept-Encoding"] = "gzip"
         with request_bundle(url, headers, self._job, self._context, within_seconds=within_seconds) as response:
-            requested = headers.get("Range")
             self._events.storage_responded(
-                self._job, address_of(url), status=response.status, requested=requested, request_id=response.request_id
+                self._job, address_of(url), status=response.status, requested=headers.get("Range"), request_id=response.request_id
             )
             if response.status == 200:
                 return self._receive_whole(response)
@@ -148,7 +148,8 @@ class Download:
         found = self._partial.next_range(response) if resuming else None
         if found is None:
             raise self._changed("the storage sent a different part than requested")
-        return self._receive(response.pieces, response, size=found.size, end=found.end)
+        end, size = found
+        return self._receive(response.pieces, response, size=size, end=end)
 
     def _receive(self, pieces: Iterator[bytes], response: StorageResponse, *, size: int | None, end: int | None) -> bool:
         """Write the pieces up to `end` to the file, and return true; false if the bundle's `size` is not the expected one."""

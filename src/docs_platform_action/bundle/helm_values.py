@@ -1,7 +1,6 @@
 """Helm values for a bundle: the file that `helm upgrade --values` reads.
 
-A library writes the YAML, because the values come from outside, and YAML 1.1 and 1.2 escape different characters. All versions
-read PyYAML's double-quoted style the same way.
+PyYAML writes it: YAML 1.1 and 1.2 escape different characters, but read PyYAML's double-quoted style the same way.
 """
 
 from collections.abc import Sequence
@@ -21,12 +20,10 @@ _Dumper.add_representer(_Text, lambda dumper, text: dumper.represent_scalar("tag
 
 
 def values_text(*, bundle_url: str, version: str | None, comment: Sequence[str]) -> str:
-    """Return a Helm values file in ASCII that turns a static export on, each text of the comment on one line.
+    """Return a Helm values file in ASCII that enables a static export, each text of the comment on one line.
 
-    Without a `version`, a release keeps the one that it has. Raises `ValueError` for a lone surrogate, which YAML cannot hold.
+    Without a `version`, a release keeps the one that it has. YAML has no lone surrogates; no valid URL or version has one.
     """
-    for text in (bundle_url, version or ""):
-        text.encode()
     export: dict[str, object] = {"enabled": True, "bundleUrl": _Text(bundle_url)}
     if version is not None:
         export["version"] = _Text(version)

@@ -1,11 +1,9 @@
-"""Unpacks a bundle while it is still being downloaded.
+"""Unpacks a bundle while it is still being downloaded, which only saves time.
 
-This only saves time. After any error, of the download or of the archive, the unpacked files are removed, and the caller unpacks
-the complete archive. So errors are reported in one place, with and without the overlap.
+After any error the unpacked files are removed, and the caller unpacks the complete archive, so that one place reports errors.
 """
 
 import threading
-import time
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -39,7 +37,7 @@ class GrowingFile(ArchiveFile):
             block = super().read(length, offset)
             if block or was_complete:
                 return block
-            time.sleep(POLL_SECONDS)
+            self.cancellation.wait(POLL_SECONDS)
 
 
 class _DiskWithArchive(Disk):

@@ -2,20 +2,10 @@
 
 import hashlib
 import re
-from dataclasses import dataclass
 from typing import BinaryIO
 
 from ..text import format_bytes
 from .storage import StorageResponse, address_of
-
-
-@dataclass(frozen=True, kw_only=True)
-class ContentRange:
-    """The bytes from `start` up to, but not including, `end`, and the size of the whole bundle if the storage reports it."""
-
-    start: int
-    end: int
-    size: int | None
 
 
 class PartialBundle:
@@ -61,13 +51,18 @@ class PartialBundle:
             return {}
         return {"Range": f"bytes={self.received}-", "If-Range": self.etag}
 
-    def next_range(self, response: StorageResponse) -> ContentRange | None:
-        """Return the range of a 206 response; `None` unless it continues the downloaded bytes."""
-        found = _read_content_range(response)
+    def next_range(self, response: StorageResponse) -> tuple[int, int | None] | None:
+        """Return where a 206 response ends and the bundle's size, if reported; `None` unless it continues the downloaded bytes.
+
+        A malformed `Content-Range` (RFC 9110, section 14.4), or one that contradicts the response's length, does not.
+        """
+        found = re.fullmatch(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)", response.headers.get("Content-Range", ""))
         if found is None or response.address != self._address or not self._may_be_same(response):
             return None
-        is_same_size = found.size == self.size or None in {found.size, self.size}
-        return found if found.start == self.received and is_same_size else None
+        start, end, size = int(found[1]), int(found[2]) + 1, None if found[3] == "*" else int(found[3])
+        is_valid = start < end and (size is None or end <= size) and response.length in {None, end - start}
+        is_same_size = size == self.size or None in {size, self.size}
+        return (end, size) if is_valid and is_same_size and start == self.received else None
 
     def is_complete(self, response: StorageResponse) -> bool:
         """Return whether a 416 response says that nothing follows the downloaded bytes (RFC 9110, section 15.5.17)."""
@@ -76,14 +71,3 @@ class PartialBundle:
 
     def _may_be_same(self, response: StorageResponse) -> bool:
         return self.etag is not None and response.headers.get("ETag") in {None, self.etag}
-
-
-def _read_content_range(response: StorageResponse) -> ContentRange | None:
-    """Read a `Content-Range` (RFC 9110, section 14.4); `None` if it is malformed or contradicts the response's length."""
-    found = re.fullmatch(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)", response.headers.get("Content-Range", ""))
-    if found is None:
-        return None
-    start, end, size = int(found[1]), int(found[2]) + 1, None if found[3] == "*" else int(found[3])
-    if not start < end or (size is not None and end > size) or response.length not in {None, end - start}:
-        return None
-    return ContentRange(start=start, end=end, size=size)

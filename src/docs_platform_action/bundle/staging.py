@@ -21,7 +21,6 @@ class Staged:
 
     def __init__(self, target: Path, *, is_folder: bool) -> None:
         self.path = self._part = _part_beside(target)
-        self.is_published = False
         self._target = target
         self._is_folder = is_folder
 
@@ -29,7 +28,7 @@ class Staged:
         """Set the mode and rename to the target, which may be an empty folder (source: rename(2)). Raises `OSError`."""
         set_mode(self._part, FOLDER_MODE if self._is_folder else FILE_MODE)
         self._part.replace(self._target)
-        self.path, self.is_published = self._target, True
+        self.path = self._target
 
     def remove(self) -> None:
         """Remove the part, if it exists. Raises `OSError`."""
@@ -57,7 +56,7 @@ def staged(target: Path, owner: Owner | None, cleanups: Cleanups, *, is_folder: 
             with contextlib.suppress(OSError):  # the first error is reported
                 result.remove()
             raise
-        if not result.is_published:
+        if result.path != target:  # it is not published
             result.remove()
 
 

@@ -1,34 +1,23 @@
-"""Estimates how long a job still takes. All times are seconds on the clock's `monotonic`.
-
-`PollingEstimate` starts with the first progress and is rather too short than too long. `DisplayedEstimate` needs more progress.
-"""
+"""Estimates of how long a job still takes. All times are seconds on the clock's `monotonic`."""
 
 from typing import Final, NamedTuple
 
-NOISE_POINTS: Final = 5.0
-"""Progress that falls by more than this has restarted."""
-
-CONFIRMING_READINGS: Final = 3
-"""Consecutive readings that must show the fall: one alone may come from a server with old data."""
-
+NOISE_POINTS: Final = 5.0  # progress that falls by more than this has restarted
+CONFIRMING_READINGS: Final = 3  # consecutive readings that must show the fall: one alone may come from a server with old data
 MAX_RESTARTS: Final = 10
 
 RECENT_FRACTION: Final = 1 / 4
 MIN_RECENT_POINTS: Final = 3.0
 """The recent rate covers a quarter as many points as remain, but at least three, because platforms round to whole percents."""
 
-MIN_STEP_POINTS: Final = 2.0
-"""Closer steps are merged, so that about fifty are kept at most."""
-
-STALL_FACTOR: Final = 2.0
-"""A job is stalled after this many times its longest step."""
+MIN_STEP_POINTS: Final = 2.0  # closer steps are merged, so that about fifty are kept at most
+STALL_FACTOR: Final = 2.0  # a job is stalled after this many times its longest step
 
 MIN_POINTS: Final = 5.0
 MIN_SECONDS: Final = 5.0
 """Minimum progress for the displayed estimate, so that rounding to whole percents and seconds changes each by a fifth at most."""
 
-MAX_REMAINING_SECONDS: Final = 24 * 3600.0
-"""Longer estimates are not displayed."""
+MAX_REMAINING_SECONDS: Final = 24 * 3600.0  # longer estimates are not displayed
 
 
 class Step(NamedTuple):
@@ -39,7 +28,7 @@ class Step(NamedTuple):
 
 
 class PollingEstimate:
-    """The estimate that the next reading is planned with. `began` is when the job started, if that is known.
+    """The estimate that the next reading is planned with, rather too short than too long. `began` is the job's start, if known.
 
     The rate is measured from the last reading without progress, and again after a stall or a restart.
     """
@@ -101,7 +90,7 @@ class PollingEstimate:
 
 
 class DisplayedEstimate:
-    """The estimate that people see. Any thread may read it.
+    """The estimate that people see, only after enough progress. Any thread may read it.
 
     The rate is measured from the last reading without progress, or else from the first reading, and again if progress falls.
     """

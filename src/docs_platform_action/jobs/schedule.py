@@ -1,7 +1,4 @@
-"""Plans when to read a job again: few requests, but soon after the job's end (measured in docs/evidence/performance.md).
-
-With progress, the pause is a fraction of the estimated remaining time. Without, it hardly depends on the job's age.
-"""
+"""Plans when to read a job again: few requests, but soon after the job's end (measured in docs/evidence/performance.md)."""
 
 import math
 from typing import Final
@@ -9,8 +6,7 @@ from typing import Final
 from ..inputs.settings import WaitSettings
 from .progress import PollingEstimate
 
-FIRST_SECONDS: Final = 3.0
-"""The pause before the first reading of a job that this run started. Few jobs end sooner."""
+FIRST_SECONDS: Final = 3.0  # before the first reading of a job that this run started; few jobs end sooner
 
 EARLY_SECONDS: Final = 7.5
 EARLY_UNTIL_SECONDS: Final = 40.0
@@ -22,21 +18,16 @@ For a given delay, the fewest readings come from pauses proportional to one over
 now. For log-normal durations of minutes, it is low for half a minute, nearly constant for a quarter of an hour, then falls.
 """
 
-REMAINING_FRACTION: Final = 0.6
-"""The fraction of the remaining time to wait: a job that accelerates evenly to twice its rate is still read before its end."""
-
-OBSERVED_FRACTION: Final = 0.4
-FIRST_OBSERVED_FRACTION: Final = 0.5
-"""The longest pause as a fraction of the time over which the rate was measured, and the same before the first progress."""
+REMAINING_FRACTION: Final = 0.6  # to wait: a job that accelerates evenly to twice its rate is still read before its end
+OBSERVED_FRACTION: Final = 0.4  # the longest pause, of the time over which the rate was measured
+FIRST_OBSERVED_FRACTION: Final = 0.5  # the same before the first progress
+OVERDUE_FRACTION: Final = 1 / 4  # the pause for a stalled or overdue job, of the time since its last progress
 
 ENDGAME: Final = 4.0
 FINAL_POLL: Final = 2.0
 OVERSHOOT: Final = 0.1
 """In shortest pauses. With less than `ENDGAME` remaining, the second reading from now is planned for the estimated end. With less
 than `FINAL_POLL` remaining, the next reading is planned for the end plus `OVERSHOOT`."""
-
-OVERDUE_FRACTION: Final = 1 / 4
-"""The pause for a stalled or overdue job, as a fraction of the time since its last progress."""
 
 
 class Schedule:

@@ -62,11 +62,6 @@ class TestValues:
         assert re.fullmatch(r"[ -~\n]*", written)
         assert written.count("\n") == 4
 
-    @pytest.mark.parametrize("given", [{"bundle_url": "\ud800", "version": None}, {"bundle_url": LINK, "version": "\udfff"}])
-    def test_what_yaml_cannot_hold_is_refused(self, given: dict[str, str | None]) -> None:
-        with pytest.raises(ValueError, match="surrogate"):
-            values_text(**given, comment=[])
-
 
 class TestComment:
     @given(

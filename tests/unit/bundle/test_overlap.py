@@ -175,23 +175,25 @@ class TestAGrowingFile:
     @pytest.mark.parametrize(
         ("happens", "read"),
         [
-            (lambda path, _: path.write_bytes(b"12345"), b"45"),
-            (lambda path, file: TestAGrowingFile.complete(path, file, b"1234"), b"4"),
-            (lambda path, file: TestAGrowingFile.complete(path, file, b"123"), b""),
-            (lambda _, file: file.cancellation.cancel(), Cancelled),
+            (lambda path, _file, _run: path.write_bytes(b"12345"), b"45"),
+            (lambda path, file, _run: TestAGrowingFile.complete(path, file, b"1234"), b"4"),
+            (lambda path, file, _run: TestAGrowingFile.complete(path, file, b"123"), b""),
+            (lambda _path, file, _run: file.cancellation.cancel(), Cancelled),
+            (lambda _path, _file, run: run.cancel(), Cancelled),
         ],
-        ids=["more comes", "the last bytes come", "nothing more comes", "nobody needs it"],
+        ids=["more comes", "the last bytes come", "nothing more comes", "it is discarded", "the run is cancelled"],
     )
     def test_makes_a_read_wait_until(
         self,
         tmp_path: Path,
         has_read: threading.Event,
-        happens: Callable[[Path, GrowingFile], None],
+        happens: Callable[[Path, GrowingFile, Cancellation], None],
         read: bytes | type[Exception],
     ) -> None:
         path = tmp_path / "bundle"
         path.write_bytes(b"123")
         found: list[bytes | type[BaseException]] = []
+        run = Cancellation()
 
         def wait(file: GrowingFile) -> None:
             try:
@@ -200,12 +202,12 @@ class TestAGrowingFile:
                 found.append(type(error))
 
         with path.open("rb") as opened:
-            file = GrowingFile(opened.fileno(), 5, Cancellation())
+            file = GrowingFile(opened.fileno(), 5, run)
             waiting = threading.Thread(target=wait, args=(file,))
             waiting.start()
             assert has_read.wait(60)
             assert found == []
-            happens(path, file)
+            happens(path, file, run)
             waiting.join(60)
 
         assert found == [read]
