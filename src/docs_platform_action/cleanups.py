@@ -13,7 +13,7 @@ class Cleanups:
     """The registered removals of unfinished results; true if there are any. Thread-safe."""
 
     def __init__(self) -> None:
-        self._removals: dict[object, Callable[[], None]] = {}
+        self._removals: list[Callable[[], None]] = []
         self._lock = threading.Lock()
         self._folder_uses: Counter[Path] = Counter()
         self._folder_lock = threading.Lock()
@@ -24,19 +24,18 @@ class Cleanups:
     @contextlib.contextmanager
     def registered(self, remove: Callable[[], None]) -> Iterator[None]:
         """Register a removal for the duration of the context."""
-        key = object()
         with self._lock:
-            self._removals[key] = remove
+            self._removals.append(remove)
         try:
             yield
         finally:
             with self._lock:
-                del self._removals[key]
+                self._removals.remove(remove)
 
     def clear(self) -> None:
         """Run the registered removals, the latest first, for a run that ends while a thread cannot be interrupted."""
         with self._lock:
-            removals = [*reversed(self._removals.values())]
+            removals = [*reversed(self._removals)]
         for remove in removals:
             with contextlib.suppress(OSError):  # the thread may remove it at the same time
                 remove()

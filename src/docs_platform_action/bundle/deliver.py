@@ -1,10 +1,9 @@
 """Deliver a finished bundle: download the archive, unpack the site and write the Helm values, as the settings ask."""
 
-import contextlib
 import errno
 from collections.abc import Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -42,16 +41,15 @@ class _DownloadedArchive:
     overlap: OverlappedUnpack | None  # if there is a site to unpack
 
 
+@dataclass
 class _Delivery:
-    def __init__(self, job: Job, settings: DeliverySettings, context: Context) -> None:
-        self._job = job
-        self._settings = settings
-        self._context = context
-        self._events = context.events
-        self._owners: dict[Path, Owner | None] = {}
+    job: Job
+    settings: DeliverySettings
+    context: Context
+    owners: dict[Path, Owner | None] = field(default_factory=dict)  # of the roots
 
     def run(self) -> None:
-        settings = self._settings
+        settings = self.settings
         try:
             if settings.bundle is not None or settings.site is not None:
                 with ExitStack() as stack:
@@ -64,36 +62,36 @@ class _Delivery:
             self._warn_of_chown_error()
 
     def _owner(self, target: OutputPath) -> Owner | None:
-        return self._owners.setdefault(target.root, owner_of(target.root))
+        return self.owners.setdefault(target.root, owner_of(target.root))
 
     def _warn_of_chown_error(self) -> None:
-        errors = [owner.chown_error for owner in self._owners.values() if owner is not None and owner.chown_error]
+        errors = [owner.chown_error for owner in self.owners.values() if owner is not None and owner.chown_error]
         if errors:
             lines = [
                 "The action's files could not be given to the workspace's owner.",
                 f"The file system reported: {errors[0]}.",
                 "Later steps can read them, but may not be able to change or delete them.",
             ]
-            self._events.warning(self._job, lines)
+            self.context.events.warning(self.job, lines)
 
     def _deliver_archive(self, stack: ExitStack) -> _DownloadedArchive:
         """Download the archive. With `min_pages` it is published later, after the pages are counted."""
-        target = self._settings.bundle
+        target = self.settings.bundle
         with _disk_errors_as(DownloadFailed, _UNSAVED):
             if target is None:
                 archive = self._download_to_scratch(stack)
             else:
                 archive = self._download(target.path, self._owner(target), stack)
-                if self._settings.min_pages is None:
+                if self.settings.min_pages is None:
                     self._publish_archive(archive.file, target)
-            self._job.downloaded = archive.downloaded
-            self._events.downloaded(self._job)
+            self.job.downloaded = archive.downloaded
+            self.context.events.downloaded(self.job)
             self._warn_of_changed_compression(archive)
         return archive
 
     def _download_to_scratch(self, stack: ExitStack) -> _DownloadedArchive:
         """Download an archive that is not kept: to the runner's temporary folder, or beside the site if it does not fit there."""
-        site, scratch = self._settings.site, self._settings.scratch
+        site, scratch = self.settings.site, self.settings.scratch
         assert site is not None  # noqa: S101  # an archive that is not kept is for a site; this tells the type checker
         if scratch is not None:
             try:
@@ -105,26 +103,26 @@ class _Delivery:
                 is_full = error.folder == scratch if isinstance(error, DiskTooSmall) else error.errno in _DISK_FULL_CODES
                 if not is_full or scratch.stat().st_dev == existing_folder(site.path.parent).stat().st_dev:
                     raise
-                self._events.download_moved(self._job)
+                self.context.events.download_moved(self.job)
         # with an owner: the folders made for the archive stay if the site is in them
         return self._download(site.path.parent / "bundle", self._owner(site), stack)
 
     def _download(self, target: Path, owner: Owner | None, stack: ExitStack) -> _DownloadedArchive:
-        site, context = self._settings.site, self._context
+        site, context = self.settings.site, self.context
         archive = stack.enter_context(staged(target, owner, context.cleanups))
         overlap = None
         if site is not None:
             overlap = stack.enter_context(OverlappedUnpack(archive.path, site.path, self._owner(site), context))
             context = replace(context, events=Events(context.events, overlap))
         space = DiskSpace(archive_folder=archive.path.parent, site_folder=site.path.parent if site is not None else None)
-        self._job.start_phase(DOWNLOAD, context.clock.monotonic())
-        self._events.downloading(self._job)
+        self.job.start_phase(DOWNLOAD, context.clock.monotonic())
+        self.context.events.downloading(self.job)
         with archive.path.open("r+b") as file:
-            download = Download(self._job, file, context, space)
+            download = Download(self.job, file, context, space)
             return _DownloadedArchive(file=archive, downloaded=download.run(), overlap=overlap)
 
     def _warn_of_changed_compression(self, archive: _DownloadedArchive) -> None:
-        lines, target = [], self._settings.bundle
+        lines, target = [], self.settings.bundle
         if target is not None and target.name.lower().endswith((".gz", ".tgz")):
             with archive.file.path.open("rb") as file:
                 if begins_tar(file.read(START_BYTES)):
@@ -135,60 +133,60 @@ class _Delivery:
                 "`bundleSize` and `bundleSha256` describe the received bytes, not the stored ones.",
             ]
         if lines:
-            self._events.warning(self._job, lines)
+            self.context.events.warning(self.job, lines)
 
     def _deliver_site(self, site: OutputPath, archive: Staged, overlap: OverlappedUnpack) -> None:
-        self._job.start_phase(UNPACK, self._context.clock.monotonic())
-        self._events.unpacking(self._job)
+        self.job.start_phase(UNPACK, self.context.clock.monotonic())
+        self.context.events.unpacking(self.job)
         with _disk_errors_as(InternalError, f"the site cannot be written to {site.name}"), ExitStack() as stack:
-            staged_site, unpacked = overlap.result(self._job) or self._unpack(archive, site, stack)
+            staged_site, unpacked = overlap.result(self.job) or self._unpack(archive, site, stack)
             self._check_pages(unpacked)
-            self._context.clock.cancellation.check()
-            if self._settings.bundle is not None and self._settings.min_pages is not None:
-                self._publish_archive(archive, self._settings.bundle)
-                self._events.archive_saved(self._job)
+            self.context.clock.cancellation.check()
+            if self.settings.bundle is not None and self.settings.min_pages is not None:
+                self._publish_archive(archive, self.settings.bundle)
+                self.context.events.archive_saved(self.job)
             staged_site.publish()
-        self._job.site_path, self._job.site_files = site.name, unpacked.files
-        self._events.unpacked(self._job)
+        self.job.site_path, self.job.site_files = site.name, unpacked.files
+        self.context.events.unpacked(self.job)
 
     def _unpack(self, archive: Staged, site: OutputPath, stack: ExitStack) -> tuple[Staged, Unpacked]:
         owner = self._owner(site)
-        staged_site = stack.enter_context(staged(site.path, owner, self._context.cleanups, is_folder=True))
-        on_progress = partial(self._events.unpack_progressed, self._job)
-        with open_archive(archive.path, self._context.clock.cancellation) as file:
+        staged_site = stack.enter_context(staged(site.path, owner, self.context.cleanups, is_folder=True))
+        on_progress = partial(self.context.events.unpack_progressed, self.job)
+        with open_archive(archive.path, self.context.clock.cancellation) as file:
             unpacked = unpack(file, staged_site.path, on_progress=on_progress, owner=owner)
         return staged_site, unpacked
 
     def _check_pages(self, unpacked: Unpacked) -> None:
         # `min_pages` is only set if the API reported no page count
-        if self._settings.min_pages is not None and unpacked.html_files < self._settings.min_pages:
+        if self.settings.min_pages is not None and unpacked.html_files < self.settings.min_pages:
             html_files = pluralize(unpacked.html_files, "`.html` file")
             raise TooFewPages(
-                f"its bundle has {html_files}, fewer than the {self._settings.min_pages:,} pages that `min-pages` asks for",
+                f"its bundle has {html_files}, fewer than the {self.settings.min_pages:,} pages that `min-pages` asks for",
                 details=("The API reported no usable `pageCount`, so the `.html` files in the bundle were counted.",),
             )
 
     def _publish_archive(self, archive: Staged, target: OutputPath) -> None:
-        self._context.clock.cancellation.check()
+        self.context.clock.cancellation.check()
         with _disk_errors_as(DownloadFailed, _UNSAVED):
             archive.publish()
-        self._job.bundle_path = target.name
+        self.job.bundle_path = target.name
 
     def _write_values(self, target: OutputPath) -> None:
         from .helm_values import values_text  # imports a YAML library, which few runs need
 
-        job, bundle = self._job, self._job.bundle
+        job, bundle = self.job, self.job.bundle
         assert bundle is not None  # noqa: S101  # there is a link by now; this tells the type checker
-        text = values_text(bundle_url=bundle.url, version=self._settings.version, comment=_values_comment(job, bundle))
+        text = values_text(bundle_url=bundle.url, version=self.settings.version, comment=_values_comment(job, bundle))
         with (
             _disk_errors_as(InternalError, f"the Helm values file cannot be written to {target.name}"),
-            staged(target.path, self._owner(target), self._context.cleanups) as file,
+            staged(target.path, self._owner(target), self.context.cleanups) as file,
         ):
             file.path.write_text(text, encoding="utf-8", newline="\n")
-            self._context.clock.cancellation.check()
+            self.context.clock.cancellation.check()
             file.publish()
         job.values_file = target.name
-        self._events.values_written(job)
+        self.context.events.values_written(job)
 
 
 def _values_comment(job: Job, bundle: Bundle) -> tuple[str, str]:
@@ -198,7 +196,7 @@ def _values_comment(job: Job, bundle: Bundle) -> tuple[str, str]:
     return f"Static export{domain}, job {job.job_id}.{validity}", f"To get a new link, run the action with job-id: {job.job_id}"
 
 
-@contextlib.contextmanager
+@contextmanager
 def _disk_errors_as(failure: type[ActionError], summary: str) -> Iterator[None]:
     """Raise an `OSError` as a failure that says what happened."""
     try:

@@ -20,10 +20,7 @@ _Dumper.add_representer(_Text, lambda dumper, text: dumper.represent_scalar("tag
 
 
 def values_text(*, bundle_url: str, version: str | None, comment: Sequence[str]) -> str:
-    """Return a Helm values file in ASCII that enables a static export, each text of the comment on one line.
-
-    Without a `version`, a release keeps the one that it has. YAML has no lone surrogates; no valid URL or version has one.
-    """
+    """Return a Helm values file in ASCII that enables a static export. Without a `version`, a release keeps its own."""
     export: dict[str, object] = {"enabled": True, "bundleUrl": _Text(bundle_url)}
     if version is not None:
         export["version"] = _Text(version)

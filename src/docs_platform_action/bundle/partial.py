@@ -43,19 +43,15 @@ class PartialBundle:
             self._link, self._address, self.etag = address_of(link), response.address, response.validator
 
     def range_headers(self, link: str) -> dict[str, str]:
-        """Return the headers that request the rest; none if the download cannot be resumed.
-
-        An ETag is only valid for the address that it came from (RFC 9110, section 8.8.3).
-        """
-        if not self.received or self.etag is None or self._link != address_of(link):
+        """Return the headers that request the rest; none if the download cannot be resumed."""
+        if (
+            not self.received or self.etag is None or self._link != address_of(link)
+        ):  # an ETag is of one address (RFC 9110, 8.8.3)
             return {}
         return {"Range": f"bytes={self.received}-", "If-Range": self.etag}
 
     def next_range(self, response: StorageResponse) -> tuple[int, int | None] | None:
-        """Return where a 206 response ends and the bundle's size, if reported; `None` unless it continues the downloaded bytes.
-
-        A malformed `Content-Range` (RFC 9110, section 14.4), or one that contradicts the response's length, does not.
-        """
+        """Return the end and the bundle's size of a 206's `Content-Range` (RFC 9110, 14.4); `None` unless it comes next."""
         found = re.fullmatch(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)", response.headers.get("Content-Range", ""))
         if found is None or response.address != self._address or not self._may_be_same(response):
             return None

@@ -68,7 +68,7 @@ class StorageResponse:
         return etag if re.fullmatch(r'"[\x21\x23-\x7e]+"', etag) else None
 
     def error_text(self) -> str:
-        """Read the status of an error, with the code and the message of the storage's XML."""
+        """Return the status of an error response, with the code and the message of the storage's XML."""
         text = b""
         with contextlib.suppress(NetworkError):  # the status and the bytes received so far are enough
             for piece in self.pieces:
@@ -87,7 +87,7 @@ def request_bundle(
 ) -> Iterator[StorageResponse]:
     """Request a link, follow redirects to https or to this machine, and yield the response, which must begin within the seconds.
 
-    Raises `Cancelled`, `NetworkError`, both also while `pieces` are read, and `DownloadFailed` for what a retry cannot change.
+    Raises `DownloadFailed` for what a retry cannot change, and, also while `pieces` are read, `Cancelled` and `NetworkError`.
     """
     seconds = min(within_seconds, HEAD_SECONDS)
     timeouts = Timeouts(idle_seconds=IDLE_SECONDS, total_seconds=seconds)

@@ -1,8 +1,7 @@
 """Responses that do not hold the bundle as it is stored: other content, and changed compression.
 
-`Accept-Encoding: identity` keeps servers from compressing on the fly, but some then decompress an object that is stored as gzip
-(source: Google Cloud Storage, "Transcoding of gzip-compressed files"; nginx, `gunzip`). If that may have happened, the bundle is
-requested again with gzip accepted. If that response has no length, it is compressed on the fly, and a third request goes without.
+Servers may decompress a bundle that is stored as gzip, unless gzip is accepted (source: Google Cloud Storage, "Transcoding of
+gzip-compressed files"; nginx, `gunzip`), or else compress it on the fly, without a length. So there may be up to three requests.
 """
 
 import contextlib
@@ -54,14 +53,11 @@ class Transcoding:
 
 
 def read_archive_start(response: StorageResponse) -> bytes:
-    """Read the first bytes of a response. Raises `TransientError` unless an archive begins with them, whatever the headers say.
-
-    With a `Content-Encoding`, the decompressed bytes are checked too, because it may be a compressed web page.
-    """
+    """Read the first bytes of a response. Raises `TransientError` unless they begin an archive, whatever the headers say."""
     start = b""
     while len(start) < START_BYTES and (piece := next(response.pieces, b"")):
         start += piece
-    inside = start
+    inside = start  # decompressed if the response has a `Content-Encoding`, because it may be a web page
     if response.is_encoded and start.startswith(GZIP.magic):
         while len(inside := _decompressed_start(start)) < START_BYTES and len(start) < MAX_START_BYTES:
             if not (piece := next(response.pieces, b"")):

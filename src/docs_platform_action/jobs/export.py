@@ -77,8 +77,5 @@ def _lost_job_error(error: NotFound, job: Job) -> NotFound:
     else:
         summary = f"the platform no longer knows the job that it started as {job.job_id} (404)"
         cause = "It was removed, or the platform lost it."
-        remedy = (
-            "Check the dashboard to see whether the export is running. If it is, collect it with "
-            f"`job-id: {job.job_id}`; if it is not, run the workflow again."
-        )
+        remedy = f"Check the dashboard. If the job is there, collect it with `job-id: {job.job_id}`. If not, export again."
     return NotFound(summary, details=error.details, cause=cause, remedy=remedy, request_id=error.request_id)

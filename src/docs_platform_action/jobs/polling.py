@@ -12,15 +12,11 @@ from .schedule import Schedule
 
 
 def poll(job: Job, settings: WaitSettings, context: Context) -> None:
-    """Read a job until it has ended, and record each reading in the job. The last reading is made when the time is up.
-
-    Raises `TimedOut`, `Cancelled`, and the `ActionError` that a reading failed with.
-    """
+    """Read a job until it has ended or its time is up. Raises `ActionError`; what was read before is in the job."""
     clock = context.clock
     began = clock.monotonic()
     deadline = began + settings.timeout_seconds
-    has_just_started = job.was_started_here and job.status not in {ExportJob.COMPLETED, ExportJob.FAILED}
-    schedule = Schedule(settings, began=began, has_just_started=has_just_started)
+    schedule = Schedule(settings, began=began, has_just_started=job.was_started_here and not job.has_ended)
     job.estimate = estimate = DisplayedEstimate()
     job.last_read_at = began
     context.events.polling(job)
@@ -69,10 +65,7 @@ def timeout_error(job: Job, timeout_seconds: float, outage: Unavailable | None) 
     remedy = "Allow more time with `timeout`."
     if outage is None:
         return TimedOut(summary, details=(last_seen,), cause="The job takes longer than `timeout` allows.", remedy=remedy)
-    return TimedOut(
-        summary,
-        details=(last_seen, f"At the end {outage.summary}.", *outage.details),
-        cause=outage.cause,
-        remedy=remedy if job.status else f"{outage.remedy} If the job is only slow, raise `timeout`.",
-        request_id=outage.request_id,
-    )
+    details = (last_seen, f"At the end {outage.summary}.", *outage.details)
+    if job.status is None:
+        remedy = f"{outage.remedy} If the job is only slow, raise `timeout`."
+    return TimedOut(summary, details=details, cause=outage.cause, remedy=remedy, request_id=outage.request_id)

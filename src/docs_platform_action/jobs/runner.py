@@ -24,12 +24,11 @@ CLEANUP_GRACE_SECONDS: Final = 5.0
 """How long a cancelled delivery may remove its files. The runner sends its last signal after 7.5 s, and kills the process 2.5 s
 later (source: actions/runner, ProcessInvoker)."""
 
-START_GRACE_SECONDS: Final = 0.5
-"""How long a cancel waits for the response to a start request, which holds the job's id."""
+START_GRACE_SECONDS: Final = 0.5  # how long a cancel waits for the response to a start request, which holds the job's id
 
 
 class Runner(Events):
-    """Runs jobs. `unfinished` are those that had not ended when a signal came.
+    """Runs jobs. `unfinished` holds those that had not ended when a signal came.
 
     The first job runs alone until its id is known or it has failed: if the platform rejects the key, it gets only one request.
     """

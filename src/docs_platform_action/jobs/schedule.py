@@ -31,18 +31,14 @@ than `FINAL_POLL` remaining, the next reading is planned for the end plus `OVERS
 
 
 class Schedule:
-    """Plans the readings of one job.
-
-    `began` is when the wait began. A job that has not just started may have ended long ago, and is read at once. A shortest pause
-    below one second scales down the constants in seconds.
-    """
+    """Plans the readings of one job. `began` is when the wait began. A job that has not just started is read at once."""
 
     def __init__(self, settings: WaitSettings, *, began: float, has_just_started: bool) -> None:
         self._began = began
         self._shortest_seconds = settings.shortest_pause_seconds
         self._longest_seconds = settings.longest_pause_seconds
         self._has_just_started = has_just_started
-        self._scale = min(self._shortest_seconds, 1.0)
+        self._scale = min(self._shortest_seconds, 1.0)  # of the constants in seconds
         self._estimate = PollingEstimate(began=began if has_just_started else None, shortest_pause_seconds=self._shortest_seconds)
         self._status: str | None = None
         self._status_since = began
@@ -51,12 +47,11 @@ class Schedule:
 
     def pause_after(self, now: float, status: str, percent: float | None) -> float:
         """Return the pause after a reading at `now` that reported a status and, if not `None`, progress."""
-        pause = default = self._default_pause(now, status)
+        default = self._default_pause(now, status)
         self._estimate.update(now, percent)
-        remaining = None
-        if percent is not None and self._estimate.is_reliable:
-            remaining = self._estimate.remaining_seconds(now)
-            pause = self._pause_with_progress(now, remaining, default)
+        has_progress = percent is not None and self._estimate.is_reliable
+        remaining = self._estimate.remaining_seconds(now) if has_progress else None
+        pause = self._pause_with_progress(now, remaining, default) if has_progress else default
         endgame_seconds = ENDGAME * self._shortest_seconds
         if remaining is None or remaining > endgame_seconds:
             self._overdue_at = math.inf
