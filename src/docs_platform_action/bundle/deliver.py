@@ -20,7 +20,7 @@ from ..job import DOWNLOAD, UNPACK, Job
 from ..models import Bundle, Downloaded
 from ..ownership import Owner, owner_of
 from ..text import pluralize
-from .disk_space import DISK_FULL, DiskSpace, DiskTooSmall, existing_folder
+from .disk_space import DISK_FULL, DiskTooSmall, existing_folder
 from .download import Download
 from .overlap import OverlappedUnpack
 from .staging import Staged, staged
@@ -110,15 +110,15 @@ class _Delivery:
     def _download(self, target: Path, owner: Owner | None, stack: ExitStack) -> _DownloadedArchive:
         site, context = self.settings.site, self.context
         archive = stack.enter_context(staged(target, owner, context.cleanups))
-        overlap = None
+        folders, overlap = [archive.path.parent], None
         if site is not None:
+            folders.append(site.path.parent)
             overlap = stack.enter_context(OverlappedUnpack(archive.path, site.path, self._owner(site), context))
             context = replace(context, events=Events(context.events, overlap))
-        space = DiskSpace(archive_folder=archive.path.parent, site_folder=site.path.parent if site is not None else None)
         self.job.start_phase(DOWNLOAD, context.clock.monotonic())
         self.context.events.downloading(self.job)
         with archive.path.open("r+b") as file:
-            download = Download(self.job, file, context, space)
+            download = Download(self.job, file, context, folders)
             return _DownloadedArchive(file=archive, downloaded=download.run(), overlap=overlap)
 
     def _warn_of_changed_compression(self, archive: _DownloadedArchive) -> None:

@@ -1,6 +1,6 @@
 """The check that a bundle, and the site in it, fit on the runner's disks."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -23,27 +23,18 @@ class DiskTooSmall(DownloadFailed):
         self.folder = folder
 
 
-@dataclass(frozen=True, kw_only=True)
-class DiskSpace:
-    """The disks that a bundle needs: the archive's and, if it is unpacked, the site's. `site_folder` may not exist yet."""
-
-    archive_folder: Path
-    site_folder: Path | None
-
-    def check(self, size: int) -> None:
-        """Raise `DiskTooSmall` unless an archive of `size` bytes fits, and a site of at least as many bytes."""
-        folders = [self.archive_folder]
-        if self.site_folder is not None:
-            folders.append(existing_folder(self.site_folder))
-        for folder in folders:
-            on_same_disk = [other for other in folders if other.stat().st_dev == folder.stat().st_dev]
-            needed, space = size * len(on_same_disk), Disk(folder).space()
-            reserved = 0 if on_same_disk == [self.archive_folder] else space.reserved_bytes  # unpacking keeps it free
-            if needed > space.free_bytes - reserved:
-                parts = " (archive and unpacked site)" if len(on_same_disk) > 1 else ""
-                kept = f", of which {format_bytes(reserved)} must stay free" if reserved else ""
-                detail = f"It needs at least {format_bytes(needed)}{parts}; {format_bytes(space.free_bytes)} are free{kept}."
-                raise DiskTooSmall(folder, detail)
+def check_disk_space(size: int, folders: Sequence[Path]) -> None:
+    """Raise `DiskTooSmall` unless an archive of `size` bytes fits in the first folder, and as large a site in a second."""
+    existing = [existing_folder(folder) for folder in folders]
+    for folder in existing:
+        on_same_disk = [other for other in existing if other.stat().st_dev == folder.stat().st_dev]
+        needed, space = size * len(on_same_disk), Disk(folder).space()
+        reserved = 0 if on_same_disk == existing[:1] else space.reserved_bytes  # unpacking keeps it free
+        if needed > space.free_bytes - reserved:
+            parts = " (archive and unpacked site)" if len(on_same_disk) > 1 else ""
+            kept = f", of which {format_bytes(reserved)} must stay free" if reserved else ""
+            detail = f"It needs at least {format_bytes(needed)}{parts}; {format_bytes(space.free_bytes)} are free{kept}."
+            raise DiskTooSmall(folder, detail)
 
 
 def existing_folder(folder: Path) -> Path:

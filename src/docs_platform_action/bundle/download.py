@@ -1,7 +1,8 @@
 """Download a bundle: resume after a broken connection, and renew the link when it has expired."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import BinaryIO, Final
 
 from ..context import Context
@@ -11,7 +12,7 @@ from ..http.retry import PROXY, TEMPORARY_STATUSES, RetryState, TransientError, 
 from ..job import Job
 from ..models import STORAGE, Bundle, Downloaded
 from ..text import format_seconds
-from .disk_space import DiskSpace
+from .disk_space import check_disk_space
 from .partial import PartialBundle
 from .storage import StorageResponse, address_of, request_bundle
 from .transcoding import Transcoding, read_archive_start
@@ -44,13 +45,13 @@ _CHANGED: Final = Advice(
 
 
 class Download:
-    """The download of a job's bundle into a file."""
+    """The download of a job's bundle into a file. The archive and the site go to `folders`."""
 
-    def __init__(self, job: Job, file: BinaryIO, context: Context, disk_space: DiskSpace) -> None:
+    def __init__(self, job: Job, file: BinaryIO, context: Context, folders: Sequence[Path]) -> None:
         self._job = job
         self._context = context
         self._events = context.events
-        self._disk_space = disk_space
+        self._folders = folders
         self._retries = RetryState(
             job=job,
             events=context.events,
@@ -69,7 +70,7 @@ class Download:
     def run(self) -> Downloaded:
         """Download the bundle. Raises `OSError`, `Cancelled`, `DownloadFailed` and the errors of `AdminApi.make_bundle`."""
         if self._bundle.size is not None:
-            self._disk_space.check(self._bundle.size)
+            check_disk_space(self._bundle.size, self._folders)
         try:
             retry(self._attempt, self._retries)
         except TransientError as error:
@@ -155,7 +156,7 @@ class Download:
         """Write the pieces up to `end` to the file, and return true; false if the bundle's `size` is not the expected one."""
         if size is not None:
             if self._partial.size is None and self._expected_size is None:
-                self._disk_space.check(size)
+                check_disk_space(size, self._folders)
             self._partial.size = size
         if not self._has_expected_size(response):
             return False

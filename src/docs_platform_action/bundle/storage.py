@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 
+from requests.models import REDIRECT_STATI
+
 from ..context import Context
 from ..errors import DownloadFailed
 from ..http.client import Request, Response, Timeouts
@@ -26,8 +28,6 @@ SLOW_SECONDS: Final = 60.0
 HEAD_SECONDS: Final = 60.0  # until a response begins, redirects included, and until an error response ends
 MAX_REDIRECTS: Final = 5
 MAX_ERROR_BYTES: Final = 16 * 1024
-
-_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +99,7 @@ def request_bundle(
             _errors_of_storage(host, seconds),
             context.client.send(Request(method="GET", url=url), timeouts, headers=headers, new_connection=True) as response,
         ):
-            if response.status not in _REDIRECTS:
+            if response.status not in REDIRECT_STATI:
                 is_bundle = response.status in {200, 206}
                 if is_bundle:
                     context.client.in_flight.extend(response.exchange, SLOW_SECONDS)

@@ -101,25 +101,23 @@ class DisplayedEstimate:
     def __init__(self) -> None:
         self._start: Step | None = None
         self._percent: float | None = None
-        self._page_count: int | None = None
+        self._pages: int | None = None
         self._changed_at: float | None = None
         self._latest: tuple[Step, float] | None = None  # a single value, so that no other thread reads half of an update
 
-    def update(
-        self, at: float, percent: float | None, page_count: int | None, *, queued: bool = False, ended: bool = False
-    ) -> None:
+    def update(self, at: float, percent: float | None, pages: int | None, *, queued: bool = False, ended: bool = False) -> None:
         """Record a reading. Progress and page count are `None` if it had none."""
         if queued:
-            percent = page_count = self._percent = self._page_count = self._changed_at = None
-        before = (self._percent, self._page_count)
+            percent = pages = self._percent = self._pages = self._changed_at = None
+        before = (self._percent, self._pages)
         if percent is not None:
             if self._start is None or (self._percent is not None and percent < self._percent):
                 self._start = Step(at, percent)
             self._percent = percent
         elif self._percent is None:
             self._start = Step(at, 0.0)
-        self._page_count = self._page_count if page_count is None else page_count
-        has_changed = (self._percent, self._page_count) != before
+        self._pages = self._pages if pages is None else pages
+        has_changed = (self._percent, self._pages) != before
         self._changed_at = at if has_changed else self._changed_at
         self.stalled_since = None if has_changed or ended else self._changed_at
         self._latest = (self._start, percent) if self._start is not None and percent is not None and not ended else None

@@ -31,7 +31,7 @@ than `FINAL_POLL` remaining, the next reading is planned for the end plus `OVERS
 
 
 class Schedule:
-    """Plans the readings of one job. `began` is when the wait began. A job that has not just started is read at once."""
+    """Plans the readings of one job. `began` is when the wait began. A job that has not just started may have ended."""
 
     def __init__(self, settings: WaitSettings, *, began: float, has_just_started: bool) -> None:
         self._began = began

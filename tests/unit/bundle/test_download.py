@@ -3,7 +3,7 @@
 import contextlib
 import hashlib
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docs_platform_action.bundle import download
-from docs_platform_action.bundle.disk_space import DiskSpace
 from docs_platform_action.bundle.download import MAX_BUNDLE_BYTES, Download
 from docs_platform_action.bundle.storage import StorageResponse
 from docs_platform_action.errors import ActionError, DownloadFailed, Rejected
@@ -107,15 +106,15 @@ class FakeStorage:
             raise NetworkError("The connection broke off", maybe_processed=True)
 
 
-class Disk(DiskSpace):
+class Disk:
     """Records the sizes that were checked, and raises the `error` if there is one."""
 
-    def __init__(self, error: DownloadFailed | None = None) -> None:
-        super().__init__(archive_folder=Path(), site_folder=None)
+    def __init__(self) -> None:
         self.checked: list[int] = []
-        self.error = error
+        self.error: DownloadFailed | None = None
 
-    def check(self, size: int) -> None:
+    def check(self, size: int, folders: Sequence[Path]) -> None:
+        assert folders == [Path("archive")]
         self.checked.append(size)
         if self.error is not None:
             raise self.error
@@ -132,12 +131,13 @@ class Fetch:
         self.disk = Disk()
         self.job = Job(mode=EXPORT, job_id="se_1", bundle=Bundle(url=LINK.format(number=1), size=size))
         shared = context(self.clock, self.events, api=self.storage, tolerance=tolerance)
-        self._download = Download(self.job, self.file, shared, self.disk)
+        self._download = Download(self.job, self.file, shared, [Path("archive")])
 
     def __call__(self) -> Downloaded:
         try:
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(download, "request_bundle", self.storage.get)
+                patch.setattr(download, "check_disk_space", self.disk.check)
                 patch.setattr(backoff, "full_jitter", lambda ceiling: ceiling / 2)
                 return self._download.run()
         finally:
