@@ -154,8 +154,7 @@ class _Delivery:
         staged_site = stack.enter_context(staged(site.path, owner, self.context.cleanups, is_folder=True))
         on_progress = partial(self.context.events.unpack_progressed, self.job)
         with open_archive(archive.path, self.context.clock.cancellation) as file:
-            unpacked = unpack(file, staged_site.path, on_progress=on_progress, owner=owner)
-        return staged_site, unpacked
+            return staged_site, unpack(file, staged_site.path, on_progress=on_progress, owner=owner)
 
     def _check_pages(self, unpacked: Unpacked) -> None:
         # `min_pages` is only set if the API reported no page count

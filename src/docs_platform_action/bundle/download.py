@@ -52,13 +52,8 @@ class Download:
         self._context = context
         self._events = context.events
         self._folders = folders
-        self._retries = RetryState(
-            job=job,
-            events=context.events,
-            clock=context.clock,
-            tolerance_seconds=context.outage_tolerance_seconds,
-            server=STORAGE,
-        )
+        tolerance, clock = context.outage_tolerance_seconds, context.clock
+        self._retries = RetryState(job=job, events=context.events, clock=clock, tolerance_seconds=tolerance, server=STORAGE)
         self._partial = PartialBundle(file)
         self._transcoding = Transcoding()
         self._next_progress_at = _MIN_PROGRESS_BYTES

@@ -4,10 +4,10 @@ After any error the unpacked files are removed, and the caller unpacks the compl
 """
 
 import threading
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from ..archive.formats import START_BYTES, is_streamable
 from ..archive.limits import Disk, Space
@@ -70,7 +70,7 @@ class _Unpacking(threading.Thread):
         self.progress = (files, size)
 
 
-class OverlappedUnpack(Events):
+class OverlappedUnpack(Events, AbstractContextManager["OverlappedUnpack"]):
     """Unpacks an archive while a download, whose events it receives, writes it. Exit removes the site unless it is published."""
 
     def __init__(self, archive: Path, site: Path, owner: Owner | None, context: Context) -> None:
@@ -81,9 +81,6 @@ class OverlappedUnpack(Events):
         self._stack = ExitStack()
         self._may_start = True
         self._unpacking: _Unpacking | None = None
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *exception: Any) -> None:
         self._stack.__exit__(*exception)

@@ -1,7 +1,6 @@
 """Requests to the object storage for a bundle link, its redirects, and the responses.
 
-No request carries the admin key: a presigned link has its own signature, and storages refuse an `Authorization` header beside it
-(source: AWS, Google and Azure documentation of signed URLs).
+No request carries the admin key: storages refuse it beside a link's signature (source: AWS, Google and Azure, signed URLs).
 """
 
 import contextlib
