@@ -49,15 +49,14 @@ class _Delivery:
     owners: dict[Path, Owner | None] = field(default_factory=dict)  # of the roots
 
     def run(self) -> None:
-        settings = self.settings
         try:
-            if settings.bundle is not None or settings.site is not None:
+            if self.settings.bundle is not None or self.settings.site is not None:
                 with ExitStack() as stack:
                     archive = self._deliver_archive(stack)
-                    if settings.site is not None and archive.overlap is not None:
-                        self._deliver_site(settings.site, archive.file, archive.overlap)
-            if settings.values is not None:
-                self._write_values(settings.values)
+                    if self.settings.site is not None and archive.overlap is not None:
+                        self._deliver_site(self.settings.site, archive.file, archive.overlap)
+            if self.settings.values is not None:
+                self._write_values(self.settings.values)
         finally:
             self._warn_of_chown_error()
 

@@ -37,10 +37,7 @@ def export_site(job: Job, settings: ExportSettings, context: Context) -> None:
 
 
 def _check_export(job: Job, delivery: DeliverySettings, context: Context) -> int | None:
-    """Check the status and page count of the ended job. Raises `JobFailed` and `TooFewPages`.
-
-    If the API has no page count, return the minimum number of HTML files that the bundle must have.
-    """
+    """Return the minimum number of HTML files of the bundle, if the API has no page count. Raises `JobFailed`, `TooFewPages`."""
     export_job = job.export_job
     assert export_job is not None  # noqa: S101  # for the type checker: the job has been read
     if export_job.status == ExportJob.FAILED:

@@ -28,10 +28,7 @@ START_GRACE_SECONDS: Final = 0.5  # how long a cancel waits for the response to 
 
 
 class Runner(Events):
-    """Runs jobs. `unfinished` holds those that had not ended when a signal came.
-
-    The first job runs alone until its id is known or it has failed: if the platform rejects the key, it gets only one request.
-    """
+    """Runs jobs. `unfinished` holds those that had not ended when a signal came."""
 
     tick_seconds = 1.0
 
@@ -48,6 +45,7 @@ class Runner(Events):
         """Run all jobs, and record each failure in its job. Raises `Cancelled`."""
         first, settings = self._queue.get_nowait()
         try:
+            # alone until its id is known or it has failed: if the platform rejects the key, it gets only one request
             self._run_job(first, settings)
             if isinstance(first.failure, Unauthorized | Forbidden) and first.job_id is None:
                 self._reject_queued_jobs(first.failure)

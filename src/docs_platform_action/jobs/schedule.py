@@ -15,8 +15,7 @@ LATE_FRACTION: Final = 1 / 250
 """The pauses without progress: 7.5 s until a job is 40 s old, then 4.75 s, or 1/250 of the time in one status if that is longer.
 
 For a given delay, the fewest readings come from pauses proportional to one over the square root of the chance that the job ends
-now. For log-normal durations of minutes, it is low for half a minute, nearly constant for a quarter of an hour, then falls.
-"""
+now. For log-normal durations of minutes, it is low for half a minute, nearly constant for a quarter of an hour, then falls."""
 
 REMAINING_FRACTION: Final = 0.6  # to wait: a job that accelerates evenly to twice its rate is still read before its end
 OBSERVED_FRACTION: Final = 0.4  # the longest pause, of the time over which the rate was measured
