@@ -46,7 +46,7 @@ class _Delivery:
     job: Job
     settings: DeliverySettings
     context: Context
-    owners: dict[Path, Owner | None] = field(default_factory=dict)  # of the roots
+    owners: dict[Path, Owner | None] = field(default_factory=dict)  # by root
 
     def run(self) -> None:
         try:

@@ -143,7 +143,7 @@ class Download:
     def _receive_range(self, response: StorageResponse, *, resuming: bool) -> bool:
         found = self._partial.next_range(response) if resuming else None
         if found is None:
-            raise self._changed("the storage sent a different part than requested")
+            raise self._mismatch("the storage sent a different part than requested")
         end, size = found
         return self._receive(response.pieces, response, size=size, end=end)
 
@@ -200,10 +200,10 @@ class Download:
     def _is_complete(self, response: StorageResponse) -> bool:
         """Return whether a 416 says that the bundle is complete. If the storage announced more, it has to say so twice."""
         if not self._partial.is_complete(response):
-            raise self._changed("the storage has fewer bytes of the bundle than it sent before")
+            raise self._mismatch("the storage has fewer bytes of the bundle than it sent before")
         if self._partial.size not in {None, self._partial.received} and not self._was_shorter:
             self._was_shorter = True
-            raise self._changed("the storage has fewer bytes of the bundle than it announced")
+            raise self._mismatch("the storage has fewer bytes of the bundle than it announced")
         self._partial.size = self._partial.received
         return self._has_expected_size(response)
 
@@ -221,7 +221,7 @@ class Download:
             request_id=response.request_id,
         )
 
-    def _changed(self, reason: str) -> TransientError:
+    def _mismatch(self, reason: str) -> TransientError:
         self._start_over(reason)
         return TransientError(f"{reason[0].upper()}{reason[1:]}", advice=_CHANGED)
 

@@ -58,7 +58,7 @@ class _Unpacking(threading.Thread):
         self.archive = archive
         self.site = site
         self.disk = disk
-        self.unpacked: Unpacked | None = None  # also after a failure
+        self.unpacked: Unpacked | None = None  # stays so after a failure
         self.progress = (0, 0)
         self._owner = owner
 

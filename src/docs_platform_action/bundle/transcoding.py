@@ -1,7 +1,7 @@
 """Responses that do not hold the bundle as it is stored: other content, and changed compression.
 
-Servers may decompress a bundle that is stored as gzip, unless gzip is accepted (source: Google Cloud Storage, "Transcoding of
-gzip-compressed files"; nginx, `gunzip`), or else compress it on the fly, without a length. So there may be up to three requests.
+Some servers decompress a bundle that is stored as gzip (source: Google Cloud Storage, "Transcoding of gzip-compressed files";
+nginx, `gunzip`). It is requested again with gzip accepted, and if the server then compresses on the fly, once more without.
 """
 
 import contextlib
