@@ -191,8 +191,9 @@ def certificates(value: str, roots: Sequence[Path]) -> str:
             text = file.read(MAX_CA_BUNDLE_BYTES).decode("ascii", errors="ignore")
     except OSError as error:
         raise ValueError(f"the file cannot be read ({reason_of(error)})") from None
-    found = re.findall("-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----", text)  # `.*?` would take quadratic time
-    pem = "\n".join(found) + "\n"
+    begin, end = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
+    ended = "".join(text.rpartition(end)[:2])  # each beginning after the last end would search the rest for one
+    pem = "\n".join(re.findall(f"{begin}.*?{end}", ended, re.DOTALL)) + "\n"
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=pem)
     except (ssl.SSLError, ValueError):

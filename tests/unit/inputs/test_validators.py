@@ -379,6 +379,12 @@ class TestCaBundle:
 
         assert "contains no valid PEM certificate" in refusal(validators.certificates, "ca.pem", [tmp_path])
 
+    def test_a_damaged_certificate_beside_a_good_one_is_refused(self, tmp_path: Path, authority_pem: bytes) -> None:
+        damaged = b"-----BEGIN CERTIFICATE-----\nMIIB-AAA\n-----END CERTIFICATE-----\n"
+        (tmp_path / "ca.pem").write_bytes(authority_pem + damaged)
+
+        assert "contains no valid PEM certificate" in refusal(validators.certificates, "ca.pem", [tmp_path])
+
     def test_a_file_that_is_not_there_is_refused(self, tmp_path: Path) -> None:
         assert refusal(validators.certificates, "ca.pem", [tmp_path]) == "the file does not exist"
 
