@@ -68,6 +68,8 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
     try:
         plan = _read_plan(environ, console)
         outputs.check()
+        for warning in plan.warnings:
+            console.warning([warning])
         jobs = [job_of(settings) for settings in plan.jobs]
         log = _log_for(plan, jobs, console, clock)
         context = _context_for(plan, jobs, clock, Events(outputs, log) if len(jobs) == 1 else log, redactor)
@@ -102,10 +104,7 @@ def _read_plan(environ: Mapping[str, str], console: Console) -> Plan:
     for warning in unknown_inputs(environ):
         console.warning([warning])
     roots = filter(None, [_path(environ, "GITHUB_WORKSPACE") or Path(), _path(environ, "RUNNER_TEMP")])
-    plan = read_plan(environ, roots=[*roots])
-    for warning in plan.warnings:
-        console.warning([warning])
-    return plan
+    return read_plan(environ, roots=[*roots])
 
 
 def _log_for(plan: Plan, jobs: Sequence[Job], console: Console, clock: Clock) -> "JobLog | MultiLog":

@@ -477,6 +477,12 @@ class TestFiles:
         assert "the step's output file cannot be written" in ended.errors[0]
         assert ended.seen == []
 
+    def test_it_is_checked_before_inputs_without_effect_are_warned_of(self, run: Runner, tmp_path: Path) -> None:
+        ended = run({**EXPORT, "project-id": "prj_1"}, environ={"GITHUB_OUTPUT": str(tmp_path / "missing" / "output")})
+
+        assert (ended.exit_code, len(ended.errors)) == (1, 1)
+        assert "::warning" not in ended.log
+
     def test_one_that_breaks_at_the_end_fails_it_too(self, run: Runner, tmp_path: Path) -> None:
         def break_it(request: requests.PreparedRequest) -> None:
             if str(request.url).endswith("/bundle"):
