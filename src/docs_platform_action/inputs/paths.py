@@ -5,6 +5,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Mapping, Sequence
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Final
 
@@ -121,18 +122,20 @@ def read_targets(
 
 
 def overlaps(targets: Mapping[str, Sequence[OutputPath]]) -> list[tuple[str, str]]:
-    """Return an input name and an error for each pair of inputs of which two paths overlap."""
-    found: dict[tuple[str, str], str] = {}
-    enclosing: list[tuple[OutputPath, str]] = []
-    named = [(target, name) for name, of_domains in targets.items() for target in of_domains]
-    for target, name in sorted(named, key=lambda item: item[0].path.parts):  # each path is followed by those inside it
-        while enclosing and not target.path.is_relative_to(enclosing[-1][0].path):
-            enclosing.pop()
-        for other, other_name in enclosing:
-            error = f"'{target.name}' overlaps with {other_name}, '{other.name}'; use separate paths"
-            found.setdefault((name, other_name), error)
-        enclosing.append((target, name))
-    return [(name, error) for (name, _), error in found.items()]
+    """Return an input name and an error for each overlap of the first domain's paths, or for one of all domains' paths."""
+    first = [(name, paths[0]) for name, paths in targets.items()]
+    found = [pair for pair in combinations(first, 2) if _is_overlap(*pair)]
+    if not found:  # sorted, a path is followed by those inside it
+        every = sorted(((name, path) for name, paths in targets.items() for path in paths), key=lambda item: item[1].path.parts)
+        found = [pair for pair in pairwise(every) if _is_overlap(*pair)][:1]
+    return [
+        (name, f"'{target.name}' overlaps with {other_name}, '{other.name}'; use separate paths")
+        for (other_name, other), (name, target) in found
+    ]
+
+
+def _is_overlap(one: tuple[str, OutputPath], other: tuple[str, OutputPath]) -> bool:
+    return one[1].path.is_relative_to(other[1].path) or other[1].path.is_relative_to(one[1].path)
 
 
 def _mode(path: Path) -> int:

@@ -207,13 +207,14 @@ class _Reader:
         reasons = {known.name: f"in mode `{mode}`; it belongs to mode `{known.modes[0]}`" for known in other_mode}
         if mode == EXPORT and self.text("job-id"):
             reasons["project-id"] += ". Did you mean `mode: agent`?"
-            reasons["start-options"] = "with `job-id`, because no job is started"
+            if self.get("start-options", validators.start_options):  # `{}` has no effect anyway
+                reasons["start-options"] = "with `job-id`, because no job is started"
         if mode == EXPORT and self.text("wait").lower() == "false":
             reason = "with `wait: false`; set it in the step that attaches with `job-id`"
-            reasons |= dict.fromkeys((*_OUTPUT_PATHS, "min-pages"), reason)
+            reasons |= dict.fromkeys(("bundle-path", "site-path", "min-pages", "values-file"), reason)
         if mode == EXPORT and not self.text("values-file"):
             reasons["export-version"] = "without `values-file`"
-        ineffective = [known.name for known in INPUTS if known.name in reasons and self.text(known.name) != known.default]
+        ineffective = [name for name in reasons if self.text(name) != self._defaults[name]]
         return [as_sentence(f"Input `{name}` has no effect {reasons[name]}") for name in ineffective]
 
     def failure(self) -> InvalidInput:

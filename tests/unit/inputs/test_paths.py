@@ -308,13 +308,16 @@ class TestOverlaps:
     def test_a_single_path_is_fine(self, runner: Runner) -> None:
         assert overlaps(self.targets(runner, a="out")) == []
 
-    @pytest.mark.parametrize(("outer", "inner"), [("out", "out"), ("out", "out/x"), ("out", "out/a/b")])
-    def test_one_inside_another_is_an_error_of_the_inner_one(self, runner: Runner, outer: str, inner: str) -> None:
-        expected = [("inner", f"'{inner}' overlaps with outer, '{outer}'; use separate paths")]
+    @pytest.mark.parametrize(("first", "second"), [("out", "out"), ("out", "out/x"), ("out/x", "out"), ("out/a/b", "out")])
+    def test_one_inside_another_is_an_error_of_the_later_input(self, runner: Runner, first: str, second: str) -> None:
+        found = overlaps(self.targets(runner, first=first, second=second))
 
-        assert overlaps(self.targets(runner, outer=outer, inner=inner)) == expected
-        if inner != outer:
-            assert overlaps(self.targets(runner, inner=inner, outer=outer)) == expected
+        assert found == [("second", f"'{second}' overlaps with first, '{first}'; use separate paths")]
+
+    def test_of_different_domains_it_is_an_error_of_the_inner_one(self, runner: Runner) -> None:
+        found = overlaps(self.targets(runner, first="x b/y", second="b z"))
+
+        assert found == [("first", "'b/y' overlaps with second, 'b'; use separate paths")]
 
     def test_every_pair_is_reported(self, runner: Runner) -> None:
         found = overlaps(self.targets(runner, a="out", b="out", c="out/c", d="other"))
@@ -329,6 +332,11 @@ class TestOverlaps:
         found = overlaps(self.targets(runner, site="a b c", values="a/x b/x c/x"))
 
         assert found == [("values", "'a/x' overlaps with site, 'a'; use separate paths")]
+
+    def test_of_different_domains_one_overlap_is_reported(self, runner: Runner) -> None:
+        found = overlaps(self.targets(runner, first="x a b", second="y b/1 a/2", third="z a/3 b/4"))
+
+        assert found == [("second", "'a/2' overlaps with first, 'a'; use separate paths")]
 
     @pytest.mark.parametrize("second", ["b/x a", "a b", "c b/y/z"])
     def test_paths_of_different_domains_are_compared(self, runner: Runner, second: str) -> None:

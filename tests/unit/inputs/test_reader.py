@@ -228,9 +228,15 @@ class TestMisplacedInputs:
     def test_start_options_have_no_effect_on_a_job_that_is_started(self) -> None:
         warnings = plan(EXPORT, job_id="se_1", start_options='{"version": "v2"}').warnings
 
-        assert len(warnings) == 1
-        assert "`start-options`" in warnings[0]
-        assert "`job-id`" in warnings[0]
+        assert warnings == ("Input `start-options` has no effect with `job-id`, because no job is started.",)
+
+    def test_empty_start_options_are_not_warned_of(self) -> None:
+        assert plan(EXPORT, job_id="se_1", start_options="{}").warnings == ()
+
+    def test_inputs_of_the_other_mode_are_warned_of_first(self) -> None:
+        warnings = plan(EXPORT, job_id="se_1", require_pr="true", start_options='{"version": "v2"}', export_version="v1").warnings
+
+        assert [warning.split("`")[1] for warning in warnings] == ["require-pr", "start-options", "export-version"]
 
 
 class TestUnknownInputs:
@@ -540,8 +546,8 @@ class TestDelivery:
         message = refusal(EXPORT, *roots, bundle_path="site/bundle", site_path="site", values_file="site/values.yaml")
 
         assert message.splitlines() == [
-            "2 invalid inputs: `bundle-path`, `values-file`",
-            "`bundle-path`: 'site/bundle' overlaps with site-path, 'site'; use separate paths.",
+            "2 invalid inputs: `site-path`, `values-file`",
+            "`site-path`: 'site' overlaps with bundle-path, 'site/bundle'; use separate paths.",
             "`values-file`: 'site/values.yaml' overlaps with site-path, 'site'; use separate paths.",
         ]
 
