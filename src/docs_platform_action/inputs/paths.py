@@ -102,13 +102,11 @@ def is_usable(folder: Path) -> bool:
     return folder.is_dir()
 
 
-def read_targets(
-    value: str, roots: Sequence[Path], domains: Sequence[str | None], *, is_folder: bool, needs_placeholder: bool
-) -> list[OutputPath]:
+def read_targets(value: str, roots: Sequence[Path], domains: Sequence[str | None], *, is_folder: bool) -> list[OutputPath]:
     """Read a path for each domain, which replaces `{domain}` in it. Raises `ValueError`."""
     if PLACEHOLDER in value and None in domains:
         raise ValueError(f"contains {PLACEHOLDER}, but `domain` is not set; set it, or use a path without {PLACEHOLDER}")
-    if PLACEHOLDER not in value and needs_placeholder:
+    if PLACEHOLDER not in value and len(domains) > 1:
         raise ValueError(f"must contain {PLACEHOLDER}, such as out/{PLACEHOLDER}, so that each domain gets its own path")
     targets, errors = [], []
     for domain in domains:

@@ -1,9 +1,10 @@
 """Reads the inputs, and reports all errors in them together."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Concatenate, Final, ParamSpec, TypeVar
+from typing import TypeVar
 
 from ..errors import DENIED_BY, DENIED_REMEDY, InvalidInput
 from ..models import AGENT, EXPORT, MODES
@@ -12,20 +13,8 @@ from ..text import as_sentence
 from . import validators
 from .paths import PLACEHOLDER, is_usable, overlaps, read_targets
 from .settings import INPUTS, AgentSettings, ApiSettings, DeliverySettings, ExportSettings, OutputPath, Plan, WaitSettings
-from .validators import MAX_ERRORS_PER_INPUT, MAX_PAGES, MAX_PARALLEL
 
-P = ParamSpec("P")
 T = TypeVar("T")
-
-MAX_NAME_LENGTH: Final = 80
-"""Characters that are shown of an unknown input's name."""
-
-_PREFIX: Final = "INPUT_"
-
-_OUTPUT_PATHS: Final = ("bundle-path", "site-path", "values-file")
-
-_CONTAINER_KEYS: Final = frozenset({"args", "entrypoint"})
-"""Keys that GitHub allows in `with:` for every container action (source: actions/runner, ContainerActionHandler.cs)."""
 
 
 def read_key(environ: Mapping[str, str]) -> str:
@@ -51,19 +40,20 @@ def unknown_inputs(environ: Mapping[str, str]) -> list[str]:
     The runner passes everything in `with:` (source: actions/runner, Handler.cs).
     """
     known = [known.name for known in INPUTS]
-    given = {name.removeprefix(_PREFIX).lower() for name in environ if name.startswith(_PREFIX)}
-    unknown = sorted(given - {*known, *_CONTAINER_KEYS, ""})
+    given = {name.removeprefix("INPUT_").lower() for name in environ if name.startswith("INPUT_")}
+    # GitHub allows `args` and `entrypoint` for every container action (source: actions/runner, ContainerActionHandler.cs)
+    unknown = sorted(given - {*known, "args", "entrypoint", ""})
     if not unknown:
         return []
     from difflib import get_close_matches  # few runs need it
 
     redactor = Redactor([read_key(environ).lower()], min_length=MIN_SECRET_LENGTH)
     warnings = []
-    for name in unknown[:MAX_ERRORS_PER_INPUT]:
+    for name in unknown[: validators.MAX_ERRORS_PER_INPUT]:
         nearest = get_close_matches(name.replace("_", "-"), known, n=1)
         suggestion = f"did you mean `{nearest[0]}`?" if nearest else "it has no effect."
-        warnings.append(f"`{redactor.hide(name)[:MAX_NAME_LENGTH]}` is not an input; {suggestion}")
-    more = len(unknown) - MAX_ERRORS_PER_INPUT
+        warnings.append(f"`{redactor.hide(name)[:80]}` is not an input; {suggestion}")
+    more = len(unknown) - validators.MAX_ERRORS_PER_INPUT
     return [*warnings, f"More names that are not inputs: {more}."] if more > 0 else warnings
 
 
@@ -75,16 +65,24 @@ def read_plan(environ: Mapping[str, str], *, roots: Sequence[Path]) -> Plan:
     """
     reader = _Reader(environ)
     mode = reader.get("mode", validators.mode)  # of an unknown mode, the inputs of both are checked, but none is required
-    api, waiting = _read_api(reader, roots), _read_waiting(reader)
+    reader.require("base-url", "set it to the address of the administrative API, such as https://api.example.com")
+    reader.require("admin-key", "set it from a secret. Secrets are empty if they do not exist, and in pull requests from forks")
     if mode == EXPORT and not reader.text("job-id"):
         reader.require("domain", "mode export requires it, or `job-id` to attach to a job")
     if mode == AGENT:
         reader.require("project-id", "mode agent requires it; copy it from the dashboard's API keys page")
         reader.require("job-id", "mode agent requires the job to wait for")
+    api = ApiSettings(
+        base_url=reader.get("base-url", validators.base_url) or "",
+        admin_key=reader.get("admin-key", validators.admin_key) or "",
+        outage_tolerance_seconds=reader.seconds("outage-tolerance"),
+        authorities_pem=reader.get("ca-bundle", partial(validators.certificates, roots=roots)),
+    )
+    waiting = _read_waiting(reader)
     jobs: list[ExportSettings | AgentSettings] = []
     max_parallel = None
     if mode != AGENT:
-        max_parallel = reader.get("max-parallel", validators.whole_number, MAX_PARALLEL)
+        max_parallel = reader.get("max-parallel", partial(validators.whole_number, maximum=validators.MAX_PARALLEL))
         jobs += _read_exports(reader, waiting, roots)
     if mode != EXPORT:
         project_id, job_id = reader.get("project-id", validators.identifier), reader.get("job-id", validators.identifier)
@@ -95,73 +93,57 @@ def read_plan(environ: Mapping[str, str], *, roots: Sequence[Path]) -> Plan:
     return Plan(api=api, jobs=tuple(jobs), max_parallel=max_parallel or 1, warnings=tuple(reader.warnings(mode)))
 
 
-def _read_api(reader: "_Reader", roots: Sequence[Path]) -> ApiSettings:
-    reader.require("base-url", "set it to the address of the administrative API, such as https://api.example.com")
-    reader.require("admin-key", "set it from a secret. Secrets are empty if they do not exist, and in pull requests from forks")
-    return ApiSettings(
-        base_url=reader.get("base-url", validators.base_url) or "",
-        admin_key=reader.get("admin-key", validators.admin_key) or "",
-        outage_tolerance_seconds=reader.get("outage-tolerance", validators.duration) or 0.0,
-        authorities_pem=reader.get("ca-bundle", validators.certificates, roots),
-    )
-
-
 def _read_waiting(reader: "_Reader") -> WaitSettings:
-    shortest, longest = reader.get("poll-interval", validators.duration), reader.get("max-poll-interval", validators.duration)
-    if shortest is not None and longest is not None and longest < shortest:
+    timeout, shortest, longest = map(reader.seconds, ("timeout", "poll-interval", "max-poll-interval"))
+    if 0.0 < longest < shortest:
         minimum = reader.text("poll-interval")
         error = f"{reader.text('max-poll-interval')} is less than poll-interval, {minimum}; set it to {minimum} or more"
         reader.errors.append(("max-poll-interval", error))
-    return WaitSettings(
-        timeout_seconds=reader.get("timeout", validators.duration) or 0.0,
-        shortest_pause_seconds=shortest or 0.0,
-        longest_pause_seconds=longest or 0.0,
-    )
+    return WaitSettings(timeout_seconds=timeout, shortest_pause_seconds=shortest, longest_pause_seconds=longest)
 
 
 def _read_exports(reader: "_Reader", waiting: WaitSettings, roots: Sequence[Path]) -> list[ExportSettings]:
-    domains: Sequence[str | None] = reader.get("domain", validators.domains) or [None]
-    domain_count = len(validators.lines_of(reader.text("domain")))  # valid or not
-    job_id = reader.get("job-id", validators.identifier)
+    lines = validators.lines_of(reader.text("domain"))
+    domains: Sequence[str | None] = reader.get("domain", validators.domains) or [None] * max(len(lines), 1)
     wait = reader.get("wait", validators.boolean) is not False
-    if reader.text("job-id") and domain_count > 1:
-        error = f"lists {domain_count} domains, but `job-id` is the job of one; set that domain alone, or none"
+    if reader.text("job-id") and len(lines) > 1:
+        error = f"lists {len(lines)} domains, but `job-id` is the job of one; set that domain alone, or none"
         reader.errors.append(("domain", error))
     if reader.text("job-id") and not wait:
         error = "false only starts a job, but `job-id` is a job that has already started; remove one of them"
         reader.errors.append(("wait", error))
+    job_id = reader.get("job-id", validators.identifier)
     start_options = reader.get("start-options", validators.start_options) or {}
-    bundles, sites, values = _read_targets(reader, roots, domains, needs_placeholder=domain_count > 1)
     delivery = DeliverySettings(
         version=reader.get("export-version", validators.identifier),
-        min_pages=reader.get("min-pages", validators.whole_number, MAX_PAGES),
+        min_pages=reader.get("min-pages", partial(validators.whole_number, maximum=validators.MAX_PAGES)),
         mask_bundle_url=reader.get("mask-bundle-url", validators.boolean) is True,
     )
-    settings = ExportSettings(waiting=waiting, domain=None, job_id=job_id, wait=wait, start_options=start_options)
+    export = ExportSettings(waiting=waiting, domain=None, job_id=job_id, wait=wait, start_options=start_options)
     temporary = [root for root in roots[1:] if is_usable(root)]
     exports = []
-    for domain, bundle, site, values_file in zip(domains, bundles, sites, values, strict=True):
+    for domain, (bundle, site, values) in zip(domains, _read_targets(reader, roots, domains), strict=True):
         scratch = next((root for root in temporary if site is None or not root.resolve().is_relative_to(site.path)), None)
-        own_delivery = replace(delivery, bundle=bundle, site=site, values=values_file, scratch=scratch)
-        exports.append(replace(settings, domain=domain, delivery=own_delivery))
+        own_delivery = replace(delivery, bundle=bundle, site=site, values=values, scratch=scratch)
+        exports.append(replace(export, domain=domain, delivery=own_delivery))
     return exports
 
 
 def _read_targets(
-    reader: "_Reader", roots: Sequence[Path], domains: Sequence[str | None], *, needs_placeholder: bool
-) -> list[Sequence[OutputPath | None]]:
-    """Return the paths of each of `_OUTPUT_PATHS`, one per domain."""
+    reader: "_Reader", roots: Sequence[Path], domains: Sequence[str | None]
+) -> Iterable[tuple[OutputPath | None, ...]]:
+    """Return the bundle, the site and the values file of each domain."""
     is_domain_invalid = any(name == "domain" for name, _ in reader.errors)
-    targets = {}
-    for name in _OUTPUT_PATHS:
+    names = ("bundle-path", "site-path", "values-file")
+    targets: dict[str, Sequence[OutputPath]] = {}
+    for name in names:
         if PLACEHOLDER in reader.text(name) and is_domain_invalid:
             continue  # the paths are not known yet
-        is_folder = name == "site-path"
-        paths = reader.get(name, read_targets, roots, domains, is_folder=is_folder, needs_placeholder=needs_placeholder)
+        paths = reader.get(name, partial(read_targets, roots=roots, domains=domains, is_folder=name == "site-path"))
         if paths is not None:
             targets[name] = paths
     reader.errors += overlaps(targets)
-    return [targets.get(name, [None] * len(domains)) for name in _OUTPUT_PATHS]
+    return zip(*(targets.get(name, [None] * len(domains)) for name in names), strict=True)
 
 
 class _Reader:
@@ -178,24 +160,28 @@ class _Reader:
         """Return an input's text, or its default if it is empty."""
         return _raw(self._environ, name) or self._defaults[name]
 
-    def get(self, name: str, read: Callable[Concatenate[str, P], T], *args: P.args, **options: P.kwargs) -> T | None:
+    def get(self, name: str, read: Callable[[str], T]) -> T | None:
         """Return what `read` makes of an input's text, or `None` if the input is empty or invalid."""
         text = self.text(name)
         if not text:
             return None
         # the key may have been pasted with a line break or an invisible character inside
-        visible = "".join(filter(str.isprintable, text)).replace(" ", "")
-        if name != "admin-key" and self._redactor.finds_in(visible):
-            self.errors.append((name, "contains the admin key, which belongs only in `admin-key`"))
-            return None
-        try:
-            text.encode()
-            return read(text, *args, **options)
-        except UnicodeEncodeError:
-            self.errors.append((name, "is not valid UTF-8"))
-        except ValueError as error:
-            self.errors.append((name, str(error)))
+        if name != "admin-key" and self._redactor.finds_in(validators.visible(text)):
+            error = "contains the admin key, which belongs only in `admin-key`"
+        else:
+            try:
+                text.encode()
+                return read(text)
+            except UnicodeEncodeError:
+                error = "is not valid UTF-8"
+            except ValueError as invalid:
+                error = str(invalid)
+        self.errors.append((name, error))
         return None
+
+    def seconds(self, name: str) -> float:
+        """Return a duration, or 0 if it is invalid."""
+        return self.get(name, validators.duration) or 0.0
 
     def require(self, name: str, hint: str) -> None:
         if not self.text(name):
@@ -219,8 +205,9 @@ class _Reader:
 
     def failure(self) -> InvalidInput:
         """Return one exception for all errors, in the order in which the inputs are documented."""
+        order = [*self._defaults]
         unique = dict.fromkeys(self.errors)  # with an unknown mode, some inputs are read twice
-        errors = [(name, text) for name in self._defaults for invalid, text in unique if invalid == name]
+        errors = sorted(unique, key=lambda error: order.index(error[0]))
         remedies = (DENIED_REMEDY if DENIED_BY in text else InvalidInput.default_remedy for _, text in errors)
         remedy = " ".join(dict.fromkeys(remedies))
         if len(errors) == 1:
@@ -235,4 +222,4 @@ class _Reader:
 
 
 def _raw(environ: Mapping[str, str], name: str) -> str:
-    return environ.get(f"{_PREFIX}{name.upper()}", "").strip().strip("\ufeff").strip()
+    return environ.get(f"INPUT_{name.upper()}", "").strip().strip("\ufeff").strip()

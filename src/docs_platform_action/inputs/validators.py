@@ -127,6 +127,11 @@ def lines_of(value: str) -> list[str]:
     return [line for line in lines if line]
 
 
+def visible(text: str, *, also: str = "") -> str:
+    """Return the text without white space and invisible characters."""
+    return "".join(character for character in text if character.isprintable() or character in also).replace(" ", "")
+
+
 def _normalized(domain: str) -> str:
     host, _, port = domain.lower().partition(":")
     return f"{host}:{int(port)}" if port else host
@@ -134,14 +139,13 @@ def _normalized(domain: str) -> str:
 
 def _domain_error(line: str) -> str:
     # what precedes an @ may be a password
-    given = quoted("/".join(part if "@" not in part else f"…@{part.rpartition('@')[2]}" for part in line.split("/")))
+    given = quoted(re.sub("[^/]*@", "…@", line))
     parts = re.split(r"\s*[,;]\s*|\s+", line.strip(",; "))
     if len(parts) > 1 and all("." in part and _is_domain(part) for part in parts):
         return f"{given} contains {len(parts)} domains; write one per line"
     host = re.sub(r"^-\s+|^[A-Za-z][A-Za-z0-9+.-]*://", "", line).partition("/")[0]
     host = re.split(r"[?#\\]", host)[0].rpartition("@")[2].strip().rstrip(".")
-    visible = "".join(character for character in host if character.isprintable() and not character.isspace())
-    host = visible if visible.isascii() else _ascii_host(host)
+    host = visible(host) if visible(host).isascii() else _ascii_host(host)
     suggestion = f"; write {host}" if _is_domain(host) else ", such as docs.example.com"
     invisible = "contains an invisible character, so it " if not line.isprintable() else ""
     return f"{given} {invisible}is not a bare host name{suggestion}"
@@ -152,8 +156,7 @@ def _ascii_host(text: str) -> str:
 
     Browsers and registries use IDNA 2008. Python's own codec is IDNA 2003, where `ß` becomes `ss`, which is another name.
     """
-    visible = "".join(character for character in text if character.isprintable() or character in _JOINERS)
-    host, colon, port = visible.replace(" ", "").partition(":")
+    host, colon, port = visible(text, also=_JOINERS).partition(":")
     try:
         labels = idna.uts46_remap(host, std3_rules=False).rstrip(".").split(".")
         return ".".join(label if label.isascii() else idna.alabel(label).decode() for label in labels) + colon + port
