@@ -118,7 +118,7 @@ def _log_for(plan: Plan, jobs: Sequence[Job], console: Console, clock: Clock) ->
 
 
 def _context_for(plan: Plan, jobs: Sequence[Job], clock: Clock, events: Events, redactor: Redactor) -> Context:
-    settings = plan.api
+    settings, tolerance = plan.api, plan.api.outage_tolerance_seconds
     client = HttpClient(
         adapter=AbortableAdapter(create_ssl_context(settings.authorities_pem)),
         in_flight=InFlight(),
@@ -129,18 +129,11 @@ def _context_for(plan: Plan, jobs: Sequence[Job], clock: Clock, events: Events, 
         client=ApiClient(client, base_url=settings.base_url, key=settings.admin_key),
         breaker=CircuitBreaker(clock),
         clock=clock,
-        outage_tolerance_seconds=settings.outage_tolerance_seconds,
+        outage_tolerance_seconds=tolerance,
         events=events,
         jobs=jobs,
     )
-    return Context(
-        clock=clock,
-        client=client,
-        api=api,
-        events=events,
-        cleanups=Cleanups(),
-        outage_tolerance_seconds=settings.outage_tolerance_seconds,
-    )
+    return Context(clock=clock, client=client, api=api, events=events, cleanups=Cleanups(), outage_tolerance_seconds=tolerance)
 
 
 def _proxies_for(url: str) -> dict[str, str]:

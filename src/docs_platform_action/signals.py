@@ -22,9 +22,8 @@ ABORT_GRACE_SECONDS: Final = 0.2
 FORCE_EXIT_SECONDS: Final = 6.0
 """How long after the first signal another one ends the process: something blocks the run, such as its log."""
 
-
 Event = signal.Signals | BaseException | None
-"""A signal, an error of the work, or `None` at its end."""
+"""A signal, an error of the work, or `None` for its end."""
 
 
 class Work(Protocol):
@@ -51,6 +50,7 @@ class SignalHandler:
     def __init__(self) -> None:
         # `SimpleQueue.put` is reentrant, as handlers need it (source: the queue module's documentation)
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self._ended = threading.Event()
         self._first_at: float | None = None
         for number in SIGNALS:
             signal.signal(number, self._receive)
@@ -66,8 +66,8 @@ class SignalHandler:
         event = self._next_event(work)
         if isinstance(event, BaseException):
             raise event
-        if event is not None and not self._ends_within(work.stop()):
-            self._ends_within(work.abort())
+        if event is not None and not self._ended.wait(work.stop()):
+            self._ended.wait(work.abort())
         return event
 
     def _next_event(self, work: Work) -> Event:
@@ -85,17 +85,9 @@ class SignalHandler:
                     ticking.join(ABORT_GRACE_SECONDS)  # it must not write after the report, or while the interpreter exits
                 return event
 
-    def _ends_within(self, seconds: float) -> bool:
-        deadline = time.monotonic() + seconds
-        try:
-            while self._events.get(timeout=max(deadline - time.monotonic(), 0.0)) is not None:
-                pass  # another signal or an error changes nothing
-        except queue.Empty:
-            return False
-        return True
-
     def _run(self, work: Work) -> None:
         self._call(work.run)
+        self._ended.set()
         self._events.put(None)
 
     def _call(self, function: Callable[[], None]) -> None:
