@@ -1,8 +1,7 @@
 """Paths in inputs: inside the folders that outlive the container, and usable for what is written there."""
 
-import errno
+import contextlib
 import os
-import stat
 import tempfile
 from collections.abc import Mapping, Sequence
 from itertools import combinations, pairwise
@@ -18,8 +17,7 @@ MIN_FREE_BYTES: Final = 1024 * 1024
 
 PLACEHOLDER: Final = "{domain}"
 
-MAX_ERRORS_PER_PATH: Final = 3
-"""Maximum errors that are listed for one path of several domains."""
+MAX_ERRORS_PER_PATH: Final = 3  # of several domains
 
 
 def quoted(value: str) -> str:
@@ -38,11 +36,8 @@ def read_path(value: str, roots: Sequence[Path]) -> OutputPath:
     if UNUSABLE.search(value):
         raise ValueError("contains a control character")
     path = Path(os.path.realpath(roots[0] / value))  # not `resolve`, which raises for a circle before Python 3.13 only
-    try:
-        path.stat()
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise ValueError(f"{quoted(value)} is a symbolic link that leads to itself") from None
+    if any(map(os.path.islink, (path, *path.parents))):  # `realpath` resolves all others
+        raise ValueError(f"{quoted(value)} is a symbolic link that leads to itself")
     workspace, *others = [root.resolve() for root in roots]
     root = next((root for root in (workspace, *others) if path.is_relative_to(root)), None)
     if root is None:
@@ -63,6 +58,8 @@ def read_target(value: str, roots: Sequence[Path], *, is_folder: bool) -> Output
     if not target.root.is_dir():
         raise ValueError(f"{quoted(value)} is in {quoted(str(target.root))}, which does not exist")
     try:
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            target.path.stat()  # raises the other errors, which `exists` hides in some versions of Python
         if is_folder:
             _check_folder(value, target.path, roots)
         else:
@@ -74,20 +71,18 @@ def read_target(value: str, roots: Sequence[Path], *, is_folder: bool) -> Output
 
 
 def _check_file(value: str, path: Path) -> None:
-    mode = _mode(path)
-    if value.endswith("/") or stat.S_ISDIR(mode):
+    if value.endswith("/") or path.is_dir():
         raise ValueError(f"{quoted(value)} is a folder; use the path of a file")
-    if mode and not stat.S_ISREG(mode):
+    if path.exists() and not path.is_file():
         raise ValueError(f"{quoted(value)} is not a regular file")
 
 
 def _check_folder(value: str, path: Path, roots: Sequence[Path]) -> None:
-    mode = _mode(path)
-    if path in {root.resolve() for root in roots} or (mode and path.is_mount()):
+    if path in {root.resolve() for root in roots} or path.is_mount():
         raise ValueError(f"{quoted(value)} cannot be replaced; use a folder inside it")
-    if mode and not stat.S_ISDIR(mode):
+    if path.exists() and not path.is_dir():
         raise ValueError(f"{quoted(value)} is a file; use a folder that is missing or empty")
-    found = next(path.iterdir(), None) if mode else None
+    found = next(path.iterdir(), None) if path.exists() else None
     if found is not None:
         contents = f"it contains {quoted(found.name)}"
         raise ValueError(f"{quoted(value)} is not empty ({contents}); empty it in an earlier step, or use another folder")
@@ -136,14 +131,6 @@ def _is_overlap(one: tuple[str, OutputPath], other: tuple[str, OutputPath]) -> b
     return one[1].path.is_relative_to(other[1].path) or other[1].path.is_relative_to(one[1].path)
 
 
-def _mode(path: Path) -> int:
-    """Return the mode of a file or folder, 0 if there is none. `Path.exists` hides other errors in some versions of Python."""
-    try:
-        return path.stat().st_mode
-    except (FileNotFoundError, NotADirectoryError):
-        return 0
-
-
 def reason_of(error: OSError) -> str:
     """Return the system's reason, with the likely causes where access is denied."""
     return f"{error.strerror}; likely causes: {DENIED_BY}" if isinstance(error, PermissionError) else str(error.strerror)
@@ -151,8 +138,7 @@ def reason_of(error: OSError) -> str:
 
 def _check_writable(folder: Path) -> None:
     """Raise `ValueError` or `OSError` unless the folder, or the nearest one above it that exists, can be written to."""
-    while not folder.exists():
-        folder = folder.parent
+    folder = next(existing for existing in (folder, *folder.parents) if existing.exists())
     if not folder.is_dir():
         raise ValueError(f"{quoted(folder.name)} in this path is a file, not a folder")
     try:
