@@ -90,11 +90,10 @@ def _check_folder(value: str, path: Path, roots: Sequence[Path]) -> None:
 
 def is_usable(folder: Path) -> bool:
     """Return whether a folder exists and can be written to."""
-    try:
+    with contextlib.suppress(OSError, ValueError):
         _check_writable(folder)
-    except (OSError, ValueError):
-        return False
-    return folder.is_dir()
+        return folder.is_dir()
+    return False
 
 
 def read_targets(value: str, roots: Sequence[Path], domains: Sequence[str | None], *, is_folder: bool) -> list[OutputPath]:

@@ -39,10 +39,10 @@ def unknown_inputs(environ: Mapping[str, str]) -> list[str]:
 
     The runner passes everything in `with:` (source: actions/runner, Handler.cs).
     """
-    known = [known.name for known in INPUTS]
+    names = [known.name for known in INPUTS]
     given = {name.removeprefix("INPUT_").lower() for name in environ if name.startswith("INPUT_")}
     # GitHub allows `args` and `entrypoint` for every container action (source: actions/runner, ContainerActionHandler.cs)
-    unknown = sorted(given - {*known, "args", "entrypoint", ""})
+    unknown = sorted(given - {*names, "args", "entrypoint", ""})
     if not unknown:
         return []
     from difflib import get_close_matches  # few runs need it
@@ -50,7 +50,7 @@ def unknown_inputs(environ: Mapping[str, str]) -> list[str]:
     redactor = Redactor([read_key(environ).lower()], min_length=MIN_SECRET_LENGTH)
     warnings = []
     for name in unknown[: validators.MAX_ERRORS_PER_INPUT]:
-        nearest = get_close_matches(name.replace("_", "-"), known, n=1)
+        nearest = get_close_matches(name.replace("_", "-"), names, n=1)
         suggestion = f"did you mean `{nearest[0]}`?" if nearest else "it has no effect."
         warnings.append(f"`{redactor.hide(name)[:80]}` is not an input; {suggestion}")
     more = len(unknown) - validators.MAX_ERRORS_PER_INPUT
@@ -110,8 +110,9 @@ def _read_exports(reader: "_Reader", waiting: WaitSettings, roots: Sequence[Path
         error = f"lists {len(lines)} domains, but `job-id` is the job of one; set that domain alone, or none"
         reader.errors.append(("domain", error))
     if reader.text("job-id") and not wait:
-        error = "false only starts a job, but `job-id` is a job that has already started; remove one of them"
-        reader.errors.append(("wait", error))
+        reader.errors.append(
+            ("wait", "false only starts a job, but `job-id` is a job that has already started; remove one of them")
+        )
     job_id = reader.get("job-id", validators.identifier)
     start_options = reader.get("start-options", validators.start_options) or {}
     delivery = DeliverySettings(
@@ -131,7 +132,7 @@ def _read_exports(reader: "_Reader", waiting: WaitSettings, roots: Sequence[Path
 
 def _read_targets(
     reader: "_Reader", roots: Sequence[Path], domains: Sequence[str | None]
-) -> Iterable[tuple[OutputPath | None, ...]]:
+) -> Iterable[Sequence[OutputPath | None]]:
     """Return the bundle, the site and the values file of each domain."""
     is_domain_invalid = any(name == "domain" for name, _ in reader.errors)
     names = ("bundle-path", "site-path", "values-file")
@@ -213,12 +214,9 @@ class _Reader:
         if len(errors) == 1:
             name, text = errors[0]
             return InvalidInput(f"Invalid input `{name}`: {text}", remedy=remedy)
-        names = ", ".join(f"`{name}`" for name in dict.fromkeys(name for name, _ in errors))
-        return InvalidInput(
-            f"{len(errors)} invalid inputs: {names}",
-            details=tuple(f"`{name}`: {text}." for name, text in errors),
-            remedy=remedy,
-        )
+        names = ", ".join(dict.fromkeys(f"`{name}`" for name, _ in errors))
+        details = tuple(f"`{name}`: {text}." for name, text in errors)
+        return InvalidInput(f"{len(errors)} invalid inputs: {names}", details=details, remedy=remedy)
 
 
 def _raw(environ: Mapping[str, str], name: str) -> str:

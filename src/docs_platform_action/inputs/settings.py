@@ -44,7 +44,7 @@ INPUTS: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class OutputPath:
-    """Where to write something: a path in the container, and the folder above it that outlives the container.
+    """Where to write something. `root` is the folder above it that outlives the container.
 
     `name` is the path for later steps, relative to the workspace. In the runner's temporary folder it is the container's own
     path, because a container cannot know where that folder is on the runner.

@@ -22,7 +22,6 @@ MAX_PARALLEL: Final = 100
 MAX_PAGES: Final = 999_999_999
 
 MAX_ERRORS_PER_INPUT: Final = 20
-"""Maximum errors that are listed for one input."""
 
 _LABEL: Final = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 _HOST: Final = re.compile(rf"(?=[^:]{{1,253}}(?::|\Z)){_LABEL}(?:\.{_LABEL})*\.?(?::[0-9]{{1,5}})?")
