@@ -118,15 +118,15 @@ def _log_for(plan: Plan, jobs: Sequence[Job], console: Console, clock: Clock) ->
 
 
 def _context_for(plan: Plan, jobs: Sequence[Job], clock: Clock, events: Events, redactor: Redactor) -> Context:
-    settings, tolerance = plan.api, plan.api.outage_tolerance_seconds
+    tolerance = plan.outage_tolerance_seconds
     client = HttpClient(
-        adapter=AbortableAdapter(create_ssl_context(settings.authorities_pem)),
+        adapter=AbortableAdapter(create_ssl_context(plan.authorities_pem)),
         in_flight=InFlight(),
         proxies_for=functools.cache(_proxies_for),  # reading the environment is slow
         redactor=redactor,
     )
     api = AdminApi(
-        client=ApiClient(client, base_url=settings.base_url, key=settings.admin_key),
+        client=ApiClient(client, base_url=plan.base_url, key=plan.admin_key),
         breaker=CircuitBreaker(clock),
         clock=clock,
         outage_tolerance_seconds=tolerance,

@@ -22,7 +22,7 @@ from docs_platform_action.errors import InvalidInput
 from docs_platform_action.http.client import Request, Timeouts
 from docs_platform_action.http.connection import AbortableRequest
 from docs_platform_action.inputs.reader import read_plan
-from docs_platform_action.inputs.settings import INPUTS, AgentSettings, ApiSettings, ExportSettings, Plan
+from docs_platform_action.inputs.settings import INPUTS, AgentSettings, ExportSettings, Plan
 from docs_platform_action.inputs.validators import MAX_DURATION_SECONDS
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_bytes, mutated_text
@@ -223,13 +223,13 @@ def check(plan: Plan, roots: tuple[Path, Path]) -> None:
     first = plan.jobs[0]
     seconds = (
         *(first.waiting.timeout_seconds, first.waiting.shortest_pause_seconds, first.waiting.longest_pause_seconds),
-        plan.api.outage_tolerance_seconds,
+        plan.outage_tolerance_seconds,
     )
     assert all(0 < duration <= MAX_DURATION_SECONDS for duration in seconds)
     assert first.waiting.shortest_pause_seconds <= first.waiting.longest_pause_seconds
-    assert re.fullmatch(r"[\x21-\x7e]+", plan.api.admin_key)
-    assert plan.api.admin_key not in repr(plan) or len(plan.api.admin_key) < 8
-    check_address(plan.api.base_url)
+    assert re.fullmatch(r"[\x21-\x7e]+", plan.admin_key)
+    assert plan.admin_key not in repr(plan) or len(plan.admin_key) < 8
+    check_address(plan.base_url)
     if isinstance(first, AgentSettings):
         assert len(plan.jobs) == 1
         assert is_identifier(first.project_id)
@@ -238,7 +238,7 @@ def check(plan: Plan, roots: tuple[Path, Path]) -> None:
     exports = [job for job in plan.jobs if isinstance(job, ExportSettings)]
     assert len(exports) == len(plan.jobs)
     check_exports(exports, roots)
-    check_start_request(first, plan.api)
+    check_start_request(first, plan)
 
 
 def check_address(url: str) -> None:
@@ -275,18 +275,18 @@ def check_exports(exports: list[ExportSettings], roots: tuple[Path, Path]) -> No
         assert not any(other.path.is_relative_to(place.path) for other in places[:number] + places[number + 1 :])
 
 
-def check_start_request(settings: ExportSettings, api: ApiSettings) -> None:
+def check_start_request(settings: ExportSettings, plan: Plan) -> None:
     """Check the address, the key and the body of the start request."""
     adapter = FakeAdapter()
-    client = ApiClient(http_client(adapter), base_url=api.base_url, key=api.admin_key)
+    client = ApiClient(http_client(adapter), base_url=plan.base_url, key=plan.admin_key)
     client.send(Request(method="POST", url="/v1/jobs", body={**settings.start_options, "domain": "d"}), Timeouts())
     (request,) = adapter.requests
 
     assert isinstance(request, AbortableRequest)
-    assert request.target == f"{urlsplit(api.base_url).path}/v1/jobs"
-    assert request.headers["Authorization"] == f"Bearer {api.admin_key}"
+    assert request.target == f"{urlsplit(plan.base_url).path}/v1/jobs"
+    assert request.headers["Authorization"] == f"Bearer {plan.admin_key}"
     assert json.loads(request.body or b"") == {**settings.start_options, "domain": "d"}
-    assert str(request.url).lower().startswith(str(prepared(api.base_url)).lower().rstrip("/"))
+    assert str(request.url).lower().startswith(str(prepared(plan.base_url)).lower().rstrip("/"))
 
 
 def prepared(url: str) -> str | None:
@@ -342,12 +342,12 @@ def to_inputs(plan: Plan, inputs: Mapping[str, str]) -> dict[str, str]:
     first = plan.jobs[0]
     again = {
         **inputs,
-        "base-url": plan.api.base_url + "/",
-        "admin-key": plan.api.admin_key,
+        "base-url": plan.base_url + "/",
+        "admin-key": plan.admin_key,
         "timeout": duration(first.waiting.timeout_seconds),
         "poll-interval": duration(first.waiting.shortest_pause_seconds),
         "max-poll-interval": duration(first.waiting.longest_pause_seconds),
-        "outage-tolerance": duration(plan.api.outage_tolerance_seconds),
+        "outage-tolerance": duration(plan.outage_tolerance_seconds),
         "job-id": first.job_id or "",
     }
     if isinstance(first, AgentSettings):
@@ -416,7 +416,7 @@ def test_any_file_gives_certificates_or_none(
     if rejected_inputs({**EXPORT, "ca-bundle": "file.txt"}, roots) == ["ca-bundle"]:
         assert not content or content.replace(pem, b"")
         return
-    found = read({**EXPORT, "ca-bundle": "file.txt"}, roots).api.authorities_pem
+    found = read({**EXPORT, "ca-bundle": "file.txt"}, roots).authorities_pem
     assert found is not None
     ssl.create_default_context(cadata=found)
     block = "(?s)-----BEGIN.*?END CERTIFICATE-----"

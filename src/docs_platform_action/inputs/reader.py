@@ -12,7 +12,7 @@ from ..redaction import MIN_SECRET_LENGTH, Redactor
 from ..text import as_sentence
 from . import validators
 from .paths import PLACEHOLDER, is_usable, overlaps, read_targets
-from .settings import INPUTS, AgentSettings, ApiSettings, DeliverySettings, ExportSettings, OutputPath, Plan, WaitSettings
+from .settings import INPUTS, AgentSettings, DeliverySettings, ExportSettings, OutputPath, Plan, WaitSettings
 
 T = TypeVar("T")
 
@@ -72,12 +72,6 @@ def read_plan(environ: Mapping[str, str], *, roots: Sequence[Path]) -> Plan:
     if mode == AGENT:
         reader.require("project-id", "mode agent requires it; copy it from the dashboard's API keys page")
         reader.require("job-id", "mode agent requires the job to wait for")
-    api = ApiSettings(
-        base_url=reader.get("base-url", validators.base_url) or "",
-        admin_key=reader.get("admin-key", validators.admin_key) or "",
-        outage_tolerance_seconds=reader.seconds("outage-tolerance"),
-        authorities_pem=reader.get("ca-bundle", partial(validators.certificates, roots=roots)),
-    )
     waiting = _read_waiting(reader)
     jobs: list[ExportSettings | AgentSettings] = []
     max_parallel = None
@@ -88,9 +82,18 @@ def read_plan(environ: Mapping[str, str], *, roots: Sequence[Path]) -> Plan:
         project_id, job_id = reader.get("project-id", validators.identifier), reader.get("job-id", validators.identifier)
         require_pr = reader.get("require-pr", validators.boolean) is True
         jobs.append(AgentSettings(waiting=waiting, project_id=project_id or "", job_id=job_id or "", require_pr=require_pr))
+    plan = Plan(
+        base_url=reader.get("base-url", validators.base_url) or "",
+        admin_key=reader.get("admin-key", validators.admin_key) or "",
+        outage_tolerance_seconds=reader.seconds("outage-tolerance"),
+        authorities_pem=reader.get("ca-bundle", partial(validators.certificates, roots=roots)),
+        jobs=tuple(jobs),
+        max_parallel=max_parallel or 1,
+        warnings=tuple(reader.warnings(mode)),
+    )
     if reader.errors:
         raise reader.failure()
-    return Plan(api=api, jobs=tuple(jobs), max_parallel=max_parallel or 1, warnings=tuple(reader.warnings(mode)))
+    return plan
 
 
 def _read_waiting(reader: "_Reader") -> WaitSettings:

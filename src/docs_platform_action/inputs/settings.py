@@ -56,16 +56,6 @@ class OutputPath:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ApiSettings:
-    """How to reach the API. `authorities_pem` are certificate authorities to trust beside the public ones."""
-
-    base_url: str
-    admin_key: str = field(repr=False)
-    outage_tolerance_seconds: float
-    authorities_pem: str | None = field(default=None, repr=False)
-
-
-@dataclass(frozen=True, kw_only=True)
 class WaitSettings:
     """How long to wait for a job, and the bounds of the pause between two reads."""
 
@@ -111,9 +101,12 @@ class AgentSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What a run does: its jobs, at most `max_parallel` of them at the same time."""
+    """What a run does. `authorities_pem` are certificate authorities to trust in addition to the public ones."""
 
-    api: ApiSettings
+    base_url: str
+    admin_key: str = field(repr=False)
+    outage_tolerance_seconds: float
+    authorities_pem: str | None = field(repr=False)
     jobs: tuple[ExportSettings | AgentSettings, ...]
     max_parallel: int
     warnings: tuple[str, ...]

@@ -53,12 +53,12 @@ def refusal(base: Mapping[str, str], *roots: Path, **changes: str) -> str:
 
 class TestDefaults:
     def test_an_export_needs_an_address_a_key_and_a_domain_alone(self) -> None:
-        settings, api = export(), plan(EXPORT).api
+        settings, read = export(), plan(EXPORT)
 
-        assert api.base_url == "https://api.example.com"
-        assert api.admin_key == ADMIN_KEY
-        assert api.outage_tolerance_seconds == 300
-        assert api.authorities_pem is None
+        assert read.base_url == "https://api.example.com"
+        assert read.admin_key == ADMIN_KEY
+        assert read.outage_tolerance_seconds == 300
+        assert read.authorities_pem is None
         assert settings.waiting.timeout_seconds == 3600
         assert settings.waiting.shortest_pause_seconds == 1
         assert settings.waiting.longest_pause_seconds == 30
@@ -417,10 +417,10 @@ class TestPaths:
 
     @pytest.mark.parametrize("path", ["ca.pem", "./ca.pem", "x/../ca.pem", "../workspace/ca.pem", "../temporary/ca.pem"])
     def test_one_inside_the_workspace_or_the_temporary_folder_is_fine(self, roots: list[Path], path: str) -> None:
-        assert plan(EXPORT, *roots, ca_bundle=path).api.authorities_pem
+        assert plan(EXPORT, *roots, ca_bundle=path).authorities_pem
 
     def test_so_is_an_absolute_one(self, roots: list[Path]) -> None:
-        assert plan(EXPORT, *roots, ca_bundle=str(roots[1] / "ca.pem")).api.authorities_pem
+        assert plan(EXPORT, *roots, ca_bundle=str(roots[1] / "ca.pem")).authorities_pem
 
     @pytest.mark.parametrize(
         "path", ["../ca.pem", "/etc/ssl/certs/ca-certificates.crt", "x/../../ca.pem", "../workspace2/ca.pem"]
@@ -437,7 +437,7 @@ class TestPaths:
         link = roots[0].parent / "link"
         link.symlink_to(roots[0])
 
-        assert plan(EXPORT, link, ca_bundle="ca.pem").api.authorities_pem
+        assert plan(EXPORT, link, ca_bundle="ca.pem").authorities_pem
 
     def test_links_in_a_circle_are_refused(self, roots: list[Path]) -> None:
         (roots[0] / "a.pem").symlink_to(roots[0] / "b.pem")
