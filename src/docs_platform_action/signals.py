@@ -73,17 +73,15 @@ class SignalHandler:
     def _next_event(self, work: Work) -> Event:
         ticking: threading.Thread | None = None
         while True:
-            try:
+            with contextlib.suppress(queue.Empty):
                 event = self._events.get(timeout=work.tick_seconds)
-            except queue.Empty:
-                if ticking is None or not ticking.is_alive():
-                    ticking = threading.Thread(target=self._call, args=(work.tick,), daemon=True, name="tick")
-                    with contextlib.suppress(RuntimeError):  # no more threads are allowed now: the next round tries again
-                        ticking.start()
-            else:
                 if ticking is not None and ticking.is_alive():
                     ticking.join(ABORT_GRACE_SECONDS)  # it must not write after the report, or while the interpreter exits
                 return event
+            if ticking is None or not ticking.is_alive():
+                ticking = threading.Thread(target=self._call, args=(work.tick,), daemon=True, name="tick")
+                with contextlib.suppress(RuntimeError):  # no more threads are allowed now: the next round tries again
+                    ticking.start()
 
     def _run(self, work: Work) -> None:
         self._call(work.run)

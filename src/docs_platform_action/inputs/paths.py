@@ -14,9 +14,7 @@ from ..ownership import MAX_PART_BYTES
 from .settings import OutputPath
 
 MIN_FREE_BYTES: Final = 1024 * 1024
-
 PLACEHOLDER: Final = "{domain}"
-
 MAX_ERRORS_PER_PATH: Final = 3  # of several domains
 
 

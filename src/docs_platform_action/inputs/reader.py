@@ -58,10 +58,9 @@ def unknown_inputs(environ: Mapping[str, str]) -> list[str]:
 
 
 def read_plan(environ: Mapping[str, str], *, roots: Sequence[Path]) -> Plan:
-    """Read the inputs as the runner passes them: `INPUT_` and the name in upper case, hyphens kept.
+    """Read the inputs as the runner passes them, such as `INPUT_JOB-ID`. Raises `InvalidInput` with every error.
 
-    `roots` are the folders that outlive the container: the workspace, then the runner's temporary folder if there is one. Raises
-    `InvalidInput` with every error.
+    `roots` are the folders that outlive the container: the workspace, then the runner's temporary folder if there is one.
     """
     reader = _Reader(environ)
     mode = reader.get("mode", validators.mode)  # of an unknown mode, the inputs of both are checked, but none is required
@@ -72,7 +71,12 @@ def read_plan(environ: Mapping[str, str], *, roots: Sequence[Path]) -> Plan:
     if mode == AGENT:
         reader.require("project-id", "mode agent requires it; copy it from the dashboard's API keys page")
         reader.require("job-id", "mode agent requires the job to wait for")
-    waiting = _read_waiting(reader)
+    timeout, shortest, longest = map(reader.seconds, ("timeout", "poll-interval", "max-poll-interval"))
+    if 0.0 < longest < shortest:
+        minimum = reader.text("poll-interval")
+        error = f"{reader.text('max-poll-interval')} is less than poll-interval, {minimum}; set it to {minimum} or more"
+        reader.errors.append(("max-poll-interval", error))
+    waiting = WaitSettings(timeout_seconds=timeout, shortest_pause_seconds=shortest, longest_pause_seconds=longest)
     jobs: list[ExportSettings | AgentSettings] = []
     max_parallel = None
     if mode != AGENT:
@@ -94,15 +98,6 @@ def read_plan(environ: Mapping[str, str], *, roots: Sequence[Path]) -> Plan:
     if reader.errors:
         raise reader.failure()
     return plan
-
-
-def _read_waiting(reader: "_Reader") -> WaitSettings:
-    timeout, shortest, longest = map(reader.seconds, ("timeout", "poll-interval", "max-poll-interval"))
-    if 0.0 < longest < shortest:
-        minimum = reader.text("poll-interval")
-        error = f"{reader.text('max-poll-interval')} is less than poll-interval, {minimum}; set it to {minimum} or more"
-        reader.errors.append(("max-poll-interval", error))
-    return WaitSettings(timeout_seconds=timeout, shortest_pause_seconds=shortest, longest_pause_seconds=longest)
 
 
 def _read_exports(reader: "_Reader", waiting: WaitSettings, roots: Sequence[Path]) -> list[ExportSettings]:

@@ -20,7 +20,6 @@ MAX_DURATION_SECONDS: Final = 35 * 24 * 3600.0
 MAX_CA_BUNDLE_BYTES: Final = 8 * 1024 * 1024
 MAX_PARALLEL: Final = 100
 MAX_PAGES: Final = 999_999_999
-
 MAX_ERRORS_PER_INPUT: Final = 20
 
 _LABEL: Final = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
@@ -51,8 +50,7 @@ def duration(value: str) -> float:
     with_unit = f"{value}s" if re.fullmatch(number, value) else value
     amounts = re.fullmatch(rf"(?:{number}h)?(?:{number}m)?(?:{number}s)?(?:{number}ms)?", with_unit)
     if amounts is None:
-        form = "a number with a unit, such as 500ms, 30s, 15m or 1h30m (a bare number is seconds)"
-        raise ValueError(f"{quoted(value)} is not a duration; use {form}")
+        raise ValueError(f"{quoted(value)} is not a duration; use a number with a unit, such as 500ms, 30s, 15m or 1h30m")
     units = zip(amounts.groups(default="0"), (3600.0, 60.0, 1.0, 0.001), strict=True)
     seconds = sum(float(amount) * unit for amount, unit in units)
     if seconds <= 0:
@@ -137,13 +135,12 @@ def _normalized(domain: str) -> str:
 
 
 def _domain_error(line: str) -> str:
-    # what precedes an @ may be a password
-    given = quoted(re.sub("[^/]*@", "…@", line))
+    given = quoted(re.sub("[^/]*@", "…@", line))  # what precedes an @ may be a password
     parts = re.split(r"\s*[,;]\s*|\s+", line.strip(",; "))
     if len(parts) > 1 and all("." in part and _is_domain(part) for part in parts):
         return f"{given} contains {len(parts)} domains; write one per line"
-    host = re.sub(r"^-\s+|^[A-Za-z][A-Za-z0-9+.-]*://", "", line).partition("/")[0]
-    host = re.split(r"[?#\\]", host)[0].rpartition("@")[2].strip().rstrip(".")
+    without_scheme = re.sub(r"^-\s+|^[A-Za-z][A-Za-z0-9+.-]*://", "", line)
+    host = re.split(r"[/?#\\]", without_scheme)[0].rpartition("@")[2].strip().rstrip(".")
     host = visible(host) if visible(host).isascii() else _ascii_host(host)
     suggestion = f"; write {host}" if _is_domain(host) else ", such as docs.example.com"
     invisible = "contains an invisible character, so it " if not line.isprintable() else ""

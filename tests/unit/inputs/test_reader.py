@@ -314,8 +314,7 @@ class TestDurations:
         message = refusal({**EXPORT, name: "soon"})
 
         assert message == (
-            f"Invalid input `{name}`: 'soon' is not a duration; use a number with a unit, such as 500ms, 30s, 15m or 1h30m "
-            "(a bare number is seconds)"
+            f"Invalid input `{name}`: 'soon' is not a duration; use a number with a unit, such as 500ms, 30s, 15m or 1h30m"
         )
 
     def test_the_longest_pause_is_not_below_the_shortest(self) -> None:
