@@ -34,17 +34,19 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--tls", action="store_true", help="serve https, with a certificate authority made for this run")
     made.add_argument("--ca-file", type=Path, metavar="FILE", help="PEM file to write the authority to, with --tls")
     made.add_argument("--key", default=DEFAULT_KEY, help="the admin API key to accept")
-    made.add_argument("--no-plan", action="store_true", help="reject static exports, as a plan without them")
+    made.add_argument("--no-plan", action="store_true", help="reject static exports, as on a plan that does not include them")
     made.add_argument("--export-seconds", type=_seconds, default=20.0, help="how long an export takes")
-    made.add_argument("--queue-share", type=_share, default=0.2, help="fraction of that time in the queue, 0 to 1")
+    made.add_argument(
+        "--queue-share", type=_share, default=0.2, help="fraction of --export-seconds that the job is queued, 0 to 1"
+    )
     made.add_argument("--agent-seconds", type=_seconds, default=20.0, help="how long an agent job is active")
     made.add_argument("--pages", type=_count, default=12, help="number of pages of an exported site")
     made.add_argument("--asset-bytes", type=_size, default=0, help="size of an additional file in the bundle")
     made.add_argument("--archive", choices=get_args(ArchiveKind), default="tar.gz", help="format of the bundle")
     made.add_argument("--link-seconds", type=_seconds, default=3600.0, help="how long a bundle link works")
-    made.add_argument("--no-ranges", action="store_true", help="ignore Range headers, as simple storage does")
+    made.add_argument("--no-ranges", action="store_true", help="ignore Range headers, as some storage servers do")
     made.add_argument("--etags", choices=get_args(Etags), default="strong", help="kind of the bundle's ETag")
-    made.add_argument("--redirect-downloads", action="store_true", help="redirect from links to the bundle")
+    made.add_argument("--redirect-downloads", action="store_true", help="make bundle links redirect to the bundle")
     made.add_argument("--awkward-ids", action="store_true", help="put slashes, spaces and percent signs into job ids")
     made.add_argument(
         "--max-requests-per-second", type=_count, metavar="N", help="return 429 for API requests above N per second"
@@ -102,7 +104,7 @@ def main(arguments: Sequence[str] | None = None, *, out: TextIO | None = None) -
 
 
 def banner(simulator: Simulator) -> str:
-    """Return what the program prints when it serves."""
+    """Return what the program prints once it is serving."""
     authority = f"Authority:  {simulator.ca_path}   (pass it to the action as ca-bundle)\n" if simulator.ca_path else ""
     agents = "".join(f"  {job_id:<22}{outcome.replace('-', ' ')}\n" for job_id, outcome in AGENT_JOBS.items())
     return (
@@ -120,7 +122,7 @@ def banner(simulator: Simulator) -> str:
         f"  {FAILED_EXPORT:<22}already failed\n"
         f"Agent mode, project-id {DEMO_PROJECT}, job-id:\n"
         f"{agents}"
-        "\nCtrl-C stops it.\n"
+        "\nPress Ctrl-C to stop it.\n"
     )
 
 

@@ -28,7 +28,7 @@ def whole_file(path: Path) -> FilePart:
 
 
 def part_of(content: Content, start: int, end: int) -> Content:
-    """Return a slice, with indices that are not negative, without copying."""
+    """Return the bytes from `start` to before `end`, neither of them negative, without copying."""
     if isinstance(content, FilePart):
         size = len(content)
         return replace(content, start=content.start + min(start, size), end=content.start + min(max(start, end), size))

@@ -160,7 +160,7 @@ class Simulator:
         return self
 
     def stop(self) -> None:
-        """Close every connection, even within a response, and the ports. May be repeated."""
+        """Close all connections, even during a response, and the ports. Can be called more than once."""
         if self._running is not None:
             self._running.stop()
             self._running = None
@@ -197,7 +197,7 @@ class Simulator:
     def requests_of(
         self, operation: str | None = None, *, domain: str | None = None, status: int | None = None
     ) -> list[RecordedRequest]:
-        """Return the requests with this operation, domain and response status, where they are set."""
+        """Return the requests with this operation, domain and response status, if given."""
         return [
             request
             for request in self.requests
@@ -207,11 +207,11 @@ class Simulator:
         ]
 
     def count(self, operation: str | None = None, *, domain: str | None = None, status: int | None = None) -> int:
-        """Return the number of requests of `requests_of`."""
+        """Return the number of requests with this operation, domain and response status, if given."""
         return len(self.requests_of(operation, domain=domain, status=status))
 
     def max_requests(self, *, within_seconds: float = 1.0) -> int:
-        """Return the maximum number of requests to the API, even rejected ones, in a window of so many seconds."""
+        """Return the maximum number of requests to the API, even rejected ones, in any window of this length."""
         return max_within((request.at for request in self.requests if request.operation != "download"), within_seconds)
 
     @property
