@@ -108,9 +108,8 @@ def _read_exports(reader: "_Reader", waiting: WaitSettings, roots: Sequence[Path
         error = f"lists {len(lines)} domains, but `job-id` is the job of one; set that domain alone, or none"
         reader.errors.append(("domain", error))
     if reader.text("job-id") and not wait:
-        reader.errors.append(
-            ("wait", "false only starts a job, but `job-id` is a job that has already started; remove one of them")
-        )
+        error = "false only starts a job, but `job-id` is a job that has already started; remove one of them"
+        reader.errors.append(("wait", error))
     job_id = reader.get("job-id", validators.identifier)
     start_options = reader.get("start-options", validators.start_options) or {}
     delivery = DeliverySettings(
@@ -132,11 +131,10 @@ def _read_targets(
     reader: "_Reader", roots: Sequence[Path], domains: Sequence[str | None]
 ) -> Iterable[Sequence[OutputPath | None]]:
     """Return the bundle, the site and the values file of each domain."""
-    is_domain_invalid = any(name == "domain" for name, _ in reader.errors)
     names = ("bundle-path", "site-path", "values-file")
     targets: dict[str, Sequence[OutputPath]] = {}
     for name in names:
-        if PLACEHOLDER in reader.text(name) and is_domain_invalid:
+        if PLACEHOLDER in reader.text(name) and any(invalid == "domain" for invalid, _ in reader.errors):
             continue  # the paths are not known yet
         paths = reader.get(name, partial(read_targets, roots=roots, domains=domains, is_folder=name == "site-path"))
         if paths is not None:

@@ -26,8 +26,6 @@ _LABEL: Final = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 _HOST: Final = re.compile(rf"(?=[^:]{{1,253}}(?::|\Z)){_LABEL}(?:\.{_LABEL})*\.?(?::[0-9]{{1,5}})?")
 _IPV6_HOST: Final = re.compile(r"\[[0-9A-Fa-f:.]+\](?::[0-9]{1,5})?")
 """`urlsplit` checks the address itself, but accepts a zone, and other names in brackets."""
-_JOINERS: Final = "\u200c\u200d"
-"""Invisible characters that some scripts need (source: RFC 5892, appendix A)."""
 
 
 def mode(value: str) -> str:
@@ -125,7 +123,7 @@ def lines_of(value: str) -> list[str]:
 
 
 def visible(text: str, *, also: str = "") -> str:
-    """Return the text without white space and invisible characters."""
+    """Return a text without white space and invisible characters, except those in `also`."""
     return "".join(character for character in text if character.isprintable() or character in also).replace(" ", "")
 
 
@@ -152,7 +150,8 @@ def _ascii_host(text: str) -> str:
 
     Browsers and registries use IDNA 2008. Python's own codec is IDNA 2003, where `ß` becomes `ss`, which is another name.
     """
-    host, colon, port = visible(text, also=_JOINERS).partition(":")
+    # some scripts need the two joiners (source: RFC 5892, appendix A)
+    host, colon, port = visible(text, also="\u200c\u200d").partition(":")
     try:
         labels = idna.uts46_remap(host, std3_rules=False).rstrip(".").split(".")
         return ".".join(label if label.isascii() else idna.alabel(label).decode() for label in labels) + colon + port
