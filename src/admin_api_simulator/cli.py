@@ -122,7 +122,7 @@ def banner(simulator: Simulator) -> str:
         f"  {FAILED_EXPORT:<22}already failed\n"
         f"Agent mode, project-id {DEMO_PROJECT}, job-id:\n"
         f"{agents}"
-        "\nPress Ctrl-C to stop it.\n"
+        "\nCtrl-C stops the simulator.\n"
     )
 
 
