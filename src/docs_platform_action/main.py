@@ -74,8 +74,7 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
         log = _log_for(plan, jobs, console, clock)
         context = _context_for(plan, jobs, clock, Events(outputs, log) if len(jobs) == 1 else log, redactor)
         runner = Runner([*zip(jobs, plan.jobs, strict=True)], context, max_parallel=plan.max_parallel)
-        with context.client.in_flight.keep_watchdog():
-            received = signal_handler.run(runner)
+        received = signal_handler.run(runner)
         context.cleanups.clear()
         if received is not None:
             exit_code = 128 + received

@@ -178,7 +178,7 @@ class TestOpensslAuthorities:
             (lambda root, _: root.issue("127.0.0.2"), "Correct `base-url`, or have the certificate issued for this host."),
             (
                 lambda _, other: other.issue("127.0.0.1"),
-                "If it is set already, either it holds another authority, or the server does not send its intermediate ",
+                "If `ca-bundle` is set already, it holds another authority, or the server does not send its intermediate ",
             ),
         ],
         ids=["expired", "of another address", "of another root of that name"],

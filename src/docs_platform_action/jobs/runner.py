@@ -43,6 +43,10 @@ class Runner(Events):
 
     def run(self) -> None:
         """Run all jobs, and record each failure in its job. Raises `Cancelled`."""
+        with self._context.client.in_flight.keep_watchdog():
+            self._run_all()
+
+    def _run_all(self) -> None:
         first, settings = self._queue.get_nowait()
         try:
             # alone until its id is known or it has failed: if the platform rejects the key, it gets only one request

@@ -14,7 +14,7 @@ from docs_platform_action.inputs.settings import DeliverySettings, ExportSetting
 from docs_platform_action.job import RUN, Job, Phase
 from docs_platform_action.jobs import runner
 from docs_platform_action.jobs.runner import Runner, job_of
-from tests.unit.fakes import FakeClock, context
+from tests.unit.fakes import FakeAdapter, FakeClock, context, http_client
 
 SECONDS = 30.0
 """How long a thread waits for another before the test fails."""
@@ -54,7 +54,7 @@ class Jobs:
         self.events = RecordedLines()
         self.jobs = [Job(mode="export", domain=letter) for letter, _ in zip("abcdefghijklm", functions, strict=False)]
         self._functions = dict(zip("abcdefghijklm", functions, strict=False))
-        self._context = context(self.clock, self.events)
+        self._context = context(self.clock, self.events, client=http_client(FakeAdapter()))
         self.runner = Runner([(job, SETTINGS) for job in self.jobs], self._context, max_parallel=at_once)
 
     def run(self) -> Sequence[str | None]:
