@@ -71,8 +71,8 @@ class UntrustedCertificateError(Exception):
         else:
             cause = "No trusted authority has signed the certificate. It may come from a private authority."
             remedy = (
-                "Pass the private authority's certificate (PEM) with `ca-bundle`. If `ca-bundle` is set already, it holds another "
-                "authority, or the server does not send its intermediate certificate: add that certificate to the file."
+                "Pass the private authority's certificate (PEM) with `ca-bundle`. If `ca-bundle` is set already, it holds "
+                "another authority, or the server does not send its intermediate certificate: add that certificate to the file."
             )
         details = (f"TLS reported: {self.reason.rstrip('.')}.",)
         return kind(f"the certificate of {server} is not trusted", details=details, cause=cause, remedy=remedy)
