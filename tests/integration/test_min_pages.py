@@ -30,7 +30,7 @@ def test_too_few_pages_by_the_api_deliver_nothing(action: Action, platform: Simu
     assert (ended.outputs["status"], ended.outputs["pageCount"]) == ("completed", "12")
     assert (platform.count("make_bundle"), platform.count("download")) == (0, 0)
     assert ended.error.splitlines()[0] == (
-        "Export of docs.example.com: it has 12 pages, fewer than the 13 that `min-pages` asks for"
+        "Export of docs.example.com: the export has 12 pages, fewer than the 13 that `min-pages` asks for"
     )
     assert f"`job-id: {job_id}`" in ended.error
     assert "12 pages, fewer than the 13" in ended.summary.replace("\\", "")
@@ -60,7 +60,7 @@ def test_too_few_pages_in_the_site_leave_nothing_behind(action: Action, uncounte
     assert [*action.workspace.iterdir()] == []
     assert not {"bundleUrl", "expiresAt", "bundlePath", "sitePath", "valuesFile"} & ended.outputs.keys()
     assert ended.result["bundleUrl"] is None
-    assert "its bundle has 12 `.html` files, fewer than the 13 pages" in ended.error
+    assert "the bundle has 12 `.html` files, fewer than the 13 pages" in ended.error
     assert f"`job-id: {ended.outputs['jobId']}`" in ended.error
 
 

@@ -166,7 +166,7 @@ def _steps(value: Any) -> list[dict[str, Any]]:
         (rate_limit.REQUESTS_PER_SECOND == 10, "no more than 10 requests reach the API in any second"),
         (job_log.STALL_SECONDS == 600, "when progress has stood still for ten minutes"),
         (outputs.MAX_JOB_OUTPUT_BYTES == 2**20, "GitHub lets a job hand on 1 MB, counted as two bytes a character"),
-        (failures.MAX_FAILURES == 9, "from the tenth on one counts the rest"),
+        (failures.MAX_DETAILED_FAILURES == 9, "from the tenth on one counts the rest"),
         (validators.MAX_PARALLEL == 100, "at the same time, 1 to 100."),
     ],
 )

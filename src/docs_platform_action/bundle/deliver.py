@@ -25,12 +25,12 @@ from .download import Download
 from .overlap import OverlappedUnpack
 from .staging import Staged, staged
 
-_UNSAVED: Final = "the bundle cannot be saved"
+_CANNOT_SAVE: Final = "the bundle cannot be saved"
 _DISK_FULL_CODES: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 def deliver(job: Job, settings: DeliverySettings, context: Context) -> None:
-    """Deliver the bundle of a job that has a link. Raises `ActionError`; what was delivered before stays, and is in the job."""
+    """Deliver the bundle of a job that has a link. Raises `ActionError`; what was delivered before it is kept."""
     _Delivery(job, settings, context).run()
 
 
@@ -76,7 +76,7 @@ class _Delivery:
     def _deliver_archive(self, stack: ExitStack) -> _DownloadedArchive:
         """Download the archive. With `min_pages` it is published later, after the pages are counted."""
         target = self.settings.bundle
-        with _disk_errors_as(DownloadFailed, _UNSAVED):
+        with _disk_errors_as(DownloadFailed, _CANNOT_SAVE):
             if target is None:
                 archive = self._download_to_scratch(stack)
             else:
@@ -103,7 +103,7 @@ class _Delivery:
                 if not is_full or scratch.stat().st_dev == existing_folder(site.path.parent).stat().st_dev:
                     raise
                 self.context.events.download_moved(self.job)
-        # with an owner: the folders made for the archive stay if the site is in them
+        # with an owner, because the site may be published in folders that are made for the archive
         return self._download(site.path.parent / "bundle", self._owner(site), stack)
 
     def _download(self, target: Path, owner: Owner | None, stack: ExitStack) -> _DownloadedArchive:
@@ -156,17 +156,17 @@ class _Delivery:
             return staged_site, unpack(file, staged_site.path, on_progress=on_progress, owner=owner)
 
     def _check_pages(self, unpacked: Unpacked) -> None:
-        # `min_pages` is only set if the API reported no page count
+        # the export has checked the API's page count already, and removed `min_pages` if there was one
         if self.settings.min_pages is not None and unpacked.html_files < self.settings.min_pages:
             html_files = pluralize(unpacked.html_files, "`.html` file")
             raise TooFewPages(
-                f"its bundle has {html_files}, fewer than the {self.settings.min_pages:,} pages that `min-pages` asks for",
-                details=("The API reported no usable `pageCount`, so the `.html` files in the bundle were counted.",),
+                f"the bundle has {html_files}, fewer than the {self.settings.min_pages:,} pages that `min-pages` asks for",
+                details=("The API reported no valid `pageCount`, so the `.html` files in the bundle were counted.",),
             )
 
     def _publish_archive(self, archive: Staged, target: OutputPath) -> None:
         self.context.clock.cancellation.check()
-        with _disk_errors_as(DownloadFailed, _UNSAVED):
+        with _disk_errors_as(DownloadFailed, _CANNOT_SAVE):
             archive.publish()
         self.job.bundle_path = target.name
 

@@ -37,9 +37,9 @@ class TransientError(Exception):
     message: str
     _: KW_ONLY
     advice: Advice
-    maybe_processed: bool = True
+    maybe_processed: bool = True  # the server may have carried out the request
     retry_after_seconds: float | None = None
-    retry_for_seconds: float = math.inf  # limited for a status that is normally final
+    retry_for_seconds: float = math.inf  # finite for a status, such as 404, that is retried only for a while
     job_specific: bool = False  # the server is healthy, but this job is not ready
     at_capacity: bool = False  # the server is healthy, but other jobs of the run have to end first
     details: tuple[str, ...] = ()
@@ -73,7 +73,7 @@ class RetryState:
     server: str
     jitter: Callable[[float], float] = full_jitter
     deadline: float = math.inf  # on the clock's `monotonic`
-    breaker: "CircuitBreaker | None" = None  # the outage is at least as old as the breaker's
+    breaker: "CircuitBreaker | None" = None  # if its outage began earlier, that start counts
     last_success_at: float = math.inf  # until the first success, the first attempt
     failing_since: float = math.inf  # infinite while the server responds
     reported: bool = False
@@ -87,7 +87,7 @@ class RetryState:
         return LAST_ATTEMPT_SECONDS if self.is_last_attempt else max(MIN_ATTEMPT_SECONDS, remaining)
 
     def record_failure(self) -> None:
-        """Begin an outage, unless there is one."""
+        """Begin an outage, unless one has already begun."""
         self.failing_since = min(self.failing_since, self.clock.monotonic())
 
     def record_success(self) -> None:
@@ -99,7 +99,7 @@ class RetryState:
         self.failing_since, self.reported, self.is_last_attempt = math.inf, False, False
 
     def remaining_seconds(self) -> float:
-        """Return how long attempts may continue; infinite without a deadline or an outage."""
+        """Return how long attempts may continue; infinite if there is neither a deadline nor an outage."""
         outage_ends_at = min(self.failing_since, self._breaker_failing_since) + self.tolerance_seconds
         return min(self.deadline, outage_ends_at) - self.clock.monotonic()
 
@@ -122,7 +122,10 @@ class RetryState:
 
 
 def retry(attempt: Callable[[], T], state: RetryState) -> T:
-    """Return the result of `attempt`, repeated with growing pauses while it raises `TransientError` and time remains."""
+    """Return the result of `attempt`, repeated with growing pauses while it raises `TransientError` and time remains.
+
+    `attempt` has to call `state.start_attempt`, which decides whether it is the last one.
+    """
     ceilings: Iterator[float] | None = None
     while True:
         try:

@@ -57,7 +57,7 @@ class OutputPath:
 
 @dataclass(frozen=True, kw_only=True)
 class WaitSettings:
-    """How long to wait for a job, and the bounds of the pause between two reads."""
+    """How long to wait for a job, and the pauses between two reads: `poll-interval` and `max-poll-interval`."""
 
     timeout_seconds: float
     shortest_pause_seconds: float

@@ -61,7 +61,8 @@ def _check_export(job: Job, delivery: DeliverySettings, context: Context) -> int
             remedy="Set `site-path`, so that the `.html` files in the bundle are counted, or remove `min-pages`.",
         )
     if page_count < min_pages:
-        raise TooFewPages(f"it has {pluralize(page_count, 'page')}, fewer than the {min_pages:,} that `min-pages` asks for")
+        pages = pluralize(page_count, "page")
+        raise TooFewPages(f"the export has {pages}, fewer than the {min_pages:,} that `min-pages` asks for")
     return None
 
 

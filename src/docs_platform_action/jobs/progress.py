@@ -2,20 +2,20 @@
 
 from typing import Final, NamedTuple
 
-NOISE_POINTS: Final = 5.0  # progress that falls by more than this has restarted
+NOISE_POINTS: Final = 5.0  # a larger fall means that the job has restarted; a smaller one is noise
 CONFIRMING_READINGS: Final = 3  # consecutive readings that must show the fall: one alone may come from a server with old data
 MAX_RESTARTS: Final = 10
 
 RECENT_FRACTION: Final = 1 / 4
 MIN_RECENT_POINTS: Final = 3.0
-"""The recent rate covers a quarter as many points as remain, but at least three, because platforms round to whole percents."""
+"""The recent rate covers the latest points: a quarter of the remaining ones, at least three, because platforms round."""
 
 MIN_STEP_POINTS: Final = 2.0  # closer steps are merged, so that about fifty are kept at most
-STALL_FACTOR: Final = 2.0  # a job is stalled after this many times its longest step
+STALL_FACTOR: Final = 2.0  # a job is stalled after this many times the longest time between two steps
 
 MIN_POINTS: Final = 5.0
 MIN_SECONDS: Final = 5.0
-"""Minimum progress for the displayed estimate, so that rounding to whole percents and seconds changes each by a fifth at most."""
+"""Minimum progress for the displayed estimate: rounding to whole percents and seconds changes neither by more than a fifth."""
 
 MAX_REMAINING_SECONDS: Final = 24 * 3600.0  # longer estimates are not displayed
 
@@ -28,16 +28,16 @@ class Step(NamedTuple):
 
 
 class PollingEstimate:
-    """The estimate that the next reading is planned with, rather too short than too long. `began` is the job's start, if known.
+    """The estimate that the next reading is planned with, which errs on the short side. `began` is the job's start, if known.
 
-    The rate is measured from the last reading without progress, and again after a stall or a restart.
+    The rate is measured from the last reading before the first progress, and again after a stall or a restart.
     """
 
     def __init__(self, *, began: float | None, shortest_pause_seconds: float) -> None:
         self._last_at = began
-        self._longest_step = shortest_pause_seconds
+        self._longest_gap = shortest_pause_seconds
         self._steps: list[Step] = []
-        self._falls = self._restarts = 0
+        self._consecutive_falls = self._restarts = 0
 
     def update(self, at: float, percent: float | None) -> None:
         """Record a reading."""
@@ -49,13 +49,13 @@ class PollingEstimate:
             self._steps = [step] if previous_at is None or percent <= 0 else [Step(previous_at, 0.0), step]
             return
         last = self._steps[-1]
-        self._falls = self._falls + 1 if percent < last.percent - NOISE_POINTS else 0
-        if self._falls == CONFIRMING_READINGS:
-            self._steps, self._falls, self._restarts = [step], 0, self._restarts + 1
+        self._consecutive_falls = self._consecutive_falls + 1 if percent < last.percent - NOISE_POINTS else 0
+        if self._consecutive_falls == CONFIRMING_READINGS:
+            self._steps, self._consecutive_falls, self._restarts = [step], 0, self._restarts + 1
         elif percent > last.percent:
             if previous_at is not None and self.is_stalled(previous_at):
                 self._steps = [Step(previous_at, last.percent)]
-            self._longest_step = max(self._longest_step, at - last.at)
+            self._longest_gap = max(self._longest_gap, at - last.at)
             if len(self._steps) > 2 and last.percent - self._steps[-2].percent < MIN_STEP_POINTS:
                 self._steps.pop()
             self._steps.append(step)
@@ -75,7 +75,7 @@ class PollingEstimate:
 
     def is_stalled(self, now: float) -> bool:
         """Return whether progress has not increased for much longer than before."""
-        return self.seconds_since_progress(now) > STALL_FACTOR * self._longest_step
+        return self.seconds_since_progress(now) > STALL_FACTOR * self._longest_gap
 
     def remaining_seconds(self, now: float) -> float | None:
         """Return an estimate from the faster of the average and the recent rate. It is negative if the job is overdue."""
@@ -92,7 +92,7 @@ class PollingEstimate:
 class DisplayedEstimate:
     """The estimate that people see, only after enough progress. Any thread may read it.
 
-    The rate is measured from the last reading without progress, or else from the first reading, and again if progress falls.
+    The rate is measured from the last reading before the first progress, else from the first one, and again if it falls.
     """
 
     stalled_since: float | None = None
@@ -123,7 +123,7 @@ class DisplayedEstimate:
         self._latest = (self._start, percent) if self._start is not None and percent is not None and not ended else None
 
     def remaining_seconds(self, now: float) -> float | None:
-        """Return the estimate, or `None` without enough progress. It grows until a reading shows progress."""
+        """Return the estimate, or `None` without enough progress. Between readings with progress, it grows."""
         latest = self._latest
         if latest is None:
             return None

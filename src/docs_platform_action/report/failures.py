@@ -11,7 +11,9 @@ from ..models import EXPORT, ExportJob
 from ..text import pluralize
 from .console import Console
 
-MAX_FAILURES: Final = 9  # the runner keeps ten annotations per step (source: actions/runner); the last one counts the rest
+MAX_DETAILED_FAILURES: Final = 9
+"""The runner keeps ten annotations per step (source: actions/runner); the tenth counts the remaining failures."""
+
 _MIN_SHARED: Final = 3
 
 
@@ -19,7 +21,7 @@ def write_traces(console: Console, jobs: Iterable[Job]) -> None:
     """Write the stack trace of each bug in the action to the debug log, once if several jobs failed with it."""
     for error in dict.fromkeys(job.failure for job in jobs):
         if isinstance(error, InternalError) and error.bug is not None:
-            trace = console.hide("".join(traceback.format_exception(error.bug)))  # in one piece: a key may be wrapped
+            trace = console.hide("".join(traceback.format_exception(error.bug)))  # before it is split: a key may span lines
             for line in trace.splitlines():
                 console.debug(line)
 
@@ -28,8 +30,8 @@ def annotations_of(jobs: Iterable[Job]) -> list[list[str]]:
     """Return the lines of each annotation, with cancelled jobs last."""
     failed = [(job, job.failure) for job in jobs if job.failure is not None]
     failed.sort(key=lambda pair: isinstance(pair[1], Cancelled))
-    annotations = [failure_lines(job, error) for job, error in failed[:MAX_FAILURES]]
-    if rest := Counter(error.failure_reason for _, error in failed[MAX_FAILURES:]):
+    annotations = [failure_lines(job, error) for job, error in failed[:MAX_DETAILED_FAILURES]]
+    if rest := Counter(error.failure_reason for _, error in failed[MAX_DETAILED_FAILURES:]):
         title = f"{pluralize(rest.total(), 'more export')} did not succeed"
         counts = ", ".join(f"{count:,} {reason}" for reason, count in rest.most_common())
         annotations.append([title, f"{counts}.", "The job summary and the output `results` list each of them."])
@@ -40,7 +42,7 @@ def jobs_with_shared_failure(jobs: Iterable[Job]) -> Sequence[Job]:
     """Return the jobs with the most common failure, if it is common enough to be explained once."""
     groups: dict[tuple[str, ...], list[Job]] = {}
     for job in jobs:
-        # how far a cancelled or late job got differs from job to job
+        # each cancelled or timed-out job got to a different point
         if job.failure is not None and not isinstance(job.failure, Cancelled | TimedOut):
             groups.setdefault(_shared_key(job, job.failure), []).append(job)
     largest = max(groups.values(), key=len, default=[])
@@ -50,7 +52,7 @@ def jobs_with_shared_failure(jobs: Iterable[Job]) -> Sequence[Job]:
 def _shared_key(job: Job, error: ActionError) -> tuple[str, ...]:
     if isinstance(error, Unavailable):  # the length and the last error of one outage differ from job to job
         return (error.failure_reason, error.summary)
-    # the last detail of a job that was not started names the job that was refused
+    # the last detail of a job that was not started names the first job, which the platform rejected
     details = error.details[:-1] if job.verdict == NOT_STARTED else error.details
     return (error.failure_reason, error.summary, error.cause, error.remedy, *details)
 
@@ -61,7 +63,7 @@ def failure_lines(job: Job, error: ActionError) -> list[str]:
 
 
 def advice_lines(job: Job, error: ActionError) -> list[str]:
-    """Return the lines of a failure that are our own words."""
+    """Return the lines of a failure that the action adds: cause, remedy, how to collect the job, and the request id."""
     request = f"Request id {error.request_id}." if error.request_id else ""
     return [line for line in (error.cause, error.remedy, how_to_collect(job, error), request) if line]
 

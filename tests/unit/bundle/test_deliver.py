@@ -348,8 +348,8 @@ class TestMinPages:
         error = delivery.failure(self.settings(delivery, 3))
 
         assert isinstance(error, TooFewPages)
-        assert error.summary == "its bundle has 2 `.html` files, fewer than the 3 pages that `min-pages` asks for"
-        assert "no usable `pageCount`" in error.details[0]
+        assert error.summary == "the bundle has 2 `.html` files, fewer than the 3 pages that `min-pages` asks for"
+        assert "no valid `pageCount`" in error.details[0]
         assert delivery.files == tree(delivery.temporary) == []
         assert (delivery.job.bundle_path, delivery.job.site_path, delivery.job.values_file) == (None, None, None)
 

@@ -255,7 +255,7 @@ class TestMinPages:
         error = run.failure()
 
         assert isinstance(error, TooFewPages)
-        assert error.summary == "it has 412 pages, fewer than the 413 that `min-pages` asks for"
+        assert error.summary == "the export has 412 pages, fewer than the 413 that `min-pages` asks for"
         assert "Nothing was published." in error.cause
         assert (run.api.events.names[-1], run.job.bundle, run.delivered) == ("status_read", None, [])
         assert how_to_collect(run.job, error) == (

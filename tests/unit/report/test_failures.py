@@ -22,7 +22,7 @@ from docs_platform_action.errors import (
 from docs_platform_action.job import Job
 from docs_platform_action.models import AgentJob
 from docs_platform_action.report.console import Console
-from docs_platform_action.report.failures import MAX_FAILURES, annotations_of, failure_lines, write_traces
+from docs_platform_action.report.failures import MAX_DETAILED_FAILURES, annotations_of, failure_lines, write_traces
 
 
 def running_job(**changes: object) -> Job:
@@ -153,7 +153,7 @@ class TestManyFailures:
         assert annotations_of(failed(None, None)) == []
 
     def test_nine_need_no_more(self) -> None:
-        assert len(annotations_of(failed(*[Rejected("no")] * MAX_FAILURES))) == 9
+        assert len(annotations_of(failed(*[Rejected("no")] * MAX_DETAILED_FAILURES))) == 9
 
     def test_the_rest_is_counted_by_reason(self) -> None:
         jobs = failed(*[Rejected("no")] * 10, *[Unauthorized("no")] * 12, *[TimedOut("slow")] * 8)
@@ -186,4 +186,4 @@ class TestManyFailures:
         ],
     )
     def test_its_title_is_enough_by_itself(self, rest: list[ActionError], title: str) -> None:
-        assert titles(failed(*[Rejected("no")] * MAX_FAILURES, *rest))[-1] == title
+        assert titles(failed(*[Rejected("no")] * MAX_DETAILED_FAILURES, *rest))[-1] == title
