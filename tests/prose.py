@@ -101,4 +101,4 @@ def texts() -> Iterator[Text]:
 
 
 if __name__ == "__main__":
-    sys.exit("\n".join(line for text in texts() for line in findings(text)))
+    sys.exit("\n".join(line for text in texts() for line in findings(text)) or None)
