@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
+
 from admin_api_simulator.runner import parse_outputs, read_text, variable_of, with_defaults
 from tests.engine import LABEL, ROOT, docker, remember_output, remove_labelled_containers
 
@@ -128,6 +130,7 @@ class Runner:
             **{variable: f"/github/file_commands/{file}" for variable, file in files.items()},
             **FIXED_VARIABLES,
         }
+        runs = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]
         mounts = [f"{self._folder / name}:{inside}" for name, inside in FOLDERS.items()]
         log = self._logs / f"{step}.log"
         with log.open("wb") as stream:
@@ -138,7 +141,7 @@ class Runner:
                 + [argument for variable in variables for argument in ("-e", variable)]
                 + ["-e", "GITHUB_ACTIONS=true", "-e", "CI=true", "--network", "host"]
                 + [argument for mount in mounts for argument in ("-v", mount)]
-                + [self._image],
+                + ["--entrypoint", runs["entrypoint"], self._image, *runs["args"]],
                 env={**os.environ, **variables},
                 stdin=subprocess.DEVNULL,
                 stdout=stream,

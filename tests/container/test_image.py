@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
+import yaml
 
 from admin_api_simulator import Simulator
 from tests.container.runner import Runner
@@ -39,7 +40,9 @@ def on_stripped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stripped]:
 def test_the_entry_point_is_a_program_without_a_shell(image: str) -> None:
     config = json.loads(docker("image", "inspect", "--format", "{{json .Config}}", image))
 
+    runs = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]
     assert config["Entrypoint"] == [PYTHON, "-I", "-u", "/opt/action/entrypoint.py"]
+    assert [runs["entrypoint"], *runs["args"]] == config["Entrypoint"]
     assert not config.get("User"), "only root can write to the files of every runner"
 
 
