@@ -11,7 +11,7 @@ NPM := $(abspath $(BIN))/npm --prefix tests/page
 # three more than the processors, because tests also wait
 WORKERS ?= $(shell expr `nproc` + 3)
 
-.PHONY: help installed demo test test-on-image-python reliability soak fuzz bench lint format simulator lock clean
+.PHONY: help installed demo test test-on-image-python reliability soak fuzz bench release-dry-run lint format simulator lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "%-20s %s\n", $$1, $$2 }'
@@ -68,6 +68,9 @@ FUZZ_EXAMPLES ?= 20000
 
 bench: $(DRAWING)  ## measure, and rewrite docs/evidence/performance.md; takes 15 minutes, and needs a container engine, curl and unzip
 	@$(BIN)/python bench/page.py
+
+release-dry-run: $(INSTALLED)  ## print what the release of VERSION would check, change, run and publish; DIGEST is optional
+	@$(BIN)/python -m release dry-run $(if $(DIGEST),--digest "$(DIGEST)") "$(VERSION)"
 
 lint: $(INSTALLED)  ## check style, types, imports between packages, prose, Dockerfile, action and workflows
 	$(BIN)/ruff check .

@@ -1,6 +1,6 @@
 """Find words in code and pages that the project's style replaces: `python -m tests.prose`, a part of `make lint`.
 
-In code it checks docstrings, comments and the names of tests, and in `src` all other strings.
+In code it checks docstrings, comments and the names of tests, and in `src` and `release` all other strings.
 """
 
 import ast
@@ -16,9 +16,9 @@ from markdown_it import MarkdownIt
 
 ROOT: Final = Path(__file__).parents[1]
 
-CODE: Final = ("src", "tests", "bench")
+CODE: Final = ("src", "release", "tests", "bench")
 
-PAGES: Final = ("tests/README.md",)
+PAGES: Final = ("CHANGELOG.md", "tests/README.md")
 """Markdown pages that are checked."""
 
 RULES: Final = {
@@ -95,7 +95,7 @@ def texts() -> Iterator[Text]:
     for folder in CODE:
         for path in sorted((ROOT / folder).rglob("*.py")):
             if "node_modules" not in path.parts:
-                yield from texts_of_code(path.relative_to(ROOT), path.read_text(), prints=folder == "src")
+                yield from texts_of_code(path.relative_to(ROOT), path.read_text(), prints=folder in ("src", "release"))
     for page in PAGES:
         yield from texts_of_page(Path(page), (ROOT / page).read_text())
 

@@ -10,7 +10,20 @@ import yaml
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = re.sub(r"\\\n\s*", " ", (ROOT / "Dockerfile").read_text("utf-8"))
 LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
-CI = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+WORKFLOWS = ROOT / ".github" / "workflows"
+RELEASE = {
+    "release.yml": {
+        "check": {"actions": "read", "contents": "read"},
+        "image": {"contents": "read", "packages": "write"},
+        "attest": {"attestations": "write", "id-token": "write", "packages": "write"},
+        "try": {"contents": "read"},
+        "tag": {"contents": "write"},
+        "draft": {"contents": "write"},
+    },
+    "major-tag.yml": {"move": {"contents": "write"}},
+}
+"""The workflows of a release, and the permissions of each job."""
+CI = sorted(path for path in WORKFLOWS.glob("*.yml") if path.name not in RELEASE)
 EXAMPLES = sorted((ROOT / "examples").glob("*.yml"))
 REQUIREMENT = re.compile(r"[A-Za-z0-9][\w.-]*==[\w.!+]+(?: ; [^;@]+)?(?: --hash=sha256:[0-9a-f]{64})+")
 
@@ -27,6 +40,16 @@ def read(path: Path) -> dict[str, Any]:
 
 def steps(workflow: dict[str, Any]) -> list[dict[str, Any]]:
     return [step for job in workflow["jobs"].values() for step in job.get("steps", [])]
+
+
+def unpinned_actions(workflow: Path) -> list[str]:
+    used = [step["uses"] for step in steps(read(workflow)) if "uses" in step]
+    return [name for name in used if not re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40}", name)]
+
+
+def credentials_of_checkouts(workflow: Path) -> set[bool]:
+    checkouts = [step for step in steps(read(workflow)) if step.get("uses", "").startswith("actions/checkout@")]
+    return {step["with"]["persist-credentials"] for step in checkouts}
 
 
 class TestDependencies:
@@ -57,9 +80,7 @@ class TestDependencies:
 @pytest.mark.parametrize("workflow", CI, ids=named)
 class TestCi:
     def test_every_other_action_is_pinned_to_a_commit(self, workflow: Path) -> None:
-        used = [step["uses"] for step in steps(read(workflow)) if "uses" in step]
-
-        assert [name for name in used if not re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40}", name)] == []
+        assert unpinned_actions(workflow) == []
 
     def test_jobs_have_read_access_to_the_code_only(self, workflow: Path) -> None:
         found = read(workflow)
@@ -74,8 +95,7 @@ class TestCi:
 
         assert "pull_request_target" not in text
         assert "secrets." not in text
-        checkouts = [step for step in steps(read(workflow)) if step.get("uses", "").startswith("actions/checkout@")]
-        assert {step["with"]["persist-credentials"] for step in checkouts} == {False}
+        assert credentials_of_checkouts(workflow) == {False}
 
 
 @pytest.mark.parametrize("workflow", EXAMPLES, ids=named)
@@ -102,3 +122,60 @@ class TestExamples:
         assert ours
         assert {given["admin-key"] for given in ours} == {"${{ secrets.DOCS_ADMIN_KEY }}"}
         assert {given["base-url"] for given in ours} == {"${{ vars.DOCS_API_URL }}"}
+
+
+@pytest.mark.parametrize("name", RELEASE)
+class TestReleaseWorkflows:
+    def test_every_other_action_is_pinned_to_a_commit(self, name: str) -> None:
+        assert unpinned_actions(WORKFLOWS / name) == []
+
+    def test_jobs_have_only_the_permissions_of_the_table(self, name: str) -> None:
+        found = read(WORKFLOWS / name)
+
+        assert found["permissions"] == {}
+        assert {job: settings["permissions"] for job, settings in found["jobs"].items()} == RELEASE[name]
+
+    def test_there_is_no_long_lived_secret(self, name: str) -> None:
+        assert "secrets." not in (WORKFLOWS / name).read_text("utf-8")
+        assert credentials_of_checkouts(WORKFLOWS / name) == {False}
+
+    def test_scripts_contain_no_expressions(self, name: str) -> None:
+        scripts = [step["run"] for step in steps(read(WORKFLOWS / name)) if "run" in step]
+
+        assert scripts
+        assert [script for script in scripts if "${{" in script] == []
+
+    def test_only_people_start_them(self, name: str) -> None:
+        started_by = read(WORKFLOWS / name)[True]  # YAML 1.1 reads the key `on` as true
+
+        assert list(started_by) in (["workflow_dispatch"], ["release"])
+
+    def test_only_one_runs_at_a_time_and_none_is_interrupted(self, name: str) -> None:
+        assert read(WORKFLOWS / name)["concurrency"] == {"group": name.removesuffix(".yml"), "cancel-in-progress": False}
+
+
+class TestRelease:
+    JOBS = read(WORKFLOWS / "release.yml")["jobs"]
+
+    def test_a_reviewer_approves_before_anything_is_published(self) -> None:
+        assert "write" not in self.JOBS["check"]["permissions"].values()
+        assert self.JOBS["image"]["environment"] == "release"
+        assert [name for name in RELEASE["release.yml"] if "image" in self.JOBS[name].get("needs", [])] == [
+            *("attest", "try", "tag", "draft")
+        ]
+
+    def test_the_commit_is_checked_right_before_each_push(self) -> None:
+        commands = {name: [step["run"] for step in job["steps"] if "run" in step] for name, job in self.JOBS.items()}
+
+        assert commands["image"][0] == 'python3 -m release check "$VERSION"'
+        (push,) = commands["tag"]
+        assert [line.split()[:4] for line in push.splitlines()] == [
+            ["python3", "-m", "release", "check"],
+            ["python3", "-m", "release", "tag"],
+            ["gh", "auth", "setup-git"],
+            ["git", "push", "origin", '"refs/tags/v$VERSION"'],
+        ]
+
+    def test_the_published_image_is_tested_without_credentials(self) -> None:
+        assert self.JOBS["try"]["env"]["ACTION_IMAGE"] == "${{ needs.check.outputs.image }}@${{ needs.image.outputs.digest }}"
+        assert not re.search("token|docker login", str(self.JOBS["try"]), re.IGNORECASE)

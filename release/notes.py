@@ -1,0 +1,22 @@
+"""The text of a release on GitHub."""
+
+from release.action_file import Image
+
+
+def release_notes(section: str, image: Image | None) -> str:
+    """Return the changes of a version and, with its image, how to verify that."""
+    if image is None:
+        return section
+    # the registry's host, the owner and the name: the last two also name the repository
+    repository = image.name.partition("/")[2]
+    return f"""\
+{section}
+
+### Image
+
+This version runs `{image}`.
+It was built from this repository for `linux/amd64` and `linux/arm64`. To verify where it comes from:
+
+```sh
+gh attestation verify oci://{image} --repo {repository} --signer-workflow {repository}/.github/workflows/release.yml
+```"""

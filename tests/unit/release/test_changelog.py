@@ -1,0 +1,52 @@
+"""The changelog's section of a version."""
+
+import pytest
+
+from release.changelog import changelog_section
+from release.errors import ReleaseError
+from release.version import parse_version
+from tests.unit.release.clones import CHANGELOG, ROOT
+
+VERSION = parse_version("1.2.0")
+
+
+def test_a_section_ends_at_the_next_one() -> None:
+    assert changelog_section(CHANGELOG, VERSION) == "### Added\n\n- Something new."
+
+
+def test_the_last_section_has_no_link_definitions() -> None:
+    assert changelog_section(CHANGELOG, parse_version("1.1.0")) == "- Something old."
+
+
+def test_a_prerelease_has_a_section_of_its_own() -> None:
+    text = CHANGELOG.replace("[1.2.0] -", "[1.2.0-rc.1] -")
+
+    assert changelog_section(text, parse_version("1.2.0-rc.1")) == "### Added\n\n- Something new."
+    with pytest.raises(ReleaseError, match=r"no section for 1\.2\.0\."):
+        changelog_section(text, VERSION)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (CHANGELOG.replace("[1.2.0]", "[1.3.0]"), "has no section for 1.2.0. Rename “Unreleased” to '## [1.2.0] - YYYY-MM-DD'."),
+        ("", "has no section for 1.2.0. Rename “Unreleased”"),
+        (CHANGELOG.replace("2026-11-20", "Unreleased"), "has no valid date. Write '## [1.2.0] - YYYY-MM-DD'."),
+        (CHANGELOG.replace(" - 2026-11-20", ""), "has no valid date."),
+        (CHANGELOG.replace("2026-11-20", "2026-02-30"), "has no valid date."),
+        (CHANGELOG.replace("2026-11-20", "20261120"), "has no valid date."),
+        (CHANGELOG.replace("2026-11-20", "2026-11-20 [YANKED]"), "has no valid date."),
+        (CHANGELOG.replace("- Something new.", ""), "is empty. Describe the changes for users."),
+        (CHANGELOG.replace("### Added\n\n- Something new.\n", ""), "is empty."),
+        (CHANGELOG.replace("[1.1.0]", "[1.2.0]"), "has 2 sections for 1.2.0. Merge them."),
+    ],
+)
+def test_a_section_that_is_missing_or_unfinished_is_refused(text: str, message: str) -> None:
+    with pytest.raises(ReleaseError) as caught:
+        changelog_section(text, VERSION)
+
+    assert message in str(caught.value)
+
+
+def test_the_projects_own_version_has_a_section() -> None:
+    assert "Mode `export`" in changelog_section((ROOT / "CHANGELOG.md").read_text(), parse_version("1.0.0"))

@@ -1,0 +1,194 @@
+"""The commands, as release.yml and maintainers call them."""
+
+import io
+
+import pytest
+
+from release.__main__ import main
+from release.action_file import PLACEHOLDER_DIGEST
+from tests.unit.release.clones import IMAGE, ROOT, Clone
+
+PUBLISHED = ("--image", "ghcr.io/OWNER/docs-platform-action", "--digest", IMAGE.digest)
+
+
+class TestCheck:
+    @pytest.mark.usefixtures("clone")
+    def test_a_releasable_clone_passes(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["check", "1.2.0"]) == 0
+
+        assert "ok       The tag v1.2.0 is free on origin.\n" in capsys.readouterr().out
+
+    @pytest.mark.usefixtures("clone")
+    def test_refusals_are_counted(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["check", "1.3.0"]) == 1
+
+        shown = capsys.readouterr()
+        assert shown.out.count("refused  ") == 3
+        assert shown.err == "Error: 3 of 9 checks refuse this release. Each says above what to do.\n"
+
+
+class TestPin:
+    def test_it_rewrites_the_file_in_this_folder(self, clone: Clone, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["pin", *PUBLISHED, "1.2.0"]) == 0
+
+        assert f"\n  image: docker://{IMAGE} # v1.2.0\n" in clone.read("action.yml")
+        assert capsys.readouterr().out == f"action.yml names {IMAGE}.\n"
+
+    def test_a_second_time_is_refused_and_changes_nothing(self, clone: Clone, capsys: pytest.CaptureFixture[str]) -> None:
+        main(["pin", *PUBLISHED, "1.2.0"])
+        pinned = clone.read("action.yml")
+
+        assert main(["pin", *PUBLISHED, "1.2.0"]) == 1
+
+        assert clone.read("action.yml") == pinned
+        assert "Error: action.yml has docker://" in capsys.readouterr().err
+
+
+class TestTag:
+    def test_it_prints_only_the_commit(self, clone: Clone, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["tag", *PUBLISHED, "1.2.0"]) == 0
+
+        assert capsys.readouterr().out == f"{clone.git('rev-parse', 'refs/tags/v1.2.0')}\n"
+
+
+class TestNotes:
+    @pytest.mark.usefixtures("clone")
+    def test_without_an_image_they_are_the_changelogs_section(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["notes", "1.2.0"]) == 0
+
+        assert capsys.readouterr().out == "### Added\n\n- Something new.\n"
+
+    @pytest.mark.usefixtures("clone")
+    def test_with_an_image_they_say_how_to_verify_it(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["notes", *PUBLISHED, "1.2.0"]) == 0
+
+        notes = capsys.readouterr().out
+        assert notes.startswith("### Added\n\n- Something new.\n\n### Image\n\nThis version runs `ghcr.io/owner/")
+        assert f"gh attestation verify oci://{IMAGE} --repo owner/docs-platform-action " in notes
+        assert "--signer-workflow owner/docs-platform-action/.github/workflows/release.yml\n" in notes
+
+    @pytest.mark.parametrize("half", [PUBLISHED[:2], PUBLISHED[2:]])
+    @pytest.mark.usefixtures("clone")
+    def test_a_name_without_a_digest_is_refused(self, capsys: pytest.CaptureFixture[str], half: tuple[str, str]) -> None:
+        assert main(["notes", *half, "1.2.0"]) == 1
+
+        assert capsys.readouterr().err == "Error: --image and --digest belong together. Pass both or neither.\n"
+
+
+class TestMajor:
+    def test_it_prints_the_tag_that_moves(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        monkeypatch.setattr("sys.stdin", io.StringIO("v1.2.0\nv1.1.0\n"))
+
+        assert main(["major", "v1.2.0"]) == 0
+
+        assert capsys.readouterr().out == "v1\n"
+
+    def test_it_prints_only_the_reason_otherwise(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr("sys.stdin", io.StringIO("v1.2.0\nv1.1.0\n"))
+
+        assert main(["major", "v1.1.0"]) == 0
+
+        assert capsys.readouterr() == ("", "v1 stays where it is: 1.2.0 is newer.\n")
+
+    def test_another_tag_is_refused(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        monkeypatch.setattr("sys.stdin", io.StringIO(""))
+
+        assert main(["major", "v1"]) == 1
+
+        assert "Error: '1' is not a version." in capsys.readouterr().err
+
+
+class TestDryRun:
+    def test_a_clean_clone_passes_and_nothing_changes(self, clone: Clone, capsys: pytest.CaptureFixture[str]) -> None:
+        before = clone.state()
+
+        assert main(["dry-run", "1.2.0"]) == 0
+        first = capsys.readouterr().out
+        assert main(["dry-run", "1.2.0"]) == 0
+
+        assert capsys.readouterr().out == first
+        assert clone.state() == before
+
+    def test_it_prints_the_diff_of_the_release(self, clone: Clone, capsys: pytest.CaptureFixture[str]) -> None:
+        main(["dry-run", *PUBLISHED, "1.2.0"])
+        shown = capsys.readouterr().out
+        main(["tag", *PUBLISHED, "1.2.0"])
+
+        # git adds two lines of its own at the top
+        diff = clone.git("diff", "HEAD", "refs/tags/v1.2.0").splitlines()[2:]
+        assert "\n".join(f"  {line}".rstrip() for line in diff if not line.startswith("@@")) in without_hunks(shown)
+
+    @pytest.mark.usefixtures("clone")
+    def test_the_digest_has_a_placeholder(self, capsys: pytest.CaptureFixture[str]) -> None:
+        main(["dry-run", "1.2.0"])
+
+        shown = capsys.readouterr().out
+        assert "The digest is a placeholder. In a release, the build determines it." in shown
+        assert f"+  image: docker://ghcr.io/owner/docs-platform-action@{PLACEHOLDER_DIGEST} # v1.2.0" in shown
+
+    def test_it_prints_what_github_is_asked(self, clone: Clone, capsys: pytest.CaptureFixture[str]) -> None:
+        main(["dry-run", "1.2.0"])
+
+        shown, head = capsys.readouterr().out, clone.git("rev-parse", "HEAD")
+        assert f"actions/workflows/ci.yml/runs?branch=main&head_sha={head}'" in shown
+        assert "git ls-remote origin refs/heads/main" in shown
+
+    @pytest.mark.usefixtures("clone")
+    def test_it_prints_the_commands_of_the_workflows_with_their_values(self, capsys: pytest.CaptureFixture[str]) -> None:
+        main(["dry-run", *PUBLISHED, "1.2.0"])
+
+        shown = capsys.readouterr().out
+        printed = {line.strip().removeprefix("$ ").strip() for line in shown.splitlines()}
+        assert printed >= {
+            'python3 -m release check --github "1.2.0"',
+            "tags: ghcr.io/owner/docs-platform-action:1.2.0",
+            f"subject-digest: {IMAGE.digest}",
+            f'docker pull "{IMAGE}" || {{',
+            f'python3 -m release tag --image "{IMAGE.name}" --digest "{IMAGE.digest}" "1.2.0"',
+            'git push origin "refs/tags/v1.2.0"',
+            'gh release create "v1.2.0" --draft --verify-tag --title "v1.2.0" --notes-file "$RUNNER_TEMP/notes.md" "${flags[@]}"',
+            'git push --force origin "HEAD:refs/tags/$major" || {',
+        }
+        assert [line for line in shown.splitlines() if "${{" in line and "matrix." not in line] == []
+
+    @pytest.mark.usefixtures("clone")
+    def test_it_prints_the_notes(self, capsys: pytest.CaptureFixture[str]) -> None:
+        main(["dry-run", *PUBLISHED, "1.2.0"])
+
+        assert "Release notes\n\n  ### Added\n\n  - Something new.\n\n  ### Image\n" in capsys.readouterr().out
+
+    def test_without_origin_it_passes_and_says_what_it_skipped(self, clone: Clone, capsys: pytest.CaptureFixture[str]) -> None:
+        clone.git("remote", "remove", "origin")
+
+        assert main(["dry-run", "1.2.0"]) == 0
+
+        assert "skipped  There is no remote origin" in capsys.readouterr().out
+
+    def test_a_refused_release_is_printed_to_the_end_and_fails(self, clone: Clone, capsys: pytest.CaptureFixture[str]) -> None:
+        clone.write("new", "")
+
+        assert main(["dry-run", "1.2.0"]) == 1
+
+        shown = capsys.readouterr()
+        assert "refused  Files are not committed: new. Commit or remove them." in shown.out
+        assert "- Something new." in shown.out
+        assert shown.err == "Error: 1 of 9 checks refuse this release. Each says above what to do.\n"
+
+    @pytest.mark.parametrize("digest", ["sha256:123", "latest"])
+    @pytest.mark.usefixtures("clone")
+    def test_a_malformed_digest_is_refused(self, capsys: pytest.CaptureFixture[str], digest: str) -> None:
+        assert main(["dry-run", "--digest", digest, "1.2.0"]) == 1
+
+        assert "is not a digest" in capsys.readouterr().err
+
+    def test_its_target_in_the_makefile_passes_the_version_and_the_digest(self) -> None:
+        makefile = (ROOT / "Makefile").read_text()
+
+        assert 'release dry-run $(if $(DIGEST),--digest "$(DIGEST)") "$(VERSION)"' in makefile
+
+
+def without_hunks(text: str) -> str:
+    """Return a text without the lines of a diff that git and Python write differently."""
+    return "\n".join(line for line in text.splitlines() if not line.startswith("  @@"))
