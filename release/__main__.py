@@ -38,6 +38,7 @@ def parser() -> argparse.ArgumentParser:
         made_command.add_argument("--digest", required=True, help=_DIGEST_HELP)
     notes.add_argument("--image", help=_IMAGE_HELP)
     notes.add_argument("--digest", help=_DIGEST_HELP)
+    notes.add_argument("--repository", metavar="OWNER/NAME", help="where the image is built; default: the end of its name")
     rehearsed.add_argument("--image", default=PLACEHOLDER_IMAGE, help=_IMAGE_HELP)
     rehearsed.add_argument("--digest", default=PLACEHOLDER_DIGEST, help=_DIGEST_HELP)
     for made_command in (check, pin, tag, notes, rehearsed):
@@ -81,7 +82,7 @@ def _notes(repository: Repository, options: argparse.Namespace) -> Iterator[str]
     if (options.image is None) != (options.digest is None):
         raise ReleaseError("--image and --digest belong together. Pass both or neither.")
     image = None if options.image is None else parse_image(options.image, options.digest)
-    yield release_notes(changelog_section(repository.read(CHANGELOG), parse_version(options.version)), image)
+    yield release_notes(changelog_section(repository.read(CHANGELOG), parse_version(options.version)), image, options.repository)
 
 
 def _dry_run(repository: Repository, options: argparse.Namespace) -> Iterator[str]:

@@ -39,7 +39,7 @@ def dry_run(repository: Repository, text: str, image: Image) -> Iterator[str]:
         f"Commands of {MAJOR_TAG_WORKFLOW}, once the draft is published", _jobs(repository.read(MAJOR_TAG_WORKFLOW), values)
     )
     changes = changelog_section(repository.read(CHANGELOG), version)
-    yield from _section("Release notes", release_notes(changes, image).splitlines())
+    yield from _section("Release notes", release_notes(changes, image, _repository(image)).splitlines())
     refuse(findings)
 
 
@@ -58,9 +58,8 @@ def _questions(head: str) -> Iterator[str]:
 
 def _values(version: Version, image: Image, head: str) -> Mapping[str, str]:
     """Return the values of the expressions and variables in the workflows."""
-    repository = f"OWNER/{image.name.rpartition('/')[2]}"
     return {
-        "github.repository": repository,
+        "github.repository": _repository(image),
         "github.server_url": "https://github.com",
         "github.sha": head,
         "github.event.release.tag_name": version.tag,
@@ -69,10 +68,15 @@ def _values(version: Version, image: Image, head: str) -> Mapping[str, str]:
         "needs.image.outputs.digest": image.digest,
         "ACTION_IMAGE": str(image),
         "DIGEST": image.digest,
+        "GITHUB_REPOSITORY": _repository(image),
         "IMAGE": image.name,
         "TAG": version.tag,
         "VERSION": str(version),
     }
+
+
+def _repository(image: Image) -> str:
+    return f"OWNER/{image.name.rpartition('/')[2]}"
 
 
 def _jobs(workflow: str, values: Mapping[str, str]) -> Iterator[str]:

@@ -3,12 +3,15 @@
 from release.action_file import Image
 
 
-def release_notes(section: str, image: Image | None) -> str:
-    """Return the changes of a version and, with its image, how to verify that."""
+def release_notes(section: str, image: Image | None, repository: str | None = None) -> str:
+    """Return the changes of a version and, with its image, how to verify where that comes from.
+
+    `repository` is the name with its capital letters, which `--signer-workflow` compares exactly (cli/cli, `policy.go`). The
+    default is the end of the image's name.
+    """
     if image is None:
         return section
-    # the registry's host, the owner and the name: the last two also name the repository
-    repository = image.name.partition("/")[2]
+    repository = repository or image.name.partition("/")[2]
     return f"""\
 {section}
 

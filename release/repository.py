@@ -28,7 +28,8 @@ class Repository:
             capture_output=True,
             encoding="utf-8",
             check=False,
-            env={**os.environ, "GIT_TERMINAL_PROMPT": "0", **(env or {})},
+            # no question for a password, and no refreshed index after `git status`
+            env={**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", **(env or {})},
         )
         if done.returncode:
             raise ReleaseError(f"git {arguments[0]} failed: {done.stderr.strip()}")

@@ -79,10 +79,6 @@ class Clone:
         subprocess.run(["git", "update-ref", "-d", "refs/heads/main"], cwd=self.origin, check=True)
 
     def state(self) -> dict[str, object]:
-        """Return everything that a command could change, objects included."""
-        files = [path for path in self.folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
-        return {
-            "files": {str(path): path.read_bytes() for path in files if path.name != "index"},
-            "index": self.git("ls-files", "--stage"),
-            "origin": self.git("ls-remote", "origin"),
-        }
+        """Return everything that a command could change, the index and the objects included."""
+        files = {str(path): path.read_bytes() for path in self.folder.rglob("*") if path.is_file()}
+        return {"files": files, "origin": self.git("ls-remote", "origin")}

@@ -10,7 +10,13 @@ import yaml
 
 from tests.unit.release.clones import IMAGE, ROOT, Clone
 
-PUBLISHED = {"IMAGE": IMAGE.name, "DIGEST": IMAGE.digest, "VERSION": "1.2.0", "GH_TOKEN": "made-up"}
+PUBLISHED = {
+    "IMAGE": IMAGE.name,
+    "DIGEST": IMAGE.digest,
+    "VERSION": "1.2.0",
+    "GH_TOKEN": "made-up",
+    "GITHUB_REPOSITORY": "Owner/docs-platform-action",
+}
 GH = """\
 #!/bin/sh
 echo "$@" >>"$ASKED"
@@ -85,7 +91,9 @@ class TestDraft:
         assert programs.read_text() == (
             f"release create v1.2.0 --draft --verify-tag --title v1.2.0 --notes-file {tmp_path}/notes.md\n"
         )
-        assert f"This version runs `{IMAGE}`." in (tmp_path / "notes.md").read_text()
+        notes = (tmp_path / "notes.md").read_text()
+        assert f"This version runs `{IMAGE}`." in notes
+        assert "--signer-workflow Owner/docs-platform-action/.github/workflows/release.yml\n" in notes
 
     def test_a_prerelease_is_marked_as_one(self, clone: Clone, programs: Path) -> None:
         clone.write("CHANGELOG.md", clone.read("CHANGELOG.md").replace("[1.2.0] -", "[1.2.0-rc.1] -"))
