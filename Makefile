@@ -42,7 +42,8 @@ test: lint $(MERMAID)  ## check and test everything; REQUIRE_ENGINE=1 makes a mi
 	@$(MAKE) --no-print-directory test-on-image-python
 
 # The image's Python is newer than the oldest supported one, and differs from it in TLS, archives and sockets. The simulator and the
-# release's program are not in the image. The fuzz tests use the same examples on every Python, so with two of them they run only on the image's.
+# release's program are not in the image. The fuzz tests use the same examples on every Python, so with two of them they run only on
+# the image's.
 test-on-image-python: $(INSTALLED)  ## run unit, integration and fuzz tests on the image's Python, if it is a different one and installed
 	@python=$$($(BIN)/python -m tests.image_python) && if [ -n "$$python" ]; then \
 		$(MAKE) --no-print-directory PYTHON="$$python" VENV=$(IMAGE_VENV) $(IMAGE_VENV)/installed && \
