@@ -36,17 +36,14 @@ def check_release(repository: Repository, text: str, *, ask_github: bool = False
     They ask the remote `origin` for its refs, and GitHub for the result of CI if `ask_github` is set.
     """
     checks: list[Callable[[], str]] = [partial(_clean_tree, repository), partial(_branch, repository)]
-    version: Version | None = None
     try:
-        known = version = parse_version(text)
+        version = parse_version(text)
     except ReleaseError as error:
-        findings = [Finding("refused", str(error))]
+        findings = [Finding("refused", str(error)), *map(_finding, checks), *_origin(repository, None)]
     else:
-        findings = [Finding("ok", f"{known} is a version.")]
-        checks[:0] = [partial(check, repository, known) for check in (_project, _package, _changelog)]
-        checks.append(partial(_local_tag, repository, known))
-    findings += map(_finding, checks)
-    findings += _origin(repository, version)
+        checks[:0] = [partial(check, repository, version) for check in (_project, _package, _changelog)]
+        checks.append(partial(_local_tag, repository, version))
+        findings = [Finding("ok", f"{version} is a version."), *map(_finding, checks), *_origin(repository, version)]
     if ask_github:
         findings.append(_finding(partial(_ci, repository)))
     return findings
