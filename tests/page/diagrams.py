@@ -39,6 +39,6 @@ def _node() -> str:
     found = str(beside) if beside.exists() else shutil.which("node")
     if found is None:
         skip_or_fail("Tests of diagrams need Node, which `make installed` puts into the virtual environment.")
-    if not (FOLDER / "node_modules" / "mermaid").exists():
-        skip_or_fail("Tests of diagrams need Mermaid, which `make installed` puts into tests/page/node_modules.")
+    if not (FOLDER.parent / "node_modules" / "mermaid").exists():
+        skip_or_fail("Tests of diagrams need Mermaid, which `make installed` puts into tests/node_modules.")
     return found

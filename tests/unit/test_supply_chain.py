@@ -1,5 +1,6 @@
 """The dependencies of the image and CI are pinned by hash or commit, and workflows have no unnecessary permissions."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,14 @@ class TestDependencies:
 
         assert lines
         assert [line for line in lines if not REQUIREMENT.fullmatch(line)] == []
+
+    def test_each_node_package_is_pinned_to_its_hash_without_an_address(self) -> None:
+        packages = json.loads((ROOT / "tests" / "package-lock.json").read_text("utf-8"))["packages"]
+        installed = {name: package for name, package in packages.items() if name}
+
+        assert installed
+        assert [name for name, package in installed.items() if not package.get("integrity", "").startswith("sha512-")] == []
+        assert [name for name, package in installed.items() if "resolved" in package] == []
 
     def test_the_image_installs_only_hashed_wheels_and_runs_no_build(self) -> None:
         installs = re.findall(r"pip --python \S+ (?:install|wheel) .*?(?=&&|$)", DOCKERFILE, flags=re.MULTILINE)
