@@ -84,6 +84,7 @@ lint: $(INSTALLED) $(NODE_PACKAGES)  ## check style, types, imports between pack
 	$(BIN)/hadolint Dockerfile tests/container/on-image.Dockerfile tests/workflow/job-image/Dockerfile tests/workflow/job-image/examples.Dockerfile
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows $(WORKFLOWS) $(TEST_WORKFLOWS)
+	$(BIN)/check-jsonschema --builtin-schema custom.github-workflows-require-timeout $(WORKFLOWS)
 	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
 	$(BIN)/zizmor $(ZIZMOR_OPTIONS) action.yml .github/dependabot.yml $(WORKFLOWS)
 	$(BIN)/zizmor $(ZIZMOR_OPTIONS) --config tests/zizmor.yml $(TEST_WORKFLOWS)

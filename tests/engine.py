@@ -112,6 +112,7 @@ def job_image() -> str:
 def examples_job_image() -> str:
     """Return the image of act's jobs for the examples, with the programs that they call.
 
+    Helm is that of the lock file, or the program that `EXAMPLES_HELM` names.
     It is built each time and not removed: that would remove the cache, without which a build takes long and needs a network.
     """
     with tempfile.TemporaryDirectory() as folder:
@@ -119,7 +120,11 @@ def examples_job_image() -> str:
         for name in ("requirements/examples.txt", "tests/workflow/chart"):
             (context / name).parent.mkdir(parents=True, exist_ok=True)
             (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, context / name)
-        shutil.copy(ROOT / "tests" / "workflow" / "job-image" / "examples.Dockerfile", context / "Dockerfile")
+        dockerfile = (ROOT / "tests" / "workflow" / "job-image" / "examples.Dockerfile").read_text()
+        if helm := os.environ.get("EXAMPLES_HELM"):
+            shutil.copy(helm, context / "helm")
+            dockerfile += "COPY helm /usr/local/bin/helm\n"
+        (context / "Dockerfile").write_text(dockerfile)
         build_image(EXAMPLES_JOB_IMAGE, context)
     return EXAMPLES_JOB_IMAGE
 

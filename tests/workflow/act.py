@@ -61,7 +61,8 @@ class Act:
 
         act cannot choose a build's network, and some engines have only the host's. The cache requires files with the same
         attributes. act copies the action in a repository through a container, so this does too; it sends the published
-        action like the docker command.
+        action like the docker command. act uses the classic builder: where BuildKit is the default, act's first build finds
+        nothing in the cache.
         """
         if self._published:
             build_image(tag, self._action)

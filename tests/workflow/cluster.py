@@ -3,7 +3,7 @@
 import base64
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import islice
 from threading import Thread
@@ -73,6 +73,8 @@ class Cluster:
             case ["api", "v1", "namespaces", namespace, kind] if kind in KINDS:
                 if method == "POST" and body is not None:
                     return self._create(kind, namespace, body)
+                if "watch" in query:  # Helm 4 waits with a watch; it reads the list if that is refused
+                    return _failure(405, "MethodNotAllowed", path)
                 return 200, self._list(kind, namespace, query)
             case ["api", "v1", "namespaces", namespace, kind, name] if kind in KINDS:
                 return self._change(method, (kind, namespace, name), body)
@@ -97,6 +99,8 @@ class Cluster:
 
     def _change(self, method: str, key: tuple[str, str, str], body: Json | None) -> tuple[int, Json]:
         if key not in self.objects:
+            if method == "PATCH" and body is not None:  # server-side apply, which Helm 4 uses, creates what is missing
+                return self._create(key[0], key[1], body)
             return _failure(404, "NotFound", key[2])
         if method == "DELETE":
             return 200, self.objects.pop(key)
@@ -122,7 +126,8 @@ def running_cluster() -> Iterator[Cluster]:
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
-            self.wfile.write(content)
+            with suppress(ConnectionError):  # Helm 4 may end while it repeats its watch
+                self.wfile.write(content)
 
         do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _answer  # noqa: N815 - named by the base class
 
