@@ -23,8 +23,8 @@ _SIGNATURE = re.compile(r"X-Amz-Signature=([0-9a-f]{64})")
 _PRINTED = re.compile(r"^(?:bundleUrl|results)(?:=.*\n?|<<(\S+)\n.*\n\1$)", re.MULTILINE)
 """Printed outputs: outside a workflow, or with `GITHUB_OUTPUT` set to a stream of the process."""
 
-_OUTPUT_FILE = re.compile(r"(?:output|set_output_.*)")
-"""Names of output files: `GITHUB_OUTPUT`, and act's own."""
+_OUTPUT_FILE = re.compile(r"(?:output|outputs\.env|set_output_.*)")
+"""Names of output files: `GITHUB_OUTPUT`, `OUTPUT_ENV_FILE`, and act's own."""
 
 _VALUES_FILE_START = b"# Static export"
 """The first bytes of every Helm values file."""

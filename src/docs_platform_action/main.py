@@ -58,7 +58,7 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
     console = Console(stream, in_workflow=in_workflow, debugging=environ.get("RUNNER_DEBUG") == "1")
     console.mask(read_key(environ), names=read_names(environ))
     redactor = Redactor([read_key(environ)], min_length=MIN_SECRET_LENGTH, names=read_names(environ))
-    outputs = Outputs(_path(environ, "GITHUB_OUTPUT"), console, redactor)
+    outputs = Outputs(_path(environ, "GITHUB_OUTPUT"), console, redactor, env_file=_path(environ, "OUTPUT_ENV_FILE"))
     clock = clock or Clock()
     started_at = clock.monotonic()
     jobs = [Job(mode=read_mode(environ), began_at=started_at)]  # reports errors from before the plan

@@ -1,13 +1,24 @@
 """A run outside a workflow, where no runner reads commands or files."""
 
+import json
+import os
+import signal
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
 from admin_api_simulator import Fault, Simulator
 from tests.action import Action
 from tests.ended import Ended
+from tests.hostile import HARMFUL
 from tests.keys import ADMIN_KEY
+from tests.shells import SHELLS, source
 
 NO_RUNNER = {"GITHUB_ACTIONS": None, "GITHUB_OUTPUT": None, "GITHUB_STEP_SUMMARY": None, "CI": None}
+TO_FILE = {**NO_RUNNER, "OUTPUT_ENV_FILE": "outputs.env"}
+HOSTILE_LINK = "https://storage.example.com/-n/$(touch${IFS}stolen)`touch${IFS}stolen`/b?s=';touch${IFS}stolen;'&x=\"\\,!!#*~"
 
 
 def printed_outputs(ended: Ended) -> dict[str, str]:
@@ -65,3 +76,129 @@ def test_a_runner_without_an_output_file_still_gets_commands(action: Action, pla
 
     assert (ended.exit_code, len(ended.errors)) == (1, 1)
     assert printed_outputs(ended)["failureReason"] == "not-found"
+
+
+class TestEnvFile:
+    @pytest.fixture
+    def file(self, action: Action) -> Path:
+        return action.workspace / "outputs.env"
+
+    @pytest.mark.parametrize("shell", SHELLS)
+    def test_a_shell_gets_the_printed_outputs(self, action: Action, platform: Simulator, file: Path, shell: str) -> None:
+        ended = action.export(platform, env=TO_FILE, site_path="site")
+
+        assert (ended.exit_code, ended.outputs) == (0, {})
+        found = source(file, shell)
+        assert found == printed_outputs(ended)
+        assert (found["status"], found["sitePath"], json.loads(found["results"])[0]["jobId"]) == (
+            "completed",
+            "site",
+            found["jobId"],
+        )
+
+    def test_only_its_owner_can_read_it(self, action: Action, platform: Simulator, file: Path) -> None:
+        if os.geteuid() == 0:
+            os.chown(action.workspace, 1001, 118)
+
+        action.export(platform, env=TO_FILE)
+
+        found, folder = file.stat(), action.workspace.stat()
+        assert stat.S_IMODE(found.st_mode) == 0o600
+        assert (found.st_uid, found.st_gid) == (folder.st_uid, folder.st_gid)
+
+    @pytest.mark.parametrize("shell", SHELLS)
+    def test_a_hostile_link_is_a_value(self, action: Action, platform: Simulator, file: Path, shell: str) -> None:
+        platform.override("make_bundle", {"bundleUrl": HOSTILE_LINK, "expiresAt": "'; touch stolen; '"})
+
+        ended = action.run(platform, job_id="export-finished", env=TO_FILE)
+
+        assert ended.exit_code == 0
+        found = source(file, shell)
+        assert (found["bundleUrl"], found["expiresAt"]) == (HOSTILE_LINK, "'; touch stolen; '")
+        assert json.loads(found["results"])[0]["bundleUrl"] == HOSTILE_LINK
+        assert [path.name for path in action.workspace.iterdir()] == ["outputs.env"]
+
+    def test_hostile_texts_are_values(self, action: Action, make_platform: Callable[..., Simulator], file: Path) -> None:
+        platform = make_platform(job_ids=[HOSTILE_LINK])
+        text = " ".join(["'$(id)' `id` \"'\\''\" -n é 漢", *HARMFUL]).encode(errors="replace").decode()
+        platform.override("read_export", {"status": "failed", "error": text})
+
+        ended = action.export(platform, env=TO_FILE)
+
+        found = source(file)
+        assert (ended.exit_code, found["jobId"], found["failureReason"]) == (1, HOSTILE_LINK, "job-failed")
+        assert "'$(id)' `id` \"'\\''\" -n é 漢" in json.loads(found["results"])[0]["message"]
+
+    def test_a_failure_says_why_and_has_no_link(self, action: Action, platform: Simulator, file: Path) -> None:
+        ended = action.export(platform, domain="failing.example.com", env=TO_FILE)
+
+        assert ended.exit_code == 1
+        found = source(file)
+        assert found["failureReason"] == "job-failed"
+        assert not {"bundleUrl", "expiresAt"} & found.keys()
+
+    @pytest.mark.parametrize("inputs", [{"timeout": "never"}, {"job_id": "nowhere"}])
+    def test_no_value_of_an_earlier_run_is_left(
+        self, action: Action, platform: Simulator, file: Path, inputs: dict[str, str]
+    ) -> None:
+        action.export(platform, env=TO_FILE)
+        assert "bundleUrl" in source(file)
+
+        ended = action.export(platform, env=TO_FILE, **inputs)
+
+        assert ended.exit_code == 1
+        assert source(file) == printed_outputs(ended)
+
+    def test_a_cancelled_run_has_written_what_it_knew(self, action: Action, platform: Simulator, file: Path) -> None:
+        platform.override("read_export", {"status": "running"})
+
+        with action.start(platform, domain="docs.example.com", env=TO_FILE) as running:
+            running.wait_for("  running")
+            early = source(file)
+            running.signal(signal.SIGTERM)
+            ended = running.wait()
+
+        found = source(file)
+        assert ended.exit_code == 143
+        assert early == {"jobId": found["jobId"]}
+        assert (found["status"], found["failureReason"]) == ("running", "cancelled")
+
+    def test_of_several_domains_results_has_the_links(self, action: Action, platform: Simulator, file: Path) -> None:
+        ended = action.export(platform, domain="docs.example.com\nfailing.example.com", env=TO_FILE)
+
+        found = source(file)
+        assert (ended.exit_code, found.keys()) == (1, {"durationSeconds", "results", "failureReason"})
+        assert [row["bundleUrl"] is None for row in json.loads(found["results"])] == [False, True]
+
+    @pytest.mark.parametrize(("is_masked", "count"), [("true", 0), ("false", 2)])
+    def test_a_masked_link_is_not_printed(
+        self, action: Action, platform: Simulator, file: Path, is_masked: str, count: int
+    ) -> None:
+        ended = action.export(platform, mask_bundle_url=is_masked, env=TO_FILE)
+
+        assert source(file)["bundleUrl"].startswith(platform.storage_url)
+        assert ended.stdout.count("X-Amz-Signature=") == count
+        assert "::add-mask" not in ended.stdout
+
+    @pytest.mark.parametrize("place", [".", "missing/outputs.env", "/proc/nowhere/outputs.env"])
+    def test_one_that_cannot_be_written_fails_the_run_before_any_request(
+        self, action: Action, platform: Simulator, place: str
+    ) -> None:
+        ended = action.export(platform, env={**NO_RUNNER, "OUTPUT_ENV_FILE": place})
+
+        assert (ended.exit_code, platform.requests) == (1, [])
+        assert "the file that OUTPUT_ENV_FILE names cannot be written" in ended.stdout
+        assert printed_outputs(ended)["failureReason"] == "internal-error"
+
+    def test_a_full_disk_fails_the_run(self, action: Action, platform: Simulator) -> None:
+        ended = action.export(platform, env={**NO_RUNNER, "OUTPUT_ENV_FILE": "/dev/full"})
+
+        assert ended.exit_code == 1
+        assert "/dev/full: No space left on device." in ended.stdout
+        assert "with `job-id: " in ended.stdout
+
+    def test_a_workflow_ignores_it(self, action: Action, platform: Simulator, file: Path) -> None:
+        ended = action.export(platform, env={"OUTPUT_ENV_FILE": "outputs.env"})
+
+        assert (ended.exit_code, ended.outputs["status"]) == (0, "completed")
+        assert not file.exists()

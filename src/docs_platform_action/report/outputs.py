@@ -2,8 +2,10 @@
 
 import contextlib
 import json
+import os
+import stat
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +15,7 @@ from ..errors import DENIED_CAUSE, DENIED_REMEDY, InternalError
 from ..events import Events
 from ..job import Job
 from ..models import UNUSABLE
+from ..ownership import owner_of, set_mode
 from ..redaction import Redactor
 from ..text import format_bytes
 from .console import Console
@@ -35,12 +38,107 @@ OUTPUTS_OF_ONE_JOB: Final = (
     "prLink",
 )
 
+MAX_VARIABLE_BYTES: Final = 128 * 1024
+"""The longest `NAME=value`, with its final zero, that Linux passes to a program (source: execve(2), `MAX_ARG_STRLEN`)."""
+
+PRIVATE_MODE: Final = 0o600
+
+
+class OutputFile:
+    """The file that `GITHUB_OUTPUT` names."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def check(self) -> None:
+        """Raise `InternalError` if the file cannot be written."""
+        self._append(b"")
+
+    def add(self, name: str, text: str) -> None:
+        """Append an output. Raises `InternalError` if the file cannot be written."""
+        self._append(f"{prepare_key_value_message(name, text)}\n".encode())
+
+    def _append(self, record: bytes) -> None:
+        """Append the whole record or nothing: a part of one would make a reader reject all outputs."""
+        with self._errors_reported(), open(self._path, "ab", buffering=0, opener=_open_private) as stream:
+            size = os.fstat(stream.fileno()).st_size  # not `tell`, which a pipe refuses
+            try:
+                while record:
+                    record = record[stream.write(record) :]
+            except OSError:
+                with contextlib.suppress(OSError):  # the first error is the one to report
+                    stream.truncate(size)
+                raise
+
+    @contextlib.contextmanager
+    def _errors_reported(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise self._failure(error) from error
+
+    def _failure(self, error: OSError) -> InternalError:
+        denied = isinstance(error, PermissionError)
+        return InternalError(
+            "the step's output file cannot be written",
+            details=(f"The file that GITHUB_OUTPUT names: {error.strerror or type(error).__name__}.",),
+            cause=DENIED_CAUSE if denied else "The runner's disk is full, or its temporary folder cannot be written to.",
+            remedy=DENIED_REMEDY if denied else "Fix the runner and run the workflow again.",
+        )
+
+
+class EnvFile(OutputFile):
+    """The file that `OUTPUT_ENV_FILE` names: lines for a POSIX shell to source."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._is_begun = False
+
+    def add(self, name: str, text: str) -> None:
+        """Append an output, which is exported unless it is so long that the shell could not start programs any more."""
+        export = "export " if len(f"{name}={text}\0".encode()) <= MAX_VARIABLE_BYTES else ""
+        quoted = text.replace("'", r"'\''")
+        self._append(f"{export}{name}='{quoted}'\n".encode())
+
+    def _append(self, record: bytes) -> None:
+        if not self._is_begun:
+            self._begin()
+            self._is_begun = True
+        super()._append(record)
+
+    def _begin(self) -> None:
+        """Empty the file, which may have values of an earlier run, and let only its owner read it, because links are secrets."""
+        with self._errors_reported(), open(self._path, "wb", opener=_open_private) as stream:
+            status = os.fstat(stream.fileno())
+            if stat.S_ISREG(status.st_mode):  # /dev/null and the like stay as they are
+                set_mode(stream.fileno(), PRIVATE_MODE)
+                file = self._path.resolve()
+                if status.st_uid == 0 and (owner := owner_of(file.parent)) is not None:
+                    owner.chown(file)
+
+    def _failure(self, error: OSError) -> InternalError:
+        return InternalError(
+            "the file that OUTPUT_ENV_FILE names cannot be written",
+            details=(f"{self._path}: {error.strerror or type(error).__name__}.",),
+            cause="It is a folder or in a folder that does not exist, the disk is full, or writing there is not allowed.",
+            remedy=(
+                "Set OUTPUT_ENV_FILE to a file in an existing folder, such as the workspace that is mounted into the container, "
+                "and run again. With SELinux, mount that folder with `:z`."
+            ),
+        )
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags, PRIVATE_MODE)
+
 
 class Outputs(Events):
-    """Writes outputs to the file that `GITHUB_OUTPUT` names, or prints them if there is none."""
+    """Writes outputs to the runner's `file`. Without one, prints them, and also writes them to `env_file`, if it is set."""
 
-    def __init__(self, file: Path | None, console: Console, redactor: Redactor) -> None:
-        self._file = file
+    def __init__(self, file: Path | None, console: Console, redactor: Redactor, *, env_file: Path | None = None) -> None:
+        self._prints = file is None
+        self._file = OutputFile(file) if file is not None else EnvFile(env_file) if env_file is not None else None
+        self._masked_links: list[str] = []
         self._console = console
         self._redactor = redactor
         self._lock = threading.Lock()
@@ -50,7 +148,7 @@ class Outputs(Events):
     def check(self) -> None:
         """Raise `InternalError` if outputs cannot be written."""
         if self._file is not None:
-            self._append(self._file, b"")
+            self._file.check()
 
     def job_known(self, job: Job) -> None:
         """Write `jobId` early: the runner reads the file even after a cancel. Raises `InternalError` if it cannot be written."""
@@ -59,6 +157,8 @@ class Outputs(Events):
     def write_all(self, jobs: Sequence[Job], *, now: float, duration_seconds: float) -> str:
         """Write every output, and return `results`. If one cannot be written, the first job fails, and the others are written."""
         first = jobs[0]
+        links = [job.bundle.url for job in jobs if job.masks_bundle_url and job.bundle is not None]
+        self._masked_links = [form for link in links for form in (link, json.dumps(link)[1:-1])]
         if len(jobs) == 1:
             for name in OUTPUTS_OF_ONE_JOB:
                 # a new result for each output: if one cannot be written, the job fails, and a failed job has no link
@@ -93,32 +193,17 @@ class Outputs(Events):
         with self._lock:
             if self._closed or self._written.get(name) == text:
                 return
-            if self._file is None:
-                self._console.output(name, text)
-            else:
-                self._append(self._file, f"{prepare_key_value_message(name, text)}\n".encode())
+            if self._prints:
+                self._console.output(name, self._printed(text))
+            if self._file is not None:
+                self._file.add(name, text)
             self._written[name] = text
 
-    def _append(self, file: Path, record: bytes) -> None:
-        """Append the whole record or nothing: a part of one would make the runner reject all outputs."""
-        try:
-            with file.open("ab", buffering=0) as stream:
-                size = file.stat().st_size  # not `tell`, which a pipe refuses
-                try:
-                    while record:
-                        record = record[stream.write(record) :]
-                except OSError:
-                    with contextlib.suppress(OSError):  # the first error is the one to report
-                        stream.truncate(size)
-                    raise
-        except OSError as error:
-            denied = isinstance(error, PermissionError)
-            raise InternalError(
-                "the step's output file cannot be written",
-                details=(f"The file that GITHUB_OUTPUT names: {error.strerror or type(error).__name__}.",),
-                cause=DENIED_CAUSE if denied else "The runner's disk is full, or its temporary folder cannot be written to.",
-                remedy=DENIED_REMEDY if denied else "Fix the runner and run the workflow again.",
-            ) from error
+    def _printed(self, text: str) -> str:
+        """Return what to print of an output: `mask-bundle-url` hides the link, if a file has it."""
+        for link in self._masked_links if self._file is not None else ():
+            text = text.replace(link, "***")
+        return text
 
 
 def size_warning(results: str) -> list[str] | None:

@@ -589,7 +589,7 @@ class TestMasking:
         run.log.link_made(run.jobs[0])
         run.log.close()
 
-        assert run.lines[-1].endswith("The link is not masked outside a workflow. The outputs below contain it.")
+        assert run.lines[-1].endswith("Outside a workflow, the outputs below contain the link, unless OUTPUT_ENV_FILE is set.")
 
 
 class TestThreads:

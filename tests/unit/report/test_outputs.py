@@ -153,7 +153,7 @@ class TestFile:
         def denied(*_: object, **__: object) -> None:  # root may write to every file
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
-        monkeypatch.setattr(Path, "open", denied)
+        monkeypatch.setattr(os, "open", denied)
 
         with pytest.raises(InternalError) as caught:
             outputs_in(file).check()
