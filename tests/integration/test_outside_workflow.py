@@ -167,7 +167,7 @@ class TestEnvFile:
         ended = action.export(platform, domain="docs.example.com\nfailing.example.com", env=TO_FILE)
 
         found = source(file)
-        assert (ended.exit_code, found.keys()) == (1, {"durationSeconds", "results", "failureReason"})
+        assert (ended.exit_code, {*found}) == (1, {"durationSeconds", "results", "failureReason"})
         assert [row["bundleUrl"] is None for row in json.loads(found["results"])] == [False, True]
 
     @pytest.mark.parametrize(("is_masked", "count"), [("true", 0), ("false", 2)])
