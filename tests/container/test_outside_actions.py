@@ -33,6 +33,8 @@ class Machine:
             os.chown(self.workspace, *OWNER)
         self.label = f"{LABEL}={folder.name}"
         self.settings = folder / "export-docs.secret"  # the search for the key leaves such files out
+        self.temporary = folder / "temporary"
+        self.temporary.mkdir()
         self._folder = folder
         self._replaced = {
             "ghcr.io/OWNER/docs-platform-action@sha256:DIGEST": image,
@@ -51,11 +53,10 @@ class Machine:
         """Start a script in the workspace, in its own session."""
         file = self._folder / "script.sh"
         file.write_text(self.adapted(script))
-        (self._folder / "temp").mkdir(exist_ok=True)
         return subprocess.Popen(
             [*shell.split(), str(file)],
             cwd=self.workspace,
-            env={**os.environ, "DOCS_ADMIN_KEY": ADMIN_KEY, "TMPDIR": str(self._folder / "temp"), **(env or {})},
+            env={**os.environ, "DOCS_ADMIN_KEY": ADMIN_KEY, "TMPDIR": str(self.temporary), **(env or {})},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -66,7 +67,7 @@ class Machine:
         """Run a script to its end; return its exit code and what it printed."""
         with self.start(script, env=env, shell=shell) as process:
             printed, _ = process.communicate(timeout=300)
-        assert [*(self._folder / "temp").iterdir()] == [], "the file with the key is removed"
+        assert [*self.temporary.iterdir()] == [], "the file with the key is removed"
         return process.returncode, remember_output(printed, where="what the script printed")
 
     def container(self) -> str:
@@ -179,6 +180,7 @@ class TestLongExport:
     def test_a_cancel_writes_the_outputs_and_the_key_is_in_no_process_list(self, machine: Machine) -> None:
         with machine.start(block("In a shell", "sh")) as process:
             container = machine.container()
+            modes = [stat.S_IMODE(file.stat().st_mode) for file in machine.temporary.iterdir()]
             processes = docker("top", container, "-eo", "pid,args", "-ww") + arguments_in_session(process.pid)
             inspected = docker("inspect", container)
             os.killpg(process.pid, signal.SIGTERM)
@@ -189,6 +191,7 @@ class TestLongExport:
         assert (outputs["failureReason"], outputs["status"] in {"queued", "running"}) == ("cancelled", True)
         assert printed.endswith(f"Not finished. To collect it later, set INPUT_JOB-ID={outputs['jobId']}\n")
         remember_output(printed, where="what the script printed")
+        assert modes == [0o600]
         assert "--env-file" in remember_output(processes, where="the process list")
         assert f"INPUT_ADMIN-KEY={ADMIN_KEY}" in inspected, "the page says so"
 

@@ -145,7 +145,7 @@ class JobLog(Events):
                 f"outputs that contain it, also `results`. Another job can make a fresh link with `job-id: {job.job_id}`."
             )
         elif job.masks_bundle_url:
-            self._note("Outside a workflow, the outputs below contain the link, unless OUTPUT_ENV_FILE is set.")
+            self._note("Outside a workflow, `mask-bundle-url` hides the link only if OUTPUT_ENV_FILE is set.")
 
     def link_renewed(self, job: Job) -> None:
         self._hide_link(job)

@@ -614,7 +614,7 @@ class TestLink:
 
         assert job.shown == [
             "Bundle link ready: s.example.com/b",
-            "Outside a workflow, the outputs below contain the link, unless OUTPUT_ENV_FILE is set.",
+            "Outside a workflow, `mask-bundle-url` hides the link only if OUTPUT_ENV_FILE is set.",
         ]
 
     def test_an_expired_link_is_logged_with_the_next_step(self) -> None:

@@ -589,7 +589,7 @@ class TestMasking:
         run.log.link_made(run.jobs[0])
         run.log.close()
 
-        assert run.lines[-1].endswith("Outside a workflow, the outputs below contain the link, unless OUTPUT_ENV_FILE is set.")
+        assert run.lines[-1].endswith("Outside a workflow, `mask-bundle-url` hides the link only if OUTPUT_ENV_FILE is set.")
 
 
 class TestThreads:
