@@ -49,10 +49,15 @@ def need_engine(what: str) -> None:
 
 def need_act() -> str:
     """Return act's path; skip if it is missing, or fail if it is required."""
-    beside = Path(sys.executable).with_name("act")
-    found = str(beside) if beside.exists() else shutil.which("act")
+    return need_installed("act", "Workflow tests")
+
+
+def need_installed(program: str, what: str) -> str:
+    """Return the path of a program of the development dependencies; skip if it is missing, or fail if it is required."""
+    beside = Path(sys.executable).with_name(program)
+    found = str(beside) if beside.exists() else shutil.which(program)
     if found is None:
-        skip_or_fail("Workflow tests need act, which `make .venv/installed` puts into the virtual environment.")
+        skip_or_fail(f"{what} need {program}, which `make .venv/installed` puts into the virtual environment.")
     return found
 
 

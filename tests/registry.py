@@ -10,21 +10,26 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
+
+import requests
 
 from tests.engine import skip_or_fail
 
 START_SECONDS = 30.0
+LOG_NAME = "registry.log"
 
 
 def need_registry_tools() -> None:
     """Skip if `docker-registry` or `skopeo` is missing, or fail if an engine is required."""
     if missing := [program for program in ("docker-registry", "skopeo") if shutil.which(program) is None]:
-        skip_or_fail(f"A registry needs {' and '.join(missing)}, which Debian has as packages of that name.")
+        skip_or_fail(f"A local registry needs {' and '.join(missing)}. Debian and Ubuntu have packages of the same names.")
 
 
 @contextlib.contextmanager
 def registry(folder: Path) -> Iterator[str]:
-    """Serve an empty registry from a folder, and return its host and port. Engines accept http from a loopback address."""
+    """Serve a registry from a folder, and return its host and port. Engines accept http from a loopback address."""
+    folder.mkdir(parents=True, exist_ok=True)
     settings = folder / "registry.yml"
     settings.write_text(
         json.dumps(  # JSON is YAML
@@ -35,7 +40,7 @@ def registry(folder: Path) -> Iterator[str]:
             }
         )
     )
-    log = folder / "registry.log"
+    log = folder / LOG_NAME
     with log.open("wb") as stream:
         process = subprocess.Popen(
             ["docker-registry", "serve", str(settings)], stdin=subprocess.DEVNULL, stdout=stream, stderr=stream
@@ -47,13 +52,56 @@ def registry(folder: Path) -> Iterator[str]:
         process.wait(timeout=START_SECONDS)
 
 
+def served_requests(folder: Path) -> list[str]:
+    """Return the successful requests, such as `GET /v2/owner/name/manifests/1.0.0`, to the registry served from a folder."""
+    return re.findall(r'"([A-Z]+ /v2/\S*) HTTP/1\.1" 20', (folder / LOG_NAME).read_text())
+
+
 def manifest(image: str) -> tuple[str, dict[str, Any]]:
     """Return the digest and the manifest or index of an image in a registry."""
+    raw = _raw_manifest(image)
+    return _digest(raw), json.loads(raw)
+
+
+def descriptor(image: str) -> dict[str, Any]:
+    """Return what an index says about the manifest of an image in a registry: its media type, size and digest."""
+    raw = _raw_manifest(image)
+    return {"mediaType": json.loads(raw)["mediaType"], "size": len(raw), "digest": _digest(raw)}
+
+
+def add_blob(repository: str, content: bytes, media_type: str) -> dict[str, Any]:
+    """Upload a blob to a repository such as `127.0.0.1:5000/owner/name`, and return its descriptor."""
+    upload = requests.post(f"{_api(repository)}/blobs/uploads/", timeout=60)
+    upload.raise_for_status()
+    location = urljoin(upload.url, upload.headers["Location"])
+    requests.put(location, params={"digest": _digest(content)}, data=content, timeout=60).raise_for_status()
+    return {"mediaType": media_type, "size": len(content), "digest": _digest(content)}
+
+
+def add_manifest(repository: str, manifest: dict[str, Any], tag: str | None = None) -> dict[str, Any]:
+    """Upload a manifest or an index, and return its descriptor. Without a tag it has only its digest."""
+    content, media_type = json.dumps(manifest).encode(), manifest["mediaType"]
+    address = f"{_api(repository)}/manifests/{tag or _digest(content)}"
+    response = requests.put(address, data=content, headers={"Content-Type": media_type}, timeout=60)
+    assert response.status_code == 201, response.text
+    return {"mediaType": media_type, "size": len(content), "digest": _digest(content)}
+
+
+def _raw_manifest(image: str) -> bytes:
     done = subprocess.run(
         ["skopeo", "inspect", "--raw", "--tls-verify=false", f"docker://{image}"], capture_output=True, timeout=60, check=False
     )
     assert done.returncode == 0, done.stderr.decode()
-    return f"sha256:{hashlib.sha256(done.stdout).hexdigest()}", json.loads(done.stdout)
+    return done.stdout
+
+
+def _digest(content: bytes) -> str:
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+def _api(repository: str) -> str:
+    host, _, name = repository.partition("/")
+    return f"http://{host}/v2/{name}"
 
 
 def _wait_for_address(log: Path, process: "subprocess.Popen[bytes]") -> str:

@@ -32,18 +32,20 @@ class WorkflowRun:
 class Act:
     """A repository with workflows.
 
-    It also contains the action, for `uses: ./`; or the action is in another folder, which act uses for the published action.
+    It also contains the action, for `uses: ./`; or the action is in the folder `published`, which act uses for the published
+    action.
     """
 
     def __init__(
-        self, *, program: str, folder: Path, workflows: Path = WORKFLOWS, image: str | None = None, published: bool = False
+        self, *, program: str, folder: Path, workflows: Path = WORKFLOWS, image: str | None = None, published: Path | None = None
     ) -> None:
         self._program = program
         self._home = folder / "home"
         self._repository = folder / "docs"
         self._published = published
-        self._action = copy_action(folder / "action" if published else self._repository)
-        self._home.mkdir()
+        if published is None:
+            copy_action(self._repository)
+        self._home.mkdir(parents=True)
         shutil.copytree(workflows, self._repository / ".github" / "workflows", ignore=shutil.ignore_patterns("*.md"))
         # without a settings file act asks on its first run which image to use
         (self._home / "act").mkdir()
@@ -64,8 +66,8 @@ class Act:
         action like the docker command. act uses the classic builder: where BuildKit is the default, act's first build finds
         nothing in the cache.
         """
-        if self._published:
-            build_image(tag, self._action)
+        if self._published is not None:
+            build_image(tag, self._published)
             return
         container = docker("create", "--network=host", job_image(), "true").strip()
         try:
@@ -99,7 +101,7 @@ class Act:
             + ["--container-daemon-socket", "-", "--secret-file", str(secret_file)]
             + [part for name, value in variables.items() for part in ("--var", f"{name}={value}")]
             + [part for name, value in (inputs or {}).items() for part in ("--input", f"{name}={value}")]
-            + (["--local-repository", f"{PUBLISHED_AS}={self._action}"] if self._published else []),
+            + (["--local-repository", f"{PUBLISHED_AS}={self._published}"] if self._published else []),
             cwd=self._repository,
             env=self._env(),
             stdin=subprocess.DEVNULL,

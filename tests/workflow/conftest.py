@@ -5,7 +5,16 @@ from collections.abc import Iterator
 import pytest
 
 from admin_api_simulator import Simulator
-from tests.engine import ROOT, examples_job_image, need_act, need_engine, remember_output, remove_image, temporary_tag
+from tests.engine import (
+    ROOT,
+    copy_action,
+    examples_job_image,
+    need_act,
+    need_engine,
+    remember_output,
+    remove_image,
+    temporary_tag,
+)
 from tests.keys import ADMIN_KEY
 from tests.workflow.act import Act
 
@@ -43,7 +52,8 @@ def examples_image() -> str:
 def examples(tmp_path_factory: pytest.TempPathFactory, examples_image: str) -> Iterator[Act]:
     """Return a user's repository with the unchanged examples."""
     folder = tmp_path_factory.mktemp("examples")
-    act = Act(program=need_act(), folder=folder, workflows=EXAMPLES, image=examples_image, published=True)
+    published = copy_action(folder / "action")
+    act = Act(program=need_act(), folder=folder, workflows=EXAMPLES, image=examples_image, published=published)
     tag = temporary_tag()
     act.build_ahead(tag)
     yield act
