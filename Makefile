@@ -13,7 +13,7 @@ TEST_WORKFLOWS := tests/*/workflows/*.yml
 # three more than the processors, because tests also wait
 WORKERS ?= $(shell expr `nproc` + 3)
 
-.PHONY: help installed demo test test-on-image-python reliability soak fuzz bench release-dry-run lint format simulator lock clean
+.PHONY: help installed demo test test-on-image-python reliability soak fuzz bench release-dry-run release-rehearsal lint format simulator lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "%-20s %s\n", $$1, $$2 }'
@@ -54,6 +54,9 @@ test-on-image-python: $(INSTALLED)  ## run unit, integration and fuzz tests on t
 	else \
 		echo "No second Python: this one has the image's version, or the container tests run these tests in the image."; \
 	fi
+
+release-rehearsal: $(INSTALLED)  ## make a release, use it, and show how; needs a container engine, docker-registry and skopeo
+	@REQUIRE_ENGINE=1 $(BIN)/python -m pytest tests/rehearsal --log-cli-level=INFO --log-cli-format='%(message)s'
 
 reliability: $(INSTALLED)  ## run the reliability tests, and rewrite docs/evidence/reliability.md from their counts
 	@$(BIN)/python -m tests.reliability.page

@@ -11,7 +11,14 @@ TOGETHER: Final = {
 """Folders whose tests share an object that a process makes once. Tests elsewhere share objects within a file only."""
 
 LONGEST: Final = (
-    *("tests/workflow/", "tests/container/", "tests/reliability/", "tests/integration/test_many.py", "tests/integration/"),
+    *(
+        "tests/rehearsal/",
+        "tests/workflow/",
+        "tests/container/",
+        "tests/reliability/",
+        "tests/integration/test_many.py",
+        "tests/integration/",
+    ),
     *("tests/fuzz/", "tests/unit/archive/", "tests/unit/report/", "tests/unit/test_redaction.py"),
 )
 """The longest tests, which start first, so that no worker is still busy with them at the end."""
