@@ -18,7 +18,15 @@ ROOT: Final = Path(__file__).parents[1]
 
 CODE: Final = ("src", "release", "tests", "bench")
 
-PAGES: Final = ("CHANGELOG.md", "RELEASING.md", "docs/outside-github-actions.md", "tests/README.md")
+PAGES: Final = (
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "RELEASING.md",
+    "SECURITY.md",
+    "docs/outside-github-actions.md",
+    "docs/threat-model.md",
+    "tests/README.md",
+)
 """Markdown pages that are checked."""
 
 RULES: Final = {
