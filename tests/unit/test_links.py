@@ -1,5 +1,6 @@
-"""Every link in a Markdown page to a file, a folder or a section of the repository leads to an existing one."""
+"""In Markdown pages and issue forms, every link to a file, a folder or a section of the repository leads to an existing one."""
 
+import itertools
 import os
 import re
 from collections.abc import Iterator
@@ -7,8 +8,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-
-from tests.page.gfm import page_of
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 ROOT = Path(__file__).parents[2]
 
@@ -20,18 +21,25 @@ def markdown_pages() -> Iterator[Path]:
         yield from (Path(folder, name) for name in files if name.endswith(".md"))
 
 
+def tokens(markdown: str) -> list[Token]:
+    return MarkdownIt("commonmark").enable("table").parse(markdown)
+
+
 def links(markdown: str) -> list[str]:
     """Return the targets of all links and pictures, except those on other sites."""
-    elements = page_of(markdown).all("a", "img")
-    targets = [element.attributes.get("href") or element.attributes.get("src") or "" for element in elements]
+    inline = [child for token in tokens(markdown) for child in token.children or ()]
+    targets = [str(token.attrs[name]) for token in inline for name in ("href", "src") if name in token.attrs]
     return [target for target in targets if not urlsplit(target).scheme]
 
 
 def anchors(markdown: str) -> set[str]:
     """Return the anchors that GitHub creates for the headings."""
     found: list[str] = []
-    for heading in page_of(markdown).all("h1", "h2", "h3", "h4", "h5", "h6"):
-        anchor = re.sub(r"[^\w\- ]", "", heading.text.strip().lower()).replace(" ", "-")
+    for opening, heading in itertools.pairwise(tokens(markdown)):
+        if opening.type != "heading_open":
+            continue
+        text = "".join(child.content for child in heading.children or () if child.type in {"text", "code_inline"})
+        anchor = re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
         same = sum(re.fullmatch(rf"{re.escape(anchor)}(-\d+)?", other) is not None for other in found)
         found.append(f"{anchor}-{same}" if same else anchor)
     return {*found}
@@ -51,6 +59,9 @@ def broken_links(page: Path, markdown: str) -> list[str]:
 
 
 PAGES = sorted(markdown_pages())
+FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
+ADDRESS = "https://github.com/OWNER/docs-platform-action"
+"""The repository's address. Issue forms have no relative links."""
 
 
 def test_the_pages_are_found() -> None:
@@ -60,6 +71,17 @@ def test_the_pages_are_found() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
     assert broken_links(page, page.read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
+def test_every_link_of_an_issue_form_to_the_repository_leads_somewhere(form: Path) -> None:
+    addresses = [address.removesuffix(".") for address in re.findall(r"https://[^\s\")]+", form.read_text("utf-8"))]
+    ours = [re.sub(rf"^{ADDRESS}(/blob/main/|(?=#))", "", address) for address in addresses]
+    reporting = f"{ADDRESS}/security/advisories/new"
+
+    assert all(address.startswith(ADDRESS) for address in addresses)
+    targets = [f"README.md{target}" if target.startswith("#") else target for target in ours if target != reporting]
+    assert broken_links(ROOT / "page.md", " ".join(f"[a]({target})" for target in targets)) == []
 
 
 @pytest.mark.parametrize(

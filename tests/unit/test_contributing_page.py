@@ -1,0 +1,62 @@
+"""CONTRIBUTING.md is true: its example applies to the code, and the tests of the new input pass."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+
+
+def apply(diff: str, folder: Path) -> None:
+    """Apply a diff whose hunks have no line numbers. Each hunk must fit exactly one place in its file."""
+    for name, changes in re.findall(r"^--- a/.*\n\+\+\+ b/(.*)\n((?:[@ +-](?!-- a/).*\n|\n)+)", diff, flags=re.MULTILINE):
+        file = folder / name
+        for hunk in changes.removeprefix("@@\n").split("\n@@\n"):
+            lines = [line for line in hunk.splitlines() if line]
+            old, new = ("\n".join(line[1:] for line in lines if line[0] in kept) for kept in (" -", " +"))
+            text = file.read_text("utf-8")
+            assert text.count(f"\n{old}\n") == 1, f"CONTRIBUTING.md no longer fits {name}:\n{hunk}"
+            file.write_text(text.replace(f"\n{old}\n", f"\n{new}\n" if new else "\n"))
+
+
+def test_the_example_gives_an_input_whose_tests_pass(tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("contribution") / "clone"  # not in `tmp_path`, which is searched for the key of the tests
+    shutil.copytree(
+        ROOT, folder, symlinks=True, ignore=shutil.ignore_patterns(".git", ".venv*", "node_modules", ".*_cache", "archives")
+    )
+
+    for diff in re.findall(r"```diff\n(.*?)```", PAGE, flags=re.DOTALL):
+        apply(diff, folder)
+    ended = subprocess.run(
+        [
+            *(
+                sys.executable,
+                "-m",
+                "pytest",
+                "-q",
+                "-p",
+                "no:cacheprovider",
+                "-k",
+                "test_contract or user-agent or UserAgent or user_agent",
+            ),
+            *(
+                "tests/unit/test_contract.py",
+                "tests/unit/inputs",
+                "tests/fuzz/test_settings.py",
+                "tests/integration/test_export.py",
+            ),
+        ],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert ended.returncode == 0, ended.stdout + ended.stderr
