@@ -123,7 +123,7 @@ def test_a_run_reads_only_the_variables_that_the_page_names(tmp_path: Path, mode
         (limits.MAX_UNPACKED_BYTES == 20 * 2**30, "up to 20 GiB of the disk"),
         (
             limits.MAX_RESERVED_BYTES == 2**30,
-            "Unpacking stops when less than 10 % of the disk or 1 GiB, whichever is smaller, is free.",
+            "Unpacking stops before it leaves less than 10 % of the disk or 1 GiB free, whichever is smaller.",
         ),
         (codecs.LZMA_MEMORY_BYTES == 80 * 2**20, "Decompressing xz may use 80 MiB."),
         (symlinks.MAX_LINKS == 10_000, "10,000 symbolic links"),
