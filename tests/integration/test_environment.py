@@ -7,6 +7,7 @@ import ssl
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trustme
@@ -138,6 +139,27 @@ def test_hosts_in_no_proxy_are_reached_directly(action: Action, proxy: Recording
 
     assert (ended.reason, proxy.requests) == ("unavailable", [])
     assert api.connections > 0
+
+
+@pytest.mark.parametrize(
+    ("excluded", "is_proxied"), [(".docs.invalid", False), ("docs.invalid", False), ("*.docs.invalid", True)]
+)
+def test_a_domain_in_no_proxy_has_no_asterisk(
+    action: Action, proxy: RecordingProxy, monkeypatch: pytest.MonkeyPatch, excluded: str, is_proxied: bool
+) -> None:
+    real = socket.getaddrinfo
+
+    def resolve(host: str, *arguments: Any, **more: Any) -> Any:
+        if host == "api.docs.invalid":
+            raise socket.gaierror(socket.EAI_NONAME, "no such host")
+        return real(host, *arguments, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    env = {"HTTPS_PROXY": proxy.url, "NO_PROXY": excluded}
+
+    ended = action.export("https://api.docs.invalid", env=env, outage_tolerance="50ms")
+
+    assert (ended.reason, bool(proxy.requests)) == ("unavailable", is_proxied)
 
 
 @pytest.mark.parametrize(
