@@ -218,6 +218,16 @@ class TestNoVolumeMode:
         assert pod.outputs()["status"] == "completed"
         assert "docs.example.com" in (pod.github / "file_commands/summary").read_text()
 
+    def test_without_the_folder_of_these_files_it_stops_before_any_request(self, pod: Pod, platform: Simulator) -> None:
+        # the job's pod has this folder after a `run:` step only, because the runner makes it in the first step
+        (pod.work / "_temp/_runner_file_commands").rmdir()
+
+        pod.start_as_novolume_mode(export(platform))
+
+        assert pod.wait() == 1, pod.log()
+        assert "the step's output file cannot be written" in pod.log()
+        assert platform.requests == []
+
     def test_nothing_arrives_in_the_folders_that_later_steps_use(self, pod: Pod, platform: Simulator) -> None:
         pod.start_as_novolume_mode(export(platform, site_path="site"))
 
