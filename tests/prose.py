@@ -24,6 +24,7 @@ PAGES: Final = (
     "RELEASING.md",
     "SECURITY.md",
     "docs/outside-github-actions.md",
+    "docs/runners.md",
     "docs/threat-model.md",
     "tests/README.md",
 )
