@@ -14,7 +14,6 @@ from tests.page.gfm import Element, page_of
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "docs" / "runners.md"
 PAGE = page_of(FILE.read_text("utf-8"))
-CHECK_JSONSCHEMA = Path(sys.executable).with_name("check-jsonschema")
 SNIPPETS = [block.text for block in PAGE.all("pre") if block.attributes.get("lang") == "yaml"]
 WORKFLOWS = [snippet for snippet in SNIPPETS if "\njobs:" in snippet]
 
@@ -67,7 +66,7 @@ def test_workflows_are_valid(tmp_path: Path) -> None:
     for file, workflow in zip(files, WORKFLOWS, strict=True):
         file.write_text(workflow)
 
-    command = [CHECK_JSONSCHEMA, "--builtin-schema", "vendor.github-workflows", *files]
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows", *files]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
     assert done.returncode == 0, done.stdout + done.stderr
