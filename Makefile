@@ -72,7 +72,7 @@ fuzz: $(INSTALLED)  ## test random inputs, responses and archives; takes an hour
 
 FUZZ_EXAMPLES ?= 20000
 
-bench: $(DRAWING)  ## measure, and rewrite docs/evidence/performance.md; takes 15 minutes, and needs a container engine, curl and unzip
+bench: $(DRAWING)  ## measure, and rewrite docs/evidence/performance.md; takes half an hour; bench/README.md lists what it needs
 	@$(BIN)/python bench/page.py
 
 release-dry-run: $(INSTALLED)  ## print what the release of VERSION would check, change, run and publish; DIGEST is optional
