@@ -1,6 +1,7 @@
 """The command line: `python -m release COMMAND`, from the top folder of a clone."""
 
 import argparse
+import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -111,4 +112,5 @@ _COMMANDS: Final[Mapping[str, Callable[[Repository, argparse.Namespace], Iterato
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a pager that ends early is not an error
     sys.exit(main())
