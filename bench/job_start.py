@@ -55,7 +55,7 @@ COPY requirements.txt /
 RUN python -m pip install --no-cache-dir --no-deps --ignore-installed --only-binary :all: --requirement /requirements.txt
 """
 PULL: Final = "pull"
-CLASSIC: Final = "the classic builder"
+CLASSIC: Final = "classic builder"
 BUILDKIT: Final = "BuildKit"
 WAYS: Final = (PULL, CLASSIC, BUILDKIT)
 STATES: Final = {True: "base present", False: "nothing present"}
@@ -68,8 +68,7 @@ engine was emptied before each turn. *Base present* is a runner that has used th
 GitHub-hosted runner, which has no images (actions/runner-images#12625, #13472). *{compared}* has the {packages} packages
 of pypa/gh-action-pypi-publish on the same base, but not its upgrade of pip and its scripts.
 
-Goals: at most {most:.0f} MB beyond the base image; with the base present, a pull takes at most {ratio:.0%} of the time of
-either build.
+Goals: at most {most:.0f} MB beyond the base; with the base present, a pull takes at most {ratio:.0%} of the time of either build.
 """
 BYTES: Final = """
 Sizes are those of the compressed layers in the manifest of each pushed image. A build also fetches the base, and its packages
@@ -78,8 +77,8 @@ base image, which has {public:.1f} MB (docker-library/repo-info, August 2026).
 """
 SECONDS: Final = """
 Medians, with minimum and maximum in parentheses. Ratios compare turns of the same round. The registry is on the same machine, so
-the network takes no time in a pull. At {rate} MiB/s it adds {added:.2f} s for this action if the base is present. A build
-downloads its packages over the network of this machine.
+the network takes no time in a pull. With the base present, a network of {rate} MiB/s would add {added:.2f} s for this action. A
+build downloads its packages over the network of this machine.
 """
 COMPARISON: Final = """
 Beyond the base, the pull of this action has {size:.2f} of the bytes of {compared}. The same ratio of the seconds:
@@ -281,7 +280,7 @@ def missed_goals(size: int, seconds: Mapping[str, Sequence[float]]) -> list[str]
     missed = [f"{size / MB:.2f} MB beyond the base"] if size > MAX_BYTES else []
     for way in (CLASSIC, BUILDKIT):
         ratio = statistics.median(ratios(seconds[PULL], seconds[way]))
-        missed += [f"{ratio:.0%} of the time of a build with {way}"] if ratio > MAX_RATIO else []
+        missed += [f"{ratio:.0%} of the time of a build ({way})"] if ratio > MAX_RATIO else []
     return missed
 
 

@@ -96,4 +96,4 @@ class TestFigures:
     def test_each_missed_goal_is_named(self) -> None:
         missed = missed_goals(MAX_BYTES + 10_000, {PULL: [1.0, 1.0, 9.0], CLASSIC: [10.0, 10.0, 10.0], BUILDKIT: [2.0, 2.0, 2.0]})
 
-        assert missed == ["3.01 MB beyond the base", "50% of the time of a build with BuildKit"]
+        assert missed == ["3.01 MB beyond the base", "50% of the time of a build (BuildKit)"]
