@@ -224,7 +224,8 @@ class JobLog(Events):
         """Keep the secrets of the job's link out of the log, and return its bundle."""
         bundle = job.bundle
         assert bundle is not None  # noqa: S101  # for the type checker: it is set before the event
-        self._console.redact_link(bundle.url, names=[job.job_id, bundle.expires_at])
+        date = bundle.expires_at if bundle.expires is not None else None  # any other text may repeat a secret
+        self._console.redact_link(bundle.url, names=[job.job_id, date])
         if job.masks_bundle_url:
             self._console.mask_in_job(bundle.url)
         return bundle

@@ -2,7 +2,7 @@
 
 import threading
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -585,7 +585,17 @@ class TestLink:
 
         job.log.warning(job.job, ["0123456789abcdef and fedcba9876543210"])
 
-        assert job.log.lines == ["::warning title=0123456789abcdef and …::0123456789abcdef and …"]
+        assert job.log.lines == ["::warning title=… and …::… and …"]
+
+    @pytest.mark.parametrize(("expires", "shown"), [(NOON, "at 2026-05-04T12"), (None, "at …")])
+    def test_of_a_link_that_repeats_when_it_expires_only_a_date_stays_visible(self, expires: datetime | None, shown: str) -> None:
+        url = "https://s.example.com/b?X-Signature=2026-05-04T12"
+        job = LoggedJob(bundle=Bundle(url=url, expires_at="2026-05-04T12", expires=expires))
+        job.log.link_renewed(job.job)
+
+        job.log.warning(job.job, ["at 2026-05-04T12"])
+
+        assert job.log.lines == [f"::warning title={shown}::{shown}"]
 
     def test_a_masked_link_is_masked_and_what_that_means_is_told(self) -> None:
         job = LoggedJob(bundle=self.SIGNED, masks_bundle_url=True)
