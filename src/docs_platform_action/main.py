@@ -58,7 +58,9 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
     console = Console(stream, in_workflow=in_workflow, debugging=environ.get("RUNNER_DEBUG") == "1")
     console.mask(read_key(environ), names=read_names(environ))
     redactor = Redactor([read_key(environ)], min_length=MIN_SECRET_LENGTH, names=read_names(environ))
-    outputs = Outputs(_path(environ, "GITHUB_OUTPUT"), console, redactor, env_file=_path(environ, "OUTPUT_ENV_FILE"))
+    output_file = _path(environ, "GITHUB_OUTPUT")
+    env_file = _path(environ, "OUTPUT_ENV_FILE") if output_file is None else None
+    outputs = Outputs(output_file, console, redactor, env_file=env_file)
     clock = clock or Clock()
     started_at = clock.monotonic()
     jobs = [Job(mode=read_mode(environ), began_at=started_at)]  # reports errors from before the plan
@@ -66,7 +68,7 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
     cancelled: list[Job] = []
     exit_code = 0
     try:
-        plan = _read_plan(environ, console)
+        plan = _read_plan(environ, console, env_file)
         outputs.check()
         for warning in plan.warnings:
             console.warning([warning])
@@ -99,11 +101,11 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
     return exit_code or (1 if any(job.failure is not None for job in jobs) else 0)
 
 
-def _read_plan(environ: Mapping[str, str], console: Console) -> Plan:
+def _read_plan(environ: Mapping[str, str], console: Console, env_file: Path | None) -> Plan:
     for warning in unknown_inputs(environ):
         console.warning([warning])
     roots = filter(None, [_path(environ, "GITHUB_WORKSPACE") or Path(), _path(environ, "RUNNER_TEMP")])
-    return read_plan(environ, roots=[*roots])
+    return read_plan(environ, roots=[*roots], env_file=env_file)
 
 
 def _log_for(plan: Plan, jobs: Sequence[Job], console: Console, clock: Clock) -> "JobLog | MultiLog":

@@ -114,18 +114,28 @@ def read_targets(value: str, roots: Sequence[Path], domains: Sequence[str | None
 def overlaps(targets: Mapping[str, Sequence[OutputPath]]) -> list[tuple[str, str]]:
     """Return an input name and an error for each overlap of the first domain's paths, or for one of all domains' paths."""
     first = [(name, paths[0]) for name, paths in targets.items()]
-    found = [pair for pair in combinations(first, 2) if _is_overlap(*pair)]
+    found = [(one, other) for one, other in combinations(first, 2) if _is_overlap(one[1].path, other[1].path)]
     if not found:  # sorted, a path is followed by those inside it
         every = sorted(((name, path) for name, paths in targets.items() for path in paths), key=lambda item: item[1].path.parts)
-        found = [pair for pair in pairwise(every) if _is_overlap(*pair)][:1]
+        found = [(one, other) for one, other in pairwise(every) if _is_overlap(one[1].path, other[1].path)][:1]
     return [
         (name, f"'{target.name}' overlaps with {other_name}, '{other.name}'; use separate paths")
         for (other_name, other), (name, target) in found
     ]
 
 
-def _is_overlap(one: tuple[str, OutputPath], other: tuple[str, OutputPath]) -> bool:
-    return one[1].path.is_relative_to(other[1].path) or other[1].path.is_relative_to(one[1].path)
+def overlaps_with_env_file(targets: Mapping[str, Sequence[OutputPath]], env_file: Path) -> list[tuple[str, str]]:
+    """Return an input name and an error for each input with a path that overlaps with the file that OUTPUT_ENV_FILE names."""
+    file = Path(os.path.realpath(env_file.parent), env_file.name)  # a link at the path itself is replaced
+    found = {name: path.name for name, paths in targets.items() for path in paths if _is_overlap(path.path, file)}
+    return [
+        (name, f"'{target}' overlaps with OUTPUT_ENV_FILE, {quoted(str(env_file))}; use separate paths")
+        for name, target in found.items()
+    ]
+
+
+def _is_overlap(one: Path, other: Path) -> bool:
+    return one.is_relative_to(other) or other.is_relative_to(one)
 
 
 def reason_of(error: OSError) -> str:

@@ -11,7 +11,7 @@ from ..models import AGENT, EXPORT, MODES
 from ..redaction import MIN_SECRET_LENGTH, Redactor
 from ..text import as_sentence
 from . import validators
-from .paths import PLACEHOLDER, is_usable, overlaps, read_targets
+from .paths import PLACEHOLDER, is_usable, overlaps, overlaps_with_env_file, read_targets
 from .settings import INPUTS, AgentSettings, DeliverySettings, ExportSettings, OutputPath, Plan, WaitSettings
 
 T = TypeVar("T")
@@ -57,10 +57,11 @@ def unknown_inputs(environ: Mapping[str, str]) -> list[str]:
     return [*warnings, f"More names that are not inputs: {more}."] if more > 0 else warnings
 
 
-def read_plan(environ: Mapping[str, str], *, roots: Sequence[Path]) -> Plan:
+def read_plan(environ: Mapping[str, str], *, roots: Sequence[Path], env_file: Path | None = None) -> Plan:
     """Read the inputs as the runner passes them, such as `INPUT_JOB-ID`. Raises `InvalidInput` with every error.
 
     `roots` are the folders that outlive the container: the workspace, then the runner's temporary folder if there is one.
+    `env_file` is the file that `OUTPUT_ENV_FILE` names, if the run writes it.
     """
     reader = _Reader(environ)
     mode = reader.get("mode", validators.mode)  # of an unknown mode, the inputs of both are checked, but none is required
@@ -81,7 +82,7 @@ def read_plan(environ: Mapping[str, str], *, roots: Sequence[Path]) -> Plan:
     max_parallel = None
     if mode != AGENT:
         max_parallel = reader.get("max-parallel", partial(validators.whole_number, maximum=validators.MAX_PARALLEL))
-        jobs += _read_exports(reader, waiting, roots)
+        jobs += _read_exports(reader, waiting, roots, env_file)
     if mode != EXPORT:
         project_id, job_id = reader.get("project-id", validators.identifier), reader.get("job-id", validators.identifier)
         require_pr = reader.get("require-pr", validators.boolean) is True
@@ -100,7 +101,7 @@ def read_plan(environ: Mapping[str, str], *, roots: Sequence[Path]) -> Plan:
     return plan
 
 
-def _read_exports(reader: "_Reader", waiting: WaitSettings, roots: Sequence[Path]) -> list[ExportSettings]:
+def _read_exports(reader: "_Reader", waiting: WaitSettings, roots: Sequence[Path], env_file: Path | None) -> list[ExportSettings]:
     lines = validators.lines_of(reader.text("domain"))
     domains: Sequence[str | None] = reader.get("domain", validators.domains) or [None] * max(len(lines), 1)
     wait = reader.get("wait", validators.boolean) is not False
@@ -120,7 +121,7 @@ def _read_exports(reader: "_Reader", waiting: WaitSettings, roots: Sequence[Path
     export = ExportSettings(waiting=waiting, domain=None, job_id=job_id, wait=wait, start_options=start_options)
     temporary = [root for root in roots[1:] if is_usable(root)]
     exports = []
-    for domain, (bundle, site, values) in zip(domains, _read_targets(reader, roots, domains), strict=True):
+    for domain, (bundle, site, values) in zip(domains, _read_targets(reader, roots, domains, env_file), strict=True):
         scratch = next((root for root in temporary if site is None or not root.resolve().is_relative_to(site.path)), None)
         own_delivery = replace(delivery, bundle=bundle, site=site, values=values, scratch=scratch)
         exports.append(replace(export, domain=domain, delivery=own_delivery))
@@ -128,7 +129,7 @@ def _read_exports(reader: "_Reader", waiting: WaitSettings, roots: Sequence[Path
 
 
 def _read_targets(
-    reader: "_Reader", roots: Sequence[Path], domains: Sequence[str | None]
+    reader: "_Reader", roots: Sequence[Path], domains: Sequence[str | None], env_file: Path | None
 ) -> Iterable[Sequence[OutputPath | None]]:
     """Return the bundle, the site and the values file of each domain."""
     names = ("bundle-path", "site-path", "values-file")
@@ -140,6 +141,8 @@ def _read_targets(
         if paths is not None:
             targets[name] = paths
     reader.errors += overlaps(targets)
+    if env_file is not None:
+        reader.errors += overlaps_with_env_file(targets, env_file)
     return zip(*(targets.get(name, [None] * len(domains)) for name in names), strict=True)
 
 

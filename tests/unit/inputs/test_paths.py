@@ -1,5 +1,6 @@
 """Paths in inputs: later steps find what is written there, or the path is refused before the run."""
 
+import contextlib
 import errno
 import os
 import tempfile
@@ -13,6 +14,7 @@ from docs_platform_action.inputs.paths import (
     MIN_FREE_BYTES,
     is_usable,
     overlaps,
+    overlaps_with_env_file,
     quoted,
     read_path,
     read_target,
@@ -337,6 +339,35 @@ class TestOverlaps:
         found = overlaps(self.targets(runner, first="x a b", second="y b/1 a/2", third="z a/3 b/4"))
 
         assert found == [("second", "'a/2' overlaps with first, 'a'; use separate paths")]
+
+    @pytest.mark.parametrize(
+        ("file", "names"),
+        [
+            ("out/a.env", ["values"]),
+            ("link/a.env", ["values"]),
+            ("out/x/../a.env", ["values"]),
+            ("out/a/b.env", ["site"]),
+            ("out", ["site", "values"]),
+        ],
+    )
+    def test_the_file_of_outputs_must_not_overlap(self, runner: Runner, file: str, names: list[str]) -> None:
+        (runner.workspace / "out").mkdir()
+        (runner.workspace / "link").symlink_to("out")
+        targets = self.targets(runner, site="x out/a", values="out/a.env y", bundle="z w")
+
+        with contextlib.chdir(runner.workspace):
+            found = overlaps_with_env_file(targets, Path(file))
+
+        overlapping = {"site": "out/a", "values": "out/a.env"}
+        error = f"overlaps with OUTPUT_ENV_FILE, '{file}'; use separate paths"
+        assert found == [(name, f"'{overlapping[name]}' {error}") for name in names]
+
+    @pytest.mark.parametrize("file", ["outputs.env", "site.env", "out/site/../other.env", "link.env"])
+    def test_a_separate_file_of_outputs_is_fine(self, runner: Runner, file: str) -> None:
+        (runner.workspace / "link.env").symlink_to("values.yaml")  # is replaced
+        targets = self.targets(runner, site="out/site", values="values.yaml")
+
+        assert overlaps_with_env_file(targets, runner.workspace / file) == []
 
     @pytest.mark.parametrize("second", ["b/x a", "a b", "c b/y/z"])
     def test_paths_of_different_domains_are_compared(self, runner: Runner, second: str) -> None:
