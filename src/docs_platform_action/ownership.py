@@ -26,10 +26,11 @@ class Owner:
     gid: int
     chown_error: str | None = field(default=None, init=False)  # of a file system that does not support it
 
-    def chown(self, path: bytes | Path, *, dir_fd: int | None = None) -> None:
+    def chown(self, path: bytes | Path | int, *, dir_fd: int | None = None) -> None:
         """Set the owner of a file, folder or link, if the file system supports that. Raises `OSError`."""
         try:
-            os.chown(path, self.uid, self.gid, dir_fd=dir_fd, follow_symlinks=False)
+            # a descriptor has no link to follow, and Python refuses the option there
+            os.chown(path, self.uid, self.gid, dir_fd=dir_fd, follow_symlinks=isinstance(path, int))
         except OSError as error:
             if error.errno not in _NOT_SUPPORTED:
                 raise

@@ -18,6 +18,7 @@ from tests.shells import SHELLS, source
 
 NO_RUNNER = {"GITHUB_ACTIONS": None, "GITHUB_OUTPUT": None, "GITHUB_STEP_SUMMARY": None, "CI": None}
 TO_FILE = {**NO_RUNNER, "OUTPUT_ENV_FILE": "outputs.env"}
+SIGNATURE = "&X-Amz-Signature=0123456789abcdef0123456789abcdef"
 HOSTILE_LINK = "https://storage.example.com/-n/$(touch${IFS}stolen)`touch${IFS}stolen`/b?s=';touch${IFS}stolen;'&x=\"\\,!!#*~"
 
 
@@ -180,7 +181,41 @@ class TestEnvFile:
         assert ended.stdout.count("X-Amz-Signature=") == count
         assert "::add-mask" not in ended.stdout
 
-    @pytest.mark.parametrize("place", [".", "missing/outputs.env", "/proc/nowhere/outputs.env"])
+    def test_other_printed_values_have_no_secret_of_a_masked_link(self, action: Action, platform: Simulator, file: Path) -> None:
+        platform.override(
+            "make_bundle", {"bundleUrl": f"https://storage.example.com/b?x=1{SIGNATURE}", "expiresAt": f"2026 {SIGNATURE}"}
+        )
+
+        ended = action.run(platform, job_id="export-finished", mask_bundle_url="true", env=TO_FILE)
+
+        assert source(file)["expiresAt"] == f"2026 {SIGNATURE}"
+        assert (printed_outputs(ended)["bundleUrl"], printed_outputs(ended)["expiresAt"]) == ("***", "2026 &X-Amz-Signature=…")
+        assert SIGNATURE not in ended.stdout
+
+    @pytest.mark.parametrize("name", ["bundle_path", "values_file", "site_path"])
+    def test_it_must_not_be_the_path_of_another_result(self, action: Action, platform: Simulator, file: Path, name: str) -> None:
+        ended = action.export(platform, env=TO_FILE, **{name: "outputs.env"})
+
+        assert (ended.exit_code, platform.requests) == (1, [])
+        path = name.replace("_", "-")
+        error = f"Invalid input `{path}`: 'outputs.env' overlaps with OUTPUT_ENV_FILE, 'outputs.env'; use separate paths"
+        assert error in ended.stdout
+        assert source(file)["failureReason"] == "invalid-input"
+
+    def test_in_a_workflow_its_path_is_free(self, action: Action, platform: Simulator) -> None:
+        ended = action.export(platform, env={"OUTPUT_ENV_FILE": "outputs.env"}, bundle_path="outputs.env")
+
+        assert (ended.exit_code, ended.outputs["bundlePath"]) == (0, "outputs.env")
+
+    def test_a_pipe_that_nobody_reads_does_not_block_the_run(self, action: Action, platform: Simulator, file: Path) -> None:
+        os.mkfifo(file)
+
+        ended = action.export(platform, env=TO_FILE)
+
+        assert (ended.exit_code, platform.requests) == (1, [])
+        assert "outputs.env: Not a regular file." in ended.stdout
+
+    @pytest.mark.parametrize("place", [".", "missing/outputs.env", "/proc/nowhere/outputs.env", "/dev/full"])
     def test_one_that_cannot_be_written_fails_the_run_before_any_request(
         self, action: Action, platform: Simulator, place: str
     ) -> None:
@@ -189,13 +224,6 @@ class TestEnvFile:
         assert (ended.exit_code, platform.requests) == (1, [])
         assert "the file that OUTPUT_ENV_FILE names cannot be written" in ended.stdout
         assert printed_outputs(ended)["failureReason"] == "internal-error"
-
-    def test_a_full_disk_fails_the_run(self, action: Action, platform: Simulator) -> None:
-        ended = action.export(platform, env={**NO_RUNNER, "OUTPUT_ENV_FILE": "/dev/full"})
-
-        assert ended.exit_code == 1
-        assert "/dev/full: No space left on device." in ended.stdout
-        assert "with `job-id: " in ended.stdout
 
     def test_a_workflow_ignores_it(self, action: Action, platform: Simulator, file: Path) -> None:
         ended = action.export(platform, env={"OUTPUT_ENV_FILE": "outputs.env"})

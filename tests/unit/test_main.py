@@ -28,6 +28,7 @@ from docs_platform_action.ownership import Owner
 from docs_platform_action.signals import ABORT_GRACE_SECONDS, SignalHandler, Work
 from tests.archives import SEVEN_ZIP, SMALL_SITE, tar
 from tests.keys import ADMIN_KEY
+from tests.shells import source
 from tests.unit.fakes import BASE_URL, FakeAdapter
 from tests.unit.report.test_outputs import files_of_at_most, read_outputs
 
@@ -526,6 +527,19 @@ class TestFiles:
 
         assert (ended.exit_code, ended.outputs["failureReason"]) == (1, "internal-error")
         assert "results" not in ended.outputs
+
+    def test_a_full_disk_of_the_file_for_a_shell_is_a_failure_that_says_how_to_collect_the_job(
+        self, run: Runner, tmp_path: Path
+    ) -> None:
+        file = tmp_path / "outputs.env"
+
+        with files_of_at_most(100):
+            ended = run(EXPORT, environ={"GITHUB_ACTIONS": "", "GITHUB_OUTPUT": "", "OUTPUT_ENV_FILE": str(file)})
+
+        assert ended.exit_code == 1
+        assert f"{file}: File too large." in ended.log
+        assert "with `job-id: se_1`" in ended.log
+        assert source(file)["jobId"] == "se_1"
 
     def test_an_earlier_failure_is_the_one_that_is_reported(self, run: Runner, tmp_path: Path) -> None:
         ended = run({**EXPORT, "wait": "perhaps"}, environ={"GITHUB_OUTPUT": str(tmp_path)})

@@ -63,6 +63,15 @@ class TestOwner:
         assert owner.chown_error is None
 
 
+def test_an_open_file_gets_the_owner(tmp_path: Path) -> None:
+    owner = Owner(os.getuid(), os.getgid())
+
+    with (tmp_path / "file").open("w") as file:
+        owner.chown(file.fileno())
+
+    assert owner.chown_error is None
+
+
 class Root(type(Path())):  # type: ignore[misc]
     """A folder that seems to belong to another user."""
 

@@ -1,11 +1,14 @@
 """Step outputs: what later steps and jobs read."""
 
 import contextlib
+import errno
 import json
 import os
-import stat
+import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+import weakref
+from collections.abc import Sequence
+from io import FileIO
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +18,7 @@ from ..errors import DENIED_CAUSE, DENIED_REMEDY, InternalError
 from ..events import Events
 from ..job import Job
 from ..models import UNUSABLE
-from ..ownership import owner_of, set_mode
+from ..ownership import owner_of
 from ..redaction import Redactor
 from ..text import format_bytes
 from .console import Console
@@ -41,8 +44,6 @@ OUTPUTS_OF_ONE_JOB: Final = (
 MAX_VARIABLE_BYTES: Final = 128 * 1024
 """The longest `NAME=value`, with its final zero, that Linux passes to a program (source: execve(2), `MAX_ARG_STRLEN`)."""
 
-PRIVATE_MODE: Final = 0o600
-
 
 class OutputFile:
     """The file that `GITHUB_OUTPUT` names."""
@@ -60,22 +61,21 @@ class OutputFile:
 
     def _append(self, record: bytes) -> None:
         """Append the whole record or nothing: a part of one would make a reader reject all outputs."""
-        with self._errors_reported(), open(self._path, "ab", buffering=0, opener=_open_private) as stream:
-            size = os.fstat(stream.fileno()).st_size  # not `tell`, which a pipe refuses
-            try:
-                while record:
-                    record = record[stream.write(record) :]
-            except OSError:
-                with contextlib.suppress(OSError):  # the first error is the one to report
-                    stream.truncate(size)
-                raise
-
-    @contextlib.contextmanager
-    def _errors_reported(self) -> Iterator[None]:
         try:
-            yield
+            with self._open() as stream:
+                size = os.fstat(stream.fileno()).st_size  # not `tell`, which a pipe refuses
+                try:
+                    while record:
+                        record = record[stream.write(record) :]
+                except OSError:
+                    with contextlib.suppress(OSError):  # the first error is the one to report
+                        stream.truncate(size)
+                    raise
         except OSError as error:
             raise self._failure(error) from error
+
+    def _open(self) -> FileIO:
+        return self._path.open("ab", buffering=0)
 
     def _failure(self, error: OSError) -> InternalError:
         denied = isinstance(error, PermissionError)
@@ -88,11 +88,15 @@ class OutputFile:
 
 
 class EnvFile(OutputFile):
-    """The file that `OUTPUT_ENV_FILE` names: lines for a POSIX shell to source."""
+    """The file that `OUTPUT_ENV_FILE` names: lines for a POSIX shell to source.
+
+    The first append puts a new file in its place, which only its owner can read, because links are secrets. Later appends go to
+    that file, even if somebody puts another one at the path.
+    """
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self._is_begun = False
+        self._descriptor: int | None = None
 
     def add(self, name: str, text: str) -> None:
         """Append an output, which is exported unless it is so long that the shell could not start programs any more."""
@@ -100,36 +104,43 @@ class EnvFile(OutputFile):
         quoted = text.replace("'", r"'\''")
         self._append(f"{export}{name}='{quoted}'\n".encode())
 
-    def _append(self, record: bytes) -> None:
-        if not self._is_begun:
-            self._begin()
-            self._is_begun = True
-        super()._append(record)
+    def _open(self) -> FileIO:
+        if self._descriptor is None:
+            self._descriptor = self._replace()
+            weakref.finalize(self, os.close, self._descriptor)
+        return os.fdopen(os.dup(self._descriptor), "ab", buffering=0)  # its `close` reports late errors of network shares
 
-    def _begin(self) -> None:
-        """Empty the file, which may have values of an earlier run, and let only its owner read it, because links are secrets."""
-        with self._errors_reported(), open(self._path, "wb", opener=_open_private) as stream:
-            status = os.fstat(stream.fileno())
-            if stat.S_ISREG(status.st_mode):  # /dev/null and the like stay as they are
-                set_mode(stream.fileno(), PRIVATE_MODE)
-                file = self._path.resolve()
-                if status.st_uid == 0 and (owner := owner_of(file.parent)) is not None:
-                    owner.chown(file)
+    def _replace(self) -> int:
+        """Put a new file at the path, and return its descriptor. A link there is replaced, not followed. Raises `OSError`."""
+        if self._path.exists() and not self._path.is_file():
+            raise OSError(errno.EEXIST, "Not a regular file")
+        folder = self._path.parent
+        descriptor, part = tempfile.mkstemp(prefix=".docs-platform-action-", dir=folder)  # with mode 0600, under a new name
+        try:
+            owner = owner_of(folder)
+            if owner is not None:
+                owner.chown(descriptor)
+            Path(part).replace(self._path)
+        except OSError:
+            os.close(descriptor)
+            with contextlib.suppress(OSError):  # the first error is the one to report
+                Path(part).unlink()
+            raise
+        return descriptor
 
     def _failure(self, error: OSError) -> InternalError:
         return InternalError(
             "the file that OUTPUT_ENV_FILE names cannot be written",
             details=(f"{self._path}: {error.strerror or type(error).__name__}.",),
-            cause="It is a folder or in a folder that does not exist, the disk is full, or writing there is not allowed.",
+            cause=(
+                "It is not a regular file, or it is mounted by itself; or its folder does not exist, is full, or does not allow "
+                "writing."
+            ),
             remedy=(
                 "Set OUTPUT_ENV_FILE to a file in an existing folder, such as the workspace that is mounted into the container, "
-                "and run again. With SELinux, mount that folder with `:z`."
+                "and run again. Mount the folder, not the file, and with SELinux mount it with `:z`."
             ),
         )
-
-
-def _open_private(path: str, flags: int) -> int:
-    return os.open(path, flags, PRIVATE_MODE)
 
 
 class Outputs(Events):
@@ -158,7 +169,8 @@ class Outputs(Events):
         """Write every output, and return `results`. If one cannot be written, the first job fails, and the others are written."""
         first = jobs[0]
         links = [job.bundle.url for job in jobs if job.masks_bundle_url and job.bundle is not None]
-        self._masked_links = [form for link in links for form in (link, json.dumps(link)[1:-1])]
+        forms = [form for link in links for form in (link, json.dumps(link)[1:-1])]
+        self._masked_links = sorted(forms, key=len, reverse=True)  # a link may begin with another one
         if len(jobs) == 1:
             for name in OUTPUTS_OF_ONE_JOB:
                 # a new result for each output: if one cannot be written, the job fails, and a failed job has no link
@@ -200,10 +212,12 @@ class Outputs(Events):
             self._written[name] = text
 
     def _printed(self, text: str) -> str:
-        """Return what to print of an output: `mask-bundle-url` hides the link, if a file has it."""
-        for link in self._masked_links if self._file is not None else ():
+        """Return what to print of an output: `mask-bundle-url` hides links and their secrets, if a file has them."""
+        if self._file is None or not self._masked_links:
+            return text
+        for link in self._masked_links:
             text = text.replace(link, "***")
-        return text
+        return self._console.hide_links(text)
 
 
 def size_warning(results: str) -> list[str] | None:

@@ -16,13 +16,15 @@ from hypothesis import strategies as st
 from docs_platform_action.errors import InternalError, JobFailed
 from docs_platform_action.job import Job
 from docs_platform_action.models import Bundle
+from docs_platform_action.ownership import Owner
 from docs_platform_action.redaction import Redactor
 from docs_platform_action.report.outputs import MAX_VARIABLE_BYTES, Outputs
 from tests.hostile import HARMFUL, YAML
 from tests.keys import ADMIN_KEY
 from tests.shells import SHELLS, source
 from tests.unit.report.test_console import Log
-from tests.unit.report.test_outputs import files_of_at_most
+from tests.unit.report.test_outputs import files_of_at_most, umask
+from tests.unit.test_ownership import refusing
 
 SHELL_SYNTAX = [
     *("'", "''", "'\\''", "\\", "\\\\'", '"', "`id`", "$(id)", "${IFS}", "$x", "$$", "$'\\x41'", "!!", "#", "~", "*", "a  b"),
@@ -143,23 +145,84 @@ class TestBegin:
 
         assert file.read_bytes() == b""
 
-    @pytest.mark.parametrize("exists", [False, True])
-    def test_only_its_owner_can_read_it(self, file: Path, exists: bool) -> None:
-        if exists:
-            file.touch(0o644)
+    @pytest.mark.parametrize("mode", [None, 0o644, 0o666, 0o444])
+    def test_only_its_owner_can_read_it_whatever_was_there(self, file: Path, mode: int | None) -> None:
+        if mode is not None:
+            file.touch()
+            file.chmod(mode)
 
         outputs_in(file).check()
 
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
-    def test_one_that_was_removed_meanwhile_is_private_again(self, file: Path) -> None:
+    def test_no_file_is_ever_one_that_others_can_read(self, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        opened, modes = os.open, []
+
+        def observe(path: str, flags: int, mode: int = 0o777, **options: int) -> int:
+            descriptor = opened(path, flags, mode, **options)
+            modes.append(stat.S_IMODE(os.fstat(descriptor).st_mode))
+            return descriptor
+
+        monkeypatch.setattr(os, "open", observe)
+        with umask(0):
+            outputs_in(file).write("bundleUrl", LINK)
+
+        assert modes == [0o600]
+
+    def test_who_has_an_earlier_file_open_does_not_get_the_link(self, file: Path) -> None:
+        file.write_text("earlier\n")
+
+        with file.open() as earlier:
+            outputs_in(file).write("bundleUrl", LINK)
+
+            assert earlier.read() == "earlier\n"
+
+    @pytest.mark.parametrize("other", ["removed", "a file", "a link"])
+    def test_what_takes_its_place_later_does_not_get_the_link(self, file: Path, tmp_path: Path, other: str) -> None:
         outputs = outputs_in(file)
         outputs.check()
         file.unlink()
+        if other == "a file":
+            file.touch(0o666)
+        elif other == "a link":
+            file.symlink_to(tmp_path / "target")
 
+        outputs.write("bundleUrl", LINK)
+
+        assert [path.read_text() for path in tmp_path.iterdir() if path.exists()] == ([""] if other == "a file" else [])
+
+    @pytest.mark.parametrize("kind", ["symbolic", "dangling", "hard"])
+    def test_a_link_is_replaced_and_not_followed(self, file: Path, tmp_path: Path, kind: str) -> None:
+        target = tmp_path / "target"
+        if kind != "dangling":
+            target.write_text("precious")
+            target.chmod(0o755)
+        if kind == "hard":
+            file.hardlink_to(target)
+        else:
+            file.symlink_to(target)
+
+        outputs_in(file).write("jobId", "se_1")
+
+        assert (file.is_symlink(), source(file)) == (False, {"jobId": "se_1"})
+        if kind == "dangling":
+            assert not target.exists()
+        else:
+            assert (target.read_text(), stat.S_IMODE(target.stat().st_mode)) == ("precious", 0o755)
+
+    def test_nothing_else_is_left_in_the_folder(self, file: Path, tmp_path: Path) -> None:
+        outputs_in(file).write("jobId", "se_1")
+
+        assert [*tmp_path.iterdir()] == [file]
+
+    def test_its_descriptor_is_closed_with_it(self, file: Path) -> None:
+        before = len([*Path("/proc/self/fd").iterdir()])
+        outputs = outputs_in(file)
         outputs.write("jobId", "se_1")
 
-        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        del outputs
+
+        assert len([*Path("/proc/self/fd").iterdir()]) == before
 
     def test_a_relative_path_starts_at_the_working_directory(self, tmp_path: Path) -> None:
         with contextlib.chdir(tmp_path):
@@ -167,65 +230,34 @@ class TestBegin:
 
         assert source(tmp_path / "outputs.env") == {"jobId": "se_1"}
 
-    def test_a_pipe_gets_the_lines(self) -> None:
-        reading, writing = os.pipe()
-
-        outputs_in(Path(f"/dev/fd/{writing}")).write("jobId", "se_1")
-
-        os.close(writing)
-        with open(reading, encoding="utf-8") as pipe:  # noqa: PTH123  # a descriptor
-            assert pipe.read() == "export jobId='se_1'\n"
-
-    def test_a_device_keeps_its_mode(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("docs_platform_action.report.outputs.set_mode", lambda *_: pytest.fail("the mode changed"))
-
-        outputs_in(Path("/dev/null")).write("jobId", "se_1")
-
 
 class TestOwner:
     @pytest.fixture
-    def chowns(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, int, int]]]:
-        """Return the changes of owners of a process that runs as root in a folder of somebody else, and do not make them."""
-        changes: list[tuple[str, int, int]] = []
-        found = os.stat
+    def chowns(self, file: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[int, int, int]]]:
+        """Return changes of owners, with the changed inode, of a process that is root in a folder of somebody else."""
+        changes: list[tuple[int, int, int]] = []
 
-        def changed(result: os.stat_result, uid: int) -> os.stat_result:
-            fields = [*result]
-            fields[stat.ST_UID], fields[stat.ST_GID] = uid, OWNER[1]
-            return os.stat_result(fields)
-
-        def chown(path: str | Path, uid: int, gid: int, **_: object) -> None:
-            changes.append((str(path), uid, gid))
+        def chown(descriptor: int, uid: int, gid: int, **_: object) -> None:
+            assert not file.exists(), "the file already has its owner when it gets its name"
+            changes.append((os.fstat(descriptor).st_ino, uid, gid))
 
         with monkeypatch.context() as patch:
-            patch.setattr(os, "geteuid", lambda: 0)
-            patch.setattr(Path, "stat", lambda path, **_: changed(found(path), OWNER[0]))
-            patch.setattr(os, "fstat", lambda descriptor: changed(found(descriptor), self.file_uid))
+            patch.setattr("docs_platform_action.report.outputs.owner_of", lambda _: Owner(*OWNER))
             patch.setattr(os, "chown", chown)
             yield changes
 
-    file_uid = 0
-
-    def test_a_file_of_root_gets_the_folders_owner(self, chowns: list[tuple[str, int, int]], file: Path) -> None:
+    def test_a_file_of_root_gets_the_folders_owner(self, chowns: list[tuple[int, int, int]], file: Path) -> None:
         outputs_in(file).check()
 
-        assert chowns == [(str(file), *OWNER)]
+        assert chowns == [(file.stat().st_ino, *OWNER)]
 
-    def test_a_link_to_a_file_stays_as_it_is(self, chowns: list[tuple[str, int, int]], file: Path, tmp_path: Path) -> None:
-        (tmp_path / "link").symlink_to(file)
+    def test_a_file_system_without_owners_will_do(self, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("docs_platform_action.report.outputs.owner_of", lambda _: Owner(*OWNER))
+        monkeypatch.setattr(os, "chown", refusing(errno.EPERM))
 
-        outputs_in(tmp_path / "link").check()
+        outputs_in(file).write("jobId", "se_1")
 
-        assert chowns == [(str(file), *OWNER)]
-
-    def test_a_file_of_somebody_else_stays_theirs(
-        self, chowns: list[tuple[str, int, int]], file: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(self, "file_uid", 1002)
-
-        outputs_in(file).check()
-
-        assert chowns == []
+        assert source(file) == {"jobId": "se_1"}
 
     def test_in_a_folder_of_root_it_stays_roots(self, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("docs_platform_action.report.outputs.owner_of", lambda _: None)
@@ -237,14 +269,44 @@ class TestOwner:
 
 
 class TestFailures:
-    @pytest.mark.parametrize("place", [".", "missing/outputs.env"])
-    def test_one_that_cannot_be_written_says_what_to_do(self, tmp_path: Path, place: str) -> None:
+    @pytest.mark.parametrize(
+        ("place", "reason"),
+        [
+            (".", "Not a regular file"),
+            ("pipe", "Not a regular file"),
+            ("link-to-a-folder", "Not a regular file"),
+            ("/dev/null", "Not a regular file"),
+            ("missing/outputs.env", "No such file or directory"),
+        ],
+    )
+    def test_one_that_cannot_be_written_says_what_to_do(self, tmp_path: Path, place: str, reason: str) -> None:
+        os.mkfifo(tmp_path / "pipe")  # to open it would block, because nobody reads it
+        (tmp_path / "link-to-a-folder").symlink_to(tmp_path)
+
         with pytest.raises(InternalError, match="the file that OUTPUT_ENV_FILE names cannot be written") as caught:
             outputs_in(tmp_path / place).check()
 
-        reason = os.strerror(errno.EISDIR if place == "." else errno.ENOENT)
         assert caught.value.details == (f"{tmp_path / place}: {reason}.",)
         assert caught.value.remedy.startswith("Set OUTPUT_ENV_FILE to a file in an existing folder")
+        assert "Mount the folder, not the file" in caught.value.remedy
+
+    @pytest.mark.parametrize("refused", ["chown", "rename"])
+    def test_one_that_cannot_be_replaced_stays_and_nothing_else_does(
+        self, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: str
+    ) -> None:
+        file.write_text("earlier\n")
+        descriptors = len([*Path("/proc/self/fd").iterdir()])
+        monkeypatch.setattr("docs_platform_action.report.outputs.owner_of", lambda _: Owner(*OWNER))
+        monkeypatch.setattr(os, "chown", refusing(errno.EIO) if refused == "chown" else lambda *_, **__: None)
+        monkeypatch.setattr(Path, "replace", refusing(errno.EBUSY))  # of a file that is mounted by itself
+
+        with pytest.raises(InternalError) as caught:
+            outputs_in(file).check()
+
+        reason = os.strerror(errno.EIO if refused == "chown" else errno.EBUSY)
+        assert caught.value.details == (f"{file}: {reason}.",)
+        assert ([*tmp_path.iterdir()], file.read_text()) == ([file], "earlier\n")
+        assert len([*Path("/proc/self/fd").iterdir()]) == descriptors
 
     def test_a_line_that_does_not_fit_leaves_no_part_of_it(self, file: Path) -> None:
         outputs = outputs_in(file)
@@ -288,6 +350,38 @@ class TestSecrets:
         assert found.get("bundleUrl") == (LINK if count == 1 else None)
         assert "X-Signature" not in log.text
         assert log.text.count('"bundleUrl":"***"') == count
+
+    def test_a_link_that_begins_with_another_one_is_hidden_whole(self, file: Path) -> None:
+        log, jobs = Log(in_workflow=False), [Job(mode="export", job_id=f"se_{n}", masks_bundle_url=True) for n in range(2)]
+        jobs[0].bundle = Bundle(url="https://s.example.com/b?x=1", expires_at=None)
+        jobs[1].bundle = Bundle(url="https://s.example.com/b?x=1&X-Signature=short", expires_at=None)
+
+        outputs_in(file, log).write_all(jobs, now=0.0, duration_seconds=0.0)
+
+        assert log.text.count('"bundleUrl":"***"') == 2
+
+    @pytest.mark.parametrize("is_masked", [True, False])
+    def test_other_values_are_printed_without_a_masked_links_secret(self, file: Path, is_masked: bool) -> None:
+        log = Log(in_workflow=False)
+        log.console.redact_link(LINK)
+        job = Job(mode="export", job_id="se_1", status="done X-Signature=0123456789abcdef", masks_bundle_url=is_masked)
+        job.bundle = Bundle(url=LINK, expires_at="2026 0123456789abcdef")
+
+        outputs_in(file, log).write_all([job], now=0.0, duration_seconds=0.0)
+
+        assert ("0123456789abcdef" in log.text) is not is_masked
+        assert source(file)["expiresAt"] == "2026 0123456789abcdef"
+
+    @pytest.mark.parametrize("is_masked", [True, False])
+    def test_without_a_file_a_link_is_printed(self, is_masked: bool) -> None:
+        log, job = Log(in_workflow=False), Job(mode="export", job_id="se_1", masks_bundle_url=is_masked)
+        log.console.redact_link(LINK)
+        job.bundle = Bundle(url=LINK, expires_at=None)
+
+        Outputs(None, log.console, Redactor([ADMIN_KEY])).write_all([job], now=0.0, duration_seconds=0.0)
+
+        assert f"bundleUrl={LINK}\n" in log.text
+        assert f'"bundleUrl":{json.dumps(LINK)}' in log.text
 
     def test_a_link_that_is_not_masked_is_printed_too(self, file: Path) -> None:
         log, job = Log(in_workflow=False), Job(mode="export", job_id="se_1")

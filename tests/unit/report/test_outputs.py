@@ -6,6 +6,7 @@ import json
 import os
 import re
 import resource
+import stat
 from collections.abc import Generator
 from pathlib import Path
 
@@ -40,6 +41,16 @@ def files_of_at_most(size: int) -> Generator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@contextlib.contextmanager
+def umask(mask: int) -> Generator[None]:
+    """Set the permissions that new files of this process do not get."""
+    before = os.umask(mask)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def read_outputs(text: str) -> list[tuple[str, str]]:
@@ -78,6 +89,13 @@ class TestFile:
         outputs_in(file).write("jobId", "se_1")
 
         assert file.read_text().startswith("a=b\njobId<<")
+
+    @pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600)])
+    def test_a_new_file_can_be_read_by_a_runner_that_is_not_root(self, file: Path, mask: int, mode: int) -> None:
+        with umask(mask):
+            outputs_in(file).check()
+
+        assert stat.S_IMODE(file.stat().st_mode) == mode
 
     def test_each_is_there_as_soon_as_it_is_written(self, file: Path) -> None:
         outputs = outputs_in(file)
@@ -153,7 +171,7 @@ class TestFile:
         def denied(*_: object, **__: object) -> None:  # root may write to every file
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
-        monkeypatch.setattr(os, "open", denied)
+        monkeypatch.setattr(Path, "open", denied)
 
         with pytest.raises(InternalError) as caught:
             outputs_in(file).check()
