@@ -75,8 +75,11 @@ FUZZ_EXAMPLES ?= 20000
 bench: $(DRAWING)  ## measure, and rewrite docs/evidence/performance.md; takes half an hour; bench/README.md lists what it needs
 	@$(BIN)/python bench/page.py
 
+# through the environment, so that neither make nor the shell expands them
+release-dry-run: export override VERSION := $(value VERSION)
+release-dry-run: export override DIGEST := $(value DIGEST)
 release-dry-run: $(INSTALLED)  ## print what the release of VERSION would check, change, run and publish; DIGEST is optional
-	@$(BIN)/python -m release dry-run $(if $(DIGEST),--digest "$(DIGEST)") "$(VERSION)"
+	@$(BIN)/python -m release dry-run $${DIGEST:+"--digest=$$DIGEST"} -- "$$VERSION"
 
 lint: $(INSTALLED) $(NODE_PACKAGES)  ## check style, types, imports between packages, prose, Dockerfile, action, workflows and issue forms
 	$(BIN)/ruff check .

@@ -30,6 +30,9 @@ def parser() -> argparse.ArgumentParser:
 
     check = command("check", "Check that HEAD can be released, and report all mistakes together.")
     check.add_argument("--github", action="store_true", help="also ask GitHub, with gh, whether CI passed on HEAD")
+    check.add_argument(
+        "--made", metavar="COMMIT", help="the commit of `tag`: the version's tag may exist if it names this commit"
+    )
     pin = command("pin", f"Replace the Dockerfile in {ACTION_FILE} with the published image.")
     tag = command("tag", f"Commit the pinned {ACTION_FILE} as a child of HEAD, tag the commit, and print it. Push nothing.")
     notes = command("notes", "Print the release notes: the changelog's section and, if given, the image.")
@@ -63,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _check(repository: Repository, options: argparse.Namespace) -> Iterator[str]:
-    findings = check_release(repository, options.version, ask_github=options.github)
+    findings = check_release(repository, options.version, ask_github=options.github, made=options.made)
     yield from map(str, findings)
     refuse(findings)
 
@@ -71,7 +74,7 @@ def _check(repository: Repository, options: argparse.Namespace) -> Iterator[str]
 def _pin(repository: Repository, options: argparse.Namespace) -> Iterator[str]:
     image, version = parse_image(options.image, options.digest), parse_version(options.version)
     pinned = pin_image(repository.read(ACTION_FILE), image, version)
-    (repository.folder / ACTION_FILE).write_text(pinned, "utf-8")
+    (repository.folder / ACTION_FILE).write_bytes(pinned.encode())
     yield f"{ACTION_FILE} names {image}."
 
 
@@ -83,7 +86,9 @@ def _notes(repository: Repository, options: argparse.Namespace) -> Iterator[str]
     if (options.image is None) != (options.digest is None):
         raise ReleaseError("--image and --digest belong together. Pass both or neither.")
     image = None if options.image is None else parse_image(options.image, options.digest)
-    yield release_notes(changelog_section(repository.read(CHANGELOG), parse_version(options.version)), image, options.repository)
+    yield release_notes(
+        changelog_section(repository.read_head(CHANGELOG), parse_version(options.version)), image, options.repository
+    )
 
 
 def _dry_run(repository: Repository, options: argparse.Namespace) -> Iterator[str]:

@@ -14,7 +14,9 @@ PLACEHOLDER_DIGEST = f"sha256:{'0' * 64}"
 _PART = "[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
 _NAME = re.compile(rf"[a-z0-9.-]+(?::[0-9]+)?(?:/{_PART})+")
 _DIGEST = re.compile("sha256:[0-9a-f]{64}")
-_LINE = re.compile(r"^(?P<indent> +)image:(?P<value>.*)$", re.MULTILINE)
+_RUNS = re.compile(r"^runs: *\r?\n(?P<block>(?:[ #].*\n?|\r?\n)*)", re.MULTILINE)
+_LINE = re.compile(r"^  image:(?P<value>.*?)(?=\r?$)", re.MULTILINE)
+"""The key of the mapping `runs`, which is indented by two spaces. A text in that mapping is indented by more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,15 +46,18 @@ def parse_image(name: str, digest: str) -> Image:
 
 def pin_image(text: str, image: Image, version: Version) -> str:
     """Return action.yml with the published image in place of the Dockerfile."""
-    lines = list(_LINE.finditer(text))
+    lines = [line for runs in _RUNS.finditer(text) for line in _LINE.finditer(text, *runs.span("block"))]
     if len(lines) != 1:
-        raise ReleaseError(f"{ACTION_FILE} has {len(lines)} lines with `image:` instead of one. Restore it from main.")
+        raise ReleaseError(
+            f"{ACTION_FILE} has {len(lines)} lines with `image:`, indented by two spaces, below `runs:` instead of one. "
+            "Restore it from main."
+        )
     (line,) = lines
     if line["value"] != " Dockerfile":
         raise ReleaseError(
             f"{ACTION_FILE} has{line['value']} as its image instead of Dockerfile. Start from main, which is never pinned."
         )
-    return f"{text[: line.start()]}{line['indent']}image: docker://{image} # {version.tag}{text[line.end() :]}"
+    return f"{text[: line.start()]}  image: docker://{image} # {version.tag}{text[line.end() :]}"
 
 
 def diff_of(before: str, after: str) -> str:

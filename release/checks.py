@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
+from release.action_file import ACTION_FILE, PLACEHOLDER_DIGEST, PLACEHOLDER_IMAGE, parse_image, pin_image
 from release.changelog import CHANGELOG, changelog_section
 from release.errors import ReleaseError
 from release.repository import Repository
 from release.version import Version, parse_version
 
 BRANCH = "main"
+_EVENTS = ("push", "workflow_dispatch")
 _MAX_FILES = 5
 _PACKAGE = "src/docs_platform_action/__init__.py"
 
@@ -30,20 +32,21 @@ class Finding:
         return f"{self.state:<8} {self.text}"
 
 
-def check_release(repository: Repository, text: str, *, ask_github: bool = False) -> list[Finding]:
+def check_release(repository: Repository, text: str, *, ask_github: bool = False, made: str | None = None) -> list[Finding]:
     """Return the results of all checks.
 
-    They ask the remote `origin` for its refs, and GitHub for the result of CI if `ask_github` is set.
+    They ask the remote `origin` for its refs, and GitHub for the result of CI if `ask_github` is set. `made` is the release's
+    commit if it exists: the tag may then exist as well, if it names that commit.
     """
     checks: list[Callable[[], str]] = [partial(_clean_tree, repository), partial(_branch, repository)]
     try:
         version = parse_version(text)
     except ReleaseError as error:
-        findings = [Finding("refused", str(error)), *map(_finding, checks), *_origin(repository, None)]
+        findings = [Finding("refused", str(error)), *map(_finding, checks), *_origin(repository, None, made)]
     else:
-        checks[:0] = [partial(check, repository, version) for check in (_project, _package, _changelog)]
-        checks.append(partial(_local_tag, repository, version))
-        findings = [Finding("ok", f"{version} is a version."), *map(_finding, checks), *_origin(repository, version)]
+        checks[:0] = [partial(check, repository, version) for check in (_project, _package, _changelog, _action_file)]
+        checks.append(partial(_local_tag, repository, version, made))
+        findings = [Finding("ok", f"{version} is a version."), *map(_finding, checks), *_origin(repository, version, made)]
     if ask_github:
         findings.append(_finding(partial(_ci, repository)))
     return findings
@@ -57,7 +60,7 @@ def refuse(findings: Sequence[Finding]) -> None:
 
 def ci_request(commit: str) -> list[str]:
     """Return the command that asks GitHub for the runs of CI on a commit."""
-    return ["gh", "api", f"repos/{{owner}}/{{repo}}/actions/workflows/ci.yml/runs?branch={BRANCH}&head_sha={commit}"]
+    return ["gh", "api", f"repos/{{owner}}/{{repo}}/actions/workflows/ci.yml/runs?branch={BRANCH}&head_sha={commit}&per_page=100"]
 
 
 def _finding(check: Callable[[], str]) -> Finding:
@@ -68,12 +71,15 @@ def _finding(check: Callable[[], str]) -> Finding:
 
 
 def _project(repository: Repository, version: Version) -> str:
-    found = tomllib.loads(repository.read("pyproject.toml")).get("project", {}).get("version")
-    return _same_version("pyproject.toml", found, version)
+    try:
+        project = tomllib.loads(repository.read_head("pyproject.toml")).get("project")
+    except tomllib.TOMLDecodeError as error:
+        raise ReleaseError(f"pyproject.toml is not valid TOML: {error}. Fix it on {BRANCH}.") from None
+    return _same_version("pyproject.toml", project.get("version") if isinstance(project, dict) else None, version)
 
 
 def _package(repository: Repository, version: Version) -> str:
-    found = re.search(r'^__version__\b.*= "(.*)"$', repository.read(_PACKAGE), re.MULTILINE)
+    found = re.search(r'^__version__\b.*= "(.*)"\r?$', repository.read_head(_PACKAGE), re.MULTILINE)
     return _same_version(_PACKAGE, found and found[1], version)
 
 
@@ -84,8 +90,14 @@ def _same_version(path: str, found: object, version: Version) -> str:
 
 
 def _changelog(repository: Repository, version: Version) -> str:
-    changelog_section(repository.read(CHANGELOG), version)
+    changelog_section(repository.read_head(CHANGELOG), version)
     return f"{CHANGELOG} has a section for this version."
+
+
+def _action_file(repository: Repository, version: Version) -> str:
+    # otherwise the job `tag` would find it out, when the image is already published
+    pin_image(repository.read_head(ACTION_FILE), parse_image(PLACEHOLDER_IMAGE, PLACEHOLDER_DIGEST), version)
+    return f"The published image can replace the Dockerfile in {ACTION_FILE}."
 
 
 def _clean_tree(repository: Repository) -> str:
@@ -101,19 +113,26 @@ def _branch(repository: Repository) -> str:
     return f"The branch is {BRANCH}."
 
 
-def _local_tag(repository: Repository, version: Version) -> str:
-    if commit := repository.tag_commit(version.tag):
+def _local_tag(repository: Repository, version: Version, made: str | None) -> str:
+    if (commit := repository.tag_commit(version.tag)) and commit != made:
         raise ReleaseError(
             f"The tag {version.tag} exists in this clone, at {commit}. Release the next version, or remove the tag if it was "
             f"never pushed: git tag --delete {version.tag}."
         )
-    return f"The tag {version.tag} is free in this clone."
+    return f"The tag {version.tag} {_names(commit)} in this clone."
 
 
-def _origin(repository: Repository, version: Version | None) -> list[Finding]:
+def _names(commit: str | None) -> str:
+    return f"names the release's commit, {commit[:12]}," if commit else "is free"
+
+
+def _origin(repository: Repository, version: Version | None, made: str | None) -> list[Finding]:
     """Ask `origin` once, for the tag and the tip of main."""
-    if not repository.has_origin():
-        return [Finding("skipped", f"There is no remote origin: neither its tags nor the tip of {BRANCH} can be checked.")]
+    try:
+        if not repository.has_origin():
+            return [Finding("skipped", f"There is no remote origin: neither its tags nor the tip of {BRANCH} can be checked.")]
+    except ReleaseError as error:
+        return [Finding("refused", str(error))]
     tag = None if version is None else f"refs/tags/{version.tag}"
     tip = f"refs/heads/{BRANCH}"
     try:
@@ -122,17 +141,17 @@ def _origin(repository: Repository, version: Version | None) -> list[Finding]:
         return [Finding("refused", f"origin does not respond: {error}. Check the network and the address of origin.")]
     checks = [partial(_tip, repository, refs.get(tip))]
     if version is not None:
-        checks.insert(0, partial(_tag_of_origin, version, refs.get(f"refs/tags/{version.tag}")))
+        checks.insert(0, partial(_tag_of_origin, version, refs.get(f"refs/tags/{version.tag}"), made))
     return [_finding(check) for check in checks]
 
 
-def _tag_of_origin(version: Version, taken: str | None) -> str:
-    if taken:
+def _tag_of_origin(version: Version, taken: str | None, made: str | None) -> str:
+    if taken and taken != made:
         raise ReleaseError(
             f"The tag {version.tag} exists on origin. Release the next version. If its release was never published, "
             "RELEASING.md says how to continue."
         )
-    return f"The tag {version.tag} is free on origin."
+    return f"The tag {version.tag} {_names(taken)} on origin."
 
 
 def _tip(repository: Repository, tip: str | None) -> str:
@@ -149,7 +168,11 @@ def _tip(repository: Repository, tip: str | None) -> str:
 
 def _ci(repository: Repository) -> str:
     head = repository.head()
-    runs = json.loads(_ask(ci_request(head)))["workflow_runs"]
+    try:
+        # not those of pull requests: a branch of a fork may be named main, too
+        runs = [run for run in json.loads(_ask(ci_request(head)))["workflow_runs"] if run["event"] in _EVENTS]
+    except (ValueError, LookupError, TypeError):
+        raise ReleaseError("GitHub's answer is not a list of the runs of CI. Try again.") from None
     if not runs:
         raise ReleaseError(f"CI has not run on {head[:12]}. Start it, and release when it has passed: gh workflow run ci.yml.")
     newest = max(runs, key=lambda run: run["run_number"])

@@ -34,11 +34,11 @@ def dry_run(repository: Repository, text: str, image: Image) -> Iterator[str]:
     before = repository.read_head(ACTION_FILE)
     yield from _section(f"Change of {ACTION_FILE}", diff_of(before, pin_image(before, image, version)).splitlines())
     values = _values(version, image, head)
-    yield from _section(f"Commands of {RELEASE_WORKFLOW}", _jobs(repository.read(RELEASE_WORKFLOW), values))
+    yield from _section(f"Commands of {RELEASE_WORKFLOW}", _jobs(repository.read_head(RELEASE_WORKFLOW), values))
     yield from _section(
-        f"Commands of {MAJOR_TAG_WORKFLOW}, once the draft is published", _jobs(repository.read(MAJOR_TAG_WORKFLOW), values)
+        f"Commands of {MAJOR_TAG_WORKFLOW}, once the draft is published", _jobs(repository.read_head(MAJOR_TAG_WORKFLOW), values)
     )
-    changes = changelog_section(repository.read(CHANGELOG), version)
+    changes = changelog_section(repository.read_head(CHANGELOG), version)
     yield from _section("Release notes", release_notes(changes, image, _repository(image)).splitlines())
     refuse(findings)
 

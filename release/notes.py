@@ -6,8 +6,9 @@ from release.action_file import Image
 def release_notes(section: str, image: Image | None, repository: str | None = None) -> str:
     """Return the changes of a version and, with its image, how to verify where that comes from.
 
-    `repository` is the name with its capital letters, which `--signer-workflow` compares exactly (cli/cli, `policy.go`). The
-    default is the end of the image's name.
+    `repository` is the name with its capital letters, because `--signer-workflow` is a case-sensitive pattern (cli/cli,
+    `policy.go`). That pattern matches a workflow on any branch, so `--source-ref` requires main. The default is the end of the
+    image's name.
     """
     if image is None:
         return section
@@ -21,5 +22,6 @@ This version runs `{image}`.
 It was built from this repository for `linux/amd64` and `linux/arm64`. To verify where it comes from:
 
 ```sh
-gh attestation verify oci://{image} --repo {repository} --signer-workflow {repository}/.github/workflows/release.yml
+gh attestation verify oci://{image} \\
+  --repo {repository} --signer-workflow {repository}/.github/workflows/release.yml --source-ref refs/heads/main
 ```"""

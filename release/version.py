@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from release.errors import ReleaseError
 
 # [0-9], because \d also matches digits of other scripts
-_NUMBER = "(0|[1-9][0-9]*)"
+_NUMBER = "(0|[1-9][0-9]{0,8})"
 _VERSION = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-rc\.{_NUMBER})?")
 
 

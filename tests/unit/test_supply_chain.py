@@ -159,12 +159,97 @@ class TestReleaseWorkflows:
 
         assert list(started_by) in (["workflow_dispatch"], ["release"])
 
-    def test_only_one_runs_at_a_time_and_none_is_interrupted(self, name: str) -> None:
-        assert read(WORKFLOWS / name)["concurrency"] == {"group": name.removesuffix(".yml"), "cancel-in-progress": False}
+    def test_none_is_interrupted(self, name: str) -> None:
+        assert read(WORKFLOWS / name)["concurrency"]["cancel-in-progress"] is False
+
+
+class TestMajorTag:
+    def test_a_release_does_not_cancel_the_waiting_run_of_another(self) -> None:
+        group = read(WORKFLOWS / "major-tag.yml")["concurrency"]["group"]
+
+        assert group == "major-tag-${{ github.event.release.tag_name }}"
 
 
 class TestRelease:
     JOBS = read(WORKFLOWS / "release.yml")["jobs"]
+
+    def test_only_one_runs_at_a_time(self) -> None:
+        assert read(WORKFLOWS / "release.yml")["concurrency"]["group"] == "release"
+
+    def test_each_job_waits_for_those_before_it(self) -> None:
+        assert {name: job.get("needs") for name, job in self.JOBS.items()} == {
+            "check": None,
+            "image": "check",
+            "attest": ["check", "image"],
+            "try": ["check", "image", "attest"],
+            "tag": ["check", "image", "try"],
+            "draft": ["check", "image", "tag"],
+        }
+
+    @pytest.mark.parametrize(
+        ("job", "action", "settings"),
+        [
+            ("image", "docker/setup-qemu-action", {"platforms": "arm64", "cache-image": False}),
+            ("image", "docker/setup-buildx-action", {"cache-binary": False}),
+            (
+                "image",
+                "docker/build-push-action",
+                {
+                    "context": ".",
+                    "platforms": "linux/amd64,linux/arm64",
+                    "pull": True,
+                    "push": True,
+                    "provenance": "mode=max",
+                    "sbom": True,
+                    "tags": "${{ needs.check.outputs.image }}:${{ inputs.version }}",
+                },
+            ),
+            (
+                "attest",
+                "actions/attest",
+                {
+                    "subject-name": "${{ needs.check.outputs.image }}",
+                    "subject-digest": "${{ needs.image.outputs.digest }}",
+                    "push-to-registry": True,
+                    "create-storage-record": False,
+                },
+            ),
+        ],
+    )
+    def test_other_actions_get_these_settings(self, job: str, action: str, settings: dict[str, object]) -> None:
+        (found,) = [step["with"] for step in self.JOBS[job]["steps"] if step.get("uses", "").startswith(f"{action}@")]
+
+        assert {name: value for name, value in found.items() if name not in ("labels", "annotations")} == settings
+
+    def test_the_labels_and_annotations_say_what_was_built(self) -> None:
+        (found,) = [step["with"] for step in self.JOBS["image"]["steps"] if "build-push-action" in step.get("uses", "")]
+        origin = {
+            "source=${{ github.server_url }}/${{ github.repository }}",
+            "revision=${{ github.sha }}",
+            "version=${{ inputs.version }}",
+        }
+
+        assert {*found["labels"].splitlines()} == {f"org.opencontainers.image.{line}" for line in origin}
+        assert {*found["annotations"].splitlines()} >= {f"index,manifest:org.opencontainers.image.{line}" for line in origin}
+
+    def test_every_job_gets_the_digest_of_the_image_that_was_pushed(self) -> None:
+        (push,) = [step for step in self.JOBS["image"]["steps"] if step.get("id") == "push"]
+
+        assert push["uses"].startswith("docker/build-push-action@")
+        assert self.JOBS["image"]["outputs"] == {"digest": "${{ steps.push.outputs.digest }}"}
+        assert self.JOBS["check"]["outputs"] == {"image": "${{ steps.image.outputs.name }}"}
+        published = {"IMAGE": "${{ needs.check.outputs.image }}", "DIGEST": "${{ needs.image.outputs.digest }}"}
+        for name in ("tag", "draft"):
+            assert self.JOBS[name]["steps"][-1]["env"].items() >= published.items()
+
+    def test_the_published_image_is_pulled_and_tested_on_both_platforms(self) -> None:
+        job = self.JOBS["try"]
+
+        assert job["strategy"]["matrix"] == {"runner": ["ubuntu-24.04", "ubuntu-24.04-arm"]}
+        assert job["env"]["REQUIRE_ENGINE"] == "1"
+        pull, _, run = [step["run"] for step in job["steps"] if "run" in step]
+        assert pull.splitlines()[:2] == ["docker logout ghcr.io", 'docker pull "$ACTION_IMAGE" || {']
+        assert run == ".venv/bin/python -m pytest tests/container"
 
     def test_a_reviewer_approves_before_anything_is_published(self) -> None:
         assert "write" not in self.JOBS["check"]["permissions"].values()
@@ -176,11 +261,11 @@ class TestRelease:
     def test_the_commit_is_checked_right_before_each_push(self) -> None:
         commands = {name: [step["run"] for step in job["steps"] if "run" in step] for name, job in self.JOBS.items()}
 
-        assert commands["image"][0] == 'python3 -m release check "$VERSION"'
+        assert commands["image"][0] == 'python3 -m release check -- "$VERSION"'
         (push,) = commands["tag"]
         assert [line.split()[:4] for line in push.splitlines()] == [
+            ["commit=$(python3", "-m", "release", "tag"],
             ["python3", "-m", "release", "check"],
-            ["python3", "-m", "release", "tag"],
             ["gh", "auth", "setup-git"],
             ["git", "push", "origin", '"refs/tags/v$VERSION"'],
         ]

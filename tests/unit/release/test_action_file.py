@@ -86,7 +86,26 @@ class TestPin:
         with pytest.raises(ReleaseError, match=r"as its image instead of Dockerfile\. Start from main, which is never pinned\."):
             pin_image(pinned, IMAGE, VERSION)
 
-    @pytest.mark.parametrize("text", ["", "runs:\n  using: docker\n", f"{ACTION}  image: Dockerfile\n"])
+    def test_ends_of_lines_stay_as_they_are(self) -> None:
+        assert pin_image(ACTION.replace("\n", "\r\n"), IMAGE, VERSION) == pin_image(ACTION, IMAGE, VERSION).replace("\n", "\r\n")
+
+    def test_the_same_text_in_a_description_stays(self) -> None:
+        text = f"description: >-\n  image: Dockerfile\n{ACTION}"
+
+        assert pin_image(text, IMAGE, VERSION) == f"description: >-\n  image: Dockerfile\n{pin_image(ACTION, IMAGE, VERSION)}"
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            "runs:\n  using: docker\n",
+            f"{ACTION}  image: Dockerfile\n",
+            "runs:\n  using: docker\nimage: Dockerfile\n",
+            "description: >-\n  image: Dockerfile\nruns:\n  using: docker\n",
+            "runs:\n  using: docker\n  args:\n    - >-\n      image: Dockerfile\n",
+            'runs:\n  "image": Dockerfile\n',
+        ],
+    )
     def test_a_file_without_one_such_line_is_refused(self, text: str) -> None:
-        with pytest.raises(ReleaseError, match=r"has [02] lines with `image:` instead of one\. Restore it from main\."):
+        with pytest.raises(ReleaseError, match=r"has [02] lines with `image:`, .*, below `runs:` .*\. Restore it from main\."):
             pin_image(text, IMAGE, VERSION)

@@ -8,7 +8,9 @@ import pytest
 
 from release.checks import check_release
 from release.repository import Repository
-from tests.unit.release.clones import CHANGELOG, PACKAGE, Clone
+from release.tag import tag_release
+from release.version import parse_version
+from tests.unit.release.clones import CHANGELOG, IMAGE, PACKAGE, Clone
 
 
 def refusals(clone: Clone, version: str = "1.2.0", *, ask_github: bool = False) -> list[str]:
@@ -20,7 +22,7 @@ def test_a_clean_clone_of_main_can_be_released(clone: Clone) -> None:
     findings = check_release(Repository(clone.folder), "1.2.0")
 
     assert {finding.state for finding in findings} == {"ok"}
-    assert len(findings) == 9
+    assert len(findings) == 10
 
 
 @pytest.mark.parametrize("name", ["pyproject.toml", PACKAGE])
@@ -51,6 +53,62 @@ def test_a_missing_changelog_is_refused(clone: Clone) -> None:
     clone.push("No changelog")
 
     assert refusals(clone) == ["CHANGELOG.md is missing. Restore or add it."]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("pyproject.toml", b"[project\nversion=", "pyproject.toml is not valid TOML: "),
+        ("pyproject.toml", b"project = 1\n", "pyproject.toml has version None. "),
+        ("CHANGELOG.md", CHANGELOG.encode("utf-16"), "CHANGELOG.md is not UTF-8. Save it as UTF-8."),
+        ("action.yml", b"runs:\n  image: ./Dockerfile\n", "action.yml has ./Dockerfile as its image instead of Dockerfile."),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_one_refusal(clone: Clone, name: str, content: bytes, message: str) -> None:
+    (clone.folder / name).write_bytes(content)
+    clone.push("A mistake")
+
+    (refusal,) = refusals(clone)
+    assert message in refusal
+
+
+def test_files_with_windows_ends_of_lines_can_be_released(clone: Clone) -> None:
+    for name in ("pyproject.toml", PACKAGE, "CHANGELOG.md", "action.yml"):
+        (clone.folder / name).write_bytes(clone.read(name).replace("\n", "\r\n").encode())
+    clone.push("Other ends of lines")
+
+    assert refusals(clone) == []
+
+
+def test_the_commit_is_checked_and_not_the_work_tree(clone: Clone) -> None:
+    clone.write("pyproject.toml", '[project]\nversion = "1.3.0"\n')
+    clone.push("Another version")
+    clone.write("pyproject.toml", '[project]\nversion = "1.2.0"\n')
+    clone.git("update-index", "--skip-worktree", "pyproject.toml")
+
+    assert refusals(clone) == ["pyproject.toml has version 1.3.0. Release that version, or change it to 1.2.0 on main."]
+
+
+def test_untracked_files_are_refused_whatever_the_settings_of_git(clone: Clone) -> None:
+    clone.git("config", "status.showUntrackedFiles", "no")
+    clone.write("new", "")
+
+    assert refusals(clone) == ["Files are not committed: new. Commit or remove them."]
+
+
+def test_a_folder_without_a_repository_is_refused_in_each_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+
+    findings = check_release(Repository(tmp_path), "1.2.0")
+
+    assert [finding.state for finding in findings] == ["ok", *["refused"] * 8]
+    assert {"not a git repository" in finding.text for finding in findings[1:]} == {True}
+
+
+def test_a_missing_git_is_reported(clone: Clone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    assert {*refusals(clone)} == {"The program git is missing. Install it."}
 
 
 def test_files_that_are_not_committed_are_refused_and_named(clone: Clone) -> None:
@@ -97,8 +155,21 @@ def test_a_tag_on_origin_is_refused(clone: Clone) -> None:
     )
 
 
+def test_the_tag_of_the_release_that_was_made_is_accepted(clone: Clone) -> None:
+    made = tag_release(Repository(clone.folder), parse_version("1.2.0"), IMAGE)
+    clone.git("push", "--quiet", "origin", "refs/tags/v1.2.0")
+
+    findings = check_release(Repository(clone.folder), "1.2.0", made=made)
+    other = check_release(Repository(clone.folder), "1.2.0", made=clone.git("rev-parse", "HEAD"))
+
+    assert {finding.state for finding in findings} == {"ok"}
+    assert f"The tag v1.2.0 names the release's commit, {made[:12]}, on origin." in {finding.text for finding in findings}
+    assert len([finding for finding in other if finding.state == "refused"]) == 2
+
+
 def test_similar_tags_are_not_confused(clone: Clone) -> None:
-    clone.git("push", "--quiet", "origin", "HEAD:refs/tags/v1.2.0-rc.1", "HEAD:refs/tags/old/v1.2.0", "HEAD:refs/heads/old/main")
+    names = ("tags/v1.2.0-rc.1", "tags/old/v1.2.0", "heads/old/main", "heads/refs/tags/v1.2.0")
+    clone.git("push", "--quiet", "origin", *(f"HEAD:refs/{name}" for name in names))
     clone.git("tag", "v1.2.0-rc.1")
 
     assert refusals(clone) == []
@@ -143,9 +214,12 @@ def test_all_mistakes_are_reported_together(clone: Clone) -> None:
     clone.git("switch", "--quiet", "--create", "feature")
     clone.write("CHANGELOG.md", "")
     clone.write("pyproject.toml", "")
+    clone.write("action.yml", "")
+    clone.push("Mistakes")
+    clone.write("new", "")
     clone.git("tag", "v1.2.0")
 
-    assert len(refusals(clone)) == 5
+    assert len(refusals(clone)) == 6
 
 
 def test_a_malformed_version_is_reported_with_the_mistakes_that_do_not_depend_on_it(clone: Clone) -> None:
@@ -169,7 +243,9 @@ class TestCi:
         monkeypatch.setenv("PATH", f"{folder / 'bin'}:/usr/bin:/bin")
 
     def answer(self, folder: Path, *runs: dict[str, object]) -> str:
-        (folder / "answer").write_text(json.dumps({"workflow_runs": [{"html_url": self.URL, **run} for run in runs]}))
+        (folder / "answer").write_text(
+            json.dumps({"workflow_runs": [{"html_url": self.URL, "event": "push", **run} for run in runs]})
+        )
         return f'echo "$@" >{folder / "asked"}; cat {folder / "answer"}'
 
     def test_the_newest_run_of_the_commit_decides(self, clone: Clone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,8 +255,26 @@ class TestCi:
 
         assert refusals(clone, ask_github=True) == []
         assert (tmp_path / "asked").read_text().strip() == (
-            "api repos/{owner}/{repo}/actions/workflows/ci.yml/runs?branch=main&head_sha=" + clone.git("rev-parse", "HEAD")
+            "api repos/{owner}/{repo}/actions/workflows/ci.yml/runs?branch=main&head_sha="
+            + clone.git("rev-parse", "HEAD")
+            + "&per_page=100"
         )
+
+    def test_a_run_for_a_pull_request_does_not_count(self, clone: Clone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        on_main = {"run_number": 3, "status": "completed", "conclusion": "failure", "event": "workflow_dispatch"}
+        from_fork = {"run_number": 4, "status": "completed", "conclusion": "success", "event": "pull_request"}
+        self.gh(monkeypatch, tmp_path, self.answer(tmp_path, on_main, from_fork))
+
+        (refusal,) = refusals(clone, ask_github=True)
+        assert refusal.startswith("CI ended with failure")
+
+    @pytest.mark.parametrize("answer", ["not JSON", "[]", "{}", '{"workflow_runs": 1}', '{"workflow_runs": [{}]}'])
+    def test_an_answer_of_another_form_is_refused(
+        self, clone: Clone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str
+    ) -> None:
+        self.gh(monkeypatch, tmp_path, f"echo '{answer}'")
+
+        assert refusals(clone, ask_github=True) == ["GitHub's answer is not a list of the runs of CI. Try again."]
 
     @pytest.mark.parametrize(
         ("runs", "message"),

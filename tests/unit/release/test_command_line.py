@@ -1,6 +1,9 @@
 """The commands, as release.yml and maintainers call them."""
 
 import io
+import os
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -24,7 +27,7 @@ class TestCheck:
 
         shown = capsys.readouterr()
         assert shown.out.count("refused  ") == 3
-        assert shown.err == "Error: 3 of 9 checks refuse this release. Each says above what to do.\n"
+        assert shown.err == "Error: 3 of 10 checks refuse this release. Each says above what to do.\n"
 
 
 class TestPin:
@@ -33,6 +36,14 @@ class TestPin:
 
         assert f"\n  image: docker://{IMAGE} # v1.2.0\n" in clone.read("action.yml")
         assert capsys.readouterr().out == f"action.yml names {IMAGE}.\n"
+
+    def test_ends_of_lines_stay_as_they_are(self, clone: Clone) -> None:
+        (clone.folder / "action.yml").write_bytes(clone.read("action.yml").replace("\n", "\r\n").encode())
+
+        assert main(["pin", *PUBLISHED, "1.2.0"]) == 0
+
+        content = (clone.folder / "action.yml").read_bytes()
+        assert content.count(b"\r\n") == content.count(b"\n") > 0
 
     def test_a_second_time_is_refused_and_changes_nothing(self, clone: Clone, capsys: pytest.CaptureFixture[str]) -> None:
         main(["pin", *PUBLISHED, "1.2.0"])
@@ -64,8 +75,13 @@ class TestNotes:
 
         notes = capsys.readouterr().out
         assert notes.startswith("### Added\n\n- Something new.\n\n### Image\n\nThis version runs `ghcr.io/owner/")
-        assert f"gh attestation verify oci://{IMAGE} --repo owner/docs-platform-action " in notes
-        assert "--signer-workflow owner/docs-platform-action/.github/workflows/release.yml\n" in notes
+        command = notes[notes.index("gh attestation verify") :].replace("\\\n", " ").split()
+        assert command[3:-1] == [
+            f"oci://{IMAGE}",
+            *("--repo", "owner/docs-platform-action"),
+            *("--signer-workflow", "owner/docs-platform-action/.github/workflows/release.yml"),
+            *("--source-ref", "refs/heads/main"),
+        ]
 
     @pytest.mark.parametrize("half", [PUBLISHED[:2], PUBLISHED[2:]])
     @pytest.mark.usefixtures("clone")
@@ -132,7 +148,7 @@ class TestDryRun:
         main(["dry-run", "1.2.0"])
 
         shown, head = capsys.readouterr().out, clone.git("rev-parse", "HEAD")
-        assert f"actions/workflows/ci.yml/runs?branch=main&head_sha={head}'" in shown
+        assert f"actions/workflows/ci.yml/runs?branch=main&head_sha={head}&per_page=100'" in shown
         assert "git ls-remote origin refs/heads/main" in shown
 
     @pytest.mark.usefixtures("clone")
@@ -142,14 +158,17 @@ class TestDryRun:
         shown = capsys.readouterr().out
         printed = {line.strip().removeprefix("$ ").strip() for line in shown.splitlines()}
         assert printed >= {
-            'python3 -m release check --github "1.2.0"',
+            'python3 -m release check --github -- "1.2.0"',
             "tags: ghcr.io/owner/docs-platform-action:1.2.0",
             f"subject-digest: {IMAGE.digest}",
             f'docker pull "{IMAGE}" || {{',
-            f'python3 -m release tag --image "{IMAGE.name}" --digest "{IMAGE.digest}" "1.2.0"',
+            f'commit=$(python3 -m release tag --image "{IMAGE.name}" --digest "{IMAGE.digest}" -- "1.2.0")',
             'git push origin "refs/tags/v1.2.0"',
-            'gh release create "v1.2.0" --draft --verify-tag --title "v1.2.0" --notes-file "$RUNNER_TEMP/notes.md" "${flags[@]}"',
-            'git push --force origin "HEAD:refs/tags/$major" || {',
+            (
+                'gh release "$action" "v1.2.0" --draft --verify-tag --title "v1.2.0" --notes-file "$RUNNER_TEMP/notes.md" '
+                '"${flags[@]}"'
+            ),
+            'git push --force-with-lease="refs/tags/$major:$before" origin "HEAD:refs/tags/$major" || {',
         }
         assert [line for line in shown.splitlines() if "${{" in line and "matrix." not in line] == []
 
@@ -174,7 +193,7 @@ class TestDryRun:
         shown = capsys.readouterr()
         assert "refused  Files are not committed: new. Commit or remove them." in shown.out
         assert "- Something new." in shown.out
-        assert shown.err == "Error: 1 of 9 checks refuse this release. Each says above what to do.\n"
+        assert shown.err == "Error: 1 of 10 checks refuse this release. Each says above what to do.\n"
 
     @pytest.mark.parametrize("digest", ["sha256:123", "latest"])
     @pytest.mark.usefixtures("clone")
@@ -183,10 +202,27 @@ class TestDryRun:
 
         assert "is not a digest" in capsys.readouterr().err
 
-    def test_its_target_in_the_makefile_passes_the_version_and_the_digest(self) -> None:
-        makefile = (ROOT / "Makefile").read_text()
+    def test_nothing_refreshes_the_index(self, clone: Clone) -> None:
+        os.utime(clone.folder / "action.yml", (1, 1))
+        before = (clone.folder / ".git" / "index").read_bytes()
 
-        assert 'release dry-run $(if $(DIGEST),--digest "$(DIGEST)") "$(VERSION)"' in makefile
+        assert main(["dry-run", "1.2.0"]) == 0
+
+        assert (clone.folder / ".git" / "index").read_bytes() == before
+
+    def test_its_target_in_the_makefile_passes_the_version_and_the_digest_without_running_them(self, tmp_path: Path) -> None:
+        made = tmp_path / "made"
+        (tmp_path / "installed").touch()
+        (tmp_path / "python").write_text("#!/bin/sh\nprintf '%s\\n' \"$@\"\n")
+        (tmp_path / "python").chmod(0o755)
+        make = ("make", "--no-print-directory", f"--directory={ROOT}", f"BIN={tmp_path}", f"INSTALLED={tmp_path / 'installed'}")
+        version, digest = f"$(shell touch {made})`touch {made}`", f'"; touch {made}; "'
+
+        command = [*make, "release-dry-run", f"VERSION={version}", f"DIGEST={digest}"]
+        passed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+
+        assert passed == ["-m", "release", "dry-run", f"--digest={digest}", "--", version]
+        assert not made.exists()
 
 
 def without_hunks(text: str) -> str:

@@ -23,6 +23,45 @@ def test_the_commit_changes_exactly_one_line(clone: Clone) -> None:
     assert changes == ["-  image: Dockerfile", f"+  image: docker://{IMAGE} # v1.2.0"]
 
 
+@pytest.mark.parametrize("end", [b"\r\n", b"\r"], ids=["CRLF", "a single CR"])
+def test_other_ends_of_lines_stay_as_they_are(clone: Clone, end: bytes) -> None:
+    content = (clone.folder / "action.yml").read_bytes()
+    (clone.folder / "action.yml").write_bytes(
+        content.replace(b"\n", b"\r\n") if end == b"\r\n" else content.replace(b"# On main", b"# On\rmain")
+    )
+    clone.push("Other ends of lines")
+
+    commit = tag_release(Repository(clone.folder), VERSION, IMAGE)
+
+    assert clone.git("diff", "--numstat", "HEAD", commit) == "1\t1\taction.yml"
+
+
+def test_in_a_subfolder_the_commit_has_all_files(clone: Clone) -> None:
+    commit = tag_release(Repository(clone.folder / "src"), VERSION, IMAGE)
+
+    assert clone.git("diff", "--numstat", "HEAD", commit) == "1\t1\taction.yml"
+
+
+def test_a_commit_that_changes_more_than_a_line_is_refused(clone: Clone) -> None:
+    with pytest.raises(ReleaseError, match=r"would change more than one line of action\.yml: '1\\t\d+\\taction\.yml'"):
+        Repository(clone.folder).commit_with("action.yml", "name: another file\n", "A message")
+
+
+def test_a_tag_that_exists_is_never_replaced(clone: Clone) -> None:
+    clone.git("tag", "v1.2.0")
+    head = clone.git("rev-parse", "HEAD")
+    clone.git("commit", "--quiet", "--allow-empty", "--message", "Later")
+
+    with pytest.raises(ReleaseError, match="git update-ref failed"):
+        Repository(clone.folder).create_tag("v1.2.0", clone.git("rev-parse", "HEAD"))
+
+    assert clone.git("rev-parse", "v1.2.0") == head
+
+
+def test_git_asks_for_no_password(clone: Clone) -> None:
+    assert Repository(clone.folder).git("-c", "alias.shown=!printenv GIT_TERMINAL_PROMPT", "shown") == "0"
+
+
 def test_its_parent_is_head_and_its_message_names_the_version(clone: Clone) -> None:
     commit = tag_release(Repository(clone.folder), VERSION, IMAGE)
 

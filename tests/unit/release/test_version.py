@@ -19,7 +19,16 @@ class TestParsing:
         "text",
         [
             *("", "1", "1.0", "1.0.0.0", "v1.0.0", "1.0.0-rc1", "1.0.0rc1", "1.0.0-beta.1", "1.0.0+build", "01.0.0", "1.0.00"),
-            *(" 1.0.0", "1.0.0\n", "1.0.0-rc.01", "-1.0.0", "1.0.0; id", "$(id)", "\N{ARABIC-INDIC DIGIT ONE}.0.0"),
+            *(
+                " 1.0.0",
+                "1.0.0\n",
+                "1.0.0-rc.01",
+                "-1.0.0",
+                "1.0.0; id",
+                "$(id)",
+                "\N{ARABIC-INDIC DIGIT ONE}.0.0",
+                f"{'1' * 5000}.0.0",
+            ),
         ],
     )
     def test_another_text_is_refused_with_examples(self, text: str) -> None:
