@@ -7,6 +7,8 @@ import subprocess
 import sys
 import tempfile
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, NoReturn
 
@@ -105,6 +107,23 @@ def remove_image(tag: str) -> None:
     """Remove an image if it exists."""
     if docker("image", "ls", "--quiet", tag).strip():
         docker("image", "rm", "--force", tag)
+
+
+def published_image() -> str | None:
+    """Return the image that a release has published and tests, or None."""
+    return os.environ.get("ACTION_IMAGE") or None
+
+
+@contextmanager
+def published_or_built_image(folder: Path) -> Iterator[str]:
+    """Return the published image, which stays, or build the action's image in a new folder, and remove it at the end."""
+    if published := published_image():
+        yield published
+        return
+    tag = temporary_tag()
+    build_image(tag, copy_action(folder))
+    yield tag
+    remove_image(tag)
 
 
 def job_image() -> str:

@@ -1,6 +1,5 @@
 """The image, a simulated platform, and the runner that starts the image."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import pytest
 
 from admin_api_simulator import Simulator
 from tests.container.runner import Runner
-from tests.engine import build_image, copy_action, need_engine, remove_image, temporary_tag
+from tests.engine import need_engine, published_or_built_image
 from tests.keys import ADMIN_KEY
 
 
@@ -19,13 +18,8 @@ def pytest_runtest_setup() -> None:
 
 @pytest.fixture(scope="session")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    if given := os.environ.get("ACTION_IMAGE"):
-        yield given  # a release tests the image that it has published
-        return
-    tag = temporary_tag()
-    build_image(tag, copy_action(tmp_path_factory.mktemp("action")))
-    yield tag
-    remove_image(tag)
+    with published_or_built_image(tmp_path_factory.mktemp("action")) as image:
+        yield image
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import yaml
 from admin_api_simulator import Simulator
 from tests.container.runner import Runner
 from tests.container.stripped_base import base_of, built_on, stripped
-from tests.engine import ROOT, copy_action, docker, temporary_tag
+from tests.engine import ROOT, copy_action, docker, published_image, temporary_tag
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -47,6 +47,13 @@ def on_stripped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stripped]:
     context = copy_action(tmp_path_factory.mktemp("action"))
     with stripped(base, tmp_path_factory.mktemp("base")) as under, built_on(under, temporary_tag(), context) as image:
         yield Stripped(image=image, base=under)
+
+
+@pytest.fixture
+def without_byte_code(request: pytest.FixtureRequest) -> str:
+    """Return the action's image on a base without byte code: the published one, on Docker Hub's base, or one that is built."""
+    published = published_image()
+    return published or str(request.getfixturevalue("on_stripped").image)
 
 
 def test_the_entry_point_is_a_program_without_a_shell(image: str) -> None:
@@ -141,9 +148,9 @@ print(json.dumps({found.name: [bool(found.version), [file.name for file in found
     assert {name for name, (_, files) in found.items() if not any(re.match("(?i)licen[cs]e", file) for file in files)} == set()
 
 
-def test_a_run_compiles_nothing(on_stripped: Stripped, platform: Simulator, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_run_compiles_nothing(without_byte_code: str, platform: Simulator, tmp_path_factory: pytest.TempPathFactory) -> None:
     # otherwise Python, running as root, would compile and write it in each container
-    runner = Runner(image=on_stripped.image, folder=tmp_path_factory.mktemp("job"), logs=tmp_path_factory.mktemp("logs"))
+    runner = Runner(image=without_byte_code, folder=tmp_path_factory.mktemp("job"), logs=tmp_path_factory.mktemp("logs"))
     inputs = {
         "base-url": platform.base_url,
         "admin-key": platform.key,

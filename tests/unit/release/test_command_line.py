@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -75,13 +76,22 @@ class TestNotes:
 
         notes = capsys.readouterr().out
         assert notes.startswith("### Added\n\n- Something new.\n\n### Image\n\nThis version runs `ghcr.io/owner/")
-        command = notes[notes.index("gh attestation verify") :].replace("\\\n", " ").split()
-        assert command[3:-1] == [
+        assert verification(notes) == (
             f"oci://{IMAGE}",
-            *("--repo", "owner/docs-platform-action"),
-            *("--signer-workflow", "owner/docs-platform-action/.github/workflows/release.yml"),
-            *("--source-ref", "refs/heads/main"),
-        ]
+            {
+                "--repo": "owner/docs-platform-action",
+                "--signer-workflow": "owner/docs-platform-action/.github/workflows/release.yml",
+                "--source-ref": "refs/heads/main",
+            },
+        )
+
+    @pytest.mark.usefixtures("clone")
+    def test_the_command_is_that_of_the_security_page(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["notes", *PUBLISHED, "--repository", "OWNER/docs-platform-action", "1.2.0"]) == 0
+
+        (image, options) = verification((ROOT / "SECURITY.md").read_text())
+        assert image == "oci://ghcr.io/OWNER/docs-platform-action@sha256:…"
+        assert options == verification(capsys.readouterr().out)[1]
 
     @pytest.mark.parametrize("half", [PUBLISHED[:2], PUBLISHED[2:]])
     @pytest.mark.usefixtures("clone")
@@ -223,6 +233,13 @@ class TestDryRun:
 
         assert passed == ["-m", "release", "dry-run", f"--digest={digest}", "--", version]
         assert not made.exists()
+
+
+def verification(text: str) -> tuple[str, dict[str, str]]:
+    """Return the image and the options of the command that verifies an attestation."""
+    (command,) = re.findall(r"^gh attestation verify (.*?)\n```", text, re.MULTILINE | re.DOTALL)
+    image, *options = command.replace("\\\n", " ").split()
+    return image, dict(zip(options[::2], options[1::2], strict=True))
 
 
 def without_hunks(text: str) -> str:

@@ -1,5 +1,6 @@
 """The scripts of the workflows, run by bash as the runner does, with a folder as `origin` and a fake `gh`."""
 
+import json
 import os
 import re
 import subprocess
@@ -21,6 +22,7 @@ PUBLISHED = {
 GH = """\
 #!/bin/sh
 echo "$@" >>"$ASKED"
+if [ "$1" = "api" ]; then echo "$RUNS"; fi
 if [ "$1 $2" = "release list" ]; then printf '%s\\n' $TAGS; fi
 if [ "$1 $2" = "release view" ]; then echo "${DRAFT:?release not found}"; fi
 """
@@ -89,6 +91,25 @@ def test_the_owner_is_lower_case_in_the_images_name(programs: Path, tmp_path: Pa
     assert done.returncode == 0, done.stderr
     assert output.read_text() == "name=ghcr.io/some-owner/docs-platform-action\n"
     assert programs.read_text() == ""
+
+
+@pytest.mark.parametrize(("conclusion", "exit_code"), [("success", 0), ("failure", 1)])
+def test_a_release_starts_only_after_ci_has_passed(programs: Path, conclusion: str, exit_code: int) -> None:
+    run_of_ci = {"event": "push", "run_number": 1, "status": "completed", "conclusion": conclusion, "html_url": "made-up"}
+
+    done = run(scripts("release.yml", "check")[0], **PUBLISHED, RUNS=json.dumps({"workflow_runs": [run_of_ci]}))
+
+    assert done.returncode == exit_code, done.stderr
+    assert programs.read_text().startswith("api repos/")
+
+
+@pytest.mark.usefixtures("programs")
+def test_no_image_is_built_if_main_has_moved(clone: Clone) -> None:
+    assert run(scripts("release.yml", "image")[0], **PUBLISHED).returncode == 0
+
+    clone.push_others_commit()
+
+    assert run(scripts("release.yml", "image")[0], **PUBLISHED).returncode == 1
 
 
 class TestTag:
