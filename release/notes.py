@@ -23,5 +23,6 @@ It was built from this repository for `linux/amd64` and `linux/arm64`. To verify
 
 ```sh
 gh attestation verify oci://{image} \\
-  --repo {repository} --signer-workflow {repository}/.github/workflows/release.yml --source-ref refs/heads/main
+  --repo {repository} --source-ref refs/heads/main \\
+  --signer-workflow {repository}/.github/workflows/release.yml
 ```"""

@@ -172,7 +172,7 @@ class TestDraft:
         )
         notes = (tmp_path / "notes.md").read_text()
         assert f"This version runs `{IMAGE}`." in notes
-        assert "--signer-workflow Owner/docs-platform-action/.github/workflows/release.yml " in notes
+        assert "--signer-workflow Owner/docs-platform-action/.github/workflows/release.yml\n" in notes
 
     @pytest.mark.usefixtures("clone")
     @pytest.mark.parametrize(("draft", "action"), [("true", "edit"), ("false", "create")])
