@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests import engine
-from tests.unit.release.clones import IMAGE
+
+PUBLISHED = f"ghcr.io/owner/docs-platform-action@sha256:{'5a' * 32}"
 
 
 @pytest.fixture
@@ -24,10 +25,10 @@ def commands(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_release_tests_the_image_that_it_has_published_and_keeps_it(
     commands: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("ACTION_IMAGE", str(IMAGE))
+    monkeypatch.setenv("ACTION_IMAGE", PUBLISHED)
 
     with engine.published_or_built_image(tmp_path / "action") as image:
-        assert image == str(IMAGE)
+        assert image == PUBLISHED
 
     assert commands == []
 
