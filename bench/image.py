@@ -37,7 +37,8 @@ with gzip, as a registry sends it. The goal: {most:.0f} MB on the disk of a runn
 the image contains no unused files.
 """
 MEANING: Final = """
-A runner pulls the image of a release once, and builds it in each job otherwise. The first layer contains {sources:.0%} sources, which error messages quote, and
+A runner pulls the image of a release once, and builds it in each job otherwise.
+The first layer contains {sources:.0%} sources, which error messages quote, and
 {compiled:.0%} byte code, so that a run compiles nothing; the rest is metadata, licenses and certificate authorities. Without the
 second layer each run would compile the modules that it uses from the standard library.
 """

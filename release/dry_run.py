@@ -11,6 +11,7 @@ import yaml
 from release.action_file import ACTION_FILE, PLACEHOLDER_DIGEST, Image, diff_of, pin_image
 from release.changelog import CHANGELOG, changelog_section
 from release.checks import BRANCH, check_release, ci_request, refuse
+from release.errors import ReleaseError
 from release.notes import release_notes
 from release.repository import Repository
 from release.version import Version, parse_version
@@ -38,9 +39,15 @@ def dry_run(repository: Repository, text: str, image: Image) -> Iterator[str]:
     yield from _section(
         f"Commands of {MAJOR_TAG_WORKFLOW}, once the draft is published", _jobs(repository.read_head(MAJOR_TAG_WORKFLOW), values)
     )
-    changes = changelog_section(repository.read_head(CHANGELOG), version)
-    yield from _section("Release notes", release_notes(changes, image, _repository(image)).splitlines())
+    try:
+        notes = release_notes(changelog_section(repository.read_head(CHANGELOG), version), image, _repository(image))
+    except ReleaseError as error:
+        notes = str(error)
+    yield from _section("Release notes", notes.splitlines())
+    if refused := [str(finding) for finding in findings if finding.state == "refused"]:
+        yield from _section("Refused", refused)
     refuse(findings)
+    yield "\nNo check refuses this release. Not checked here: the result of CI, and the settings that RELEASING.md lists."
 
 
 def _section(title: str, lines: Iterable[str]) -> Iterator[str]:

@@ -1,6 +1,12 @@
 """The text of a release on GitHub."""
 
+import re
+from typing import Final
+
 from release.action_file import Image
+
+_STARTS_BLOCK: Final = re.compile(r" *(?:#|>|\||```|[-*+] |\d+\. |$)")
+_IS_WHOLE: Final = re.compile(r" *(?:#|\||```|$)")
 
 
 def release_notes(section: str, image: Image | None, repository: str | None = None) -> str:
@@ -10,6 +16,7 @@ def release_notes(section: str, image: Image | None, repository: str | None = No
     `policy.go`). That pattern matches a workflow on any branch, so `--source-ref` requires main. The default is the end of the
     image's name.
     """
+    section = _without_wrapping(section)
     if image is None:
         return section
     repository = repository or image.name.partition("/")[2]
@@ -26,3 +33,16 @@ gh attestation verify oci://{image} \\
   --repo {repository} --source-ref refs/heads/main \\
   --signer-workflow {repository}/.github/workflows/release.yml
 ```"""
+
+
+def _without_wrapping(section: str) -> str:
+    """Join the lines of each paragraph and list item, because GitHub shows every line break in release notes."""
+    lines: list[str] = []
+    in_code = False
+    for line in section.splitlines():
+        if lines and not in_code and not _STARTS_BLOCK.match(line) and not _IS_WHOLE.match(lines[-1]):
+            lines[-1] += f" {line.strip()}"
+        else:
+            lines.append(line)
+        in_code ^= line.lstrip().startswith("```")
+    return "\n".join(lines)

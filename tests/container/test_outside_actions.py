@@ -7,7 +7,7 @@ import signal
 import stat
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -132,8 +132,12 @@ def test_a_container_that_does_not_start_is_a_failure_without_outputs(machine: M
     assert not (machine.workspace / "outputs.env").exists()
 
 
-def test_several_domains_are_passed_by_name(machine: Machine) -> None:
-    whole, several = block("In a shell", "sh"), "docs.example.com\nfailing.example.com"
+@pytest.mark.parametrize(
+    ("second", "exit_code", "site"),
+    [("help.example.com", 0, "site/help.example.com"), ("failing.example.com", 1, None)],
+)
+def test_several_domains_are_passed_by_name(machine: Machine, second: str, exit_code: int, site: str | None) -> None:
+    whole = block("In a shell", "sh")
     lines = [line for line in whole.splitlines() if "INPUT_DOMAIN" not in line]
     script = (
         "\n".join(lines)
@@ -141,10 +145,10 @@ def test_several_domains_are_passed_by_name(machine: Machine) -> None:
         .replace('--env-file "$settings"', '--env-file "$settings" -e INPUT_DOMAIN')
     )
 
-    code, printed = machine.run(script, env={"INPUT_DOMAIN": several})
+    code, printed = machine.run(script, env={"INPUT_DOMAIN": f"docs.example.com\n{second}"})
 
     rows = json.loads(source(machine.workspace / "outputs.env")["results"])
-    assert (code, [row["sitePath"] for row in rows]) == (1, ["site/docs.example.com", None]), printed
+    assert (code, [row["sitePath"] for row in rows]) == (exit_code, ["site/docs.example.com", site]), printed
 
 
 class TestCron:
@@ -177,13 +181,17 @@ class TestLongExport:
         with Simulator(key=ADMIN_KEY, export_seconds=3600, host="127.0.0.1") as platform:
             yield platform
 
-    def test_a_cancel_writes_the_outputs_and_the_key_is_in_no_process_list(self, machine: Machine) -> None:
-        with machine.start(block("In a shell", "sh")) as process:
+    @pytest.mark.parametrize("send", [os.kill, os.killpg], ids=["to the script", "to all its processes"])
+    @pytest.mark.parametrize("shell", ["dash", "bash"])
+    def test_a_cancel_writes_the_outputs_and_the_key_is_in_no_process_list(
+        self, machine: Machine, send: Callable[[int, int], None], shell: str
+    ) -> None:
+        with machine.start(block("In a shell", "sh"), shell=shell) as process:
             container = machine.container()
             modes = [stat.S_IMODE(file.stat().st_mode) for file in machine.temporary.iterdir()]
             processes = docker("top", container, "-eo", "pid,args", "-ww") + arguments_in_session(process.pid)
             inspected = docker("inspect", container)
-            os.killpg(process.pid, signal.SIGTERM)
+            send(process.pid, signal.SIGTERM)
             printed, _ = process.communicate(timeout=60)
 
         outputs = source(machine.workspace / "outputs.env")

@@ -64,6 +64,18 @@ class TestTag:
 
 
 class TestNotes:
+    def test_wrapped_lines_are_joined_because_github_shows_every_line_break(
+        self, clone: Clone, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        text = "Two\nlines.\n\n### Added\n\n- One\n  `two`\n  three.\n- Four.\n\n```sh\na\nb\n```\nFive."
+        clone.write("CHANGELOG.md", f"# Changelog\n\n## [1.2.0] - 2026-01-02\n\n{text}\n")
+        clone.push("A longer changelog")
+
+        assert main(["notes", "1.2.0"]) == 0
+
+        joined = "Two lines.\n\n### Added\n\n- One `two` three.\n- Four.\n\n```sh\na\nb\n```\nFive.\n"
+        assert capsys.readouterr().out == joined
+
     @pytest.mark.usefixtures("clone")
     def test_without_an_image_they_are_the_changelogs_section(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["notes", "1.2.0"]) == 0
@@ -127,6 +139,17 @@ class TestMajor:
 
 
 class TestDryRun:
+    @pytest.mark.usefixtures("clone")
+    def test_it_ends_with_the_refusals_or_says_that_there_are_none(self, capsys: pytest.CaptureFixture[str]) -> None:
+        main(["dry-run", "1.2.0"])
+        passed = capsys.readouterr().out.splitlines()
+        main(["dry-run", "1.3.0"])
+        refused = capsys.readouterr().out.partition("\nRefused\n\n")[2].splitlines()
+
+        assert passed[-1].startswith("No check refuses this release. Not checked here: the result of CI")
+        assert len(refused) == 3
+        assert all(line.startswith("  refused  ") for line in refused)
+
     def test_a_clean_clone_passes_and_nothing_changes(self, clone: Clone, capsys: pytest.CaptureFixture[str]) -> None:
         before = clone.state()
 
