@@ -19,6 +19,7 @@ from docs_platform_action.models import Bundle
 from docs_platform_action.ownership import Owner
 from docs_platform_action.redaction import Redactor
 from docs_platform_action.report.outputs import MAX_VARIABLE_BYTES, Outputs
+from tests.folders import open_below
 from tests.hostile import HARMFUL, YAML
 from tests.keys import ADMIN_KEY
 from tests.shells import SHELLS, source
@@ -216,13 +217,13 @@ class TestBegin:
         assert [*tmp_path.iterdir()] == [file]
 
     def test_its_descriptor_is_closed_with_it(self, file: Path) -> None:
-        before = len([*Path("/proc/self/fd").iterdir()])
         outputs = outputs_in(file)
         outputs.write("jobId", "se_1")
+        assert open_below(file.parent) == [file]
 
         del outputs
 
-        assert len([*Path("/proc/self/fd").iterdir()]) == before
+        assert open_below(file.parent) == []
 
     def test_a_relative_path_starts_at_the_working_directory(self, tmp_path: Path) -> None:
         with contextlib.chdir(tmp_path):
@@ -295,7 +296,6 @@ class TestFailures:
         self, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: str
     ) -> None:
         file.write_text("earlier\n")
-        descriptors = len([*Path("/proc/self/fd").iterdir()])
         monkeypatch.setattr("docs_platform_action.report.outputs.owner_of", lambda _: Owner(*OWNER))
         monkeypatch.setattr(os, "chown", refusing(errno.EIO) if refused == "chown" else lambda *_, **__: None)
         monkeypatch.setattr(Path, "replace", refusing(errno.EBUSY))  # of a file that is mounted by itself
@@ -306,7 +306,7 @@ class TestFailures:
         reason = os.strerror(errno.EIO if refused == "chown" else errno.EBUSY)
         assert caught.value.details == (f"{file}: {reason}.",)
         assert ([*tmp_path.iterdir()], file.read_text()) == ([file], "earlier\n")
-        assert len([*Path("/proc/self/fd").iterdir()]) == descriptors
+        assert open_below(tmp_path) == []
 
     def test_a_line_that_does_not_fit_leaves_no_part_of_it(self, file: Path) -> None:
         outputs = outputs_in(file)
