@@ -52,7 +52,7 @@ class InvalidInput(ActionError):
     """An input is missing or malformed; no request was made."""
 
     failure_reason = "invalid-input"
-    default_remedy = "Correct the `with:` block of the step. No request was made."
+    default_remedy = "Correct the inputs of the step. No request was made."
 
 
 class Unauthorized(ActionError):

@@ -464,7 +464,7 @@ def test_a_folder_without_write_access_hides_no_other_error(action: Action, plat
     ended = action.export(platform, site_path=f"{denied.name}/site", wait="perhaps")
 
     assert LIKELY in ended.error
-    assert "Correct the `with:` block of the step." in ended.error
+    assert "Correct the inputs of the step." in ended.error
 
 
 def test_an_output_file_without_write_access_names_the_likely_causes(action: Action, platform: Simulator, denied: Path) -> None:
