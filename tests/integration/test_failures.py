@@ -35,7 +35,11 @@ class Case:
 
 CASES = {
     "an input is missing": Case(
-        reason="invalid-input", parts=("base-url", "with:"), inputs={"base_url": ""}, job=False, request_id=False
+        reason="invalid-input",
+        parts=("base-url", "Correct the inputs of the step."),
+        inputs={"base_url": ""},
+        job=False,
+        request_id=False,
     ),
     "inputs are malformed": Case(
         reason="invalid-input",
@@ -457,7 +461,7 @@ def test_a_folder_without_write_access_names_the_likely_causes(
     assert (ended.exit_code, ended.reason, platform.requests) == (1, "invalid-input", [])
     assert f"the folder 'denied' cannot be written to (Permission denied; likely causes: {LIKELY})" in ended.error
     assert "label the runner's work folder" in ended.error
-    assert "with:" not in ended.error
+    assert "Correct the inputs" not in ended.error
 
 
 def test_a_folder_without_write_access_hides_no_other_error(action: Action, platform: Simulator, denied: Path) -> None:

@@ -187,7 +187,7 @@ class TestFailure:
         assert [[code.text for code in item.all("code")] for item in items] == [
             ["domain"],
             ["site-path", "job-id"],
-            ["with:"],
+            [],
         ]
         assert summary.all("em") == []
 
