@@ -3,7 +3,6 @@
 import argparse
 import signal
 import sys
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO, get_args
@@ -16,6 +15,7 @@ from admin_api_simulator.storage import Etags
 
 DEFAULT_PORT = 8377
 DEFAULT_STORAGE_PORT = 8378
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -84,12 +84,12 @@ def main(arguments: Sequence[str] | None = None, *, out: TextIO | None = None) -
         max_requests_per_second=options.max_requests_per_second,
         max_jobs=options.max_jobs,
     )
-    stopping = threading.Event()
+    # Before any thread starts, so that all threads block them and `sigwait` receives them. A handler would run only when the main
+    # thread is back in Python code: a signal that comes in the moment before it begins to wait would not end the wait.
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     try:
         if options.scenario:
             read_scenario(options.scenario).apply(simulator)
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: stopping.set())
         simulator.start()
     except (ScenarioError, OSError) as error:
         sys.stderr.write(f"The simulator cannot start: {error}\n")
@@ -97,7 +97,7 @@ def main(arguments: Sequence[str] | None = None, *, out: TextIO | None = None) -
     try:
         out.write(banner(simulator))
         out.flush()
-        stopping.wait()
+        signal.sigwait(STOP_SIGNALS)
     finally:
         simulator.stop()
     return 0

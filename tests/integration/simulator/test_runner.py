@@ -71,10 +71,10 @@ def test_a_started_run_can_be_signalled(tmp_path: Path, workspace: Path) -> None
     script = entrypoint(
         tmp_path,
         """
-        import signal, sys, time
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        import signal, sys
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
         print("waiting", flush=True)
-        time.sleep(60)
+        sys.exit(128 + signal.sigwait([signal.SIGTERM]))
         """,
     )
 
