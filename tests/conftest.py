@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import json
 from collections.abc import Callable, Generator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from xdist.remote import Producer
 from docs_platform_action import main
 from docs_platform_action.http import connection
 from tests import engine
+from tests.garbage import without_collection
 from tests.inside import unmeasured
 from tests.keys import ADMIN_KEY
 from tests.leaks import leaked_in_part
@@ -20,6 +22,7 @@ from tests.workers import BySharing, priority_of
 # Reading the public certificate authorities takes 50 ms, half the time of a run in the test's own process. Test modules import
 # this function by name, so it is replaced before they are.
 connection.create_ssl_context = main.create_ssl_context = functools.cache(connection.create_ssl_context)
+json.loads = without_collection(json.loads)  # of every module, for tests of deeply nested JSON
 
 
 @pytest.fixture
