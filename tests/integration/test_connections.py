@@ -8,7 +8,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -206,10 +206,12 @@ PATIENT = Timeouts(connect_seconds=60, idle_seconds=60, total_seconds=90)
 def send_all(client: ApiClient, *paths: str, new_connection: bool = False) -> None:
     """Send each request in a thread, and check that each gets its own response."""
     with ThreadPoolExecutor(len(paths)) as pool:
-        answers = list(
-            pool.map(lambda path: client.send(Request(method="GET", url=path), PATIENT, new_connection=new_connection), paths)
-        )
-    assert [answer.body for answer in answers] == [{"path": path} for path in paths]
+        answers = [
+            pool.submit(client.send, Request(method="GET", url=path), PATIENT, new_connection=new_connection) for path in paths
+        ]
+        for answer in as_completed(answers):
+            answer.result()  # the first failure is the cause of the others
+    assert [answer.result().body for answer in answers] == [{"path": path} for path in paths]
 
 
 def test_a_connection_is_reused_by_another_thread(wire: Wire) -> None:
