@@ -143,7 +143,7 @@ def run_cells(cells: Iterable[Cell]) -> MatrixResult:
         outcomes=outcomes,
         stderr=stderr.getvalue(),
         threads_left=_still_alive(set(threading.enumerate()) - threads),
-        descriptors_left=max(0, count_descriptors() - descriptors),
+        descriptors_left=count_descriptors() - descriptors,
     )
 
 
