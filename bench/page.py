@@ -29,11 +29,14 @@ MISSED: Final = 3
 INTRODUCTION: Final = """\
 # Performance
 
-The costs of the action for its users and the platform. `make bench` measures everything and writes this page; each section is the
-output of one run of a program in [bench](../../bench/README.md). Seconds depend on the machine, so most figures are counts
-or ratios within one run; a goal in milliseconds or bytes has its figure in that unit and a ratio. `make test` checks what does
-not depend on the machine: requests and delays in virtual time, imports before the first request, requests of a step with many
-domains and, with a container engine, the size of the image.
+For reviewers: what the action costs its users and the platform, and how this was measured. [How it waits](../how-it-waits.md)
+describes the schedule of the requests.
+
+`make bench` measures everything and writes this page. Each section is the output of one run of a program in
+[bench](../../bench/README.md). Seconds depend on the machine, so most figures are counts or ratios within one run. A goal in
+milliseconds or bytes has its figure in that unit, and a ratio. `make test` checks what does not depend on the machine: requests
+and delays in virtual time, imports before the first request, requests of a step with many domains and, with a container engine,
+the size of the image.
 """
 
 

@@ -23,6 +23,8 @@ FILE: Final = Path(__file__).parents[2] / "docs" / "evidence" / "reliability.md"
 _OPENING: Final = """\
 # Reliability
 
+For reviewers: which faults and hostile inputs the action was tested with, how each test ended, and which defects the tests found.
+
 `make reliability` runs everything on this page except the fuzzing and the hostile texts, and writes the page from its counts.
 `make test` runs everything, also checks memory, threads and descriptors, and fails if a count differs.
 """

@@ -43,7 +43,7 @@ ONE: Final = os.environ.get("SOAK_SEED")
 
 MAX_CONCURRENT_UNPACKS: Final = 10
 MAX_A_SECOND: Final = 10
-"""From the interface and README: the default of `max-parallel`, and the rate limit of a run for one API."""
+"""From docs/many-domains.md: the default of `max-parallel`, and the rate limit of a run for one API."""
 
 MAX_ERRORS: Final = 10
 

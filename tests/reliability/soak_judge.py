@@ -26,8 +26,8 @@ FIRST_SECONDS: Final = 3
 YOUNG_SECONDS: Final = 7.5
 EVEN_SECONDS: Final = 4.75
 PATIENCE: Final = 250
-"""Polling of a job without progress (README): first after 3 s, then every 7.5 s in its first 40 s, then every 4.75 s, or a
-250th of the time since its last status change if that is more."""
+"""Polling of a job without progress (docs/how-it-waits.md): first after 3 s, then every 7.5 s in its first 40 s, then every
+4.75 s, or a 250th of the time since its last status change if that is more."""
 
 WITHOUT_PROGRESS: Final = ("nothing", "pages alone", "odd types")
 POLLS_PER_ESTIMATE: Final = 25
