@@ -153,7 +153,8 @@ def test_several_domains_are_passed_by_name(machine: Machine, second: str, exit_
 
 class TestCron:
     def test_a_new_site_replaces_the_old_one(self, machine: Machine) -> None:
-        machine.settings.write_text(machine.adapted(block("Cron")).replace("INPUT_ADMIN-KEY=…", f"INPUT_ADMIN-KEY={ADMIN_KEY}"))
+        settings = machine.adapted(block("Cron", "dotenv"))
+        machine.settings.write_text(settings.replace("INPUT_ADMIN-KEY=…", f"INPUT_ADMIN-KEY={ADMIN_KEY}"))
         machine.settings.chmod(0o600)
 
         first = machine.run(block("Cron", "sh"))
@@ -164,7 +165,7 @@ class TestCron:
         assert found == {"site", "site.old", "outputs.env", "export.log"}
 
     def test_a_failure_keeps_the_site_and_prints_the_log(self, machine: Machine) -> None:
-        settings = machine.adapted(block("Cron")).replace("docs.example.com", "failing.example.com")
+        settings = machine.adapted(block("Cron", "dotenv")).replace("docs.example.com", "failing.example.com")
         machine.settings.write_text(settings.replace("INPUT_ADMIN-KEY=…", f"INPUT_ADMIN-KEY={ADMIN_KEY}"))
         (machine.workspace / "site").mkdir()
 

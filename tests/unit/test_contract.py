@@ -7,15 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
-from docs_platform_action.api import client as api_client
-from docs_platform_action.archive import limits, names
-from docs_platform_action.bundle import staging, storage
 from docs_platform_action.errors import ActionError
-from docs_platform_action.http import rate_limit
-from docs_platform_action.inputs import validators
 from docs_platform_action.inputs.settings import INPUTS
 from docs_platform_action.job import Job
-from docs_platform_action.report import failures, job_log, outputs
+from docs_platform_action.report import outputs
 
 ROOT = Path(__file__).parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
@@ -164,26 +159,3 @@ def _steps(value: Any) -> list[dict[str, Any]]:
         found = [value] if uses == "./" or "docs-platform-action" in uses else []
         return found + [step for inner in value.values() for step in _steps(inner)]
     return [step for inner in value for step in _steps(inner)] if isinstance(value, list) else []
-
-
-@pytest.mark.parametrize(
-    ("holds", "text"),
-    [
-        (storage.IDLE_SECONDS == 30, "brings nothing for 30 s"),
-        (names.MAX_NAME_BYTES == 1024, "longer than 1,024 bytes"),
-        (limits.MAX_ENTRIES == 250_000, "more than 250,000 files and folders"),
-        (limits.MAX_UNPACKED_BYTES == 20 * 2**30, "more than 20 GiB"),
-        (limits.MAX_RESERVED_BYTES == 2**30, "less than 10 % of the disk or 1 GiB free, whichever is smaller"),
-        (limits.MAX_RESERVED_INODES == 10_000, "less than 10 % of its inodes or 10,000"),
-        ((staging.FILE_MODE, staging.FOLDER_MODE) == (0o644, 0o755), "Files are 0644 and folders 0755"),
-        (api_client.MAX_RESPONSE_BYTES == 2**20, "bounded in size (1 MiB)"),
-        (rate_limit.REQUESTS_PER_SECOND == 10, "no more than 10 requests reach the API in any second"),
-        (job_log.STALL_SECONDS == 600, "when progress has stood still for ten minutes"),
-        (outputs.MAX_JOB_OUTPUT_BYTES == 2**20, "GitHub lets a job hand on 1 MB, counted as two bytes a character"),
-        (failures.MAX_DETAILED_FAILURES == 9, "from the tenth on one counts the rest"),
-        (validators.MAX_PARALLEL == 100, "at the same time, 1 to 100."),
-    ],
-)
-def test_the_numbers_in_the_readme_are_those_of_the_code(holds: bool, text: str) -> None:
-    assert holds
-    assert text in " ".join(README.split())

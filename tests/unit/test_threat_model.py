@@ -110,8 +110,8 @@ def test_a_run_reads_only_the_variables_that_the_page_names(tmp_path: Path, mode
         (api_client.MAX_RESPONSE_BYTES == 2**20, "each response of the API to 60 s and 1 MiB,"),
         (client.Timeouts().total_seconds == 60, "each response of the API to 60 s and 1 MiB,"),
         (response.MAX_HEAD_BYTES == 64 * 1024, "in every phase, and the head to 64 KiB."),
-        (api_client.MAX_RESPONSE_BYTES == 2**20, "It stops at 1 MiB, counted after decompression."),
-        (response.MAX_INTERIM_RESPONSES == 100, "It treats more than 100 of them as a network error."),
+        (api_client.MAX_RESPONSE_BYTES == 2**20, "Stops at 1 MiB, counted after decompression."),
+        (response.MAX_INTERIM_RESPONSES == 100, "Treats more than 100 of them as a network error."),
         (connection.create_ssl_context(None).minimum_version.name == "TLSv1_2", "The minimum is TLS 1.2."),
         (rate_limit.REQUESTS_PER_SECOND == 10, "at most 10 requests per second"),
         (storage.MAX_REDIRECTS == 5, "at most 5 redirects"),
@@ -130,7 +130,7 @@ def test_a_run_reads_only_the_variables_that_the_page_names(tmp_path: Path, mode
         (codecs.MAX_STREAMS == 1_000_000, "1,000,000 compressed streams in a row"),
         ((staging.FILE_MODE, staging.FOLDER_MODE) == (0o644, 0o755), "Files with mode 0644 and folders with mode 0755"),
         (staging.ABANDONED_SECONDS == 24 * 3600, "The next run with the same result removes those that are older than a day."),
-        (text.MAX_FOREIGN_TEXT_LENGTH == 1000, "It cuts lines at 1,000 characters."),
+        (text.MAX_FOREIGN_TEXT_LENGTH == 1000, "Cuts lines at 1,000 characters."),
         (text.MAX_FOREIGN_TEXT_LENGTH == 1000, "that crosses the 1,000th character of the text"),
         (signed_links.MIN_RANDOM_SECRET_LENGTH == 16, "only if its value looks random and has 16 characters or more."),
         (
@@ -138,9 +138,9 @@ def test_a_run_reads_only_the_variables_that_the_page_names(tmp_path: Path, mode
             "Values of fewer than 8 characters are hidden only after the name of their parameter.",
         ),
         (redaction.MIN_RUN_LENGTH == 16, "it finds any 16 consecutive characters."),
-        (redaction.MIN_SECRET_LENGTH == 8, "It recognizes keys of 8 or more characters."),
+        (redaction.MIN_SECRET_LENGTH == 8, "The action recognizes keys of 8 or more characters."),
         (redaction.MIN_SECRET_LENGTH == 8, "A key of fewer than 8 characters is not searched for in responses."),
-        (redaction.MIN_SECRET_LENGTH == 8, "It finds keys of 8 or more characters: unchanged, in base64 and hex,"),
+        (redaction.MIN_SECRET_LENGTH == 8, "The action finds keys of 8 or more characters: unchanged, in base64 and hex,"),
     ],
 )
 def test_the_numbers_of_the_page_are_those_of_the_code(holds: bool, quote: str) -> None:
