@@ -30,6 +30,13 @@ class TestFindings:
             "the organisation's keys",
             "parametrised flags",
             "Its behaviour stays.",
+            "Temporary errors are waited out.",
+            "Mind three limits.",
+            "The kind is told by the content.",
+            "the pace of late",
+            "once and for ever",
+            "Actions that act does not heed.",
+            "None is in another's way.",
         ],
     )
     def test_has_old_words(self, text: str) -> None:
@@ -46,6 +53,7 @@ class TestFindings:
             "amended, recommends, commander",
             "otherwise, promise, exercise",
             "Give the address of the API.",
+            "The reader's mind, a late response, wait without a limit.",
         ],
     )
     def test_leaves_good_ones(self, text: str) -> None:
