@@ -13,7 +13,7 @@ TEST_WORKFLOWS := tests/*/workflows/*.yml
 # three more than the processors, because tests also wait
 WORKERS ?= $(shell expr `nproc` + 3)
 
-.PHONY: help installed demo test test-on-image-python reliability soak fuzz bench release-dry-run release-rehearsal lint format simulator lock clean
+.PHONY: help installed demo reference test test-on-image-python reliability soak fuzz bench release-dry-run release-rehearsal lint format simulator lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "%-20s %s\n", $$1, $$2 }'
@@ -37,6 +37,9 @@ installed: $(INSTALLED) $(NODE_PACKAGES)  ## install the dependencies of all tar
 
 demo: $(INSTALLED)  ## run the action on the simulator and show its log and summary: one site, several sites, an agent job
 	@$(BIN)/python -m admin_api_simulator.demo
+
+reference: $(INSTALLED)  ## rewrite docs/reference.md from action.yml and the code
+	@$(BIN)/python -m tests.reference_page
 
 test: lint  ## check and test everything; REQUIRE_ENGINE=1 makes a missing container engine a failure
 	@fuzz=$$([ -z "$$($(BIN)/python -m tests.image_python)" ] || echo --ignore=tests/fuzz) && \

@@ -32,6 +32,7 @@ PAGES: Final = (
     "docs/many-domains.md",
     "docs/migrating-from-curl.md",
     "docs/outside-github-actions.md",
+    "docs/reference.md",
     "docs/runners.md",
     "docs/threat-model.md",
     "docs/versions.md",

