@@ -84,12 +84,13 @@ release-dry-run: export override DIGEST := $(value DIGEST)
 release-dry-run: $(INSTALLED)  ## print what the release of VERSION would check, change, run and publish; DIGEST is optional
 	@$(BIN)/python -m release dry-run $${DIGEST:+"--digest=$$DIGEST"} -- "$$VERSION"
 
-lint: $(INSTALLED) $(NODE_PACKAGES)  ## check style, types, imports between packages, prose, Dockerfile, action, workflows and issue forms
+lint: $(INSTALLED) $(NODE_PACKAGES)  ## check style, types, imports between packages, prose, pages, Dockerfile, action, workflows and issue forms
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/python -m tests.prose
+	$(BIN)/python -m tests.pages
 	$(BIN)/hadolint Dockerfile tests/container/on-image.Dockerfile tests/workflow/job-image/Dockerfile tests/workflow/job-image/examples.Dockerfile
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows $(WORKFLOWS) $(TEST_WORKFLOWS)
