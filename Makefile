@@ -13,7 +13,7 @@ TEST_WORKFLOWS := tests/*/workflows/*.yml
 # three more than the processors, because tests also wait
 WORKERS ?= $(shell expr `nproc` + 3)
 
-.PHONY: help installed demo reference test test-on-image-python reliability soak fuzz bench release-dry-run release-rehearsal lint format simulator lock clean
+.PHONY: help installed demo reference test test-on-image-python reliability soak fuzz bench pictures release-dry-run release-rehearsal lint format simulator lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "%-20s %s\n", $$1, $$2 }'
@@ -77,6 +77,9 @@ FUZZ_EXAMPLES ?= 20000
 
 bench: $(DRAWING)  ## measure, and rewrite docs/evidence/performance.md; takes half an hour; bench/README.md lists what it needs
 	@$(BIN)/python bench/page.py
+
+pictures: $(DRAWING) $(NODE_PACKAGES)  ## draw the job summaries in docs/pictures/ from runs of the action; needs Chromium
+	@$(BIN)/python -m docs.pictures.make
 
 # through the environment, so that neither make nor the shell expands them
 release-dry-run: export override VERSION := $(value VERSION)

@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 
 ROOT: Final = Path(__file__).parents[1]
 
-CODE: Final = ("src", "release", "tests", "bench")
+CODE: Final = ("src", "release", "tests", "bench", "docs")
 
 PAGES: Final = (
     "CHANGELOG.md",
@@ -32,6 +32,7 @@ PAGES: Final = (
     "docs/many-domains.md",
     "docs/migrating-from-curl.md",
     "docs/outside-github-actions.md",
+    "docs/pictures/README.md",
     "docs/reference.md",
     "docs/runners.md",
     "docs/threat-model.md",

@@ -39,13 +39,17 @@ def body_html(markdown: str) -> str:
     return "".join(cleaner.pieces)
 
 
-def page_html(title: str, sections: Mapping[str, str]) -> str:
-    """Return an HTML page with a box for each section, which is a heading and its Markdown."""
-    boxes = "".join(
+def box_html(heading: str, markdown: str) -> str:
+    """Return a heading and its Markdown in a box, as HTML."""
+    return (
         f'<section class="box">\n<header>{escape(heading)}</header>\n'
         f'<article class="markdown-body">\n{body_html(markdown)}</article>\n</section>\n'
-        for heading, markdown in sections.items()
     )
+
+
+def page_html(title: str, sections: Mapping[str, str]) -> str:
+    """Return an HTML page with a box for each section: its heading and its Markdown."""
+    boxes = "".join(box_html(heading, markdown) for heading, markdown in sections.items())
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         """<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">\n"""

@@ -1,0 +1,120 @@
+"""Makes the pictures of job summaries and their Markdown: `make pictures`.
+
+Each summary comes from a run of the action (`runs.py`). GitHub's Markdown parser, Mermaid and Chromium draw it as on GitHub.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from admin_api_simulator.github_markdown import STYLESHEET, box_html
+from docs.pictures.runs import SCENES, summary_of
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+HERE: Final = Path(__file__).parent
+MERMAID: Final = HERE.parents[1] / "tests/node_modules/mermaid/dist/mermaid.min.js"
+
+BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome")
+WIDTH: Final = 860
+MAX_HEIGHT: Final = 3000
+SCALE: Final = 2
+MARGIN: Final = 4
+COLORS: Final = 128
+MAX_SECONDS: Final = 120
+
+SCHEMES: Final[Mapping[str, int]] = {"light": 1, "dark": 0}
+"""Color schemes, and their numbers in Chromium (blink::mojom::PreferredColorScheme)."""
+
+PAGE: Final = """\
+<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title></title>
+<style>
+{style}
+main {{ max-width: none; padding: {margin}px; }}
+pre[lang="mermaid"] {{ padding: 0; background: none; text-align: center; }}
+</style>
+<main>
+{box}
+</main>
+<script src="{mermaid}"></script>
+<script>
+const theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "default"; // as on GitHub
+mermaid.initialize({{ startOnLoad: false, theme }});
+for (const code of document.querySelectorAll('pre[lang="mermaid"] > code')) code.replaceWith(code.textContent);
+mermaid.run({{ querySelector: 'pre[lang="mermaid"]' }}).then(() => (document.title = "{drawn}"));
+</script>
+"""
+
+DRAWN: Final = "All diagrams are drawn"
+
+
+def main() -> None:
+    """Write the Markdown and the pictures."""
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        raise SystemExit("Chromium is missing, which draws the pictures. On Debian and Ubuntu install the package `chromium`.")
+    for name, scene in SCENES.items():
+        markdown = summary_of(scene)
+        (HERE / f"{name}.md").write_text(markdown, encoding="utf-8")
+        for scheme in SCHEMES:
+            file = HERE / f"{name}-{scheme}.png"
+            draw(box_html(f"{scene.mode} summary", markdown), scheme, browser, file)
+            sys.stdout.write(f"{file.name}: {file.stat().st_size / 1000:.0f} kB\n")
+
+
+def draw(box: str, scheme: str, browser: str, file: Path) -> None:
+    """Draw a job summary, which is HTML, in a color scheme, as a PNG file."""
+    from PIL import Image  # only `make pictures` installs it, and the tests import this module
+
+    style = STYLESHEET.read_text(encoding="utf-8")
+    page = PAGE.format(style=style, margin=MARGIN, box=box, mermaid=MERMAID.as_uri(), drawn=DRAWN)
+    with tempfile.TemporaryDirectory(prefix="picture-") as temporary:
+        folder = Path(temporary)
+        (folder / "page.html").write_text(page, encoding="utf-8")
+        command = [
+            browser,
+            "--headless",
+            *(["--no-sandbox"] if os.geteuid() == 0 else []),  # Chromium refuses to run as root with its sandbox
+            f"--user-data-dir={folder / 'profile'}",
+            "--hide-scrollbars",
+            f"--blink-settings=preferredColorScheme={SCHEMES[scheme]}",
+            f"--force-device-scale-factor={SCALE}",
+            f"--window-size={WIDTH},{MAX_HEIGHT}",
+            "--virtual-time-budget=10000",
+            f"--screenshot={folder / 'page.png'}",
+            "--dump-dom",
+            (folder / "page.html").as_uri(),
+        ]
+        environment = {**os.environ, "TZ": "UTC"}  # Mermaid shows times in the time zone of the machine
+        done = subprocess.run(  # noqa: S603  # the browser, with our own options
+            command, env=environment, capture_output=True, text=True, timeout=MAX_SECONDS, check=False
+        )
+        if f"<title>{DRAWN}</title>" not in done.stdout or not (folder / "page.png").exists():
+            raise SystemExit(f"{Path(browser).name} could not draw {file.name}:\n{done.stderr}")
+        with Image.open(folder / "page.png") as screenshot:
+            cropped(screenshot.convert("RGB")).quantize(COLORS, dither=Image.Dither.NONE).save(file, optimize=True)
+
+
+def cropped(picture: "Image") -> "Image":
+    """Return the picture without the empty space below the content."""
+    from PIL import Image, ImageChops  # the same
+
+    empty = Image.new("RGB", picture.size, picture.getpixel((0, picture.height - 1)))
+    box = ImageChops.difference(picture, empty).getbbox()
+    bottom = box[3] if box is not None else 0
+    if not 0 < bottom < picture.height:
+        raise SystemExit(f"The summary does not fit into {MAX_HEIGHT} pixels, or nothing of it was drawn.")
+    return picture.crop((0, 0, picture.width, bottom + SCALE * MARGIN))
+
+
+if __name__ == "__main__":
+    main()
