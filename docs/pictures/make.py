@@ -22,7 +22,7 @@ HERE: Final = Path(__file__).parent
 MERMAID: Final = HERE.parents[1] / "tests/node_modules/mermaid/dist/mermaid.min.js"
 
 BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome")
-WIDTH: Final = 860
+WIDTH: Final = 920
 MAX_HEIGHT: Final = 3000
 SCALE: Final = 2
 MARGIN: Final = 4
