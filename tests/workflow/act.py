@@ -1,5 +1,6 @@
 """Runs workflows with act, in a separate repository and home folder."""
 
+import json
 import os
 import re
 import shutil
@@ -9,6 +10,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.engine import build_image, copy_action, docker, job_image, remember_output
 
@@ -33,16 +35,24 @@ class Act:
     """A repository with workflows.
 
     It also contains the action, for `uses: ./`; or the action is in the folder `published`, which act uses for the published
-    action.
+    action. `stand_ins` are folders that act uses for other actions, by their names with commits.
     """
 
     def __init__(
-        self, *, program: str, folder: Path, workflows: Path = WORKFLOWS, image: str | None = None, published: Path | None = None
+        self,
+        *,
+        program: str,
+        folder: Path,
+        workflows: Path = WORKFLOWS,
+        image: str | None = None,
+        published: Path | None = None,
+        stand_ins: Mapping[str, Path] | None = None,
     ) -> None:
         self._program = program
         self._home = folder / "home"
         self._repository = folder / "docs"
         self._published = published
+        self._local_actions = {**(stand_ins or {}), **({PUBLISHED_AS: published} if published else {})}
         if published is None:
             copy_action(self._repository)
         self._home.mkdir(parents=True)
@@ -57,6 +67,11 @@ class Act:
             ["commit", "--quiet", "--message=The documentation and how it is published"],
         ):
             subprocess.run(["git", *arguments], cwd=self._repository, env=self._env(), check=True, timeout=60)
+
+    def commit(self) -> str:
+        """Return the commit of the repository, which is a workflow's `github.sha`."""
+        command = ["git", "rev-parse", "HEAD"]
+        return subprocess.check_output(command, cwd=self._repository, env=self._env(), text=True, timeout=60).strip()
 
     def build_ahead(self, tag: str) -> None:
         """Build the action's image, so that act's builds, one for each step, find everything in the cache.
@@ -91,17 +106,26 @@ class Act:
         variables: Mapping[str, str],
         secrets: Mapping[str, str],
         inputs: Mapping[str, str] | None = None,
+        payload: Mapping[str, Any] | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> WorkflowRun:
-        """Run a workflow for an event; `inputs` are for `workflow_dispatch`."""
+        """Run a workflow for an event.
+
+        `inputs` are for `workflow_dispatch`, `payload` is the event as GitHub sends it, and `environment` is that of every step.
+        """
         secret_file = self._home / f"secrets-{uuid.uuid4().hex}"
         secret_file.write_text("".join(f"{name}='{value}'\n" for name, value in secrets.items()))
+        event_file = self._home / f"event-{uuid.uuid4().hex}.json"
+        event_file.write_text(json.dumps(payload))
         done = subprocess.run(
             [self._program, event, "--workflows", f".github/workflows/{workflow}"]
             + ["--pull=false", "--rebuild", "--rm", "--action-offline-mode", "--no-cache-server"]
             + ["--container-daemon-socket", "-", "--secret-file", str(secret_file)]
             + [part for name, value in variables.items() for part in ("--var", f"{name}={value}")]
             + [part for name, value in (inputs or {}).items() for part in ("--input", f"{name}={value}")]
-            + (["--local-repository", f"{PUBLISHED_AS}={self._published}"] if self._published else []),
+            + [part for name, value in (environment or {}).items() for part in ("--env", f"{name}={value}")]
+            + [part for name, folder in self._local_actions.items() for part in ("--local-repository", f"{name}={folder}")]
+            + (["--eventpath", str(event_file)] if payload else []),
             cwd=self._repository,
             env=self._env(),
             stdin=subprocess.DEVNULL,

@@ -1,6 +1,8 @@
 """act, repositories with the action and the examples, and a simulated platform."""
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +27,9 @@ BUILT_OF_PUBLISHED = "act-owner-docs-platform-action-v1-dockeraction:latest"
 """act's name for the image of the published action."""
 
 EXAMPLES = ROOT / "examples"
+
+STAND_INS = Path(__file__).with_name("actions")
+"""Actions that stand in for those that need GitHub or AWS."""
 
 
 def pytest_runtest_setup() -> None:
@@ -53,12 +58,26 @@ def examples(tmp_path_factory: pytest.TempPathFactory, examples_image: str) -> I
     """Return a user's repository with the unchanged examples."""
     folder = tmp_path_factory.mktemp("examples")
     published = copy_action(folder / "action")
-    act = Act(program=need_act(), folder=folder, workflows=EXAMPLES, image=examples_image, published=published)
+    act = Act(
+        program=need_act(),
+        folder=folder,
+        workflows=EXAMPLES,
+        image=examples_image,
+        published=published,
+        stand_ins=stand_ins(),
+    )
     tag = temporary_tag()
     act.build_ahead(tag)
     yield act
     remove_image(BUILT_OF_PUBLISHED)
     remove_image(tag)
+
+
+def stand_ins() -> dict[str, Path]:
+    """Return the folders of the actions that stand in, by the names and commits in the examples."""
+    text = "".join(path.read_text("utf-8") for path in EXAMPLES.glob("*.yml"))
+    used = {*re.findall(r"uses: ([\w.-]+/[\w.-]+)@([0-9a-f]{40})", text)}
+    return {f"{name}@{commit}": STAND_INS / name for name, commit in used}
 
 
 @pytest.fixture(scope="class")
