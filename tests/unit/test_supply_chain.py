@@ -26,6 +26,22 @@ RELEASE = {
 """The workflows of a release, and the permissions of each job."""
 CI = sorted(path for path in WORKFLOWS.glob("*.yml") if path.name not in RELEASE)
 EXAMPLES = sorted((ROOT / "examples").glob("*.yml"))
+EXAMPLE_PERMISSIONS = {
+    "upload-to-s3.yml": {"upload": {"id-token": "write"}},
+    "export-many-deploy-each.yml": {"deploy": {"id-token": "write"}},
+    "deploy-to-github-pages.yml": {"deploy": {"id-token": "write", "pages": "write"}},
+    "comment-on-pull-request.yml": {"comment": {"pull-requests": "write"}},
+}
+"""The examples with jobs that have permissions."""
+EXAMPLE_EVENTS = {
+    "comment-on-pull-request.yml": {"repository_dispatch"},
+    "merge-agent-pull-request.yml": {"repository_dispatch"},
+    "export-the-merged-commit.yml": {"repository_dispatch"},
+    "export-after-merge.yml": {"pull_request"},
+    "reusable-export.yml": {"workflow_call"},
+}
+"""The examples with other events than those of all examples."""
+STAND_INS = ROOT / "tests" / "workflow" / "actions"
 REQUIREMENT = re.compile(r"[A-Za-z0-9][\w.-]*==[\w.!+]+(?: ; [^;@]+)?(?: --hash=sha256:[0-9a-f]{64})+")
 
 
@@ -109,16 +125,40 @@ class TestCi:
 
 @pytest.mark.parametrize("workflow", EXAMPLES, ids=named)
 class TestExamples:
-    def test_no_token_permissions_are_requested(self, workflow: Path) -> None:
+    def test_jobs_have_only_the_permissions_of_the_table(self, workflow: Path) -> None:
         found = read(workflow)
 
         assert found["permissions"] == {}
-        assert [name for name, job in found["jobs"].items() if "permissions" in job] == []
+        permissions = {name: job["permissions"] for name, job in found["jobs"].items() if "permissions" in job}
+        assert permissions == EXAMPLE_PERMISSIONS.get(workflow.name, {})
 
-    def test_pull_requests_do_not_start_them(self, workflow: Path) -> None:
+    def test_only_the_events_of_the_table_start_them(self, workflow: Path) -> None:
         started_by = read(workflow)[True]  # YAML 1.1 reads the key `on` as true
 
-        assert {*started_by} <= {"push", "schedule", "workflow_dispatch"}
+        assert {*started_by} <= {"push", "schedule", "workflow_dispatch"} | EXAMPLE_EVENTS.get(workflow.name, set())
+
+    def test_pull_requests_start_them_only_after_the_merge(self, workflow: Path) -> None:
+        found = read(workflow)
+
+        if "pull_request" in found[True]:
+            assert found[True]["pull_request"]["types"] == ["closed"]
+            for job in found["jobs"].values():
+                assert job["if"].split(" && ")[0] == "github.event.pull_request.merged"
+
+    def test_no_export_is_cancelled_by_a_newer_run(self, workflow: Path) -> None:
+        # a cancelled export continues at the platform
+        assert "cancel-in-progress" not in workflow.read_text("utf-8")
+
+    def test_every_other_action_is_pinned_to_a_commit(self, workflow: Path) -> None:
+        assert [name for name in unpinned_actions(workflow) if name != "OWNER/docs-platform-action@v1"] == []
+
+    def test_other_actions_get_inputs_that_they_have(self, workflow: Path) -> None:
+        others = [step for step in steps(read(workflow)) if "uses" in step and not step["uses"].startswith("OWNER/")]
+
+        for step in others:
+            inputs = read(STAND_INS / step["uses"].partition("@")[0] / "action.yml")["inputs"]
+            required = {name for name, given in inputs.items() if given.get("required") and "default" not in given}
+            assert required <= {*step.get("with", {})} <= {*inputs}
 
     def test_scripts_contain_no_expressions(self, workflow: Path) -> None:
         scripts = [step["run"] for step in steps(read(workflow)) if "run" in step]

@@ -6,7 +6,11 @@ import json
 import re
 import tarfile
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import boto3
@@ -29,11 +33,12 @@ DOMAIN = "docs.example.com"
 PAGES = 12
 SITE = site_files(domain=DOMAIN, pages=PAGES)
 BUCKET = "docs-example-com"
-AWS_KEY = {"AWS_ACCESS_KEY_ID": "AKIA-OF-THE-TESTS", "AWS_SECRET_ACCESS_KEY": "aws-s3cret-of-the-tests"}
+AWS_KEY = {"aws_access_key_id": "AKIA-OF-THE-TESTS", "aws_secret_access_key": "aws-s3cret-of-the-tests"}
+AWS_ROLE = "arn:aws:iam::123456789012:role/docs"
 REGION = "eu-central-1"
 CONTEXT = "production"
 CHART = "/chart"
-S3 = Any  # boto3 defines its clients at run time
+S3 = CloudFront = Any  # boto3 defines its clients at run time
 
 
 class TestUploadToS3:
@@ -49,8 +54,38 @@ class TestUploadToS3:
 
     @pytest.fixture(scope="class")
     @classmethod
-    def run(cls, examples: Act, platform: Simulator, bucket: S3) -> WorkflowRun:
-        return run_example(examples, cls.EXAMPLE, platform, variables=upload_to(bucket), secrets=AWS_KEY)
+    def cdn(cls, storage: S3) -> Iterator[CloudFront]:
+        client = boto3.client("cloudfront", endpoint_url=storage.meta.endpoint_url, region_name=REGION, **AWS_KEY)
+        origin = {"Id": "docs", "DomainName": f"{BUCKET}.s3.amazonaws.com", "S3OriginConfig": {"OriginAccessIdentity": ""}}
+        client.create_distribution(
+            DistributionConfig={
+                "CallerReference": "docs",
+                "Comment": "",
+                "Enabled": True,
+                "Origins": {"Quantity": 1, "Items": [origin]},
+                "DefaultCacheBehavior": {"TargetOriginId": "docs", "ViewerProtocolPolicy": "redirect-to-https"},
+            }
+        )
+        yield client
+        client.close()
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def distribution(cls, cdn: CloudFront) -> str:
+        (made,) = cdn.list_distributions()["DistributionList"]["Items"]
+        return str(made["Id"])
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def run(cls, examples: Act, platform: Simulator, bucket: S3, distribution: str) -> WorkflowRun:
+        variables = upload_to() | {"DOCS_DISTRIBUTION": distribution}
+        return run_example(examples, cls.EXAMPLE, platform, variables=variables, environment=endpoint(bucket))
+
+    def test_the_whole_cache_of_the_cdn_is_cleared(self, run: WorkflowRun, cdn: CloudFront, distribution: str) -> None:
+        assert run.succeeded, run.log
+        (made,) = cdn.list_invalidations(DistributionId=distribution)["InvalidationList"]["Items"]
+        found = cdn.get_invalidation(DistributionId=distribution, Id=made["Id"])["Invalidation"]
+        assert found["InvalidationBatch"]["Paths"]["Items"] == ["/*"]
 
     def test_the_bucket_holds_the_site_byte_for_byte_and_nothing_else(self, run: WorkflowRun, bucket: S3) -> None:
         assert run.succeeded, run.log
@@ -74,12 +109,12 @@ class TestUploadAfterAFailure:
     @classmethod
     def run(cls, examples: Act, platform: Simulator, storage: S3, request: pytest.FixtureRequest) -> WorkflowRun:
         storage.put_object(Bucket=BUCKET, Key="index.html", Body=b"The page that is online")
-        variables = upload_to(storage) | dict([request.param.split("=")])
-        return run_example(examples, cls.EXAMPLE, platform, variables=variables, secrets=AWS_KEY)
+        variables = upload_to() | dict([request.param.split("=")])
+        return run_example(examples, cls.EXAMPLE, platform, variables=variables, environment=endpoint(storage))
 
     def test_nothing_is_uploaded_and_nothing_removed(self, run: WorkflowRun, storage: S3) -> None:
         assert not run.succeeded, run.log
-        assert "Success - Main Upload the site" not in run.log
+        assert "Main Upload the site" not in run.log
         assert contents(storage) == {"index.html": b"The page that is online"}
 
 
@@ -91,8 +126,8 @@ class TestExportManyDeployEach:
     @classmethod
     def run(cls, examples: Act, platform: Simulator, storage: S3) -> WorkflowRun:
         storage.put_object(Bucket=BUCKET, Key="failing.example.com/index.html", Body=b"The page that is online")
-        variables = {**upload_to(storage), "DOCS_DOMAINS": "\n".join(cls.DOMAINS)}
-        return run_example(examples, cls.EXAMPLE, platform, variables=variables, secrets=AWS_KEY)
+        variables = {**upload_to(), "DOCS_DOMAINS": "\n".join(cls.DOMAINS)}
+        return run_example(examples, cls.EXAMPLE, platform, variables=variables, environment=endpoint(storage))
 
     def test_exported_sites_are_deployed_and_the_failed_one_stays_unchanged(self, run: WorkflowRun, storage: S3) -> None:
         found = contents(storage)
@@ -247,6 +282,211 @@ class TestDeployWithAnotherChart:
         )
 
 
+class TestUpgradeWithHelm:
+    EXAMPLE = "upgrade-with-helm.yml"
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def run(cls, examples: Act, platform: Simulator, release: Cluster) -> WorkflowRun:
+        secrets = {"KUBECONFIG": release.kubeconfig(CONTEXT)}
+        return run_example(examples, cls.EXAMPLE, platform, variables=deploy_to(CONTEXT), secrets=secrets)
+
+    def test_the_deployment_gets_the_link_and_the_commit(self, run: WorkflowRun, release: Cluster, examples: Act) -> None:
+        assert run.succeeded, run.log
+        deployed = deployed_to(release)
+        assert deployed == {"enabled": True, "bundleUrl": deployed["bundleUrl"], "version": examples.commit()}
+        assert fetched(deployed["bundleUrl"]) == build_archive(SITE, "tar.gz")
+
+    def test_the_release_keeps_its_other_values(self, run: WorkflowRun, release: Cluster) -> None:
+        assert run.succeeded, run.log
+        assert release.objects["configmaps", "docs", "docs"]["data"]["replicas"] == "3"
+
+    def test_the_link_stays_out_of_the_log(self, run: WorkflowRun) -> None:
+        assert run.succeeded, run.log
+        assert "X-Amz-Signature" not in run.log
+
+
+class TestDeployToGithubPages:
+    EXAMPLE = "deploy-to-github-pages.yml"
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def run(cls, examples: Act, platform: Simulator) -> WorkflowRun:
+        return run_example(examples, cls.EXAMPLE, platform)
+
+    def test_the_site_is_deployed_byte_for_byte(self, run: WorkflowRun) -> None:
+        assert run.succeeded, run.log
+        deployed = {name: sha256 for sha256, name in (line.split(maxsplit=1) for line in run.printed("deployed:"))}
+        assert deployed == {name: hashlib.sha256(body).hexdigest() for name, body in SITE.items()}, run.log
+
+
+class TestCommentOnPullRequest:
+    EXAMPLE = "comment-on-pull-request.yml"
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def run(cls, examples: Act, platform: Simulator) -> WorkflowRun:
+        inputs = {"project-id": "demo-project", "job-id": "agent-pull-request"}
+        secrets = {"GITHUB_TOKEN": "token-of-the-run"}
+        return run_example(examples, cls.EXAMPLE, platform, event="workflow_dispatch", inputs=inputs, secrets=secrets)
+
+    def test_the_pull_request_of_the_agent_gets_a_comment(self, run: WorkflowRun) -> None:
+        assert run.succeeded, run.log
+        (asked,) = run.printed("asked of gh:")
+        link = r"https://git\.example\.com/acme/docs/pull/\d+"
+        assert re.fullmatch(rf"pr comment {link} --body The documentation agent is done\. .*", asked)
+
+    def test_the_token_is_that_of_the_run(self, run: WorkflowRun) -> None:
+        assert run.printed("token of gh:") == [hashed("token-of-the-run")], run.log
+
+
+class TestCommentAfterADispatchedEvent:
+    EXAMPLE = "comment-on-pull-request.yml"
+
+    @pytest.fixture(scope="class", params=["agent-pull-request", "agent-no-change"])
+    @classmethod
+    def job(cls, request: pytest.FixtureRequest) -> str:
+        return str(request.param)
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def run(cls, examples: Act, platform: Simulator, job: str) -> WorkflowRun:
+        return run_example(
+            examples,
+            cls.EXAMPLE,
+            platform,
+            event="repository_dispatch",
+            payload={"action": "docs-agent", "client_payload": {"projectId": "demo-project", "jobId": job}},
+            secrets={"GITHUB_TOKEN": "token-of-the-run", "DOCS_PR_TOKEN": "token-of-the-other-repository"},
+        )
+
+    def test_a_pull_request_gets_a_comment_with_the_other_repositorys_token(self, run: WorkflowRun, job: str) -> None:
+        assert run.succeeded, run.log
+        tokens = [hashed("token-of-the-other-repository")] if job == "agent-pull-request" else []
+        assert run.printed("token of gh:") == tokens, run.log
+
+
+class TestMergeAgentPullRequest:
+    EXAMPLE = "merge-agent-pull-request.yml"
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def run(cls, examples: Act, platform: Simulator) -> WorkflowRun:
+        return run_example(
+            examples,
+            cls.EXAMPLE,
+            platform,
+            event="workflow_dispatch",
+            inputs={"project-id": "demo-project", "job-id": "agent-pull-request"},
+            variables={"DOCS_APP_CLIENT_ID": "Iv23-of-the-tests", "DOCS_REPOSITORY": "handbook"},
+            secrets={"DOCS_APP_PRIVATE_KEY": "key-of-the-app"},
+        )
+
+    def test_the_pull_request_is_merged_after_its_checks(self, run: WorkflowRun) -> None:
+        assert run.succeeded, run.log
+        (asked,) = run.printed("asked of gh:")
+        assert re.fullmatch(r"pr merge --auto --squash https://git\.example\.com/acme/docs/pull/\d+", asked)
+
+    def test_the_apps_token_is_for_the_one_repository(self, run: WorkflowRun) -> None:
+        token = "app token for example/handbook with contents=write pull-requests=write"
+        assert run.printed("token of gh:") == [hashed(token)], run.log
+
+
+class TestExportAfterMerge:
+    EXAMPLE = "export-after-merge.yml"
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def run(cls, examples: Act, platform: Simulator) -> WorkflowRun:
+        return run_example(examples, cls.EXAMPLE, platform, event="pull_request", payload=closed_pull_request(merged=True))
+
+    def test_the_export_knows_the_pull_request(self, run: WorkflowRun) -> None:
+        assert run.succeeded, run.log
+        assert run.printed("Exported") == [f"{PAGES} pages after pull request 7"], run.log
+
+
+class TestExportAfterNoMerge:
+    EXAMPLE = "export-after-merge.yml"
+
+    @pytest.fixture(scope="class", params=["closed", "fork"])
+    @classmethod
+    def run(cls, examples: Act, platform: Simulator, request: pytest.FixtureRequest) -> WorkflowRun:
+        payload = closed_pull_request(merged=request.param == "fork", repository=f"{request.param}/docs")
+        return run_example(examples, cls.EXAMPLE, platform, event="pull_request", payload=payload)
+
+    def test_nothing_is_exported(self, run: WorkflowRun, platform: Simulator) -> None:
+        assert run.succeeded, run.log
+        assert platform.requests == []
+
+
+class TestCallReusableExport:
+    EXAMPLE = "call-reusable-export.yml"
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def run(cls, examples: Act, platform: Simulator) -> WorkflowRun:
+        return run_example(examples, cls.EXAMPLE, platform, variables={"DOCS_MIN_PAGES": "10"})
+
+    def test_the_callers_job_gets_what_the_called_workflow_exported(self, run: WorkflowRun, platform: Simulator) -> None:
+        assert run.succeeded, run.log
+        assert run.printed(f"{PAGES} of {PAGES} pages") == ["downloaded"], run.log
+        assert platform.count("start_export", domain=DOMAIN) == 1
+
+
+class TestExportTheMergedCommit:
+    EXAMPLE = "export-the-merged-commit.yml"
+    WAIT = "Wait until the site contains the commit"
+    COMMIT = "c0ffee" * 6 + "c0de"
+    WITHOUT_PAUSES = "printf '#!/bin/sh\n' > /usr/local/bin/sleep; chmod 755 /usr/local/bin/sleep"
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def run(cls, examples: Act, platform: Simulator) -> WorkflowRun:
+        with served([f'<meta name="docs-commit" content="{examples.commit()}">']) as (url, _):
+            return run_example(examples, cls.EXAMPLE, platform, variables={"DOCS_MARKER_URL": url})
+
+    def test_the_site_is_exported_when_it_contains_the_commit(self, run: WorkflowRun) -> None:
+        assert run.succeeded, run.log
+        assert run.printed("Exported") == [f"{PAGES} pages"], run.log
+
+    def test_a_commit_that_is_deployed_late_is_waited_for(self, examples_image: str) -> None:
+        with served([None, "", "an older commit", self.COMMIT]) as (url, requested):
+            printed, status = self.wait(url, examples_image)
+        assert status == 0, printed
+        assert printed == f"{url} contains {self.COMMIT}\n"
+        assert len(requested) == 4
+
+    def test_a_commit_that_is_never_deployed_fails(self, examples_image: str) -> None:
+        with served(["another commit"]) as (url, requested):
+            printed, status = self.wait(url, examples_image)
+        assert status == 1, printed
+        assert printed.startswith(f"::error::{url} did not contain {self.COMMIT} in time. "), printed
+        assert len(requested) == 90
+
+    def test_a_missing_address_fails_at_once(self, examples_image: str) -> None:
+        printed, status = self.wait("", examples_image)
+        assert status == 1, printed
+        assert "MARKER_URL: Set the variable DOCS_MARKER_URL" in printed
+
+    def wait(self, url: str, image: str) -> tuple[str, int]:
+        variables = {"MARKER_URL": url, "COMMIT": self.COMMIT}
+        return run_step(image, self.EXAMPLE, self.WAIT, prepare=self.WITHOUT_PAUSES, variables=variables)
+
+
+class TestExportAfterTheDeployment:
+    EXAMPLE = "export-the-merged-commit.yml"
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def run(cls, examples: Act, platform: Simulator) -> WorkflowRun:
+        payload = {"action": "docs-deployed", "client_payload": {}}
+        return run_example(examples, cls.EXAMPLE, platform, event="repository_dispatch", payload=payload)
+
+    def test_the_platforms_event_starts_an_export_without_a_check(self, run: WorkflowRun) -> None:
+        assert run.succeeded, run.log
+        assert run.printed("Exported") == [f"{PAGES} pages"], run.log
+
+
 class TestFetchInAnotherJob:
     EXAMPLE = "fetch-in-another-job.yml"
 
@@ -336,7 +576,8 @@ class TestValuesFile:
 
 def test_every_example_has_a_test() -> None:
     run = {kind.EXAMPLE for kind in globals().values() if hasattr(kind, "EXAMPLE")}
-    assert {path.name for path in EXAMPLES.glob("*.yml")} == run
+    called = {Path(used).name for name in run for used in re.findall(r"uses: (\./\S+)", (EXAMPLES / name).read_text("utf-8"))}
+    assert {path.name for path in EXAMPLES.glob("*.yml")} == run | called
 
 
 @pytest.fixture(scope="class")
@@ -346,8 +587,7 @@ def storage() -> Iterator[S3]:
     server.start()
     try:
         host, port = server.get_host_and_port()
-        key = {name.lower(): value for name, value in AWS_KEY.items()}
-        client = boto3.client("s3", endpoint_url=f"http://{host}:{port}", region_name=REGION, **key)
+        client = boto3.client("s3", endpoint_url=f"http://{host}:{port}", region_name=REGION, **AWS_KEY)
         client.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
         yield client
         for name in contents(client):
@@ -381,11 +621,15 @@ def run_example(
     inputs: Mapping[str, str] | None = None,
     variables: Mapping[str, str] | None = None,
     secrets: Mapping[str, str] | None = None,
+    payload: Mapping[str, Any] | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> WorkflowRun:
     return act.run(
         event,
         example,
         inputs=inputs,
+        payload=payload,
+        environment=environment,
         variables={"DOCS_API_URL": platform.base_url, "DOCS_DOMAIN": DOMAIN, **(variables or {})},
         secrets={"DOCS_ADMIN_KEY": platform.key, **(secrets or {})},
     )
@@ -402,8 +646,12 @@ def run_step(image: str, example: str, name: str, *, prepare: str, variables: Ma
     return printed, int(status)
 
 
-def upload_to(storage: S3) -> dict[str, str]:
-    return {"AWS_ENDPOINT_URL": storage.meta.endpoint_url, "AWS_REGION": REGION, "DOCS_BUCKET": BUCKET}
+def upload_to() -> dict[str, str]:
+    return {"AWS_REGION": REGION, "AWS_ROLE": AWS_ROLE, "DOCS_BUCKET": BUCKET}
+
+
+def endpoint(storage: S3) -> dict[str, str]:
+    return {"AWS_ENDPOINT_URL": storage.meta.endpoint_url}
 
 
 def contents(storage: S3) -> dict[str, bytes]:
@@ -413,6 +661,43 @@ def contents(storage: S3) -> dict[str, bytes]:
 
 def header(storage: S3, name: str, what: str) -> object:
     return storage.head_object(Bucket=BUCKET, Key=name).get(what)
+
+
+def hashed(token: str) -> str:
+    """Return what the `gh` of the job image prints of its token."""
+    return f"{hashlib.sha256(token.encode()).hexdigest()}  -"
+
+
+def closed_pull_request(*, merged: bool, repository: str = "example/docs") -> dict[str, Any]:
+    """Return the part of GitHub's event that act and the examples read."""
+    head = {"ref": "guide", "repo": {"full_name": repository}}
+    return {"action": "closed", "pull_request": {"number": 7, "merged": merged, "head": head, "base": {"ref": "main"}}}
+
+
+@contextmanager
+def served(bodies: Sequence[str | None]) -> Iterator[tuple[str, list[str]]]:
+    """Serve these bodies one after the other, then the last one; None is a 404. Yields the address and the requested paths."""
+    requested: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            requested.append(self.path)
+            body = bodies[min(len(requested), len(bodies)) - 1]
+            self.send_response(404 if body is None else 200)
+            self.end_headers()
+            self.wfile.write((body or "").encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/version.txt", requested
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def deploy_to(context: str) -> dict[str, str]:
