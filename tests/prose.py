@@ -37,6 +37,7 @@ PAGES: Final = (
     "docs/runners.md",
     "docs/threat-model.md",
     "docs/versions.md",
+    "examples/README.md",
     "tests/README.md",
 )
 """Markdown pages that are checked."""
