@@ -26,6 +26,9 @@ ADDRESS: Final = "https://github.com/OWNER/docs-platform-action"
 
 MAX_README_WORDS: Final = 1500
 
+SUMMARIES: Final = frozenset((ROOT / "docs" / "pictures").glob("[a-z]*.md"))
+"""Job summaries that pictures show."""
+
 _PLACES: Final = r"(/(issues(/new(/choose)?)?|releases(/latest)?|security/advisories/new))?"
 """Pages of the repository on GitHub that are not files."""
 
@@ -241,7 +244,7 @@ def all_findings() -> Iterator[str]:
         yield from link_findings(page, markdown)
         if page == ROOT / "README.md":
             yield from readme_findings(markdown)
-        if page.is_relative_to(ROOT / "docs"):
+        if page.is_relative_to(ROOT / "docs") and page not in SUMMARIES:
             yield from opening_findings(page, markdown)
     for form in issue_forms():
         yield from form_findings(form, form.read_text("utf-8"))

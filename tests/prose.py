@@ -21,6 +21,7 @@ CODE: Final = ("src", "release", "tests", "bench", "docs")
 PAGES: Final = (
     "CHANGELOG.md",
     "CONTRIBUTING.md",
+    "README.md",
     "RELEASING.md",
     "SECURITY.md",
     "bench/README.md",

@@ -1,10 +1,12 @@
 """act, repositories with the action and the examples, and a simulated platform."""
 
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from admin_api_simulator import Simulator
 from tests.engine import (
@@ -19,6 +21,7 @@ from tests.engine import (
 )
 from tests.keys import ADMIN_KEY
 from tests.workflow.act import Act
+from tests.workflow.storage import S3, running_storage
 
 BUILT_BY_ACT = "act-dockeraction:latest"
 """act's name for the image of `uses: ./`."""
@@ -55,13 +58,16 @@ def examples_image() -> str:
 
 @pytest.fixture(scope="session")
 def examples(tmp_path_factory: pytest.TempPathFactory, examples_image: str) -> Iterator[Act]:
-    """Return a user's repository with the unchanged examples."""
+    """Return a user's repository with the unchanged examples and the README's workflows."""
     folder = tmp_path_factory.mktemp("examples")
+    workflows = shutil.copytree(EXAMPLES, folder / "workflows")
+    for name, workflow in readme_workflows().items():
+        (workflows / name).write_text(workflow, encoding="utf-8")
     published = copy_action(folder / "action")
     act = Act(
         program=need_act(),
         folder=folder,
-        workflows=EXAMPLES,
+        workflows=workflows,
         image=examples_image,
         published=published,
         stand_ins=stand_ins(),
@@ -71,6 +77,13 @@ def examples(tmp_path_factory: pytest.TempPathFactory, examples_image: str) -> I
     yield act
     remove_image(BUILT_OF_PUBLISHED)
     remove_image(tag)
+
+
+def readme_workflows() -> dict[str, str]:
+    """Return the complete workflows in the README, by names of files, with a variable in place of the API's address."""
+    blocks = re.findall(r"```yaml\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), flags=re.DOTALL)
+    complete = [block.replace("https://api.example.com", "${{ vars.DOCS_API_URL }}") for block in blocks if "\njobs:" in block]
+    return {f"readme-{next(iter(yaml.safe_load(block)['jobs']))}.yml": block for block in complete}
 
 
 def stand_ins() -> dict[str, Path]:
@@ -84,6 +97,13 @@ def stand_ins() -> dict[str, Path]:
 def platform() -> Iterator[Simulator]:
     with Simulator(key=ADMIN_KEY, export_seconds=0.3, agent_seconds=0.3, pages=12, host="127.0.0.1") as platform:
         yield platform
+
+
+@pytest.fixture(scope="class")
+def storage() -> Iterator[S3]:
+    """Serve S3 with an empty bucket."""
+    with running_storage() as storage:
+        yield storage
 
 
 @pytest.fixture(autouse=True)

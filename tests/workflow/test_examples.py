@@ -17,7 +17,6 @@ import boto3
 import pytest
 import requests
 import yaml
-from moto.server import ThreadedMotoServer
 
 from admin_api_simulator import Simulator
 from admin_api_simulator.site import build_archive, site_files
@@ -26,19 +25,17 @@ from tests.engine import docker
 from tests.workflow.act import Act, WorkflowRun
 from tests.workflow.cluster import Cluster, running_cluster
 from tests.workflow.conftest import EXAMPLES
+from tests.workflow.storage import AWS_KEY, BUCKET, REGION, S3, contents, endpoint
 
 pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the images
 
 DOMAIN = "docs.example.com"
 PAGES = 12
 SITE = site_files(domain=DOMAIN, pages=PAGES)
-BUCKET = "docs-example-com"
-AWS_KEY = {"aws_access_key_id": "AKIA-OF-THE-TESTS", "aws_secret_access_key": "aws-s3cret-of-the-tests"}
 AWS_ROLE = "arn:aws:iam::123456789012:role/docs"
-REGION = "eu-central-1"
 CONTEXT = "production"
 CHART = "/chart"
-S3 = CloudFront = Any  # boto3 defines its clients at run time
+CloudFront = Any  # boto3 defines its clients at run time
 
 
 class TestUploadToS3:
@@ -581,24 +578,6 @@ def test_every_example_has_a_test() -> None:
 
 
 @pytest.fixture(scope="class")
-def storage() -> Iterator[S3]:
-    """Serve S3 with an empty bucket."""
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    try:
-        host, port = server.get_host_and_port()
-        client = boto3.client("s3", endpoint_url=f"http://{host}:{port}", region_name=REGION, **AWS_KEY)
-        client.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
-        yield client
-        for name in contents(client):
-            client.delete_object(Bucket=BUCKET, Key=name)
-        client.delete_bucket(Bucket=BUCKET)
-        client.close()
-    finally:
-        server.stop()
-
-
-@pytest.fixture(scope="class")
 def release(examples_image: str) -> Iterator[Cluster]:
     """Serve a cluster with a release of the chart that has its own values."""
     with running_cluster() as cluster:
@@ -648,15 +627,6 @@ def run_step(image: str, example: str, name: str, *, prepare: str, variables: Ma
 
 def upload_to() -> dict[str, str]:
     return {"AWS_REGION": REGION, "AWS_ROLE": AWS_ROLE, "DOCS_BUCKET": BUCKET}
-
-
-def endpoint(storage: S3) -> dict[str, str]:
-    return {"AWS_ENDPOINT_URL": storage.meta.endpoint_url}
-
-
-def contents(storage: S3) -> dict[str, bytes]:
-    found = storage.list_objects_v2(Bucket=BUCKET).get("Contents", [])
-    return {entry["Key"]: storage.get_object(Bucket=BUCKET, Key=entry["Key"])["Body"].read() for entry in found}
 
 
 def header(storage: S3, name: str, what: str) -> object:
