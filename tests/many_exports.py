@@ -220,7 +220,7 @@ class _CountedLog(io.StringIO):
 
     def write(self, text: str) -> int:
         self.lines += text.count("\n")
-        self.annotations.update(kind for kind in ("error", "warning") if text.startswith(f"::{kind} "))
+        self.annotations.update(kind for kind in ("error", "warning") if text.startswith((f"::{kind} ", f"::{kind}::")))
         return len(text)
 
 

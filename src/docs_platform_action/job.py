@@ -93,6 +93,13 @@ class Job:
             return f"Export of {self.domain}"
         return f"Export job {self.job_id}" if self.job_id else "Static export"
 
+    @property
+    def title(self) -> str:
+        """The job's name above its log and its summary."""
+        if self.mode == AGENT:
+            return self.subject
+        return f"Static export of {self.domain}" if self.domain else "Static export"
+
     def headline(self, error: ActionError) -> str:
         """Return what failed and how, in one sentence."""
         is_about_an_input = isinstance(error, InvalidInput) or error.summary.startswith("`base-url`")

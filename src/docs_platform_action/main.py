@@ -6,6 +6,7 @@ What is not needed before the first request is imported later, because every imp
 import functools
 import io
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -95,9 +96,11 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
             log.job_ended(job)
         log.close()
     from .report.final_report import write_final_report
+    from .report.view import View
 
+    view = View(console=console, now=clock.now(), monotonic=clock.monotonic(), run_url=_run_url(environ))
     summary_file = _path(environ, "GITHUB_STEP_SUMMARY")
-    write_final_report(jobs, console, clock, results=results, duration_seconds=now - started_at, summary_file=summary_file)
+    write_final_report(jobs, view, results=results, duration_seconds=now - started_at, summary_file=summary_file)
     return exit_code or (1 if any(job.failure is not None for job in jobs) else 0)
 
 
@@ -140,6 +143,16 @@ def _context_for(plan: Plan, jobs: Sequence[Job], clock: Clock, events: Events, 
 def _proxies_for(url: str) -> dict[str, str]:
     """Return the environment's proxies. A proxy could not reach a loopback host, but would see what is sent there over http."""
     return {} if is_loopback(urlsplit(url).hostname or "") else get_environ_proxies(url)
+
+
+def _run_url(environ: Mapping[str, str]) -> str:
+    """Return the address of this workflow run, or "" if a variable for it is missing or malformed."""
+    server, repository, run_id = (environ.get(f"GITHUB_{name}", "") for name in ("SERVER_URL", "REPOSITORY", "RUN_ID"))
+    url = f"{server}/{repository}/actions/runs/{run_id}"
+    if not re.fullmatch(r"https?://[A-Za-z0-9.-]+(:[0-9]+)?/[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+/actions/runs/[0-9]+", url):
+        return ""
+    attempt = environ.get("GITHUB_RUN_ATTEMPT", "")
+    return f"{url}/attempts/{attempt}" if re.fullmatch("[0-9]+", attempt) else url
 
 
 def _path(environ: Mapping[str, str], name: str) -> Path | None:

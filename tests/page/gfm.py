@@ -34,6 +34,14 @@ class Element:
         """Return the texts of the cells of each row of each table, with the headings."""
         return [[[cell.text for cell in row.all("th", "td")] for row in table.all("tr")] for table in self.all("table")]
 
+    def alerts(self) -> list[tuple[str, str]]:
+        """Return kind and text of each alert: a quotation at the top level, with the kind alone on its first line."""
+        quotations = [child for child in self.children if isinstance(child, Element) and child.tag == "blockquote"]
+        found = [quotation.text.strip().partition("\n") for quotation in quotations]
+        assert len(self.all("blockquote")) == len(found)
+        assert all(kind in {"[!CAUTION]", "[!WARNING]"} for kind, _, _ in found), found
+        return [(kind[2:-1], text) for kind, _, text in found]
+
     def diagrams(self) -> list[str]:
         """Return the Mermaid texts that GitHub draws."""
         return [element.text for element in self.all("pre") if element.attributes.get("lang") == "mermaid"]

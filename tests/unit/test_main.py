@@ -91,6 +91,15 @@ class Quiet(SignalHandler):
         return self._received
 
 
+RUN = {
+    "GITHUB_SERVER_URL": "https://github.example.com:8443",
+    "GITHUB_REPOSITORY": "acme/docs.example_1",
+    "GITHUB_RUN_ID": "7",
+    "GITHUB_RUN_ATTEMPT": "2",
+}
+RUN_URL = "https://github.example.com:8443/acme/docs.example_1/actions/runs/7"
+
+
 @dataclass
 class Ended:
     """The results of a run."""
@@ -195,6 +204,31 @@ class TestExport:
         assert ended.seen == ["POST /v1/static-export/jobs"]
         assert {*ended.outputs} == {"jobId", "status", "durationSeconds", "results"}
 
+    def test_the_summary_of_a_started_job_links_to_the_run(self, run: Runner) -> None:
+        ended = run({**EXPORT, "wait": "false"}, environ=RUN)
+
+        assert f"[Link to this run](<{RUN_URL}/attempts/2>)\n" in ended.summary
+
+    @pytest.mark.parametrize("attempt", ["", "x", "1/../2"])
+    def test_without_an_attempt_the_link_is_that_of_the_run(self, run: Runner, attempt: str) -> None:
+        ended = run({**EXPORT, "wait": "false"}, environ={**RUN, "GITHUB_RUN_ATTEMPT": attempt})
+
+        assert f"[Link to this run](<{RUN_URL}>)\n" in ended.summary
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            *((name, "") for name in ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")),
+            *(("GITHUB_SERVER_URL", url) for url in ("javascript://x", "https://a>b", "https://a@b", "https://", "github.com")),
+            *(("GITHUB_REPOSITORY", repository) for repository in ("acme", "acme/docs/x", "acme/d ocs", "acme/docs\n", "a>/b")),
+            *(("GITHUB_RUN_ID", number) for number in ("x", "7\n", "7/x", "\N{ARABIC-INDIC DIGIT SEVEN}")),
+        ],
+    )
+    def test_from_a_malformed_variable_no_link_is_made(self, run: Runner, name: str, value: str) -> None:
+        ended = run({**EXPORT, "wait": "false"}, environ={**RUN, name: value})
+
+        assert ended.summary.endswith("Collect the job in a later step or run with `job-id: se_1`.\n")
+
     def test_a_failed_job_ends_with_1_and_without_a_link(self, run: Runner) -> None:
         ended = run(EXPORT, {**PLATFORM, "GET /v1/static-export/jobs/se_1": {"status": "failed", "error": "no page"}})
 
@@ -220,7 +254,7 @@ class TestExport:
         ended = run({**EXPORT, "project-id": "prj_1"})
 
         assert ended.exit_code == 0
-        assert ended.log.count("::warning ") == 1
+        assert ended.log.count("::warning::") == 1
         assert "`project-id`" in ended.log
 
 
@@ -321,7 +355,7 @@ class TestDelivery:
         ended = run(self.ALL, STORED)
 
         assert ended.exit_code == 0
-        assert ended.log.count("::warning ") == 1
+        assert ended.log.count("::warning::") == 1
         assert "The file system reported: Operation not permitted." in ended.log
 
     def test_a_masked_link_is_an_output_that_the_runner_hides(self, run: Runner) -> None:
@@ -357,7 +391,7 @@ class TestAgent:
         ended = run(AGENT, {"GET /v2/agent/prj_1/job/aj_1": {"status": "archived"}})
 
         assert ended.exit_code == 0
-        assert ended.log.count("::warning ") == 1
+        assert ended.log.count("::warning::") == 1
 
 
 class TestSeveral:
@@ -389,7 +423,7 @@ class TestSeveral:
         ended = run(self.SEVERAL)
 
         assert ended.exit_code == 0
-        assert "::warning title=The output `results` is too large for a job output" in ended.log
+        assert "::warning::The output `results` is too large for a job output" in ended.log
         assert "results" in ended.outputs
 
     def test_a_cancel_before_the_first_leaves_a_row_of_each(self, run: Runner) -> None:
@@ -596,7 +630,8 @@ class TestCancel:
         assert ended.seen == []
         assert len(ended.errors) == 1
         assert f"The action received {received.name}. The workflow run was cancelled" in ended.errors[0]
-        assert ": cancelled" in ended.summary
+        assert ended.summary.startswith("### 🚫 Static export of docs.example.com: not started\n\n> [!WARNING]\n")
+        assert "Failure reason: `cancelled`." in ended.summary
 
     def test_a_job_that_is_known_can_be_collected(self, run: Runner) -> None:
         cancelled = {**PLATFORM, "GET /v1/static-export/jobs/se_1": Cancelled("cancelled")}

@@ -6,7 +6,7 @@ import re
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TextIO
 
 from actions_toolkit.command import Command
@@ -136,14 +136,14 @@ class Console:
             written = [self.safe(title), *(f"  {self.safe(line)}" for line in lines)]
         self._write("\n".join(written))
 
-    def error(self, lines: Sequence[str]) -> None:
-        """Write an error annotation. The first line is its title."""
-        self._annotate("error", lines, is_command=self.in_workflow)
+    def error(self, lines: Sequence[str], *, title: str) -> None:
+        """Write an error annotation. GitHub shows its title above the lines; the runner does not mask titles."""
+        self._annotate("error", lines, {"title": title}, is_command=self.in_workflow)
 
     def warning(self, lines: Sequence[str]) -> None:
-        """Write a warning annotation, or a plain line after `MAX_WARNINGS` of them. The first line is its title."""
+        """Write a warning annotation, or a plain line after `MAX_WARNINGS` of them."""
         is_shown = next(self._warning_numbers) <= MAX_WARNINGS
-        self._annotate("warning", lines, is_command=self.in_workflow and is_shown)
+        self._annotate("warning", lines, {}, is_command=self.in_workflow and is_shown)
 
     def debug(self, text: str) -> None:
         """Write a line if debug logging is on."""
@@ -155,10 +155,9 @@ class Console:
         value = self.hide(value)
         self._write(f"{name}={clean(value, max_length=len(value)) if self.in_workflow else value}")
 
-    def _annotate(self, kind: str, lines: Sequence[str], *, is_command: bool) -> None:
-        title, *rest = [self.safe(line) for line in lines]
-        message = "\n".join([title, *(f"  {line}" for line in rest)])[:ANNOTATION_LIMIT]
-        self._write(str(Command(kind, {"title": title}, message)) if is_command else f"{kind.capitalize()}: {message}")
+    def _annotate(self, kind: str, lines: Sequence[str], properties: Mapping[str, str], *, is_command: bool) -> None:
+        message = "\n  ".join(map(self.safe, lines))[:ANNOTATION_LIMIT]
+        self._write(str(Command(kind, {**properties}, message)) if is_command else f"{kind.capitalize()}: {message}")
 
     def _write(self, line: str) -> None:
         with self._lock:

@@ -7,7 +7,7 @@ from typing import Final
 
 from ..errors import ActionError, Cancelled, InternalError, InvalidInput, NotFound, TimedOut, Unavailable
 from ..job import NOT_STARTED, Job
-from ..models import EXPORT, ExportJob
+from ..models import AGENT, EXPORT, ExportJob
 from ..text import pluralize
 from .console import Console
 
@@ -26,30 +26,39 @@ def write_traces(console: Console, jobs: Iterable[Job]) -> None:
                 console.debug(line)
 
 
-def annotations_of(jobs: Iterable[Job]) -> list[list[str]]:
-    """Return the lines of each annotation, with cancelled jobs last."""
+def annotations_of(jobs: Iterable[Job]) -> list[tuple[str, list[str]]]:
+    """Return the title and the lines of each annotation, with cancelled jobs last."""
     failed = [(job, job.failure) for job in jobs if job.failure is not None]
     failed.sort(key=lambda pair: isinstance(pair[1], Cancelled))
-    annotations = [failure_lines(job, error) for job, error in failed[:MAX_DETAILED_FAILURES]]
+    annotations = [(_title_of(job, error), failure_lines(job, error)) for job, error in failed[:MAX_DETAILED_FAILURES]]
     if rest := Counter(error.failure_reason for _, error in failed[MAX_DETAILED_FAILURES:]):
-        title = f"{pluralize(rest.total(), 'more export')} did not succeed"
+        first = f"{pluralize(rest.total(), 'more export')} did not succeed"
         counts = ", ".join(f"{count:,} {reason}" for reason, count in rest.most_common())
-        annotations.append([title, f"{counts}.", "The job summary and the output `results` list each of them."])
+        annotations.append(
+            ("More failures", [first, f"{counts}.", "The job summary and the output `results` list each of them."])
+        )
     return annotations
 
 
+def _title_of(job: Job, error: ActionError) -> str:
+    """Return an annotation's title. It has no foreign text: the runner does not mask titles (source: actions/runner)."""
+    outcome = error.failure_reason if isinstance(error, Cancelled) else f"{job.verdict}: {error.failure_reason}"
+    return f"{'Agent job' if job.mode == AGENT else 'Static export'} {outcome}"
+
+
 def jobs_with_shared_failure(jobs: Iterable[Job]) -> Sequence[Job]:
-    """Return the jobs with the most common failure, if it is common enough to be explained once."""
+    """Return the jobs with the most common failure, if it is the only one or common enough to be explained once."""
     groups: dict[tuple[str, ...], list[Job]] = {}
     for job in jobs:
-        # each cancelled or timed-out job got to a different point
-        if job.failure is not None and not isinstance(job.failure, Cancelled | TimedOut):
+        if job.failure is not None and not isinstance(job.failure, Cancelled):
             groups.setdefault(_shared_key(job, job.failure), []).append(job)
     largest = max(groups.values(), key=len, default=[])
-    return largest if len(largest) >= _MIN_SHARED else []
+    return largest if len(largest) >= _MIN_SHARED or len(groups) == 1 else []
 
 
 def _shared_key(job: Job, error: ActionError) -> tuple[str, ...]:
+    if isinstance(error, TimedOut):  # each job got to a different point
+        return (error.failure_reason, str(id(job)))
     if isinstance(error, Unavailable):  # the length and the last error of one outage differ from job to job
         return (error.failure_reason, error.summary)
     # the last detail of a job that was not started names the first job, which the platform rejected
@@ -68,13 +77,13 @@ def advice_lines(job: Job, error: ActionError) -> list[str]:
     return [line for line in (error.cause, error.remedy, how_to_collect(job, error), request) if line]
 
 
-def how_to_collect(job: Job, error: ActionError) -> str:
+def how_to_collect(job: Job, error: ActionError, *, subject: str = "") -> str:
     """Return how a later run can attach to a job that continues or has completed. Empty if no run can."""
     if job.job_id is None or isinstance(error, InvalidInput | NotFound):
         return ""
-    attach = f"with `job-id: {job.job_id}`"
+    subject, attach = subject or f"Job {job.job_id}", f"with `job-id: {job.job_id}`"
     if job.mode == EXPORT and job.status == ExportJob.COMPLETED:
-        return f"Job {job.job_id} is completed. A run {attach} makes its bundle link without exporting again."
+        return f"{subject} is completed. A run {attach} makes its bundle link without exporting again."
     if job.has_ended or not job.api_responded:
         return ""
-    return f"Job {job.job_id} continues at the platform. Collect it in a later run {attach}."
+    return f"{subject} continues at the platform. Collect it in a later run {attach}."

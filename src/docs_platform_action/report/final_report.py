@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..clock import Clock
 from ..job import Job
-from .console import Console
 from .failures import annotations_of, write_traces
 from .outputs import size_warning
 from .summary import available_bytes, summary_of, write_summary
@@ -13,15 +11,15 @@ from .view import View
 
 
 def write_final_report(
-    jobs: Sequence[Job], console: Console, clock: Clock, *, results: str, duration_seconds: float, summary_file: Path | None
+    jobs: Sequence[Job], view: View, *, results: str, duration_seconds: float, summary_file: Path | None
 ) -> None:
     """Report a run whose outputs are written; `results` is one of them."""
+    console = view.console
     if (warning := size_warning(results)) is not None:
         console.warning(warning)
     write_traces(console, jobs)
-    for lines in annotations_of(jobs):
-        console.error(lines)
+    for title, lines in annotations_of(jobs):
+        console.error(lines, title=title)
     if summary_file is not None:
-        view = View(console=console, now=clock.now(), monotonic=clock.monotonic())
         page = summary_of(jobs, view, duration_seconds=duration_seconds, max_bytes=available_bytes(summary_file))
         write_summary(page, summary_file, console)

@@ -82,8 +82,7 @@ class JobLog(Events):
         """Do nothing: every line is written at once."""
 
     def job_begun(self, job: Job) -> None:
-        export = f"Static export of {job.domain}" if job.domain else "Static export"
-        self._log(job.subject if job.mode == AGENT else export)
+        self._log(job.title)
 
     def job_known(self, job: Job) -> None:
         if job.was_started_here:

@@ -14,7 +14,7 @@ from .view import MAX_NAME_LENGTH, MAX_WORD_LENGTH, View, size_of
 
 _MAX_SUMMARY_LENGTH: Final = 120
 _MAX_DETAIL_LENGTH: Final = 140
-_MAX_ADVICE_LENGTH: Final = 800  # it may hold the id of a job twice, and a part of an id is useless
+_MAX_ADVICE_LENGTH: Final = 800  # it may hold the id of a job, and a part of an id is useless
 
 _SAME_MEANING: Final = {(DONE, ExportJob.COMPLETED), (FAILED, ExportJob.FAILED)}
 
@@ -68,7 +68,7 @@ class Overview:
         if isinstance(error, Cancelled) and is_unstarted:
             return f"{reason}: not started. Run the workflow again."
         is_explained = job in self._explained_above
-        collecting = how_to_collect(job, error)
+        collecting = how_to_collect(job, error, subject="The job")
         # the other cells show the state of a job that continues, and how long the run waited for it
         is_shown_beside = bool(collecting) and isinstance(error, Cancelled | TimedOut) and job.status is not None
         sentences = [] if is_explained or is_shown_beside else self._what_happened(error)

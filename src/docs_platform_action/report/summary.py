@@ -1,28 +1,30 @@
 """The job summary: verdict, failures, facts of each job and a timeline, within the size that GitHub accepts."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from ..errors import DENIED_CAUSE, ActionError, Cancelled, InvalidInput
-from ..job import DONE, FAILED, NOT_STARTED, STARTED, VERDICTS, Job
+from ..errors import DENIED_CAUSE, ActionError, Cancelled
+from ..job import CANCELLED, DONE, FAILED, NOT_STARTED, STARTED, VERDICTS, Job
 from ..models import AGENT
 from ..text import as_sentence, format_bytes, format_clock, format_time, link_target, pluralize
 from .console import Console
-from .failures import advice_lines, how_to_collect, jobs_with_shared_failure
+from .explanation import CAUTION, WARNING, alert, collecting_hint, explanation
+from .failures import jobs_with_shared_failure
 from .overview import Overview
 from .timeline import timeline_of
-from .view import MAX_NAME_LENGTH, View, size_of
+from .view import View, size_of
 
 MAX_SUMMARY_BYTES: Final = 1_000_000  # GitHub drops more than 1,048,576 (source: actions/runner, CreateStepSummaryCommand)
 MIN_SUMMARY_BYTES: Final = 2_048  # any page can be shortened to this size
 
-_MAX_SUBJECT_LENGTH: Final = 300
+_MAX_TITLE_LENGTH: Final = 300
 _MAX_CAUSE_LENGTH: Final = 200
 _MAX_LISTED_NAMES: Final = 10
-_MAX_ROWS_WITHOUT_LIST: Final = 12  # a table that needs no scrolling
+
+_ICONS: Final = {FAILED: "❌", CANCELLED: "🚫", NOT_STARTED: "🚫", STARTED: "⏳", DONE: "✅"}  # the worst verdict first
 
 
 def summary_of(jobs: Sequence[Job], view: View, *, duration_seconds: float, max_bytes: int = MAX_SUMMARY_BYTES) -> str:
@@ -52,49 +54,48 @@ def write_summary(page: str, file: Path, console: Console) -> None:
 
 
 def _page_of_one(job: Job, view: View, duration_seconds: float, max_bytes: int) -> str:
-    headline = f"### {view.show(job.subject, max_length=_MAX_SUBJECT_LENGTH)}: {job.verdict}\n\n"
-    timeline = timeline_of([job], view)
-    for quoting, note in ((True, ""), (False, "Shortened: server messages are not shown.\n\n")):
-        details = "\n".join(_details_of(job, view, duration_seconds=duration_seconds, quoting=quoting))
-        page = f"{headline}{note}{details}\n" + (f"\n{timeline}" if timeline else "")
+    headline = f"### {_ICONS[job.verdict]} {view.show(job.title, max_length=_MAX_TITLE_LENGTH)}: {job.verdict}"
+    error, timeline, alerts = job.failure, timeline_of([job], view), []
+    table, hint = _table_of(job, view, duration_seconds), collecting_hint(job, view)
+    for quoting, note in ((True, ""), (False, "Shortened: server messages are not shown.")):
+        if error is not None:
+            paragraphs = explanation(error, view, quoting=quoting, collecting=hint, reason=_reason_of(error))
+            alerts = [alert(_kind_of(error), paragraphs)]
+        page = _joined_blocks(headline, *alerts, note, table, hint if error is None else "", timeline)
         if _size(page) <= max_bytes:
             return page
-    reason = f"Failure reason: `{job.failure.failure_reason}`\n\n" if job.failure is not None else ""
-    return f"{headline}{reason}Shortened: no details are shown; see the log and the output `results`.\n"
+    if error is not None:
+        alerts = [alert(_kind_of(error), [_reason_of(error)])]
+    return _joined_blocks(headline, *alerts, "Shortened: no details are shown; see the log and the output `results`.")
 
 
-def _details_of(job: Job, view: View, *, duration_seconds: float | None, quoting: bool) -> Iterator[str]:
-    """Return the lines about one job; without `quoting` they omit what servers said."""
-    if job.failure is not None:
-        show = view.show_input_error if isinstance(job.failure, InvalidInput) else view.show
-        details = job.failure.details if quoting else ()
-        facts = [*map(show, details), *map(view.show_prose, advice_lines(job, job.failure))]
-        yield from (f"**{show(job.headline(job.failure))}**", "", *(f"- {fact}" for fact in facts), *([""] if facts else []))
-    yield from ("| | |", "| --- | --- |")
-    yield from (f"| {name} | {value} |" for name, value in _rows(job, view, duration_seconds) if value)
-    if job.verdict == STARTED:
-        yield from ("", view.show_prose(f"Collect it in a later step or run with `job-id: {job.job_id}`."))
+def _joined_blocks(*blocks: str) -> str:
+    return "\n\n".join(block.rstrip("\n") for block in blocks if block) + "\n"
 
 
-def _collapsed(job: Job, view: View, *, quoting: bool) -> str:
-    """Return the details as a block that opens on a click. Markdown in HTML needs the empty lines."""
-    verdict = f"<b>{FAILED}</b>" if job.verdict == FAILED else job.verdict
-    lines = _details_of(job, view, duration_seconds=view.seconds_of(job), quoting=quoting)
-    summary = f"<details><summary>{view.show_in_html(job.domain or '')}: {verdict}</summary>"
-    return "\n".join([summary, "", *lines, "", "</details>", "", ""])
+def _kind_of(error: ActionError) -> str:
+    return WARNING if isinstance(error, Cancelled) else CAUTION
+
+
+def _reason_of(error: ActionError) -> str:
+    return f"Failure reason: `{error.failure_reason}`."
+
+
+def _table_of(job: Job, view: View, duration_seconds: float | None) -> str:
+    """Return the table of the known facts, whose header row is the first of them. Empty if none is known."""
+    lines = [f"| {name} | {value} |" for name, value in _rows(job, view, duration_seconds) if value]
+    return "\n".join([*lines[:1], "| --- | --- |", *lines[1:]]) if lines else ""
 
 
 def _rows(job: Job, view: View, duration_seconds: float | None) -> Iterator[tuple[str, str]]:
-    """Return the rows of both modes. Unknown values are empty."""
-    show, source, downloaded, failure = view.show, job.agent_job, job.downloaded, job.failure
-    yield "Domain", show(job.domain)
+    """Return the rows of both modes without what the title shows. Unknown values are empty."""
+    show, source, downloaded = view.show, job.agent_job, job.downloaded
     if source is not None:
         yield from (("Repository", show(source.repository)), ("Branch", show(source.ref)), ("Model", show(source.model)))
-    yield from (("Project", show(job.project_id)), ("Job", show(job.job_id)), ("Status", show(job.status)))
+    yield from (("Job", show(job.job_id) if job.mode != AGENT else ""), ("Status", show(job.status)))
     yield "Pages", f"{job.page_count:,}" if job.page_count is not None else ""
-    yield "Duration", format_clock(duration_seconds) if duration_seconds is not None else ""
-    yield "Failure reason", f"`{failure.failure_reason}`" if failure is not None else ""
-    if job.bundle is not None and failure is None:
+    yield "Duration", format_clock(duration_seconds) if duration_seconds is not None and duration_seconds >= 1 else ""
+    if job.bundle is not None and job.failure is None:
         host = f"on {show(urlsplit(job.bundle.url).hostname)}"
         yield "Bundle link", ", ".join(filter(None, (host, view.expiry_of(job.bundle))))
     yield "Bundle", f"{format_bytes(downloaded.size)}, SHA-256 `{downloaded.sha256}`" if downloaded is not None else ""
@@ -114,10 +115,9 @@ class _PageOfSeveral:
         self._jobs = jobs
         self._view = view
         self._duration_seconds = duration_seconds
-        self._sharing = jobs_with_shared_failure(jobs)
-        self._shared_failure = self._sharing[0].failure if self._sharing else None
-        self._explained_above = {*self._sharing}
-        self._overview = Overview(jobs, view, self._explained_above)
+        self._explained = {*jobs_with_shared_failure(jobs)}
+        self._shared_failure = next((job.failure for job in jobs if job in self._explained), None)
+        self._overview = Overview(jobs, view, self._explained)
         # by importance: failed, cancelled, not started, then the successful ones
         self._ranked = sorted(jobs, key=lambda job: len(VERDICTS) if job.failure is None else VERDICTS.index(job.verdict))
 
@@ -133,7 +133,7 @@ class _PageOfSeveral:
         """Return the versions with all rows, the longest first."""
         timeline = timeline_of(self._jobs, self._view)
         cancelled_before_start = {job for job in self._jobs if job.verdict == NOT_STARTED and isinstance(job.failure, Cancelled)}
-        without_details = {*self._sharing[1:], *cancelled_before_start}
+        without_details = cancelled_before_start | (self._explained if len(self._explained) > 1 else set())
         detailed = [job for job in self._ranked if job not in without_details]
         yield self._version(table, timeline, detailed=detailed)
         if unsuccessful := [job for job in detailed if job.failure is not None]:
@@ -148,20 +148,16 @@ class _PageOfSeveral:
         self, table: str, timeline: str, *, detailed: Sequence[Job] = (), quoting: bool = True, note: str = ""
     ) -> Iterator[str]:
         yield self._headline()
-        if self._shared_failure is not None:
-            yield self._explanation(self._shared_failure, has_details=bool(detailed))
-        others = [job for job in self._jobs if job.verdict == FAILED and job not in self._explained_above]
-        if len(self._jobs) > _MAX_ROWS_WITHOUT_LIST and others:
-            yield self._list_of(others)
+        yield f"{explained}\n\n" if (explained := self._alert()) else ""
+        yield f"{self._totals()}\n\n"
         yield f"{note}\n\n" if note else ""
         yield from (self._overview.head, table, "\n", f"{timeline}\n" if timeline else "")
-        yield from (_collapsed(job, self._view, quoting=quoting) for job in detailed)
+        yield from (self._collapsed(job, quoting=quoting) for job in detailed)
 
     def _with_fewer_rows(self, max_bytes: int) -> str:
         """Return the page with the rows that fit, in the order of the jobs. Unsuccessful jobs have priority."""
         note = "Shortened: neither details nor the timeline are shown, and only as many rows as fit, failed ones first.\n\n"
-        shared = f"{self._shared_title(self._shared_failure)}\n\n" if self._shared_failure is not None else ""
-        head = self._headline() + shared + note + self._overview.head
+        head = f"{self._headline()}{self._short_alert()}{self._totals()}\n\n{note}{self._overview.head}"
         available = max_bytes - _size(head + _more(len(self._jobs)))
         rows: dict[Job, str] = {}
         for job in self._ranked:
@@ -177,7 +173,8 @@ class _PageOfSeveral:
         counts = Counter(job.verdict for job in self._jobs)
         verdicts = ", ".join(f"{counts[verdict]:,} {verdict}" for verdict in VERDICTS if verdict in counts)
         summary = verdicts if len(counts) > 1 else f"all {self._jobs[0].verdict}"
-        return f"### Static export of {len(self._jobs):,} domains: {summary}\n\n{self._totals()}\n\n"
+        icon = next(icon for verdict, icon in _ICONS.items() if verdict in counts)
+        return f"### {icon} Static export of {len(self._jobs):,} domains: {summary}\n\n"
 
     def _totals(self) -> str:
         done = [job for job in self._jobs if job.verdict == DONE]
@@ -189,27 +186,50 @@ class _PageOfSeveral:
         took = f"The step took {format_clock(self._duration_seconds)} and ended at {format_time(self._view.now)}."
         return f"{took} Total: {total}." if total else took
 
-    def _shared_title(self, error: ActionError) -> str:
-        count, total = len(self._sharing), len(self._jobs)
-        subject = f"All {total:,}" if count == total else f"{count:,} of {total:,}"
-        return f"**{subject} domains: {self._view.show(as_sentence(error.summary), max_length=_MAX_CAUSE_LENGTH)}**"
+    def _alert(self) -> str:
+        """Return the alert with the shared failure and the names of the other failed domains, or with the cancel."""
+        paragraphs = []
+        if self._shared_failure is not None:
+            first, *others = self._explained
+            subject = self._share_of(self._explained) if others or first.domain is None else first.domain
+            paragraphs = explanation(self._shared_failure, self._view, subject=subject)
+        others = [job for job in self._jobs if job.verdict == FAILED and job not in self._explained]
+        if others:
+            paragraphs.append(self._list_of(others))
+        if paragraphs:
+            return alert(CAUTION, paragraphs)
+        cancelled = [job for job in self._jobs if isinstance(job.failure, Cancelled)]
+        if not cancelled or cancelled[0].failure is None:
+            return ""
+        cause = Cancelled("cancelled", cause=cancelled[0].failure.cause)
+        return alert(WARNING, explanation(cause, self._view, subject=self._share_of(cancelled)))
 
-    def _explanation(self, error: ActionError, *, has_details: bool) -> str:
-        """Return what the jobs with the shared failure have in common."""
-        first = self._sharing[0]
-        advice = [line for line in advice_lines(first, error) if line != how_to_collect(first, error)]
-        details = map(self._view.show, map(as_sentence, error.details))
-        sentences = [self._shared_title(error), *details, *map(self._view.show_prose, advice)]
-        if has_details:
-            name = self._view.show(first.domain, max_length=MAX_NAME_LENGTH)
-            sentences.append(f"The details of {name}, the first, apply to all of them.")
-        return f"{' '.join(sentences)}\n\n"
+    def _short_alert(self) -> str:
+        if self._shared_failure is None:
+            return ""
+        summary = self._view.show(as_sentence(self._shared_failure.summary), max_length=_MAX_CAUSE_LENGTH)
+        return f"{alert(CAUTION, [f'**What happened:** {self._share_of(self._explained)}: {summary}'])}\n\n"
+
+    def _share_of(self, jobs: Collection[Job]) -> str:
+        count, total = len(jobs), len(self._jobs)
+        return f"All {total:,} domains" if count == total else f"{count:,} of {total:,} domains"
+
+    def _collapsed(self, job: Job, *, quoting: bool) -> str:
+        """Return the details as a block that opens on a click. Markdown in HTML needs the empty lines."""
+        view, hint, paragraphs = self._view, collecting_hint(job, self._view), []
+        if job.failure is not None and job not in self._explained:
+            paragraphs = explanation(job.failure, view, quoting=quoting, collecting=hint)
+            hint = ""
+        blocks = [block for block in (*paragraphs, _table_of(job, view, view.seconds_of(job)), hint) if block]
+        verdict = f"<b>{FAILED}</b>" if job.verdict == FAILED else job.verdict
+        summary = f"<details><summary>{view.show_in_html(job.domain or '')}: {verdict}</summary>"
+        return "\n\n".join([summary, *blocks, "</details>", ""]) if blocks else ""
 
     def _list_of(self, failed: Sequence[Job]) -> str:
         listed = [(job.domain, job.failure) for job in failed[:_MAX_LISTED_NAMES]]
         names = [f"{self._view.show(domain)} (`{error.failure_reason}`)" for domain, error in listed if error is not None]
         more = [f"and {len(failed) - len(names):,} more"] if len(failed) > len(names) else []
-        return f"{'Also failed' if self._sharing else 'Failed'}: {', '.join([*names, *more])}.\n\n"
+        return f"**{'Also failed' if self._explained else 'Failed'}:** {', '.join([*names, *more])}."
 
 
 def _more(count: int) -> str:

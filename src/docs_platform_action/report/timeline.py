@@ -16,6 +16,7 @@ from ..job import FAILED, QUEUE, RUN, Job
 from ..text import format_approx
 from .view import View
 
+_MIN_SECONDS: Final = 1.0  # a run without a longer phase is better read in the table
 _MAX_LANES: Final = 40  # jobs that can be told apart on one screen
 _MAX_EXPANDED_LANES: Final = 8  # jobs with one line per phase; with more jobs, each job has one line
 _MAX_BARS: Final = 8  # phases of one job; with the lanes it keeps the text below Mermaid's limit
@@ -54,9 +55,9 @@ class _Bar:
 
 
 def timeline_of(jobs: Sequence[Job], view: View) -> str:
-    """Return the chart, and a note on what it omits. Empty if no phase took any time."""
+    """Return the chart, and a note on what it omits. Empty if no phase took `_MIN_SECONDS`."""
     measured = [(job, bars) for job in jobs if (bars := [*_bars(job, view)])]
-    if not measured:
+    if not any(bar.seconds >= _MIN_SECONDS for _, bars in measured for bar in bars):
         return ""
     largest = nlargest(_MAX_LANES, measured, key=lambda lane: (lane[0].verdict == FAILED, sum(bar.seconds for bar in lane[1])))
     shown = sorted(largest, key=measured.index)

@@ -17,11 +17,12 @@ MAX_WORD_LENGTH: Final = 60  # for what should be a word or a date
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """The time that a page shows, on both clocks, and the console, which hides secrets and cleans text."""
+    """The time that a page shows, on both clocks, the run's address, and the console, which hides secrets and cleans text."""
 
     console: Console
     now: datetime
     monotonic: float
+    run_url: str = ""
 
     def show(self, text: str | None, *, max_length: int = MAX_FOREIGN_TEXT_LENGTH) -> str:
         """Show foreign text literally in Markdown."""

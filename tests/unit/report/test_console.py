@@ -97,7 +97,7 @@ class TestMask:
         text = f"key {ADMIN_KEY}"
 
         log.console.line(text)
-        log.console.error([text, text])
+        log.console.error([text, text], title="Static export failed")
         log.console.warning([text, text])
         log.console.debug(text)
         log.console.output("message", text)
@@ -386,10 +386,10 @@ class TestAnnotations:
     def test_an_error_is_one_command_with_title_and_facts(self) -> None:
         log = Log()
 
-        log.console.error(["Export of a.example: it broke, 50 %", "Because.", "Do this."])
+        log.console.error(["Export of a.example: it broke, 50 %", "Because.", "Do this."], title="Static export failed: rejected")
 
         assert log.text.count("\n") == 1
-        assert log.text.startswith("::error title=Export of a.example%3A it broke%2C 50 %25::")
+        assert log.text.startswith("::error title=Static export failed%3A rejected::Export of a.example: it broke, 50 %25%0A")
         assert decoded(log.text) == "Export of a.example: it broke, 50 %\n  Because.\n  Do this."
 
     def test_outside_a_workflow_it_is_plain_text(self) -> None:
@@ -402,7 +402,7 @@ class TestAnnotations:
     def test_it_is_truncated_to_the_runners_limit(self) -> None:
         log = Log()
 
-        log.console.error(["t", *["x" * 900] * 9])
+        log.console.error(["t", *["x" * 900] * 9], title="Static export failed")
 
         assert len(decoded(log.text)) <= ANNOTATION_LIMIT
 
@@ -410,10 +410,10 @@ class TestAnnotations:
     def test_foreign_text_stays_inside_its_command(self, lines: list[str]) -> None:
         log = Log()
 
-        log.console.error(lines)
+        log.console.error(lines, title="Static export failed: rejected")
 
         assert log.text.count("\n") == 1
-        assert re.match(r"::error title=[^:,\r\n]*::", log.text)
+        assert re.match(r"::error title=Static export failed%3A rejected::", log.text)
         assert "##[" not in log.text
         assert "\r" not in log.text
 
@@ -424,14 +424,14 @@ class TestAnnotations:
             log.console.warning([f"It is odd ({number})", "::error::Because."])
 
         *annotated, tenth, its_fact, eleventh, _ = log.text.splitlines()
-        assert [line.partition(" ")[0] for line in annotated] == ["::warning"] * 9
+        assert [line.partition("It is odd")[0] for line in annotated] == ["::warning::"] * 9
         assert (tenth, its_fact, eleventh) == ("Warning: It is odd (9)", "  : :error: :Because.", "Warning: It is odd (10)")
 
     def test_errors_stay_annotations(self) -> None:
         log = Log()
 
         for _ in range(MAX_WARNINGS + 1):
-            log.console.error(["It broke"])
+            log.console.error(["It broke"], title="Static export failed")
 
         assert log.text.count("::error ") == MAX_WARNINGS + 1
 
@@ -481,7 +481,7 @@ class TestBrokenStream:
 
         console.line("one")
         console.line("two")
-        console.error(["three"])
+        console.error(["three"], title="Static export failed")
 
         assert stream.attempts == 1
         warning = capsys.readouterr().err

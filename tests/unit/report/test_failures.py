@@ -26,7 +26,14 @@ from docs_platform_action.report.failures import MAX_DETAILED_FAILURES, annotati
 
 
 def running_job(**changes: object) -> Job:
-    known = {"mode": "export", "domain": "docs.example.com", "job_id": "se_1", "status": "running", "started_at": 0.0}
+    known = {
+        "mode": "export",
+        "domain": "docs.example.com",
+        "job_id": "se_1",
+        "status": "running",
+        "started_at": 0.0,
+        "began_at": 0.0,
+    }
     return Job(**{**known, **changes})  # type: ignore[arg-type]
 
 
@@ -144,8 +151,31 @@ def failed(*errors: ActionError | None) -> list[Job]:
     return [running_job(domain=f"d{number}.example", failure=error) for number, error in enumerate(errors)]
 
 
-def titles(jobs: list[Job]) -> list[str]:
-    return [lines[0] for lines in annotations_of(jobs)]
+def first_lines(jobs: list[Job]) -> list[str]:
+    return [lines[0] for _, lines in annotations_of(jobs)]
+
+
+class TestTitles:
+    @pytest.mark.parametrize(
+        ("job", "error", "title"),
+        [
+            (running_job(), Unauthorized("no"), "Static export failed: unauthorized"),
+            (running_job(began_at=None), Unauthorized("no"), "Static export not started: unauthorized"),
+            (running_job(mode="agent", project_id="p"), TimedOut("slow"), "Agent job failed: timeout"),
+            (running_job(), Cancelled("cancelled after 0:38"), "Static export cancelled"),
+            (running_job(began_at=None), Cancelled("cancelled before it started"), "Static export cancelled"),
+            (Job(mode=None), InvalidInput("Invalid input `mode`: no"), "Static export failed: invalid-input"),
+        ],
+    )
+    def test_a_title_is_how_it_ended_and_why(self, job: Job, error: ActionError, title: str) -> None:
+        job.failure = error
+
+        assert [title for title, _ in annotations_of([job])] == [title]
+
+    def test_it_holds_no_foreign_text(self) -> None:
+        job = running_job(domain="FOREIGN", job_id="FOREIGN", status="FOREIGN", failure=Rejected("FOREIGN", request_id="FOREIGN"))
+
+        assert not any("FOREIGN" in title for title, _ in annotations_of([job] * 11))
 
 
 class TestManyFailures:
@@ -161,16 +191,19 @@ class TestManyFailures:
         shown = annotations_of(jobs)
 
         assert len(shown) == 10
-        assert shown[-1] == [
-            "21 more exports did not succeed",
-            "12 unauthorized, 8 timeout, 1 rejected.",
-            "The job summary and the output `results` list each of them.",
-        ]
+        assert shown[-1] == (
+            "More failures",
+            [
+                "21 more exports did not succeed",
+                "12 unauthorized, 8 timeout, 1 rejected.",
+                "The job summary and the output `results` list each of them.",
+            ],
+        )
 
     def test_those_that_really_failed_come_first_in_their_order(self) -> None:
         jobs = failed(Cancelled("cancelled"), Rejected("no"), Cancelled("cancelled"), TimedOut("slow"))
 
-        assert titles(jobs) == [
+        assert first_lines(jobs) == [
             "Export of d1.example: no",
             "Export of d3.example: slow",
             "Export of d0.example: cancelled",
@@ -178,12 +211,12 @@ class TestManyFailures:
         ]
 
     @pytest.mark.parametrize(
-        ("rest", "title"),
+        ("rest", "line"),
         [
             ([Rejected("no")], "1 more export did not succeed"),
             ([Rejected("no"), Cancelled("cancelled")], "2 more exports did not succeed"),
             ([Rejected("no")] * 991, "991 more exports did not succeed"),
         ],
     )
-    def test_its_title_is_enough_by_itself(self, rest: list[ActionError], title: str) -> None:
-        assert titles(failed(*[Rejected("no")] * MAX_DETAILED_FAILURES, *rest))[-1] == title
+    def test_its_first_line_is_enough_by_itself(self, rest: list[ActionError], line: str) -> None:
+        assert first_lines(failed(*[Rejected("no")] * MAX_DETAILED_FAILURES, *rest))[-1] == line

@@ -291,7 +291,7 @@ class TestStall:
         job = self.stalled(STALL_SECONDS)
 
         (warning,) = self.warnings(job)
-        assert warning.removeprefix("::warning title=Export of docs.example.com%3A no progress for 10%3A00::").split("%0A") == [
+        assert warning.removeprefix("::warning::").split("%0A") == [
             "Export of docs.example.com: no progress for 10:00",
             "  It has been at 57 %25, 231 pages since 12:04 UTC.",
             "  The action keeps waiting until `timeout`.",
@@ -576,7 +576,7 @@ class TestLink:
 
         job.log.warning(job.job, ["It said 0123456789abcdef"])
 
-        assert job.log.lines[-1] == "::warning title=It said …::It said …"
+        assert job.log.lines[-1] == "::warning::It said …"
 
     def test_the_secrets_of_a_fresh_link_and_of_a_redirect_are_hidden_too(self) -> None:
         job = LoggedJob(bundle=self.SIGNED)
@@ -585,7 +585,7 @@ class TestLink:
 
         job.log.warning(job.job, ["0123456789abcdef and fedcba9876543210"])
 
-        assert job.log.lines == ["::warning title=… and …::… and …"]
+        assert job.log.lines == ["::warning::… and …"]
 
     @pytest.mark.parametrize(("expires", "shown"), [(NOON, "at 2026-05-04T12"), (None, "at …")])
     def test_of_a_link_that_repeats_when_it_expires_only_a_date_stays_visible(self, expires: datetime | None, shown: str) -> None:
@@ -595,7 +595,7 @@ class TestLink:
 
         job.log.warning(job.job, ["at 2026-05-04T12"])
 
-        assert job.log.lines == [f"::warning title={shown}::{shown}"]
+        assert job.log.lines == [f"::warning::{shown}"]
 
     def test_a_masked_link_is_masked_and_what_that_means_is_told(self) -> None:
         job = LoggedJob(bundle=self.SIGNED, masks_bundle_url=True)
@@ -816,4 +816,4 @@ def test_a_warning_is_an_annotation() -> None:
 
     job.log.warning(job.job, ["It is odd", "Because."])
 
-    assert job.log.lines == ["::warning title=It is odd::It is odd%0A  Because."]
+    assert job.log.lines == ["::warning::It is odd%0A  Because."]

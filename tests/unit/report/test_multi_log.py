@@ -462,7 +462,7 @@ class TestHeartbeat:
         run.heartbeat()
         run.heartbeat()
 
-        assert sum(line.startswith("::warning title=Export of a.example%3A no progress for ") for line in run.lines) == 1
+        assert sum(line.startswith("::warning::Export of a.example: no progress for ") for line in run.lines) == 1
 
 
 class TestWarnings:
@@ -472,7 +472,7 @@ class TestWarnings:
         run.warn(0, "It is odd", "Because.")
         run.log.close()
 
-        assert run.lines[0] == "::warning title=It is odd::It is odd%0A  Because."
+        assert run.lines[0] == "::warning::It is odd%0A  Because."
         assert run.lines[-4:] == [
             "::group::a.example: not started",
             "12:00:00  Warning: It is odd",

@@ -60,13 +60,14 @@ class TestSeveral:
 
 def cell(job: Job) -> str:
     """Return the Markdown of what the overview says of a failure."""
-    return page(job, good()).split(" |\n")[2].rpartition(" | ")[2]
+    others = [failed(failure=Rejected(f"other {number}")) for number in range(2)]  # so that the page explains none above
+    return page(job, *others, good()).split(" |\n")[2].rpartition(" | ")[2]
 
 
 class TestWhatHappened:
     """The overview's last cell."""
 
-    CONTINUES = "Job se\\_2 continues at the platform. Collect it in a later run with `job-id: se_2`."
+    CONTINUES = "The job continues at the platform. Collect it in a later run with `job-id: se_2`."
 
     @pytest.mark.parametrize("error", [TimedOut("still running after 60:00", details=("It was last seen.",)), Cancelled("c")])
     def test_of_a_job_that_was_left_it_is_how_to_collect_it(self, error: ActionError) -> None:
@@ -89,7 +90,7 @@ class TestWhatHappened:
 
     def test_of_one_that_is_completed_it_is_how_to_get_the_bundle(self) -> None:
         assert cell(failed(failure=InvalidBundle("the bundle is damaged"), status=ExportJob.COMPLETED)) == (
-            "`invalid-bundle`: the bundle is damaged. Job se\\_2 is completed. "
+            "`invalid-bundle`: the bundle is damaged. The job is completed. "
             "A run with `job-id: se_2` makes its bundle link without exporting again."
         )
 

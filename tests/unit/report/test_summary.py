@@ -31,16 +31,17 @@ from tests.unit.jobs.test_runner import Jobs
 from tests.unit.report.pages import exported, page, parsed
 from tests.unit.report.test_console import Log
 
+RUN = "https://github.example.com/acme/docs/actions/runs/7/attempts/2"
+CANCEL_CAUSE = Cancelled.default_cause.replace("`", "")
+
 
 class TestOneExport:
     def test_a_good_run_is_shown_in_full(self) -> None:
         assert page(exported()) == (
-            "### Export of docs.example.com: done\n"
+            "### ✅ Static export of docs.example.com: done\n"
             "\n"
-            "| | |\n"
-            "| --- | --- |\n"
-            "| Domain | docs.example.com |\n"
             "| Job | se\\_1 |\n"
+            "| --- | --- |\n"
             "| Status | completed |\n"
             "| Pages | 1,412 |\n"
             "| Duration | 4:13 |\n"
@@ -56,17 +57,29 @@ class TestOneExport:
 
     def test_a_job_that_was_not_waited_for_is_started_and_can_be_collected(self) -> None:
         assert page(exported(status="queued", page_count=None, bundle=None)) == (
-            "### Export of docs.example.com: started\n"
+            "### ⏳ Static export of docs.example.com: started\n"
             "\n"
-            "| | |\n"
-            "| --- | --- |\n"
-            "| Domain | docs.example.com |\n"
             "| Job | se\\_1 |\n"
+            "| --- | --- |\n"
             "| Status | queued |\n"
             "| Duration | 4:13 |\n"
             "\n"
-            "Collect it in a later step or run with `job-id: se_1`.\n"
+            "Collect the job in a later step or run with `job-id: se_1`.\n"
         )
+
+    def test_beside_a_job_that_can_be_collected_is_a_link_to_the_run(self) -> None:
+        (link,) = parsed(exported(status="queued", page_count=None, bundle=None), run_url=RUN).all("a")
+
+        assert (link.text, link.attributes["href"]) == ("Link to this run", RUN)
+
+    def test_without_a_job_to_collect_there_is_nothing_to_link(self) -> None:
+        assert parsed(good(), run_url=RUN).all("a") == []
+
+    def test_a_job_without_a_domain_is_named_in_the_table_alone(self) -> None:
+        summary = page(exported(domain=None))
+
+        assert summary.startswith("### ✅ Static export: done\n\n| Job | se\\_1 |\n| --- | --- |\n")
+        assert summary.count("se\\_1") == 1
 
     def test_the_links_query_stays_secret(self) -> None:
         assert "X-Signature" not in page(exported())
@@ -92,9 +105,15 @@ class TestOneExport:
         assert f"| Bundle link | {cell} |\n" in page(exported(bundle=bundle))
 
     def test_what_is_unknown_has_no_row(self) -> None:
-        summary = page(Job(mode="export", domain="docs.example.com"))
+        summary = page(Job(mode="export", domain="docs.example.com", page_count=7))
 
-        assert [line.split(" | ")[0] for line in summary.splitlines()[4:]] == ["| Domain", "| Duration"]
+        assert summary.splitlines()[2:] == ["| Pages | 7 |", "| --- | --- |", "| Duration | 4:13 |"]
+
+    @pytest.mark.parametrize(("seconds", "tables"), [(0.99, 0), (1.0, 1)])
+    def test_a_job_of_which_nothing_is_known_has_no_table(self, seconds: float, tables: int) -> None:
+        summary = page_of(page(Job(mode="export", domain="docs.example.com"), seconds=seconds))
+
+        assert len(summary.tables()) == tables
 
 
 class TestDelivered:
@@ -139,41 +158,55 @@ class TestFailure:
         summary = page(exported(status=None, page_count=None, failure=failure, started_at=None))
 
         assert summary == (
-            "### Export of docs.example.com: failed\n"
+            "### ❌ Static export of docs.example.com: failed\n"
             "\n"
-            "**Export of docs.example.com: the platform rejected the admin key \\(401\\)**\n"
+            "> [!CAUTION]\n"
+            "> **What happened:** The platform rejected the admin key \\(401\\). The API said no.\n"
+            ">\n"
+            "> **Likely cause:** The key is mistyped, expired, or belongs to another organization.\n"
+            ">\n"
+            "> **What to do:** Check the secret that `admin-key` reads. "
+            "If it is right, create a new key on the dashboard's API keys page.\n"
+            ">\n"
+            "> Failure reason: `unauthorized`. Request id 7f3a.\n"
             "\n"
-            "- The API said no.\n"
-            "- The key is mistyped, expired, or belongs to another organization.\n"
-            "- Check the secret that `admin-key` reads. If it is right, create a new key on the dashboard's API keys page.\n"
-            "- Request id 7f3a.\n"
-            "\n"
-            "| | |\n"
-            "| --- | --- |\n"
-            "| Domain | docs.example.com |\n"
             "| Job | se\\_1 |\n"
+            "| --- | --- |\n"
             "| Duration | 4:13 |\n"
-            "| Failure reason | `unauthorized` |\n"
         )
 
-    def test_one_without_facts_has_no_list(self) -> None:
+    def test_what_is_unknown_has_no_label(self) -> None:
         bare = Unauthorized("no", cause="", remedy="")
 
         summary = parsed(exported(failure=bare, status=None, started_at=None))
 
-        assert [element.text for element in summary.all("strong")] == ["Export of docs.example.com: no"]
+        assert summary.alerts() == [("CAUTION", "What happened: No.\nFailure reason: unauthorized.")]
         assert summary.all("li") == []
+
+    def test_how_to_collect_the_job_belongs_to_what_to_do(self) -> None:
+        late = TimedOut("still running after 60:00", cause="", remedy="Allow more time with `timeout`.")
+
+        summary = page(exported(status="running", failure=late), run_url=RUN)
+
+        assert (
+            "> **What to do:** Allow more time with `timeout`. The job continues at the platform. "
+            f"Collect it in a later run with `job-id: se_1`. [Link to this run](<{RUN}>)\n"
+        ) in summary
+        assert summary.count("job-id") == 1
 
     def test_it_shows_no_link(self) -> None:
         assert "Bundle link" not in page(exported(failure=Unauthorized("no")))
 
     def test_a_cancelled_job_is_not_a_failed_one(self) -> None:
-        assert "### Export of docs.example.com: cancelled\n" in page(exported(failure=Cancelled("cancelled after 0:38")))
+        summary = page(exported(failure=Cancelled("cancelled after 0:38")))
+
+        assert summary.startswith("### 🚫 Static export of docs.example.com: cancelled\n\n> [!WARNING]\n")
+        assert "> **What happened:** Cancelled after 0:38.\n" in summary
 
     def test_invalid_input_is_shown_without_a_job(self) -> None:
         summary = page(Job(mode=None, failure=InvalidInput("`domain` is missing")))
 
-        assert summary.startswith("### Static export: failed\n\n**`domain` is missing**\n")
+        assert summary.startswith("### ❌ Static export: failed\n\n> [!CAUTION]\n> **What happened:** `domain` is missing.\n>\n")
 
     def test_names_of_inputs_are_code_and_their_values_are_not(self) -> None:
         facts = ("`domain`: 'a `wait` *b*' is not a bare host name; write `c`.", "`site-path`: holds `{domain}`, see `job-id`.")
@@ -181,13 +214,13 @@ class TestFailure:
 
         summary = parsed(Job(mode=None, failure=error))
 
-        assert summary.all("strong")[0].text == "2 invalid inputs: domain, site-path"
+        ((_, text),) = summary.alerts()
+        assert text.startswith("What happened: 2 invalid inputs: domain, site-path.\n")
         items = summary.all("li")
         assert items[0].text == "domain: 'a `wait` *b*' is not a bare host name; write `c`."
         assert [[code.text for code in item.all("code")] for item in items] == [
             ["domain"],
             ["site-path", "job-id"],
-            [],
         ]
         assert summary.all("em") == []
 
@@ -206,15 +239,12 @@ class TestAgent:
         )
 
         assert page(job) == (
-            "### Agent job aj of project prj: done\n"
+            "### ✅ Agent job aj of project prj: done\n"
             "\n"
-            "| | |\n"
-            "| --- | --- |\n"
             "| Repository | docs |\n"
+            "| --- | --- |\n"
             "| Branch | main |\n"
             "| Model | m-1 |\n"
-            "| Project | prj |\n"
-            "| Job | aj |\n"
             "| Status | completed |\n"
             "| Duration | 4:13 |\n"
             "| Pull request | [https\\://git.example.com/docs/pull/7](<https://git.example.com/docs/pull/7>) |\n"
@@ -234,43 +264,77 @@ class TestSeveral:
 
         before, _, after = summary.partition("```mermaid\n")
         assert before == (
-            "### Static export of 3 domains: 1 done, 1 failed, 1 cancelled\n"
+            "### ❌ Static export of 3 domains: 1 done, 1 failed, 1 cancelled\n"
+            "\n"
+            "> [!CAUTION]\n"
+            "> **What happened:** api.example.com: the export failed at the platform. "
+            'The API at platform.example.com said: "no such page".\n'
+            ">\n"
+            "> **Likely cause:** The site could not be built or rendered.\n"
+            ">\n"
+            "> **What to do:** Check job se\\_2 in the dashboard, fix the site, and run the workflow again.\n"
+            ">\n"
+            "> Request id 7f3a.\n"
             "\n"
             "The step took 4:20 and ended at 2026-05-04 12:00 UTC. Total: 1,412 pages and 38.1 MiB of bundles.\n"
             "\n"
             "| Domain | Result | Pages | Bundle | Time | Link or failure |\n"
             "| --- | --- | ---: | ---: | ---: | --- |\n"
             "| docs.example.com | done | 1,412 | 38.1&nbsp;MiB | 4:13 | valid until 2026-05-04 13:00 UTC (60 min) |\n"
-            "| api.example.com | **failed** | 7 |  | 0:52 | `job-failed`: "
-            'the export failed at the platform. The API said: "no such page". '
-            "Check job se\\_2 in the dashboard, fix the site, and run the workflow again. |\n"
+            "| api.example.com | **failed** | 7 |  | 0:52 | `job-failed` |\n"
             "| sdk.example.com | cancelled, last seen running | 7 |  | 2:52 | "
-            "`cancelled`: Job se\\_2 continues at the platform. Collect it in a later run with `job-id: se_2`. |\n"
+            "`cancelled`: The job continues at the platform. Collect it in a later run with `job-id: se_2`. |\n"
             "\n"
         )
         assert after.partition("```\n\n")[2].startswith(
             "<details><summary>api.example.com: <b>failed</b></summary>\n"
             "\n"
-            "**Export of api.example.com: the export failed at the platform**\n"
-            "\n"
-            '- The API at platform.example.com said: "no such page".\n'
-            "- The site could not be built or rendered.\n"
-            "- Check job se\\_2 in the dashboard, fix the site, and run the workflow again.\n"
-            "- Request id 7f3a.\n"
-            "\n"
-            "| | |\n"
-            "| --- | --- |\n"
-            "| Domain | api.example.com |\n"
             "| Job | se\\_2 |\n"
+            "| --- | --- |\n"
             "| Status | failed |\n"
             "| Pages | 7 |\n"
             "| Duration | 0:52 |\n"
-            "| Failure reason | `job-failed` |\n"
             "\n"
             "</details>\n"
             "\n"
             "<details><summary>sdk.example.com: cancelled</summary>\n"
+            "\n"
+            "**What happened:** Cancelled after 2:52.\n"
+            "\n"
+            "**Likely cause:** The workflow run was cancelled, or the step or job reached its `timeout-minutes`.\n"
+            "\n"
+            "**What to do:** The job continues at the platform. Collect it in a later run with `job-id: se_2`.\n"
+            "\n"
+            "| Job | se\\_2 |\n"
+            "| --- | --- |\n"
+            "| Status | running |\n"
         )
+
+    def test_several_failures_are_named_in_the_alert_and_explained_in_their_blocks(self) -> None:
+        summary = page(good(), failed("a_b.example.com"), failed("c.example.com", failure=Rejected("no", remedy="Fix it.")))
+
+        assert "> [!CAUTION]\n> **Failed:** a\\_b.example.com (`job-failed`), c.example.com (`rejected`).\n\nThe step" in summary
+        block = page_of(summary).all("details")[1]
+        assert [element.text for element in block.all("p")] == [
+            "What happened: No.",
+            f"Likely cause: {Rejected.default_cause}",
+            "What to do: Fix it.",
+        ]
+
+    def test_where_none_failed_a_cancel_is_the_alert(self) -> None:
+        assert parsed(good(), cancelled(), cancelled()).alerts() == [
+            ("WARNING", f"What happened: 2 of 3 domains: cancelled.\nLikely cause: {CANCEL_CAUSE}"),
+        ]
+
+    def test_a_good_run_has_no_alert(self) -> None:
+        assert parsed(good(), good()).alerts() == []
+
+    def test_a_block_of_a_started_job_says_how_to_collect_it(self) -> None:
+        started = exported(status="queued", page_count=None, bundle=None)
+
+        (block, _) = parsed(started, started, run_url=RUN).all("details")
+
+        assert block.all("p")[0].text == "Collect the job in a later step or run with job-id: se_1. Link to this run"
 
     def test_github_reads_it_as_one_table_a_diagram_and_a_block_for_each(self) -> None:
         summary = parsed(good(), failed(), cancelled())
@@ -284,17 +348,18 @@ class TestSeveral:
         names = [block.all("summary")[0].text for block in blocks]
         assert names == ["api.example.com: failed", "sdk.example.com: cancelled", "docs.example.com: done"]
         assert [len(block.all("table")) for block in blocks] == [1, 1, 1]
-        assert [table[1] for table in details] == [["Domain", name.partition(":")[0]] for name in names]
+        assert [table[0] for table in details] == [["Job", "se_2"], ["Job", "se_2"], ["Job", "se_1"]]
 
     @pytest.mark.parametrize(
         ("jobs", "headline"),
         [
-            ([good(), good()], "Static export of 2 domains: all done"),
-            ([failed(), failed()], "Static export of 2 domains: all failed"),
-            ([good(), cancelled()], "Static export of 2 domains: 1 done, 1 cancelled"),
-            ([good(bundle=None), good()], "Static export of 2 domains: 1 done, 1 started"),
-            ([good(), Job(mode="export", domain="d")], "Static export of 2 domains: 1 done, 1 not started"),
-            ([good() for _ in range(1200)], "Static export of 1,200 domains: all done"),
+            ([good(), good()], "✅ Static export of 2 domains: all done"),
+            ([failed(), failed()], "❌ Static export of 2 domains: all failed"),
+            ([failed(), cancelled(), good()], "❌ Static export of 3 domains: 1 done, 1 failed, 1 cancelled"),
+            ([good(), cancelled()], "🚫 Static export of 2 domains: 1 done, 1 cancelled"),
+            ([good(bundle=None), good()], "⏳ Static export of 2 domains: 1 done, 1 started"),
+            ([good(), Job(mode="export", domain="d")], "🚫 Static export of 2 domains: 1 done, 1 not started"),
+            ([good() for _ in range(1200)], "✅ Static export of 1,200 domains: all done"),
         ],
     )
     def test_the_headline_counts_verdicts(self, jobs: Sequence[Job], headline: str) -> None:
@@ -310,18 +375,10 @@ class TestSeveral:
 
         assert "ended at 2026-05-04 12:00 UTC.\n" in summary
 
-    @pytest.mark.parametrize(("count", "named"), [(12, False), (13, True)])
-    def test_what_failed_is_named_above_a_long_table(self, count: int, named: bool) -> None:
-        jobs = [good() for _ in range(count - 2)]
-
-        summary = page(*jobs, failed("a_b.example.com"), failed("c.example.com", failure=TimedOut("still running")))
-
-        assert ("\n\nFailed: a\\_b.example.com (`job-failed`), c.example.com (`timeout`).\n\n| Domain" in summary) is named
-
     def test_no_more_than_ten_are_named(self) -> None:
         summary = page(*(failed(f"d{number}.example.com", failure=TimedOut("still running")) for number in range(1234)))
 
-        (line,) = [line for line in summary.splitlines() if line.startswith("Failed: ")]
+        (line,) = [line for line in summary.splitlines() if line.startswith("> **Failed:** ")]
         assert line.count("timeout") == 10
         assert line.endswith("d9.example.com (`timeout`), and 1,224 more.")
 
@@ -332,27 +389,31 @@ class TestSeveral:
 class TestManyAlike:
     """Failures with the same cause are explained once."""
 
-    def test_a_key_refused_for_all_is_explained_above_the_table_and_in_one_block(self) -> None:
+    def test_a_key_refused_for_all_is_explained_above_the_table_alone(self) -> None:
         summary = page(*refused(30))
 
         assert summary.startswith(
-            "### Static export of 30 domains: 1 failed, 29 not started\n"
+            "### ❌ Static export of 30 domains: 1 failed, 29 not started\n"
+            "\n"
+            "> [!CAUTION]\n"
+            "> **What happened:** All 30 domains: the platform rejected the admin key \\(401\\). "
+            'The API at platform.example.com said: "invalid token".\n'
+            ">\n"
+            "> **Likely cause:** The key is mistyped, expired, or belongs to another organization.\n"
+            ">\n"
+            "> **What to do:** Check the secret that `admin-key` reads. "
+            "If it is right, create a new key on the dashboard's API keys page.\n"
+            ">\n"
+            "> Request id 7f3a.\n"
             "\n"
             "The step took 4:13 and ended at 2026-05-04 12:00 UTC.\n"
-            "\n"
-            "**All 30 domains: the platform rejected the admin key \\(401\\).** "
-            'The API at platform.example.com said: "invalid token". '
-            "The key is mistyped, expired, or belongs to another organization. "
-            "Check the secret that `admin-key` reads. If it is right, create a new key on the dashboard's API keys page. "
-            "Request id 7f3a. "
-            "The details of d0.example.com, the first, apply to all of them.\n"
             "\n"
             "| Domain | Result | Time | Failure |\n"
             "| --- | --- | ---: | --- |\n"
             "| d0.example.com | **failed** | 0:01 | `unauthorized` |\n"
             "| d1.example.com | not started |  | `unauthorized` |\n"
         )
-        assert [block.all("summary")[0].text for block in page_of(summary).all("details")] == ["d0.example.com: failed"]
+        assert page_of(summary).all("details") == []
 
     def test_what_one_refusal_makes_of_the_others_has_the_cause_of_the_first(self) -> None:
         def refuse(_job: Job, _on_job_known: object) -> None:
@@ -361,27 +422,26 @@ class TestManyAlike:
         jobs = Jobs(refuse, refuse, refuse)
         jobs.run()
 
-        assert "\n**All 3 domains: no.** The API said no. " in page(*jobs.jobs)
+        assert "\n> **What happened:** All 3 domains: no. The API said no.\n" in page(*jobs.jobs)
 
     def test_in_an_outage_each_row_says_how_to_collect_its_job(self) -> None:
         jobs = [failed(f"d{n}.example.com", failure=unavailable(300 + n), job_id=f"se_{n}", status="queued") for n in range(3)]
 
         summary = parsed(*jobs, good())
 
-        paragraph = summary.all("p")[1].text
+        ((_, paragraph),) = summary.alerts()
         assert paragraph.startswith(
-            "3 of 4 domains: the API at platform.example.com remained unavailable. No successful response"
+            "What happened: 3 of 4 domains: the API at platform.example.com remained unavailable. No successful response"
         )
         assert "se_0" not in paragraph
         assert [row[-1] for row in summary.tables()[0][1:-1]] == [
-            f"unavailable: Job se_{n} continues at the platform. Collect it in a later run with job-id: se_{n}." for n in range(3)
+            f"unavailable: The job continues at the platform. Collect it in a later run with job-id: se_{n}." for n in range(3)
         ]
-        assert len(summary.all("details")) == 2
+        assert [block.all("summary")[0].text for block in summary.all("details")] == ["docs.example.com: done"]
 
     @pytest.mark.parametrize(
         "jobs",
         [
-            refused(2),
             [failed(failure=Rejected("no", details=(f"The API said {number}.",))) for number in range(3)],
             [failed(failure=Rejected("no", remedy=f"Check job {number}.")) for number in range(3)],
             [failed(failure=Rejected("no", cause=f"Cause {number}.")) for number in range(3)],
@@ -395,22 +455,31 @@ class TestManyAlike:
     def test_few_failures_and_different_ones_are_explained_separately(self, jobs: Sequence[Job]) -> None:
         summary = parsed(*jobs)
 
-        assert [element.text for element in summary.all("strong") if " domains: " in element.text] == []
+        assert [text for kind, text in summary.alerts() if kind == "CAUTION" and " domains: " in text] == []
         assert len(summary.all("details")) == len(jobs)
+
+    def test_two_failures_are_explained_once_where_they_are_the_only_ones(self) -> None:
+        summary = page(good(), *refused(2))
+
+        assert "> **What happened:** 2 of 3 domains: the platform rejected" in summary
+        assert summary.count("The key is mistyped") == 1
+
+    def test_two_alike_beside_another_are_named(self) -> None:
+        assert "> **Failed:** d0.example.com (`unauthorized`), api.example.com (`job-failed`)." in page(*refused(2), failed())
 
     def test_the_most_common_failure_is_explained(self) -> None:
         other = [failed(f"r{number}.example.com", failure=Rejected("no")) for number in range(3)]
 
         summary = page(*other, *refused(4))
 
-        assert "\n\n**4 of 7 domains: the platform rejected" in summary
+        assert "\n> **What happened:** 4 of 7 domains: the platform rejected" in summary
         assert summary.count("| `rejected`: no.") == 3
 
     def test_other_failures_are_named_above_a_long_table(self) -> None:
         summary = page(failed("other.example.com"), *refused(12))
 
-        assert "\n\nAlso failed: other.example.com (`job-failed`).\n\n| Domain" in summary
-        assert "ailed: " not in page(*refused(13)).partition("| Domain")[0]
+        assert "\n>\n> **Also failed:** other.example.com (`job-failed`).\n\nThe step" in summary
+        assert "ailed:" not in page(*refused(13)).partition("| Domain")[0]
 
     def test_jobs_that_a_cancel_came_before_have_a_row_and_no_details(self) -> None:
         late = [cancelled(f"d{number}.example.com", job_id=None, status=None, began_at=None) for number in range(3)]
@@ -420,13 +489,12 @@ class TestManyAlike:
         assert [row[1] for row in summary.tables()[0][1:]] == ["cancelled, last seen running", *["not started"] * 3]
         assert len(summary.all("details")) == 1
 
-    def test_where_no_details_are_shown_none_are_mentioned(self) -> None:
+    def test_the_shared_failure_is_in_each_version_of_the_page(self) -> None:
         pages = ever_shorter(*refused(300), *(good() for _ in range(9)))
 
         assert {*NOTES[3:5]} <= {*map(note_in, pages.values())}
-        assert {"The details of" in summary for summary in pages.values()} == {True, False}
-        assert all(("The details of" in summary) == ("<details>" in summary) for summary in pages.values())
-        assert all("**300 of 309 domains: the platform rejected" in summary for summary in pages.values())
+        assert {"<details>" in summary for summary in pages.values()} == {True, False}
+        assert all("> **What happened:** 300 of 309 domains: the platform rejected" in summary for summary in pages.values())
         assert page(*refused(300), max_bytes=MIN_SUMMARY_BYTES).count("| `unauthorized` |") > 5
 
 
@@ -451,7 +519,7 @@ def many() -> list[Job]:
     said.details = ("said " * 100,)
     jobs = [good(f"d{number}.example.com") for number in range(37)]
     jobs[20:20] = [cancelled("c.example.com"), failed("f1.example.com", failure=said)]
-    return [*jobs, failed("f2.example.com", failure=said)]
+    return [*jobs, failed("f2.example.com", failure=Rejected("no", details=said.details))]
 
 
 def ever_shorter(*jobs: Job) -> dict[int, str]:
@@ -490,7 +558,7 @@ class TestShortening:
         assert any("said said" in block.text for block in read.all("details")) is quoted
         assert len(read.diagrams()) == diagrams
         assert len(read.tables()[0]) == 41
-        assert "Failed: f1.example.com" in summary
+        assert "> **Failed:** f1.example.com (`job-failed`), f2.example.com (`rejected`).\n" in summary
 
     def test_the_rows_that_go_are_those_of_good_jobs_and_they_are_counted(self) -> None:
         read = parsed(*many(), max_bytes=MIN_SUMMARY_BYTES)
@@ -526,16 +594,18 @@ class TestShortening:
         assert note_in(full) == ""
         assert note_in(brief) == "Shortened: server messages are not shown."
         assert "said said" not in brief
-        assert "Request id 7f3a." in brief
+        assert "> Failure reason: `unauthorized`. Request id 7f3a.\n" in brief
         assert page_of(brief).diagrams() == page_of(full).diagrams()
 
-    @pytest.mark.parametrize(("ends_well", "reason"), [(True, ""), (False, "Failure reason: `job-failed`\n\n")])
-    def test_the_page_of_one_job_is_its_verdict_at_least(self, ends_well: bool, reason: str) -> None:
+    @pytest.mark.parametrize(
+        ("ends_well", "icon", "reason"), [(True, "✅", ""), (False, "❌", "> [!CAUTION]\n> Failure reason: `job-failed`.\n\n")]
+    )
+    def test_the_page_of_one_job_is_its_verdict_at_least(self, ends_well: bool, icon: str, reason: str) -> None:
         summary = page(hostile("x" * 1000, ends_well=ends_well), max_bytes=MIN_SUMMARY_BYTES)
 
         verdict = "done" if ends_well else "failed"
         assert summary == (
-            f"### Export of {'x' * 290}…: {verdict}\n\n{reason}"
+            f"### {icon} Static export of {'x' * 283}…: {verdict}\n\n{reason}"
             "Shortened: no details are shown; see the log and the output `results`.\n"
         )
 

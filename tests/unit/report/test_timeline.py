@@ -49,11 +49,12 @@ def test_a_failed_job_is_drawn_in_full() -> None:
         [],
         [Phase(name=RUN, began_at=NOW - 5, ended_at=NOW - 5)],
         [Phase(name=RUN, began_at=NOW - 5, ended_at=NOW - 4.9998)],
+        [Phase(name=RUN, began_at=NOW - 5, ended_at=NOW - 4.001)],
         [Phase(name=RUN, began_at=NOW)],
         [Phase(name=RUN, began_at=NOW - 5, ended_at=NOW - 6)],
     ],
 )
-def test_there_is_none_where_no_phase_took_any_time(steps: Sequence[Phase]) -> None:
+def test_there_is_none_where_no_phase_took_a_second(steps: Sequence[Phase]) -> None:
     assert timeline(good(phases=[*steps]), good(phases=[])) == ""
 
 
@@ -68,7 +69,7 @@ def test_a_phase_that_took_no_time_is_left_out() -> None:
     [(0.001, "under 0.1 s"), (0.1, "0.1 s"), (9.4, "9.4 s"), (9.96, "10 s"), (89, "89 s"), (253, "4 min"), (5400, "2 h")],
 )
 def test_the_duration_of_a_phase_is_rounded(seconds: float, duration: str) -> None:
-    (line,) = lines_with(timeline(good(phases=phases(NOW - 9000, **{RUN: seconds}))), " :")
+    _, line = lines_with(timeline(good(phases=phases(NOW - 9000, **{QUEUE: 1.0, RUN: seconds}))), " :")
 
     assert line.partition(" :")[0] == f"run {duration}"
 

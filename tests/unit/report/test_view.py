@@ -10,6 +10,7 @@ from docs_platform_action.models import AgentJob
 from docs_platform_action.report.summary import summary_of
 from docs_platform_action.text import clean
 from tests.keys import ADMIN_KEY
+from tests.page.gfm import Element, page_of
 from tests.page.samples import failed, good, hostile, view
 from tests.unit.report.pages import page, parsed
 from tests.unit.report.test_console import Log
@@ -23,8 +24,14 @@ HOSTILE = st.one_of(
 )
 
 
+def top_level(page: Element) -> list[Element]:
+    """Return the elements that are in no other one."""
+    return [child for child in page.children if isinstance(child, Element)]
+
+
 class TestForeignText:
-    OURS = frozenset({"h3", "p", "strong", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "code", "pre"})
+    OURS = frozenset({"h3", "blockquote", "p", "strong", "table", "thead", "tbody", "tr", "th", "td", "code", "pre"})
+    LABELS = ("What happened:", "Likely cause:", "What to do:")
 
     @given(HOSTILE, st.booleans())
     def test_it_breaks_nothing_on_the_page_of_one_job(self, text: str, ends_well: bool) -> None:
@@ -35,7 +42,9 @@ class TestForeignText:
         assert {len(row) for row in table} == {2}
         assert len(table) <= 12
         assert len(summary.all("h3")) == len(summary.all("pre")) == 1
-        assert len(summary.all("li")) <= 6
+        assert [kind for kind, _ in summary.alerts()] == ([] if ends_well else ["CAUTION"])
+        assert [element.text for element in summary.all("strong")] == ([] if ends_well else [*self.LABELS])
+        assert [child.tag for child in top_level(summary)] == ["h3", *([] if ends_well else ["blockquote"]), "table", "pre"]
 
     @given(HOSTILE)
     def test_it_breaks_nothing_on_the_page_of_several(self, text: str) -> None:
@@ -45,8 +54,9 @@ class TestForeignText:
         overview, *details = summary.tables()
         assert [len(row) for row in overview] == [6, 6, 6]
         assert [{len(row) for row in table} for table in details] == [{2}, {2}]
-        assert len(summary.all("h3")) == len(summary.diagrams()) == 1
+        assert len(summary.all("h3")) == len(summary.diagrams()) == len(summary.alerts()) == 1
         assert len(summary.all("details")) == len(summary.all("summary")) == 2
+        assert [child.tag for child in top_level(summary)] == ["h3", "blockquote", "p", "table", "pre", "details", "details"]
 
     @given(HOSTILE)
     def test_it_breaks_nothing_where_many_failed_alike(self, text: str) -> None:
@@ -54,8 +64,22 @@ class TestForeignText:
 
         assert summary.tags() <= {*self.OURS, "details", "summary", "b"}
         assert [len(row) for row in summary.tables()[0]] == [5, 5, 5, 5]
-        assert len(summary.all("h3")) == len(summary.diagrams()) == len(summary.all("details")) == 1
-        assert summary.all("strong")[0].text.startswith("All 3 domains: ")
+        assert len(summary.all("h3")) == len(summary.diagrams()) == 1
+        ((kind, text),) = summary.alerts()
+        assert kind == "CAUTION"
+        assert text.startswith("What happened: All 3 domains: ")
+        assert [child.tag for child in top_level(summary)] == ["h3", "blockquote", "p", "table", "pre"]
+
+    @given(HOSTILE)
+    def test_it_leaves_no_alert_with_a_list(self, text: str) -> None:
+        error = InvalidInput(f"2 invalid inputs: {text}", details=(f"`domain`: '{text}'.", text), remedy=text)
+
+        summary = page_of(page(Job(mode=None, failure=error), seconds=0))
+
+        assert summary.tags() <= {*self.OURS, "ul", "li"}
+        assert [child.tag for child in top_level(summary)] == ["h3", "blockquote"]
+        assert [kind for kind, _ in summary.alerts()] == ["CAUTION"]
+        assert len(summary.all("li")) == 2
 
     @given(HOSTILE)
     def test_the_value_of_an_input_is_not_code(self, text: str) -> None:
@@ -88,7 +112,7 @@ class TestForeignText:
     def test_only_plain_words_of_a_remedy_are_code(self, text: str, shown: str) -> None:
         summary = page(failed(failure=Unauthorized("no", cause="", remedy=text)))
 
-        assert f"- {shown}\n" in summary
+        assert f"> **What to do:** {shown}\n" in summary
 
     def test_what_a_server_said_is_never_code(self) -> None:
         summary = parsed(failed(failure=Unauthorized("a `b`", details=("said `c`",)), status="running"))

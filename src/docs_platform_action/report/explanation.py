@@ -1,0 +1,50 @@
+"""How the summary explains a failure: as labelled paragraphs, which the top of a page shows in one of GitHub's alerts."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from ..errors import ActionError, InvalidInput
+from ..job import STARTED, Job
+from ..text import as_sentence
+from .failures import how_to_collect
+from .view import View
+
+CAUTION: Final = "CAUTION"
+WARNING: Final = "WARNING"
+
+
+def alert(kind: str, paragraphs: Sequence[str]) -> str:
+    """Return an alert. GitHub shows one only at the top level, not in a list or in HTML (source: its documentation of alerts)."""
+    lines = "\n\n".join(paragraphs).split("\n")
+    return "\n".join([f"> [!{kind}]", *(f"> {line}".rstrip() for line in lines)])
+
+
+def explanation(
+    error: ActionError, view: View, *, subject: str = "", quoting: bool = True, collecting: str = "", reason: str = ""
+) -> list[str]:
+    """Return the paragraphs of a failure, about a subject if one is given. Without `quoting` they omit what servers said."""
+    summary = as_sentence(error.summary)
+    happened = f"{subject}: {summary}" if subject else summary[:1].upper() + summary[1:]
+    details = error.details if quoting else ()
+    if isinstance(error, InvalidInput):
+        happened = "\n".join([view.show_input_error(happened), *(f"- {view.show_input_error(detail)}" for detail in details)])
+    else:
+        happened = " ".join(map(view.show, [happened, *map(as_sentence, details)]))
+    advice = [view.show_prose(error.remedy) if error.remedy else "", collecting]
+    request = view.show_prose(f"Request id {error.request_id}.") if error.request_id else ""
+    return [
+        f"**What happened:** {happened}",
+        *([f"**Likely cause:** {view.show_prose(error.cause)}"] if error.cause else []),
+        *([f"**What to do:** {' '.join(filter(None, advice))}"] if any(advice) else []),
+        *([" ".join(filter(None, (reason, request)))] if reason or request else []),
+    ]
+
+
+def collecting_hint(job: Job, view: View) -> str:
+    """Return how a later run can attach to the job, beside a link to this run. Empty if no run can."""
+    if job.failure is not None:
+        hint = how_to_collect(job, job.failure, subject="The job")
+    else:
+        hint = f"Collect the job in a later step or run with `job-id: {job.job_id}`." if job.verdict == STARTED else ""
+    link = f" [Link to this run](<{view.run_url}>)" if view.run_url else ""
+    return view.show_prose(hint) + link if hint else ""
