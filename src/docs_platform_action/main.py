@@ -147,11 +147,11 @@ def _proxies_for(url: str) -> dict[str, str]:
 
 def _run_url(environ: Mapping[str, str]) -> str:
     """Return the address of this workflow run, or "" if a variable for it is missing or malformed."""
-    server, repository, run_id = (environ.get(f"GITHUB_{name}", "") for name in ("SERVER_URL", "REPOSITORY", "RUN_ID"))
+    names = ("SERVER_URL", "REPOSITORY", "RUN_ID", "RUN_ATTEMPT")
+    server, repository, run_id, attempt = (environ.get(f"GITHUB_{name}", "") for name in names)
     url = f"{server}/{repository}/actions/runs/{run_id}"
     if not re.fullmatch(r"https?://[A-Za-z0-9.-]+(:[0-9]+)?/[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+/actions/runs/[0-9]+", url):
         return ""
-    attempt = environ.get("GITHUB_RUN_ATTEMPT", "")
     return f"{url}/attempts/{attempt}" if re.fullmatch("[0-9]+", attempt) else url
 
 
