@@ -119,6 +119,7 @@ simulator: $(INSTALLED)  ## run the simulated platform until Ctrl-C
 lock: $(INSTALLED)  ## update the lock files in requirements/ and tests/
 	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) pyproject.toml --output-file requirements/image.txt
 	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) pyproject.toml --group dev --constraint requirements/image.txt --output-file requirements/dev.txt
+	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) pyproject.toml --group demo --constraint requirements/dev.txt --output-file requirements/demo.txt
 	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) --group bench --constraint requirements/dev.txt --output-file requirements/bench.txt
 	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) requirements/build.in --constraint requirements/dev.txt --output-file requirements/build.txt
 	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) requirements/examples.in --constraint requirements/dev.txt --output-file requirements/examples.txt
