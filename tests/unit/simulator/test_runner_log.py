@@ -3,8 +3,8 @@
 from admin_api_simulator.runner_log import RunnerLog
 
 
-def shown(*lines: str, debug: bool = False) -> list[str]:
-    log = RunnerLog(debug=debug)
+def shown(*lines: str) -> list[str]:
+    log = RunnerLog()
     return [visible for line in lines for visible in log.show(line)]
 
 
@@ -29,13 +29,18 @@ def test_a_mask_holds_from_its_line_on_for_each_of_its_lines() -> None:
     ]
 
 
-def test_debug_lines_are_for_those_who_debug() -> None:
+def test_debug_lines_are_hidden() -> None:
     assert shown("::debug::d") == []
-    assert shown("::debug::d", debug=True) == ["##[debug]d"]
 
 
-def test_groups_have_a_heading() -> None:
-    assert shown("::group::Details", "inside", "::endgroup::") == ["▼ Details", "inside"]
+def test_groups_are_collapsed() -> None:
+    log = ("::group::Details", "inside", "::warning::w", "::group::More", "inside", "::endgroup::", "after", "::endgroup::")
+
+    assert shown(*log) == ["▶ Details", "▶ More", "after"]
+
+
+def test_a_mask_in_a_group_holds_after_it() -> None:
+    assert shown("::group::Details", "::add-mask::key", "::endgroup::", "the key") == ["▶ Details", "the ***"]
 
 
 def test_stopped_commands_are_shown_until_they_go_on() -> None:
