@@ -1,6 +1,9 @@
 """The simulator as a program."""
 
 import argparse
+import difflib
+import re
+import shlex
 import signal
 import sys
 from collections.abc import Sequence
@@ -8,13 +11,16 @@ from pathlib import Path
 from typing import TextIO, get_args
 
 from admin_api_simulator.jobs import AGENT_JOBS, DEMO_PROJECT, FAILED_EXPORT, FINISHED_EXPORT
+from admin_api_simulator.request_log import write_requests
 from admin_api_simulator.scenario import ScenarioError, read_scenario
-from admin_api_simulator.simulator import DEFAULT_KEY, Simulator
+from admin_api_simulator.simulator import DEFAULT_KEY, PortTakenError, Simulator
 from admin_api_simulator.site import ArchiveKind
 from admin_api_simulator.storage import Etags
 
+ENTRYPOINT = Path(__file__).resolve().parents[2] / "entrypoint.py"
 DEFAULT_PORT = 8377
 DEFAULT_STORAGE_PORT = 8378
+PORT_OPTIONS = {"api": "--port", "storage": "--storage-port"}
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -23,7 +29,9 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog="python -m admin_api_simulator",
         description="Serve a simulated documentation platform: the administrative API on one port, its object storage on "
-        "another. Prints the addresses and the names that select each outcome, and serves until Ctrl-C or SIGTERM.",
+        "another. Prints a command that runs the action with it, the names that select each outcome, and a line for each "
+        "request. Serves until Ctrl-C or SIGTERM.",
+        allow_abbrev=False,
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     made.add_argument("--host", default="127.0.0.1", help="address to listen on")
@@ -58,7 +66,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None, *, out: TextIO | None = None) -> int:
     """Run the program; return its exit code: 0 after a signal, 2 if it cannot start."""
-    options = parser().parse_args(arguments)
+    options = _options(arguments)
     out = out or sys.stdout
     simulator = Simulator(
         host=options.host,
@@ -91,10 +99,17 @@ def main(arguments: Sequence[str] | None = None, *, out: TextIO | None = None) -
         if options.scenario:
             read_scenario(options.scenario).apply(simulator)
         simulator.start()
-    except (ScenarioError, OSError) as error:
+    except PortTakenError as error:
+        option = PORT_OPTIONS[error.port]
+        sys.stderr.write(
+            f"The simulator cannot start: {error.strerror}. Use {option} for another port; {option} 0 is any free one.\n"
+        )
+        return 2
+    except (ScenarioError, ModuleNotFoundError, OSError) as error:
         sys.stderr.write(f"The simulator cannot start: {error}\n")
         return 2
     try:
+        write_requests(out, key=simulator.key)
         out.write(banner(simulator))
         out.flush()
         signal.sigwait(STOP_SIGNALS)
@@ -105,13 +120,14 @@ def main(arguments: Sequence[str] | None = None, *, out: TextIO | None = None) -
 
 def banner(simulator: Simulator) -> str:
     """Return what the program prints once it is serving."""
-    authority = f"Authority:  {simulator.ca_path}   (pass it to the action as ca-bundle)\n" if simulator.ca_path else ""
     agents = "".join(f"  {job_id:<22}{outcome.replace('-', ' ')}\n" for job_id, outcome in AGENT_JOBS.items())
     return (
         f"The simulated platform serves at {simulator.base_url}\n"
         f"Storage:    {simulator.storage_url}\n"
         f"Admin key:  {simulator.key}\n"
-        f"{authority}"
+        f"{_authority(simulator.ca_path)}"
+        "\nTo run the action with it, copy this command into a second terminal, in the same folder:\n\n"
+        f"{command(simulator)}\n"
         "\nExport mode, domain:\n"
         "  docs.example.com      completed, like any other name\n"
         "  failing.example.com   failed\n"
@@ -122,40 +138,91 @@ def banner(simulator: Simulator) -> str:
         f"  {FAILED_EXPORT:<22}already failed\n"
         f"Agent mode, project-id {DEMO_PROJECT}, job-id:\n"
         f"{agents}"
-        "\nCtrl-C stops the simulator.\n"
+        "\nCtrl-C stops the simulator. Each request gets a line here:\n"
     )
 
 
+def command(simulator: Simulator) -> str:
+    """Return a shell command that runs the action with the simulator. `env` sets names with hyphens, which a shell cannot."""
+    inputs = [f"INPUT_BASE-URL={simulator.base_url}", f"INPUT_ADMIN-KEY={simulator.key}"]
+    if simulator.ca_path and _is_here(simulator.ca_path):
+        inputs.append(f"INPUT_CA-BUNDLE={_relative(simulator.ca_path)}")
+    run = ["INPUT_DOMAIN=docs.example.com", _relative(Path(sys.executable)), "-I", "-u", _relative(ENTRYPOINT)]
+    return f"{shlex.join(['env', *inputs])} \\\n    {shlex.join(run)}"
+
+
+def _authority(path: Path | None) -> str:
+    """Return the banner's line about the certificate authority. The action reads files only in the folder where it runs."""
+    if path is None:
+        return ""
+    hint = "pass it to the action as ca-bundle" if _is_here(path) else "for the action, add --ca-file ca.pem"
+    return f"Authority:  {path}   ({hint})\n"
+
+
+def _is_here(path: Path) -> bool:
+    return ".." not in path.parts and path.absolute().is_relative_to(Path.cwd())
+
+
+def _relative(path: Path) -> str:
+    return str(path.absolute().relative_to(Path.cwd()) if _is_here(path) else path)
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Return the parsed options. Exits with 2 for an unknown one, with the nearest known one."""
+    known = parser()
+    options, unknown = known.parse_known_args(arguments)
+    if unknown:
+        name = unknown[0].partition("=")[0]
+        nearest = difflib.get_close_matches(name, re.findall(r"--[a-z-]+", known.format_usage()), n=1)
+        hint = f"did you mean {nearest[0]}?" if nearest else "--help lists the options"
+        known.exit(2, f"{name} is unknown; {hint}\n")
+    return options
+
+
 def _port(text: str) -> int:
-    number = int(text)
+    number = _whole(text)
     if not 0 <= number <= 65535:
         raise argparse.ArgumentTypeError(f"{number} is not a port from 0 to 65535")
     return number
 
 
 def _seconds(text: str) -> float:
-    number = float(text)
+    number = _decimal(text)
     if not 0 <= number < 1e9:
         raise argparse.ArgumentTypeError(f"{text} is not a duration in seconds")
     return number
 
 
 def _share(text: str) -> float:
-    number = float(text)
+    number = _decimal(text)
     if not 0 <= number <= 1:
         raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
     return number
 
 
 def _count(text: str) -> int:
-    number = int(text)
+    number = _whole(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text} is less than 1")
     return number
 
 
 def _size(text: str) -> int:
-    number = int(text)
+    number = _whole(text)
     if number < 0:
         raise argparse.ArgumentTypeError(f"{text} is less than 0")
     return number
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number") from None
+
+
+def _decimal(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text} is not a number") from None

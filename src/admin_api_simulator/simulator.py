@@ -1,6 +1,7 @@
 """The simulated platform: API and storage on two ports, served in a thread."""
 
 import asyncio
+import errno
 import secrets
 import socket
 import ssl
@@ -40,6 +41,14 @@ class ConnectionCount:
 
     api: int
     storage: int
+
+
+class PortTakenError(OSError):
+    """A port is in use. `port` says which of the two it is."""
+
+    def __init__(self, port: Port, number: int) -> None:
+        super().__init__(errno.EADDRINUSE, f"port {number} is in use")
+        self.port = port
 
 
 class Simulator:
@@ -138,7 +147,7 @@ class Simulator:
         self._running: _Running | None = None
 
     def start(self) -> Self:
-        """Start to serve. Raises OSError if a port or the host is not available, RuntimeError if already started."""
+        """Start to serve. Raises PortTakenError, OSError if the host is not available, RuntimeError if already started."""
         if self._running is not None:
             raise RuntimeError("the simulator is already running")
         certificates = make_certificates(self._public_host, ca_file=self._ca_file) if self._tls else None
@@ -373,10 +382,17 @@ class _Running:
 
 
 def _listen(host: str, ports: tuple[int, int]) -> tuple[socket.socket, socket.socket]:
-    family, _, _, _, address = socket.getaddrinfo(host, ports[0], type=socket.SOCK_STREAM)[0]
-    first = socket.create_server(address[:2], family=family)
+    family, _, _, _, (address, *_) = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
+    first = _bind("api", str(address), ports[0], family)
     try:
-        return first, socket.create_server((address[0], ports[1]), family=family)
+        return first, _bind("storage", str(address), ports[1], family)
     except OSError:
         first.close()
         raise
+
+
+def _bind(port: Port, address: str, number: int, family: int) -> socket.socket:
+    try:
+        return socket.create_server((address, number), family=family)
+    except OSError as error:
+        raise (PortTakenError(port, number) if error.errno == errno.EADDRINUSE else error) from None

@@ -1,6 +1,7 @@
 """A certificate authority for the simulator's `https`."""
 
 import ssl
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,9 +25,13 @@ class Certificates:
 def make_certificates(host: str, *, ca_file: Path | None = None) -> Certificates:
     """Make an authority and a certificate for a host and the loopback names.
 
-    The authority's PEM file is `ca_file`, or a temporary one. Raises OSError if it cannot be written.
+    The authority's PEM file is `ca_file`, or a temporary one. Raises OSError if it cannot be written, and ModuleNotFoundError
+    without the package trustme.
     """
-    import trustme  # needed for TLS only
+    try:
+        import trustme  # needed for TLS only
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(f"TLS needs the package trustme: {sys.executable} -m pip install trustme") from error
 
     authority = trustme.CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -1,6 +1,7 @@
-"""The request handler: records the request, applies the planned fault, sends the response."""
+"""The request handler: records and logs the request, applies the planned fault, sends the response."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -13,6 +14,7 @@ from admin_api_simulator.connections import number_of
 from admin_api_simulator.content import PIECE_BYTES, Content, as_bytes, part_of, pieces
 from admin_api_simulator.faults import Fault, FaultScript
 from admin_api_simulator.recording import RecordedRequest, Recorder, request_on_the_wire
+from admin_api_simulator.request_log import log_request
 from admin_api_simulator.responses import Response, error_response
 
 CHUNK_BYTES = 1 << 14
@@ -46,35 +48,46 @@ class Wire:
         """Return the request handler of a service."""
 
         async def handle(request: web.BaseRequest) -> web.StreamResponse:
+            began = time.monotonic()
+            status = None
             try:
-                body = await request.read()
-            except web.HTTPRequestEntityTooLarge:
-                return _web_response(error_response(413, "the body is too large"))
-            path = request.raw_path.partition("?")[0]
-            received = request_on_the_wire(
-                operation=service.operation_of(request.method, path),
-                method=request.method,
-                target=request.raw_path,
-                headers=request.headers,
-                body=body,
-                base_path=self.base_path,
-                connection=number_of(request),
-            )
-            recorded = replace(received, domain=service.domain_of(received))
-            number = self.recorder.add(recorded)
-            refusal = service.refusal(recorded)
-            fault = None if refusal else self.faults.next_turn(recorded.operation, recorded.domain)
-            if fault is None:
-                response = refusal or service.respond(recorded)
-                self.recorder.set_status(number, response.status)
-                return _web_response(response)
-            response = fault.apply(service.respond(recorded) if fault.runs_operation else None)
-            await asyncio.sleep(fault.delay_seconds)
-            if fault.raw is None and fault.cut != "before_response":
-                self.recorder.set_status(number, response.status)
-            return _RawResponse(response, fault) if fault.needs_raw_writing else _web_response(response)
+                response, status = await self._respond(service, request)
+            finally:
+                log_request(request.method, request.raw_path, status, seconds=time.monotonic() - began)
+            return response
 
         return handle
+
+    async def _respond(self, service: Service, request: web.BaseRequest) -> tuple[web.StreamResponse, int | None]:
+        """Return the response, and the status that the client receives, if any."""
+        try:
+            body = await request.read()
+        except web.HTTPRequestEntityTooLarge:
+            return _web_response(error_response(413, "the body is too large")), 413
+        path = request.raw_path.partition("?")[0]
+        received = request_on_the_wire(
+            operation=service.operation_of(request.method, path),
+            method=request.method,
+            target=request.raw_path,
+            headers=request.headers,
+            body=body,
+            base_path=self.base_path,
+            connection=number_of(request),
+        )
+        recorded = replace(received, domain=service.domain_of(received))
+        number = self.recorder.add(recorded)
+        refusal = service.refusal(recorded)
+        fault = None if refusal else self.faults.next_turn(recorded.operation, recorded.domain)
+        if fault is None:
+            response = refusal or service.respond(recorded)
+            self.recorder.set_status(number, response.status)
+            return _web_response(response), response.status
+        response = fault.apply(service.respond(recorded) if fault.runs_operation else None)
+        await asyncio.sleep(fault.delay_seconds)
+        status = response.status if fault.raw is None and fault.cut != "before_response" else None
+        if status is not None:
+            self.recorder.set_status(number, status)
+        return (_RawResponse(response, fault) if fault.needs_raw_writing else _web_response(response)), status
 
 
 class _RawResponse(web.StreamResponse):

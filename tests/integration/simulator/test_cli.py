@@ -1,6 +1,7 @@
 """The simulator as a program."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -121,7 +122,77 @@ def test_a_port_that_is_taken_is_reported() -> None:
             _, errors = second.communicate(timeout=20)
 
     assert second.returncode == 2
-    assert "The simulator cannot start" in errors
+    assert (
+        errors == f"The simulator cannot start: port {taken} is in use. Use --port for another port; --port 0 is any free one.\n"
+    )
+
+
+def test_a_storage_port_that_is_taken_is_reported_with_its_option() -> None:
+    with program() as (_, banner):
+        taken = address_in(banner).rpartition(":")[2]
+        with program("--storage-port", taken) as (second, _):
+            _, errors = second.communicate(timeout=20)
+
+    assert second.returncode == 2
+    assert f"port {taken} is in use. Use --storage-port " in errors
+
+
+@pytest.mark.parametrize(
+    ("option", "hint"),
+    [
+        ("--prot", "--prot is unknown; did you mean --port?"),
+        ("--export-second=3", "--export-second is unknown; did you mean --export-seconds?"),
+        ("--verbose-output", "--verbose-output is unknown; --help lists the options"),
+    ],
+)
+def test_an_unknown_option_is_refused_with_the_nearest(option: str, hint: str) -> None:
+    with program(option) as (process, _):
+        _, errors = process.communicate(timeout=20)
+
+    assert (process.returncode, errors) == (2, f"{hint}\n")
+
+
+def test_the_command_that_it_prints_runs_the_action() -> None:
+    with program("--export-seconds", "0", "--key", "it's-a-key") as (_, banner):
+        command = banner[banner.index("\nenv ") : banner.index("\n\nExport mode")]
+        ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "status=completed\n" in ended.stdout
+
+
+def test_each_request_is_logged_in_a_line() -> None:
+    with program() as (process, banner):
+        start(address_in(banner))
+        job(address_in(banner), "wrong")
+        process.terminate()
+        log, _ = process.communicate(timeout=20)
+
+    time = r"\d\d:\d\d:\d\d UTC"
+    lines = ("POST  /v1/static-export/jobs  202", "GET   /v1/static-export/jobs/export-finished  401")
+    assert re.fullmatch("".join(rf"{time}  {line}  \d+ ms\n" for line in lines), log)
+
+
+def test_a_request_without_a_response_is_logged_without_a_status(tmp_path: Path) -> None:
+    scenario = tmp_path / "scenario.json"
+    scenario.write_text('{"start_export": [{"cut": "before_response"}]}')
+
+    with program("--scenario", str(scenario)) as (process, banner):
+        with pytest.raises(requests.ConnectionError):
+            start(address_in(banner))
+        process.terminate()
+        log, _ = process.communicate(timeout=20)
+
+    assert "  POST  /v1/static-export/jobs  -  " in log
+
+
+def test_tls_without_its_package_says_what_to_install() -> None:
+    script = "import sys; sys.modules['trustme'] = None; from admin_api_simulator.cli import main; sys.exit(main(['--tls']))"
+
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=20, check=False)
+
+    assert ended.returncode == 2
+    assert ended.stderr == f"The simulator cannot start: TLS needs the package trustme: {sys.executable} -m pip install trustme\n"
 
 
 def test_with_tls_it_prints_where_the_authority_is(tmp_path: Path) -> None:
@@ -133,14 +204,25 @@ def test_with_tls_it_prints_where_the_authority_is(tmp_path: Path) -> None:
         process.terminate()
         process.communicate(timeout=20)
 
-    assert str(wanted) in banner
+    assert f"{wanted}   (for the action, add --ca-file ca.pem)" in banner
     assert not wanted.exists()
+
+
+def test_the_command_with_tls_runs_the_action_with_the_authority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with program("--export-seconds", "0", "--tls", "--ca-file", "ca.pem") as (_, banner):
+        command = banner[banner.index("\nenv ") : banner.index("\n\nExport mode")]
+        ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+
+    assert "INPUT_CA-BUNDLE=ca.pem" in command
+    assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
 @pytest.mark.parametrize(
     "arguments",
     [
         ("--port", "70000"),
+        ("--port", "x"),
         ("--queue-share", "2"),
         ("--pages", "0"),
         ("--export-seconds", "-1"),
