@@ -16,7 +16,7 @@ TEST_WORKFLOWS := tests/*/workflows/*.yml
 # three more than the processors, because tests also wait
 WORKERS ?= $(shell expr `nproc` + 3)
 
-.PHONY: help installed demo reference test test-on-image-python reliability soak fuzz bench pictures release-dry-run release-rehearsal lint format simulator lock clean
+.PHONY: help installed demo reference quick check-python test announce-test test-on-image-python reliability soak fuzz bench pictures release-dry-run release-rehearsal lint format simulator lock clean
 
 CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=python3.11 …")'
 
@@ -54,7 +54,14 @@ demo: $(DEMO)  ## run the action on the simulator and show its log and outputs: 
 reference: $(INSTALLED)  ## rewrite docs/reference.md from action.yml and the code
 	@$(BIN)/python -m tests.reference_page
 
-test: lint  ## check and test everything; REQUIRE_ENGINE=1 makes a missing container engine a failure
+# The tests of the release's program run git, which is slow.
+quick: check-python  ## check style, types, imports, prose and pages, and run the unit tests, in less than a minute
+	$(BIN)/python -m pytest --quiet --numprocesses=auto tests/unit --ignore=tests/unit/release
+
+announce-test:
+	@echo "make test takes about 15 minutes on two cores. make quick takes less than one: style, types and unit tests."
+
+test: announce-test lint  ## check and test everything, in about 15 minutes; REQUIRE_ENGINE=1 makes a missing container engine a failure
 	@fuzz=$$([ -z "$$($(BIN)/python -m tests.image_python)" ] || echo --ignore=tests/fuzz) && \
 		$(BIN)/python -m pytest --numprocesses=$(WORKERS) --max-worker-restart=0 --cov --cov-report=term $$fuzz
 	@$(MAKE) --no-print-directory test-on-image-python
@@ -100,13 +107,15 @@ release-dry-run: export override DIGEST := $(value DIGEST)
 release-dry-run: $(INSTALLED)  ## print what the release of VERSION would check, change, run and publish; DIGEST is optional
 	@$(BIN)/python -m release dry-run $${DIGEST:+"--digest=$$DIGEST"} -- "$$VERSION"
 
-lint: $(INSTALLED) $(NODE_PACKAGES)  ## check style, types, imports between packages, prose, pages, Dockerfile, action, workflows and issue forms
+check-python: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/python -m tests.prose
 	$(BIN)/python -m tests.pages
+
+lint: check-python $(NODE_PACKAGES)  ## check style, types, imports between packages, prose, pages, Dockerfile, action, workflows and issue forms
 	$(BIN)/hadolint Dockerfile tests/container/on-image.Dockerfile tests/workflow/job-image/Dockerfile tests/workflow/job-image/examples.Dockerfile
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows $(WORKFLOWS) $(TEST_WORKFLOWS)
