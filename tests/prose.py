@@ -36,6 +36,8 @@ PAGES: Final = (
     "docs/pictures/README.md",
     "docs/reference.md",
     "docs/runners.md",
+    "docs/simulator-reference.md",
+    "docs/simulator.md",
     "docs/threat-model.md",
     "docs/versions.md",
     "examples/README.md",
