@@ -33,8 +33,9 @@ $(INSTALLED): requirements/dev.txt pyproject.toml
 # The code is not installed but found in src, which needs no build.
 $(DEMO): requirements/demo.txt
 	@$(CHECK_PYTHON)
-	$(PYTHON) -m venv --clear $(DEMO_VENV)
-	$(DEMO_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes --no-deps --requirement requirements/demo.txt
+	@echo "Installing the packages of the demo and the simulator (20 MB) into $(DEMO_VENV)"
+	@$(PYTHON) -m venv --clear $(DEMO_VENV)
+	@$(DEMO_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes --no-deps --requirement requirements/demo.txt
 	@cd $(DEMO_VENV)/lib/python*/site-packages && echo "$(CURDIR)/src" > docs-platform-action.pth
 	@touch $@
 
