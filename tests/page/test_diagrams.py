@@ -88,9 +88,9 @@ def test_a_job_is_a_section_with_its_phases_at_their_times(read: dict[str, dict[
     assert tasks == [
         ("doc", "queue 2 s", ["done"], f"{day}11:55:47.000", f"{day}11:55:49.000"),
         ("doc", "run 4 min", [], f"{day}11:55:49.000", f"{day}11:59:49.000"),
-        ("doc", "bundle 0.5 s", ["active"], f"{day}11:59:49.000", f"{day}11:59:49.500"),
-        ("doc", "download 9 s", ["active"], f"{day}11:59:49.500", f"{day}11:59:58.500"),
-        ("doc", "unpack 1.5 s", ["active"], f"{day}11:59:58.500", f"{day}12:00:00.000"),
+        ("doc", "bundle 0.5 s", ["done"], f"{day}11:59:49.000", f"{day}11:59:49.500"),
+        ("doc", "download 9 s", ["done"], f"{day}11:59:49.500", f"{day}11:59:58.500"),
+        ("doc", "unpack 1.5 s", ["done"], f"{day}11:59:58.500", f"{day}12:00:00.000"),
         ("api", "queue 12 s", ["done"], f"{day}11:57:08.000", f"{day}11:57:20.000"),
         ("api", "run 40 s", ["crit"], f"{day}11:57:20.000", f"{day}11:58:00.000"),
         ("sdk", "queue 12 s", ["done"], f"{day}11:57:08.000", f"{day}11:57:20.000"),
@@ -124,7 +124,7 @@ def test_hostile_names_are_sections_and_nothing_else(read: dict[str, dict[str, A
     hostile = read["hostile"]
     assert len(hostile["sections"]) == len(HOSTILE)
     assert len(hostile["tasks"]) == 5 * len(HOSTILE)
-    assert {tag for task in hostile["tasks"] for tag in task["tags"]} == {"done", "active"}
+    assert {tag for task in hostile["tasks"] for tag in task["tags"]} == {"done"}
     assert hostile["title"] == "Timeline of 2026-05-04, times in UTC"
     assert max(map(len, hostile["sections"])) == 40
     assert "job constructor" in hostile["sections"]

@@ -12,7 +12,7 @@ from heapq import nlargest
 from itertools import chain, count
 from typing import Final
 
-from ..job import FAILED, QUEUE, RUN, Job
+from ..job import FAILED, RUN, Job
 from ..text import format_approx
 from .view import View
 
@@ -28,8 +28,6 @@ _CHARACTER_PIXELS: Final = 6.5
 
 # a zero-width space in Mermaid's syntax: a bar must have a name, and one that does not fit covers the next bar
 _NO_NAME: Final = "#8203;"
-
-_TAGS: Final = {QUEUE: "done, ", RUN: ""}
 
 _MAX_TICKS: Final = 8
 _TICKS: Final = (
@@ -78,7 +76,8 @@ def _bars(job: Job, view: View) -> Iterator[_Bar]:
 
     for phase in job.phases:
         has_failed = job.verdict == FAILED and phase is job.phases[-1]
-        tag = "crit, " if has_failed else _TAGS.get(phase.name, "active, ")
+        # not "active", whose names are unreadable in Mermaid's dark theme
+        tag = "crit, " if has_failed else "" if phase.name == RUN else "done, "
         ended_at = view.monotonic if phase.ended_at is None else phase.ended_at
         bar = _Bar(name=phase.name, began=time_of(phase.began_at), ended=time_of(ended_at), tag=tag)
         if bar.seconds > 0:
