@@ -14,36 +14,11 @@ from typing import Final
 
 from markdown_it import MarkdownIt
 
+from tests.pages import SUMMARIES, markdown_pages
+
 ROOT: Final = Path(__file__).parents[1]
 
 CODE: Final = ("src", "release", "tests", "bench", "docs")
-
-PAGES: Final = (
-    "CHANGELOG.md",
-    "CONTRIBUTING.md",
-    "README.md",
-    "RELEASING.md",
-    "SECURITY.md",
-    "bench/README.md",
-    "docs/bundles.md",
-    "docs/evidence/performance.md",
-    "docs/evidence/reliability.md",
-    "docs/how-it-waits.md",
-    "docs/links-and-jobs.md",
-    "docs/many-domains.md",
-    "docs/migrating-from-curl.md",
-    "docs/outside-github-actions.md",
-    "docs/pictures/README.md",
-    "docs/reference.md",
-    "docs/runners.md",
-    "docs/simulator-reference.md",
-    "docs/simulator.md",
-    "docs/threat-model.md",
-    "docs/versions.md",
-    "examples/README.md",
-    "tests/README.md",
-)
-"""Markdown pages that are checked."""
 
 RULES: Final = {
     r"\bmend(s|ed|ing)?\b": "fix",
@@ -127,8 +102,8 @@ def texts() -> Iterator[Text]:
         for path in sorted((ROOT / folder).rglob("*.py")):
             if "node_modules" not in path.parts:
                 yield from texts_of_code(path.relative_to(ROOT), path.read_text(), prints=folder in ("src", "release"))
-    for page in PAGES:
-        yield from texts_of_page(Path(page), (ROOT / page).read_text())
+    for page in sorted({*markdown_pages()} - SUMMARIES):
+        yield from texts_of_page(page.relative_to(ROOT), page.read_text())
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.prose import PAGES, ROOT, Text, findings, texts_of_code, texts_of_page
+from tests.prose import Text, findings, texts_of_code, texts_of_page
 
 PATH = Path("some.py")
 
@@ -98,7 +98,3 @@ def test_it_works() -> None:
         texts = [(text.line, text.text) for text in texts_of_page(Path("page.md"), page)]
 
         assert texts == [(1, "Title"), (3, "A paragraph\nof two lines."), (10, "head"), (12, "cell")]
-
-
-def test_every_page_that_is_checked_exists() -> None:
-    assert [name for name in PAGES if not (ROOT / name).is_file()] == []

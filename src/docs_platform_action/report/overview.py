@@ -33,7 +33,7 @@ class Overview:
         self._shown_columns = (True, True, has_pages, has_size, has_time, has_link or has_failure)
         last = "Link or failure" if has_link and has_failure else "Link" if has_link else "Failure"
         self.head = self._line("Domain", "Result", "Pages", "Bundle", "Time", last)
-        self.head += self._line("---", "---", "---:", "---:", "---:", "---")
+        self.head += self._line(":---", ":---", "---:", "---:", "---:", ":---")
 
     def row(self, job: Job) -> str:
         """Return a job's row."""

@@ -84,7 +84,7 @@ def _reason_of(error: ActionError) -> str:
 def _table_of(job: Job, view: View, duration_seconds: float | None) -> str:
     """Return the table of the known facts, whose header row is the first of them. Empty if none is known."""
     lines = [f"| {name} | {value} |" for name, value in _rows(job, view, duration_seconds) if value]
-    return "\n".join([*lines[:1], "| --- | --- |", *lines[1:]]) if lines else ""
+    return "\n".join([*lines[:1], "| :--- | :--- |", *lines[1:]]) if lines else ""
 
 
 def _rows(job: Job, view: View, duration_seconds: float | None) -> Iterator[tuple[str, str]]:

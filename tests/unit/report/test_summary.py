@@ -41,7 +41,7 @@ class TestOneExport:
             "### ✅ Static export of docs.example.com: done\n"
             "\n"
             "| Job | se\\_1 |\n"
-            "| --- | --- |\n"
+            "| :--- | :--- |\n"
             "| Status | completed |\n"
             "| Pages | 1,412 |\n"
             "| Duration | 4:13 |\n"
@@ -60,7 +60,7 @@ class TestOneExport:
             "### ⏳ Static export of docs.example.com: started\n"
             "\n"
             "| Job | se\\_1 |\n"
-            "| --- | --- |\n"
+            "| :--- | :--- |\n"
             "| Status | queued |\n"
             "| Duration | 4:13 |\n"
             "\n"
@@ -78,7 +78,7 @@ class TestOneExport:
     def test_a_job_without_a_domain_is_named_in_the_table_alone(self) -> None:
         summary = page(exported(domain=None))
 
-        assert summary.startswith("### ✅ Static export: done\n\n| Job | se\\_1 |\n| --- | --- |\n")
+        assert summary.startswith("### ✅ Static export: done\n\n| Job | se\\_1 |\n| :--- | :--- |\n")
         assert summary.count("se\\_1") == 1
 
     def test_the_links_query_stays_secret(self) -> None:
@@ -107,7 +107,7 @@ class TestOneExport:
     def test_what_is_unknown_has_no_row(self) -> None:
         summary = page(Job(mode="export", domain="docs.example.com", page_count=7))
 
-        assert summary.splitlines()[2:] == ["| Pages | 7 |", "| --- | --- |", "| Duration | 4:13 |"]
+        assert summary.splitlines()[2:] == ["| Pages | 7 |", "| :--- | :--- |", "| Duration | 4:13 |"]
 
     @pytest.mark.parametrize(("seconds", "tables"), [(0.99, 0), (1.0, 1)])
     def test_a_job_of_which_nothing_is_known_has_no_table(self, seconds: float, tables: int) -> None:
@@ -171,7 +171,7 @@ class TestFailure:
             "> Failure reason: `unauthorized`. Request id 7f3a.\n"
             "\n"
             "| Job | se\\_1 |\n"
-            "| --- | --- |\n"
+            "| :--- | :--- |\n"
             "| Duration | 4:13 |\n"
         )
 
@@ -242,7 +242,7 @@ class TestAgent:
             "### ✅ Agent job aj of project prj: done\n"
             "\n"
             "| Repository | docs |\n"
-            "| --- | --- |\n"
+            "| :--- | :--- |\n"
             "| Branch | main |\n"
             "| Model | m-1 |\n"
             "| Status | completed |\n"
@@ -279,7 +279,7 @@ class TestSeveral:
             "The step took 4:20 and ended at 2026-05-04 12:00 UTC. Total: 1,412 pages and 38.1 MiB of bundles.\n"
             "\n"
             "| Domain | Result | Pages | Bundle | Time | Link or failure |\n"
-            "| --- | --- | ---: | ---: | ---: | --- |\n"
+            "| :--- | :--- | ---: | ---: | ---: | :--- |\n"
             "| docs.example.com | done | 1,412 | 38.1&nbsp;MiB | 4:13 | valid until 2026-05-04 13:00 UTC (60 min) |\n"
             "| api.example.com | **failed** | 7 |  | 0:52 | `job-failed` |\n"
             "| sdk.example.com | cancelled, last seen running | 7 |  | 2:52 | "
@@ -290,7 +290,7 @@ class TestSeveral:
             "<details><summary>api.example.com: <b>failed</b></summary>\n"
             "\n"
             "| Job | se\\_2 |\n"
-            "| --- | --- |\n"
+            "| :--- | :--- |\n"
             "| Status | failed |\n"
             "| Pages | 7 |\n"
             "| Duration | 0:52 |\n"
@@ -306,7 +306,7 @@ class TestSeveral:
             "**What to do:** The job continues at the platform. Collect it in a later run with `job-id: se_2`.\n"
             "\n"
             "| Job | se\\_2 |\n"
-            "| --- | --- |\n"
+            "| :--- | :--- |\n"
             "| Status | running |\n"
         )
 
@@ -409,7 +409,7 @@ class TestManyAlike:
             "The step took 4:13 and ended at 2026-05-04 12:00 UTC.\n"
             "\n"
             "| Domain | Result | Time | Failure |\n"
-            "| --- | --- | ---: | --- |\n"
+            "| :--- | :--- | ---: | :--- |\n"
             "| d0.example.com | **failed** | 0:01 | `unauthorized` |\n"
             "| d1.example.com | not started |  | `unauthorized` |\n"
         )
