@@ -136,8 +136,8 @@ format: $(INSTALLED)  ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-simulator: $(DEMO)  ## run the simulated platform until Ctrl-C
-	@$(DEMO_VENV)/bin/python -m admin_api_simulator
+simulator: $(DEMO)  ## run the simulated platform until Ctrl-C; OPTIONS are its options, such as "--port 0 --storage-port 0"
+	@$(DEMO_VENV)/bin/python -m admin_api_simulator $(OPTIONS)
 
 lock: $(INSTALLED)  ## update the lock files in requirements/ and tests/
 	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) pyproject.toml --output-file requirements/image.txt

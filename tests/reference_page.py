@@ -58,7 +58,7 @@ other path is refused, because the file would be lost with the container.
 
 Paths in outputs are relative to the workspace too, so `run:` steps and other actions can use them. For a path in the runner's
 temporary folder, the output is the container's own path, which other steps do not have. Use `"$RUNNER_TEMP/…"` in their scripts.
-`${{ runner.temp }}` does not work in jobs with `container:`, where it is the path on the runner.
+In a script, `${{ runner.temp }}` is wrong in jobs with `container:`, where it is the path on the runner.
 """
 
 _OUTPUTS: Final = """\
@@ -241,7 +241,10 @@ FAILURES: Final = {
             "The archive is damaged, unsafe or of an unknown kind. `site-path` is left untouched; `bundle-path` keeps the "
             "archive for inspection."
         ),
-        remedy="Run the workflow again. If it fails the same way, report it to the platform.",
+        remedy=(
+            "Run the workflow again. If it fails the same way, report it to the platform. If the message is about disk space, "
+            "use a larger disk."
+        ),
     ),
     "cancelled": Failure(
         happened="The run was cancelled, or the step or job reached its `timeout-minutes`.",

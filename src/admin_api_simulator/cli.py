@@ -103,6 +103,7 @@ def main(arguments: Sequence[str] | None = None, *, out: TextIO | None = None) -
         option = PORT_OPTIONS[error.port]
         sys.stderr.write(
             f"The simulator cannot start: {error.strerror}. Use {option} for another port; {option} 0 is any free one.\n"
+            'With make: make simulator OPTIONS="--port 0 --storage-port 0"\n'
         )
         return 2
     except (ScenarioError, ModuleNotFoundError, OSError) as error:

@@ -66,7 +66,11 @@ def read_plan(environ: Mapping[str, str], *, roots: Sequence[Path], env_file: Pa
     reader = _Reader(environ)
     mode = reader.get("mode", validators.mode)  # of an unknown mode, the inputs of both are checked, but none is required
     reader.require("base-url", "set it to the address of the administrative API, such as https://api.example.com")
-    reader.require("admin-key", "set it from a secret. Secrets are empty if they do not exist, and in pull requests from forks")
+    reader.require(
+        "admin-key",
+        "set it from a secret. Secrets are empty if they do not exist, if the job does not name their environment, and in pull "
+        "requests from forks",
+    )
     if mode == EXPORT and not reader.text("job-id"):
         reader.require("domain", "mode export requires it, or `job-id` to attach to a job")
     if mode == AGENT:

@@ -122,8 +122,9 @@ def test_a_port_that_is_taken_is_reported() -> None:
             _, errors = second.communicate(timeout=20)
 
     assert second.returncode == 2
-    assert (
-        errors == f"The simulator cannot start: port {taken} is in use. Use --port for another port; --port 0 is any free one.\n"
+    assert errors == (
+        f"The simulator cannot start: port {taken} is in use. Use --port for another port; --port 0 is any free one.\n"
+        'With make: make simulator OPTIONS="--port 0 --storage-port 0"\n'
     )
 
 
