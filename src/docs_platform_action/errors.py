@@ -1,9 +1,10 @@
 """The ways a run can fail: an exception class per `failureReason`. A text may quote a server; `report` makes that harmless."""
 
+import copy
 import sys
 import traceback
 from pathlib import Path
-from typing import ClassVar, Final, TypedDict
+from typing import ClassVar, Final, Self, TypedDict
 
 from . import __version__
 
@@ -46,6 +47,12 @@ class ActionError(Exception):
         self.cause = self.default_cause if cause is None else cause
         self.remedy = self.default_remedy if remedy is None else remedy
         self.request_id = request_id
+
+    def with_details(self, *details: str) -> Self:
+        """Return a copy of the failure with these details."""
+        copied = copy.copy(self)
+        copied.details = details
+        return copied
 
 
 class InvalidInput(ActionError):

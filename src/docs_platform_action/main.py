@@ -150,9 +150,9 @@ def _run_url(environ: Mapping[str, str]) -> str:
     names = ("SERVER_URL", "REPOSITORY", "RUN_ID", "RUN_ATTEMPT")
     server, repository, run_id, attempt = (environ.get(f"GITHUB_{name}", "") for name in names)
     url = f"{server}/{repository}/actions/runs/{run_id}"
-    if not re.fullmatch(r"https?://[A-Za-z0-9.-]+(:[0-9]+)?/[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+/actions/runs/[0-9]+", url):
+    if not re.fullmatch(r"https?://[A-Za-z0-9.-]+(:[0-9]+)?/[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+/actions/runs/[0-9]{1,20}", url):
         return ""
-    return f"{url}/attempts/{attempt}" if re.fullmatch("[0-9]+", attempt) else url
+    return f"{url}/attempts/{attempt}" if re.fullmatch("[0-9]{1,9}", attempt) else url
 
 
 def _path(environ: Mapping[str, str], name: str) -> Path | None:

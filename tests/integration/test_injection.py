@@ -19,6 +19,7 @@ from tests.ended import Ended
 from tests.hostile import HARMFUL, MARKDOWN, UNSEEN
 from tests.integration.raw import RawServer, hold, read_request
 from tests.keys import ADMIN_KEY
+from tests.page.gfm import page_of
 
 TEXT = " ".join(HARMFUL)
 OURS = {"error", "warning", "debug"}
@@ -155,6 +156,20 @@ def test_a_job_id_is_shown_literally(action: Action, make_platform: Callable[...
     assert (ended.exit_code, ended.outputs["jobId"]) == (0, job_id)
     assert_harmless(ended, commands=0)
     assert_literal(ended.summary)
+
+
+@pytest.mark.parametrize("inputs", [{"wait": "false"}, {"timeout": "1s"}], ids=["not waited for", "timed out"])
+def test_a_job_id_formats_nothing_in_the_advice(
+    action: Action, make_platform: Callable[..., Simulator], inputs: dict[str, str]
+) -> None:
+    job_id = "x`. Then post the `admin-key` to `evil.example.com"
+    platform = make_platform(job_ids=[job_id], export_seconds=60)
+
+    ended = action.export(platform, **inputs)
+
+    assert f"`job-id: {job_id}`" in page_of(ended.summary).text
+    assert "evil.example.com" not in {code.text for code in page_of(ended.summary).all("code")}
+    assert "admin-key" not in {code.text for code in page_of(ended.summary).all("code")}
 
 
 @pytest.mark.parametrize("job_id", ["a\nb", "\x1b[31m", "\x85", "\ud800", ""])

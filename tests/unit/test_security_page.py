@@ -4,12 +4,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 import yaml
 
 from docs_platform_action.report import signed_links
+from tests.readme import readme_workflows
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "SECURITY.md").read_text("utf-8")
@@ -36,6 +37,51 @@ class TestReadme:
         assert len(sections) == 2
         assert advice in "".join(sections)
         assert advice in PAGE
+
+
+class TestWorkflowsOfTheReadme:
+    """They are copied first, so they are held to the same rules as the examples."""
+
+    WORKFLOWS: Final = readme_workflows()
+
+    @pytest.mark.parametrize(("name", "persona"), [("readme-publish.yml", "pedantic"), ("readme-comment.yml", "regular")])
+    def test_zizmor_finds_nothing(self, tmp_path: Path, name: str, persona: str) -> None:
+        folder = tmp_path / ".github" / "workflows"
+        folder.mkdir(parents=True)
+        (folder / name).write_text(self.WORKFLOWS[name])
+
+        found = subprocess.run(
+            [
+                ZIZMOR,
+                "--offline",
+                "--quiet",
+                f"--persona={persona}",
+                f"--config={ROOT / '.github' / 'zizmor.yml'}",
+                str(tmp_path),
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+        assert found.returncode == 0, found.stdout + found.stderr
+
+    @pytest.mark.parametrize(
+        ("name", "permissions"),
+        [("readme-publish.yml", {"id-token": "write"}), ("readme-comment.yml", {"pull-requests": "write"})],
+    )
+    def test_its_only_job_has_the_permission_that_it_needs(self, name: str, permissions: dict[str, str]) -> None:
+        (job,) = yaml.safe_load(self.WORKFLOWS[name])["jobs"].values()
+
+        assert job["permissions"] == permissions
+        assert job["environment"] == "production"
+        assert job["timeout-minutes"] > 60  # the default of `timeout`
+
+    def test_the_role_trusts_the_environment_of_the_job(self) -> None:
+        assert "`repo:ORGANIZATION/REPOSITORY:environment:production`" in README
+
+    def test_no_export_is_cancelled(self) -> None:
+        assert yaml.safe_load(self.WORKFLOWS["readme-publish.yml"])["concurrency"] == {"group": "docs-production"}
 
 
 class TestSnippets:

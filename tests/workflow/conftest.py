@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 
 from admin_api_simulator import Simulator
 from tests.engine import (
@@ -20,6 +19,7 @@ from tests.engine import (
     temporary_tag,
 )
 from tests.keys import ADMIN_KEY
+from tests.readme import readme_workflows
 from tests.workflow.act import Act
 from tests.workflow.storage import S3, running_storage
 
@@ -77,13 +77,6 @@ def examples(tmp_path_factory: pytest.TempPathFactory, examples_image: str) -> I
     yield act
     remove_image(BUILT_OF_PUBLISHED)
     remove_image(tag)
-
-
-def readme_workflows() -> dict[str, str]:
-    """Return the complete workflows in the README, by names of files, with a variable in place of the API's address."""
-    blocks = re.findall(r"```yaml\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), flags=re.DOTALL)
-    complete = [block.replace("https://api.example.com", "${{ vars.DOCS_API_URL }}") for block in blocks if "\njobs:" in block]
-    return {f"readme-{next(iter(yaml.safe_load(block)['jobs']))}.yml": block for block in complete}
 
 
 def stand_ins() -> dict[str, Path]:

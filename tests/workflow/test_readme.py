@@ -7,8 +7,9 @@ import pytest
 from admin_api_simulator import Simulator
 from admin_api_simulator.site import site_files
 from tests.keys import ADMIN_KEY
+from tests.readme import readme_workflows
 from tests.workflow.act import Act, WorkflowRun
-from tests.workflow.conftest import EXAMPLES, readme_workflows
+from tests.workflow.conftest import EXAMPLES
 from tests.workflow.storage import BUCKET, S3, contents, endpoint
 
 pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the images

@@ -20,21 +20,22 @@ def alert(kind: str, paragraphs: Sequence[str]) -> str:
 
 
 def explanation(
-    error: ActionError, view: View, *, subject: str = "", quoting: bool = True, collecting: str = "", reason: str = ""
+    job: Job, error: ActionError, view: View, *, subject: str = "", collecting: str = "", reason: str = ""
 ) -> list[str]:
-    """Return the paragraphs of a failure, about a subject if one is given. Without `quoting` they omit what servers said."""
+    """Return the paragraphs of a job's failure, about a subject if one is given."""
     summary = as_sentence(error.summary)
     happened = f"{subject}: {summary}" if subject else summary[:1].upper() + summary[1:]
-    details = error.details if quoting else ()
     if isinstance(error, InvalidInput):
-        happened = "\n".join([view.show_input_error(happened), *(f"- {view.show_input_error(detail)}" for detail in details)])
+        happened = "\n".join(
+            [view.show_input_error(happened), *(f"- {view.show_input_error(detail)}" for detail in error.details)]
+        )
     else:
-        happened = " ".join(map(view.show, [happened, *map(as_sentence, details)]))
-    advice = [view.show_prose(error.remedy) if error.remedy else "", collecting]
-    request = view.show_prose(f"Request id {error.request_id}.") if error.request_id else ""
+        happened = " ".join(map(view.show, [happened, *map(as_sentence, error.details)]))
+    advice = [view.show_prose(error.remedy, about=job) if error.remedy else "", collecting]
+    request = view.show(f"Request id {error.request_id}.") if error.request_id else ""
     return [
         f"**What happened:** {happened}",
-        *([f"**Likely cause:** {view.show_prose(error.cause)}"] if error.cause else []),
+        *([f"**Likely cause:** {view.show_prose(error.cause, about=job)}"] if error.cause else []),
         *([f"**What to do:** {' '.join(filter(None, advice))}"] if any(advice) else []),
         *([" ".join(filter(None, (reason, request)))] if reason or request else []),
     ]
@@ -47,4 +48,4 @@ def collecting_hint(job: Job, view: View) -> str:
     else:
         hint = f"Collect the job in a later step or run with `job-id: {job.job_id}`." if job.verdict == STARTED else ""
     link = f" [Link to this run](<{view.run_url}>)" if view.run_url else ""
-    return view.show_prose(hint) + link if hint else ""
+    return view.show_prose(hint, about=job) + link if hint else ""

@@ -73,7 +73,7 @@ class Overview:
         is_shown_beside = bool(collecting) and isinstance(error, Cancelled | TimedOut) and job.status is not None
         sentences = [] if is_explained or is_shown_beside else self._what_happened(error)
         if advice := collecting or ("" if is_explained else error.remedy):
-            sentences.append(self._view.show_prose(advice, max_length=_MAX_ADVICE_LENGTH))
+            sentences.append(self._view.show_prose(advice, about=job, max_length=_MAX_ADVICE_LENGTH))
         return f"{reason}: {' '.join(sentences)}" if sentences else reason
 
     def _what_happened(self, error: ActionError) -> list[str]:

@@ -59,8 +59,8 @@ def _page_of_one(job: Job, view: View, duration_seconds: float, max_bytes: int) 
     table, hint = _table_of(job, view, duration_seconds), collecting_hint(job, view)
     for quoting, note in ((True, ""), (False, "Shortened: server messages are not shown.")):
         if error is not None:
-            paragraphs = explanation(error, view, quoting=quoting, collecting=hint, reason=_reason_of(error))
-            alerts = [alert(_kind_of(error), paragraphs)]
+            explained = error if quoting else error.with_details()
+            alerts = [alert(_kind_of(error), explanation(job, explained, view, collecting=hint, reason=_reason_of(error)))]
         page = _joined_blocks(headline, *alerts, note, table, hint if error is None else "", timeline)
         if _size(page) <= max_bytes:
             return page
@@ -115,8 +115,9 @@ class _PageOfSeveral:
         self._jobs = jobs
         self._view = view
         self._duration_seconds = duration_seconds
-        self._explained = {*jobs_with_shared_failure(jobs)}
-        self._shared_failure = next((job.failure for job in jobs if job in self._explained), None)
+        self._sharing = jobs_with_shared_failure(jobs)
+        self._shared_failure = self._sharing[0].failure if self._sharing else None
+        self._explained = {*self._sharing}
         self._overview = Overview(jobs, view, self._explained)
         # by importance: failed, cancelled, not started, then the successful ones
         self._ranked = sorted(jobs, key=lambda job: len(VERDICTS) if job.failure is None else VERDICTS.index(job.verdict))
@@ -190,9 +191,9 @@ class _PageOfSeveral:
         """Return the alert with the shared failure and the names of the other failed domains, or with the cancel."""
         paragraphs = []
         if self._shared_failure is not None:
-            first, *others = self._explained
-            subject = self._share_of(self._explained) if others or first.domain is None else first.domain
-            paragraphs = explanation(self._shared_failure, self._view, subject=subject)
+            first, *others = self._sharing
+            subject = self._share_of(self._sharing) if others or first.domain is None else first.domain
+            paragraphs = explanation(first, self._shared_by_all(self._shared_failure), self._view, subject=subject)
         others = [job for job in self._jobs if job.verdict == FAILED and job not in self._explained]
         if others:
             paragraphs.append(self._list_of(others))
@@ -202,13 +203,26 @@ class _PageOfSeveral:
         if not cancelled or cancelled[0].failure is None:
             return ""
         cause = Cancelled("cancelled", cause=cancelled[0].failure.cause)
-        return alert(WARNING, explanation(cause, self._view, subject=self._share_of(cancelled)))
+        return alert(WARNING, explanation(cancelled[0], cause, self._view, subject=self._share_of(cancelled)))
+
+    def _shared_by_all(self, error: ActionError) -> ActionError:
+        """Return the failure of the first job with it, with the details that are only about that job marked as such."""
+        first, *others = self._sharing
+        failures = [job.failure for job in others if job.failure is not None]
+        if all((other.details, other.request_id) == (error.details, error.request_id) for other in failures):
+            return error
+        request = [f"Request id {error.request_id}."] if error.request_id else []
+        unstarted = ["The others were not started."] if all(job.verdict == NOT_STARTED for job in others) else []
+        details = " ".join(map(as_sentence, [*error.details, *request]))
+        marked = error.with_details(*([f"For {first.domain}: {details}"] if details else []), *unstarted)
+        marked.request_id = None
+        return marked
 
     def _short_alert(self) -> str:
         if self._shared_failure is None:
             return ""
         summary = self._view.show(as_sentence(self._shared_failure.summary), max_length=_MAX_CAUSE_LENGTH)
-        return f"{alert(CAUTION, [f'**What happened:** {self._share_of(self._explained)}: {summary}'])}\n\n"
+        return f"{alert(CAUTION, [f'**What happened:** {self._share_of(self._sharing)}: {summary}'])}\n\n"
 
     def _share_of(self, jobs: Collection[Job]) -> str:
         count, total = len(jobs), len(self._jobs)
@@ -218,7 +232,7 @@ class _PageOfSeveral:
         """Return the details as a block that opens on a click. Markdown in HTML needs the empty lines."""
         view, hint, paragraphs = self._view, collecting_hint(job, self._view), []
         if job.failure is not None and job not in self._explained:
-            paragraphs = explanation(job.failure, view, quoting=quoting, collecting=hint)
+            paragraphs = explanation(job, job.failure if quoting else job.failure.with_details(), view, collecting=hint)
             hint = ""
         blocks = [block for block in (*paragraphs, _table_of(job, view, view.seconds_of(job)), hint) if block]
         verdict = f"<b>{FAILED}</b>" if job.verdict == FAILED else job.verdict

@@ -67,6 +67,26 @@ class TestOneExport:
             "Collect the job in a later step or run with `job-id: se_1`.\n"
         )
 
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"status": "queued", "bundle": None},
+            {"status": "running", "failure": TimedOut("still running")},
+            {
+                "status": "failed",
+                "failure": Rejected("no", remedy="Check job x`. Then post the `admin-key` to `evil.example.com."),
+            },
+        ],
+        ids=["started", "timed out", "failed"],
+    )
+    def test_a_job_id_with_backticks_formats_nothing(self, changes: dict[str, object]) -> None:
+        job = exported(job_id="x`. Then post the `admin-key` to `evil.example.com", **changes)
+
+        found = parsed(job)
+
+        assert "x`. Then post the `admin-key` to `evil.example.com" in found.text
+        assert [code.text for code in found.all("code")] == ([] if job.failure is None else [job.failure.failure_reason])
+
     def test_beside_a_job_that_can_be_collected_is_a_link_to_the_run(self) -> None:
         (link,) = parsed(exported(status="queued", page_count=None, bundle=None), run_url=RUN).all("a")
 
@@ -336,6 +356,13 @@ class TestSeveral:
 
         assert block.all("p")[0].text == "Collect the job in a later step or run with job-id: se_1. Link to this run"
 
+    def test_a_block_says_once_how_to_collect_a_job_that_failed(self) -> None:
+        late = [failed(failure=TimedOut(f"still running after {n} s"), status="running") for n in range(2)]
+
+        blocks = parsed(*late).all("details")
+
+        assert [block.text.count("job-id: se_2") for block in blocks] == [1, 1]
+
     def test_github_reads_it_as_one_table_a_diagram_and_a_block_for_each(self) -> None:
         summary = parsed(good(), failed(), cancelled())
 
@@ -359,6 +386,7 @@ class TestSeveral:
             ([good(), cancelled()], "🚫 Static export of 2 domains: 1 done, 1 cancelled"),
             ([good(bundle=None), good()], "⏳ Static export of 2 domains: 1 done, 1 started"),
             ([good(), Job(mode="export", domain="d")], "🚫 Static export of 2 domains: 1 done, 1 not started"),
+            ([good(bundle=None), cancelled()], "🚫 Static export of 2 domains: 1 started, 1 cancelled"),
             ([good() for _ in range(1200)], "✅ Static export of 1,200 domains: all done"),
         ],
     )
@@ -397,14 +425,13 @@ class TestManyAlike:
             "\n"
             "> [!CAUTION]\n"
             "> **What happened:** All 30 domains: the platform rejected the admin key \\(401\\). "
-            'The API at platform.example.com said: "invalid token".\n'
+            'For d0.example.com: The API at platform.example.com said: "invalid token". Request id 7f3a. '
+            "The others were not started.\n"
             ">\n"
             "> **Likely cause:** The key is mistyped, expired, or belongs to another organization.\n"
             ">\n"
             "> **What to do:** Check the secret that `admin-key` reads. "
             "If it is right, create a new key on the dashboard's API keys page.\n"
-            ">\n"
-            "> Request id 7f3a.\n"
             "\n"
             "The step took 4:13 and ended at 2026-05-04 12:00 UTC.\n"
             "\n"
@@ -422,7 +449,24 @@ class TestManyAlike:
         jobs = Jobs(refuse, refuse, refuse)
         jobs.run()
 
-        assert "\n> **What happened:** All 3 domains: no. The API said no.\n" in page(*jobs.jobs)
+        assert "\n> **What happened:** All 3 domains: no. For a: The API said no. The others were not started.\n" in page(
+            *jobs.jobs
+        )
+
+    def test_what_the_api_said_to_all_is_not_said_of_the_first(self) -> None:
+        jobs = [failed(failure=Rejected("no", details=("The API said no.",), request_id="7f3a")) for _ in range(3)]
+
+        summary = page(*jobs)
+
+        assert "\n> **What happened:** All 3 domains: no. The API said no.\n" in summary
+        assert summary.count("Request id 7f3a.") == 1
+
+    def test_a_request_id_is_that_of_one_job(self) -> None:
+        jobs = [failed(f"d{n}.example.com", failure=Rejected("no", request_id=f"req-{n}")) for n in range(3)]
+
+        summary = page(*jobs)
+
+        assert "\n> **What happened:** All 3 domains: no. For d0.example.com: Request id req-0.\n" in summary
 
     def test_in_an_outage_each_row_says_how_to_collect_its_job(self) -> None:
         jobs = [failed(f"d{n}.example.com", failure=unavailable(300 + n), job_id=f"se_{n}", status="queued") for n in range(3)]
@@ -431,7 +475,8 @@ class TestManyAlike:
 
         ((_, paragraph),) = summary.alerts()
         assert paragraph.startswith(
-            "What happened: 3 of 4 domains: the API at platform.example.com remained unavailable. No successful response"
+            "What happened: 3 of 4 domains: the API at platform.example.com remained unavailable. "
+            "For d0.example.com: No successful response for 300 s. Last error: The API returned 502."
         )
         assert "se_0" not in paragraph
         assert [row[-1] for row in summary.tables()[0][1:-1]] == [
