@@ -366,16 +366,21 @@ class TestCommentAfterADispatchedEvent:
 class TestMergeAgentPullRequest:
     EXAMPLE = "merge-agent-pull-request.yml"
 
+    @pytest.fixture(scope="class", params=["handbook", ""], ids=["another repository", "this repository"])
+    @classmethod
+    def repository(cls, request: pytest.FixtureRequest) -> str:
+        return str(request.param)
+
     @pytest.fixture(scope="class")
     @classmethod
-    def run(cls, examples: Act, platform: Simulator) -> WorkflowRun:
+    def run(cls, examples: Act, platform: Simulator, repository: str) -> WorkflowRun:
         return run_example(
             examples,
             cls.EXAMPLE,
             platform,
             event="workflow_dispatch",
             inputs={"project-id": "demo-project", "job-id": "agent-pull-request"},
-            variables={"DOCS_APP_CLIENT_ID": "Iv23-of-the-tests", "DOCS_REPOSITORY": "handbook"},
+            variables={"DOCS_APP_CLIENT_ID": "Iv23-of-the-tests", "DOCS_REPOSITORY": repository},
             secrets={"DOCS_APP_PRIVATE_KEY": "key-of-the-app"},
         )
 
@@ -384,8 +389,8 @@ class TestMergeAgentPullRequest:
         (asked,) = run.printed("asked of gh:")
         assert re.fullmatch(r"pr merge --auto --squash https://git\.example\.com/acme/docs/pull/\d+", asked)
 
-    def test_the_apps_token_is_for_the_one_repository(self, run: WorkflowRun) -> None:
-        token = "app token for example/handbook with contents=write pull-requests=write"
+    def test_the_apps_token_is_for_the_one_repository(self, run: WorkflowRun, repository: str) -> None:
+        token = f"app token for example/{repository or 'docs'} with contents=write pull-requests=write"
         assert run.printed("token of gh:") == [hashed(token)], run.log
 
 
