@@ -149,6 +149,13 @@ class TestExamples:
         # a cancelled export continues at the platform
         assert "cancel-in-progress" not in workflow.read_text("utf-8")
 
+    def test_upgrades_of_the_release_run_one_at_a_time(self, workflow: Path) -> None:
+        found = read(workflow)
+        jobs = [job for job in found["jobs"].values() if "helm upgrade" in str(job)]
+
+        # Helm rejects simultaneous upgrades
+        assert [job for job in jobs if job.get("concurrency") != {"group": "docs-release"}] == []
+
     def test_every_other_action_is_pinned_to_a_commit(self, workflow: Path) -> None:
         assert [name for name in unpinned_actions(workflow) if name != "OWNER/docs-platform-action@v1"] == []
 

@@ -302,6 +302,13 @@ class TestUpgradeWithHelm:
         assert run.succeeded, run.log
         assert "X-Amz-Signature" not in run.log
 
+    def test_a_missing_context_fails_before_the_upgrade(self, examples_image: str) -> None:
+        printed, status = run_step(
+            examples_image, self.EXAMPLE, "Upgrade the deployment", prepare="true", variables={"KUBE_CONTEXT": ""}
+        )
+        assert status == 1, printed
+        assert printed.endswith("KUBE_CONTEXT: Set the variable DOCS_KUBE_CONTEXT\n"), printed
+
 
 class TestDeployToGithubPages:
     EXAMPLE = "deploy-to-github-pages.yml"
