@@ -59,6 +59,12 @@ def steps(workflow: dict[str, Any]) -> list[dict[str, Any]]:
     return [step for job in workflow["jobs"].values() for step in job.get("steps", [])]
 
 
+def exports(job: dict[str, Any]) -> bool:
+    """Return whether a job of an example starts an export, itself or in the workflow that it calls."""
+    given = [step.get("with", {}) for step in job.get("steps", []) if "docs-platform-action@" in step.get("uses", "")]
+    return "uses" in job or any("domain" in inputs and "job-id" not in inputs for inputs in given)
+
+
 def unpinned_actions(workflow: Path) -> list[str]:
     used = [step["uses"] for step in steps(read(workflow)) if "uses" in step]
     return [name for name in used if not re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40}", name)]
@@ -149,6 +155,13 @@ class TestExamples:
         # a cancelled export continues at the platform
         assert "cancel-in-progress" not in workflow.read_text("utf-8")
 
+    def test_exports_of_the_same_workflow_run_one_at_a_time(self, workflow: Path) -> None:
+        found = read(workflow)
+        at_once = [name for name, job in found["jobs"].items() if exports(job) and "concurrency" not in {*found, *job}]
+
+        # the workflow that calls another one has the group
+        assert at_once == [] or "workflow_call" in found[True]
+
     def test_upgrades_of_the_release_run_one_at_a_time(self, workflow: Path) -> None:
         found = read(workflow)
         jobs = [job for job in found["jobs"].values() if "helm upgrade" in str(job)]
@@ -178,6 +191,29 @@ class TestExamples:
         assert ours
         assert {given["admin-key"] for given in ours} == {"${{ secrets.DOCS_ADMIN_KEY }}"}
         assert {given["base-url"] for given in ours} == {"${{ vars.DOCS_API_URL }}"}
+
+
+class TestCommentsOfExamples:
+    def test_the_subject_of_the_aws_role_names_the_environment_of_each_job_that_assumes_it(self) -> None:
+        comments = (ROOT / "examples" / "upload-to-s3.yml").read_text("utf-8")
+        (environment,) = re.findall(r"(?m)^# .* repo:\w+/\w+:environment:(\w+)\.$", comments)
+        jobs = {(path.name, name): job for path in EXAMPLES for name, job in read(path)["jobs"].items()}
+        assuming = {
+            name: job.get("environment")
+            for name, job in jobs.items()
+            if any("configure-aws-credentials@" in step.get("uses", "") for step in job.get("steps", []))
+        }
+
+        assert assuming == {
+            ("upload-to-s3.yml", "upload"): environment,
+            ("export-many-deploy-each.yml", "deploy"): environment,
+        }
+
+    def test_as_many_domains_fit_into_the_outputs_as_the_guide_says(self) -> None:
+        comments = (ROOT / "examples" / "export-many-deploy-each.yml").read_text("utf-8")
+        (domains,) = re.findall(r"limited to 1 MB, enough for (\d+ to \d+) domains", comments)
+
+        assert f"| {domains}, depending on the length of the links |" in (ROOT / "docs" / "many-domains.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", RELEASE)
