@@ -110,7 +110,7 @@ def main(arguments: Sequence[str] | None = None, *, out: TextIO | None = None) -
         sys.stderr.write(f"The simulator cannot start: {error}\n")
         return 2
     try:
-        write_requests(out, key=simulator.key)
+        write_requests(out)
         out.write(banner(simulator))
         out.flush()
         signal.sigwait(STOP_SIGNALS)

@@ -159,7 +159,7 @@ class Simulator:
             raise
         self._certificates = certificates
         self._addresses = (self._address(api_socket), self._address(storage_socket))
-        wire = Wire(recorder=self._recorder, faults=self._faults, base_path=self._base_path)
+        wire = Wire(recorder=self._recorder, faults=self._faults, key=self.key, base_path=self._base_path)
         self._running = _Running(
             wire=wire,
             services=[("api", api_socket, self._api), ("storage", storage_socket, self._storage)],

@@ -42,6 +42,7 @@ class Wire:
 
     recorder: Recorder
     faults: FaultScript
+    key: str
     base_path: str = ""
 
     def handler(self, service: Service) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
@@ -53,7 +54,7 @@ class Wire:
             try:
                 response, status = await self._respond(service, request)
             finally:
-                log_request(request.method, request.raw_path, status, seconds=time.monotonic() - began)
+                log_request(request.method, request.raw_path, status, seconds=time.monotonic() - began, key=self.key)
             return response
 
         return handle
