@@ -2,6 +2,7 @@
 
 import json
 import re
+import signal
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -171,4 +172,7 @@ def _write(out: TextIO, *lines: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:  # everything has been removed on the way here
+        sys.exit(128 + signal.SIGINT)

@@ -2,7 +2,9 @@
 
 import importlib.metadata
 import io
+import os
 import re
+import signal
 import subprocess
 import sys
 import textwrap
@@ -116,6 +118,32 @@ def test_with_the_action_it_fits_on_a_screen(tmp_path: Path, monkeypatch: pytest
     assert max(map(len, lines)) <= 130
     for text in ("Unpacked ", "failed: job-failed", "Error: ", '"failureReason": "job-failed"', "prLink = https://"):
         assert text in out.getvalue()
+
+
+def test_ctrl_c_ends_it_without_a_traceback_and_leaves_nothing(tmp_path: Path) -> None:
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "admin_api_simulator.demo"],
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(temporary)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # a terminal sends Ctrl-C to the whole group, also to the running action
+    )
+    try:
+        assert process.stdout is not None
+        assert any("started" in line for line in process.stdout)
+        os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+    finally:
+        process.kill()
+
+    assert (process.returncode, errors) == (130, "")
+    assert [*temporary.iterdir()] == []
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
 
 
 def test_it_needs_only_the_packages_of_its_lock_file() -> None:
