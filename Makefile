@@ -30,13 +30,13 @@ $(INSTALLED): requirements/dev.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-# The code is not installed but found in src, which needs no build.
+# The code is not installed but found in src, which needs no build. The path is relative, so the clone can be moved.
 $(DEMO): requirements/demo.txt
 	@$(CHECK_PYTHON)
 	@echo "Installing the packages of the demo and the simulator (20 MB) into $(DEMO_VENV)"
 	@$(PYTHON) -m venv --clear $(DEMO_VENV)
 	@$(DEMO_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes --no-deps --requirement requirements/demo.txt
-	@cd $(DEMO_VENV)/lib/python*/site-packages && echo "$(CURDIR)/src" > docs-platform-action.pth
+	@cd $(DEMO_VENV)/lib/python*/site-packages && echo ../../../../src > docs-platform-action.pth
 	@touch $@
 
 $(NODE_PACKAGES): tests/package-lock.json tests/.npmrc | $(INSTALLED)
