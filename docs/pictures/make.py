@@ -64,17 +64,16 @@ def main() -> None:
         raise SystemExit("Chromium is missing, which draws the pictures. On Debian and Ubuntu install the package `chromium`.")
     for name, scene in SCENES.items():
         markdown = summary_of(scene)
-        (HERE / f"{name}.md").write_text(markdown, encoding="utf-8")
         for scheme in SCHEMES:
             file = HERE / f"{name}-{scheme}.png"
             draw(box_html(f"{scene.mode} summary", markdown), scheme, browser, file)
             sys.stdout.write(f"{file.name}: {file.stat().st_size / 1000:.0f} kB\n")
+        # last, so that the tests fail as long as a picture shows an older summary
+        (HERE / f"{name}.md").write_text(markdown, encoding="utf-8")
 
 
 def draw(box: str, scheme: str, browser: str, file: Path) -> None:
     """Draw a job summary, which is HTML, in a color scheme, as a PNG file."""
-    from PIL import Image  # only `make pictures` installs it, and the tests import this module
-
     style = STYLESHEET.read_text(encoding="utf-8")
     page = PAGE.format(style=style, margin=MARGIN, box=box, mermaid=MERMAID.as_uri(), drawn=DRAWN)
     with tempfile.TemporaryDirectory(prefix="picture-") as temporary:
@@ -95,11 +94,16 @@ def draw(box: str, scheme: str, browser: str, file: Path) -> None:
             (folder / "page.html").as_uri(),
         ]
         environment = {**os.environ, "TZ": "UTC"}  # Mermaid shows times in the time zone of the machine
-        done = subprocess.run(  # noqa: S603  # the browser, with our own options
-            command, env=environment, capture_output=True, text=True, timeout=MAX_SECONDS, check=False
-        )
+        try:
+            done = subprocess.run(  # noqa: S603  # the browser, with our own options
+                command, env=environment, capture_output=True, text=True, timeout=MAX_SECONDS, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise SystemExit(f"{Path(browser).name} could not draw {file.name} within {MAX_SECONDS} s") from None
         if f"<title>{DRAWN}</title>" not in done.stdout or not (folder / "page.png").exists():
             raise SystemExit(f"{Path(browser).name} could not draw {file.name}:\n{done.stderr}")
+        from PIL import Image  # only `make pictures` installs it, and the tests do without
+
         with Image.open(folder / "page.png") as screenshot:
             cropped(screenshot.convert("RGB")).quantize(COLORS, dither=Image.Dither.NONE).save(file, optimize=True)
 

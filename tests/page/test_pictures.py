@@ -87,3 +87,30 @@ def test_without_chromium_the_program_says_what_to_install(tmp_path: Path, monke
 
     with pytest.raises(SystemExit, match=r"Chromium is missing.* install the package `chromium`"):
         make.main()
+
+
+@pytest.mark.parametrize(
+    ("script", "seconds", "message"),
+    [
+        ("echo broken >&2", 60, "chromium could not draw {}-light.png:\nbroken\n"),
+        ("exec sleep 60", 0.2, "chromium could not draw {}-light.png within 0.2 s"),
+    ],
+    ids=["fails", "hangs"],
+)
+def test_if_the_browser_does_not_draw_the_markdown_is_not_written_either(
+    script: str, seconds: float, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, scene = next(iter(SCENES.items()))
+    browser = tmp_path / "chromium"
+    browser.write_text(f"#!/bin/sh\n{script}\n")
+    browser.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setattr(make, "HERE", tmp_path)
+    monkeypatch.setattr(make, "SCENES", {name: scene})
+    monkeypatch.setattr(make, "MAX_SECONDS", seconds)
+
+    with pytest.raises(SystemExit) as error:
+        make.main()
+
+    assert error.value.code == message.format(name)
+    assert [*tmp_path.iterdir()] == [browser]
