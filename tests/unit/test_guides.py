@@ -8,17 +8,23 @@ from typing import Any
 
 import pytest
 import yaml
+from bench.schedules import SHAPES, polls_of_the_action
 
 from docs_platform_action.api import admin_api
 from docs_platform_action.api import client as api_client
 from docs_platform_action.archive import limits, names, symlinks
 from docs_platform_action.bundle import download, staging, storage
+from docs_platform_action.errors import ActionError
 from docs_platform_action.http import client, rate_limit, retry
+from docs_platform_action.http.circuit_breaker import CircuitBreaker
 from docs_platform_action.inputs import paths, validators
 from docs_platform_action.inputs.settings import INPUTS
+from docs_platform_action.job import Job
 from docs_platform_action.jobs import progress, schedule
+from docs_platform_action.models import EXPORT
 from docs_platform_action.report import failures, job_log, outputs
 from tests.reliability.faults import FAULTS
+from tests.unit.fakes import FakeApiClient, FakeClock, RecordedEvents, answer
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -137,6 +143,8 @@ class TestSnippets:
         (schedule.REMAINING_FRACTION == 3 / 5, "how-it-waits", "after three fifths of the remaining time"),
         (schedule.OBSERVED_FRACTION == 2 / 5, "how-it-waits", "at most two fifths of the time over which the rate was measured"),
         (schedule.FIRST_OBSERVED_FRACTION == 1 / 2, "how-it-waits", "at most half of the time since the first read that"),
+        (len(polls_of_the_action(240, SHAPES["linear"])) == 20, "how-it-waits", "A job of four minutes is read about 20 times,"),
+        (len(polls_of_the_action(240, SHAPES["convex"])) == 30, "how-it-waits", "or about 30 times if its progress speeds up."),
         (schedule.ENDGAME == 4, "how-it-waits", "When less than four seconds remain,"),
         (progress.NOISE_POINTS == 5, "how-it-waits", "falls by more than 5 points"),
         (progress.CONFIRMING_READINGS == 3, "how-it-waits", "in three consecutive reads"),
@@ -173,6 +181,75 @@ class TestSnippets:
 def test_the_numbers_are_those_of_the_code(holds: bool, guide: str, text: str) -> None:
     assert holds
     assert text in " ".join(text_of(guide).split())
+
+
+class TestRetriedStatuses:
+    """The statuses that the page about waiting names are those that the code retries, and those that end the step."""
+
+    PAGE = " ".join(text_of("how-it-waits").split())
+
+    def named(self, pattern: str) -> set[int]:
+        """Return the statuses in the one place of the page that matches."""
+        (found,) = re.findall(pattern, self.PAGE)
+        return {int(status) for status in re.findall(r"\d{3}", found)}
+
+    @property
+    def always(self) -> set[int]:
+        return self.named(r"temporary errors: network errors, ([\d, ]+), every 5xx status,")
+
+    @property
+    def after_a_start(self) -> set[int]:
+        return self.named(r"(\d{3}) is temporary for 30 s after this step has started the job,")
+
+    @property
+    def for_the_link(self) -> set[int]:
+        return self.named(r"(\d{3}) for the bundle link is temporary,")
+
+    def retried(self, *, link: bool, just_started: bool) -> set[int]:
+        """Return the 4xx and 5xx statuses after which the code repeats a status read, or the request for the bundle link."""
+        return {status for status in range(400, 600) if self.is_retried(status, link=link, just_started=just_started)}
+
+    def is_retried(self, status: int, *, link: bool, just_started: bool) -> bool:
+        clock = FakeClock()
+        success = {"bundleUrl": "https://storage.example.com/a"} if link else {"status": "running"}
+        sender = FakeApiClient(clock, answer(status, {"error": "no"}), answer(200, success))
+        started_at = clock.monotonic() if just_started else None
+        job = Job(mode=EXPORT, domain="docs.example.com", job_id="se_1", started_at=started_at)
+        api = admin_api.AdminApi(
+            client=sender,
+            breaker=CircuitBreaker(clock),
+            clock=clock,
+            outage_tolerance_seconds=300,
+            events=RecordedEvents(),
+            jobs=[job],
+        )
+        try:
+            if link:
+                api.make_bundle(job)
+            else:
+                api.read_export(job, deadline=clock.monotonic() + 1000)
+        except ActionError:
+            return False
+        return len(sender.sent) == 2
+
+    def test_a_status_read_is_repeated_after_those_on_the_page(self) -> None:
+        assert self.retried(link=False, just_started=False) == {*self.always, *range(500, 600)}
+
+    def test_a_started_job_may_be_unknown_for_a_while(self) -> None:
+        always = self.retried(link=False, just_started=False)
+
+        assert self.retried(link=False, just_started=True) - always == self.after_a_start
+
+    def test_the_request_for_the_link_is_also_repeated_after_another_status(self) -> None:
+        always = self.retried(link=False, just_started=False)
+
+        assert self.retried(link=True, just_started=False) - always == self.for_the_link
+
+    def test_all_others_end_the_step_at_once(self) -> None:
+        final = self.named(r"- ([\d, ]+) and all other 4xx statuses end the step at once\.")
+
+        assert final
+        assert final & self.retried(link=True, just_started=True) == set()
 
 
 class TestEvidence:
