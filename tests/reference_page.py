@@ -66,6 +66,9 @@ _OUTPUTS: Final = """\
 
 All outputs are text. With several domains, the outputs of one job, from `jobId` to `prLink`, are not set: read `results`.
 [Links and jobs](links-and-jobs.md) describes which outputs GitHub passes to another job.
+
+In mode `agent`, the step succeeds if the `status` is `completed` or `archived`. An archived job also causes a warning, because it
+may not have finished its work. With `require-pr`, the step fails if the job has no pull request.
 """
 
 _RESULTS: Final = """\
@@ -113,8 +116,8 @@ OUTPUT_TIMES: Final = {
     "sitePath": "after unpacking, with `site-path`",
     "valuesFile": "after writing, with `values-file`",
     "prLink": "if the job is `completed` or `archived` and has a pull request",
-    "results": "always",
-    "durationSeconds": "always",
+    "results": "always, except after a cancel that leaves no time to write it",
+    "durationSeconds": "always, with the same exception",
     "failureReason": "after a failure",
 }
 """When each output is written."""
@@ -127,7 +130,7 @@ RESULT_MEANINGS: Final = {
     "domain": ("export", "The domain, as the input names it."),
     "projectId": ("agent", "Value of `project-id`."),
     "repository": ("agent", "Repository that the agent works on, as the API reports it."),
-    "ref": ("agent", "Branch, tag or commit that the agent works on, as the API reports it."),
+    "ref": ("agent", "Git branch that the agent works on, as the API reports it."),
     "model": ("agent", "AI model of the agent, as the API reports it."),
     "createdAt": ("agent", "When the agent job was created, as the API wrote it."),
     "archivedAt": ("agent", "When the agent job was archived, as the API wrote it."),
@@ -141,7 +144,7 @@ EXIT_CODES: Final = {
     0: "success",
     1: "failure; `failureReason` says why",
     **{
-        128 + signal: f"cancelled by {signal.name}; the outputs are written, and `failureReason` is `cancelled`"
+        128 + signal: f"cancelled by {signal.name}; `failureReason` is `cancelled`, if there was time to write the outputs"
         for signal in SIGNALS
     },
 }
@@ -238,8 +241,8 @@ FAILURES: Final = {
     ),
     "invalid-bundle": Failure(
         happened=(
-            "The archive is damaged, unsafe or of an unknown kind. `site-path` is left untouched; `bundle-path` keeps the "
-            "archive for inspection."
+            "The archive is damaged, unsafe or of an unknown kind. `site-path` is left untouched. The archive stays at "
+            "`bundle-path` for inspection, unless `min-pages` is set and the API reports no `pageCount`."
         ),
         remedy=(
             "Run the workflow again. If it fails the same way, report it to the platform. If the message is about disk space, "

@@ -7,6 +7,7 @@ import pytest
 
 from admin_api_simulator import Fault, Simulator
 from tests.action import Action
+from tests.archives import SEVEN_ZIP
 
 FILES = {"bundle_path": "bundle.tar.gz", "site_path": "site", "values_file": "values.yaml"}
 
@@ -62,6 +63,18 @@ def test_too_few_pages_in_the_site_leave_nothing_behind(action: Action, uncounte
     assert ended.result["bundleUrl"] is None
     assert "the bundle has 12 `.html` files, fewer than the 13 pages" in ended.error
     assert f"`job-id: {ended.outputs['jobId']}`" in ended.error
+
+
+def test_a_refused_archive_whose_pages_cannot_be_counted_is_not_saved(action: Action, uncounted: Simulator) -> None:
+    uncounted.put_bundle("export-finished", SEVEN_ZIP)
+    (action.workspace / "bundle.tar.gz").write_bytes(b"of an earlier run")
+
+    ended = action.export(uncounted, job_id="export-finished", min_pages="1", **FILES)
+
+    assert (ended.exit_code, ended.reason) == (1, "invalid-bundle"), ended.stdout
+    assert [*action.workspace.iterdir()] == [action.workspace / "bundle.tar.gz"]
+    assert (action.workspace / "bundle.tar.gz").read_bytes() == b"of an earlier run"
+    assert "bundlePath" not in ended.outputs
 
 
 def test_without_any_count_the_step_fails_and_names_the_input_to_set(action: Action, uncounted: Simulator) -> None:
