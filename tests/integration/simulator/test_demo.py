@@ -124,7 +124,8 @@ def test_ctrl_c_ends_it_without_a_traceback_and_leaves_nothing(tmp_path: Path) -
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     process = subprocess.Popen(
-        [sys.executable, "-m", "admin_api_simulator.demo"],
+        # a program that a shell starts in the background ignores SIGINT, and passes that on
+        ["env", "--default-signal=INT", sys.executable, "-m", "admin_api_simulator.demo"],
         cwd=tmp_path,
         env={**os.environ, "TMPDIR": str(temporary)},
         stdout=subprocess.PIPE,
