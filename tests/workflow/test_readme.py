@@ -42,6 +42,28 @@ class TestQuickStart:
         assert contents(storage) == site_files(domain=DOMAIN, pages=PAGES)
 
 
+class TestQuickStartWithAJob:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def run(cls, examples: Act, platform: Simulator, storage: S3) -> WorkflowRun:
+        platform.add_export_job("se_earlier", domain=DOMAIN)
+        return examples.run(
+            "workflow_dispatch",
+            "readme-publish.yml",
+            inputs={"job-id": "se_earlier"},
+            variables={"DOCS_API_URL": platform.base_url},
+            secrets={"DOCS_ADMIN_KEY": platform.key},
+            environment=endpoint(storage),
+        )
+
+    def test_the_site_of_the_job_is_uploaded_without_a_new_export(
+        self, run: WorkflowRun, platform: Simulator, storage: S3
+    ) -> None:
+        assert run.succeeded, run.log
+        assert platform.count("start_export") == 0
+        assert contents(storage) == site_files(domain=DOMAIN, pages=PAGES)
+
+
 class TestAgentMode:
     @pytest.fixture(scope="class")
     @classmethod
