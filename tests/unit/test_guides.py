@@ -142,6 +142,11 @@ class TestSnippets:
         (schedule.FIRST_SECONDS == 3, "how-it-waits", "is read after 3 s"),
         (schedule.REMAINING_FRACTION == 3 / 5, "how-it-waits", "after three fifths of the remaining time"),
         (schedule.OBSERVED_FRACTION == 2 / 5, "how-it-waits", "at most two fifths of the time over which the rate was measured"),
+        (
+            (round(schedule.REMAINING_FRACTION * 90), round(schedule.OBSERVED_FRACTION * 60)) == (54, 24),
+            "how-it-waits",
+            "Rule 2 allows a pause of 54 s, and rule 3 one of 24 s",
+        ),
         (schedule.FIRST_OBSERVED_FRACTION == 1 / 2, "how-it-waits", "at most half of the time since the first read that"),
         (len(polls_of_the_action(240, SHAPES["linear"])) == 20, "how-it-waits", "A job of four minutes is read about 20 times,"),
         (len(polls_of_the_action(240, SHAPES["convex"])) == 30, "how-it-waits", "or about 30 times if its progress speeds up."),

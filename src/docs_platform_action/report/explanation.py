@@ -47,5 +47,9 @@ def collecting_hint(job: Job, view: View) -> str:
         hint = how_to_collect(job, job.failure, subject="The job")
     else:
         hint = f"Collect the job in a later step or run with `job-id: {job.job_id}`." if job.verdict == STARTED else ""
-    link = f" [Link to this run](<{view.run_url}>)" if view.run_url else ""
-    return view.show_prose(hint, about=job) + link if hint else ""
+    return " ".join(filter(None, [view.show_prose(hint, about=job), link_to_run(view)])) if hint else ""
+
+
+def link_to_run(view: View) -> str:
+    """Return a link to this workflow run, or "" if its address is unknown."""
+    return f"[Link to this run](<{view.run_url}>)" if view.run_url else ""

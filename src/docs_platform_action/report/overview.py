@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from itertools import compress
 from typing import Final
 
-from ..errors import ActionError, Cancelled, TimedOut
+from ..errors import Cancelled
 from ..job import DONE, FAILED, NOT_STARTED, Job
 from ..models import ExportJob
 from ..text import as_sentence, format_bytes, format_clock
@@ -13,7 +13,6 @@ from .failures import how_to_collect
 from .view import MAX_NAME_LENGTH, MAX_WORD_LENGTH, View, size_of
 
 _MAX_SUMMARY_LENGTH: Final = 120
-_MAX_DETAIL_LENGTH: Final = 140
 _MAX_ADVICE_LENGTH: Final = 800  # it may hold the id of a job, and a part of an id is useless
 
 _SAME_MEANING: Final = {(DONE, ExportJob.COMPLETED), (FAILED, ExportJob.FAILED)}
@@ -67,23 +66,14 @@ class Overview:
         is_unstarted = job.verdict == NOT_STARTED or (job.job_id is None and not job.is_start_unconfirmed)
         if isinstance(error, Cancelled) and is_unstarted:
             return f"{reason}: not started. Run the workflow again."
-        is_explained = job in self._explained_above
-        collecting = how_to_collect(job, error, subject="The job")
-        # the other cells show the state of a job that continues, and how long the run waited for it
-        is_shown_beside = bool(collecting) and isinstance(error, Cancelled | TimedOut) and job.status is not None
-        sentences = [] if is_explained or is_shown_beside else self._what_happened(error)
-        if advice := collecting or ("" if is_explained else error.remedy):
-            sentences.append(self._view.show_prose(advice, about=job, max_length=_MAX_ADVICE_LENGTH))
+        # the result shows a cancel; the alert or the job's details contain the cause and the remedy
+        is_shown = isinstance(error, Cancelled) or job in self._explained_above
+        sentences = [] if is_shown else [self._short(error.summary)]
+        if collecting := how_to_collect(job, error, subject="The job"):
+            sentences.append(self._view.show_prose(collecting, about=job, max_length=_MAX_ADVICE_LENGTH))
         return f"{reason}: {' '.join(sentences)}" if sentences else reason
 
-    def _what_happened(self, error: ActionError) -> list[str]:
-        """Return the summary and the first detail, such as what the API said."""
-        detail = [self._short(text, _MAX_DETAIL_LENGTH) for text in error.details[:1]]
-        # the result already shows a cancel
-        return detail if isinstance(error, Cancelled) else [self._short(error.summary, _MAX_SUMMARY_LENGTH), *detail]
-
-    def _short(self, text: str, max_length: int) -> str:
-        """Show a sentence without the API's host, which is the same in each row. A shortened quotation is closed."""
+    def _short(self, text: str) -> str:
+        """Show a sentence without the API's host, which is the same in each row."""
         text = as_sentence(re.sub(r"^([Tt]he API) at \S+ ", r"\1 ", text))
-        shown = self._view.show(text, max_length=max_length)
-        return f'{shown}"' if shown.endswith("…") and shown.count('"') % 2 else shown
+        return self._view.show(text, max_length=_MAX_SUMMARY_LENGTH)

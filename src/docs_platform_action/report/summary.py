@@ -11,8 +11,8 @@ from ..job import CANCELLED, DONE, FAILED, NOT_STARTED, STARTED, VERDICTS, Job
 from ..models import AGENT
 from ..text import as_sentence, format_bytes, format_clock, format_time, link_target, pluralize
 from .console import Console
-from .explanation import CAUTION, WARNING, alert, collecting_hint, explanation
-from .failures import jobs_with_shared_failure
+from .explanation import CAUTION, WARNING, alert, collecting_hint, explanation, link_to_run
+from .failures import how_to_collect, jobs_with_shared_failure
 from .overview import Overview
 from .timeline import timeline_of
 from .view import View, size_of
@@ -185,7 +185,10 @@ class _PageOfSeveral:
         bundles = f"{format_bytes(sum(sizes))} of bundles" if sizes else ""
         total = " and ".join(filter(None, (pages, bundles)))
         took = f"The step took {format_clock(self._duration_seconds)} and ended at {format_time(self._view.now)}."
-        return f"{took} Total: {total}." if total else took
+        sentences = [took, *([f"Total: {total}."] if total else [])]
+        if any(job.failure is not None and how_to_collect(job, job.failure) for job in self._jobs):
+            sentences += [link_to_run(self._view)]
+        return " ".join(filter(None, sentences))
 
     def _alert(self) -> str:
         """Return the alert with the shared failure and the names of the other failed domains, or with the cancel."""
@@ -230,10 +233,10 @@ class _PageOfSeveral:
 
     def _collapsed(self, job: Job, *, quoting: bool) -> str:
         """Return the details as a block that opens on a click. Markdown in HTML needs the empty lines."""
-        view, hint, paragraphs = self._view, collecting_hint(job, self._view), []
-        if job.failure is not None and job not in self._explained:
-            paragraphs = explanation(job, job.failure if quoting else job.failure.with_details(), view, collecting=hint)
-            hint = ""
+        view, error, paragraphs = self._view, job.failure, []
+        if error is not None and job not in self._explained:
+            paragraphs = explanation(job, error if quoting else error.with_details(), view)
+        hint = collecting_hint(job, view) if error is None else ""  # that of a failed job is in its row
         blocks = [block for block in (*paragraphs, _table_of(job, view, view.seconds_of(job)), hint) if block]
         verdict = f"<b>{FAILED}</b>" if job.verdict == FAILED else job.verdict
         summary = f"<details><summary>{view.show_in_html(job.domain or '')}: {verdict}</summary>"

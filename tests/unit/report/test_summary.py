@@ -323,8 +323,6 @@ class TestSeveral:
             "\n"
             "**Likely cause:** The workflow run was cancelled, or the step or job reached its `timeout-minutes`.\n"
             "\n"
-            "**What to do:** The job continues at the platform. Collect it in a later run with `job-id: se_2`.\n"
-            "\n"
             "| Job | se\\_2 |\n"
             "| :--- | :--- |\n"
             "| Status | running |\n"
@@ -356,12 +354,16 @@ class TestSeveral:
 
         assert block.all("p")[0].text == "Collect the job in a later step or run with job-id: se_1. Link to this run"
 
-    def test_a_block_says_once_how_to_collect_a_job_that_failed(self) -> None:
-        late = [failed(failure=TimedOut(f"still running after {n} s"), status="running") for n in range(2)]
+    def test_how_to_collect_a_job_that_failed_is_once_on_the_page_beside_a_link_to_the_run(self) -> None:
+        late = [failed(failure=TimedOut("late"), status="running", job_id=f"se_{n}") for n in range(2)]
 
-        blocks = parsed(*late).all("details")
+        summary = parsed(*late, run_url=RUN)
 
-        assert [block.text.count("job-id: se_2") for block in blocks] == [1, 1]
+        assert [summary.text.count(f"job-id: se_{n}") for n in range(2)] == [1, 1]
+        assert [(link.text, link.attributes["href"]) for link in summary.all("a")] == [("Link to this run", RUN)]
+
+    def test_without_a_failed_job_to_collect_there_is_no_link_to_the_run(self) -> None:
+        assert parsed(good(), failed(), run_url=RUN).all("a") == []
 
     def test_github_reads_it_as_one_table_a_diagram_and_a_block_for_each(self) -> None:
         summary = parsed(good(), failed(), cancelled())
