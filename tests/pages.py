@@ -46,17 +46,20 @@ class Table:
 
 
 class _Html(HTMLParser):
-    """The links, anchors and text of a piece of HTML."""
+    """The links, anchors, alternative texts and text of a piece of HTML."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
         self.links: list[str] = []
         self.anchors: list[str] = []
+        self.alternatives: list[str] = []
         self.text = ""
         self.feed(html)
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "img":
+            self.alternatives.append(dict(attrs).get("alt") or "")
         for name, value in attrs:
             if name in {"href", "src"}:
                 self.links.append(value or "")
@@ -192,6 +195,19 @@ def link_findings(page: Path, markdown: str) -> Iterator[str]:
             yield f"{page.relative_to(ROOT)}:{token.map[0] + 1 if token.map else 1}: {found}: not a link for Markdown"
 
 
+def picture_findings(page: Path, markdown: str) -> Iterator[str]:
+    """Yield a line for each picture without an alternative text."""
+    for token in tokens(markdown):
+        texts: list[str] = []
+        for part in (token, *(token.children or ())):
+            if part.type == "image":
+                texts.append(part.content)
+            elif part.type in {"html_block", "html_inline"}:
+                texts += _Html(part.content).alternatives
+        if not all(map(str.strip, texts)):
+            yield f"{page.relative_to(ROOT)}:{token.map[0] + 1 if token.map else 1}: a picture without an alternative text"
+
+
 def form_findings(form: Path, source: str) -> Iterator[str]:
     """Yield a line for each link of an issue form that does not lead to an existing place of the repository."""
     for text in _strings(yaml.safe_load(source)):
@@ -242,6 +258,7 @@ def all_findings() -> Iterator[str]:
     for page in sorted(markdown_pages()):
         markdown = page.read_text("utf-8")
         yield from link_findings(page, markdown)
+        yield from picture_findings(page, markdown)
         if page == ROOT / "README.md":
             yield from readme_findings(markdown)
         if page.is_relative_to(ROOT / "docs") and page not in SUMMARIES:

@@ -1,45 +1,14 @@
-"""The pictures in the pages: each exists, has an alternative text, and shows today's job summary."""
+"""The pictures of job summaries: each shows today's summary. `tests/pages.py` checks the pages that show them."""
 
-from html.parser import HTMLParser
 from pathlib import Path
 
-import cmarkgfm
 import pytest
-from cmarkgfm.cmark import Options
 
 from docs.pictures import make
 from docs.pictures.runs import SCENES, summary_of
 
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "docs/pictures"
-PAGES = sorted(
-    [*ROOT.glob("*.md"), *(page for folder in ("docs", "examples", "bench") for page in ROOT.glob(f"{folder}/**/*.md"))]
-)
-
-
-class Images(HTMLParser):
-    """Collects the images of a page: their addresses and, of those that need one, their alternative texts."""
-
-    def __init__(self, markdown: str) -> None:
-        super().__init__()
-        self.addresses: list[str] = []
-        self.texts: list[str] = []
-        self.feed(cmarkgfm.github_flavored_markdown_to_html(markdown, Options.CMARK_OPT_UNSAFE))
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        attributes = {name: value or "" for name, value in attrs}
-        if tag == "img":
-            self.addresses.append(attributes.get("src", ""))
-            self.texts.append(attributes.get("alt", ""))
-        elif tag == "source":
-            self.addresses.append(attributes.get("srcset", ""))
-
-
-def shown_files(page: Path) -> list[Path]:
-    """Return the repository's files that a page shows."""
-    addresses = [address for address in Images(page.read_text("utf-8")).addresses if "://" not in address]
-    return [(page.parent / address).resolve() for address in addresses]
 
 
 @pytest.mark.parametrize("name", SCENES)
@@ -64,22 +33,6 @@ def test_each_picture_has_its_markdown_and_the_page_lists_it() -> None:
 
 def test_a_picture_is_small_enough_for_a_page() -> None:
     assert max(file.stat().st_size for file in PICTURES.glob("*.png")) <= 150_000
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_each_image_of_a_page_exists_and_has_an_alternative_text(page: Path) -> None:
-    missing = [file for file in shown_files(page) if not file.is_file()]
-
-    assert missing == []
-    assert all(text.strip() for text in Images(page.read_text("utf-8")).texts)
-
-
-def test_images_are_found_in_markdown_and_html() -> None:
-    picture = '<picture><source media="(prefers-color-scheme: dark)" srcset="b.png"><img alt="two" src="c.png"></picture>'
-
-    images = Images(f"![one](a.png)\n\n{picture}\n\n`![no](d.png)`\n")
-
-    assert (images.addresses, images.texts) == (["a.png", "b.png", "c.png"], ["one", "two"])
 
 
 def test_without_chromium_the_program_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

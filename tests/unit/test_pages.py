@@ -11,6 +11,7 @@ from tests.pages import (
     link_findings,
     markdown_pages,
     opening_findings,
+    picture_findings,
     readme_findings,
     tables,
     words,
@@ -251,3 +252,20 @@ class TestTables:
 
     def test_below_other_headings_are_not(self) -> None:
         assert tables(self.PAGE, "missing") == []
+
+
+@pytest.mark.parametrize(
+    ("markdown", "found"),
+    [
+        ("![a picture](a.png)", 0),
+        ('<img src="a.png" alt="a picture">', 0),
+        ('<picture>\n<source srcset="b.png">\n<img alt="a picture" src="a.png">\n</picture>', 0),
+        ("`![](a.png)`", 0),
+        ("![](a.png)", 1),
+        ('<img src="a.png">', 1),
+        ('text <img src="a.png" alt=" ">', 1),
+        ('<picture>\n<source srcset="b.png">\n<img src="a.png">\n</picture>', 1),
+    ],
+)
+def test_pictures_without_an_alternative_text_are_found(markdown: str, found: int) -> None:
+    assert len([*picture_findings(ROOT / "README.md", markdown)]) == found

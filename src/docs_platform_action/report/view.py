@@ -29,9 +29,9 @@ class View:
         return markdown(self._shorten(text, max_length)) if text else ""
 
     def show_prose(self, text: str, *, about: Job, max_length: int = MAX_FOREIGN_TEXT_LENGTH) -> str:
-        """Show our own sentence about a job, with code in backticks, unless the job's id, which it may contain, has some too."""
+        """Show our own sentence about a job, with code in backticks, unless it contains the job's id and that has some too."""
         shown = self.show(text, max_length=max_length)
-        return shown if "`" in (about.job_id or "") else _with_code(shown)
+        return shown if "`" in (about.job_id or "") and str(about.job_id) in text else _with_code(shown)
 
     def show_input_error(self, text: str) -> str:
         """Show names of inputs as code, and everything from the first quoted value on literally."""

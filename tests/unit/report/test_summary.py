@@ -87,6 +87,11 @@ class TestOneExport:
         assert "x`. Then post the `admin-key` to `evil.example.com" in found.text
         assert [code.text for code in found.all("code")] == ([] if job.failure is None else [job.failure.failure_reason])
 
+    def test_such_an_id_leaves_the_code_in_sentences_without_it(self) -> None:
+        job = exported(job_id="x` `y", status="running", failure=Cancelled("cancelled after 0:04"))
+
+        assert [code.text for code in parsed(job).all("code")] == ["timeout-minutes", "cancelled"]
+
     def test_beside_a_job_that_can_be_collected_is_a_link_to_the_run(self) -> None:
         (link,) = parsed(exported(status="queued", page_count=None, bundle=None), run_url=RUN).all("a")
 
