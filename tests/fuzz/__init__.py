@@ -37,13 +37,14 @@ EXAMPLES: Final[Mapping[str, int]] = {
     "links to bundles": 500,
     "redirects": 400,
     "whole runs": 60,
+    "several domains": 300,
 }
 """Examples of each target in every run of the tests."""
 
 RANDOM_EXAMPLES: Final = int(os.environ.get("FUZZ_EXAMPLES") or 0)
 """Random examples of each target instead; 0 for the usual ones."""
 
-SLOW: Final = {"whole runs": 20, "bombs": 20}
+SLOW: Final = {"whole runs": 20, "bombs": 20, "several domains": 10}
 """Factors by which examples take longer, and by which a target gets fewer random ones."""
 
 tried: Counter[str] = Counter()

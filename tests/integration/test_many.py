@@ -33,6 +33,7 @@ FAILING = {
     "endless.example.com": "timeout",
     "damaged.example.com": "invalid-bundle",
 }
+EXPIRED = "<Error><Code>AccessDenied</Code><Message>Request has expired</Message></Error>"
 ALL = [*DOMAINS[:5], *FAILING, *DOMAINS[5:]]
 
 
@@ -280,6 +281,21 @@ class TestConcurrencyLimit:
         ended = action.run(platform, domain="a.example.com\nb.example.com", outage_tolerance="1s")
 
         assert {row["failureReason"] for row in rows(ended).values()} == {"unavailable"}
+        assert "Lower `max-parallel`" in ended.errors[0]
+
+    def test_a_quota_of_starts_delays_no_other_request(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
+        platform = make_platform(export_seconds=0.5)
+        quota = Fault(status=429, headers={"Retry-After": "86400"})
+        platform.script_forever("start_export", quota, domain="b.example.com")
+        platform.script("download", Fault(status=403, body=EXPIRED))  # so that a second link is needed
+
+        ended = action.run(platform, domain="a.example.com\nb.example.com", outage_tolerance="5s", site_path="{domain}")
+
+        first, second = rows(ended).values()
+        assert (first["failureReason"], second["failureReason"]) == (None, "unavailable")
+        assert platform.count("make_bundle") == 2
+        _, last_start = platform.requests_of("start_export", domain="b.example.com")
+        assert platform.requests_of("download")[-1].at < last_start.at
         assert "Lower `max-parallel`" in ended.errors[0]
 
 

@@ -165,7 +165,7 @@ class TestSnippets:
         ),
         (schedule.STEADY_SECONDS * 0.5 == 2.375, "how-it-waits", "the pauses are 2.375 s"),
         (schedule.EARLY_SECONDS * 0.5 == 3.75, "how-it-waits", "and 3.75 s in the first 20 s"),
-        (next(retry.backoff_ceilings()) == 1, "how-it-waits", "The limit starts at 1 s"),
+        (retry.pause_ceiling(1) == 1, "how-it-waits", "The limit starts at 1 s"),
         (retry.MAX_PAUSE_SECONDS == 30, "how-it-waits", "stays at 30 s (exponential backoff with full jitter)"),
         ({408, 425, 429, *range(500, 600)} == retry.TEMPORARY_STATUSES, "how-it-waits", "408, 425, 429, every 5xx status"),
         (admin_api.SETTLING_SECONDS == 30, "how-it-waits", "404 is temporary for 30 s after this step has started the job"),

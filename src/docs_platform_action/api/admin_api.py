@@ -5,16 +5,17 @@ Source: the API's description, version 2.0.0 (`docs/admin-api.openapi.yaml`).
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import quote
 
 from ..clock import Clock
-from ..errors import ActionError, Advice, StartUnconfirmed, Unavailable
+from ..errors import ActionError, Advice, Cancelled, StartUnconfirmed, Unavailable
 from ..http.circuit_breaker import CircuitBreaker
 from ..http.client import Request, Timeouts
 from ..http.faults import NetworkError, SocksProxyError, UntrustedCertificateError
-from ..http.retry import MIN_ATTEMPT_SECONDS, PROXY, RetryState, TransientError, full_jitter, retry
+from ..http.rate_limit import QueuedRequest
+from ..http.retry import MIN_ATTEMPT_SECONDS, PROXY, Retry, TransientError, full_jitter
 from ..models import API, AgentJob, Bundle, ExportJob, StartedExport
 from ..text import format_seconds
 from .calls import NETWORK, Call, read_result
@@ -61,9 +62,7 @@ class AdminApi:
     def start_export(self, job: "Job", options: Mapping[str, object]) -> StartedExport:
         """Start a static export of a job's domain. The request becomes the job's `start_request`."""
         request = job.start_request = Request(method="POST", url="/v1/static-export/jobs", body={**options, "domain": job.domain})
-        other_jobs = [other for other in self.jobs if other is not job]
-        call = Call(job=job, request=request, read=StartedExport.from_json, idempotent=False, other_jobs=other_jobs)
-        return self.send(call)
+        return self.send(Call(job=job, request=request, read=StartedExport.from_json, idempotent=False))
 
     def read_export(self, job: "Job", *, deadline: float) -> ExportJob:
         """Return the status of an export job."""
@@ -91,36 +90,77 @@ class AdminApi:
 
     def send(self, call: Call[T]) -> T:
         """Return the result of a call, which is retried for as long as `outage-tolerance` allows."""
-        state = RetryState(
-            job=call.job,
-            events=self.events,
-            clock=self.clock,
+        retry = Retry(
             tolerance_seconds=self.outage_tolerance_seconds,
-            server=API,
-            jitter=self.jitter,
+            started_at=self.clock.monotonic(),
             deadline=call.deadline,
-            breaker=self.breaker,
+            is_idempotent=call.idempotent,
+            jitter=self.jitter,
         )
-        try:
-            return retry(lambda: self._attempt(call, state), state)
-        except TransientError as error:
-            raise self._unavailable(error, state) from error
+        announced_at: float | None = None
+        while True:
+            with self.breaker.request(is_start=not call.idempotent) as request:
+                retry = self._wait_for_turn(call, request, retry)
+                try:
+                    result = self._attempt(call, call.timeouts.within(retry.attempt_seconds(request.began_at)))
+                except TransientError as error:
+                    retry = self._next_state(call, request, retry, error)
+                    if announced_at is None and self._announce(call, retry, error):
+                        announced_at = self.clock.monotonic()
+                except ActionError as error:
+                    if not isinstance(error, Cancelled):
+                        self.breaker.succeeded(request)
+                    raise
+                else:
+                    self.breaker.succeeded(request)
+                    if announced_at is not None:
+                        self.events.recovered(call.job, API, after_seconds=self.clock.monotonic() - announced_at)
+                    return result
 
-    def _attempt(self, call: Call[T], state: RetryState) -> T:
+    def _wait_for_turn(self, call: Call[T], request: QueuedRequest, retry: Retry) -> Retry:
+        while True:
+            tolerated_until = min(self._has_room_at(call, retry.error), self.clock.monotonic())
+            self.breaker.tolerate_starts(tolerated_until)
+            retry = retry.tolerated(tolerated_until)
+            if retry.error is None:  # the outage, if there is one, is that of other jobs
+                retry = replace(retry, failing_since=self.breaker.failing_since(is_start=not call.idempotent))
+            pause = self.breaker.begin(request, retry)
+            if pause <= 0:
+                return retry
+            self.clock.sleep(pause)
+
+    def _has_room_at(self, call: Call[T], error: TransientError | None) -> float:
+        """Return since when the platform should have room for the job that a call starts: since the last other job has ended.
+
+        It is infinite while another job of the run is under way, and `-inf` if it does not matter.
+        """
+        may_lack_room = not call.idempotent and (error is None or error.status == 429)
+        if not may_lack_room or self.breaker.failing_since(is_start=False) < math.inf:
+            return -math.inf
+        others = (job.ended_at for job in self.jobs if job is not call.job and job.job_id is not None)
+        return max((math.inf if ended_at is None else ended_at for ended_at in others), default=-math.inf)
+
+    def _next_state(self, call: Call[T], request: QueuedRequest, retry: Retry, error: TransientError) -> Retry:
         try:
-            with self.breaker.request(state):
-                return self._fetch_result(call, call.timeouts.within(state.start_attempt()))
-        except TransientError as error:
-            call.request.maybe_processed = error.maybe_processed
+            return self.breaker.failed(request, error, retry)
+        except TransientError:
             if error.maybe_processed and not call.idempotent:
-                raise StartUnconfirmed(
-                    "it is unknown whether the platform started it",
-                    details=(f"{error.message}.", *error.details),
-                    request_id=error.request_id,
-                ) from error
-            raise
+                details = (f"{error.message}.", *error.details)
+                summary = "it is unknown whether the platform started it"
+                raise StartUnconfirmed(summary, details=details, request_id=error.request_id) from error
+            raise self._unavailable(call, error, retry) from error
 
-    def _fetch_result(self, call: Call[T], timeouts: Timeouts) -> T:
+    def _announce(self, call: Call[T], retry: Retry, error: TransientError) -> bool:
+        now = self.clock.monotonic()
+        remaining = min(retry.last_attempt_at, error.retry_until) - now
+        pause = retry.ready_at - now
+        if self._has_room_at(call, error) == math.inf:
+            remaining, pause = math.inf, retry.next_attempt_at - now
+        if remaining > 0:
+            self.events.retrying(call.job, API, error.message, budget_seconds=remaining, pause_seconds=pause)
+        return remaining > 0
+
+    def _attempt(self, call: Call[T], timeouts: Timeouts) -> T:
         try:
             response = self._fetch(call, timeouts)
         except (UntrustedCertificateError, SocksProxyError) as error:
@@ -128,13 +168,7 @@ class AdminApi:
         except NetworkError as error:
             advice = PROXY if error.is_proxy_error else NETWORK if error.maybe_processed else _UNREACHABLE
             raise TransientError(error.message, maybe_processed=error.maybe_processed, advice=advice) from error
-        try:
-            result = read_result(call, response, self.client, self.clock)
-        except ActionError:  # after a final response other than 2xx, nothing was processed
-            call.request.maybe_processed = 200 <= response.status < 300
-            raise
-        call.request.maybe_processed = False
-        return result
+        return read_result(call, response, self.client, self.clock)
 
     def _fetch(self, call: Call[T], timeouts: Timeouts) -> ApiResponse:
         began = self.clock.monotonic()
@@ -162,11 +196,11 @@ class AdminApi:
             self.events.request_ended(call.job, request, outcome=outcome, milliseconds=milliseconds, request_id=request_id)
         return response
 
-    def _unavailable(self, error: TransientError, state: RetryState) -> Unavailable:
-        outage = format_seconds(state.outage_seconds())
-        this_job_only = not error.job_specific and self.breaker.last_answered_began_at > state.failing_since
+    def _unavailable(self, call: Call[T], error: TransientError, retry: Retry) -> Unavailable:
+        outage = format_seconds(self.clock.monotonic() - min(retry.started_at, retry.failing_since))
+        this_job_only = not error.job_specific and error.status != 429 and self.breaker.answered_at > retry.failing_since
         advice = _THIS_JOB_ONLY if this_job_only else error.advice
-        error_class = DeadlineExceeded if self.clock.monotonic() >= state.deadline else Unavailable
+        error_class = DeadlineExceeded if self.clock.monotonic() >= call.deadline else Unavailable
         return error_class(
             f"the API at {self.client.host} {'kept failing for this job only' if this_job_only else 'remained unavailable'}",
             details=(f"No successful response for {outage}. Last error: {error.message}.", *error.details),

@@ -2,7 +2,7 @@
 
 import http.client
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 from urllib.parse import urlsplit
@@ -56,7 +56,6 @@ class Call(Generic[T]):
     retry_invalid_object: bool = True  # it may come from a gateway
     idempotent: bool = True  # may be sent again even if the platform may have processed it
     temporary_until: Mapping[int, float] = field(default_factory=dict)  # until when to retry a status that is normally final
-    other_jobs: Sequence["Job"] = ()  # while one is running, a 429 is not an outage: there is room once it has ended
     timeouts: Timeouts = field(default_factory=Timeouts)
     deadline: float = math.inf  # when to make the last attempt
 
@@ -65,23 +64,24 @@ def read_result(call: Call[T], response: ApiResponse, client: ApiClient, clock: 
     """Return the result of a call. Raises the `ActionError` of a final response, and `TransientError` for one to retry."""
     status = response.status
     if 200 <= status < 300:
-        return _read_success(call, response)
-    if 300 <= status < 400:
-        raise _redirect_error(response, client)
-    is_normally_final = 400 <= status < 500 and status not in TEMPORARY_STATUSES
+        result = _read_success(call, response)
+        call.request.maybe_processed = False  # it was, and the result is known
+        return result
+    is_normally_final = 300 <= status < 500 and status not in TEMPORARY_STATUSES
     # 5xx is temporary, but also 101 and statuses that no standard defines
     temporary_until = call.temporary_until.get(status, -math.inf) if is_normally_final else math.inf
-    retry_for_seconds = temporary_until - clock.monotonic()
-    if retry_for_seconds <= 0:
-        raise _final_error(call, response, client)
     retry_after = read_retry_after(response.headers, clock.now())
+    was_rejected = is_normally_final or status == 429 or (status == 503 and retry_after is not None)
+    call.request.maybe_processed = not was_rejected
+    if temporary_until <= clock.monotonic():
+        raise _final_error(call, response, client)
     raise TransientError(
         f"The API returned {_format_status(status)}",
-        maybe_processed=not (status == 429 or (status == 503 and retry_after is not None)),
+        status=status,
+        maybe_processed=not was_rejected,
         advice={404: _UNKNOWN_YET, 409: _NOT_PACKED, 429: _TOO_MANY}.get(status, NETWORK),
         retry_after_seconds=retry_after,
-        retry_for_seconds=retry_for_seconds,
-        at_capacity=status == 429 and any(job.is_under_way for job in call.other_jobs),
+        retry_until=temporary_until,
         job_specific=is_normally_final,
         details=client.quote(read_error(response.body)),
         request_id=response.request_id,
@@ -108,6 +108,8 @@ def _read_success(call: Call[T], response: ApiResponse) -> T:
 
 def _final_error(call: Call[T], response: ApiResponse, client: ApiClient) -> ActionError:
     status, job = response.status, call.job
+    if status < 400:
+        return _redirect_error(response, client)
     no_endpoint = status in {404, 405} and not job.api_responded and reports_missing_endpoint(response.body)
     if no_endpoint and not call.idempotent:
         return _wrong_base_url(call, response, client)

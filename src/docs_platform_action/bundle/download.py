@@ -8,7 +8,7 @@ from typing import BinaryIO, Final
 from ..context import Context
 from ..errors import Advice, DownloadFailed
 from ..http.faults import NetworkError
-from ..http.retry import PROXY, TEMPORARY_STATUSES, RetryState, TransientError, read_retry_after, retry
+from ..http.retry import PROXY, TEMPORARY_STATUSES, Retry, TransientError, read_retry_after
 from ..job import Job
 from ..models import STORAGE, Bundle, Downloaded
 from ..text import format_seconds
@@ -52,8 +52,7 @@ class Download:
         self._context = context
         self._events = context.events
         self._folders = folders
-        tolerance, clock = context.outage_tolerance_seconds, context.clock
-        self._retries = RetryState(job=job, events=context.events, clock=clock, tolerance_seconds=tolerance, server=STORAGE)
+        self._retry = self._new_retry()
         self._partial = PartialBundle(file)
         self._transcoding = Transcoding()
         self._next_progress_at = _MIN_PROGRESS_BYTES
@@ -66,16 +65,9 @@ class Download:
         """Download the bundle. Raises `OSError`, `Cancelled`, `DownloadFailed` and the errors of `AdminApi.make_bundle`."""
         if self._bundle.size is not None:
             check_disk_space(self._bundle.size, self._folders)
-        try:
-            retry(self._attempt, self._retries)
-        except TransientError as error:
-            outage = format_seconds(self._retries.outage_seconds())
-            raise DownloadFailed(
-                "the bundle could not be downloaded completely",
-                details=(f"No successful response for {outage}. Last error: {error.message}.",),
-                request_id=error.request_id,
-                **error.advice,
-            ) from error
+        while not self._attempt():
+            self._context.clock.sleep(self._retry.ready_at - self._context.clock.monotonic())
+        self._record_progress()
         received = self._partial.received
         was_transcoded = self._transcoding.is_transcoded and received != self._bundle.size
         return Downloaded(size=received, sha256=self._partial.sha256.hexdigest(), was_transcoded=was_transcoded)
@@ -90,8 +82,42 @@ class Download:
         """The size that the API reported; `None` for a bundle that is not downloaded as it is stored."""
         return None if self._transcoding.is_transcoded else self._bundle.size
 
-    def _attempt(self) -> None:
-        within_seconds = self._retries.start_attempt()
+    def _new_retry(self) -> Retry:
+        return Retry(tolerance_seconds=self._context.outage_tolerance_seconds, started_at=self._context.clock.monotonic())
+
+    def _attempt(self) -> bool:
+        """Return whether the rest of the bundle was received. Raises `DownloadFailed` if there is no further attempt."""
+        began_at = self._context.clock.monotonic()
+        try:
+            self._receive_rest(self._retry.attempt_seconds(began_at))
+        except TransientError as error:
+            self._record_failure(error, began_at)
+            return False
+        return True
+
+    def _record_failure(self, error: TransientError, began_at: float) -> None:
+        now = self._context.clock.monotonic()
+        try:
+            self._retry = retry = self._retry.increment(error, began_at=began_at, now=now)
+        except TransientError:
+            outage = format_seconds(now - self._retry.started_at)
+            raise DownloadFailed(
+                "the bundle could not be downloaded completely",
+                details=(f"No successful response for {outage}. Last error: {error.message}.",),
+                request_id=error.request_id,
+                **error.advice,
+            ) from error
+        if retry.failures == 1:
+            budget, pause = retry.last_attempt_at - now, retry.ready_at - now
+            self._events.retrying(self._job, STORAGE, error.message, budget_seconds=budget, pause_seconds=pause)
+
+    def _record_progress(self) -> None:
+        if self._retry.failures:
+            after_seconds = self._context.clock.monotonic() - self._retry.failing_since
+            self._events.recovered(self._job, STORAGE, after_seconds=after_seconds)
+        self._retry = self._new_retry()
+
+    def _receive_rest(self, within_seconds: float) -> None:
         try:
             while not self._request(within_seconds):
                 pass
@@ -163,7 +189,7 @@ class Download:
             self._refusals = 0
             if self._partial.received >= self._next_progress_at:
                 self._next_progress_at = self._partial.received + _MIN_PROGRESS_BYTES
-                self._retries.record_success()
+                self._record_progress()
             self._events.download_progressed(self._job, self._partial.received, self._partial.size)
         return True
 
@@ -184,7 +210,6 @@ class Download:
 
     def _link_refused(self, response: StorageResponse, *, resuming: bool) -> bool:
         """Request a new link: after the first refusal without a pause, later by raising `TransientError`, with one."""
-        self._retries.record_failure()
         self._refusals += 1
         self._needs_link = True
         error_text = response.error_text()

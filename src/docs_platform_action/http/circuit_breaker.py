@@ -3,130 +3,163 @@
 import contextlib
 import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from ..clock import Clock
-from ..errors import ActionError, Cancelled
 from .rate_limit import QueuedRequest, RateLimiter
-from .retry import MAX_PAUSE_SECONDS, RetryState, TransientError, backoff_ceilings
+from .retry import MAX_PAUSE_SECONDS, Retry, TransientError, pause_ceiling
 
 RECHECK_SECONDS: Final = 0.25  # how often a blocked request checks whether it may begin
-AT_CAPACITY_SECONDS: Final = 1.0  # the pause for all requests when the platform is at capacity and sends no `Retry-After`
 _ROUNDING_SECONDS: Final = 1e-6
 
 
-class CircuitBreaker:
-    """Blocks the requests of all jobs to one server while it fails. Safe to use from several threads.
+@dataclass(kw_only=True)
+class Circuit:
+    """What a run knows of a server. It blocks requests until `open_until`, then while one of them probes a failing server."""
 
-    A temporary error opens it, and a pause follows, which the failed request draws below a ceiling that doubles with each failed
-    probe. Then the oldest request in the rate limiter's queue is the probe, and the others wait for its result. A failed request
-    joins the queue's end when it is repeated, so the next probe comes from another job. Any response closes the breaker. A
-    `Retry-After` blocks all requests, but a request whose sender has no time left is never blocked.
+    failing_since: float = math.inf  # infinite while the server responds
+    failures: int = 0  # in a row; requests that were under way at the same time count once
+    open_until: float = -math.inf
+    _failed_at: float = -math.inf
+    _probe: QueuedRequest | None = None
+    _queue: dict[QueuedRequest, None] = field(default_factory=dict)  # ordered: the oldest is the next probe
+
+    def blocked_seconds(self, request: QueuedRequest, now: float) -> float:
+        """Queue a request, and return for how long it may not begin."""
+        self._queue.setdefault(request)
+        if self.open_until - now > _ROUNDING_SECONDS:
+            return self.open_until - now
+        if self.failing_since == math.inf:
+            return 0.0
+        # a probe that takes longer may wait for a bundle that is being packed
+        is_probed = self._probe is not None and now < self._probe.began_at + MAX_PAUSE_SECONDS
+        return RECHECK_SECONDS if is_probed or request is not next(iter(self._queue)) else 0.0
+
+    def leave(self, request: QueuedRequest) -> None:
+        """Remove a request from the queue, if it is there."""
+        self._queue.pop(request, None)
+
+    def begin(self, request: QueuedRequest) -> None:
+        """Record that a request begins, which is the probe if the server fails."""
+        self.leave(request)
+        if self.failing_since < math.inf and not request.is_overdue:
+            self._probe = request
+
+    def succeed(self, request: QueuedRequest) -> None:
+        """Record a response. One to a request that began before the latest failure does not end the pause after it."""
+        self.failing_since, self.failures = math.inf, 0
+        if request.began_at > self._failed_at:
+            self.open_until = -math.inf
+
+    def fail(self, request: QueuedRequest, now: float) -> None:
+        """Record a failure."""
+        self.failing_since = min(self.failing_since, now)
+        self.failures += self.failures == 0 or request.began_at > self._failed_at
+        self._failed_at = now
+
+    def end(self, request: QueuedRequest) -> None:
+        """Record that a request has ended, or will not begin."""
+        self.leave(request)
+        if self._probe is request:
+            self._probe = None
+
+
+class CircuitBreaker:
+    """Decides when a request of any job of a run may begin. Safe to use from several threads.
+
+    A temporary error blocks all requests for the pause of the failed one; then one request at a time probes the server until a
+    response comes. Requests that start jobs have a second circuit: a server that asks to try one of them later blocks only them.
+    An overdue request, whose operation has no time left, is not blocked, but keeps to the rate limit.
     """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._limiter = RateLimiter()
         self._lock = threading.Lock()
-        self.failing_since = math.inf  # infinite while the server responds
-        self.ceiling_seconds = 0.0
-        self._ceilings: Iterator[float] = iter(())
-        self._probe: QueuedRequest | None = None
-        self._open_until = self._drawn_until = -math.inf
-        self._retry_after_received_at = self._retry_after_until = -math.inf
-        self.last_answered_began_at = -math.inf
+        self._circuit, self._start_circuit = Circuit(), Circuit()
+        self.answered_at = -math.inf  # when the latest response came
 
     @contextlib.contextmanager
-    def request(self, state: RetryState) -> Iterator[None]:
-        """Wait until a request may begin, then record its result. Raises `Cancelled`."""
-        request = QueuedRequest()
-        with self._lock:
-            self._limiter.queue.append(request)
+    def request(self, *, is_start: bool) -> Iterator[QueuedRequest]:
+        """Yield a request, which begins when `begin` returns 0."""
+        request = QueuedRequest(is_start=is_start)
         try:
-            while (pause := self._begin(request, state.remaining_seconds())) > 0:
-                self._clock.sleep(pause)
-            yield
-        except TransientError as error:
-            if error.job_specific or error.at_capacity:
-                self._succeeded(request)
-            else:
-                self._failed(request, error)
-            if error.at_capacity:
-                self._block(error.retry_after_seconds or AT_CAPACITY_SECONDS)
-            raise
-        except ActionError as error:
-            if not isinstance(error, Cancelled):
-                self._succeeded(request)  # the server responded
-            raise
-        else:
-            self._succeeded(request)
+            yield request
         finally:
             with self._lock:
-                if request in self._limiter.queue:
-                    self._limiter.queue.remove(request)
-                if self._probe is request:
-                    self._probe = None
+                self._limiter.leave(request)
+                for circuit in self._circuits(is_start=is_start):
+                    circuit.end(request)
 
-    def back_off(self, pause_seconds: float) -> None:
-        """Keep an open breaker open for a failed request's pause, up to the ceiling."""
-        with self._lock:
-            if self.failing_since < math.inf:
-                until = self._clock.monotonic() + min(pause_seconds, self.ceiling_seconds)
-                self._open_until = self._drawn_until = max(self._drawn_until, until)
-
-    def _begin(self, request: QueuedRequest, remaining_seconds: float) -> float:
+    def begin(self, request: QueuedRequest, retry: Retry) -> float:
         """Begin a request and return 0, or return the seconds until the next call."""
         with self._lock:
             now = self._clock.monotonic()
-            request.is_overdue = remaining_seconds <= 0
-            delay = self._limiter.delay_seconds(request, now)
-            blocked = 0.0 if request.is_overdue else self._blocked_seconds(request, now)
-            if delay <= 0 and blocked <= 0:
+            remaining = retry.turn_ends_at - now
+            request.is_overdue = remaining <= 0
+            circuits = self._circuits(is_start=request.is_start)
+            pause = 0.0 if request.is_overdue else self._blocked_seconds(request, retry.ready_at - now, now)
+            if pause <= 0:
+                pause = self._limiter.delay_seconds(request, now)
+            if pause <= 0:
                 self._limiter.begin(request, now)
-                if self.failing_since < math.inf and not request.is_overdue:
-                    self._probe = request
+                for circuit in circuits:
+                    circuit.begin(request)
                 return 0.0
-        pause = max(delay, min(blocked, RECHECK_SECONDS))
-        return max(pause if request.is_overdue else min(pause, remaining_seconds), _ROUNDING_SECONDS)
+        return max(pause if request.is_overdue else min(pause, remaining), _ROUNDING_SECONDS)
 
-    def _blocked_seconds(self, request: QueuedRequest, now: float) -> float:
-        open_seconds = max(self._retry_after_until, self._open_until) - now
-        if open_seconds > _ROUNDING_SECONDS:
-            return open_seconds
-        if self.failing_since == math.inf:
-            return 0.0
-        # a probe that takes longer may wait for a bundle that is being packed
-        is_probing = self._probe is not None and now < self._probe.began_at + MAX_PAUSE_SECONDS
-        return RECHECK_SECONDS if is_probing or request is not self._limiter.queue[0] else 0.0
-
-    def _block(self, retry_after_seconds: float) -> None:
+    def succeeded(self, request: QueuedRequest) -> None:
+        """Record the response to a request."""
         with self._lock:
-            self._retry_after_received_at = self._clock.monotonic()
-            self._retry_after_until = max(self._retry_after_until, self._retry_after_received_at + retry_after_seconds)
+            self.answered_at = self._clock.monotonic()
+            for circuit in self._circuits(is_start=request.is_start):
+                circuit.succeed(request)
 
-    def _failed(self, request: QueuedRequest, error: TransientError) -> None:
-        if error.retry_after_seconds is not None:
-            self._block(error.retry_after_seconds)
+    def failed(self, request: QueuedRequest, error: TransientError, retry: Retry) -> Retry:
+        """Record a temporary error, and return the next state of the retries. Raises the error if there is no further attempt."""
         with self._lock:
             now = self._clock.monotonic()
-            was_rejected = error.retry_after_seconds is not None or not error.maybe_processed
-            if not was_rejected and request.began_at < self.last_answered_began_at:
-                return  # a request that began later has been answered since
-            if self.failing_since == math.inf:
-                self.failing_since = now
-                self._ceilings = backoff_ceilings()
-                self.ceiling_seconds = next(self._ceilings)
-            elif self._probe is request:  # others that were under way may fail in large numbers
-                self.ceiling_seconds = next(self._ceilings)
-            # until the failed request draws its pause, which it does not if it gives up
-            self._open_until = max(self._open_until, now + self.ceiling_seconds)
+            if error.job_specific:
+                self._circuit.succeed(request)
+                return retry.increment(error, began_at=request.began_at, now=now)
+            circuit = self._start_circuit if request.is_start and error.is_throttled else self._circuit
+            circuit.fail(request, now)
+            pause_until = now + max(pause_ceiling(circuit.failures), error.retry_after_seconds or 0.0)
+            try:
+                following = retry.increment(
+                    error,
+                    began_at=request.began_at,
+                    now=now,
+                    failing_since=self.failing_since(is_start=request.is_start),
+                    failures=circuit.failures,
+                )
+                pause_until = min(pause_until, following.next_attempt_at)
+                return following
+            finally:
+                circuit.open_until = max(circuit.open_until, pause_until)
 
-    def _succeeded(self, request: QueuedRequest) -> None:
+    def failing_since(self, *, is_start: bool) -> float:
+        """Return when the outage began that a request is in; infinite if it is in none."""
+        return min(circuit.failing_since for circuit in self._circuits(is_start=is_start))
+
+    def tolerate_starts(self, until: float) -> None:
+        """Let the outage of the starts, if there is one, begin no earlier than this."""
         with self._lock:
-            self.last_answered_began_at = max(self.last_answered_began_at, request.began_at)
-            self.failing_since = math.inf
-            self.ceiling_seconds = 0.0
-            self._open_until = self._drawn_until = -math.inf
-            if request.began_at > self._retry_after_received_at:  # a response to an earlier request does not end the pause
-                self._retry_after_until = -math.inf
+            if self._start_circuit.failing_since < math.inf:
+                self._start_circuit.failing_since = max(self._start_circuit.failing_since, until)
+
+    def _circuits(self, *, is_start: bool) -> Sequence[Circuit]:
+        return (self._start_circuit, self._circuit) if is_start else (self._circuit,)
+
+    def _blocked_seconds(self, request: QueuedRequest, own_pause_seconds: float, now: float) -> float:
+        if own_pause_seconds > _ROUNDING_SECONDS:
+            return own_pause_seconds
+        for number, circuit in enumerate(circuits := self._circuits(is_start=request.is_start)):
+            if (blocked := circuit.blocked_seconds(request, now)) > 0:
+                self._limiter.leave(request)
+                for later in circuits[number + 1 :]:  # there, it would block those behind it
+                    later.leave(request)
+                return min(blocked, RECHECK_SECONDS)  # a circuit may close at any time
+        return 0.0

@@ -24,7 +24,7 @@ _PIECE_BYTES: Final = 256 * 1024
 
 @dataclass(kw_only=True)
 class Request:
-    """A request. `maybe_processed` is set once there is a connection; the caller clears it if the result shows otherwise."""
+    """A request. `maybe_processed` is set once there is a connection; the caller clears it if the response shows otherwise."""
 
     method: str
     url: str

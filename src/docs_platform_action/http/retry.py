@@ -1,24 +1,18 @@
-"""Retries: attempts with growing pauses, for as long as an outage is tolerated."""
+"""Retries: whether an operation is tried again, when, and for how long."""
 
+import itertools
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, Self
 
-from ..clock import Clock
 from ..errors import Advice
 
-if TYPE_CHECKING:
-    from ..events import Events
-    from ..job import Job
-    from .circuit_breaker import CircuitBreaker
-
-T = TypeVar("T")
-
 MAX_PAUSE_SECONDS: Final = 30.0
+_MAX_DOUBLINGS: Final = 16  # more than the longest pause takes
 MIN_ATTEMPT_SECONDS: Final = 2.0
 LAST_ATTEMPT_SECONDS: Final = 10.0  # for the one attempt that begins when no time remains
 
@@ -37,13 +31,19 @@ class TransientError(Exception):
     message: str
     _: KW_ONLY
     advice: Advice
+    status: int | None = None  # `None` if no response came
     maybe_processed: bool = True  # the server may have carried out the request
     retry_after_seconds: float | None = None
-    retry_for_seconds: float = math.inf  # finite for a status, such as 404, that is retried only for a while
+    retry_until: float = math.inf  # when to try a status again, such as 404, that is final from then on
+    tolerance_seconds: float = math.inf  # finite for an error that probably lasts
     job_specific: bool = False  # the server is healthy, but this job is not ready
-    at_capacity: bool = False  # the server is healthy, but other jobs of the run have to end first
     details: tuple[str, ...] = ()
     request_id: str | None = None
+
+    @property
+    def is_throttled(self) -> bool:
+        """Whether the server is healthy and asks to try later."""
+        return self.status is not None and not self.maybe_processed
 
 
 def full_jitter(ceiling_seconds: float) -> float:
@@ -53,102 +53,72 @@ def full_jitter(ceiling_seconds: float) -> float:
     return float(backoff.full_jitter(ceiling_seconds))
 
 
-def backoff_ceilings() -> Iterator[float]:
-    """Return the longest pause after each failure, in seconds: 1, 2, 4, … up to `MAX_PAUSE_SECONDS`."""
+def pause_ceiling(failures: int) -> float:
+    """Return the longest pause after this many failures in a row: 1, 2, 4, … up to `MAX_PAUSE_SECONDS`."""
     import backoff
 
     ceilings: Iterator[float] = backoff.expo(base=2, factor=1, max_value=MAX_PAUSE_SECONDS)
     next(ceilings)  # primes the generator
-    return ceilings
+    return next(itertools.islice(ceilings, min(failures, _MAX_DOUBLINGS) - 1, None))
 
 
-@dataclass(kw_only=True)
-class RetryState:
-    """The attempts of one operation, and the outage that they are in: from the first failed attempt to the next success."""
+@dataclass(frozen=True, kw_only=True)
+class Retry:
+    """The retries of one operation, immutable like urllib3's `Retry`. Times are on the clock's `monotonic`.
 
-    job: "Job"
-    events: "Events"
-    clock: Clock
+    `started_at` is when the operation was asked for or last made progress, `failing_since` when the outage began that it is in.
+    """
+
     tolerance_seconds: float
-    server: str
+    started_at: float
+    failing_since: float = math.inf
+    deadline: float = math.inf
+    is_idempotent: bool = True  # may be sent again even if the server may have processed it
     jitter: Callable[[float], float] = full_jitter
-    deadline: float = math.inf  # on the clock's `monotonic`
-    breaker: "CircuitBreaker | None" = None  # if its outage began earlier, that start counts
-    last_success_at: float = math.inf  # until the first success, the first attempt
-    failing_since: float = math.inf  # infinite while the server responds
-    reported: bool = False
-    is_last_attempt: bool = False
-
-    def start_attempt(self) -> float:
-        """Begin an attempt, and return how many seconds it may take."""
-        self.last_success_at = min(self.last_success_at, self.clock.monotonic())
-        remaining = self.remaining_seconds()
-        self.is_last_attempt = remaining <= 0
-        return LAST_ATTEMPT_SECONDS if self.is_last_attempt else max(MIN_ATTEMPT_SECONDS, remaining)
-
-    def record_failure(self) -> None:
-        """Begin an outage, unless one has already begun."""
-        self.failing_since = min(self.failing_since, self.clock.monotonic())
-
-    def record_success(self) -> None:
-        """End the outage, and announce its end if it was reported."""
-        now = self.clock.monotonic()
-        if self.reported:
-            self.events.recovered(self.job, self.server, after_seconds=now - self.failing_since)
-        self.last_success_at = now
-        self.failing_since, self.reported, self.is_last_attempt = math.inf, False, False
-
-    def remaining_seconds(self) -> float:
-        """Return how long attempts may continue; infinite if there is neither a deadline nor an outage."""
-        outage_ends_at = min(self.failing_since, self._breaker_failing_since) + self.tolerance_seconds
-        return min(self.deadline, outage_ends_at) - self.clock.monotonic()
-
-    def outage_seconds(self) -> float:
-        """Return the time since the last success, or since the first attempt."""
-        now = self.clock.monotonic()
-        return now - min(now, self.last_success_at, self._breaker_failing_since)
-
-    def pause_seconds(self, ceiling_seconds: float) -> float:
-        """Return the pause after a failed attempt, during which the breaker blocks all requests."""
-        if self.breaker is None:
-            return self.jitter(ceiling_seconds)
-        pause = self.jitter(max(ceiling_seconds, self.breaker.ceiling_seconds))
-        self.breaker.back_off(pause)
-        return pause
+    error: TransientError | None = None  # of the last attempt
+    failures: int = 0
+    next_attempt_at: float = -math.inf
 
     @property
-    def _breaker_failing_since(self) -> float:
-        return self.breaker.failing_since if self.breaker is not None else math.inf
+    def last_attempt_at(self) -> float:
+        """When the last attempt begins; infinite if there is neither a deadline nor an outage."""
+        tolerance = min(self.tolerance_seconds, self.error.tolerance_seconds if self.error else math.inf)
+        return min(self.deadline, self.failing_since + tolerance)
 
+    @property
+    def turn_ends_at(self) -> float:
+        """Until when an attempt may wait for requests of other jobs."""
+        is_failing = self.failing_since < math.inf
+        return self.last_attempt_at if is_failing else min(self.deadline, self.started_at + self.tolerance_seconds)
 
-def retry(attempt: Callable[[], T], state: RetryState) -> T:
-    """Return the result of `attempt`, repeated with growing pauses while it raises `TransientError` and time remains.
+    @property
+    def ready_at(self) -> float:
+        """When the next attempt is ready to begin, unless requests of other jobs block it."""
+        return min(self.next_attempt_at, self.turn_ends_at)
 
-    `attempt` has to call `state.start_attempt`, which decides whether it is the last one.
-    """
-    ceilings: Iterator[float] | None = None
-    while True:
-        try:
-            result = attempt()
-        except TransientError as error:
-            if state.failing_since == math.inf or ceilings is None:
-                ceilings = backoff_ceilings()
-            state.record_failure()
-            if error.at_capacity:  # not an outage: the tolerance counts from now
-                state.failing_since, state.is_last_attempt = state.clock.monotonic(), False
-            if state.is_last_attempt:
-                raise
-            remaining = min(state.remaining_seconds(), error.retry_for_seconds)
-            pause = max(state.pause_seconds(next(ceilings)), error.retry_after_seconds or 0.0)
-            pause = min(pause, max(remaining, 0.0))
-            if not state.reported and remaining > 0:
-                state.reported = True
-                budget = math.inf if error.at_capacity else remaining
-                state.events.retrying(state.job, state.server, error.message, budget_seconds=budget, pause_seconds=pause)
-        else:
-            state.record_success()
-            return result
-        state.clock.sleep(pause)
+    def tolerated(self, until: float) -> Self:
+        """Return the state in which the wait, and the outage if there is one, begin no earlier than this."""
+        failing_since = self.failing_since if self.failing_since == math.inf else max(self.failing_since, until)
+        return replace(self, started_at=max(self.started_at, until), failing_since=failing_since)
+
+    def attempt_seconds(self, began_at: float) -> float:
+        """Return how long an attempt may take."""
+        remaining = self.last_attempt_at - began_at
+        return LAST_ATTEMPT_SECONDS if remaining <= 0 else max(MIN_ATTEMPT_SECONDS, remaining)
+
+    def increment(
+        self, error: TransientError, *, began_at: float, now: float, failing_since: float = math.inf, failures: int = 0
+    ) -> Self:
+        """Return the state after a failed attempt, or raise its error if there is no further attempt.
+
+        `failing_since` and `failures` are those of the server for all jobs.
+        """
+        failing_since = min(self.failing_since, failing_since, now)
+        failed = replace(self, failing_since=failing_since, error=error, failures=self.failures + 1)
+        if began_at >= failed.last_attempt_at or (error.maybe_processed and not self.is_idempotent):
+            raise error
+        pause = max(self.jitter(pause_ceiling(max(failed.failures, failures))), error.retry_after_seconds or 0.0)
+        return replace(failed, next_attempt_at=min(now + pause, error.retry_until))
 
 
 def read_retry_after(headers: Mapping[str, str], now: datetime) -> float | None:

@@ -1,4 +1,4 @@
-"""The requests of all jobs share one rate limit, one queue, and one probe at a time in an outage."""
+"""The requests of all jobs share one rate limit and, in an outage, one probe at a time. Starts also have their own circuit."""
 
 import contextlib
 import itertools
@@ -12,15 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docs_platform_action.errors import ActionError, Advice, Cancelled, Forbidden
+from docs_platform_action.errors import Advice, Cancelled
 from docs_platform_action.http.circuit_breaker import RECHECK_SECONDS, CircuitBreaker
-from docs_platform_action.http.rate_limit import REQUESTS_PER_SECOND
-from docs_platform_action.http.retry import MAX_PAUSE_SECONDS, TransientError
+from docs_platform_action.http.rate_limit import REQUESTS_PER_SECOND, QueuedRequest
+from docs_platform_action.http.retry import MAX_PAUSE_SECONDS, Retry, TransientError
 from tests.unit.fakes import FakeClock
 from tests.unit.virtual_time import StuckError, VirtualClock
 
 FOREVER = float("inf")
 AFTER_A_RECHECK = RECHECK_SECONDS + 1e-5
+TOLERANCE = 300.0
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -30,30 +31,39 @@ def _window_of_a_second() -> Iterator[None]:
         yield
 
 
-def transient(*, retry_after: float | None = None, maybe_processed: bool = True, job_specific: bool = False) -> TransientError:
+def transient(*, retry_after: float | None = None, job_specific: bool = False) -> TransientError:
     return TransientError(
-        "it is down",
-        advice=Advice(cause="", remedy=""),
-        maybe_processed=maybe_processed,
-        retry_after_seconds=retry_after,
-        job_specific=job_specific,
+        "it is down", advice=Advice(cause="", remedy=""), status=503, retry_after_seconds=retry_after, job_specific=job_specific
     )
 
 
-@dataclass
-class FakeRetryState:
-    """A retry state with this much time left."""
-
-    remaining_seconds: Callable[[], float]
+def throttled(retry_after: float | None = None) -> TransientError:
+    """Return the error that asks to try later."""
+    advice = Advice(cause="", remedy="")
+    return TransientError("it is full", advice=advice, status=429, maybe_processed=False, retry_after_seconds=retry_after)
 
 
 class Crowd:
-    """Jobs that share one breaker, each in its own thread, and when each request began."""
+    """Jobs that share one breaker, each in its own thread, and when each request began. A pause is half of its ceiling."""
 
     def __init__(self, *, seed: int | None = None) -> None:
         self.clock = VirtualClock(seed=seed)
         self.breaker = CircuitBreaker(self.clock)
         self.begun: list[tuple[str, float]] = []
+
+    def retry(self, *, left: float = FOREVER, jitter: float = 0.5) -> Retry:
+        """Return the state of an operation that has this much time left."""
+        now = self.clock.monotonic()
+        return Retry(tolerance_seconds=TOLERANCE, started_at=now, deadline=now + left, jitter=lambda ceiling: ceiling * jitter)
+
+    @contextlib.contextmanager
+    def request(self, name: str, retry: Retry, *, is_start: bool = False) -> Iterator[QueuedRequest]:
+        """Wait until a request may begin."""
+        with self.breaker.request(is_start=is_start) as request:
+            while (pause := self.breaker.begin(request, retry)) > 0:
+                self.clock.sleep(pause)
+            self.begun.append((name, round(self.clock.elapsed, 3)))
+            yield request
 
     def ask(
         self,
@@ -61,24 +71,25 @@ class Crowd:
         *,
         at: float = 0.0,
         takes: float = 0.1,
-        fails: BaseException | None = None,
+        fails: TransientError | None = None,
+        times: int = 1,
         left: float = FOREVER,
-        pause: float | None = None,
+        jitter: float = 0.5,
+        is_start: bool = False,
     ) -> None:
-        """Send a request at a moment, with this much time left from then on, and pause if it fails."""
+        """Carry out an operation that fails this many times, then succeeds, unless its last attempt fails."""
         self.clock.sleep(at - self.clock.elapsed)
-        until = self.clock.elapsed + left
-        try:
-            with self.breaker.request(FakeRetryState(lambda: until - self.clock.elapsed)):
-                self.begun.append((name, round(self.clock.elapsed, 3)))
+        retry = self.retry(left=left, jitter=jitter)
+        for number in itertools.count():
+            with self.request(name, retry, is_start=is_start) as request:
                 self.clock.sleep(takes)
-                if fails is not None:
-                    raise fails
-        except (TransientError, ActionError, LookupError) as error:
-            assert error is fails  # noqa: PT017  # the test says which one comes
-            if pause is not None:
-                self.breaker.back_off(pause)
-                self.clock.sleep(pause)
+                if fails is None or number == times:
+                    self.breaker.succeeded(request)
+                    return
+                try:
+                    retry = self.breaker.failed(request, fails, retry)
+                except TransientError:
+                    return
 
     def asks(self, name: str, **how: object) -> Callable[[], None]:
         return partial(self.ask, name, **how)  # type: ignore[arg-type]  # as `ask` takes it
@@ -88,403 +99,207 @@ class Crowd:
         self.clock.run(*jobs)
         return self.begun
 
-    def names(self, *jobs: Callable[[], object]) -> list[str]:
-        return [name for name, _ in self.run(*jobs)]
-
-
-def opened_breaker(clock: FakeClock, *, pause: float | None = 1.0) -> CircuitBreaker:
-    """Return a breaker for which one request has just failed."""
-    breaker = CircuitBreaker(clock)
-    fail(breaker, transient())
-    if pause is not None:
-        breaker.back_off(pause)
-    return breaker
-
-
-def fail(breaker: CircuitBreaker, error: BaseException, left: float = FOREVER) -> None:
-    with pytest.raises(type(error)), breaker.request(FakeRetryState(lambda: left)):
-        raise error
-
-
-def succeed(breaker: CircuitBreaker, left: float = FOREVER) -> None:
-    with breaker.request(FakeRetryState(lambda: left)):
-        pass
+    def times(self, name: str) -> list[float]:
+        return [at for one, at in self.begun if one == name]
 
 
 class TestOneJob:
     def test_its_requests_do_not_wait(self) -> None:
-        clock = FakeClock()
-        breaker = CircuitBreaker(clock)
+        crowd = Crowd()
 
-        for _ in range(REQUESTS_PER_SECOND):
-            succeed(breaker)
+        crowd.run(*[crowd.asks("a", takes=0)] * REQUESTS_PER_SECOND)
 
-        assert clock.pauses == []
-        assert breaker.failing_since == FOREVER
+        assert crowd.times("a") == [0] * REQUESTS_PER_SECOND
 
-    @given(st.lists(st.floats(0.11, 1), min_size=1, max_size=12), st.floats(0, 3000))
-    def test_in_an_outage_it_waits_only_for_its_own_pauses(self, draws: list[float], since: float) -> None:
-        clock = FakeClock()
-        clock.pass_(since)
-        breaker = CircuitBreaker(clock)
+    @given(st.integers(1, 12), st.floats(0.05, 1))
+    def test_in_an_outage_it_waits_only_for_its_own_pauses(self, times: int, jitter: float) -> None:
+        crowd = Crowd()
 
-        for draw in draws:
-            fail(breaker, transient())
-            pause = draw * breaker.ceiling_seconds
-            breaker.back_off(pause)
-            clock.sleep(pause)
-        succeed(breaker)
+        crowd.run(crowd.asks("a", takes=0, fails=transient(), times=times, jitter=jitter, left=10**6))
 
-        assert len(clock.pauses) == len(draws)
+        pauses = [later - first for first, later in itertools.pairwise(crowd.times("a"))]
+        ceilings = [1, 2, 4, 8, 16, *[30] * 7]
+        assert pauses == pytest.approx([jitter * ceiling for ceiling in ceilings][: len(pauses)], abs=0.002)
 
     def test_after_a_retry_after_it_does_not_wait_again(self) -> None:
-        clock = FakeClock()
-        breaker = CircuitBreaker(clock)
-        fail(breaker, transient(retry_after=40))
-        breaker.back_off(0.5)
-        clock.sleep(40)
+        crowd = Crowd()
 
-        succeed(breaker)
+        crowd.run(crowd.asks("a", fails=transient(retry_after=40)))
 
-        assert clock.pauses == [40]
+        assert crowd.times("a") == [0, 40.1]
 
-    def test_it_does_not_wait_if_it_is_not_ready(self) -> None:
-        clock = FakeClock()
-        breaker = CircuitBreaker(clock)
+    def test_it_waits_for_its_own_pauses_if_it_is_not_ready(self) -> None:
+        crowd = Crowd()
 
-        for _ in range(3):
-            fail(breaker, transient(job_specific=True))
-            breaker.back_off(20)
+        crowd.run(crowd.asks("a", fails=transient(job_specific=True), times=3), *(crowd.asks("b", at=at) for at in (1, 2, 3)))
 
-        assert clock.pauses == []
+        assert crowd.times("a") == [0, 0.6, 1.7, 3.8]
+        assert crowd.times("b") == [1, 2, 3]
 
 
 class TestQueue:
-    def test_requests_keep_their_order_while_all_are_blocked(self) -> None:
+    def test_all_begin_soon_after_an_outage(self) -> None:
         crowd = Crowd()
-        first = [
-            crowd.asks(f"{number:02}", fails=transient() if number == 0 else None, takes=0.5, pause=1) for number in range(10)
-        ]
-        others = [crowd.asks(f"{number:02}") for number in range(10, 40)]
 
-        begun = crowd.run(*first, *others, crowd.asks("last", at=1.2))
+        crowd.run(crowd.asks("x", fails=transient()), *(crowd.asks(f"{number}", at=0.2) for number in range(30)))
 
-        assert [name for name, _ in begun] == [f"{number:02}" for number in range(40)] + ["last"]
-        assert begun[-1][1] < 5
+        assert max(at for _, at in crowd.begun) < 0.7 + AFTER_A_RECHECK + 3
 
     def test_a_request_that_leaves_the_queue_blocks_nobody(self) -> None:
         crowd = Crowd()
 
         def leaves() -> None:
-            def left() -> float:
-                if crowd.clock.elapsed > 0:
-                    raise LookupError
-                return 0.5
+            crowd.clock.sleep(0.2)
+            with crowd.breaker.request(is_start=False) as request:
+                assert crowd.breaker.begin(request, crowd.retry()) > 0
 
-            crowd.clock.sleep(0)
-            with pytest.raises(LookupError), crowd.breaker.request(FakeRetryState(left)):
-                pytest.fail("it was let through")
+        crowd.run(crowd.asks("x", fails=transient(), jitter=1), leaves, crowd.asks("a", at=0.3))
 
-        ten = [crowd.asks(f"{number}") for number in range(10)]
-        assert crowd.run(*ten, leaves, crowd.asks("next"))[10:] == [("next", 1.0)]
+        assert crowd.times("a") == [1.1]
 
 
 class TestOutage:
     def test_it_begins_with_the_first_error_and_ends_with_the_first_response(self) -> None:
-        clock = FakeClock()
-        breaker = CircuitBreaker(clock)
+        crowd = Crowd()
+        seen = []
 
-        fail(breaker, transient())
-        began = clock.monotonic()
-        clock.sleep(2)
-        fail(breaker, transient())
-        assert breaker.failing_since == began
+        def looks() -> None:
+            for _ in range(40):
+                crowd.clock.sleep(0.1)
+                seen.append(crowd.breaker.failing_since(is_start=False))
 
-        clock.sleep(3)
-        succeed(breaker)
-        assert breaker.failing_since == FOREVER
+        crowd.run(crowd.asks("a", fails=transient(), takes=0.25, times=2), looks)
+
+        began = crowd.clock.monotonic() - crowd.clock.elapsed + 0.25
+        assert [*dict.fromkeys(seen)] == [FOREVER, pytest.approx(began)]
+        assert seen[-1] == FOREVER
 
     def test_the_pause_of_a_failed_request_blocks_all(self) -> None:
-        clock = FakeClock()
-        breaker = opened_breaker(clock, pause=0.5)
+        crowd = Crowd()
 
-        succeed(breaker)
+        crowd.run(crowd.asks("x", fails=transient()), crowd.asks("a", at=0.2))
 
-        assert clock.elapsed == pytest.approx(0.5, abs=1e-5)
+        assert crowd.times("a") == [0.6]
 
     def test_after_the_pause_one_request_probes_and_the_others_wait_for_its_result(self) -> None:
         crowd = Crowd()
-        waiting = [crowd.asks(name, at=0.2, takes=4) for name in "abc"]
 
-        begun = crowd.run(crowd.asks("x", fails=transient(), pause=1), *waiting)
+        crowd.run(crowd.asks("x", fails=transient()), *(crowd.asks(name, at=0.2, takes=4) for name in "abc"))
 
-        assert begun[:2] == [("x", 0), ("a", 1.1)]
-        assert all(5.1 <= at <= 5.1 + AFTER_A_RECHECK for _, at in begun[2:])
-        assert [name for name, _ in begun[2:]] == ["b", "c"]
-
-    def test_the_ceiling_doubles_with_each_failed_probe_up_to_a_limit(self) -> None:
-        clock = FakeClock()
-        breaker = CircuitBreaker(clock)
-        ceilings = []
-
-        for _ in range(8):
-            fail(breaker, transient())
-            ceilings.append(breaker.ceiling_seconds)
-
-        assert ceilings == [1, 2, 4, 8, 16, 30, 30, 30]
-
-    def test_a_thousand_failures_do_not_raise_the_limit(self) -> None:
-        clock = FakeClock()
-        breaker = CircuitBreaker(clock)
-
-        for _ in range(1200):
-            fail(breaker, transient())
-
-        assert breaker.ceiling_seconds == MAX_PAUSE_SECONDS
-
-    def test_failures_of_requests_that_were_under_way_count_as_one(self) -> None:
-        crowd = Crowd()
-
-        crowd.run(*(crowd.asks("x", fails=transient(), takes=0.1 + number / 100, pause=0.5) for number in range(10)))
-
-        assert crowd.breaker.ceiling_seconds == 1
-
-    def test_failures_of_overdue_requests_do_not_raise_the_ceiling(self) -> None:
-        clock = FakeClock()
-        breaker = opened_breaker(clock)
-
-        for _ in range(5):
-            fail(breaker, transient(), left=0)
-
-        assert breaker.ceiling_seconds == 1
-
-    def test_all_wait_for_the_ceiling_if_the_failed_request_gives_up(self) -> None:
-        clock = FakeClock()
-        breaker = opened_breaker(clock, pause=None)
-
-        fail(breaker, transient())
-        succeed(breaker)
-
-        # the whole ceiling of each failure, because no pause was drawn
-        assert clock.elapsed == pytest.approx(1 + 2, abs=1e-4)
-
-    def test_no_pause_is_longer_than_the_ceiling(self) -> None:
-        clock = FakeClock()
-        breaker = opened_breaker(clock, pause=30)
-
-        succeed(breaker)
-
-        assert clock.elapsed == pytest.approx(1, abs=1e-4)
-
-    def test_the_longest_of_several_pauses_counts(self) -> None:
-        crowd = Crowd()
-        failing = [crowd.asks("x", fails=transient(), pause=pause) for pause in (0.25, 0.75, 0.5)]
-
-        assert crowd.run(*failing, crowd.asks("a", at=0.2))[3:] == [("a", 0.85)]
+        assert crowd.times("a") == [0.6]
+        assert all(4.6 <= at <= 4.6 + AFTER_A_RECHECK for name in "xbc" for at in crowd.times(name)[-1:])
 
     def test_a_request_that_just_failed_does_not_probe_while_another_can(self) -> None:
         crowd = Crowd()
 
-        def failing() -> None:
-            for _ in range(3):
-                crowd.ask("x", fails=transient(), takes=0, pause=1)
+        begun = crowd.run(
+            crowd.asks("x", fails=transient(), times=3), crowd.asks("a", at=0.2, fails=transient()), crowd.asks("b", at=0.3)
+        )
 
-        assert crowd.names(failing, crowd.asks("a", at=0.5), crowd.asks("b", at=1.5))[:4] == ["x", "a", "x", "b"]
+        assert [name for name, _ in begun[:3]] == ["x", "a", "b"]
 
-    def test_a_final_error_ends_it(self) -> None:
-        breaker = opened_breaker(FakeClock())
-
-        fail(breaker, Forbidden("no"))
-
-        assert breaker.failing_since == FOREVER
-
-    def test_a_response_that_one_job_is_not_ready_ends_it(self) -> None:
-        breaker = opened_breaker(FakeClock())
-
-        fail(breaker, transient(job_specific=True))
-
-        assert breaker.failing_since == FOREVER
-
-    def test_its_end_ends_the_pause(self) -> None:
+    def test_the_pauses_grow_with_each_failed_probe_whoever_sends_it(self) -> None:
         crowd = Crowd()
-        late = crowd.asks("late answer", takes=0.3)
 
-        begun = crowd.run(late, crowd.asks("x", fails=transient(), pause=1), crowd.asks("a", at=0.2))
+        crowd.run(*(crowd.asks(name, at=number / 5, fails=transient(), jitter=1) for number, name in enumerate("abcd")))
 
-        assert begun[2][1] <= 0.3 + AFTER_A_RECHECK
+        assert [at for _, at in crowd.begun[:5]] == pytest.approx([0, 1.1, 3.2, 7.3, 15.4], abs=AFTER_A_RECHECK)
 
-    def test_a_pause_that_is_drawn_after_its_end_blocks_nobody(self) -> None:
-        clock = FakeClock()
-        breaker = opened_breaker(clock)
-        succeed(breaker)
-        before = clock.elapsed
+    def test_failures_of_requests_that_were_under_way_count_as_one(self) -> None:
+        crowd = Crowd()
 
-        breaker.back_off(30)
-        succeed(breaker)
+        crowd.run(*(crowd.asks(f"{number}", fails=transient(), takes=0.1 + number / 100) for number in range(5)))
 
-        assert clock.elapsed == before
+        assert min(crowd.times(f"{number}")[1] for number in range(5)) <= 0.2 + 0.5 + AFTER_A_RECHECK
 
-    def test_a_pause_that_was_drawn_in_an_earlier_outage_blocks_nobody(self) -> None:
-        clock = FakeClock()
-        breaker = CircuitBreaker(clock)
-        for _ in range(6):
-            fail(breaker, transient())
-        breaker.back_off(30)
-        before = clock.elapsed
-        fail(breaker, transient(job_specific=True), left=0)
+    def test_all_wait_for_the_whole_ceiling_if_the_failed_request_gives_up(self) -> None:
+        crowd = Crowd()
 
-        fail(breaker, transient())
-        breaker.back_off(0.5)
-        succeed(breaker)
+        crowd.run(crowd.asks("x", fails=transient(), left=0), crowd.asks("a", at=0.2))
 
-        assert clock.elapsed - before == pytest.approx(0.5, abs=1e-4)
+        assert crowd.times("a") == [1.1]
+
+    def test_a_job_that_has_failed_more_often_than_the_server_pauses_alone(self) -> None:
+        crowd = Crowd()
+
+        def good() -> None:
+            for _ in range(200):
+                crowd.ask("good")
+                crowd.clock.sleep(0.4)
+
+        crowd.run(crowd.asks("x", fails=transient(), times=7, jitter=1), good)
+
+        assert crowd.times("x")[-1] > 80
+        assert crowd.times("good")[-1] <= 200 * 0.5 + 7 * (1 + AFTER_A_RECHECK)
+
+    def test_the_longest_of_several_pauses_counts(self) -> None:
+        crowd = Crowd()
+
+        crowd.run(*(crowd.asks("x", fails=transient(), jitter=jitter) for jitter in (0.25, 0.75, 0.5)), crowd.asks("a", at=0.2))
+
+        assert crowd.times("a") == [0.85]
+
+    def test_a_response_to_an_earlier_request_ends_it_but_not_its_pause(self) -> None:
+        crowd = Crowd()
+
+        crowd.run(
+            crowd.asks("late answer", takes=0.3),
+            crowd.asks("x", fails=transient(), jitter=1),
+            crowd.asks("a", at=0.4),
+            crowd.asks("b", at=0.4, takes=5),
+            crowd.asks("c", at=0.4),
+        )
+
+        assert [crowd.times(name) for name in "abc"] == [[pytest.approx(1.1, abs=AFTER_A_RECHECK)]] * 3
 
     def test_its_end_resets_the_ceiling(self) -> None:
-        clock = FakeClock()
-        breaker = CircuitBreaker(clock)
-        for _ in range(4):
-            fail(breaker, transient())
+        crowd = Crowd()
 
-        succeed(breaker)
-        fail(breaker, transient())
+        crowd.run(crowd.asks("x", fails=transient(), times=4), crowd.asks("y", at=20, fails=transient()))
 
-        assert breaker.ceiling_seconds == 1
+        assert crowd.times("y") == [20, 20.6]
 
     @pytest.mark.parametrize("jobs", [1, 10, 40])
     def test_many_jobs_send_as_few_requests_as_one(self, jobs: int) -> None:
         crowd = Crowd(seed=jobs)
 
-        def job() -> None:
-            while crowd.clock.elapsed < 150:
-                crowd.ask("x", fails=transient(), pause=15)
-
-        crowd.run(*[job] * jobs)
+        crowd.run(*[crowd.asks("x", fails=transient(), times=10**6, left=150)] * jobs)
 
         queued_when_it_began = min(jobs, REQUESTS_PER_SECOND)
-        after_the_outage = [at for _, at in crowd.begun if at >= 150]
-        assert len(crowd.begun) - queued_when_it_began - len(after_the_outage) <= 16
+        last_attempts = [at for _, at in crowd.begun if at >= 150]
+        assert len(last_attempts) == jobs
+        assert len(crowd.begun) - queued_when_it_began - jobs <= 16
 
-
-class TestLateResponses:
-    def test_an_error_after_a_later_request_was_answered_opens_nothing(self) -> None:
+    def test_a_probe_that_takes_long_does_not_block_the_others(self) -> None:
         crowd = Crowd()
 
-        begun = crowd.run(crowd.asks("x", fails=transient(), takes=60, pause=1), crowd.asks("a", at=1), crowd.asks("b", at=60.1))
+        crowd.run(crowd.asks("x", fails=transient()), crowd.asks("packing", at=0.2, takes=200), crowd.asks("a", at=1))
 
-        assert begun[2] == ("b", 60.1)
-        assert crowd.breaker.failing_since == FOREVER
+        assert crowd.times("a")[0] == pytest.approx(0.6 + MAX_PAUSE_SECONDS, abs=AFTER_A_RECHECK)
 
-    def test_nor_does_one_before_the_response_to_an_earlier_request(self) -> None:
+
+class TestOverdue:
+    def test_one_is_not_blocked(self) -> None:
         crowd = Crowd()
 
-        crowd.run(crowd.asks("a", takes=5), crowd.asks("x", at=1, fails=transient(), takes=8), crowd.asks("b", at=2))
+        failing = transient(retry_after=600)
 
-        assert crowd.breaker.failing_since == FOREVER
+        crowd.run(crowd.asks("x", fails=failing), *(crowd.asks(f"{left}", at=1, left=left, fails=failing) for left in (0, 5)))
 
-    @pytest.mark.parametrize(
-        "error", [transient(maybe_processed=False), transient(retry_after=1), transient(maybe_processed=False, retry_after=1)]
-    )
-    def test_a_request_that_was_not_processed_opens_it_anyway(self, error: TransientError) -> None:
+        assert (crowd.times("0"), crowd.times("5")) == ([1], [6])
+
+    def test_a_request_waits_for_others_at_most_for_the_tolerance(self) -> None:
         crowd = Crowd()
 
-        crowd.run(crowd.asks("x", fails=error, takes=6, pause=1), crowd.asks("a", at=1))
+        crowd.run(crowd.asks("x", fails=transient(retry_after=10**6), times=10**6), crowd.asks("a", at=1))
 
-        assert crowd.breaker.failing_since < FOREVER
+        assert crowd.times("a") == [1 + TOLERANCE]
 
-    def test_a_response_to_an_earlier_request_ends_the_outage(self) -> None:
-        crowd = Crowd()
-
-        crowd.run(crowd.asks("a", takes=2), crowd.asks("x", at=1, fails=transient(), pause=0))
-
-        assert crowd.breaker.failing_since == FOREVER
-
-
-class TestProbe:
-    def test_the_wait_for_a_slow_one_is_limited(self) -> None:
-        crowd = Crowd()
-        hanging = crowd.asks("hanging", at=0.2, takes=300, fails=transient())
-
-        begun = crowd.run(crowd.asks("x", fails=transient(), pause=1), hanging, crowd.asks("a", at=0.3), crowd.asks("b", at=0.4))
-
-        assert begun[1] == ("hanging", 1.1)
-        assert [name for name, _ in begun[2:]] == ["a", "b"]
-        assert 1.1 + MAX_PAUSE_SECONDS <= begun[2][1] <= 1.1 + MAX_PAUSE_SECONDS + AFTER_A_RECHECK
-
-    def test_the_end_of_a_slow_one_starts_no_second_one(self) -> None:
-        crowd = Crowd()
-        hanging = crowd.asks("hanging", at=0.2, takes=40, fails=Cancelled("cancelled"))
-        waiting = [crowd.asks(name, at=0.3, takes=25, fails=transient()) for name in "ab"]
-
-        begun = dict(crowd.run(crowd.asks("x", fails=transient(), pause=1), hanging, *waiting))
-
-        assert begun["b"] >= begun["a"] + 25
-
-    @pytest.mark.parametrize("fault", [LookupError(), Cancelled("cancelled")], ids=["fault", "cancel"])
-    def test_one_without_a_result_is_followed_by_another(self, fault: Exception) -> None:
-        crowd = Crowd()
-
-        begun = crowd.run(
-            crowd.asks("x", fails=transient(), pause=1),
-            crowd.asks("nothing", at=0.2, fails=fault),
-            crowd.asks("a", at=0.3, takes=3),
-            crowd.asks("b", at=0.4),
-        )
-
-        assert [name for name, _ in begun] == ["x", "nothing", "a", "b"]
-        assert 1.2 <= begun[2][1] <= 1.2 + AFTER_A_RECHECK
-        assert begun[3][1] >= begun[2][1] + 3
-
-    def test_one_that_is_cancelled_in_the_queue_is_followed_by_another(self) -> None:
-        clock = FakeClock()
-        breaker = opened_breaker(clock)
-
-        def cancel() -> None:
-            raise Cancelled("cancelled")
-
-        clock.on_sleep = cancel
-        with pytest.raises(Cancelled):
-            succeed(breaker)
-        clock.on_sleep = lambda: None
-
-        succeed(breaker)
-
-        assert clock.elapsed == pytest.approx(1, abs=1e-4)
-
-
-class TestOverdueRequests:
-    @pytest.mark.parametrize("left", [0, -0.001, -500])
-    def test_no_outage_blocks_one(self, left: float) -> None:
-        clock = FakeClock()
-        breaker = opened_breaker(clock)
-
-        fail(breaker, transient(retry_after=600), left=left)
-        succeed(breaker, left=left)
-
-        assert clock.pauses == []
-
-    def test_a_request_is_blocked_only_until_it_is_one(self) -> None:
-        crowd = Crowd()
-        failing = crowd.asks("x", fails=transient(retry_after=600))
-
-        assert crowd.run(failing, crowd.asks("a", at=1, left=7.125), crowd.asks("b", at=1, left=7.125))[1:] == [
-            ("a", 8.125),
-            ("b", 8.125),
-        ]
-
-    def test_no_probe_blocks_one(self) -> None:
-        crowd = Crowd()
-        hanging = crowd.asks("hanging", at=0.2, takes=29)
-
-        begun = crowd.run(crowd.asks("x", fails=transient(), pause=1), hanging, crowd.asks("a", at=0.3, left=4))
-
-        assert begun[2] == ("a", 4.3)
-
-    def test_the_rate_limit_holds_and_they_come_before_the_others(self) -> None:
+    def test_overdue_requests_come_before_the_others(self) -> None:
         crowd = Crowd()
         others = [crowd.asks(f"{number:02}") for number in range(25)]
-        late = [crowd.asks(f"late {number}", at=0.5, left=0) for number in range(12)]
 
-        begun = crowd.run(*others, *late)
+        begun = crowd.run(*others, *(crowd.asks(f"late {number}", at=0.5, left=0) for number in range(12)))
 
         assert [(name, at) for name, at in begun if name.startswith("late")] == [
             *((f"late {number}", 1) for number in range(10)),
@@ -492,69 +307,130 @@ class TestOverdueRequests:
         ]
         assert begun[-1] == ("24", 3)
 
-    def test_one_that_gets_time_again_waits_like_any_other(self) -> None:
-        crowd = Crowd()
-        ten = [crowd.asks(f"{number}", fails=transient(retry_after=5) if number == 0 else None) for number in range(10)]
-
-        def over_soon() -> None:
-            crowd.clock.sleep(0)
-            with crowd.breaker.request(FakeRetryState(lambda: 0.0 if crowd.clock.elapsed < 0.5 else FOREVER)):
-                crowd.begun.append(("a", crowd.clock.elapsed))
-
-        assert dict(crowd.run(*ten, over_soon))["a"] == pytest.approx(5.1, abs=1e-5)
-
-    def test_a_response_to_one_ends_the_outage_for_all(self) -> None:
+    def test_a_response_to_one_ends_the_pause_for_all(self) -> None:
         crowd = Crowd()
 
-        begun = crowd.run(
+        crowd.run(
             crowd.asks("x", fails=transient(retry_after=10**9)), crowd.asks("a", at=1, left=59), crowd.asks("b", at=2, left=500)
         )
 
-        assert begun[1] == ("a", 60)
-        assert 60.1 <= begun[2][1] <= 60.1 + AFTER_A_RECHECK
+        assert crowd.times("a") == [60]
+        assert 60.1 <= crowd.times("b")[0] <= 60.1 + AFTER_A_RECHECK
 
 
 class TestRetryAfter:
     def test_all_obey_it_and_then_one_probes(self) -> None:
         crowd = Crowd()
-        waiting = [crowd.asks(name, at=0.2, takes=1) for name in "abc"]
 
-        begun = crowd.run(crowd.asks("x", fails=transient(retry_after=40)), *waiting)
+        crowd.run(crowd.asks("x", fails=transient(retry_after=40)), *(crowd.asks(name, at=0.2, takes=1) for name in "abc"))
 
-        assert begun[1] == ("a", 40.1)
-        assert all(at >= 41.1 for _, at in begun[2:])
+        assert crowd.times("a") == [40.1]
+        assert all(crowd.times(name)[0] >= 41.1 for name in "bc")
 
     def test_the_latest_one_counts(self) -> None:
         crowd = Crowd()
         asking = [crowd.asks("x", fails=transient(retry_after=seconds), takes=seconds / 100) for seconds in (20, 40, 10)]
 
-        assert crowd.run(*asking, crowd.asks("a", at=1))[3:] == [("a", 40.4)]
+        crowd.run(*asking, crowd.asks("a", at=1))
 
-    def test_a_drawn_pause_does_not_extend_it(self) -> None:
-        crowd = Crowd()
-
-        assert crowd.run(crowd.asks("x", fails=transient(retry_after=1), pause=0.5), crowd.asks("a", at=0.2))[1] == ("a", 1.1)
+        assert crowd.times("a") == [40.4]
 
     @pytest.mark.parametrize("others_begin", [0.0, 0.05])
-    def test_a_response_to_an_earlier_request_does_not_end_it(self, others_begin: float) -> None:
+    @pytest.mark.parametrize("job_specific", [True, False])
+    def test_a_response_to_an_earlier_request_does_not_end_it(self, others_begin: float, job_specific: bool) -> None:
         crowd = Crowd()
+        not_ready = transient(job_specific=True) if job_specific else None
 
-        begun = crowd.run(
-            crowd.asks("x", fails=transient(retry_after=40)), crowd.asks("y", at=others_begin, takes=1), crowd.asks("a", at=2)
-        )
-
-        assert begun[2] == ("a", 40.1)
-
-    def test_nor_does_the_response_that_a_job_is_not_ready(self) -> None:
-        crowd = Crowd()
-
-        begun = crowd.run(
+        crowd.run(
             crowd.asks("x", fails=transient(retry_after=40)),
-            crowd.asks("y", takes=1, fails=transient(job_specific=True)),
+            crowd.asks("y", at=others_begin, takes=1, fails=not_ready),
             crowd.asks("a", at=2),
         )
 
-        assert begun[2] == ("a", 40.1)
+        assert crowd.times("a") == [40.1]
+
+
+class TestStarts:
+    @pytest.mark.parametrize("error", [throttled(), throttled(20), throttled(3600)])
+    def test_one_that_is_refused_blocks_no_other_request(self, error: TransientError) -> None:
+        crowd = Crowd()
+
+        def reads() -> None:
+            for _ in range(20):
+                crowd.ask("read", takes=0)
+                crowd.clock.sleep(1)
+
+        crowd.run(crowd.asks("start", is_start=True, fails=error, times=10**6, left=19), reads)
+
+        assert crowd.times("read") == [*range(20)]
+
+    def test_but_other_starts(self) -> None:
+        crowd = Crowd()
+
+        crowd.run(
+            crowd.asks("first", is_start=True, fails=throttled(20)),
+            *(crowd.asks(name, at=1, is_start=True, takes=2) for name in "abc"),
+            crowd.asks("read", at=1),
+        )
+
+        assert (crowd.times("a"), crowd.times("read")) == ([20.1], [1])
+        assert all(crowd.times(name)[0] >= 22.1 for name in "bc")
+
+    def test_a_start_that_is_always_refused_does_not_keep_others_from_probing(self) -> None:
+        crowd = Crowd()
+
+        crowd.run(
+            crowd.asks("refused", is_start=True, fails=throttled(), times=10**6, left=200),
+            *(crowd.asks(f"{number}", at=0.5, is_start=True) for number in range(20)),
+        )
+
+        assert all(crowd.times(f"{number}")[0] < 10 for number in range(20))
+
+    @pytest.mark.parametrize("is_start", [True, False])
+    def test_an_outage_blocks_both(self, is_start: bool) -> None:
+        crowd = Crowd()
+
+        crowd.run(
+            crowd.asks("x", is_start=is_start, fails=transient()),
+            *(crowd.asks(f"{kind}", at=0.2, is_start=kind) for kind in (0, 1)),
+        )
+
+        assert all(crowd.times(name)[0] >= 0.6 for name in "01")
+
+    def test_a_start_that_waits_for_its_circuit_does_not_block_the_reads_behind_it(self) -> None:
+        crowd = Crowd()
+
+        crowd.run(
+            crowd.asks("refused", is_start=True, fails=throttled(100)),
+            crowd.asks("waits", at=0.5, is_start=True),
+            crowd.asks("x", at=1, fails=transient(), times=3),
+            *(crowd.asks(name, at=1.2) for name in "abc"),
+        )
+
+        assert all(crowd.times(name)[0] < 3 for name in "abc")
+
+    def test_a_response_to_a_read_does_not_end_the_pause_of_the_starts(self) -> None:
+        crowd = Crowd()
+
+        crowd.run(
+            crowd.asks("x", is_start=True, fails=throttled(50)), crowd.asks("read", at=1), crowd.asks("a", at=2, is_start=True)
+        )
+
+        assert crowd.times("a")[0] == 50.1
+
+    def test_their_outage_can_be_tolerated(self) -> None:
+        crowd = Crowd()
+        seen = []
+
+        def looks() -> None:
+            for _ in range(3):
+                crowd.clock.sleep(5)
+                crowd.breaker.tolerate_starts(crowd.clock.monotonic())
+                seen.append(crowd.breaker.failing_since(is_start=True) - crowd.clock.monotonic())
+
+        crowd.run(crowd.asks("x", at=6, is_start=True, fails=throttled(5)), looks)
+
+        assert seen == [FOREVER, 0, FOREVER]
 
 
 class TestFairness:
@@ -567,7 +443,7 @@ class TestFairness:
 
         crowd.run(*(partial(job, f"{number}") for number in range(40)))
 
-        counts = [sum(1 for name, _ in crowd.begun if name == f"{number}") for number in range(40)]
+        counts = [len(crowd.times(f"{number}")) for number in range(40)]
         assert max(counts) - min(counts) <= 1
         assert len(crowd.begun) >= 60 * REQUESTS_PER_SECOND
 
@@ -578,28 +454,21 @@ class TestFairness:
             for _ in range(100):
                 crowd.ask("pushy", takes=0.001)
 
-        begun = dict(crowd.run(pushy, pushy, crowd.asks("a", at=0.5)))
+        crowd.run(pushy, pushy, crowd.asks("a", at=0.5))
 
-        assert begun["a"] <= 1.01
+        assert crowd.times("a")[0] <= 1.01
 
     def test_a_job_that_always_fails_hardly_slows_the_others(self) -> None:
         def longest(*, failing: bool) -> float:
             crowd = Crowd(seed=3)
-            draws = itertools.cycle([0.3, 0.9, 0.1, 0.6])
 
             def reads() -> None:
                 for _ in range(30):
                     crowd.ask("good")
                     crowd.clock.sleep(10)
 
-            def fails() -> None:
-                ceiling = 1.0
-                while crowd.clock.elapsed < 300:
-                    crowd.ask("bad", fails=transient(), pause=next(draws) * ceiling)
-                    ceiling = min(ceiling * 2, MAX_PAUSE_SECONDS)
-
-            crowd.run(*[reads] * 19, fails if failing else reads)
-            return max(at for name, at in crowd.begun if name == "good")
+            crowd.run(*[reads] * 19, crowd.asks("bad", fails=transient(), times=10**6) if failing else reads)
+            return max(crowd.times("good"))
 
         assert longest(failing=True) <= longest(failing=False) * 1.1
 
@@ -612,7 +481,7 @@ class TestCancel:
 
         def waits(number: int) -> None:
             crowd.clock.sleep(number / 100)
-            with pytest.raises(Cancelled), crowd.breaker.request(FakeRetryState(lambda: FOREVER)):
+            with pytest.raises(Cancelled), crowd.request("waits", crowd.retry()):
                 crowd.clock.sleep(3600)
             ended.append(crowd.clock.elapsed)
 
@@ -620,7 +489,11 @@ class TestCancel:
             crowd.clock.sleep(1.5)
             crowd.clock.cancel()
 
-        crowd.run(crowd.asks("x", fails=error), *(partial(waits, number) for number in range(1, 31)), cancels)
+        def fails() -> None:
+            with contextlib.suppress(Cancelled):
+                crowd.ask("x", fails=error)
+
+        crowd.run(fails, *(partial(waits, number) for number in range(1, 31)), cancels)
 
         assert ended == [1.5] * 30
 
@@ -630,19 +503,16 @@ class Attempt:
     """How one request ends."""
 
     takes: float
-    fails: Callable[[], TransientError] | None
-    pause: float
+    error: TransientError | None
 
 
 ATTEMPTS = st.lists(
     st.builds(
         Attempt,
         takes=st.sampled_from([0.0, 0.01, 0.3, 2.0, 25.0]),
-        fails=st.sampled_from(
-            [None, transient, transient, partial(transient, maybe_processed=False), partial(transient, job_specific=True)]
-        )
-        | st.floats(0, 90).map(lambda seconds: partial(transient, retry_after=seconds)),
-        pause=st.sampled_from([0.0, 0.4, 5.0]),
+        error=st.sampled_from([None, transient(), transient(), transient(job_specific=True), throttled()])
+        | st.floats(0, 90).map(lambda seconds: transient(retry_after=seconds))
+        | st.floats(0, 90).map(throttled),
     ),
     min_size=1,
     max_size=5,
@@ -654,59 +524,58 @@ class Sent:
     """How one request ended."""
 
     began: float
+    is_start: bool
     overdue: bool
-    while_open: bool
+    while_failing: bool
     ended: float = FOREVER
 
 
 class TestAnyCrowd:
-    @given(st.lists(st.tuples(ATTEMPTS, st.floats(1, 100)), min_size=1, max_size=15), st.integers(0, 999), st.booleans())
-    def test_the_limits_hold_and_every_job_ends(self, jobs: list[tuple[list[Attempt], float]], seed: int, all_fail: bool) -> None:
-        clock = VirtualClock(seed=seed)
-        breaker = CircuitBreaker(clock)
+    @given(
+        st.lists(st.tuples(ATTEMPTS, st.floats(1, 100), st.booleans()), min_size=1, max_size=15),
+        st.integers(0, 999),
+        st.booleans(),
+    )
+    def test_the_limits_hold_and_every_job_ends(
+        self, jobs: list[tuple[list[Attempt], float, bool]], seed: int, all_fail: bool
+    ) -> None:
+        crowd = Crowd(seed=seed)
         sent: list[Sent] = []
-        blocked_until = [0.0]
+        asked_until = {True: 0.0, False: 0.0}  # by `is_start`, for requests that are not overdue
         ended: list[int] = []
 
-        def job(attempts: list[Attempt], seconds: float) -> None:
-            for one in attempts:
-                with contextlib.suppress(TransientError), breaker.request(FakeRetryState(lambda: seconds - clock.elapsed)):
-                    self._exchange(clock, breaker, sent, blocked_until, one, overdue=clock.elapsed >= seconds, all_fail=all_fail)
-                clock.sleep(one.pause)
+        def job(attempts: list[Attempt], seconds: float, is_start: bool) -> None:
+            retry = crowd.retry(left=seconds)
+            for one in [*attempts, *[Attempt(takes=0.1, error=transient())] * (20 * all_fail)]:
+                with crowd.request("x", retry, is_start=is_start) as request:
+                    assert request.is_overdue or crowd.clock.elapsed >= asked_until[False] - 1e-5
+                    assert request.is_overdue or not is_start or crowd.clock.elapsed >= asked_until[True] - 1e-5
+                    failing = crowd.breaker.failing_since(is_start=False) < FOREVER
+                    this = Sent(began=crowd.clock.elapsed, is_start=is_start, overdue=request.is_overdue, while_failing=failing)
+                    sent.append(this)
+                    crowd.clock.sleep(one.takes)
+                    this.ended = crowd.clock.elapsed
+                    if one.error is None or one.error.job_specific:
+                        asked_until.update(dict.fromkeys(asked_until if is_start and one.error is None else [False], 0.0))
+                    elif one.error.retry_after_seconds is not None:
+                        concerned = is_start and one.error.is_throttled
+                        asked_until[concerned] = max(asked_until[concerned], crowd.clock.elapsed + one.error.retry_after_seconds)
+                    if one.error is None:
+                        crowd.breaker.succeeded(request)
+                        break
+                    try:
+                        retry = crowd.breaker.failed(request, one.error, retry)
+                    except TransientError:
+                        break
             ended.append(1)
 
-        clock.run(*(partial(job, attempts, seconds) for attempts, seconds in jobs))
+        crowd.run(*(partial(job, *one) for one in jobs))
 
         begun = sorted(one.began for one in sent)
         assert len(ended) == len(jobs)
         assert all(later >= first + 1 - 1e-9 for first, later in zip(begun, begun[REQUESTS_PER_SECOND:], strict=False))
-        probes = sorted((one for one in sent if one.while_open and not one.overdue), key=lambda one: one.began)
+        probes = sorted((one for one in sent if one.while_failing and not one.overdue), key=lambda one: one.began)
         assert all(later.began >= first.ended for first, later in itertools.pairwise(probes))
-
-    def _exchange(
-        self,
-        clock: VirtualClock,
-        breaker: CircuitBreaker,
-        sent: list[Sent],
-        blocked_until: list[float],
-        one: Attempt,
-        *,
-        overdue: bool,
-        all_fail: bool,
-    ) -> None:
-        assert overdue or clock.elapsed >= blocked_until[0] - 1e-5
-        this = Sent(began=clock.elapsed, overdue=overdue, while_open=breaker.failing_since < FOREVER)
-        sent.append(this)
-        blocked_before = blocked_until[0]
-        clock.sleep(one.takes)
-        this.ended = clock.elapsed
-        error = one.fails() if one.fails is not None else transient() if all_fail else None
-        if error is not None and error.retry_after_seconds is not None:
-            blocked_until[0] = max(blocked_until[0], clock.elapsed + error.retry_after_seconds)
-        elif (error is None or error.job_specific) and blocked_before == blocked_until[0] and overdue:
-            blocked_until[0] = 0.0  # it was sent after the API had asked for a pause, and succeeded
-        if error is not None:
-            raise error
 
 
 class HastyClock(FakeClock):
@@ -729,26 +598,33 @@ class TestThreads:
         """In virtual time, no thread is interrupted."""
         monkeypatch.setattr("docs_platform_action.http.rate_limit.REQUESTS_PER_SECOND", 10**3)
         under_way = threading.Lock()
-        breaker = CircuitBreaker(HastyClock(is_stalled=under_way.locked))
-        fail(breaker, transient())
+        clock = HastyClock(is_stalled=under_way.locked)
+        breaker = CircuitBreaker(clock)
         alone: list[bool] = []
 
-        def job() -> None:
-            for _ in range(5):
-                with contextlib.suppress(TransientError), breaker.request(FakeRetryState(lambda: FOREVER)):
-                    alone.append(under_way.acquire(blocking=False))
-                    time.sleep(0)
-                    if alone[-1]:
-                        under_way.release()
-                    raise transient()
+        def fail(retry: Retry) -> Retry:
+            with breaker.request(is_start=False) as request:
+                while (pause := breaker.begin(request, retry)) > 0:
+                    clock.sleep(pause)
+                alone.append(under_way.acquire(blocking=False))
+                time.sleep(0)
+                if alone[-1]:
+                    under_way.release()
+                return breaker.failed(request, transient(), retry)
 
+        def job() -> None:
+            retry = Retry(tolerance_seconds=10**9, started_at=clock.monotonic())
+            for _ in range(5):
+                retry = fail(retry)
+
+        fail(Retry(tolerance_seconds=10**9, started_at=clock.monotonic()))
         threads = [threading.Thread(target=job, daemon=True) for _ in range(10)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(60)
 
-        assert alone == [True] * 50
+        assert alone == [True] * 51
 
 
 class TestVirtualClock:

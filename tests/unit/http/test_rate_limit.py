@@ -28,7 +28,7 @@ class Requests:
                 _, name, is_overdue = coming.pop(0)
                 request = QueuedRequest(is_overdue=is_overdue)
                 self._waiting[request] = name
-                self.limiter.queue.append(request)
+                self.limiter.delay_seconds(request, now)
             due = {request: now + self.limiter.delay_seconds(request, now) for request in self._waiting}
             request = min(due, key=lambda one: due[one], default=None)
             if request is not None and due[request] <= now:
@@ -79,14 +79,14 @@ def test_overdue_requests_come_first() -> None:
 def test_a_request_that_leaves_the_queue_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("docs_platform_action.http.rate_limit.REQUESTS_PER_SECOND", 1)
     limiter = RateLimiter()
-    first, leaving, last = QueuedRequest(), QueuedRequest(), QueuedRequest()
-    for request in (first, leaving, last):
-        limiter.queue.append(request)
-    limiter.begin(first, now=0.0)
-    assert limiter.delay_seconds(last, now=0.0) == 2 * WINDOW_SECONDS
+    limiter.begin(QueuedRequest(), now=0.0)
+    leaving, last = QueuedRequest(), QueuedRequest()
+    delays = [limiter.delay_seconds(request, now=0.0) for request in (leaving, last)]
 
-    limiter.queue.remove(leaving)
+    limiter.leave(leaving)
+    limiter.leave(QueuedRequest())
 
+    assert delays == [WINDOW_SECONDS, 2 * WINDOW_SECONDS]
     assert limiter.delay_seconds(last, now=0.0) == WINDOW_SECONDS
 
 

@@ -1,24 +1,28 @@
-"""Pauses between attempts, and `Retry-After`."""
+"""Whether, when and for how long an operation is retried, and `Retry-After`."""
 
+import itertools
 import math
-from dataclasses import dataclass, field
+from dataclasses import replace
 from datetime import timedelta
 from email.utils import format_datetime
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from docs_platform_action.http.retry import (
     LAST_ATTEMPT_SECONDS,
+    MAX_PAUSE_SECONDS,
+    MIN_ATTEMPT_SECONDS,
     PROXY,
-    RetryState,
+    Retry,
     TransientError,
     full_jitter,
+    pause_ceiling,
     read_retry_after,
-    retry,
 )
-from docs_platform_action.job import Job
-from docs_platform_action.models import EXPORT, STORAGE
-from tests.unit.fakes import NOON, FakeClock, RecordedEvents
+from tests.unit.fakes import NOON
 
 
 class TestRetryAfter:
@@ -40,125 +44,151 @@ class TestRetryAfter:
         assert read_retry_after({}, NOON) is None
 
 
-@dataclass
-class FakeBreaker:
-    """A breaker that records the pauses that it is told."""
-
-    failing_since: float = math.inf
-    ceiling_seconds: float = 1.0
-    pauses: list[float] = field(default_factory=list)
-
-    def back_off(self, pause_seconds: float) -> None:
-        self.pauses.append(pause_seconds)
+def transient(**changes: Any) -> TransientError:
+    return TransientError("it is down", advice=PROXY, **changes)
 
 
-class Operation:
-    """An operation that fails until an attempt; pauses are half their ceiling."""
-
-    def __init__(self, *, succeeds_at: int = 10**6, tolerance: float = 20.0, breaker: FakeBreaker | None = None) -> None:
-        self.clock = FakeClock()
-        self.job = Job(mode=EXPORT)
-        self.events = RecordedEvents()
-        self.state = RetryState(
-            job=self.job,
-            events=self.events,
-            clock=self.clock,
-            tolerance_seconds=tolerance,
-            server=STORAGE,
-            jitter=lambda ceiling: ceiling / 2,
-            breaker=breaker,
-        )
-        self.times: list[float] = []
-        self.timeouts: list[float] = []
-        self._succeeds_at = succeeds_at
-
-    def attempt(self) -> str:
-        self.times.append(self.clock.elapsed)
-        self.timeouts.append(self.state.start_attempt())
-        if len(self.times) < self._succeeds_at:
-            raise TransientError("it is down", advice=PROXY)
-        return "good"
-
-    def carry_out(self) -> str:
-        return retry(self.attempt, self.state)
+def new_retry(**changes: Any) -> Retry:
+    """Return the state of an operation asked for at 100, whose pauses are half their ceiling."""
+    return Retry(**{"tolerance_seconds": 20.0, "started_at": 100.0, "jitter": lambda ceiling: ceiling / 2, **changes})
 
 
-class TestRetry:
-    def test_pauses_grow_until_it_succeeds(self) -> None:
-        operation = Operation(succeeds_at=5)
-
-        assert operation.carry_out() == "good"
-        assert operation.times == [0, 0.5, 1.5, 3.5, 7.5]
-        assert operation.events.seen == [
-            ("retrying", operation.job, STORAGE, "it is down", 20, 0.5),
-            ("recovered", operation.job, STORAGE, 7.5),
-        ]
-
-    def test_it_ends_with_one_attempt_when_no_time_remains(self) -> None:
-        operation = Operation(tolerance=5)
-
-        with pytest.raises(TransientError):
-            operation.carry_out()
-
-        assert operation.times == [0, 0.5, 1.5, 3.5, 5]
-        assert operation.timeouts[-1] == LAST_ATTEMPT_SECONDS
-        assert operation.state.outage_seconds() == 5
+def attempts(retry: Retry, error: TransientError, *, seconds: float = 0.0) -> list[float]:
+    """Return when an operation is attempted that always fails; each attempt takes this long."""
+    now, begun = retry.started_at, []
+    while True:
+        now = max(now, retry.ready_at)
+        begun.append(now)
+        now += seconds
+        try:
+            retry = retry.increment(error, began_at=begun[-1], now=now)
+        except TransientError as raised:
+            assert raised is error  # noqa: PT017  # no other error may come
+            return begun
 
 
-def test_pauses_are_drawn_below_a_ceiling() -> None:
-    assert all(0 <= full_jitter(3) <= 3 for _ in range(100))
+class TestAttempts:
+    def test_pauses_grow_and_one_attempt_is_left_for_the_end(self) -> None:
+        assert attempts(new_retry(), transient()) == [100, 100.5, 101.5, 103.5, 107.5, 115.5, 120]
+
+    def test_the_tolerance_counts_from_the_first_failure(self) -> None:
+        assert attempts(new_retry(tolerance_seconds=5.0), transient(), seconds=4) == [100, 104.5, 109]
+
+    def test_a_deadline_comes_first(self) -> None:
+        assert attempts(new_retry(deadline=102.0), transient()) == [100, 100.5, 101.5, 102]
+
+    def test_after_a_deadline_there_is_one_attempt(self) -> None:
+        assert attempts(new_retry(deadline=90.0), transient()) == [100]
+
+    def test_an_error_that_probably_lasts_is_tolerated_for_a_shorter_time(self) -> None:
+        assert attempts(new_retry(), transient(tolerance_seconds=2.0)) == [100, 100.5, 101.5, 102]
+
+    def test_but_only_while_it_is_the_last_error(self) -> None:
+        retry = new_retry().increment(transient(tolerance_seconds=2.0), began_at=100, now=100)
+
+        retry = retry.increment(transient(), began_at=101, now=101)
+
+        assert retry.last_attempt_at == 120
+
+    def test_an_outage_that_began_for_another_job_counts(self) -> None:
+        retry = new_retry().increment(transient(), began_at=100, now=101, failing_since=90)
+
+        assert (retry.failing_since, retry.last_attempt_at) == (90, 110)
+
+    def test_one_that_has_used_up_the_tolerance_leaves_no_other_attempt(self) -> None:
+        error = transient()
+
+        with pytest.raises(TransientError) as raised:
+            new_retry().increment(error, began_at=100, now=101, failing_since=80)
+
+        assert raised.value is error
+
+    def test_the_failures_of_all_jobs_make_the_pause_longer(self) -> None:
+        retry = new_retry().increment(transient(), began_at=100, now=100, failures=4)
+
+        assert retry.next_attempt_at == 104
+
+    def test_a_status_that_is_final_soon_is_tried_again_then(self) -> None:
+        retry = new_retry().increment(transient(retry_after_seconds=60.0, retry_until=107.0), began_at=100, now=100)
+
+        assert retry.next_attempt_at == 107
+
+    def test_it_is_immutable(self) -> None:
+        retry = new_retry()
+
+        retry.increment(transient(), began_at=100, now=100)
+
+        assert retry == replace(retry, failures=0, failing_since=math.inf, error=None)
 
 
-class TestWithBreaker:
-    def test_it_is_told_each_pause(self) -> None:
-        breaker = FakeBreaker()
+class TestNotIdempotent:
+    @pytest.mark.parametrize("maybe_processed", [True, False])
+    def test_it_is_not_repeated_once_the_server_may_have_processed_it(self, maybe_processed: bool) -> None:
+        begun = attempts(new_retry(is_idempotent=False), transient(maybe_processed=maybe_processed))
 
-        Operation(succeeds_at=4, breaker=breaker).carry_out()
+        assert (len(begun) == 1) is maybe_processed
 
-        assert breaker.pauses == [0.5, 1, 2]
 
-    def test_its_ceiling_makes_the_pauses_longer(self) -> None:
-        breaker = FakeBreaker(ceiling_seconds=3)
-        operation = Operation(succeeds_at=5, breaker=breaker)
+class TestTurn:
+    def test_the_first_attempt_waits_for_others_at_most_for_the_tolerance(self) -> None:
+        assert new_retry().turn_ends_at == 120
 
-        operation.carry_out()
+    def test_in_an_outage_it_waits_until_its_end(self) -> None:
+        assert new_retry(failing_since=95.0).turn_ends_at == 115
+        assert new_retry(failing_since=105.0).turn_ends_at == 125
 
-        assert breaker.pauses == operation.clock.pauses == [1.5, 1.5, 2, 4]
+    def test_a_deadline_comes_first(self) -> None:
+        assert new_retry(deadline=104.0).turn_ends_at == 104
 
-    def test_the_outage_is_as_old_as_its_own(self) -> None:
-        breaker = FakeBreaker()
-        operation = Operation(tolerance=20, breaker=breaker)
-        breaker.failing_since = operation.clock.monotonic() - 15
+    def test_a_retry_after_is_not_obeyed_longer(self) -> None:
+        retry = new_retry().increment(transient(retry_after_seconds=3600.0), began_at=100, now=100)
 
-        with pytest.raises(TransientError):
-            operation.carry_out()
+        assert (retry.next_attempt_at, retry.ready_at) == (3700, 120)
 
-        assert operation.times[-1] == 5
-        assert operation.events.of("retrying") == [(STORAGE, "it is down", 5, 0.5)]
-        assert operation.state.outage_seconds() == 20
+    def test_a_tolerated_time_does_not_count(self) -> None:
+        waiting = new_retry().tolerated(130.0)
+        failing = new_retry(failing_since=105.0).tolerated(130.0)
+        later = new_retry(failing_since=140.0).tolerated(130.0)
 
-    def test_an_outage_that_has_used_up_the_tolerance_leaves_one_attempt(self) -> None:
-        breaker = FakeBreaker()
-        operation = Operation(tolerance=20, breaker=breaker)
-        breaker.failing_since = operation.clock.monotonic() - 500
+        assert [retry.turn_ends_at for retry in (waiting, failing, later)] == [150, 150, 160]
+        assert waiting.tolerated(-math.inf) == waiting
 
-        with pytest.raises(TransientError):
-            operation.carry_out()
 
-        assert (operation.times, operation.timeouts, operation.events.seen, breaker.pauses) == (
-            [0],
-            [LAST_ATTEMPT_SECONDS],
-            [],
-            [],
-        )
+class TestAttemptSeconds:
+    def test_without_an_outage_they_are_unlimited(self) -> None:
+        assert new_retry().attempt_seconds(119.0) == math.inf
 
-    def test_a_closed_breaker_does_not_make_the_outage_younger(self) -> None:
-        operation = Operation(tolerance=20, breaker=FakeBreaker())
+    @pytest.mark.parametrize(
+        ("began_at", "seconds"),
+        [(105, 15), (118, MIN_ATTEMPT_SECONDS), (119.9, MIN_ATTEMPT_SECONDS), (120, LAST_ATTEMPT_SECONDS)],
+    )
+    def test_in_an_outage_they_are_what_remains_of_it(self, began_at: float, seconds: float) -> None:
+        assert new_retry(failing_since=100.0).attempt_seconds(began_at) == seconds
 
-        with pytest.raises(TransientError):
-            operation.carry_out()
 
-        assert operation.times[-1] == 20
+class TestPauses:
+    def test_the_ceiling_doubles_up_to_a_limit(self) -> None:
+        assert [pause_ceiling(failures) for failures in (1, 2, 3, 4, 5, 6, 7, 1200)] == [1, 2, 4, 8, 16, 30, 30, 30]
 
-    def test_before_the_first_attempt_there_is_no_outage(self) -> None:
-        assert Operation(breaker=FakeBreaker()).state.outage_seconds() == 0
+    def test_they_are_drawn_below_it(self) -> None:
+        assert all(0 <= full_jitter(3) <= 3 for _ in range(100))
+
+
+@given(st.floats(0.1, 900), st.floats(0, 900) | st.none(), st.floats(0, 70), st.floats(0.05, 1), st.floats(0, 7200) | st.none())
+def test_any_operation_ends_in_time(
+    tolerance: float, deadline: float | None, seconds: float, jitter: float, retry_after: float | None
+) -> None:
+    retry = new_retry(
+        tolerance_seconds=tolerance,
+        deadline=math.inf if deadline is None else 100 + deadline,
+        jitter=lambda ceiling: ceiling * jitter,
+    )
+
+    begun = attempts(retry, transient(retry_after_seconds=retry_after), seconds=seconds)
+
+    end = min(100 + seconds + tolerance, retry.deadline)
+    assert len([at for at in begun if at > end + 1e-6]) <= 1
+    assert end - 1e-6 <= begun[-1] <= max(end, 100) + seconds + 1e-6
+    pauses = [later - first - seconds for first, later in itertools.pairwise(begun)]
+    assert all(pause <= max(MAX_PAUSE_SECONDS, retry_after or 0.0) + 1e-6 for pause in pauses)
+    assert all(pause >= (retry_after or 0.0) - 1e-6 for pause in pauses[:-1])
