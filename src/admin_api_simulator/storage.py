@@ -96,8 +96,8 @@ class Storage:
         return Response(status=206, headers=headers, body=part_of(bundle.content, span.start, span.end))
 
     def _validators(self, bundle: Bundle) -> dict[str, str]:
-        modified_at = datetime.fromtimestamp(bundle.modified_at, UTC)
-        headers = {"Last-Modified": modified_at.strftime("%a, %d %b %Y %H:%M:%S GMT")}
+        times = {"Last-Modified": datetime.fromtimestamp(bundle.modified_at, UTC), "Date": self._clock.now()}
+        headers = {name: time.strftime("%a, %d %b %Y %H:%M:%S GMT") for name, time in times.items()}
         if self._etags == "none":
             return headers
         return headers | {"ETag": bundle.etag if self._etags == "strong" else f"W/{bundle.etag}"}

@@ -81,6 +81,11 @@ def original(platform: Simulator, tmp_path: Path) -> bytes:
     return assert_whole(fetch(Action(other), platform), Action(other))
 
 
+def etag_of(content: bytes) -> str:
+    """Return the ETag of the simulator's storage."""
+    return f'"{hashlib.sha256(content).hexdigest()[:32]}-2"'
+
+
 def test_it_is_saved_with_its_size_and_checksum(action: Action, platform: Simulator) -> None:
     ended = fetch(action, platform, bundle_path="dist/site.tar.gz")
 
@@ -135,7 +140,17 @@ class TestCut:
         assert len(etags) == 1
         assert "before the response was complete, after 97.7 KiB of 1.9 MiB. Retrying for up to 1:00" in ended.log
 
-    @pytest.mark.parametrize("options", [{"ranges": False}, {"etags": "weak"}, {"etags": "none"}])
+    def test_without_an_etag_it_resumes_by_the_date(
+        self, action: Action, make_platform: Callable[..., Simulator], tmp_path: Path
+    ) -> None:
+        platform = make_platform(asset_bytes=SIZE, etags="none")
+        content = original(platform, tmp_path)
+        platform.script("download", Fault(cut="in_body", cut_after_bytes=700_000))
+
+        assert_whole(fetch(action, platform), action, content)
+        assert ranges(platform)[-1] == "bytes=700000-"
+
+    @pytest.mark.parametrize("options", [{"ranges": False}, {"etags": "weak"}])
     def test_it_starts_over_if_the_storage_cannot_resume(
         self, action: Action, make_platform: Callable[..., Simulator], options: dict[str, object]
     ) -> None:
@@ -239,11 +254,12 @@ class TestLength:
     def test_a_complete_body_without_a_marked_end_is_accepted(self, action: Action, platform: Simulator, tmp_path: Path) -> None:
         content = original(platform, tmp_path)
         platform.override("make_bundle", without_size)
-        platform.script("download", Fault(framing="chunked", cut="in_body", cut_after_bytes=len(content)))
+        cut = Fault(framing="chunked", cut="in_body", cut_after_bytes=len(content))
+        platform.script("download", cut, None, cut)
 
         assert_whole(fetch(action, platform), action, content)
-        # a 416 at the full size confirms that the download is complete
-        assert ranges(platform)[-1] == f"bytes={len(content)}-"
+        # a single 416 may be about another bundle, so the storage must send it twice
+        assert ranges(platform)[1:] == [None, f"bytes={len(content)}-"] * 2
 
     def test_a_length_that_contradicts_the_api_is_checked_with_a_new_link(self, action: Action, platform: Simulator) -> None:
         sizes = iter([17])
@@ -274,7 +290,6 @@ class TestLength:
         platform.script("download", too_long, None, too_long, Fault(headers={"Content-Length": "1000"}))
 
         assert_whole(fetch(action, platform), action, content)
-        # a single 416 may be about another bundle, so the storage must send it twice
         assert ranges(platform)[1:] == [None, f"bytes={len(content)}-"] * 2
 
     def test_a_single_416_does_not_make_a_part_complete(self, action: Action, platform: Simulator) -> None:
@@ -424,8 +439,6 @@ class TestLength:
             {"Content-Range": "bytes 1000000-1999999/{size}"},
             {"Content-Range": "bytes 1000000-1000009/1000005"},
             {"ETag": '"another"', "Content-Range": "bytes 1000000-1000009/{size}"},
-            {"ETag": 'W/"another"', "Content-Range": "bytes 1000000-1000009/{size}"},
-            {"ETag": "another", "Content-Range": "bytes 1000000-1000009/{size}"},
             {},
         ],
     )
@@ -434,7 +447,7 @@ class TestLength:
     ) -> None:
         content = original(platform, tmp_path)
         cut = Fault(cut="in_body", cut_after_bytes=1_000_000)
-        formatted = {name: value.format(size=len(content)) for name, value in headers.items()}
+        formatted = {name: value.format(size=len(content)) for name, value in {"ETag": etag_of(content), **headers}.items()}
         platform.script("download", cut, Fault(status=206, headers=formatted, body="x" * 10))
 
         ended = fetch(action, platform)
@@ -446,7 +459,7 @@ class TestLength:
         content = original(platform, tmp_path)
         part = Fault(
             status=206,
-            headers={"Content-Range": f"bytes 1000000-1099999/{len(content)}"},
+            headers={"ETag": etag_of(content), "Content-Range": f"bytes 1000000-1099999/{len(content)}"},
             body=content[1_000_000:1_100_000],
         )
         platform.script("download", Fault(cut="in_body", cut_after_bytes=1_000_000), part)
@@ -675,16 +688,174 @@ class TestMalformedResponses:
             assert form not in ended.stdout + ended.stderr + ended.summary
 
 
-TAR = KINDS["tar"](Site(files={"index.html": b"<h1>Docs</h1>" * 1000}))
-PACKED = gzip.compress(TAR)
-STORED_AS_GZIP = b"x-goog-stored-content-encoding: gzip\r\n"
-GZIPPED = b"Content-Encoding: gzip\r\n"
-
-
 def sent(content: bytes, *headers: bytes, chunked: bool = False) -> bytes:
     if not chunked:
         return HEAD + b"".join(headers) + b"Content-Length: %d\r\n\r\n" % len(content) + content
     return HEAD + b"".join(headers) + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % len(content) + content + b"\r\n0\r\n\r\n"
+
+
+FIRST, SECOND = (GZIP.ljust(2000, letter) for letter in (b"a", b"b"))
+"""Two bundles of the same length."""
+
+PAST, RECENT, NOW = (f"Mon, 04 May 2026 {time} GMT" for time in ("12:00:00", "12:59:59", "13:00:00"))
+
+
+def lines(**headers: str) -> bytes:
+    """Return header lines; `Last_Modified` is `Last-Modified`."""
+    return "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items()).encode()
+
+
+def cut_after_half(content: bytes, headers: bytes, *, chunked: bool = False) -> bytes:
+    """Return the first half of a response with a whole bundle."""
+    if chunked:
+        return HEAD + headers + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % (len(content) // 2) + content[: len(content) // 2]
+    return (HEAD + headers + b"Content-Length: %d\r\n\r\n" % len(content) + content)[: -len(content) // 2]
+
+
+def second_half(content: bytes, headers: bytes) -> bytes:
+    """Return a 206 with the second half of a bundle."""
+    half, size = len(content) // 2, len(content)
+    span = b"Content-Range: bytes %d-%d/%d\r\nContent-Length: %d\r\n\r\n" % (half, size - 1, size, size - half)
+    return b"HTTP/1.1 206 Partial Content\r\n" + headers + span + content[half:]
+
+
+class TestValidator:
+    """A part is appended only if it carries the validator of the first one: servers that ignore `If-Range` exist."""
+
+    @pytest.mark.parametrize(
+        ("headers", "sent"),
+        [
+            (lines(ETag='"1"', Date=NOW), '"1"'),
+            (lines(ETag='"1"', Last_Modified=PAST, Date=NOW), '"1"'),
+            (lines(Last_Modified=PAST, Date=NOW), PAST),
+            (lines(Last_Modified=RECENT, Date=NOW), RECENT),
+        ],
+        ids=["an ETag", "an ETag and a date", "a date", "a date a second ago"],
+    )
+    def test_a_part_with_the_same_validator_is_appended(
+        self, action: Action, platform: Simulator, headers: bytes, sent: str
+    ) -> None:
+        scripted = ScriptedStorage(cut_after_half(FIRST, headers), second_half(FIRST, headers))
+        with RawServer(scripted) as storage:
+            ended = fetch_from(action, platform, storage)
+
+        assert_whole(ended, action, FIRST)
+        assert f"Range: bytes=1000-\r\nIf-Range: {sent}\r\n".encode() in scripted.requests[1]
+        assert "Restarting" not in ended.log
+
+    def test_a_part_without_a_date_of_its_own_is_appended(self, action: Action, platform: Simulator) -> None:
+        whole, part = lines(Last_Modified=PAST, Date=NOW), lines(Last_Modified=PAST)
+        with RawServer(ScriptedStorage(cut_after_half(FIRST, whole), second_half(FIRST, part))) as storage:
+            assert_whole(fetch_from(action, platform, storage), action, FIRST)
+
+    @pytest.mark.parametrize(
+        ("first", "part"),
+        [
+            (lines(ETag='"1"'), b""),
+            (lines(ETag='"1"'), lines(ETag='"2"')),
+            (lines(ETag='"1"'), lines(ETag='W/"1"')),
+            (lines(ETag='"1"'), lines(ETag="1")),
+            (lines(ETag='"1"', Last_Modified=PAST, Date=NOW), lines(Last_Modified=PAST, Date=NOW)),
+            (lines(Last_Modified=PAST, Date=NOW), lines(Date=NOW)),
+            (lines(Last_Modified=PAST, Date=NOW), lines(ETag='"1"', Date=NOW)),
+            (lines(Last_Modified=PAST, Date=NOW), lines(Last_Modified=RECENT, Date=NOW)),
+            (lines(Last_Modified=PAST, Date=NOW), lines(Last_Modified="Monday, 04-May-26 12:00:00 GMT", Date=NOW)),
+            (lines(ETag='"1"'), lines(ETag='"1"', Content_Encoding="gzip")),
+            (lines(ETag='"1"', Content_Encoding="gzip"), lines(ETag='"1"')),
+            (lines(ETag='"1"'), lines(ETag='"1"', Content_Type="multipart/byteranges; boundary=x")),
+        ],
+        ids=[
+            *("no ETag", "another ETag", "a weak ETag", "an ETag without quotes", "only the date"),
+            *("no date", "only an ETag", "another date", "another form of the date"),
+            *("compressed", "not compressed", "several ranges"),
+        ],
+    )
+    @pytest.mark.parametrize("chunked", [False, True], ids=["", "size unknown"])
+    def test_any_other_part_starts_the_download_again(
+        self, action: Action, platform: Simulator, first: bytes, part: bytes, chunked: bool
+    ) -> None:
+        if b"Content-Encoding" in first:
+            first_content, second_content = (gzip.compress(KINDS["tar"](Site(files={"a": os.urandom(5000)})), 0) for _ in "12")
+            chunked = False  # an object that is compressed in transit is not resumed
+        else:
+            first_content, second_content = FIRST, SECOND
+        scripted = ScriptedStorage(
+            cut_after_half(first_content, first, chunked=chunked), second_half(second_content, part), sent(second_content)
+        )
+        with RawServer(scripted) as storage:
+            ended = fetch_from(action, platform, storage)
+
+        assert_whole(ended, action, second_content)
+        assert b"\r\nRange: bytes=" in scripted.requests[1]
+        assert b"\r\nRange: " not in scripted.requests[2]
+        assert "Restarting the download: the storage sent a different part than requested" in ended.log
+
+    @pytest.mark.parametrize(
+        "headers",
+        [
+            lines(Last_Modified=PAST),
+            lines(Last_Modified=NOW, Date=NOW),
+            lines(Last_Modified=NOW, Date=PAST),
+            lines(Last_Modified=PAST, Date="soon"),
+            lines(Last_Modified="yesterday", Date=NOW),
+            lines(Last_Modified="Monday, 04-May-26 12:00:00 GMT", Date=NOW),
+            lines(Last_Modified="Mon May  4 12:00:00 2026", Date=NOW),
+            lines(Last_Modified="Mon, 04 May 2026 12:00:00 +0200", Date=NOW),
+            lines(Last_Modified="Thu, 31 Feb 2022 12:00:00 GMT", Date=NOW),
+            lines(ETag='W/"1"', Last_Modified=PAST, Date=NOW),
+            lines(ETag="1", Last_Modified=PAST, Date=NOW),
+            lines(Last_Modified=PAST) + lines(Last_Modified=RECENT, Date=NOW),
+            lines(Date=NOW),
+        ],
+        ids=[
+            *("no Date", "the same second", "a later date", "an invalid Date", "an invalid date", "RFC 850", "asctime", "a zone"),
+            *("no such day", "a weak ETag", "an invalid ETag", "two dates", "nothing"),
+        ],
+    )
+    def test_without_a_strong_validator_nothing_is_resumed(self, action: Action, platform: Simulator, headers: bytes) -> None:
+        scripted = ScriptedStorage(cut_after_half(FIRST, headers), sent(SECOND))
+        with RawServer(scripted) as storage:
+            ended = fetch_from(action, platform, storage)
+
+        assert_whole(ended, action, SECOND)
+        assert b"Range: " not in scripted.requests[1]
+
+    @pytest.mark.parametrize("validator", [{"ETag": '"1"'}, {"Last_Modified": PAST}], ids=["ETag", "date"])
+    def test_a_416_about_another_bundle_does_not_make_a_part_complete(
+        self, action: Action, platform: Simulator, validator: dict[str, str]
+    ) -> None:
+        """The first bundle is longer than the part of it, and the second one has the length of that part."""
+        second = SECOND[:1000]
+        refusal = b"HTTP/1.1 416 Range Not Satisfiable\r\nContent-Range: bytes */1000\r\nContent-Length: 0\r\n\r\n"
+        scripted = ScriptedStorage(cut_after_half(FIRST, lines(**validator, Date=NOW), chunked=True), refusal, sent(second))
+        with RawServer(scripted) as storage:
+            ended = fetch_from(action, platform, storage)
+
+        assert_whole(ended, action, second)
+
+    def test_a_416_with_the_validator_makes_a_bundle_of_unknown_size_complete(self, action: Action, platform: Simulator) -> None:
+        refusal = b"HTTP/1.1 416 No\r\nContent-Range: bytes */1000\r\nContent-Length: 0\r\n" + lines(ETag='"1"') + b"\r\n"
+        scripted = ScriptedStorage(cut_after_half(FIRST, lines(ETag='"1"'), chunked=True), refusal)
+        with RawServer(scripted) as storage:
+            ended = fetch_from(action, platform, storage)
+
+        assert_whole(ended, action, FIRST[:1000])
+
+    def test_different_416s_do_not_confirm_each_other(self, action: Action, platform: Simulator) -> None:
+        etag = lines(ETag='"1"')
+        refusals = [b"HTTP/1.1 416 No\r\nContent-Range: bytes */%d\r\nContent-Length: 0\r\n\r\n" % size for size in (1000, 900)]
+        parts = [cut_after_half(FIRST, etag, chunked=True), cut_after_half(FIRST[:1800], etag, chunked=True)]
+        scripted = ScriptedStorage(parts[0], refusals[0], parts[1], refusals[1], sent(SECOND))
+        with RawServer(scripted) as storage:
+            ended = fetch_from(action, platform, storage)
+
+        assert_whole(ended, action, SECOND)
+
+
+TAR = KINDS["tar"](Site(files={"index.html": b"<h1>Docs</h1>" * 1000}))
+PACKED = gzip.compress(TAR)
+STORED_AS_GZIP = b"x-goog-stored-content-encoding: gzip\r\n"
+GZIPPED = b"Content-Encoding: gzip\r\n"
 
 
 class TranscodingStorage:

@@ -43,6 +43,8 @@ _CHANGED: Final = Advice(
     remedy="Run the workflow again. If it fails the same way, report it to the platform.",
 )
 
+_MAYBE_REPLACED: Final = "the bundle may have been replaced"
+
 
 class Download:
     """The download of a job's bundle into a file. The archive and the site go to `folders`."""
@@ -59,7 +61,7 @@ class Download:
         self._needs_link = False
         self._refusals = 0
         self._was_size_wrong = False
-        self._was_shorter = False
+        self._unconfirmed_size: int | None = None
 
     def run(self) -> Downloaded:
         """Download the bundle. Raises `OSError`, `Cancelled`, `DownloadFailed` and the errors of `AdminApi.make_bundle`."""
@@ -160,8 +162,7 @@ class Download:
         start = read_archive_start(response)
         if self._transcoding.must_request_again(response, start, self._bundle):
             return False
-        is_same = response.validator is not None and response.validator == self._partial.etag
-        self._start_over("the storage does not resume downloads" if is_same else "the bundle may have been replaced")
+        self._start_over("the storage does not resume downloads" if self._partial.is_same(response) else _MAYBE_REPLACED)
         self._partial.set_source(self._bundle.url, response)
         end = response.length if response.length is not None else self._expected_size
         return self._receive(itertools.chain([start], response.pieces), response, size=response.length, end=end)
@@ -223,12 +224,17 @@ class Download:
         raise TransientError(f"{message}, although it was just made", advice=advice, request_id=response.request_id)
 
     def _is_complete(self, response: StorageResponse) -> bool:
-        """Return whether a 416 says that the bundle is complete. If the storage announced more, it has to say so twice."""
-        if not self._partial.is_complete(response):
+        """Return whether a 416 says that the bundle is complete.
+
+        It may be about another bundle, so it has to say so twice, unless it has the validator or the size was announced before.
+        """
+        received, size = self._partial.received, self._partial.size
+        if not self._partial.is_at_end(response):
             raise self._mismatch("the storage has fewer bytes of the bundle than it sent before")
-        if self._partial.size not in {None, self._partial.received} and not self._was_shorter:
-            self._was_shorter = True
-            raise self._mismatch("the storage has fewer bytes of the bundle than it announced")
+        is_confirmed = size == received or (size is None and self._partial.is_same(response))
+        if not is_confirmed and self._unconfirmed_size != received:
+            self._unconfirmed_size = received
+            raise self._mismatch(_MAYBE_REPLACED)
         self._partial.size = self._partial.received
         return self._has_expected_size(response)
 

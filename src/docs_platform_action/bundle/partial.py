@@ -5,11 +5,11 @@ import re
 from typing import BinaryIO
 
 from ..text import format_bytes
-from .storage import StorageResponse, address_of
+from .storage import StorageResponse, Validator, address_of
 
 
 class PartialBundle:
-    """The downloaded bytes in `file`, the `size` of the whole bundle if known, and the `etag` that can resume it."""
+    """The downloaded bytes in `file`, the `size` of the whole bundle if known, and the `validator` that can resume it."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -32,7 +32,8 @@ class PartialBundle:
         self._file.seek(0)
         self._file.truncate()
         self._link = self._address = ""  # the latter after redirects; both without query
-        self.etag: str | None = None
+        self._codings: list[str] = []
+        self.validator: Validator | None = None
         self.sha256 = hashlib.sha256()
         self.received = 0
         self.size: int | None = None
@@ -40,30 +41,36 @@ class PartialBundle:
     def set_source(self, link: str, response: StorageResponse) -> None:
         """Record where the bytes come from, if the response can be resumed: one compressed on the fly cannot."""
         if response.validator is not None and not (response.is_encoded and response.length is None):
-            self._link, self._address, self.etag = address_of(link), response.address, response.validator
+            self._link, self._address, self.validator = address_of(link), response.address, response.validator
+            self._codings = response.codings
 
     def range_headers(self, link: str) -> dict[str, str]:
         """Return the headers that request the rest; none if the download cannot be resumed."""
-        if (
-            not self.received or self.etag is None or self._link != address_of(link)
-        ):  # an ETag is of one address (RFC 9110, 8.8.3)
+        # a validator is of one address (RFC 9110, sections 8.8.2 and 8.8.3)
+        if not self.received or self.validator is None or self._link != address_of(link):
             return {}
-        return {"Range": f"bytes={self.received}-", "If-Range": self.etag}
+        return {"Range": f"bytes={self.received}-", "If-Range": self.validator.value}
 
     def next_range(self, response: StorageResponse) -> tuple[int, int | None] | None:
-        """Return the end and the bundle's size of a 206's `Content-Range` (RFC 9110, 14.4); `None` unless it comes next."""
+        """Return the end and the bundle's size of a 206's `Content-Range` (RFC 9110, 14.4); `None` unless it comes next.
+
+        Parts of one bundle have the same strong validator (15.3.7.3); some servers ignore `If-Range`.
+        """
         found = re.fullmatch(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)", response.headers.get("Content-Range", ""))
-        if found is None or response.address != self._address or not self._may_be_same(response):
+        has_one_range = not response.headers.get("Content-Type", "").lower().startswith("multipart/byteranges")
+        is_same_form = (response.address, response.codings) == (self._address, self._codings)
+        if found is None or not (has_one_range and is_same_form and self.is_same(response)):
             return None
         start, end, size = int(found[1]), int(found[2]) + 1, None if found[3] == "*" else int(found[3])
         is_valid = start < end and (size is None or end <= size) and response.length in {None, end - start}
         is_same_size = size == self.size or None in {size, self.size}
         return (end, size) if is_valid and is_same_size and start == self.received else None
 
-    def is_complete(self, response: StorageResponse) -> bool:
-        """Return whether a 416 response says that nothing follows the downloaded bytes (RFC 9110, section 15.5.17)."""
-        is_at_end = re.fullmatch(rf"bytes \*/{self.received}", response.headers.get("Content-Range", ""))
-        return is_at_end is not None and self._may_be_same(response)
+    def is_at_end(self, response: StorageResponse) -> bool:
+        """Return whether a 416 says that a bundle ends after the downloaded bytes (RFC 9110, section 15.5.17)."""
+        is_other = self.validator is not None and self.validator.name in response.headers and not self.is_same(response)
+        return response.headers.get("Content-Range") == f"bytes */{self.received}" and not is_other
 
-    def _may_be_same(self, response: StorageResponse) -> bool:
-        return self.etag is not None and response.headers.get("ETag") in {None, self.etag}
+    def is_same(self, response: StorageResponse) -> bool:
+        """Return whether a response has the validator of the downloaded bytes."""
+        return self.validator is not None and response.headers.get(self.validator.name) == self.validator.value

@@ -7,7 +7,8 @@ import contextlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from datetime import UTC, datetime, timedelta
+from typing import Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from requests.models import REDIRECT_STATI
@@ -29,6 +30,13 @@ MAX_REDIRECTS: Final = 5
 MAX_ERROR_BYTES: Final = 16 * 1024
 
 
+class Validator(NamedTuple):
+    """A header that changes with the bundle, and its value."""
+
+    name: str
+    value: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class StorageResponse:
     """A response with an unread body, which is never decoded. `address` is without query, after all redirects."""
@@ -46,9 +54,15 @@ class StorageResponse:
         return int(length) if length is not None else None
 
     @property
+    def codings(self) -> list[str]:
+        """The `Content-Encoding` of the body, in the order in which it was applied (RFC 9110, section 8.4)."""
+        names = (name.strip().lower() for name in self.headers.get("Content-Encoding", "").split(","))
+        return [name for name in names if name not in {"", "identity"}]
+
+    @property
     def is_encoded(self) -> bool:
         """Whether the body has a `Content-Encoding`."""
-        return self.headers.get("Content-Encoding", "identity").lower() != "identity"
+        return bool(self.codings)
 
     @property
     def is_stored_as_gzip(self) -> bool:
@@ -61,10 +75,15 @@ class StorageResponse:
         return request_id_of(self.headers)
 
     @property
-    def validator(self) -> str | None:
-        """The strong ETag, the only kind that `If-Range` accepts (RFC 9110, section 13.1.5)."""
-        etag = self.headers.get("ETag", "")
-        return etag if re.fullmatch(r'"[\x21\x23-\x7e]+"', etag) else None
+    def validator(self) -> Validator | None:
+        """What may be sent as `If-Range`: the strong ETag or, only without any ETag, a strong date (RFC 9110, section 13.1.5)."""
+        etag, modified = self.headers.get("ETag", ""), self.headers.get("Last-Modified", "")
+        if etag:
+            return Validator("ETag", etag) if re.fullmatch(r'"[\x21\x23-\x7e]+"', etag) else None
+        modified_at, sent_at = _http_date(modified), _http_date(self.headers.get("Date", ""))
+        # a date is strong if the bundle was not replaced within the same second (section 8.8.2.2)
+        is_strong = modified_at is not None and sent_at is not None and sent_at - modified_at >= timedelta(seconds=1)
+        return Validator("Last-Modified", modified) if is_strong else None
 
     def error_text(self) -> str:
         """Return the status of an error response, with the code and the message of the storage's XML."""
@@ -149,6 +168,14 @@ def _errors_of_storage(host: str, seconds: float) -> Iterator[None]:
         raise NetworkError(message, maybe_processed=error.maybe_processed) from error
     except (UntrustedCertificateError, SocksProxyError) as error:
         raise error.failure(DownloadFailed, f"the storage at {host}", "the link, which the platform makes") from error
+
+
+def _http_date(value: str) -> datetime | None:
+    """Read a date in the only form that a client may send (RFC 9110, section 5.6.7)."""
+    try:
+        return datetime.strptime(value, "%a, %d %b %Y %H:%M:%S GMT").replace(tzinfo=UTC)
+    except ValueError:
+        return None
 
 
 def _redirected(url: str, location: str, status: int) -> str:

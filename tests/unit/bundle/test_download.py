@@ -5,11 +5,13 @@ import hashlib
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
+from email.utils import format_datetime
 from pathlib import Path
 
 import backoff
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from docs_platform_action.bundle import download
@@ -20,7 +22,7 @@ from docs_platform_action.http.faults import NetworkError
 from docs_platform_action.job import Job
 from docs_platform_action.models import EXPORT, STORAGE, Bundle, Downloaded
 from docs_platform_action.redaction import Redactor
-from tests.unit.fakes import FakeClock, RecordedEvents, context
+from tests.unit.fakes import NOON, FakeClock, RecordedEvents, context
 
 LINK = "https://storage.example.com/se_1/bundle.tar.gz?X-Signature={number}"
 ADDRESS = LINK.partition("?")[0]
@@ -29,6 +31,8 @@ GZIP = b"\x1f\x8b\x08"
 
 FIRST = GZIP + bytes(range(256)) * 900
 SECOND = GZIP + bytes(reversed(range(256))) * 1100
+THIRD = GZIP + bytes(reversed(range(256))) * 900
+"""As long as the first one."""
 
 NO_SECRETS = Redactor([])
 
@@ -43,6 +47,9 @@ class Turn:
     announces: bool = True
     honest: bool = True
     switches: bool = False
+    validator: str = "ETag"
+    honors_if_range: bool = True
+    repeats_validator: bool = True
     takes_seconds: float = 0.0
     content_type: str | None = None
     encoding: str | None = None
@@ -55,6 +62,7 @@ class FakeStorage:
         self._clock = clock
         self._turns = list(turns)
         self.content = content
+        self._version = 0
         self.requested: list[Mapping[str, str]] = []
         self.links = 1
 
@@ -71,18 +79,25 @@ class FakeStorage:
         turn = self._turns.pop(0) if self._turns else Turn()
         self._clock.pass_(turn.takes_seconds)
         if turn.switches:
-            self.content = SECOND if self.content == FIRST else FIRST
+            self._version += 1
+            self.content = (FIRST, THIRD, SECOND)[self._version % 3]
         yield self._answer(turn, headers)
 
     def _answer(self, turn: Turn, headers: Mapping[str, str]) -> StorageResponse:
         if turn.status is not None:
             return StorageResponse(redactor=NO_SECRETS, status=turn.status, headers={}, address=ADDRESS, pieces=iter(()))
-        etag = f'"{hashlib.sha256(self.content).hexdigest()}"'
+        modified = format_datetime(NOON + timedelta(seconds=self._version), usegmt=True)
+        validators = {"ETag": f'"{hashlib.sha256(self.content).hexdigest()}"', "Last-Modified": modified}
+        present = {turn.validator: validators[turn.validator]} if turn.validator else {}
         begin = 0
-        if turn.ranges and headers.get("If-Range") == etag:
-            begin = int(headers["Range"].removeprefix("bytes=").removesuffix("-"))
+        if turn.ranges and "Range" in headers and (not turn.honors_if_range or headers["If-Range"] in present.values()):
+            begin = min(int(headers["Range"].removeprefix("bytes=").removesuffix("-")), len(self.content))
         body = self.content[begin:]
-        response_headers = {"ETag": etag, "Content-Length": str(len(body))} if turn.announces else {"ETag": etag}
+        response_headers = {"Date": format_datetime(NOON + timedelta(hours=1), usegmt=True)}
+        if turn.repeats_validator or not begin:
+            response_headers |= present
+        if turn.announces:
+            response_headers["Content-Length"] = str(len(body))
         if turn.content_type is not None:
             response_headers["Content-Type"] = turn.content_type
         if turn.encoding is not None:
@@ -90,7 +105,11 @@ class FakeStorage:
         pieces = self._pieces(body, turn)
         if begin == len(self.content):
             return StorageResponse(
-                redactor=NO_SECRETS, status=416, headers={"Content-Range": f"bytes */{begin}"}, address=ADDRESS, pieces=iter(())
+                redactor=NO_SECRETS,
+                status=416,
+                headers={"Content-Range": f"bytes */{len(self.content)}"},
+                address=ADDRESS,
+                pieces=iter(()),
             )
         if not begin:
             return StorageResponse(redactor=NO_SECRETS, status=200, headers=response_headers, address=ADDRESS, pieces=pieces)
@@ -338,6 +357,9 @@ turns = st.builds(
     cut_after=st.none() | st.integers(0, len(SECOND) + 10),
     ranges=st.booleans(),
     announces=st.booleans(),
+    validator=st.sampled_from(["ETag", "Last-Modified", ""]),
+    honors_if_range=st.booleans(),
+    repeats_validator=st.booleans(),
     takes_seconds=st.sampled_from([0.0, 1.0, 30.0]),
 )
 
@@ -352,13 +374,25 @@ def test_whatever_the_storage_does_the_bundle_is_complete_or_the_download_fails(
         assert downloaded == Downloaded(size=len(FIRST), sha256=hashlib.sha256(FIRST).hexdigest())
 
 
-@given(st.lists(turns | st.just(Turn(switches=True)) | st.just(Turn(switches=True, cut_after=90_000)), max_size=25))
+cuts = st.builds(
+    Turn,
+    switches=st.booleans(),
+    cut_after=st.integers(0, len(FIRST)),
+    announces=st.booleans(),
+    validator=st.sampled_from(["ETag", "Last-Modified"]),
+    honors_if_range=st.booleans(),
+    repeats_validator=st.booleans(),
+)
+
+
+@given(st.lists(cuts, max_size=10))
+@example([Turn(cut_after=100_000), Turn(switches=True, honors_if_range=False, repeats_validator=False)])
 def test_two_bundles_are_never_mixed(script: list[Turn]) -> None:
     fetch = Fetch(*script)
 
     with contextlib.suppress(DownloadFailed):
         downloaded = fetch()
-        assert fetch.file.getvalue() in {FIRST, SECOND}
+        assert fetch.file.getvalue() in {FIRST, SECOND, THIRD}
         assert downloaded.sha256 == hashlib.sha256(fetch.file.getvalue()).hexdigest()
 
 

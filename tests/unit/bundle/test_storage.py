@@ -22,6 +22,8 @@ from tests.unit.fakes import FakeAdapter, FakeClock, RecordedEvents, Redirecting
 
 NO_SECRETS = Redactor([])
 
+PAST, RECENT, NOW = (f"Mon, 04 May 2026 {time} GMT" for time in ("12:00:00", "12:59:59", "13:00:00"))
+
 
 class FakeStorage:
     """A storage behind a fake adapter."""
@@ -189,8 +191,36 @@ class TestHeaders:
         ("etag", "validator"),
         [('"a-1"', '"a-1"'), ('W/"a"', None), ("a", None), ('"a"b"', None), ('"a b"', None), ('""', None), ("", None)],
     )
-    def test_only_a_strong_etag_is_a_validator(self, etag: str, validator: str | None) -> None:
-        assert head(ETag=etag).validator == validator
+    def test_of_etags_only_a_strong_one_is_a_validator(self, etag: str, validator: str | None) -> None:
+        assert head(ETag=etag).validator == (validator and ("ETag", validator))
+
+    @pytest.mark.parametrize(
+        ("headers", "is_strong"),
+        [
+            ({"Last_Modified": PAST, "Date": NOW}, True),
+            ({"Last_Modified": RECENT, "Date": NOW}, True),
+            ({"Last_Modified": NOW, "Date": NOW}, False),
+            ({"Last_Modified": NOW, "Date": PAST}, False),
+            ({"Last_Modified": PAST}, False),
+            ({"Last_Modified": PAST, "Date": "Mon, 04 May 2026"}, False),
+            ({"Last_Modified": "Monday, 04-May-26 12:00:00 GMT", "Date": NOW}, False),
+            ({"Last_Modified": "Mon May  4 12:00:00 2026", "Date": NOW}, False),
+            ({"Last_Modified": PAST.replace("GMT", "+0000"), "Date": NOW}, False),
+            ({"Last_Modified": f"{PAST}, {PAST}", "Date": NOW}, False),
+            ({"Last_Modified": PAST, "Date": NOW, "ETag": 'W/"a"'}, False),
+            ({"Last_Modified": PAST, "Date": NOW, "ETag": "a"}, False),
+            ({"Last_Modified": PAST, "Date": NOW, "ETag": ""}, True),
+        ],
+    )
+    def test_without_an_etag_a_date_is_one_if_it_is_a_second_old(self, headers: dict[str, str], is_strong: bool) -> None:
+        assert head(**headers).validator == (("Last-Modified", headers["Last_Modified"]) if is_strong else None)
+
+    @pytest.mark.parametrize(
+        ("encoding", "codings"),
+        [("", []), ("identity", []), ("GZIP", ["gzip"]), ("br , identity,gzip", ["br", "gzip"]), (", ", [])],
+    )
+    def test_codings_are_listed_in_their_order(self, encoding: str, codings: list[str]) -> None:
+        assert head(Content_Encoding=encoding).codings == codings
 
 
 def test_an_abort_ends_the_wait_for_a_body() -> None:
