@@ -80,12 +80,11 @@ class StartedExport:
 
 @dataclass(frozen=True, kw_only=True)
 class Bundle:
-    """A time-limited link to a finished export. `expires_at` is the API's text, `expires` its time. `size` is in bytes."""
+    """A time-limited link to a finished export. `expires_at` is the API's text, `expires` its time."""
 
     url: str
     expires_at: str | None = None
     expires: datetime | None = None
-    size: int | None = None
 
     @classmethod
     def from_json(cls, body: Mapping[str, object]) -> Self:
@@ -93,11 +92,10 @@ class Bundle:
         url = body.get("bundleUrl")
         if not isinstance(url, str) or not is_bundle_url(url):
             raise ValueError("`bundleUrl` is missing or is not an absolute https address")
-        size = _count(body.get("sizeBytes"))  # undocumented, but seen on platforms of this kind
         expires_at = body.get("expiresAt")
         if isinstance(expires_at, str) or _is_number(expires_at):
-            return cls(url=url, expires_at=str(expires_at).strip() or None, expires=_parse_time(expires_at), size=size)
-        return cls(url=url, size=size)
+            return cls(url=url, expires_at=str(expires_at).strip() or None, expires=_parse_time(expires_at))
+        return cls(url=url)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -103,7 +103,6 @@ def check_bundle(bundle: Bundle) -> None:
     assert parts.scheme == "https" or parts.hostname in {"localhost", "::1"} or str(parts.hostname).startswith("127.")
     assert bundle.expires_at != ""
     assert bundle.expires is None or (bundle.expires_at and bundle.expires.utcoffset() == timedelta(0))
-    assert bundle.size is None or (type(bundle.size) is int and 0 <= bundle.size < 2**53)
 
 
 def check_agent_job(job: AgentJob) -> None:

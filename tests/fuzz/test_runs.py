@@ -19,7 +19,6 @@ from tests.fuzz.test_answers import GOOD, contents, spelled, values
 from tests.fuzz.test_retry_after import statuses
 from tests.fuzz.test_retry_after import values as header_values
 from tests.inside import run_inside
-from tests.integration.parts import without_size
 from tests.keys import ADMIN_KEY
 
 REASONS: Final = {kind.failure_reason for kind in ActionError.__subclasses__()}
@@ -64,8 +63,6 @@ archives = st.one_of(
 @pytest.fixture(scope="module")
 def platform() -> Iterator[Simulator]:
     with Simulator(key=ADMIN_KEY, export_seconds=0.0) as simulator:
-        # with its size a damaged archive would be recognized before it is opened
-        simulator.override("make_bundle", without_size)
         yield simulator
 
 

@@ -40,11 +40,6 @@ def api_of(
     )
 
 
-def without_size(bundle: dict[str, object]) -> dict[str, object]:
-    """Return the API's bundle without `sizeBytes`, by which the download would recognize other content."""
-    return {name: value for name, value in bundle.items() if name != "sizeBytes"}
-
-
 def finished_export() -> Job:
     """Return a job that the simulator reports as completed."""
     return Job(mode=EXPORT, job_id="export-finished")

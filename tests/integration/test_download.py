@@ -19,7 +19,6 @@ from admin_api_simulator.clock import Clock, utc_now
 from tests.action import Action, shell_python
 from tests.archives import KINDS, Site
 from tests.ended import Ended
-from tests.integration.parts import without_size
 from tests.integration.raw import RawServer, read_request
 from tests.ports import refusing_port
 
@@ -237,23 +236,30 @@ class TestCut:
 
 
 class TestLength:
-    @pytest.mark.parametrize("framing", ["chunked", "close"])
-    def test_without_a_content_length_the_size_from_the_api_counts(
-        self, action: Action, platform: Simulator, framing: str, tmp_path: Path
+    def test_without_a_content_length_the_last_chunk_ends_the_bundle(
+        self, action: Action, platform: Simulator, tmp_path: Path
     ) -> None:
         content = original(platform, tmp_path)
-        platform.script(
-            "download",
-            Fault(framing=framing, cut="in_body", cut_after_bytes=700_000),  # type: ignore[arg-type]
-            Fault(framing=framing),  # type: ignore[arg-type]
-        )
+        platform.script("download", Fault(framing="chunked", cut="in_body", cut_after_bytes=700_000), Fault(framing="chunked"))
 
         assert_whole(fetch(action, platform), action, content)
         assert ranges(platform)[-1] == "bytes=700000-"
 
+    @pytest.mark.parametrize("framing", ["length", "chunked", "close"])
+    @pytest.mark.parametrize("size", [17, 0, 10**15, 3_000_000, "3000000", "many", -1, None, 1.5, True, [17], {"gzip": 17}])
+    def test_a_size_from_the_api_has_no_effect(self, action: Action, platform: Simulator, size: object, framing: str) -> None:
+        """No API document promises it: it may be that of the unpacked site."""
+        platform.override("make_bundle", lambda normal: {**normal, "sizeBytes": size})
+        platform.script_forever("download", Fault(framing=framing))  # type: ignore[arg-type]
+
+        ended = fetch(action, platform)
+
+        assert_whole(ended, action)
+        assert (platform.count("make_bundle"), ranges(platform), ended.warnings) == (1, [None], [])
+        assert "Restarting" not in ended.log
+
     def test_a_complete_body_without_a_marked_end_is_accepted(self, action: Action, platform: Simulator, tmp_path: Path) -> None:
         content = original(platform, tmp_path)
-        platform.override("make_bundle", without_size)
         cut = Fault(framing="chunked", cut="in_body", cut_after_bytes=len(content))
         platform.script("download", cut, None, cut)
 
@@ -261,31 +267,10 @@ class TestLength:
         # a single 416 may be about another bundle, so the storage must send it twice
         assert ranges(platform)[1:] == [None, f"bytes={len(content)}-"] * 2
 
-    def test_a_length_that_contradicts_the_api_is_checked_with_a_new_link(self, action: Action, platform: Simulator) -> None:
-        sizes = iter([17])
-        platform.override("make_bundle", lambda normal: {**normal, "sizeBytes": next(sizes, normal["sizeBytes"])})
-
-        assert_whole(fetch(action, platform), action)
-        assert platform.count("make_bundle") == 2
-
-    def test_a_length_that_still_contradicts_the_api_fails_the_run(self, action: Action, platform: Simulator) -> None:
-        platform.override("make_bundle", lambda normal: {**normal, "sizeBytes": 17})
-
-        ended = fetch(action, platform)
-
-        assert_failed(
-            ended,
-            action,
-            "the bundle has 2,",
-            "bytes at the storage, but the API reported 17",
-            "The storage's Content-Type is application/gzip.",
-        )
-
     def test_a_bundle_with_a_content_length_that_is_too_long_is_accepted(
         self, action: Action, platform: Simulator, tmp_path: Path
     ) -> None:
         content = original(platform, tmp_path)
-        platform.override("make_bundle", without_size)
         too_long = Fault(headers={"Content-Length": str(len(content) + 1000)})
         platform.script("download", too_long, None, too_long, Fault(headers={"Content-Length": "1000"}))
 
@@ -293,7 +278,6 @@ class TestLength:
         assert ranges(platform)[1:] == [None, f"bytes={len(content)}-"] * 2
 
     def test_a_single_416_does_not_make_a_part_complete(self, action: Action, platform: Simulator) -> None:
-        platform.override("make_bundle", without_size)
         all_there = Fault(status=416, headers={"Content-Range": "bytes */600000"})
         platform.script("download", Fault(cut="in_body", cut_after_bytes=600_000), all_there)
 
@@ -301,7 +285,6 @@ class TestLength:
         assert ranges(platform) == [None, "bytes=600000-", None]
 
     def test_a_416_with_another_size_does_not_make_a_part_complete(self, action: Action, platform: Simulator) -> None:
-        platform.override("make_bundle", without_size)
         other = Fault(status=416, headers={"Content-Range": "bytes */100"})
         platform.script(
             "download", Fault(cut="in_body", cut_after_bytes=600_000), *[other, Fault(cut="in_body", cut_after_bytes=600_000)] * 2
@@ -309,23 +292,7 @@ class TestLength:
 
         assert_whole(fetch(action, platform), action)
 
-    def test_a_size_from_the_api_that_is_too_long_is_checked_with_a_new_link(
-        self, action: Action, platform: Simulator, tmp_path: Path
-    ) -> None:
-        content = original(platform, tmp_path)
-        sizes = iter([len(content) + 1000])
-        platform.override("make_bundle", lambda normal: {**normal, "sizeBytes": next(sizes, len(content))})
-        too_long = Fault(headers={"Content-Length": str(len(content) + 1000)})
-        platform.script("download", too_long, None, too_long)
-
-        ended = fetch(action, platform)
-
-        assert_whole(ended, action, content)
-        assert f"The bundle has {len(content):,} bytes at the storage, but the API reported {len(content) + 1000:,}" in ended.log
-
-    @pytest.mark.parametrize("known", [True, False])
-    def test_a_web_page_is_not_a_bundle(self, action: Action, platform: Simulator, known: bool) -> None:
-        platform.override("make_bundle", (lambda normal: normal) if known else without_size)
+    def test_a_web_page_is_not_a_bundle(self, action: Action, platform: Simulator) -> None:
         page = Fault(body="\ufeff\n<!doctype html><title>Sign in</title>", headers={"Content-Type": "Text/HTML; charset=utf-8"})
         platform.script("download", page)
 
@@ -360,7 +327,6 @@ class TestLength:
     def test_other_content_is_not_a_bundle(
         self, action: Action, platform: Simulator, content_type: str, encoding: str | None, content: bytes
     ) -> None:
-        platform.override("make_bundle", without_size)
         headers = {"Content-Type": content_type} | ({"Content-Encoding": encoding} if encoding else {})
         platform.script("download", Fault(body=content, headers=headers))
 
@@ -372,7 +338,6 @@ class TestLength:
 
     @pytest.mark.parametrize("text", ['{"status": "completed"}', "[]"])
     def test_json_is_not_a_bundle(self, action: Action, platform: Simulator, text: str) -> None:
-        platform.override("make_bundle", without_size)
         platform.script_forever("download", Fault(body=text, headers={"Content-Type": "application/json"}))
 
         ended = fetch(action, platform, outage_tolerance="100ms")
@@ -409,20 +374,6 @@ class TestLength:
         assert_whole(fetch(action, platform), action)
         assert len(downloads(platform)) == 1
 
-    def test_an_endless_response_is_aborted_at_the_announced_size(self, action: Action, platform: Simulator) -> None:
-        platform.override("make_bundle", lambda normal: {**normal, "sizeBytes": 1000})
-        platform.script_forever("download", Fault(framing="chunked"))
-
-        ended = fetch(action, platform)
-
-        assert_failed(ended, action, "more than the 1,000 bytes")
-
-    @pytest.mark.parametrize("size", ["many", -1, None, 1.5, True])
-    def test_an_invalid_size_from_the_api_is_ignored(self, action: Action, platform: Simulator, size: object) -> None:
-        platform.override("make_bundle", lambda normal: {**normal, "sizeBytes": size})
-
-        assert_whole(fetch(action, platform), action)
-
     def test_an_encoded_response_is_not_decoded(self, action: Action, platform: Simulator, tmp_path: Path) -> None:
         content = original(platform, tmp_path)
         platform.script("download", Fault(headers={"Content-Encoding": "gzip"}))
@@ -435,6 +386,7 @@ class TestLength:
             {"Content-Range": "bytes 7-9/10"},
             {"Content-Range": "bytes */10"},
             {"Content-Range": "pages 1-2/3"},
+            {"Content-Range": "bytes 1000000-1000009/{size}", "Content-Type": "Multipart/Byteranges"},
             {"Content-Range": "bytes 1000000-1000009/9999999"},
             {"Content-Range": "bytes 1000000-1999999/{size}"},
             {"Content-Range": "bytes 1000000-1000009/1000005"},
@@ -743,6 +695,24 @@ class TestValidator:
         assert f"Range: bytes=1000-\r\nIf-Range: {sent}\r\n".encode() in scripted.requests[1]
         assert "Restarting" not in ended.log
 
+    @pytest.mark.parametrize("chunked", [False, True], ids=["size announced", "size unknown"])
+    def test_a_part_of_a_bundle_of_unknown_size_is_not_appended(self, action: Action, platform: Simulator, chunked: bool) -> None:
+        """It may end before the bundle does."""
+        etag = lines(ETag='"1"')
+        part = (
+            b"HTTP/1.1 206 Part\r\n"
+            + etag
+            + b"Content-Range: bytes 1000-1499/*\r\nContent-Length: 500\r\n\r\n"
+            + FIRST[1000:1500]
+        )
+        rest = b"HTTP/1.1 206 Part\r\n" + etag + b"Content-Range: bytes 1500-1999/*\r\nContent-Length: 500\r\n\r\n" + FIRST[1500:]
+        scripted = ScriptedStorage(cut_after_half(FIRST, etag, chunked=chunked), part, sent(FIRST) if chunked else rest)
+        with RawServer(scripted) as storage:
+            ended = fetch_from(action, platform, storage)
+
+        assert_whole(ended, action, FIRST)
+        assert (b"Range: bytes=1500-" in scripted.requests[2]) is not chunked
+
     def test_a_part_without_a_date_of_its_own_is_appended(self, action: Action, platform: Simulator) -> None:
         whole, part = lines(Last_Modified=PAST, Date=NOW), lines(Last_Modified=PAST)
         with RawServer(ScriptedStorage(cut_after_half(FIRST, whole), second_half(FIRST, part))) as storage:
@@ -878,12 +848,9 @@ MISNAMED = "site.tar.gz is an uncompressed tar archive, although its name says g
 class TestTranscoding:
     """The stored bytes are saved, even if the storage recodes them for clients that accept no content coding."""
 
-    def fetch(
-        self, action: Action, platform: Simulator, storage: TranscodingStorage, size: int | None, name: str = "bundle.tar.gz"
-    ) -> Ended:
+    def fetch(self, action: Action, platform: Simulator, storage: TranscodingStorage, name: str = "bundle.tar.gz") -> Ended:
         with RawServer(storage) as server:
-            size_field: dict[str, object] = {} if size is None else {"sizeBytes": size}
-            platform.override("make_bundle", {"bundleUrl": f"{server.base_url}/{name}", **size_field})
+            platform.override("make_bundle", {"bundleUrl": f"{server.base_url}/{name}", "sizeBytes": 4096})
             return fetch(action, platform, bundle_path="site.tar.gz", outage_tolerance="100ms")
 
     def saved(self, ended: Ended, action: Action) -> bytes:
@@ -895,7 +862,6 @@ class TestTranscoding:
         )
         return saved
 
-    @pytest.mark.parametrize("size", [None, len(PACKED)], ids=["size unknown", "size known"])
     @pytest.mark.parametrize(
         ("plain", "name"),
         [
@@ -908,42 +874,29 @@ class TestTranscoding:
         ids=["says so", "without a length", "until the end", "by its name", "by its type"],
     )
     def test_an_object_decompressed_in_transit_is_requested_as_stored(
-        self, action: Action, platform: Simulator, plain: bytes, name: str, size: int | None
+        self, action: Action, platform: Simulator, plain: bytes, name: str
     ) -> None:
         storage = TranscodingStorage(plain, sent(PACKED, GZIPPED))
 
-        ended = self.fetch(action, platform, storage, size, name)
+        ended = self.fetch(action, platform, storage, name)
 
         assert self.saved(ended, action) == PACKED
         assert (storage.accepted, ended.warnings) == ([False, True], [])
 
-    @pytest.mark.parametrize("size", [None, len(PACKED)], ids=["size unknown", "size known"])
-    def test_an_object_available_only_decompressed_is_saved_with_a_warning(
-        self, action: Action, platform: Simulator, size: int | None
-    ) -> None:
+    def test_an_object_available_only_decompressed_is_saved_with_a_warning(self, action: Action, platform: Simulator) -> None:
         decompressed = sent(TAR, STORED_AS_GZIP, chunked=True)
 
-        ended = self.fetch(action, platform, TranscodingStorage(decompressed, decompressed), size)
+        ended = self.fetch(action, platform, TranscodingStorage(decompressed, decompressed))
 
         assert self.saved(ended, action) == TAR
         (warning,) = ended.warnings
         assert MISNAMED in warning
         assert DECOMPRESSED in warning
 
-    @pytest.mark.parametrize("framed", [sent(TAR, chunked=True), sent(TAR)], ids=["chunked", "with a length"])
-    def test_unmarked_decompression_is_detected_by_the_size(self, action: Action, platform: Simulator, framed: bytes) -> None:
-        ended = self.fetch(action, platform, TranscodingStorage(framed, framed), len(PACKED))
-
-        assert self.saved(ended, action) == TAR
-        (warning,) = ended.warnings
-        assert MISNAMED in warning
-        assert DECOMPRESSED in warning
-
-    @pytest.mark.parametrize("size", [None, len(TAR)], ids=["size unknown", "size known"])
     def test_an_uncompressed_tar_archive_with_a_gzip_name_causes_only_one_warning(
-        self, action: Action, platform: Simulator, size: int | None
+        self, action: Action, platform: Simulator
     ) -> None:
-        ended = self.fetch(action, platform, TranscodingStorage(sent(TAR), sent(TAR)), size)
+        ended = self.fetch(action, platform, TranscodingStorage(sent(TAR), sent(TAR)))
 
         assert self.saved(ended, action) == TAR
         assert [MISNAMED in warning for warning in ended.warnings] == [True]
@@ -952,56 +905,30 @@ class TestTranscoding:
     def test_an_object_compressed_in_transit_is_requested_as_stored(self, action: Action, platform: Simulator) -> None:
         storage = TranscodingStorage(sent(TAR, chunked=True), sent(PACKED, GZIPPED, chunked=True))
 
-        ended = self.fetch(action, platform, storage, len(TAR), "object")
+        ended = self.fetch(action, platform, storage, "object")
 
         assert self.saved(ended, action) == TAR
         assert storage.accepted == [False, True, False]
         assert DECOMPRESSED not in ended.stdout
 
-    def test_an_object_available_only_compressed_is_saved_with_a_warning(self, action: Action, platform: Simulator) -> None:
-        compressed = sent(PACKED, GZIPPED, chunked=True)
-
-        ended = self.fetch(action, platform, TranscodingStorage(compressed, compressed), len(TAR))
-
-        assert self.saved(ended, action) == PACKED
-        assert [DECOMPRESSED in warning for warning in ended.warnings] == [True]
-
     @pytest.mark.parametrize("chunked", [False, True])
     def test_an_object_stored_with_a_coding_takes_one_request(self, action: Action, platform: Simulator, chunked: bool) -> None:
         storage = TranscodingStorage(sent(PACKED, GZIPPED, chunked=chunked), b"")
 
-        ended = self.fetch(action, platform, storage, len(PACKED))
+        ended = self.fetch(action, platform, storage)
 
         assert self.saved(ended, action) == PACKED
         assert (storage.accepted, ended.warnings) == ([False], [])
-
-    def test_a_cut_object_without_an_announced_length_is_not_saved(self, action: Action, platform: Simulator) -> None:
-        content = KINDS["tar"](Site(files={"a": os.urandom(5000)}))
-        cut = HEAD + b"Connection: close\r\n\r\n" + content[:2000]
-
-        ended = self.fetch(action, platform, TranscodingStorage(cut, cut), len(gzip.compress(content)))
-
-        assert_failed(ended, action, "The storage ended the response too early")
 
     @pytest.mark.parametrize("status", [b"400 Bad Request", b"406 Not Acceptable", b"500 Oh"])
     def test_a_storage_that_rejects_gzip_is_asked_without_it(self, action: Action, platform: Simulator, status: bytes) -> None:
         refused = b"HTTP/1.1 " + status + b"\r\nContent-Length: 0\r\n\r\n"
         storage = TranscodingStorage(sent(TAR, chunked=True), refused)
 
-        ended = self.fetch(action, platform, storage, None, "object")
+        ended = self.fetch(action, platform, storage, "object")
 
         assert self.saved(ended, action) == TAR
         assert storage.accepted == [False, True, False]
-
-    def test_an_object_compressed_in_transit_with_a_length_is_saved_with_a_warning(
-        self, action: Action, platform: Simulator
-    ) -> None:
-        compressed = sent(PACKED, GZIPPED)
-
-        ended = self.fetch(action, platform, TranscodingStorage(compressed, compressed), len(TAR))
-
-        assert self.saved(ended, action) == PACKED
-        assert [DECOMPRESSED in warning for warning in ended.warnings] == [True]
 
     def test_a_compressed_page_is_not_a_bundle_even_if_its_content_is_late(self, action: Action, platform: Simulator) -> None:
         page = gzip.compress(b"<!doctype html><title>Sign in</title>" * 50, 0)
@@ -1021,7 +948,7 @@ class TestTranscoding:
         content = gzip.compress(b"") + PACKED
         storage = TranscodingStorage(sent(content, GZIPPED), b"")
 
-        ended = self.fetch(action, platform, storage, len(content))
+        ended = self.fetch(action, platform, storage)
 
         assert self.saved(ended, action) == content
 
@@ -1322,17 +1249,7 @@ class TestPermanentErrors:
 
 
 class TestDisk:
-    def test_a_disk_too_small_for_the_size_from_the_api_fails_at_once(self, action: Action, platform: Simulator) -> None:
-        platform.override("make_bundle", lambda normal: {**normal, "sizeBytes": 10**15})
-
-        ended = fetch(action, platform)
-
-        assert_failed(ended, action, "does not fit on the runner's disk", "It needs at least 909.5 TiB")
-        assert downloads(platform) == []
-
     def test_a_disk_too_small_for_the_content_length_fails_the_run(self, action: Action, platform: Simulator) -> None:
-        platform.override("make_bundle", without_size)
-
         def answer(connection: socket.socket) -> None:
             read_request(connection)
             connection.sendall(HEAD + b"Content-Length: 1000000000000000\r\n\r\n" + GZIP.ljust(1000, b"x"))

@@ -18,7 +18,6 @@ from tests.action import Action
 from tests.archives import SEVEN_ZIP
 from tests.ended import Ended
 from tests.engine import remember_output
-from tests.integration.parts import without_size
 from tests.keys import ADMIN_KEY
 
 PAGES = 12
@@ -58,7 +57,6 @@ class TestAHundredWithSevenFailures:
             platform.script("start_export", Fault(cut="before_response", processed=True), domain="lost.example.com")
             platform.script_forever("read_export", Fault(json={"status": "running"}), domain="endless.example.com")
             platform.script_forever("download", Fault(body=SEVEN_ZIP), domain="damaged.example.com")
-            platform.override("make_bundle", without_size, domain="damaged.example.com")
             yield platform
             check_requests(platform.requests)
 

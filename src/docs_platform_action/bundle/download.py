@@ -60,29 +60,20 @@ class Download:
         self._next_progress_at = _MIN_PROGRESS_BYTES
         self._needs_link = False
         self._refusals = 0
-        self._was_size_wrong = False
         self._unconfirmed_size: int | None = None
 
     def run(self) -> Downloaded:
         """Download the bundle. Raises `OSError`, `Cancelled`, `DownloadFailed` and the errors of `AdminApi.make_bundle`."""
-        if self._bundle.size is not None:
-            check_disk_space(self._bundle.size, self._folders)
         while not self._attempt():
             self._context.clock.sleep(self._retry.ready_at - self._context.clock.monotonic())
         self._record_progress()
-        received = self._partial.received
-        was_transcoded = self._transcoding.is_transcoded and received != self._bundle.size
-        return Downloaded(size=received, sha256=self._partial.sha256.hexdigest(), was_transcoded=was_transcoded)
+        partial, transcoding = self._partial, self._transcoding
+        return Downloaded(size=partial.received, sha256=partial.sha256.hexdigest(), was_transcoded=transcoding.was_decompressed)
 
     @property
     def _bundle(self) -> Bundle:
         assert self._job.bundle is not None  # noqa: S101  # a job with a bundle to download has a link; for the type checker
         return self._job.bundle
-
-    @property
-    def _expected_size(self) -> int | None:
-        """The size that the API reported; `None` for a bundle that is not downloaded as it is stored."""
-        return None if self._transcoding.is_transcoded else self._bundle.size
 
     def _new_retry(self) -> Retry:
         return Retry(tolerance_seconds=self._context.outage_tolerance_seconds, started_at=self._context.clock.monotonic())
@@ -126,8 +117,7 @@ class Download:
         except NetworkError as error:
             advice = PROXY if error.is_proxy_error else _UNAVAILABLE if error.maybe_processed else _UNREACHABLE
             raise TransientError(f"{error.message}{self._partial.error_suffix}", advice=advice) from error
-        if self._partial.received < max(self._partial.size or self._expected_size or 0, self._transcoding.min_bytes):
-            # a response without a length looks complete when its connection breaks
+        if self._partial.received < (self._partial.size or 0):  # the storage sent fewer bytes than were requested
             raise TransientError(f"The storage ended the response too early{self._partial.error_suffix}", advice=_UNAVAILABLE)
 
     def _request(self, within_seconds: float) -> bool:
@@ -160,28 +150,26 @@ class Download:
 
     def _receive_whole(self, response: StorageResponse) -> bool:
         start = read_archive_start(response)
-        if self._transcoding.must_request_again(response, start, self._bundle):
+        if self._transcoding.must_request_again(response, start, self._bundle.url):
             return False
         self._start_over("the storage does not resume downloads" if self._partial.is_same(response) else _MAYBE_REPLACED)
         self._partial.set_source(self._bundle.url, response)
-        end = response.length if response.length is not None else self._expected_size
-        return self._receive(itertools.chain([start], response.pieces), response, size=response.length, end=end)
+        self._receive(itertools.chain([start], response.pieces), size=response.length, end=response.length)
+        return True
 
     def _receive_range(self, response: StorageResponse, *, resuming: bool) -> bool:
         found = self._partial.next_range(response) if resuming else None
         if found is None:
             raise self._mismatch("the storage sent a different part than requested")
         end, size = found
-        return self._receive(response.pieces, response, size=size, end=end)
+        self._receive(response.pieces, size=size, end=end)
+        return True
 
-    def _receive(self, pieces: Iterator[bytes], response: StorageResponse, *, size: int | None, end: int | None) -> bool:
-        """Write the pieces up to `end` to the file, and return true; false if the bundle's `size` is not the expected one."""
-        if size is not None:
-            if self._partial.size is None and self._expected_size is None:
-                check_disk_space(size, self._folders)
+    def _receive(self, pieces: Iterator[bytes], *, size: int | None, end: int | None) -> None:
+        """Write the pieces up to `end` to the file. `size` is that of the whole bundle."""
+        if size is not None and self._partial.size is None:
+            check_disk_space(size, self._folders)
             self._partial.size = size
-        if not self._has_expected_size(response):
-            return False
         max_bytes = end if end is not None else MAX_BUNDLE_BYTES
         for piece in pieces:
             if self._partial.received + len(piece) > max_bytes:
@@ -192,22 +180,6 @@ class Download:
                 self._next_progress_at = self._partial.received + _MIN_PROGRESS_BYTES
                 self._record_progress()
             self._events.download_progressed(self._job, self._partial.received, self._partial.size)
-        return True
-
-    def _has_expected_size(self, response: StorageResponse) -> bool:
-        """Return whether the storage and the API report the same size, if both do. Raises `DownloadFailed` the second time."""
-        size, expected = self._partial.size, self._expected_size
-        if size is None or expected is None or size == expected:
-            return True
-        message = f"bundle has {size:,} bytes at the storage, but the API reported {expected:,}"
-        if self._was_size_wrong:
-            content_type = response.headers.get("Content-Type")
-            details = (f"The storage's Content-Type is {content_type}.",) if content_type else ()
-            raise DownloadFailed(f"the {message}", details=details, **_CHANGED)
-        self._was_size_wrong = self._needs_link = True  # the bundle may have been replaced after the API reported its size
-        self._start_over("the API reported a different size")
-        self._events.link_expired(self._job, f"The {message}")
-        return False
 
     def _link_refused(self, response: StorageResponse, *, resuming: bool) -> bool:
         """Request a new link: after the first refusal without a pause, later by raising `TransientError`, with one."""
@@ -235,8 +207,8 @@ class Download:
         if not is_confirmed and self._unconfirmed_size != received:
             self._unconfirmed_size = received
             raise self._mismatch(_MAYBE_REPLACED)
-        self._partial.size = self._partial.received
-        return self._has_expected_size(response)
+        self._partial.size = received
+        return True
 
     def _error_of(self, response: StorageResponse, *, resuming: bool) -> Exception:
         message = f"The storage returned {response.error_text()}"

@@ -51,8 +51,8 @@ class PartialBundle:
             return {}
         return {"Range": f"bytes={self.received}-", "If-Range": self.validator.value}
 
-    def next_range(self, response: StorageResponse) -> tuple[int, int | None] | None:
-        """Return the end and the bundle's size of a 206's `Content-Range` (RFC 9110, 14.4); `None` unless it comes next.
+    def next_range(self, response: StorageResponse) -> tuple[int, int] | None:
+        """Return the end of a 206's `Content-Range` (RFC 9110, 14.4) and the bundle's size; `None` unless it comes next.
 
         Parts of one bundle have the same strong validator (15.3.7.3); some servers ignore `If-Range`.
         """
@@ -61,10 +61,10 @@ class PartialBundle:
         is_same_form = (response.address, response.codings) == (self._address, self._codings)
         if found is None or not (has_one_range and is_same_form and self.is_same(response)):
             return None
-        start, end, size = int(found[1]), int(found[2]) + 1, None if found[3] == "*" else int(found[3])
-        is_valid = start < end and (size is None or end <= size) and response.length in {None, end - start}
-        is_same_size = size == self.size or None in {size, self.size}
-        return (end, size) if is_valid and is_same_size and start == self.received else None
+        start, end, size = int(found[1]), int(found[2]) + 1, self.size if found[3] == "*" else int(found[3])
+        if size is None or self.size not in {None, size} or response.length not in {None, end - start}:
+            return None
+        return (end, size) if self.received == start < end <= size else None
 
     def is_at_end(self, response: StorageResponse) -> bool:
         """Return whether a 416 says that a bundle ends after the downloaded bytes (RFC 9110, section 15.5.17)."""

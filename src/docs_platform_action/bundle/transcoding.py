@@ -13,7 +13,6 @@ from ..archive.formats import START_BYTES, describe_content, is_archive
 from ..archive.tar import begins_tar
 from ..errors import Advice, InvalidBundle
 from ..http.retry import TransientError
-from ..models import Bundle
 from .storage import StorageResponse, address_of
 
 MAX_START_BYTES: Final = 64 * 1024  # compressed, to be read for the first `START_BYTES` decompressed
@@ -30,14 +29,13 @@ class Transcoding:
     """What a download knows about a changed compression."""
 
     accepts_gzip: bool = False  # in the next request of the whole bundle
-    is_transcoded: bool = False  # the bundle is not downloaded as it is stored
-    min_bytes: int = 0  # of a transcoded bundle
+    was_decompressed: bool = False  # the storage says so of the bundle that is downloaded
     _tried_gzip: bool = False
 
-    def must_request_again(self, response: StorageResponse, start: bytes, bundle: Bundle) -> bool:
+    def must_request_again(self, response: StorageResponse, start: bytes, link: str) -> bool:
         """Return whether to request the bundle again, with the new `accepts_gzip`, to get the bytes as they are stored."""
         is_tar = begins_tar(start[:START_BYTES])
-        was_decompressed = _was_decompressed(response, bundle.url, is_tar=is_tar)
+        was_decompressed = _was_decompressed(response, link, is_tar=is_tar)
         may_be_decompressed = was_decompressed or (is_tar and response.length is None and not response.is_encoded)
         if may_be_decompressed and not self._tried_gzip:
             self.accepts_gzip = self._tried_gzip = True
@@ -45,10 +43,7 @@ class Transcoding:
         if self.accepts_gzip and response.is_encoded and response.length is None and not response.is_stored_as_gzip:
             self.accepts_gzip = False
             return True
-        is_compressed = response.is_encoded and response.length != bundle.size and not response.is_stored_as_gzip
-        self.min_bytes = (bundle.size or 0) if was_decompressed else 0  # a tar is not smaller than its gzip
-        is_proven = was_decompressed and response.is_stored_as_gzip
-        self.is_transcoded = is_proven or (bundle.size is not None and (was_decompressed or is_compressed))
+        self.was_decompressed = was_decompressed and response.is_stored_as_gzip
         return False
 
 

@@ -10,7 +10,7 @@ from ..job import DONE, FAILED, NOT_STARTED, Job
 from ..models import ExportJob
 from ..text import as_sentence, format_bytes, format_clock
 from .failures import how_to_collect
-from .view import MAX_NAME_LENGTH, MAX_WORD_LENGTH, View, size_of
+from .view import MAX_NAME_LENGTH, MAX_WORD_LENGTH, View
 
 _MAX_SUMMARY_LENGTH: Final = 120
 _MAX_ADVICE_LENGTH: Final = 800  # it may hold the id of a job, and a part of an id is useless
@@ -25,7 +25,7 @@ class Overview:
         self._view = view
         self._explained_above = explained_above
         has_pages = any(job.page_count is not None for job in jobs)
-        has_size = any(size_of(job) is not None for job in jobs)
+        has_size = any(job.downloaded is not None for job in jobs)
         has_time = any(job.began_at is not None for job in jobs)
         has_link = any(job.failure is None and job.bundle is not None for job in jobs)
         has_failure = any(job.failure is not None for job in jobs)
@@ -36,12 +36,14 @@ class Overview:
 
     def row(self, job: Job) -> str:
         """Return a job's row."""
-        size, seconds = size_of(job), self._view.seconds_of(job)
+        downloaded, seconds = job.downloaded, self._view.seconds_of(job)
         return self._line(
             self._view.show(job.domain, max_length=MAX_NAME_LENGTH),
             self._result(job),
             "" if job.page_count is None else f"{job.page_count:,}",
-            "" if size is None else format_bytes(size).replace(" ", "&nbsp;"),  # a narrow column would break the line there
+            ""
+            if downloaded is None
+            else format_bytes(downloaded.size).replace(" ", "&nbsp;"),  # a narrow column would break the line there
             "" if seconds is None else format_clock(seconds),
             self._link_or_failure(job),
         )

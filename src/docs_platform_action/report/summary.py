@@ -15,7 +15,7 @@ from .explanation import CAUTION, WARNING, alert, collecting_hint, explanation, 
 from .failures import how_to_collect, jobs_with_shared_failure
 from .overview import Overview
 from .timeline import timeline_of
-from .view import View, size_of
+from .view import View
 
 MAX_SUMMARY_BYTES: Final = 1_000_000  # GitHub drops more than 1,048,576 (source: actions/runner, CreateStepSummaryCommand)
 MIN_SUMMARY_BYTES: Final = 2_048  # any page can be shortened to this size
@@ -180,7 +180,7 @@ class _PageOfSeveral:
     def _totals(self) -> str:
         done = [job for job in self._jobs if job.verdict == DONE]
         page_counts = [job.page_count for job in done if job.page_count is not None]
-        sizes = [size for size in map(size_of, done) if size is not None]
+        sizes = [job.downloaded.size for job in done if job.downloaded is not None]
         pages = pluralize(sum(page_counts), "page") if page_counts else ""
         bundles = f"{format_bytes(sum(sizes))} of bundles" if sizes else ""
         total = " and ".join(filter(None, (pages, bundles)))

@@ -63,10 +63,3 @@ class View:
 
 def _with_code(escaped: str) -> str:
     return re.sub(r"\\`((?:[A-Za-z0-9 .-]|:(?= |\\`)|\\_)+)\\`", lambda code: f"`{code[1]}`".replace("\\_", "_"), escaped)
-
-
-def size_of(job: Job) -> int | None:
-    """Return the bundle's size in bytes: as downloaded, else as reported by the API."""
-    if job.downloaded is not None:
-        return job.downloaded.size
-    return job.bundle.size if job.bundle is not None else None

@@ -689,59 +689,52 @@ class TestDiskSpace:
 
         monkeypatch.setattr(os, "statvfs", fake)
 
-    def sized(self, delivery: Delivery, source: str) -> Bundle:
-        """Return a bundle whose size is known from the API or from the storage."""
-        if source == "storage":
-            delivery.storage.headers = {"Content-Length": str(self.SIZE)}
-            return BUNDLE
-        return Bundle(url=BUNDLE.url, size=self.SIZE)
+    @pytest.fixture(autouse=True)
+    def _size_is_announced(self, delivery: Delivery) -> None:
+        delivery.storage.headers = {"Content-Length": str(self.SIZE)}
 
-    @pytest.mark.parametrize("source", ["storage", "api"])
     @pytest.mark.parametrize(
         ("names", "needed"),
         [({"bundle": "out/bundle"}, SIZE), ({"site": "a/b/site"}, 2 * SIZE), ({"bundle": "bundle", "site": "site"}, 2 * SIZE)],
         ids=["bundle", "site", "both"],
     )
     def test_an_archive_needs_its_size_and_a_site_as_much_again(
-        self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch, source: str, names: dict[str, str], needed: int
+        self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch, names: dict[str, str], needed: int
     ) -> None:
-        bundle = self.sized(delivery, source)
         self.disk(monkeypatch, lambda _: needed - 1)
 
-        error = delivery.failure(delivery.settings_for(**names), bundle)
+        error = delivery.failure(delivery.settings_for(**names))
 
         assert isinstance(error, DownloadFailed)
         assert error.summary == "the bundle does not fit on the runner's disk"
         assert error.cause == FULL
         assert error.remedy == "Free space in an earlier step, or use a runner with a larger disk."
         assert delivery.files == tree(delivery.temporary) == []
-        assert delivery.storage.requested == ([BUNDLE.url] if source == "storage" else [])
+        assert delivery.storage.requested == [BUNDLE.url]
 
         self.disk(monkeypatch, lambda _: needed)
-        delivery(delivery.settings_for(**names), bundle)
+        delivery(delivery.settings_for(**names))
 
     def test_the_details_say_how_much_is_needed_and_free(self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
         self.disk(monkeypatch, lambda _: 512)
-        bundle = self.sized(delivery, "api")
 
-        archive, site = (delivery.failure(delivery.settings_for(**{name: "out"}), bundle) for name in ("bundle", "site"))
+        archive, site = (delivery.failure(delivery.settings_for(**{name: "out"})) for name in ("bundle", "site"))
 
         assert archive.details == ("It needs at least 10.0 KiB; 512 bytes are free.",)
         assert site.details == ("It needs at least 20.0 KiB (archive and unpacked site); 512 bytes are free.",)
 
-    @pytest.mark.parametrize("source", ["storage", "api"])
-    def test_the_reserved_space_is_needed_too(self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch, source: str) -> None:
-        bundle, total = self.sized(delivery, source), 10 * 512
+    def test_the_reserved_space_is_needed_too(self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
+        total = 10 * 512
         self.disk(monkeypatch, lambda _: 2 * self.SIZE + 511, total=total)
 
-        error = delivery.failure(delivery.settings_for(site="site"), bundle)
+        error = delivery.failure(delivery.settings_for(site="site"))
 
         detail = "It needs at least 20.0 KiB (archive and unpacked site); 20.5 KiB are free, of which 512 bytes must stay free."
         assert isinstance(error, DownloadFailed)
         assert error.details == (detail,)
-        delivery(delivery.settings_for(bundle="bundle"), bundle)
+        delivery(delivery.settings_for(bundle="bundle"))
         self.disk(monkeypatch, lambda _: 2 * self.SIZE + 512, total=total)
-        delivery(delivery.settings_for(site="site"), bundle)
+        delivery(delivery.settings_for(site="site"))
 
     @pytest.fixture
     def _two_disks(self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -758,7 +751,7 @@ class TestDiskSpace:
     def test_on_two_disks_each_needs_its_own(self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
         self.disk(monkeypatch, lambda _: self.SIZE)
 
-        delivery(delivery.settings_for(site="out/site"), self.sized(delivery, "api"))
+        delivery(delivery.settings_for(site="out/site"))
 
         assert delivery.job.site_path == "out/site"
 
@@ -767,23 +760,19 @@ class TestDiskSpace:
     def test_either_disk_can_be_too_small(self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch, full: str) -> None:
         self.disk(monkeypatch, lambda folder: self.SIZE - (folder.name == full))
 
-        error = delivery.failure(delivery.settings_for(site="out/site"), self.sized(delivery, "api"))
+        error = delivery.failure(delivery.settings_for(site="out/site"))
 
         assert isinstance(error, DownloadFailed)
 
     @pytest.mark.usefixtures("_two_disks")
-    @pytest.mark.parametrize("source", ["storage", "api"])
-    def test_a_temporary_folder_that_is_too_small_is_not_used(
-        self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch, source: str
-    ) -> None:
-        bundle = self.sized(delivery, source)
+    def test_a_temporary_folder_that_is_too_small_is_not_used(self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
         self.disk(monkeypatch, lambda folder: self.SIZE - 1 if folder == delivery.temporary else 2 * self.SIZE)
 
-        delivery(delivery.settings_for(site="out/site"), bundle)
+        delivery(delivery.settings_for(site="out/site"))
 
         assert delivery.files == ["out", "out/site", *(f"out/site/{name}" for name in SITE)]
         assert tree(delivery.temporary) == []
-        assert delivery.storage.requested == [BUNDLE.url] * (2 if source == "storage" else 1)
+        assert delivery.storage.requested == [BUNDLE.url] * 2
         assert delivery.lines.count("moved") == 1
 
     @pytest.mark.usefixtures("_two_disks")
@@ -814,6 +803,7 @@ class TestDiskSpace:
         assert len(delivery.storage.requested) == 1
 
     def test_an_archive_of_unknown_size_is_downloaded(self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
+        delivery.storage.headers = {}
         self.disk(monkeypatch, lambda _: 0)
 
         delivery(delivery.settings_for(bundle="bundle"))

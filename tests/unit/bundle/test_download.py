@@ -45,7 +45,6 @@ class Turn:
     cut_after: int | None = None
     ranges: bool = True
     announces: bool = True
-    honest: bool = True
     switches: bool = False
     validator: str = "ETag"
     honors_if_range: bool = True
@@ -120,8 +119,8 @@ class FakeStorage:
         let_through = body if turn.cut_after is None else body[: turn.cut_after]
         for begin in range(0, len(let_through), 10_000):
             yield let_through[begin : begin + 10_000]
-        # a broken connection is only noticed if the length was announced, or by its framing
-        if turn.cut_after is not None and turn.cut_after < len(body) and (turn.announces or turn.honest):
+        # noticed by the announced length, or by the framing
+        if turn.cut_after is not None and turn.cut_after < len(body):
             raise NetworkError("The connection broke off", maybe_processed=True)
 
 
@@ -142,13 +141,13 @@ class Disk:
 class Fetch:
     """One download into memory."""
 
-    def __init__(self, *turns: Turn, tolerance: float = 300, size: int | None = None) -> None:
+    def __init__(self, *turns: Turn, tolerance: float = 300) -> None:
         self.clock = FakeClock()
         self.storage = FakeStorage(self.clock, *turns)
         self.file = io.BytesIO()
         self.events = RecordedEvents()
         self.disk = Disk()
-        self.job = Job(mode=EXPORT, job_id="se_1", bundle=Bundle(url=LINK.format(number=1), size=size))
+        self.job = Job(mode=EXPORT, job_id="se_1", bundle=Bundle(url=LINK.format(number=1)))
         shared = context(self.clock, self.events, api=self.storage, tolerance=tolerance)
         self._download = Download(self.job, self.file, shared, [Path("archive")])
 
@@ -223,26 +222,19 @@ def test_each_response_is_announced_with_the_range_that_was_requested() -> None:
 
 
 class TestDiskSpace:
-    def test_it_is_checked_once_for_the_size_from_the_api(self) -> None:
-        fetch = Fetch(Turn(cut_after=100_000), size=len(FIRST))
-
-        fetch()
-
-        assert fetch.disk.checked == [len(FIRST)]
-
-    def test_it_is_checked_once_for_the_size_from_the_storage(self) -> None:
+    def test_it_is_checked_once_for_the_size_that_the_storage_announces(self) -> None:
         fetch = Fetch(Turn(cut_after=100_000))
 
         fetch()
 
         assert fetch.disk.checked == [len(FIRST)]
 
-    def test_without_enough_nothing_is_requested(self) -> None:
-        fetch = Fetch(size=len(FIRST))
+    def test_without_enough_nothing_is_written(self) -> None:
+        fetch = Fetch()
         fetch.disk.error = DownloadFailed("no room")
 
         assert fetch.failure().summary == "no room"
-        assert fetch.storage.requested == []
+        assert fetch.file.getvalue() == b""
 
 
 class TestOutage:
@@ -394,12 +386,3 @@ def test_two_bundles_are_never_mixed(script: list[Turn]) -> None:
         downloaded = fetch()
         assert fetch.file.getvalue() in {FIRST, SECOND, THIRD}
         assert downloaded.sha256 == hashlib.sha256(fetch.file.getvalue()).hexdigest()
-
-
-@given(st.lists(turns, max_size=25), st.booleans())
-def test_the_size_from_the_api_reveals_a_truncated_bundle(script: list[Turn], honest: bool) -> None:
-    fetch = Fetch(*(Turn(cut_after=turn.cut_after, announces=False, honest=honest) for turn in script), size=len(FIRST))
-
-    with contextlib.suppress(DownloadFailed):
-        fetch()
-        assert fetch.file.getvalue() == FIRST

@@ -7,8 +7,8 @@ import pytest
 from docs_platform_action.errors import Cancelled, InvalidBundle, Rejected, TimedOut
 from docs_platform_action.http.client import Request
 from docs_platform_action.job import Job
-from docs_platform_action.models import Bundle, ExportJob
-from tests.page.samples import NOW, URL, cancelled, failed, good, unavailable
+from docs_platform_action.models import ExportJob
+from tests.page.samples import NOW, cancelled, failed, good, unavailable
 from tests.unit.report.pages import page, parsed
 
 
@@ -29,10 +29,10 @@ class TestSeveral:
         assert parsed(good(), good()).tables()[0][0][-1] == "Link"
         assert parsed(failed(), failed()).tables()[0][0][-1] == "Failure"
 
-    def test_a_size_is_the_apis_where_nothing_was_downloaded(self) -> None:
-        shown = parsed(good(downloaded=None, bundle=Bundle(url=URL, size=1024)), good(downloaded=None), good())
+    def test_a_size_is_that_of_the_downloaded_archive(self) -> None:
+        shown = parsed(good(downloaded=None), good())
 
-        assert [row[3] for row in shown.tables()[0][1:]] == ["1.0\N{NO-BREAK SPACE}KiB", "", "38.1\N{NO-BREAK SPACE}MiB"]
+        assert [row[3] for row in shown.tables()[0][1:]] == ["", "38.1\N{NO-BREAK SPACE}MiB"]
 
     def test_a_job_that_was_not_begun_took_no_time(self) -> None:
         shown = parsed(good(), Job(mode="export", domain="late.example.com", began_at=None))
