@@ -7,6 +7,7 @@ import os
 import socket
 import ssl
 import time
+import zlib
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -943,6 +944,41 @@ class TestTranscoding:
             ended = fetch_from(action, platform, storage, outage_tolerance="100ms")
 
         assert_failed(ended, action, "response is not a bundle: it looks like a web page", "a login page")
+
+    @pytest.mark.parametrize(
+        ("encoding", "content"),
+        [
+            ("br", bytes.fromhex("5b00f88d94d8a0")),  # begins like JSON
+            ("BR", bytes.fromhex("1b7b00f88d94d8a0")),
+            ("zstd", bytes.fromhex("28b52ffd04580100")),
+            ("deflate", zlib.compress(TAR)),
+            ("compress", b"\x1f\x9d\x90" + TAR),
+            ("gzip, br", bytes.fromhex("1b7b00f88d94d8a0")),
+            ("br, gzip", gzip.compress(bytes.fromhex("1b7b00f88d94d8a0"))),
+            ("gzip, zstd", bytes.fromhex("28b52ffd04580100")),
+        ],
+    )
+    def test_a_coding_that_was_not_asked_for_is_named(
+        self, action: Action, platform: Simulator, encoding: str, content: bytes
+    ) -> None:
+        with RawServer(ScriptedStorage(sent(content, f"Content-Encoding: {encoding}\r\n".encode()))) as storage:
+            ended = fetch_from(action, platform, storage, outage_tolerance="100ms")
+
+        named = f"response is compressed with {encoding.lower()} (Content-Encoding), which was not asked for."
+        assert_failed(ended, action, named, "Turn compression off there for archives")
+        assert "login page" not in ended.error
+
+    @pytest.mark.parametrize("encoding", ["br", "zstd", "gzip, br", "deflate"])
+    @pytest.mark.parametrize("kind", ["tar.gz", "tar", "tar.bz2", "tar.xz", "zip"])
+    def test_an_archive_is_accepted_whatever_its_coding_is_called(
+        self, action: Action, platform: Simulator, encoding: str, kind: str
+    ) -> None:
+        content = KINDS[kind](Site(files={"index.html": b"<h1>Docs</h1>" * 1000}))
+        with RawServer(ScriptedStorage(sent(content, f"Content-Encoding: {encoding}\r\n".encode()))) as storage:
+            ended = fetch_from(action, platform, storage, site_path="site")
+
+        assert (ended.exit_code, ended.warnings) == (0, []), ended.stdout
+        assert (action.workspace / "bundle").read_bytes() == content
 
     def test_gzip_data_with_an_empty_first_member_is_a_bundle(self, action: Action, platform: Simulator) -> None:
         content = gzip.compress(b"") + PACKED

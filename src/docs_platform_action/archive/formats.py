@@ -49,6 +49,11 @@ def is_archive(start: bytes) -> bool:
     return is_tar_header(start[:START_BYTES]) or any(start.startswith(magic) for magic, _ in _ARCHIVE_MAGICS)
 
 
+def is_supported(start: bytes) -> bool:
+    """Return whether a file with at least these first `START_BYTES` looks like an archive that can be opened."""
+    return is_tar_header(start[:START_BYTES]) or start.startswith((GZIP.magic, BZIP2.magic, XZ.magic, *ZIP_MAGICS))
+
+
 def is_streamable(start: bytes) -> bool:
     """Return whether a file with these first bytes is an archive that is read from start to end, which a zip archive is not."""
     return is_archive(start) and not start.startswith(ZIP_MAGICS)

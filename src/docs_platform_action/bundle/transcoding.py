@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..archive.codecs import GZIP, decompressed
-from ..archive.formats import START_BYTES, describe_content, is_archive
+from ..archive.formats import START_BYTES, describe_content, is_archive, is_supported
 from ..archive.tar import begins_tar
 from ..errors import Advice, InvalidBundle
 from ..http.retry import TransientError
@@ -21,6 +21,10 @@ _GZIP_TYPES: Final = ("application/gzip", "application/x-gzip")
 _INTERCEPTED: Final = Advice(
     cause="Something other than the storage responded, such as a login page or a gateway.",
     remedy="Open the link from the runner's network to see what responds, and let the runner reach the storage directly.",
+)
+_COMPRESSED: Final = Advice(
+    cause="A CDN or a proxy in front of the storage compresses the bundle, or something other than the storage responded.",
+    remedy="Turn compression off there for archives, or open the link from the runner's network to see what responds.",
 )
 
 
@@ -58,11 +62,16 @@ def read_archive_start(response: StorageResponse) -> bytes:
             if not (piece := next(response.pieces, b"")):
                 break
             start += piece
-    if is_archive(start) and is_archive(inside):
+    # what other codings contain cannot be seen here, and the data of some looks like an unsupported archive
+    is_readable = {*response.codings} <= {"gzip", "x-gzip"}
+    if is_archive(start) and is_archive(inside) and (is_readable or is_supported(start)):
         return start
-    content = describe_content(inside) if inside or not start else "is damaged or empty gzip data"
     content_type = response.headers.get("Content-Type")
     suffix = f" (Content-Type {content_type})" if content_type else ""
+    if not is_readable:
+        compressed = f"compressed with {', '.join(response.codings)} (Content-Encoding), which was not asked for"
+        raise TransientError(f"The storage's response is {compressed}{suffix}", advice=_COMPRESSED)
+    content = describe_content(inside) if inside or not start else "is damaged or empty gzip data"
     raise TransientError(f"The storage's response is not a bundle: it {content}{suffix}", advice=_INTERCEPTED)
 
 
