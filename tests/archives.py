@@ -5,13 +5,19 @@ import functools
 import gzip
 import io
 import lzma
+import os
 import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
+
+from docs_platform_action.archive.reading import ArchiveFile
+from docs_platform_action.clock import Cancellation
 
 EMPTY_END: Final = bytes(2 * tarfile.BLOCKSIZE)
 """A tar archive's end marker."""
@@ -31,6 +37,13 @@ SMALL_SITE: Final = Site(
     folders=["assets"],
     links={"latest": "guide", "guide/home.html": "../index.html"},
 )
+
+
+@contextmanager
+def open_archive(path: Path, cancellation: Cancellation) -> Iterator[ArchiveFile]:
+    """Open an archive for `unpack`."""
+    with path.open("rb", buffering=0) as file:
+        yield ArchiveFile(file.fileno(), os.fstat(file.fileno()).st_size, cancellation)
 
 
 def tar(site: Site, *, form: int = tarfile.PAX_FORMAT) -> bytes:

@@ -7,11 +7,10 @@ from typing import Final
 
 from hypothesis import strategies as st
 
-from docs_platform_action.archive.reading import open_archive
 from docs_platform_action.archive.unpack import unpack
 from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import InvalidBundle
-from tests.archives import KINDS, Site
+from tests.archives import KINDS, Site, open_archive
 from tests.fuzz import fuzz
 
 FOLDERS: Final = ("a", "a/b", "a/b/c", "d")

@@ -6,11 +6,11 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from docs_platform_action.archive.reading import open_archive
 from docs_platform_action.archive.unpack import unpack
 from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import InvalidBundle
 from tests.archive_limits import Limits
+from tests.archives import open_archive
 
 Tree = dict[str, bytes | str | None]
 """By the path: a file's content, a link's target, or `None` for a folder."""

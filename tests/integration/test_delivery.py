@@ -195,8 +195,50 @@ class TestEmptyFolder:
 
         assert (ended.exit_code, ended.reason) == (1, "internal-error")
         assert "the site cannot be written to site" in ended.error
+        assert "`site` is no longer empty: something else wrote there during the run." in ended.error
         assert "Directory not empty" in ended.error
+        assert "faulty" not in ended.error
         assert read_tree(action.workspace) == {"site": None, "site/mine": b"mine"}
+
+
+class TestReplacedArchive:
+    """Another process replaces the temporary file before the download ends. What is hashed is what is unpacked or kept."""
+
+    ARCHIVE, OTHER = (KINDS["tar.gz"](Site(files={"index.html": text})) for text in (b"ours", b"theirs"))
+
+    def run(self, action: Action, platform: Simulator, folder: Path, **inputs: str) -> Ended:
+        """Run the action, and replace its only part, which is in the folder, when it requests the bundle."""
+
+        def replace_and_answer(connection: socket.socket) -> None:
+            read_request(connection)
+            (part,) = folder.glob(".*.part")
+            (folder / "theirs").write_bytes(self.OTHER)
+            (folder / "theirs").replace(part)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(self.ARCHIVE) + self.ARCHIVE)
+
+        with RawServer(replace_and_answer) as storage:
+            platform.override("make_bundle", {"bundleUrl": f"{storage.base_url}/bundle.tar.gz"})
+            return action.run(platform, job_id="export-finished", env={"RUNNER_TEMP": str(folder)}, **inputs)
+
+    def test_the_site_is_that_of_the_hashed_archive(self, action: Action, platform: Simulator, tmp_path: Path) -> None:
+        temporary = tmp_path / "temporary"
+        temporary.mkdir()
+
+        ended = self.run(action, platform, temporary, site_path="site")
+
+        assert ended.exit_code == 0, ended.stdout
+        assert ended.outputs["bundleSha256"] == hashlib.sha256(self.ARCHIVE).hexdigest()
+        assert read_tree(action.workspace) == {"site": None, "site/index.html": b"ours"}
+
+    def test_another_archive_is_not_kept(self, action: Action, platform: Simulator) -> None:
+        (action.workspace / "bundle").write_bytes(b"old")
+
+        ended = self.run(action, platform, action.workspace, bundle_path="bundle")
+
+        assert (ended.exit_code, ended.reason) == (1, "download-failed")
+        assert "The temporary files of `bundle` were replaced during the run by something else." in ended.error
+        assert read_tree(action.workspace) == {"bundle": b"old"}
+        assert "bundlePath" not in ended.outputs
 
 
 def snapshot(folder: Path) -> dict[Path, tuple[int, ...]]:

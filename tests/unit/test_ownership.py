@@ -21,10 +21,11 @@ class FileSystem:
         self.error: int | None = None
         monkeypatch.setattr(os, "chown", self._chown)
 
-    def _chown(self, path: str | Path, uid: int, gid: int, *, dir_fd: int | None = None, follow_symlinks: bool = True) -> None:
+    def _chown(self, path: Path | int, uid: int, gid: int, *, dir_fd: int | None = None, follow_symlinks: bool = True) -> None:
         assert (uid, gid) == OWNER
-        assert not follow_symlinks
+        assert follow_symlinks == isinstance(path, int)
         assert dir_fd is None
+        path = Path(f"/proc/self/fd/{path}").readlink() if isinstance(path, int) else path
         assert os.path.lexists(path)
         if self.error is not None:
             raise OSError(self.error, os.strerror(self.error))

@@ -2,8 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Final
 
 from ..clock import Cancellation
@@ -43,13 +41,6 @@ class ArchiveFile:
         while start < end and (chunk := self.read(min(CHUNK_BYTES, end - start), start)):
             start += len(chunk)
             yield chunk
-
-
-@contextmanager
-def open_archive(path: Path, cancellation: Cancellation) -> Iterator[ArchiveFile]:
-    """Open a complete archive. Raises `OSError`."""
-    with path.open("rb", buffering=0) as file:
-        yield ArchiveFile(file.fileno(), os.fstat(file.fileno()).st_size, cancellation)
 
 
 class Stream:

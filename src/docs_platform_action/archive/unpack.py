@@ -40,7 +40,7 @@ def unpack(
     `on_progress` gets the files and bytes so far after every entry. `disk` is the folder's by default. Raises `Cancelled`,
     `OSError`, and `InvalidBundle` for an archive that is refused, also if it would leave too little of the disk free.
     """
-    root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         quota = Quota(disk or Disk(root))
         tree = Tree(root, quota, archive.cancellation, owner)

@@ -1,6 +1,7 @@
 """Deliver a finished bundle: download the archive, unpack the site and write the Helm values, as the settings ask."""
 
 import errno
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -9,11 +10,11 @@ from pathlib import Path
 from typing import Final
 
 from ..archive.formats import START_BYTES
-from ..archive.reading import open_archive
+from ..archive.reading import ArchiveFile
 from ..archive.tar import begins_tar
 from ..archive.unpack import Unpacked, unpack
 from ..context import Context
-from ..errors import DENIED_CAUSE, DENIED_REMEDY, ActionError, DownloadFailed, InternalError, TooFewPages
+from ..errors import DENIED_CAUSE, DENIED_REMEDY, ActionError, Advice, DownloadFailed, InternalError, TooFewPages
 from ..events import Events
 from ..inputs.settings import DeliverySettings, OutputPath
 from ..job import DOWNLOAD, UNPACK, Job
@@ -27,6 +28,23 @@ from .staging import Staged, staged
 
 _CANNOT_SAVE: Final = "the bundle cannot be saved"
 _DISK_FULL_CODES: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+# the paths were usable before the run (source: rename(2) and open(2))
+_INTERFERENCE: Final = {
+    errno.ENOTEMPTY: "{} is no longer empty: something else wrote there during the run.",
+    errno.EEXIST: "{}, or a folder above it, exists already: something else created it during the run.",
+    errno.EISDIR: "{} is now a folder: something else created it during the run.",
+    errno.ENOTDIR: "{}, or a folder above it, is now a file: something else created it during the run.",
+    errno.ENOENT: "The temporary files of {} were removed during the run by something else.",
+    errno.ESTALE: "The temporary files of {} were replaced during the run by something else.",
+}
+_SHARED_PATH: Final = Advice(
+    cause="Another process on the runner, or an earlier step that still runs, uses the same path. Its files were not changed.",
+    remedy="Use a path that nothing else writes to, and run the workflow again.",
+)
+_FAULTY: Final = Advice(
+    cause="The runner's disk is faulty, or another process is using it.", remedy="Fix the runner and run the workflow again."
+)
 
 
 def deliver(job: Job, settings: DeliverySettings, context: Context) -> None:
@@ -76,7 +94,7 @@ class _Delivery:
     def _deliver_archive(self, stack: ExitStack) -> _DownloadedArchive:
         """Download the archive. With `min_pages` it is published later, after the pages are counted."""
         target = self.settings.bundle
-        with _disk_errors_as(DownloadFailed, _CANNOT_SAVE):
+        with _disk_errors_as(DownloadFailed, _CANNOT_SAVE, target):
             if target is None:
                 archive = self._download_to_scratch(stack)
             else:
@@ -112,20 +130,19 @@ class _Delivery:
         folders, overlap = [archive.path.parent], None
         if site is not None:
             folders.append(site.path.parent)
-            overlap = stack.enter_context(OverlappedUnpack(archive.path, site.path, self._owner(site), context))
+            overlap = stack.enter_context(OverlappedUnpack(archive.descriptor, site.path, self._owner(site), context))
             context = replace(context, events=Events(context.events, overlap))
         self.job.start_phase(DOWNLOAD, context.clock.monotonic())
         self.context.events.downloading(self.job)
-        with archive.path.open("r+b") as file:
+        with archive.open() as file:
             download = Download(self.job, file, context, folders)
             return _DownloadedArchive(file=archive, downloaded=download.run(), overlap=overlap)
 
     def _warn_of_changed_compression(self, archive: _DownloadedArchive) -> None:
         lines, target = [], self.settings.bundle
-        if target is not None and target.name.lower().endswith((".gz", ".tgz")):
-            with archive.file.path.open("rb") as file:
-                if begins_tar(file.read(START_BYTES)):
-                    lines.append(f"{target.name} is an uncompressed tar archive, although its name says gzip.")
+        is_tar = begins_tar(os.pread(archive.file.descriptor, START_BYTES, 0))
+        if is_tar and target is not None and target.name.lower().endswith((".gz", ".tgz")):
+            lines.append(f"{target.name} is an uncompressed tar archive, although its name says gzip.")
         if archive.downloaded.was_transcoded:
             lines += [
                 "The storage, or something between it and this runner, changed the bundle's compression.",
@@ -137,7 +154,7 @@ class _Delivery:
     def _deliver_site(self, site: OutputPath, archive: Staged, overlap: OverlappedUnpack) -> None:
         self.job.start_phase(UNPACK, self.context.clock.monotonic())
         self.context.events.unpacking(self.job)
-        with _disk_errors_as(InternalError, f"the site cannot be written to {site.name}"), ExitStack() as stack:
+        with _disk_errors_as(InternalError, f"the site cannot be written to {site.name}", site), ExitStack() as stack:
             staged_site, unpacked = overlap.result(self.job) or self._unpack(archive, site, stack)
             self._check_pages(unpacked)
             self.context.clock.cancellation.check()
@@ -152,8 +169,8 @@ class _Delivery:
         owner = self._owner(site)
         staged_site = stack.enter_context(staged(site.path, owner, self.context.cleanups, is_folder=True))
         on_progress = partial(self.context.events.unpack_progressed, self.job)
-        with open_archive(archive.path, self.context.clock.cancellation) as file:
-            return staged_site, unpack(file, staged_site.path, on_progress=on_progress, owner=owner)
+        file = ArchiveFile(archive.descriptor, os.fstat(archive.descriptor).st_size, self.context.clock.cancellation)
+        return staged_site, unpack(file, staged_site.path, on_progress=on_progress, owner=owner)
 
     def _check_pages(self, unpacked: Unpacked) -> None:
         # the export has checked the API's page count already, and removed `min_pages` if there was one
@@ -166,7 +183,7 @@ class _Delivery:
 
     def _publish_archive(self, archive: Staged, target: OutputPath) -> None:
         self.context.clock.cancellation.check()
-        with _disk_errors_as(DownloadFailed, _CANNOT_SAVE):
+        with _disk_errors_as(DownloadFailed, _CANNOT_SAVE, target):
             archive.publish()
         self.job.bundle_path = target.name
 
@@ -177,10 +194,11 @@ class _Delivery:
         assert bundle is not None  # noqa: S101  # there is a link by now; this tells the type checker
         text = values_text(bundle_url=bundle.url, version=self.settings.version, comment=_values_comment(job, bundle))
         with (
-            _disk_errors_as(InternalError, f"the Helm values file cannot be written to {target.name}"),
+            _disk_errors_as(InternalError, f"the Helm values file cannot be written to {target.name}", target),
             staged(target.path, self._owner(target), self.context.cleanups) as file,
         ):
-            file.path.write_text(text, encoding="utf-8", newline="\n")
+            with file.open() as stream:
+                stream.write(text.encode())
             self.context.clock.cancellation.check()
             file.publish()
         job.values_file = target.name
@@ -195,17 +213,20 @@ def _values_comment(job: Job, bundle: Bundle) -> tuple[str, str]:
 
 
 @contextmanager
-def _disk_errors_as(failure: type[ActionError], summary: str) -> Iterator[None]:
-    """Raise an `OSError` as a failure that says what happened."""
+def _disk_errors_as(failure: type[ActionError], summary: str, target: OutputPath | None) -> Iterator[None]:
+    """Raise an `OSError` as a failure that says what happened. Without a target, the archive is not kept."""
     try:
         yield
     except OSError as error:
-        if error.errno in {*_DISK_FULL_CODES, errno.EFBIG}:
-            cause, remedy = DISK_FULL["cause"], DISK_FULL["remedy"]
+        code = error.errno or 0
+        details = [f"The system reported: {error.strerror or type(error).__name__}."]
+        if code in _INTERFERENCE:
+            advice = _SHARED_PATH
+            details.insert(0, _INTERFERENCE[code].format(f"`{target.name}`" if target is not None else "the bundle"))
+        elif code in {*_DISK_FULL_CODES, errno.EFBIG}:
+            advice = DISK_FULL
         elif isinstance(error, PermissionError):
-            cause, remedy = DENIED_CAUSE, DENIED_REMEDY
+            advice = Advice(cause=DENIED_CAUSE, remedy=DENIED_REMEDY)
         else:
-            cause = "The runner's disk is faulty, or another process is using it."
-            remedy = "Fix the runner and run the workflow again."
-        details = (f"The system reported: {error.strerror or type(error).__name__}.",)
-        raise failure(summary, details=details, cause=cause, remedy=remedy) from error
+            advice = _FAULTY
+        raise failure(summary, details=tuple(details), **advice) from error

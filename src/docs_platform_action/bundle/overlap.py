@@ -3,6 +3,7 @@
 After any error the unpacked files are removed, and the caller unpacks the complete archive, so that one place reports errors.
 """
 
+import os
 import threading
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import replace
@@ -71,9 +72,12 @@ class _Unpacking(threading.Thread):
 
 
 class OverlappedUnpack(Events, AbstractContextManager["OverlappedUnpack"]):
-    """Unpacks an archive while a download, whose events it receives, writes it. Exit removes the site unless it is published."""
+    """Unpacks an open archive while a download, whose events it receives, writes it.
 
-    def __init__(self, archive: Path, site: Path, owner: Owner | None, context: Context) -> None:
+    Exit removes the site unless it is published.
+    """
+
+    def __init__(self, archive: int, site: Path, owner: Owner | None, context: Context) -> None:
         self._archive = archive
         self._site = site
         self._owner = owner
@@ -120,11 +124,10 @@ class OverlappedUnpack(Events, AbstractContextManager["OverlappedUnpack"]):
 
     def _start(self, received: int, size: int) -> None:
         self._may_start = False
-        file = self._stack.enter_context(self._archive.open("rb", buffering=0))
-        archive = GrowingFile(file.fileno(), size, self._context.clock.cancellation)
+        archive = GrowingFile(self._archive, size, self._context.clock.cancellation)
         archive.received = received
         disk = _DiskWithArchive(existing_folder(self._site.parent), archive)
-        if disk.space().usable_bytes < size or not is_streamable(file.read(START_BYTES)):
+        if disk.space().usable_bytes < size or not is_streamable(os.pread(self._archive, START_BYTES, 0)):
             self._discard()
             return
         site = self._stack.enter_context(staged(self._site, self._owner, self._context.cleanups, is_folder=True))

@@ -1,13 +1,15 @@
 """Staging: a result is written under a temporary name beside its target, and renamed in one step once it is complete."""
 
 import contextlib
+import errno
+import os
 import re
 import secrets
 import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from ..cleanups import Cleanups
 from ..ownership import FILE_MODE, FOLDER_MODE, MAX_PART_BYTES, Owner, set_mode
@@ -17,18 +19,39 @@ _SUFFIX: Final = re.compile(r"\.[0-9a-f]{16}\.part\Z")
 
 
 class Staged:
-    """A file or folder to be published. `path` is temporary until then, and the target afterwards."""
+    """A file or folder to be published. `path` is temporary until then, and the target afterwards. `descriptor` is of both."""
 
     def __init__(self, target: Path, *, is_folder: bool) -> None:
         self.path = self._part = _part_beside(target)
+        self.descriptor = -1
         self._target = target
         self._is_folder = is_folder
 
+    def create(self, owner: Owner | None) -> None:
+        """Create the part and open it. Raises `OSError`."""
+        if self._is_folder:
+            self._part.mkdir(0o700)
+            self.descriptor = os.open(self._part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        else:
+            self.descriptor = os.open(self._part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        if owner is not None:
+            owner.chown(self.descriptor)
+
+    def open(self) -> BinaryIO:
+        """Open the file to write it. Its `close` reports late errors of network shares."""
+        return os.fdopen(os.dup(self.descriptor), "r+b")
+
     def publish(self) -> None:
         """Set the mode and rename to the target, which may be an empty folder (source: rename(2)). Raises `OSError`."""
-        set_mode(self._part, FOLDER_MODE if self._is_folder else FILE_MODE)
+        set_mode(self.descriptor, FOLDER_MODE if self._is_folder else FILE_MODE)
+        self._check(self._part)
         self._part.replace(self._target)
+        self._check(self._target)
         self.path = self._target
+
+    def _check(self, path: Path) -> None:
+        if not os.path.samestat(os.fstat(self.descriptor), os.lstat(path)):
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
 
     def remove(self) -> None:
         """Remove the part, if it exists. Raises `OSError`."""
@@ -44,18 +67,16 @@ def staged(target: Path, owner: Owner | None, cleanups: Cleanups, *, is_folder: 
     result = Staged(target, is_folder=is_folder)
     with cleanups.folder(target.parent, owner), cleanups.registered(result.remove):
         try:
-            if is_folder:
-                result.path.mkdir(0o700)
-            else:
-                result.path.touch(0o600, exist_ok=False)
-            if owner is not None:
-                owner.chown(result.path)
+            result.create(owner)
             _remove_abandoned(result.path)
             yield result
         except BaseException:
             with contextlib.suppress(OSError):  # the first error is reported
                 result.remove()
             raise
+        finally:
+            if result.descriptor >= 0:
+                os.close(result.descriptor)
         if result.path != target:  # it is not published
             result.remove()
 

@@ -8,11 +8,11 @@ from typing import Final
 import pytest
 
 from docs_platform_action.archive.limits import Disk
-from docs_platform_action.archive.reading import open_archive
 from docs_platform_action.archive.unpack import Unpacked, unpack
 from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import InvalidBundle
 from tests.archive_limits import Limits
+from tests.archives import open_archive
 
 REAL_LIMITS: Final = Limits()
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from docs_platform_action.archive.reading import open_archive
 from docs_platform_action.archive.unpack import Unpacked, unpack
 from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import InvalidBundle
+from tests.archives import open_archive
 from tests.corpus.make import ARCHIVES, manifest
 from tests.corpus.recipes import RECIPES, VERSIONS
 from tests.corpus.trees import tree_in

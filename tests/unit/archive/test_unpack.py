@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from docs_platform_action.archive.reading import CHUNK_BYTES, open_archive
+from docs_platform_action.archive.reading import CHUNK_BYTES
 from docs_platform_action.archive.unpack import Unpacked, unpack
 from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import Cancelled
 from docs_platform_action.ownership import Owner
 from tests.archive_limits import Limits
-from tests.archives import EMPTY_END, FILE, HOSTILE, KINDS, SMALL_SITE, Site, Zipped, entry, header, tar_of, zip_of
+from tests.archives import EMPTY_END, FILE, HOSTILE, KINDS, SMALL_SITE, Site, Zipped, entry, header, open_archive, tar_of, zip_of
 from tests.unit.archive.places import SMALL_TREE, Place, message_of
 
 

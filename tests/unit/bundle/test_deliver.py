@@ -5,6 +5,7 @@ import errno
 import gzip
 import hashlib
 import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -16,6 +17,7 @@ import yaml
 
 from docs_platform_action.bundle import download, helm_values, overlap
 from docs_platform_action.bundle.deliver import deliver
+from docs_platform_action.bundle.staging import Staged
 from docs_platform_action.bundle.storage import StorageResponse
 from docs_platform_action.cleanups import Cleanups
 from docs_platform_action.clock import Cancellation
@@ -35,7 +37,7 @@ from docs_platform_action.job import DOWNLOAD, UNPACK, Job
 from docs_platform_action.models import EXPORT, Bundle, Downloaded
 from docs_platform_action.ownership import Owner
 from docs_platform_action.redaction import Redactor
-from tests.archives import HOSTILE, SEVEN_ZIP, SMALL_SITE, tar
+from tests.archives import HOSTILE, SEVEN_ZIP, SMALL_SITE, Site, tar
 from tests.unit.fakes import NOON, FakeClock, context
 from tests.unit.report.test_outputs import files_of_at_most
 
@@ -427,6 +429,66 @@ class TestOverlappedSite:
         assert delivery.files == tree(delivery.temporary) == []
 
 
+class TestReplacedParts:
+    """Another process puts something else at the path of a part. Only what was written and hashed is used or published."""
+
+    OTHER = gzip.compress(tar(Site(files={"other.html": b"mine"})), compresslevel=0)
+
+    def replace(self, folder: Path) -> None:
+        """Replace the only part in a folder, once."""
+        parts = [*folder.rglob(".*.part")]
+        if parts and not (folder / "moved").exists():
+            (part,) = parts
+            part.rename(folder / "moved")
+            if (folder / "moved").is_dir():
+                part.mkdir()
+                (part / "other.html").write_text("mine")
+            else:
+                part.write_bytes(self.OTHER)
+
+    @pytest.mark.parametrize("min_received_bytes", [1, 10**9], ids=["overlapped", "after the download"])
+    def test_the_hashed_archive_is_unpacked(
+        self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch, min_received_bytes: int
+    ) -> None:
+        monkeypatch.setattr(overlap, "MIN_RECEIVED_BYTES", min_received_bytes)
+        delivery.storage.headers = {"Content-Length": str(len(ARCHIVE))}
+        delivery.storage.after = lambda: self.replace(delivery.temporary)
+
+        delivery(delivery.settings_for(site="site"))
+
+        assert delivery.files == ["site", *(f"site/{name}" for name in SITE)]
+        assert delivery.job.downloaded is not None
+        assert delivery.job.downloaded.sha256 == hashlib.sha256(ARCHIVE).hexdigest()
+
+    def test_another_archive_is_not_published(self, delivery: Delivery) -> None:
+        (delivery.workspace / "bundle").write_text("old")
+        delivery.storage.after = lambda: self.replace(delivery.workspace)
+
+        error = delivery.failure(delivery.settings_for(bundle="bundle"))
+
+        assert isinstance(error, DownloadFailed)
+        assert error.details[0] == "The temporary files of `bundle` were replaced during the run by something else."
+        assert (delivery.workspace / "bundle").read_text() == "old"
+        assert (delivery.files, delivery.job.bundle_path) == (["bundle", "moved"], None)
+
+    def test_another_folder_is_not_published(self, delivery: Delivery) -> None:
+        delivery.cancellation.on_check = lambda: self.replace(delivery.workspace)
+
+        error = delivery.failure(delivery.settings_for(site="site"))
+
+        assert isinstance(error, InternalError)
+        assert not (delivery.workspace / "site").exists()
+        assert delivery.job.site_path is None
+
+    def test_other_values_are_not_published(self, delivery: Delivery) -> None:
+        delivery.cancellation.on_check = lambda: self.replace(delivery.workspace)
+
+        error = delivery.failure(delivery.settings_for(values="values.yaml"))
+
+        assert isinstance(error, InternalError)
+        assert (delivery.files, delivery.job.values_file) == (["moved"], None)
+
+
 class TestValues:
     def text(self, delivery: Delivery, bundle: Bundle = BUNDLE, **changes: str) -> str:
         delivery.job.bundle = bundle
@@ -609,7 +671,7 @@ class TestDiskFaults:
         def fail(*_: object, **__: object) -> None:
             raise error
 
-        monkeypatch.setattr(Path, "write_text", fail)
+        monkeypatch.setattr(Staged, "open", fail)
 
         failure = delivery.failure(delivery.settings_for(values="deploy/values.yaml"))
 
@@ -624,42 +686,79 @@ class TestDiskFaults:
         self.check(failure, "the bundle cannot be saved", "File too large", FULL)
         assert delivery.files == tree(delivery.temporary) == []
 
+
+class TestInterference:
+    """Another process uses the same path. The failure says so, and leaves the other files as they are."""
+
+    def check(self, delivery: Delivery, names: dict[str, str], summary: str, detail: str) -> None:
+        error = delivery.failure(delivery.settings_for(**names))
+
+        assert (error.summary, error.details[0]) == (summary, detail)
+        assert error.cause.startswith("Another process on the runner")
+        assert error.remedy == "Use a path that nothing else writes to, and run the workflow again."
+        assert (delivery.job.bundle_path, delivery.job.site_path, delivery.job.values_file) == (None, None, None)
+
     @pytest.mark.parametrize(
         ("names", "summary"),
         [
-            ({"bundle": "x/bundle"}, "the bundle cannot be saved"),
-            ({"values": "x/values"}, "the Helm values file cannot be written to x/values"),
-            ({"site": "x/site"}, "the site cannot be written to x/site"),
+            ({"bundle": "x/name"}, "the bundle cannot be saved"),
+            ({"values": "x/name"}, "the Helm values file cannot be written to x/name"),
+            ({"site": "x/name"}, "the site cannot be written to x/name"),
         ],
     )
     def test_a_parent_folder_that_became_a_file(self, delivery: Delivery, names: dict[str, str], summary: str) -> None:
         (delivery.workspace / "x").touch()
 
-        failure = delivery.failure(delivery.settings_for(**names))
-
-        self.check(failure, summary, "Not a directory", BROKEN)
+        is_file = "`x/name`, or a folder above it, is now a file: something else created it during the run."
+        self.check(delivery, names, summary, is_file)
         assert delivery.files == ["x"]
 
-    def test_a_target_that_became_a_folder(self, delivery: Delivery) -> None:
-        delivery.storage.after = (delivery.workspace / "bundle").mkdir
+    @pytest.mark.parametrize(
+        ("names", "summary"),
+        [
+            ({"bundle": "name"}, "the bundle cannot be saved"),
+            ({"values": "name"}, "the Helm values file cannot be written to name"),
+        ],
+    )
+    def test_a_file_that_became_a_folder(self, delivery: Delivery, names: dict[str, str], summary: str) -> None:
+        delivery.cancellation.on_check = lambda: (delivery.workspace / "name").mkdir(exist_ok=True)
 
-        failure = delivery.failure(delivery.settings_for(bundle="bundle"))
+        self.check(delivery, names, summary, "`name` is now a folder: something else created it during the run.")
+        assert delivery.files == ["name"]
 
-        self.check(failure, "the bundle cannot be saved", "Is a directory", BROKEN)
-        assert (delivery.files, delivery.job.bundle_path) == (["bundle"], None)
-
-    def test_a_site_folder_that_was_filled_meanwhile_is_left_alone(self, delivery: Delivery) -> None:
+    def test_a_site_that_was_filled(self, delivery: Delivery) -> None:
         def fill() -> None:
             (delivery.workspace / "site").mkdir()
             (delivery.workspace / "site" / "other.html").touch()
 
         delivery.storage.after = fill
 
-        failure = delivery.failure(delivery.settings_for(site="site"))
-
-        self.check(failure, "the site cannot be written to site", "Directory not empty", BROKEN)
+        filled = "`site` is no longer empty: something else wrote there during the run."
+        self.check(delivery, {"site": "site"}, "the site cannot be written to site", filled)
         assert delivery.files == ["site", "site/other.html"]
-        assert delivery.job.site_path is None
+
+    @pytest.mark.parametrize("make", [Path.touch, lambda path: path.symlink_to("nowhere")], ids=["file", "link"])
+    def test_a_site_that_became_something_else(self, delivery: Delivery, make: Callable[[Path], None]) -> None:
+        delivery.storage.after = lambda: make(delivery.workspace / "site")
+
+        is_file = "`site`, or a folder above it, is now a file: something else created it during the run."
+        self.check(delivery, {"site": "site"}, "the site cannot be written to site", is_file)
+        assert [path.name for path in delivery.workspace.iterdir()] == ["site"]
+
+    @pytest.mark.parametrize(
+        ("names", "summary"),
+        [
+            ({"bundle": "x/name"}, "the bundle cannot be saved"),
+            ({"values": "x/name"}, "the Helm values file cannot be written to x/name"),
+            ({"site": "x/name"}, "the site cannot be written to x/name"),
+        ],
+    )
+    def test_a_parent_folder_that_was_removed(self, delivery: Delivery, names: dict[str, str], summary: str) -> None:
+        delivery.cancellation.on_check = lambda: shutil.rmtree(delivery.workspace / "x", ignore_errors=True)
+
+        removed = "The temporary files of `x/name` were removed during the run by something else."
+        self.check(delivery, names, summary, removed)
+        assert delivery.files == []
 
 
 def full_once(code: int = errno.ENOSPC) -> Callable[[], None]:
@@ -817,10 +916,10 @@ class TestOwner:
         """Let every folder belong to a user of the runner; return the paths that this user gets."""
         given: list[Path] = []
 
-        def chown(path: bytes | Path, uid: int, gid: int, *, dir_fd: int | None = None, follow_symlinks: bool) -> None:
-            assert (uid, gid, follow_symlinks) == (1001, 127, False)
+        def chown(path: bytes | Path | int, uid: int, gid: int, *, dir_fd: int | None = None, follow_symlinks: bool) -> None:
+            assert (uid, gid, follow_symlinks) == (1001, 127, isinstance(path, int))
             below = Path(f"/proc/self/fd/{dir_fd}").readlink() if dir_fd is not None else Path()
-            given.append(below / os.fsdecode(path))
+            given.append(Path(f"/proc/self/fd/{path}").readlink() if isinstance(path, int) else below / os.fsdecode(path))
 
         monkeypatch.setattr(f"{deliver.__module__}.owner_of", lambda _root: Owner(1001, 127))
         monkeypatch.setattr(os, "chown", chown)

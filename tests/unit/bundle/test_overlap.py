@@ -33,6 +33,7 @@ class Download:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.archive, self.site = folder / "bundle", folder / "site"
         self.archive.touch()
+        self.descriptor = os.open(self.archive, os.O_RDONLY)
         self.free = PLENTY
         self.fails: OSError | None = None
         self.received = 0
@@ -45,7 +46,7 @@ class Download:
         self.overlap = self.overlap_to(self.site)
 
     def overlap_to(self, site: Path) -> OverlappedUnpack:
-        return OverlappedUnpack(self.archive, site, None, self.context)
+        return OverlappedUnpack(self.descriptor, site, None, self.context)
 
     def space(self, place: Path) -> Space:
         assert place.exists()
@@ -90,6 +91,7 @@ def download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Downlo
     monkeypatch.setattr(overlap, "MIN_RECEIVED_BYTES", 100)
     download = Download(tmp_path, monkeypatch)
     yield download
+    os.close(download.descriptor)
     assert download.parts == []
     assert not download.context.cleanups
     assert {"overlap", "reader"}.isdisjoint(thread.name for thread in threading.enumerate())
