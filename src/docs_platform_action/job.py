@@ -1,6 +1,8 @@
 """What is known of one job."""
 
+import math
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from .errors import ActionError, Cancelled, InvalidInput
@@ -23,6 +25,9 @@ RUN: Final = "run"
 BUNDLE: Final = "bundle"
 DOWNLOAD: Final = "download"
 UNPACK: Final = "unpack"
+
+
+MIN_LINK_SECONDS: Final = 60.0  # that a link must remain valid at the end of the run, so that later steps can use it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,6 +142,11 @@ class Job:
     def is_start_unconfirmed(self) -> bool:
         """Whether the platform may have processed a start request that got no response."""
         return self.start_request is not None and self.start_request.maybe_processed
+
+    def link_seconds(self, now: datetime) -> float:
+        """Return how long the link remains valid, at most 0 if it has expired; infinite if that is unknown."""
+        expires = self.bundle.expires if self.bundle is not None else None
+        return (expires - now).total_seconds() if expires is not None else math.inf
 
     def update_export(self, reading: ExportJob, now: float) -> None:
         """Record a reading of the export job."""

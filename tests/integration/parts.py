@@ -1,8 +1,11 @@
 """Helpers of the integration tests, mostly parts of the action that connect to real servers."""
 
 from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
 
 import backoff
+import yaml
 
 from docs_platform_action.api.admin_api import AdminApi
 from docs_platform_action.api.client import ApiClient
@@ -38,6 +41,22 @@ def api_of(
         jobs=[],
         jitter=jitter,
     )
+
+
+def expiring_links(*seconds: float, clock: Clock | None = None) -> Callable[[dict[str, object]], dict[str, object]]:
+    """Return an override for bundles: the links expire after so many seconds, each at its turn; the last value repeats."""
+    remaining, now = [*seconds], (clock or Clock()).now
+
+    def override(normal: dict[str, object]) -> dict[str, object]:
+        expires_at = now() + timedelta(seconds=remaining.pop(0) if len(remaining) > 1 else remaining[0])
+        return {**normal, "expiresAt": expires_at.isoformat()}
+
+    return override
+
+
+def link_in(values: Path) -> str:
+    """Return the link in a Helm values file."""
+    return str(yaml.safe_load(values.read_text())["staticExport"]["bundleUrl"])
 
 
 def finished_export() -> Job:

@@ -11,6 +11,7 @@ import threading
 import time
 import zipfile
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -30,7 +31,7 @@ from tests.action import Action
 from tests.archives import HOSTILE, KINDS, NOT_ARCHIVES, SEVEN_ZIP, Site, crowded
 from tests.ended import Ended
 from tests.folders import read_tree
-from tests.integration.parts import api_of
+from tests.integration.parts import api_of, expiring_links, link_in
 from tests.integration.raw import RawServer, read_request
 from tests.ports import unresponsive_port
 from tests.unit.fakes import context, http_client
@@ -126,6 +127,70 @@ class TestAll:
 
         modes = {(found.is_dir(), stat.S_IMODE(found.stat().st_mode)) for found in action.workspace.rglob("*")}
         assert modes == {(True, 0o755), (False, 0o644)}
+
+
+class TestExpiringLink:
+    """The link is renewed before it is written anywhere, if it has less than a minute left."""
+
+    @pytest.mark.parametrize("seconds", [30, -5], ids=["soon", "expired"])
+    @pytest.mark.parametrize("inputs", [{}, {"bundle_path": "b"}, {"site_path": "s"}, EVERYTHING])
+    def test_it_is_renewed(self, action: Action, platform: Simulator, inputs: dict[str, str], seconds: float) -> None:
+        platform.override("make_bundle", expiring_links(seconds, 3600))
+
+        ended = deliver_files(action, platform, mask_bundle_url="true", **inputs)
+
+        assert (ended.exit_code, platform.count("make_bundle"), ended.warnings) == (0, 2, []), ended.stdout
+        *_, masked = [command.value for command in ended.commands if command.name == "add-mask"]
+        assert masked == ended.outputs["bundleUrl"] == ended.result["bundleUrl"]
+        assert "session%2B2" in masked, "the second link"
+        assert ended.outputs["expiresAt"] == ended.result["expiresAt"] > datetime.now(UTC).isoformat()
+        if "values_file" in inputs:
+            assert link_in(action.workspace / inputs["values_file"]) == masked
+        assert ("The bundle link expires in " in ended.log) is (seconds > 0)
+        assert ("The bundle link has expired. Making a fresh link." in ended.log) is (seconds < 0)
+        assert "  New bundle link: 127.0.0.1" in ended.log
+        assert ended.summary.startswith("### ✅ ")
+        assert "expired" not in ended.summary
+
+    @pytest.mark.parametrize("fault", [Fault(status=503), Fault(status=404, json={"error": "export job not found"})])
+    def test_if_that_fails_the_old_one_is_kept_with_a_warning(self, action: Action, platform: Simulator, fault: Fault) -> None:
+        platform.override("make_bundle", expiring_links(-5))
+        platform.script("make_bundle", None, *[fault] * 100)
+
+        ended = deliver_files(action, platform, **EVERYTHING)
+
+        assert (ended.exit_code, ended.reason) == (0, None), ended.stdout
+        (warning,) = ended.warnings
+        assert "The bundle link has expired or is about to, and a new one could not be made." in warning
+        assert "session%2B1" in ended.outputs["bundleUrl"], "the first link"
+        assert link_in(action.workspace / EVERYTHING["values_file"]) == ended.outputs["bundleUrl"]
+        assert ended.summary.startswith("### ⚠️ ")
+        assert "By this runner's clock, the link has expired." in ended.summary
+
+    def test_a_new_one_that_expires_soon_is_used(self, action: Action, platform: Simulator) -> None:
+        platform.override("make_bundle", expiring_links(2))
+
+        ended = deliver_files(action, platform, **EVERYTHING)
+
+        assert (ended.exit_code, platform.count("make_bundle"), ended.warnings) == (0, 2, [])
+        assert "session%2B2" in ended.outputs["bundleUrl"]
+
+    def test_without_a_known_expiry_nothing_is_renewed(self, action: Action, platform: Simulator) -> None:
+        platform.override("make_bundle", lambda normal: {**normal, "expiresAt": "soon"})
+
+        assert deliver_files(action, platform, **EVERYTHING).exit_code == 0
+        assert platform.count("make_bundle") == 1
+
+    def test_a_cancel_ends_it(self, action: Action, platform: Simulator) -> None:
+        platform.override("make_bundle", expiring_links(-5))
+        platform.script("make_bundle", None, Fault(delay_seconds=3600))
+
+        with action.start(platform, job_id="export-finished", values_file="values.yaml") as running:
+            running.wait_for("The bundle link has expired. Making a fresh link.")
+            running.signal(signal.SIGTERM)
+            ended = running.wait()
+
+        assert (ended.exit_code, ended.reason, read_tree(action.workspace)) == (143, "cancelled", {})
 
 
 @pytest.mark.parametrize("archive", ["tar.gz", "tar", "tar.bz2", "tar.xz", "zip"])

@@ -3,7 +3,9 @@
 import json
 import re
 import signal
+import time
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,8 @@ from tests.action import Action
 from tests.archives import SEVEN_ZIP
 from tests.ended import Ended
 from tests.engine import remember_output
+from tests.inside import QuickClock
+from tests.integration.parts import expiring_links, link_in
 from tests.keys import ADMIN_KEY
 
 PAGES = 12
@@ -334,6 +338,64 @@ class TestCancel:
         assert results["a.example.com"]["sitePath"] == "sites/a.example.com"
         assert (results["b.example.com"]["failureReason"], results["b.example.com"]["status"]) == ("cancelled", "running")
         assert (action.workspace / "sites" / "a.example.com" / "index.html").is_file()
+
+
+class TestExpiringLinks:
+    """A link may expire after the end of its domain, and before that of the run."""
+
+    @pytest.fixture
+    def platform(self, make_platform: Callable[..., Simulator]) -> Simulator:
+        return make_platform(export_seconds=0.0)
+
+    def run(self, action: Action, platform: Simulator, *expiring: str, **inputs: str) -> Ended:
+        """Export three domains after one another. Some links expire after 100 s, and the last domain takes 200 s."""
+        action.clock = clock = QuickClock()
+        for domain in ("a.example.com", "b.example.com", "c.example.com"):
+            seconds = (100, 3600) if domain in expiring else (3600,)
+            platform.override("make_bundle", expiring_links(*seconds, clock=clock), domain=domain)
+        platform.script("read_export", *[Fault(json={"status": "running"})] * 4, domain="c.example.com")
+        pauses = {"poll_interval": "50s", "max_poll_interval": "50s", "max_parallel": "1"}
+        domains = "a.example.com\nb.example.com\nc.example.com"
+        return action.run(platform, domain=domains, values_file="{domain}.yaml", **pauses, **inputs)
+
+    def test_they_are_renewed_at_the_end_of_the_run(self, action: Action, platform: Simulator) -> None:
+        ended = self.run(action, platform, "a.example.com", mask_bundle_url="true")
+
+        assert isinstance(action.clock, QuickClock)
+        assert (ended.exit_code, platform.count("make_bundle"), ended.warnings) == (0, 4, []), ended.stdout
+        masks = {command.value for command in ended.commands if command.name == "add-mask"}
+        for domain, row in rows(ended).items():
+            assert link_in(action.workspace / f"{domain}.yaml") == row["bundleUrl"]
+            assert row["bundleUrl"] in masks
+            assert datetime.fromisoformat(row["expiresAt"]) > action.clock.now() + timedelta(minutes=30)
+        assert ended.log.count("Making a fresh link.") == 2, "live and in the log of the domain"
+        assert ended.summary.startswith("### ✅ ")
+
+    def test_after_an_outage_of_one_the_others_do_not_wait_for_another(self, action: Action, platform: Simulator) -> None:
+        platform.script("make_bundle", *[None] * 3, *[Fault(status=503)] * 1000)
+
+        ended = self.run(action, platform, "a.example.com", "b.example.com", outage_tolerance="5m")
+
+        assert ended.exit_code == 0, ended.stdout
+        assert isinstance(action.clock, QuickClock)
+        assert action.clock.elapsed < 200 + 300 + 60
+        results = rows(ended)
+        assert all(link_in(action.workspace / f"{domain}.yaml") == row["bundleUrl"] for domain, row in results.items())
+        assert len(ended.warnings) == 1, "the same one for both"
+        assert ended.summary.startswith("### ⚠️ ")
+        assert ended.reason is None
+
+    def test_a_cancel_ends_it(self, action: Action, platform: Simulator) -> None:
+        platform.override("make_bundle", expiring_links(2))
+        platform.script("make_bundle", *[None] * 4, *[Fault(delay_seconds=3600)] * 10)
+
+        with action.start(platform, domain="a.example.com\nb.example.com", max_parallel="1") as running:
+            while platform.count("make_bundle") < 5:
+                time.sleep(0.005)
+            running.signal(signal.SIGINT)
+            ended = running.wait()
+
+        assert (ended.exit_code, ended.reason) == (130, "cancelled")
 
 
 class TestNotWaiting:

@@ -38,7 +38,7 @@ AGENT = {"mode": "agent", "base-url": BASE_URL, "admin-key": ADMIN_KEY, "project
 PLATFORM = {
     "POST /v1/static-export/jobs": {"jobId": "se_1", "status": "queued"},
     "GET /v1/static-export/jobs/se_1": {"status": "completed", "pageCount": 412},
-    "POST /v1/static-export/jobs/se_1/bundle": {"bundleUrl": LINK, "expiresAt": "2026-05-04T15:04:00Z"},
+    "POST /v1/static-export/jobs/se_1/bundle": {"bundleUrl": LINK, "expiresAt": "2099-05-04T15:04:00Z"},
     "GET /v2/agent/prj_1/job/aj_1": {"status": "completed", "prLink": "https://git.example.com/docs/pull/7"},
 }
 
@@ -168,7 +168,7 @@ class TestExport:
             "jobId": "se_1",
             "status": "completed",
             "bundleUrl": LINK,
-            "expiresAt": "2026-05-04T15:04:00Z",
+            "expiresAt": "2099-05-04T15:04:00Z",
             "pageCount": "412",
         }
         assert tuple(ended.result) == tuple(Job(mode=None).result(0.0))

@@ -14,13 +14,13 @@ from ..archive.reading import ArchiveFile
 from ..archive.tar import begins_tar
 from ..archive.unpack import Unpacked, unpack
 from ..context import Context
-from ..errors import DENIED_CAUSE, DENIED_REMEDY, ActionError, Advice, DownloadFailed, InternalError, TooFewPages
+from ..errors import DENIED_CAUSE, DENIED_REMEDY, ActionError, Advice, Cancelled, DownloadFailed, InternalError, TooFewPages
 from ..events import Events
 from ..inputs.settings import DeliverySettings, OutputPath
-from ..job import DOWNLOAD, UNPACK, Job
+from ..job import BUNDLE, DOWNLOAD, MIN_LINK_SECONDS, UNPACK, Job
 from ..models import Bundle, Downloaded
 from ..ownership import Owner, owner_of
-from ..text import pluralize
+from ..text import as_sentence, format_seconds, pluralize
 from .disk_space import DISK_FULL, DiskTooSmall, existing_folder
 from .download import Download
 from .overlap import OverlappedUnpack
@@ -52,6 +52,22 @@ def deliver(job: Job, settings: DeliverySettings, context: Context) -> None:
     _Delivery(job, settings, context).run()
 
 
+def renew_link(job: Job, settings: DeliverySettings, context: Context) -> ActionError | None:
+    """Replace the link of a job, also in its values file. If that fails, keep it with a warning, and return the error."""
+    return _Delivery(job, settings, context).renew_link()
+
+
+def keep_link(job: Job, error: ActionError, context: Context) -> None:
+    """Warn that a link that expires soon is kept, because of an error."""
+    lines = [
+        "The bundle link has expired or is about to, and a new one could not be made.",
+        as_sentence(error.summary[:1].upper() + error.summary[1:]),
+        *error.details,
+        "The old link is kept. A later run with the `job-id` of this job makes a new one.",
+    ]
+    context.events.warning(job, lines)
+
+
 @dataclass(frozen=True, kw_only=True)
 class _DownloadedArchive:
     file: Staged
@@ -73,10 +89,31 @@ class _Delivery:
                     archive = self._deliver_archive(stack)
                     if self.settings.site is not None and archive.overlap is not None:
                         self._deliver_site(self.settings.site, archive.file, archive.overlap)
+            if self.job.link_seconds(self.context.clock.now()) < MIN_LINK_SECONDS:
+                self.job.start_phase(BUNDLE, self.context.clock.monotonic())
+                self.renew_link()
             if self.settings.values is not None:
                 self._write_values(self.settings.values)
         finally:
             self._warn_of_chown_error()
+
+    def renew_link(self) -> ActionError | None:
+        job, events, old = self.job, self.context.events, self.job.bundle
+        remaining = job.link_seconds(self.context.clock.now())
+        expires = f"expires in {format_seconds(remaining)}" if remaining > 0 else "has expired"
+        events.link_expired(job, f"The bundle link {expires}")
+        try:
+            job.bundle = self.context.api.make_bundle(job)
+            events.link_renewed(job)
+            if job.values_file is not None and self.settings.values is not None:
+                self._write_values(self.settings.values)
+        except Cancelled:
+            raise
+        except ActionError as error:
+            job.bundle = old
+            keep_link(job, error, self.context)
+            return error
+        return None
 
     def _owner(self, target: OutputPath) -> Owner | None:
         return self.owners.setdefault(target.root, owner_of(target.root))

@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import Final
 
 from ..context import Context
-from ..errors import ActionError, Cancelled, Forbidden, Unauthorized, internal_error
+from ..errors import ActionError, Cancelled, Forbidden, Unauthorized, Unavailable, internal_error
 from ..events import Events
 from ..inputs.settings import AgentSettings, ExportSettings
-from ..job import Job
+from ..job import MIN_LINK_SECONDS, Job
 from ..models import AGENT, EXPORT
 from ..signals import ABORT_GRACE_SECONDS
 from .agent import wait_for_agent
@@ -34,6 +34,9 @@ class Runner(Events):
 
     def __init__(self, jobs: Sequence[tuple[Job, Settings]], context: Context, *, max_parallel: int) -> None:
         self._jobs = self.unfinished = [job for job, _ in jobs]
+        self._settings = dict(jobs)
+        self._renewing: set[Job] = set()
+        self._link_error: ActionError | None = None
         self._context = replace(context, events=Events(context.events, self))
         self._queue: queue.SimpleQueue[tuple[Job, Settings]] = queue.SimpleQueue()
         for queued in jobs:
@@ -54,11 +57,44 @@ class Runner(Events):
             if isinstance(first.failure, Unauthorized | Forbidden) and first.job_id is None:
                 self._reject_queued_jobs(first.failure)
             else:
-                self._start_workers()
-                self._run_queued_jobs()
+                self._run_queue()
         finally:
-            for worker in self._workers:  # also after a cancel: they may be cleaning up
-                worker.join()
+            self._join_workers()
+        if len(self._jobs) > 1:  # a single job has just renewed its link
+            self._renew_links()
+
+    def _run_queue(self) -> None:
+        self._start_workers()
+        self._run_queued_jobs()
+
+    def _join_workers(self) -> None:
+        for worker in self._workers:  # also after a cancel: they may be cleaning up
+            worker.join()
+
+    def _renew_links(self) -> None:
+        """Renew the links that expired while other jobs ran, or are about to expire. Raises `Cancelled`."""
+        now = self._context.clock.now()
+        expiring = [job for job in self._jobs if job.failure is None and job.link_seconds(now) < MIN_LINK_SECONDS]
+        self._renewing = {*expiring}
+        for job in expiring:
+            self._queue.put((job, self._settings[job]))
+        self._workers, self._max_workers = [], min(self._max_workers, len(expiring) - 1)
+        try:
+            self._run_queue()
+        finally:
+            self._join_workers()
+
+    def _renew_link(self, job: Job, settings: ExportSettings) -> None:
+        """Renew one link. After an error that concerns all jobs, each of them would wait in vain, so the old links are kept."""
+        from ..bundle.deliver import keep_link, renew_link  # not needed before the first request
+
+        if self._link_error is not None:
+            keep_link(job, self._link_error, self._context)
+        else:
+            error = renew_link(job, settings.delivery, self._context)
+            if isinstance(error, Unauthorized | Forbidden | Unavailable):
+                self._link_error = error
+        self._renewing.discard(job)
 
     def tick(self) -> None:
         """Announce a heartbeat."""
@@ -66,7 +102,8 @@ class Runner(Events):
 
     def stop(self) -> float:
         """Ask the jobs to end. Return how many seconds they get."""
-        self.unfinished = [job for job in self._jobs if job.ended_at is None]  # a job that ends from now on was cancelled too
+        # a job that ends from now on was cancelled too
+        self.unfinished = [job for job in self._jobs if job.ended_at is None or job in self._renewing]
         self._context.clock.cancellation.cancel()
         self._context.client.in_flight.stop()
         return START_GRACE_SECONDS if any(job.is_start_unconfirmed for job in self._jobs) else 0.0
@@ -96,7 +133,10 @@ class Runner(Events):
 
     def _run_queued_jobs(self) -> None:
         for job, settings in self._dequeued():
-            self._run_job(job, settings)
+            if job in self._renewing and isinstance(settings, ExportSettings):
+                self._renew_link(job, settings)
+            else:
+                self._run_job(job, settings)
 
     def _dequeued(self) -> Iterator[tuple[Job, Settings]]:
         with contextlib.suppress(queue.Empty):

@@ -8,7 +8,7 @@ from typing import Final
 from ..clock import Clock
 from ..events import Events
 from ..job import Job
-from ..models import AGENT, API, AgentJob, Bundle, ExportJob
+from ..models import AGENT, API, AgentJob, ExportJob
 from ..text import (
     describe_retry,
     format_bytes,
@@ -135,9 +135,7 @@ class JobLog(Events):
             self._note_live(f"The download resumed after {format_clock(after_seconds)}.")
 
     def link_made(self, job: Job) -> None:
-        bundle = self._hide_link(job)
-        until = f", {format_expiry(bundle.expires, self._clock.now())}" if bundle.expires is not None else ""
-        self._note(f"Bundle link ready: {without_query(bundle.url)}{until}")
+        self._note(f"Bundle link ready: {self._hidden_link(job)}")
         if job.masks_bundle_url and self._console.in_workflow:
             self._note(  # source: GitHub's documentation of job outputs
                 "The link is masked, because `mask-bundle-url` is set: later steps of this job can read it, but GitHub drops job "
@@ -147,7 +145,7 @@ class JobLog(Events):
             self._note("Outside a workflow, `mask-bundle-url` hides the link only if OUTPUT_ENV_FILE is set.")
 
     def link_renewed(self, job: Job) -> None:
-        self._hide_link(job)
+        self._note(f"New bundle link: {self._hidden_link(job)}")
 
     def link_redirected(self, job: Job, url: str) -> None:
         self._console.redact_link(url)
@@ -219,15 +217,16 @@ class JobLog(Events):
     def _write_debug(self, text: str) -> None:
         self._console.debug(text)
 
-    def _hide_link(self, job: Job) -> Bundle:
-        """Keep the secrets of the job's link out of the log, and return its bundle."""
+    def _hidden_link(self, job: Job) -> str:
+        """Keep the secrets of the job's link out of the log, and return the rest of it with its expiry."""
         bundle = job.bundle
         assert bundle is not None  # noqa: S101  # for the type checker: it is set before the event
         date = bundle.expires_at if bundle.expires is not None else None  # any other text may repeat a secret
         self._console.redact_link(bundle.url, names=[job.job_id, date])
         if job.masks_bundle_url:
             self._console.mask_in_job(bundle.url)
-        return bundle
+        until = f", {format_expiry(bundle.expires, self._clock.now())}" if bundle.expires is not None else ""
+        return f"{without_query(bundle.url)}{until}"
 
     def _progress_columns(self) -> tuple[str, str]:
         """Return the percentage and the page count, each empty where it is not known."""

@@ -25,6 +25,7 @@ _MAX_CAUSE_LENGTH: Final = 200
 _MAX_LISTED_NAMES: Final = 10
 
 _ICONS: Final = {FAILED: "❌", CANCELLED: "🚫", NOT_STARTED: "🚫", STARTED: "⏳", DONE: "✅"}  # the worst verdict first
+_WARNING_ICON: Final = "⚠️"
 
 
 def summary_of(jobs: Sequence[Job], view: View, *, duration_seconds: float, max_bytes: int = MAX_SUMMARY_BYTES) -> str:
@@ -54,7 +55,7 @@ def write_summary(page: str, file: Path, console: Console) -> None:
 
 
 def _page_of_one(job: Job, view: View, duration_seconds: float, max_bytes: int) -> str:
-    headline = f"### {_ICONS[job.verdict]} {view.show(job.title, max_length=_MAX_TITLE_LENGTH)}: {job.verdict}"
+    headline = f"### {_icon_of([job], view)} {view.show(job.title, max_length=_MAX_TITLE_LENGTH)}: {job.verdict}"
     error, timeline, alerts = job.failure, timeline_of([job], view), []
     table, hint = _table_of(job, view, duration_seconds), collecting_hint(job, view)
     for quoting, note in ((True, ""), (False, "Shortened: server messages are not shown.")):
@@ -67,6 +68,13 @@ def _page_of_one(job: Job, view: View, duration_seconds: float, max_bytes: int) 
     if error is not None:
         alerts = [alert(_kind_of(error), [_reason_of(error)])]
     return _joined_blocks(headline, *alerts, "Shortened: no details are shown; see the log and the output `results`.")
+
+
+def _icon_of(jobs: Sequence[Job], view: View) -> str:
+    """Return the icon of the worst verdict, or a warning if a link of successful jobs has expired."""
+    verdicts = {job.verdict for job in jobs}
+    has_expired = verdicts == {DONE} and any(job.link_seconds(view.now) <= 0 for job in jobs)
+    return _WARNING_ICON if has_expired else next(icon for verdict, icon in _ICONS.items() if verdict in verdicts)
 
 
 def _joined_blocks(*blocks: str) -> str:
@@ -174,8 +182,7 @@ class _PageOfSeveral:
         counts = Counter(job.verdict for job in self._jobs)
         verdicts = ", ".join(f"{counts[verdict]:,} {verdict}" for verdict in VERDICTS if verdict in counts)
         summary = verdicts if len(counts) > 1 else f"all {self._jobs[0].verdict}"
-        icon = next(icon for verdict, icon in _ICONS.items() if verdict in counts)
-        return f"### {icon} Static export of {len(self._jobs):,} domains: {summary}\n\n"
+        return f"### {_icon_of(self._jobs, self._view)} Static export of {len(self._jobs):,} domains: {summary}\n\n"
 
     def _totals(self) -> str:
         done = [job for job in self._jobs if job.verdict == DONE]

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from docs_platform_action.bundle import download, helm_values, overlap
-from docs_platform_action.bundle.deliver import deliver
+from docs_platform_action.bundle.deliver import deliver, renew_link
 from docs_platform_action.bundle.staging import Staged
 from docs_platform_action.bundle.storage import StorageResponse
 from docs_platform_action.cleanups import Cleanups
@@ -29,10 +29,13 @@ from docs_platform_action.errors import (
     DownloadFailed,
     InternalError,
     InvalidBundle,
+    NotFound,
     TooFewPages,
+    Unavailable,
 )
 from docs_platform_action.events import Events
 from docs_platform_action.inputs.settings import DeliverySettings, OutputPath
+from docs_platform_action.job import BUNDLE as BUNDLE_PHASE
 from docs_platform_action.job import DOWNLOAD, UNPACK, Job
 from docs_platform_action.models import EXPORT, Bundle, Downloaded
 from docs_platform_action.ownership import Owner
@@ -181,6 +184,9 @@ class Delivery:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(download, "request_bundle", self.storage.get)
             deliver(self.job, settings, replace(shared, cleanups=self.cleanups))
+
+    def renew_link(self, settings: DeliverySettings) -> ActionError | None:
+        return renew_link(self.job, settings, replace(context(self.clock, self.events, api=self.storage), cleanups=self.cleanups))
 
     def failure(self, settings: DeliverySettings, bundle: Bundle = BUNDLE) -> ActionError:
         with pytest.raises(ActionError) as caught:
@@ -541,6 +547,173 @@ class TestValues:
         delivery(delivery.settings_for(bundle="bundle", values="values.yaml"))
 
         assert "/fresh?X-Signature=n3w" in (delivery.workspace / "values.yaml").read_text()
+
+
+FRESH = Bundle(
+    url="https://storage.example.com/fresh?X-Signature=n3w", expires_at="2026-05-04T14:00:00Z", expires=NOON + timedelta(hours=2)
+)
+
+
+class TestLinkRenewal:
+    """A link with less than a minute left is replaced before it is written anywhere."""
+
+    MODES = pytest.mark.parametrize(
+        "names", [{}, {"bundle": "b"}, {"site": "s"}, {"values": "v"}, {"bundle": "b", "values": "v"}]
+    )
+
+    def requests(self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch, *results: Bundle | ActionError) -> list[None]:
+        """Let the API return or raise these for bundle requests; return the list that gets an item for each."""
+        made: list[None] = []
+
+        def make_bundle(job: Job) -> Bundle:
+            assert job is delivery.job
+            made.append(None)
+            result = results[len(made) - 1]
+            if isinstance(result, ActionError):
+                raise result
+            return result
+
+        monkeypatch.setattr(delivery.storage, "make_bundle", make_bundle)
+        return made
+
+    @MODES
+    @pytest.mark.parametrize(
+        ("remaining_seconds", "why"),
+        [
+            (59.9, "The bundle link expires in 60 s"),
+            (0.5, "The bundle link expires in 0.5 s"),
+            (0, "The bundle link has expired"),
+            (-3600, "The bundle link has expired"),
+        ],
+    )
+    def test_a_link_that_expires_is_replaced(
+        self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch, names: dict[str, str], remaining_seconds: float, why: str
+    ) -> None:
+        requests = self.requests(delivery, monkeypatch, FRESH)
+        delivery.clock.pass_(3600 - remaining_seconds)
+
+        delivery(delivery.settings_for(**names))
+
+        assert (delivery.job.bundle, len(requests), delivery.warnings) == (FRESH, 1, [])
+        renewal = [why, f"fresh link {FRESH.url}"]
+        assert [line for line in delivery.lines if line in renewal] == renewal
+        if "values" in names:
+            values = (delivery.workspace / "v").read_text()
+            assert FRESH.url in values
+            assert "The link is valid until 2026-05-04 14:00:00 UTC." in values
+            assert delivery.lines[-1] == "wrote v"
+
+    def test_one_that_expires_during_the_download_is_replaced_after_the_site_is_published(
+        self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.requests(delivery, monkeypatch, FRESH)
+        delivery.storage.after = lambda: delivery.clock.pass_(3600)
+
+        delivery(delivery.all_settings())
+
+        assert delivery.lines[-4:] == [
+            "unpacked 3 files to out/site",
+            *("The bundle link has expired", f"fresh link {FRESH.url}", "wrote deploy/values.yaml"),
+        ]
+        assert delivery.job.downloaded is not None
+        assert delivery.job.downloaded.sha256 == hashlib.sha256(ARCHIVE).hexdigest()
+
+    @MODES
+    @pytest.mark.parametrize(
+        ("bundle", "passed"),
+        [
+            (BUNDLE, 3540),
+            (Bundle(url=BUNDLE.url, expires_at="in a second"), 3540),
+            (Bundle(url=BUNDLE.url), 10**6),
+        ],
+        ids=["a minute", "unknown", "none"],
+    )
+    def test_any_other_is_kept(
+        self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch, names: dict[str, str], bundle: Bundle, passed: float
+    ) -> None:
+        requests = self.requests(delivery, monkeypatch)
+        delivery.clock.pass_(passed)
+
+        delivery(delivery.settings_for(**names), bundle)
+
+        assert (delivery.job.bundle, requests) == (bundle, [])
+
+    def test_a_fresh_link_that_expires_too_is_used(self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
+        short = replace(FRESH, expires=NOON + timedelta(hours=1, seconds=2))
+        requests = self.requests(delivery, monkeypatch, short)
+        delivery.clock.pass_(3600)
+
+        delivery(delivery.settings_for(values="v"))
+
+        assert (delivery.job.bundle, len(requests), delivery.warnings) == (short, 1, [])
+
+    @MODES
+    @pytest.mark.parametrize(
+        "error", [Unavailable("the API is down", details=("Last error: 503.",)), NotFound("the job is gone")]
+    )
+    def test_one_that_cannot_be_replaced_is_kept_with_a_warning(
+        self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch, names: dict[str, str], error: ActionError
+    ) -> None:
+        self.requests(delivery, monkeypatch, error)
+        delivery.clock.pass_(3600)
+
+        delivery(delivery.settings_for(**names))
+
+        assert delivery.job.bundle == BUNDLE
+        assert delivery.warnings == [
+            [
+                "The bundle link has expired or is about to, and a new one could not be made.",
+                f"{error.summary[0].upper()}{error.summary[1:]}.",
+                *error.details,
+                "The old link is kept. A later run with the `job-id` of this job makes a new one.",
+            ]
+        ]
+        if "values" in names:
+            assert BUNDLE.url in (delivery.workspace / "v").read_text()
+
+    def test_a_cancel_ends_it(self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.requests(delivery, monkeypatch, Cancelled("cancelled"))
+        delivery.clock.pass_(3600)
+
+        assert isinstance(delivery.failure(delivery.settings_for(values="v")), Cancelled)
+        assert (delivery.files, delivery.warnings) == ([], [])
+
+    def test_it_is_a_phase_of_its_own(self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.requests(delivery, monkeypatch, FRESH)
+        delivery.clock.pass_(3600)
+
+        delivery(delivery.settings_for(bundle="b"))
+
+        assert [phase.name for phase in delivery.job.phases] == [DOWNLOAD, BUNDLE_PHASE]
+
+    def test_at_the_end_of_the_run_the_values_file_is_written_again(
+        self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        requests = self.requests(delivery, monkeypatch, FRESH)
+        settings = delivery.settings_for(values="v")
+        delivery(settings)
+        phases, delivery.job.ended_at = [*delivery.job.phases], delivery.clock.monotonic()
+        delivery.clock.pass_(3600)
+
+        assert delivery.renew_link(settings) is None
+
+        assert FRESH.url in (delivery.workspace / "v").read_text()
+        assert (delivery.job.bundle, len(requests), delivery.job.phases) == (FRESH, 1, phases)
+
+    def test_if_the_values_file_cannot_be_written_again_both_keep_the_old_link(
+        self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.requests(delivery, monkeypatch, FRESH)
+        settings = delivery.settings_for(values="v")
+        delivery(settings)
+        delivery.clock.pass_(3600)
+        with files_of_at_most(1):
+            error = delivery.renew_link(settings)
+
+        assert isinstance(error, InternalError)
+        assert delivery.job.bundle == BUNDLE
+        assert BUNDLE.url in (delivery.workspace / "v").read_text()
+        assert len(delivery.warnings) == 1
 
 
 class TestTogether:

@@ -3,18 +3,29 @@
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from unittest.mock import patch
 
 import pytest
 
 from docs_platform_action.context import Context
-from docs_platform_action.errors import ActionError, Cancelled, Forbidden, InternalError, JobFailed, NotFound, Unauthorized
+from docs_platform_action.errors import (
+    ActionError,
+    Cancelled,
+    Forbidden,
+    InternalError,
+    JobFailed,
+    NotFound,
+    Unauthorized,
+    Unavailable,
+)
 from docs_platform_action.events import Events
 from docs_platform_action.inputs.settings import DeliverySettings, ExportSettings, WaitSettings
 from docs_platform_action.job import RUN, Job, Phase
 from docs_platform_action.jobs import runner
 from docs_platform_action.jobs.runner import Runner, job_of
-from tests.unit.fakes import FakeAdapter, FakeClock, context, http_client
+from docs_platform_action.models import Bundle
+from tests.unit.fakes import NOON, FakeAdapter, FakeClock, context, http_client
 
 SECONDS = 30.0
 """How long a thread waits for another before the test fails."""
@@ -41,6 +52,9 @@ class RecordedLines(Events):
     def heartbeat(self) -> None:
         self.announced.append("heartbeat")
 
+    def warning(self, job: Job, lines: Sequence[str]) -> None:
+        self.announced.append(f"{job.domain} is warned: {lines[1]}")
+
     def job_ended(self, job: Job) -> None:
         assert job.ended_at is not None
         self.announced.append(f"{job.domain} ends")
@@ -49,12 +63,12 @@ class RecordedLines(Events):
 class Jobs:
     """Jobs a, b, c … that each call a function, in parallel."""
 
-    def __init__(self, *functions: Callable[[Job, Callable[[], None]], None], at_once: int = 10) -> None:
+    def __init__(self, *functions: Callable[[Job, Callable[[], None]], None], at_once: int = 10, api: object = None) -> None:
         self.clock = FakeClock()
         self.events = RecordedLines()
         self.jobs = [Job(mode="export", domain=letter) for letter, _ in zip("abcdefghijklm", functions, strict=False)]
         self._functions = dict(zip("abcdefghijklm", functions, strict=False))
-        self._context = context(self.clock, self.events, client=http_client(FakeAdapter()))
+        self._context = context(self.clock, self.events, client=http_client(FakeAdapter()), api=api)
         self.runner = Runner([(job, SETTINGS) for job in self.jobs], self._context, max_parallel=at_once)
 
     def run(self) -> Sequence[str | None]:
@@ -263,3 +277,104 @@ class TestFirst:
 
     def test_a_rejection_of_another_job_affects_only_that_job(self) -> None:
         assert Jobs(succeed, fails_with(Forbidden("refused")), succeed).run() == [None, "forbidden", None]
+
+
+class FakeApi:
+    """Makes links that are valid for an hour, after calling `before`."""
+
+    def __init__(self, before: Callable[[Job], None] = lambda _job: None) -> None:
+        self.asked: list[str | None] = []
+        self._before = before
+
+    def make_bundle(self, job: Job) -> Bundle:
+        self.asked.append(job.domain)
+        self._before(job)
+        return link_of(job, fresh=True, seconds=3600)
+
+
+def link_of(job: Job, *, fresh: bool = False, seconds: float | None) -> Bundle:
+    expires = None if seconds is None else NOON + timedelta(seconds=seconds)
+    return Bundle(url=f"https://s.example.com/{job.domain}{'?fresh' if fresh else ''}", expires=expires)
+
+
+def links_for(seconds: float | None) -> Callable[[Job, Callable[[], None]], None]:
+    """Return a job that succeeds with a link that is valid for so long."""
+
+    def succeed_with_link(job: Job, on_job_known: Callable[[], None]) -> None:
+        succeed(job, on_job_known)
+        job.bundle = link_of(job, seconds=seconds)
+
+    return succeed_with_link
+
+
+class TestLinksAtTheEnd:
+    """With several jobs, the link of one may expire while others run."""
+
+    def test_those_that_expire_are_renewed_after_the_last_job(self) -> None:
+        def fail_late(job: Job, on_job_known: Callable[[], None]) -> None:
+            links_for(1)(job, on_job_known)
+            jobs.clock.pass_(100)
+            api.asked.append("the last job ends")
+            raise JobFailed("failed")
+
+        api = FakeApi()
+        jobs = Jobs(links_for(159), links_for(160), links_for(None), succeed, links_for(30), fail_late, at_once=1, api=api)
+
+        assert jobs.run() == [None, None, None, None, None, "job-failed"]
+        assert api.asked == ["the last job ends", "a", "e"]
+        urls = [job.bundle.url for job in jobs.jobs if job.bundle is not None]
+        assert [url.endswith("?fresh") for url in urls] == [True, False, False, True, False]
+        assert all("warned" not in line for line in jobs.events.announced)
+
+    def test_a_single_job_has_renewed_its_own(self) -> None:
+        api = FakeApi()
+
+        assert Jobs(links_for(1), api=api).run() == [None]
+        assert api.asked == []
+
+    @pytest.mark.parametrize("error", [Unavailable("it is down"), Unauthorized("the key is revoked"), Forbidden("not allowed")])
+    def test_after_an_error_that_concerns_all_the_others_are_kept_without_a_request(self, error: ActionError) -> None:
+        def fail(_job: Job) -> None:
+            raise error
+
+        api = FakeApi(fail)
+        jobs = Jobs(*[links_for(1)] * 5, at_once=1, api=api)
+
+        assert jobs.run() == [None] * 5
+        assert api.asked == ["a"]
+        expected = [f"{letter} is warned: {error.summary[0].upper()}{error.summary[1:]}." for letter in "abcde"]
+        assert jobs.events.announced[-5:] == expected
+
+    def test_after_an_error_of_one_job_the_others_are_renewed(self) -> None:
+        def fail(job: Job) -> None:
+            if job.domain == "a":
+                raise NotFound("it is gone")
+
+        api = FakeApi(fail)
+        jobs = Jobs(*[links_for(1)] * 3, at_once=1, api=api)
+
+        assert jobs.run() == [None] * 3
+        assert api.asked == ["a", "b", "c"]
+        assert [line for line in jobs.events.announced if "warned" in line] == ["a is warned: It is gone."]
+
+    def test_as_many_as_max_parallel_are_renewed_at_the_same_time(self) -> None:
+        def wait_for_two_others(_job: Job) -> None:
+            together.wait(SECONDS)
+
+        together = threading.Barrier(3)
+        api = FakeApi(wait_for_two_others)
+
+        assert Jobs(*[links_for(1)] * 6, at_once=3, api=api).run() == [None] * 6
+        assert sorted(filter(None, api.asked)) == [*"abcdef"]
+
+    def test_a_cancel_ends_it_and_cancels_the_jobs_without_a_new_link(self) -> None:
+        def cancel(job: Job) -> None:
+            if job.domain == "b":
+                jobs.runner.stop()
+                raise Cancelled("cancelled")
+
+        jobs = Jobs(*[links_for(1)] * 3, links_for(3600), at_once=1, api=FakeApi(cancel))
+
+        with pytest.raises(Cancelled):
+            jobs.run()
+        assert [job.domain for job in jobs.runner.unfinished] == ["b", "c"]

@@ -585,7 +585,7 @@ class TestLink:
 
         job.log.warning(job.job, ["0123456789abcdef and fedcba9876543210"])
 
-        assert job.log.lines == ["::warning::… and …"]
+        assert job.log.lines == ["  New bundle link: s.example.com/b", "::warning::… and …"]
 
     @pytest.mark.parametrize(("expires", "shown"), [(NOON, "at 2026-05-04T12"), (None, "at …")])
     def test_of_a_link_that_repeats_when_it_expires_only_a_date_stays_visible(self, expires: datetime | None, shown: str) -> None:
@@ -595,7 +595,7 @@ class TestLink:
 
         job.log.warning(job.job, ["at 2026-05-04T12"])
 
-        assert job.log.lines == [f"::warning::{shown}"]
+        assert job.log.lines[-1] == f"::warning::{shown}"
 
     def test_a_masked_link_is_masked_and_what_that_means_is_told(self) -> None:
         job = LoggedJob(bundle=self.SIGNED, masks_bundle_url=True)
@@ -615,7 +615,14 @@ class TestLink:
 
         job.log.link_renewed(job.job)
 
-        assert job.log.lines == shown
+        assert job.log.lines == [*shown, "  New bundle link: s.example.com/b"]
+
+    def test_a_fresh_link_is_logged_with_its_expiry(self) -> None:
+        job = LoggedJob(bundle=replace(self.SIGNED, expires=NOON + timedelta(hours=1)))
+
+        job.log.link_renewed(job.job)
+
+        assert job.shown == ["New bundle link: s.example.com/b, valid until 13:00 UTC (60 min)"]
 
     def test_outside_of_a_workflow_nothing_masks_it(self) -> None:
         job = LoggedJob(bundle=self.SIGNED, masks_bundle_url=True, in_workflow=False)

@@ -4,7 +4,7 @@ import errno
 import io
 import os
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -33,6 +33,8 @@ from tests.unit.report.test_console import Log
 
 RUN = "https://github.example.com/acme/docs/actions/runs/7/attempts/2"
 CANCEL_CAUSE = Cancelled.default_cause.replace("`", "")
+
+EXPIRED = Bundle(url=URL, expires_at="x", expires=NOON)
 
 
 class TestOneExport:
@@ -108,6 +110,21 @@ class TestOneExport:
 
     def test_the_links_query_stays_secret(self) -> None:
         assert "X-Signature" not in page(exported())
+
+    def test_an_expired_link_is_a_warning_that_says_how_to_make_a_new_one(self) -> None:
+        summary = page(exported(bundle=EXPIRED))
+
+        assert summary.startswith("### ⚠️ Static export of docs.example.com: done\n")
+        assert (
+            "By this runner's clock, the link has expired. Make a new one in a later step or run with `job-id: se_1`." in summary
+        )
+
+    @pytest.mark.parametrize("expires", [None, NOON + timedelta(seconds=1)])
+    def test_any_other_link_is_not(self, expires: datetime | None) -> None:
+        summary = page(exported(bundle=Bundle(url=URL, expires_at="x", expires=expires)))
+
+        assert summary.startswith("### ✅ Static export of docs.example.com: done\n")
+        assert "has expired" not in summary
 
     @pytest.mark.parametrize(
         ("bundle", "cell"),
@@ -395,6 +412,8 @@ class TestSeveral:
             ([good(), Job(mode="export", domain="d")], "🚫 Static export of 2 domains: 1 done, 1 not started"),
             ([good(bundle=None), cancelled()], "🚫 Static export of 2 domains: 1 started, 1 cancelled"),
             ([good() for _ in range(1200)], "✅ Static export of 1,200 domains: all done"),
+            ([good(), good(bundle=EXPIRED)], "⚠️ Static export of 2 domains: all done"),
+            ([good(bundle=EXPIRED), failed()], "❌ Static export of 2 domains: 1 done, 1 failed"),
         ],
     )
     def test_the_headline_counts_verdicts(self, jobs: Sequence[Job], headline: str) -> None:
