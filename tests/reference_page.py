@@ -109,7 +109,7 @@ OUTPUT_TIMES: Final = {
     "status": "at the end, also after a failure; not set if the API reported none",
     "bundleUrl": "after a success; not with `wait: false`",
     "expiresAt": "with `bundleUrl`, if the API reports it",
-    "pageCount": "if the API reports it",
+    "pageCount": "if the API reports it for the completed job",
     "bundlePath": "after a download, with `bundle-path`",
     "bundleSize": "after a download, with `bundle-path` or `site-path`",
     "bundleSha256": "after a download, with `bundle-path` or `site-path`",

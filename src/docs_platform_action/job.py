@@ -50,7 +50,8 @@ class Job:
     masks_bundle_url: bool = False
     status: str | None = None
     progress: float | None = None
-    page_count: int | None = None
+    page_count: int | None = None  # of the completed job
+    pages_so_far: int | None = None  # the last count of any reading
     bundle: Bundle | None = None
     downloaded: Downloaded | None = None
     bundle_path: str | None = None
@@ -153,7 +154,8 @@ class Job:
         self.export_job = reading
         self.status = reading.status
         self.progress = reading.progress
-        self.page_count = self.page_count if reading.page_count is None else reading.page_count
+        self.page_count = reading.page_count if reading.status == ExportJob.COMPLETED else None
+        self.pages_so_far = self.pages_so_far if reading.page_count is None else reading.page_count
         # the first phase began with the polling, and a phase of which only the end was seen began after the previous reading
         since = self.last_read_at if self.last_read_at is not None and (reading.has_ended or not self.phases) else now
         self.start_phase(QUEUE if reading.status == ExportJob.QUEUED else RUN, since)

@@ -1,6 +1,7 @@
 """Export mode from the start request to the bundle link, on a platform without faults."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from typing import Any
@@ -156,16 +157,46 @@ def test_progress_of_any_type_is_accepted(action: Action, platform: Simulator) -
 
 @pytest.mark.parametrize(
     ("reported", "shown"),
-    [(1.0, "1"), (123456, "123456"), (0, "0"), ("412", None), (True, None), (1.5, None)],
+    [(1.0, "1"), (123456, "123456"), (0, "0"), ("412", None), (True, None), (1.5, None), (-1, None), (None, None)],
 )
-def test_the_page_count_is_an_output_only_if_it_is_an_integer(
+def test_the_page_count_is_an_output_only_if_the_completed_job_has_an_integer(
     action: Action, platform: Simulator, reported: object, shown: str | None
 ) -> None:
+    platform.script("read_export", Fault(json={"status": "running", "pageCount": 231}))
     platform.override("read_export", {"status": "completed", "pageCount": reported})
 
     ended = action.run(platform, job_id="export-finished")
 
     assert (ended.exit_code, ended.outputs.get("pageCount")) == (0, shown)
+    assert ended.result["pageCount"] == (None if shown is None else int(shown))
+    assert ("| Pages |" in ended.summary) is (shown is not None)
+    assert "231 pages" in ended.log
+    assert not any("231" in line for line in ended.log.splitlines() if "completed" in line)
+
+
+@pytest.mark.parametrize("end", ["failed", "running"])
+def test_the_page_count_of_a_job_that_did_not_complete_is_not_an_output(action: Action, platform: Simulator, end: str) -> None:
+    platform.script("read_export", Fault(json={"status": "running", "pageCount": 231}))
+    platform.override("read_export", {"status": end, "pageCount": 300})
+
+    ended = action.run(platform, job_id="export-finished", timeout="1s")
+
+    assert (ended.exit_code, "pageCount" in ended.outputs, ended.result["pageCount"]) == (1, False, None)
+    assert "| Pages |" not in ended.summary
+    assert "300 pages" in ended.log
+
+
+def test_of_several_domains_only_completed_ones_have_a_page_count(action: Action, platform: Simulator) -> None:
+    platform.script("read_export", Fault(json={"status": "running", "pageCount": 231}), domain="b.example.com")
+    platform.override("read_export", {"status": "completed"}, domain="b.example.com")
+
+    ended = action.export(platform, domain="a.example.com\nb.example.com")
+
+    assert ended.exit_code == 0
+    assert [row["pageCount"] for row in json.loads(ended.outputs["results"])] == [12, None]
+    assert "231" not in ended.summary
+    assert re.search(r"b\.example\.com +done: link", ended.log)
+    assert "Total: 12 pages" in ended.summary
 
 
 @pytest.mark.parametrize(

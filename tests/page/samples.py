@@ -63,7 +63,6 @@ def failed(domain: str = "api.example.com", *, failure: ActionError | None = Non
         "domain": domain,
         "job_id": "se_2",
         "status": ExportJob.FAILED,
-        "page_count": 7,
         "failure": error,
         "started_at": 0.0,
         "began_at": NOW - 172,

@@ -250,14 +250,14 @@ def _problems_of_outputs(cell: Cell, ended: Ended, scene: Scene, end: str) -> It
     if cell.operation not in {Operation.START, Operation.READ_EXPORT, Operation.READ_AGENT} or end == OK:
         known |= {"status": "completed"} | ({} if cell.operation is Operation.READ_AGENT else {"pageCount": 12})
     elif cell.operation is Operation.READ_EXPORT:
-        known["pageCount"] = 12 if end == "timeout" else 5  # pages are counted despite the unknown status
+        known["pageCount"] = None  # the count of a job that did not complete is not an output
     if end == OK:
         agent = cell.operation is Operation.READ_AGENT
         known |= {"prLink": PULL_REQUEST} if agent else {"bundleUrl": scene.link, **DELIVERED}
     elif outputs.get("bundleUrl") or row["bundleUrl"]:
         yield "a link of a failed run"
     for name, value in known.items():
-        if outputs.get(name) != str(value) or row[name] != value:
+        if outputs.get(name) != (None if value is None else str(value)) or row[name] != value:
             yield f"{name} is {outputs.get(name)!r} in the outputs and {row[name]!r} in results, not {value!r}"
     if (row["failureReason"] or OK) != end:
         yield f"results say {row['failureReason']}"

@@ -48,13 +48,26 @@ class TestSubject:
 
 
 class TestReadings:
-    def test_pages_that_a_later_reading_leaves_out_stay_known(self) -> None:
+    @pytest.mark.parametrize(
+        ("status", "reported", "page_count"),
+        [("completed", None, None), ("completed", 0, 0), ("completed", 412, 412), ("running", 401, None), ("failed", 401, None)],
+    )
+    def test_the_pages_are_those_of_the_completed_job(self, status: str, reported: int | None, page_count: int | None) -> None:
         job = Job(mode="export")
 
         job.update_export(ExportJob(status="running", progress=99.0, page_count=400), 101.0)
+        job.update_export(ExportJob(status=status, page_count=reported), 102.0)
+
+        assert (job.status, job.progress, job.page_count) == (status, None, page_count)
+        assert job.result(102.0)["pageCount"] == page_count
+
+    def test_pages_so_far_that_a_later_reading_leaves_out_stay_known(self) -> None:
+        job = Job(mode="export")
+
+        job.update_export(ExportJob(status="running", page_count=400), 101.0)
         job.update_export(ExportJob(status="completed"), 102.0)
 
-        assert (job.status, job.progress, job.page_count) == ("completed", None, 400)
+        assert job.pages_so_far == 400
 
     @pytest.mark.parametrize(("status", "link"), [("completed", "x"), ("archived", "x"), ("active", None), ("failed", None)])
     def test_a_pull_request_counts_when_the_job_ended_well(self, status: str, link: str | None) -> None:

@@ -52,8 +52,8 @@ def _check_export(job: Job, delivery: DeliverySettings, context: Context) -> int
         return min_pages
     if page_count is None:
         details = ["The API reported no valid `pageCount` for the completed job."]
-        if job.page_count is not None:
-            details.append(f"An earlier count ({job.page_count:,}) is not used: the export was still running.")
+        if job.pages_so_far is not None:
+            details.append(f"An earlier count ({job.pages_so_far:,}) is not used: the export was still running.")
         raise TooFewPages(
             "the number of its pages is unknown, and `min-pages` is set",
             details=tuple(details),

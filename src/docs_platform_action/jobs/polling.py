@@ -31,7 +31,7 @@ def poll(job: Job, settings: WaitSettings, context: Context) -> None:
         now = clock.monotonic()
         is_queued = reading.status == ExportJob.QUEUED
         percent = None if is_queued else job.progress  # what a queued job reports is not its own progress
-        estimate.update(now, percent, job.page_count, queued=is_queued, ended=reading.has_ended)
+        estimate.update(now, percent, job.pages_so_far, queued=is_queued, ended=reading.has_ended)
         context.events.status_read(job)
         if reading.has_ended:
             return
@@ -58,7 +58,7 @@ def timeout_error(job: Job, timeout_seconds: float, outage: Unavailable | None) 
         progress = f"at {int(job.progress)} %"
         # any other status may be why the job did not end
         state = progress if job.status == ExportJob.RUNNING else f"{state}, {progress}"
-    pages = f", {pluralize(job.page_count, 'page')}" if job.page_count is not None else ""
+    pages = f", {pluralize(job.pages_so_far, 'page')}" if job.pages_so_far is not None else ""
     summary, last_seen = f"still running {after}", f"It was last seen {state}{pages}."
     if job.status is None:
         summary, last_seen = f"its status could not be read {after}", "No status request succeeded."

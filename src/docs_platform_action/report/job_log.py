@@ -229,8 +229,9 @@ class JobLog(Events):
         return f"{without_query(bundle.url)}{until}"
 
     def _progress_columns(self) -> tuple[str, str]:
-        """Return the percentage and the page count, each empty where it is not known."""
-        progress, count = self.job.progress, self.job.page_count  # read once: another thread may change them
+        """Return the percentage and the page count, each empty where it is not known. An ended job has no earlier count."""
+        progress, count, reading = self.job.progress, self.job.pages_so_far, self.job.export_job  # read once: threads change them
+        count = reading.page_count if reading is not None and reading.has_ended else count
         percent = "" if progress is None or self.job.status == ExportJob.COMPLETED else f"{int(progress)} %"
         return percent, "" if count is None else pluralize(count, "page")
 

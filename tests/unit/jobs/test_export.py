@@ -236,7 +236,7 @@ class TestEnds:
         run = Run(FakeApi(ExportJob(status="running", progress=12, page_count=48), Unavailable("it broke")))
 
         assert isinstance(run.failure(), Unavailable)
-        assert (run.job.status, run.job.progress, run.job.page_count) == ("running", 12, 48)
+        assert (run.job.status, run.job.progress, run.job.pages_so_far) == ("running", 12, 48)
 
 
 class TestMinPages:

@@ -171,8 +171,8 @@ class TestTimedOut:
             (Job(mode="export", status="running", progress=0.0), "It was last seen at 0 %."),
             (Job(mode="export", status="polishing"), "It was last seen as 'polishing'."),
             (Job(mode="export", status="done", progress=100.0), "It was last seen as 'done', at 100 %."),
-            (Job(mode="export", status="running", page_count=7), "It was last seen as 'running', 7 pages."),
-            (Job(mode="export", status="running", page_count=1), "It was last seen as 'running', 1 page."),
+            (Job(mode="export", status="running", pages_so_far=7), "It was last seen as 'running', 7 pages."),
+            (Job(mode="export", status="running", pages_so_far=1), "It was last seen as 'running', 1 page."),
             (Job(mode="export"), "No status request succeeded."),
         ],
     )

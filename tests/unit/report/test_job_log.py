@@ -30,7 +30,7 @@ class LoggedJob:
         reading = ExportJob(status=status, progress=progress, page_count=pages)
         self.job.update_export(reading, self.clock.monotonic())
         now, queued = self.clock.monotonic(), status == ExportJob.QUEUED
-        self.estimate.update(now, progress, self.job.page_count, queued=queued, ended=reading.has_ended)
+        self.estimate.update(now, progress, self.job.pages_so_far, queued=queued, ended=reading.has_ended)
         self.log.status_read(self.job)
 
     def retry(self, server: str = API, error: str = "The API returned 502 (bad gateway)", seconds: float = 4) -> None:

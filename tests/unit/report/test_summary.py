@@ -323,8 +323,8 @@ class TestSeveral:
             "| Domain | Result | Pages | Bundle | Time | Link or failure |\n"
             "| :--- | :--- | ---: | ---: | ---: | :--- |\n"
             "| docs.example.com | done | 1,412 | 38.1&nbsp;MiB | 4:13 | valid until 2026-05-04 13:00 UTC (60 min) |\n"
-            "| api.example.com | **failed** | 7 |  | 0:52 | `job-failed` |\n"
-            "| sdk.example.com | cancelled, last seen running | 7 |  | 2:52 | "
+            "| api.example.com | **failed** |  |  | 0:52 | `job-failed` |\n"
+            "| sdk.example.com | cancelled, last seen running |  |  | 2:52 | "
             "`cancelled`: The job continues at the platform. Collect it in a later run with `job-id: se_2`. |\n"
             "\n"
         )
@@ -334,7 +334,6 @@ class TestSeveral:
             "| Job | se\\_2 |\n"
             "| :--- | :--- |\n"
             "| Status | failed |\n"
-            "| Pages | 7 |\n"
             "| Duration | 0:52 |\n"
             "\n"
             "</details>\n"

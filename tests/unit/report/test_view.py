@@ -63,7 +63,7 @@ class TestForeignText:
         summary = parsed(*(hostile(text, ends_well=False) for _ in range(3)))
 
         assert summary.tags() <= {*self.OURS, "details", "summary", "b"}
-        assert [len(row) for row in summary.tables()[0]] == [5, 5, 5, 5]
+        assert [len(row) for row in summary.tables()[0]] == [4, 4, 4, 4]
         assert len(summary.all("h3")) == len(summary.diagrams()) == 1
         ((kind, text),) = summary.alerts()
         assert kind == "CAUTION"
