@@ -215,7 +215,9 @@ FAILURES: Final = {
         ),
     ),
     "bad-response": Failure(
-        happened="A final response does not have the API's format, or the API redirects to another address.",
+        happened=(
+            "A final response does not have the API's format or is about another job, or the API redirects to another address."
+        ),
         remedy="Check that `base-url` is the address of the API itself. If it is, report the failure to the platform.",
     ),
     "start-unconfirmed": Failure(

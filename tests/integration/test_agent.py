@@ -114,3 +114,45 @@ def test_each_input_of_export_mode_causes_a_warning(action: Action, platform: Si
 
     assert ended.exit_code == 0
     assert [name for warning in ended.warnings for name in ("domain", "wait") if f"`{name}`" in warning] == ["domain", "wait"]
+
+
+OWN_UUID = "0f8fad5b-d9cb-469f-a165-70867728950e"
+
+
+@pytest.mark.parametrize("other", ["agent-no-change", "Agent-Pull-Request", "agent-pull-request ", "agent%2Dpull%2Drequest", "7"])
+def test_an_answer_about_another_job_is_a_bad_response(action: Action, platform: Simulator, other: str) -> None:
+    platform.script("read_agent_job", Fault(json={"id": "agent-pull-request", "status": "active"}))
+    platform.override("read_agent_job", lambda job: {**job, "id": other})
+
+    ended = wait_for_agent(action, platform, "agent-pull-request", outage_tolerance="1h")
+
+    assert (ended.exit_code, ended.reason, platform.count("read_agent_job")) == (1, "bad-response", 2)
+    assert (ended.outputs["jobId"], ended.outputs["status"]) == ("agent-pull-request", "active")
+    assert (ended.result["prLink"], ended.result["repository"]) == (None, None)
+    assert "the API returned another job" in ended.error
+    assert f"'{other}'" in ended.error
+    assert "Request id req-" in ended.error
+
+
+@pytest.mark.parametrize(
+    ("job_id", "answered"),
+    [
+        *(("agent-pull-request", answered) for answered in (None, "", 7, ["agent-no-change"], {"id": "x"}, "\x00")),
+        (OWN_UUID.upper(), OWN_UUID),  # RFC 9562, section 4: a UUID is the same in upper case
+        ("j/../1 \u0065\u0301", "j/../1 \u0065\u0301"),
+        ("x" * 3000, "x" * 3000),
+    ],
+)
+def test_any_other_id_in_an_answer_is_that_of_the_job(action: Action, platform: Simulator, job_id: str, answered: object) -> None:
+    platform.add_agent_job(job_id, seconds=0)
+    platform.override("read_agent_job", lambda job: {**job, "id": answered})
+
+    ended = wait_for_agent(action, platform, job_id)
+
+    assert (ended.exit_code, ended.outputs["jobId"], ended.outputs["status"]) == (0, job_id, "completed")
+
+
+def test_an_answer_without_an_id_is_that_of_the_job(action: Action, platform: Simulator) -> None:
+    platform.override("read_agent_job", {"status": "completed"})
+
+    assert wait_for_agent(action, platform, "agent-pull-request").exit_code == 0

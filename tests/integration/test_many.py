@@ -443,3 +443,54 @@ def test_every_domain_is_exported_with_few_threads(action: Action, platform: Sim
     assert (ended.exit_code, ended.stderr) == (0, ""), ended.stdout
     assert {domain: row["status"] for domain, row in rows(ended).items()} == dict.fromkeys(domains, "completed")
     assert all((action.workspace / "site" / domain / "index.html").is_file() for domain in domains)
+
+
+class TestSameJob:
+    """A platform that returns the job of one domain for another one."""
+
+    @pytest.mark.parametrize("max_parallel", ["1", "3"])
+    def test_the_later_domain_fails_and_leaves_the_job_to_the_first(
+        self, action: Action, make_platform: Callable[..., Simulator], max_parallel: str
+    ) -> None:
+        platform = make_platform(job_ids=["se_1", "se_2"])
+        platform.override("start_export", {"jobId": "se_1", "status": "queued"}, domain="b.example.com")
+        domains = ["a.example.com", "b.example.com", "c.example.com"]
+
+        ended = action.export(platform, domain="\n".join(domains), max_parallel=max_parallel, site_path="sites/{domain}")
+
+        results = rows(ended)
+        assert (ended.exit_code, ended.reason, len(ended.errors)) == (1, "bad-response", 1)
+        assert {domain: results[domain]["failureReason"] for domain in domains} == {
+            "a.example.com": None,
+            "b.example.com": "bad-response",
+            "c.example.com": None,
+        }
+        known = ("jobId", "status", "bundleUrl", "pageCount", "sitePath")
+        assert [results["b.example.com"][name] for name in known] == [None] * len(known)
+        assert not (action.workspace / "sites" / "b.example.com").exists()
+        assert (platform.count("make_bundle"), platform.count("download")) == (2, 2)
+        assert "the platform returned the job of a.example.com for this domain, too" in ended.error
+        assert "dashboard" in ended.error
+        assert "Request id req-" in ended.error
+        assert "`job-id: " not in ended.error
+
+    def test_of_many_domains_with_one_job_only_the_first_is_exported(self, action: Action, platform: Simulator) -> None:
+        platform.override("start_export", {"jobId": "export-finished"})
+
+        ended = action.export(platform, domain="\n".join(DOMAINS[:20]), max_parallel="20")
+
+        assert (ended.exit_code, ended.reason) == (1, "bad-response")
+        reasons = [row["failureReason"] for row in json.loads(ended.outputs["results"])]
+        assert reasons == [None, *["bad-response"] * 19]
+        assert platform.count("make_bundle") == 1
+
+    def test_ids_that_differ_in_anything_are_different_jobs(
+        self, action: Action, make_platform: Callable[..., Simulator]
+    ) -> None:
+        job_ids = ["se_1", "SE_1", "se_1 ", "se%5F1", "\u00e9", "\u0065\u0301"]
+        platform = make_platform(job_ids=job_ids)
+
+        ended = action.export(platform, domain="\n".join(DOMAINS[: len(job_ids)]), max_parallel="1")
+
+        assert ended.exit_code == 0, ended.stdout
+        assert [row["jobId"] for row in json.loads(ended.outputs["results"])] == job_ids

@@ -50,7 +50,7 @@ def as_json(value: object) -> bytes:
 
 
 class Wire(FakeAdapter):
-    """Responds by method and path: with a JSON value, raw bytes, a status, or an error."""
+    """Responds by method and path: with a JSON value, raw bytes, a status or an error, or a function's result."""
 
     def __init__(self, answers: Answers) -> None:
         super().__init__()
@@ -61,6 +61,7 @@ class Wire(FakeAdapter):
         asked = f"{request.method} {request.path_url}"
         self.seen.append(asked)
         answer = self._answers[asked]
+        answer = answer(request) if callable(answer) else answer
         self._status, self._error = (answer, None) if isinstance(answer, int) else (200, None)
         self._error = answer if isinstance(answer, Exception) else None
         self._body = b"{}" if isinstance(answer, int | Exception) else answer if isinstance(answer, bytes) else as_json(answer)
@@ -396,23 +397,30 @@ class TestAgent:
 
 class TestSeveral:
     SEVERAL: Mapping[str, str] = {**EXPORT, "domain": "a.example.com\nb.example.com", "max-parallel": "1"}
+    PLATFORM: Mapping[str, Any] = {
+        "POST /v1/static-export/jobs": lambda request: {"jobId": f"se_{json.loads(request.body)['domain'][0]}"},
+        **{f"GET /v1/static-export/jobs/se_{name}": {"status": "completed"} for name in "ab"},
+        **{f"POST /v1/static-export/jobs/se_{name}/bundle": {"bundleUrl": LINK} for name in "ab"},
+    }
 
     def test_results_hold_what_belongs_to_each(self, run: Runner) -> None:
-        ended = run(self.SEVERAL)
+        ended = run(self.SEVERAL, self.PLATFORM)
 
         assert (ended.exit_code, {*ended.outputs}) == (0, {"results", "durationSeconds"})
         assert [(row["domain"], row["jobId"], row["bundleUrl"]) for row in json.loads(ended.outputs["results"])] == [
-            ("a.example.com", "se_1", LINK),
-            ("b.example.com", "se_1", LINK),
+            ("a.example.com", "se_a", LINK),
+            ("b.example.com", "se_b", LINK),
         ]
 
     def test_the_reason_is_that_of_the_first_that_failed(self, run: Runner) -> None:
-        ended = run(self.SEVERAL, {**PLATFORM, "GET /v1/static-export/jobs/se_1": {"status": "failed"}})
+        failing = {f"GET /v1/static-export/jobs/se_{name}": {"status": "failed"} for name in "ab"}
+
+        ended = run(self.SEVERAL, {**self.PLATFORM, **failing})
 
         assert (ended.exit_code, ended.outputs["failureReason"], len(ended.errors)) == (1, "job-failed", 2)
 
     def test_the_log_is_a_board_and_then_one_of_each(self, run: Runner) -> None:
-        log = run(self.SEVERAL).log
+        log = run(self.SEVERAL, self.PLATFORM).log
 
         assert "Static export of 2 domains, 1 at a time\n" in log
         assert re.findall("^::group::(.*?):", log, re.MULTILINE) == ["a.example.com", "b.example.com"]
@@ -420,14 +428,14 @@ class TestSeveral:
     def test_results_that_no_other_job_can_get_are_warned_of(self, run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("docs_platform_action.report.outputs.MAX_JOB_OUTPUT_BYTES", 1024)
 
-        ended = run(self.SEVERAL)
+        ended = run(self.SEVERAL, self.PLATFORM)
 
         assert ended.exit_code == 0
         assert "::warning::The output `results` is too large for a job output" in ended.log
         assert "results" in ended.outputs
 
     def test_a_cancel_before_the_first_leaves_a_row_of_each(self, run: Runner) -> None:
-        ended = run(self.SEVERAL, signal_handler=Quiet(signal.SIGINT))
+        ended = run(self.SEVERAL, self.PLATFORM, signal_handler=Quiet(signal.SIGINT))
 
         assert ended.exit_code == 130
         assert [row["message"] for row in json.loads(ended.outputs["results"])] == [
@@ -445,7 +453,7 @@ class TestSeveral:
             if starts == 2:
                 signal_handler.work.stop()
 
-        ended = run(self.SEVERAL, signal_handler=signal_handler, before=cancel_at_the_second)
+        ended = run(self.SEVERAL, self.PLATFORM, signal_handler=signal_handler, before=cancel_at_the_second)
 
         rows = json.loads(ended.outputs["results"])
         assert [row["failureReason"] for row in rows] == [None, "cancelled"]

@@ -4,19 +4,21 @@ Source: the API's description, version 2.0.0 (`docs/admin-api.openapi.yaml`).
 """
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import quote
 
 from ..clock import Clock
-from ..errors import ActionError, Advice, Cancelled, StartUnconfirmed, Unavailable
+from ..errors import ActionError, Advice, BadResponse, Cancelled, StartUnconfirmed, Unavailable
 from ..http.circuit_breaker import CircuitBreaker
 from ..http.client import Request, Timeouts
 from ..http.faults import NetworkError, SocksProxyError, UntrustedCertificateError
 from ..http.rate_limit import QueuedRequest
 from ..http.retry import MIN_ATTEMPT_SECONDS, PROXY, Retry, TransientError, full_jitter
-from ..models import API, AgentJob, Bundle, ExportJob, StartedExport
+from ..models import API, AgentJob, Bundle, ExportJob, StartedExport, is_job_id
 from ..text import format_seconds
 from .calls import NETWORK, Call, read_result
 from .client import ApiClient, ApiResponse
@@ -39,6 +41,8 @@ _THIS_JOB_ONLY: Final = Advice(
     remedy="Run the workflow again. If it fails the same way, report it to the platform.",
 )
 
+_UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
 
 class DeadlineExceeded(Unavailable):
     """Temporary errors lasted until the deadline of a call."""
@@ -58,11 +62,13 @@ class AdminApi:
     events: "Events"
     jobs: "Sequence[Job]"
     jitter: Callable[[float], float] = full_jitter
+    started_jobs: "dict[str, Job]" = field(default_factory=dict)  # by the platform's id
 
     def start_export(self, job: "Job", options: Mapping[str, object]) -> StartedExport:
         """Start a static export of a job's domain. The request becomes the job's `start_request`."""
         request = job.start_request = Request(method="POST", url="/v1/static-export/jobs", body={**options, "domain": job.domain})
-        return self.send(Call(job=job, request=request, read=StartedExport.from_json, idempotent=False))
+        read = partial(self._read_started, job=job)
+        return self.send(Call(job=job, request=request, read=read, idempotent=False))
 
     def read_export(self, job: "Job", *, deadline: float) -> ExportJob:
         """Return the status of an export job."""
@@ -86,7 +92,7 @@ class AdminApi:
     def read_agent_job(self, job: "Job", *, deadline: float) -> AgentJob:
         """Return the status of an agent job."""
         request = Request(method="GET", url=f"/v2/agent/{_path_segment(job.project_id)}/job/{_path_segment(job.job_id)}")
-        return self.send(Call(job=job, request=request, read=AgentJob.from_json, deadline=deadline))
+        return self.send(Call(job=job, request=request, read=partial(_read_agent_job, job_id=job.job_id), deadline=deadline))
 
     def send(self, call: Call[T]) -> T:
         """Return the result of a call, which is retried for as long as `outage-tolerance` allows."""
@@ -116,6 +122,18 @@ class AdminApi:
                     if announced_at is not None:
                         self.events.recovered(call.job, API, after_seconds=self.clock.monotonic() - announced_at)
                     return result
+
+    def _read_started(self, body: Mapping[str, object], *, job: "Job") -> StartedExport:
+        started = StartedExport.from_json(body)
+        first = self.started_jobs.setdefault(started.job_id, job)  # atomic: of two threads, one is the first
+        if first is not job:
+            raise BadResponse(
+                f"the platform returned the job of {first.domain} for this domain, too",
+                cause="The platform, or a gateway in front of it, mixes up jobs or their ids.",
+                remedy="Check the dashboard to see whether this domain is exported, too, before you export it again. "
+                "Report this to the platform with the time of the request.",
+            )
+        return started
 
     def _wait_for_turn(self, call: Call[T], request: QueuedRequest, retry: Retry) -> Retry:
         while True:
@@ -207,6 +225,24 @@ class AdminApi:
             request_id=error.request_id,
             **advice,
         )
+
+
+def _read_agent_job(body: Mapping[str, object], *, job_id: str | None) -> AgentJob:
+    """Read the job with this id. An `id` that is missing or invalid may be that of any job."""
+    found = body.get("id")
+    if is_job_id(found) and found != job_id and not _is_same_uuid(str(found), str(job_id)):
+        raise BadResponse(
+            "the API returned another job",
+            details=(f"The response has the id '{str(found)[:100]}'.",),
+            cause="The platform, or a gateway or cache in front of it, mixes up responses.",
+            remedy="Run the workflow again. If it fails the same way, report it to the platform with the time of the request.",
+        )
+    return AgentJob.from_json(body)
+
+
+def _is_same_uuid(one: str, other: str) -> bool:
+    """Return whether both are the same UUID, which may be in upper or lower case (RFC 9562, section 4)."""
+    return bool(_UUID.fullmatch(one)) and one.lower() == other.lower()
 
 
 def _settles_at(job: "Job") -> float:

@@ -52,7 +52,8 @@ class Call(Generic[T]):
 
     job: "Job"
     request: Request
-    read: Callable[[Mapping[str, object]], T]  # raises `ValueError` if the response's JSON object is invalid
+    # raises `ValueError` if the response's JSON object is invalid, `BadResponse` if no retry can help
+    read: Callable[[Mapping[str, object]], T]
     retry_invalid_object: bool = True  # it may come from a gateway
     idempotent: bool = True  # may be sent again even if the platform may have processed it
     temporary_until: Mapping[int, float] = field(default_factory=dict)  # until when to retry a status that is normally final
@@ -95,6 +96,9 @@ def _read_success(call: Call[T], response: ApiResponse) -> T:
             return call.read(response.body)
         except ValueError as error:
             problem = str(error)
+        except BadResponse as error:
+            error.request_id = response.request_id
+            raise
     message = f"The API returned {response.status}, but {problem}"
     if call.idempotent and (call.retry_invalid_object or not isinstance(response.body, dict)):
         raise TransientError(message, advice=_NOT_THE_API, request_id=response.request_id)

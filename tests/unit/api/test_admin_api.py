@@ -114,6 +114,21 @@ class TestStart:
 
         assert platform.client.sent[0].new_connection
 
+    def test_the_job_of_another_domain_is_a_bad_response_that_names_it(self) -> None:
+        platform = Platform(answer(202, {"jobId": "se_1"}, request_id="7f3a"))
+        platform.api.start_export(platform.other, {})
+
+        error = platform.failure(platform.start)
+
+        assert isinstance(error, BadResponse)
+        assert error.summary == "the platform returned the job of other.example.com for this domain, too"
+        assert (error.request_id, len(platform.sent)) == ("7f3a", 2)
+
+    def test_a_domain_that_is_started_again_may_have_the_same_job(self) -> None:
+        platform = Platform(answer(202, {"jobId": "se_1"}))
+
+        assert platform.start() == platform.start()
+
     def test_an_unknown_domain_is_named(self) -> None:
         platform = Platform(UNKNOWN)
 
@@ -308,3 +323,34 @@ class TestPaths:
         assert unquote(segment) == identifier
         assert segment not in {".", ".."}
         assert segment.isascii()
+
+
+class TestAgentJobs:
+    UUID = "0f8fad5b-d9cb-469f-a165-70867728950e"
+
+    @pytest.mark.parametrize(
+        ("job_id", "found"),
+        [("aj_1", "aj_2"), ("aj_1", "AJ_1"), ("aj_1", " aj_1"), (UUID, UUID.replace("5", "6")), (UUID, "aj_1")],
+    )
+    def test_another_job_is_a_bad_response_and_is_not_read_again(self, job_id: str, found: str) -> None:
+        platform = Platform(
+            answer(200, {"id": found, "status": "completed"}, request_id="7f3a"),
+            job=Job(mode=AGENT, project_id="prj_1", job_id=job_id),
+        )
+
+        error = platform.failure(platform.read_agent_job)
+
+        assert isinstance(error, BadResponse)
+        assert (error.summary, error.details) == ("the API returned another job", (f"The response has the id '{found}'.",))
+        assert (error.request_id, len(platform.sent)) == ("7f3a", 1)
+
+    @pytest.mark.parametrize(
+        ("job_id", "found"),
+        [("aj_1", "aj_1"), *(("aj_1", odd) for odd in (None, "", 7, True, [], "aj_2\n")), (UUID, UUID.upper())],
+    )
+    def test_an_id_that_names_no_other_job_is_accepted(self, job_id: str, found: object) -> None:
+        platform = Platform(
+            answer(200, {"id": found, "status": "completed"}), job=Job(mode=AGENT, project_id="prj_1", job_id=job_id)
+        )
+
+        assert platform.read_agent_job().status == "completed"
