@@ -128,6 +128,7 @@ class Cost:
     late_seconds: float
     threads: int
     log_lines: int
+    log_characters: int
     errors: int
     warnings: int
     summary_bytes: int
@@ -211,15 +212,16 @@ def _answer(status: int, body: Mapping[str, object]) -> requests.Response:
 
 
 class _CountedLog(io.StringIO):
-    """A log that counts lines and annotations, and keeps nothing."""
+    """A log that counts lines, characters and annotations, and keeps nothing."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.lines = 0
+        self.lines = self.characters = 0
         self.annotations: Counter[str] = Counter()
 
     def write(self, text: str) -> int:
         self.lines += text.count("\n")
+        self.characters += len(text)
         self.annotations.update(kind for kind in ("error", "warning") if text.startswith((f"::{kind} ", f"::{kind}::")))
         return len(text)
 
@@ -261,6 +263,7 @@ def carry_out(names: Sequence[str], max_parallel: int, *, draw_export: Callable[
         late_seconds=statistics.fmean(platform.late_seconds),
         threads=platform.threads,
         log_lines=log.lines,
+        log_characters=log.characters,
         errors=log.annotations["error"],
         warnings=log.annotations["warning"],
         summary_bytes=summary,

@@ -20,6 +20,8 @@ CANCELLED: Final = "cancelled"
 NOT_STARTED: Final = "not started"
 VERDICTS: Final = (DONE, STARTED, FAILED, CANCELLED, NOT_STARTED)  # in the order in which they are counted
 
+MAX_PHASES: Final = 100  # while the status changes between queued and others; the timeline shows a few, the longest
+
 QUEUE: Final = "queue"
 RUN: Final = "run"
 BUNDLE: Final = "bundle"
@@ -158,7 +160,8 @@ class Job:
         self.pages_so_far = self.pages_so_far if reading.page_count is None else reading.page_count
         # the first phase began with the polling, and a phase of which only the end was seen began after the previous reading
         since = self.last_read_at if self.last_read_at is not None and (reading.has_ended or not self.phases) else now
-        self.start_phase(QUEUE if reading.status == ExportJob.QUEUED else RUN, since)
+        if len(self.phases) < MAX_PHASES:
+            self.start_phase(QUEUE if reading.status == ExportJob.QUEUED else RUN, since)
         self.last_read_at = now
 
     def update_agent(self, reading: AgentJob) -> None:

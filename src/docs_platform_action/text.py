@@ -8,6 +8,7 @@ from typing import Final
 from urllib.parse import quote, urlsplit
 
 MAX_FOREIGN_TEXT_LENGTH: Final = 1000
+MAX_WORD_LENGTH: Final = 60  # for what should be a word or a date
 
 # letters and marks without a shape (source: Unicode, Default_Ignorable_Code_Point): a key with one inside looks intact, and .NET,
 # in which the runner is written, may ignore them where it compares texts

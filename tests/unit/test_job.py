@@ -6,7 +6,7 @@ import pytest
 
 from docs_platform_action.errors import Cancelled, DownloadFailed, InvalidBundle, InvalidInput, JobFailed, Unauthorized
 from docs_platform_action.http.client import Request
-from docs_platform_action.job import BUNDLE, QUEUE, RUN, Job, Phase
+from docs_platform_action.job import BUNDLE, MAX_PHASES, QUEUE, RUN, Job, Phase
 from docs_platform_action.models import AgentJob, Bundle, Downloaded, ExportJob
 
 URL = "https://storage.example.com/bundle.tar.gz?X-Signature=abc"
@@ -104,6 +104,16 @@ class TestReadings:
         job.end_phase(6.0)
 
         assert job.phases == [Phase(name=QUEUE, began_at=1.0, ended_at=3.0), Phase(name=RUN, began_at=3.0, ended_at=5.0)]
+
+    def test_a_job_that_flaps_keeps_a_limited_number_of_phases(self) -> None:
+        job = Job(mode="export")
+
+        for number in range(5000):
+            job.update_export(ExportJob(status=("queued", "running")[number % 2]), float(number))
+        job.start_phase(BUNDLE, 5000.0)
+
+        assert len(job.phases) == MAX_PHASES + 1
+        assert (job.phases[-2].ended_at, job.phases[-1].name) == (5000.0, BUNDLE)
 
     @pytest.mark.parametrize(
         ("job", "verdict"),

@@ -1,6 +1,7 @@
 """What many domains cost the platform and the machine compared with one, counted for the whole action in virtual time."""
 
 import functools
+from dataclasses import dataclass
 
 import pytest
 
@@ -15,6 +16,17 @@ EXTRA_THREADS = 3
 
 EXTRA_LINES = 5
 """Extra log lines of a domain among others: started, running, done, and the two commands that fold its log."""
+
+MAX_LOG_CHARACTERS = 64 * 1024
+"""Of a domain, however often its status changes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Talkative(Export):
+    """An export whose status is another long text in each reading."""
+
+    def status_at(self, age: float) -> str:
+        return self.end if age >= self.seconds else f"{age} {'x' * 1000}"
 
 
 @functools.cache
@@ -44,3 +56,14 @@ class TestStep:
 @pytest.mark.parametrize("domains", [1, 10, 100])
 def test_jobs_follow_each_other_without_a_gap(domains: int) -> None:
     assert cost(domains, 10).seconds <= cost(domains, 10).ideal_seconds * FLAT
+
+
+def test_new_statuses_for_hours_do_not_fill_the_log() -> None:
+    domains = 4
+    export = Talkative(seconds=6000.0, queue_seconds=2.0, exponent=1.0, pages=0, end="completed")
+
+    with unmeasured():
+        found = carry_out(names_of(domains), domains, draw_export=lambda _domain: export)
+
+    assert found.requests > domains * 200
+    assert found.log_characters < domains * MAX_LOG_CHARACTERS

@@ -10,6 +10,7 @@ from ..events import Events
 from ..job import Job
 from ..models import AGENT, API, AgentJob, ExportJob
 from ..text import (
+    MAX_WORD_LENGTH,
     describe_retry,
     format_bytes,
     format_clock,
@@ -21,6 +22,9 @@ from ..text import (
     without_query,
 )
 from .console import Console
+
+MAX_STATUSES: Final = 8
+"""Unknown statuses of one job that are explained, and changes of its status that a log of several jobs shows live."""
 
 HEARTBEAT_SECONDS: Final = 55.0
 """Silence before a heartbeat line: at least one line per minute, with a margin for the tick that writes it."""
@@ -43,7 +47,8 @@ class JobLog(Events):
         self._clock = clock
         self.job = job
         self._lock = threading.RLock()
-        self._explained_statuses = {*(AgentJob if job.mode == AGENT else ExportJob).KNOWN_STATUSES}
+        self._known_statuses = (AgentJob if job.mode == AGENT else ExportJob).KNOWN_STATUSES
+        self._explained_statuses: set[str] = set()
         self._logged_state: tuple[object, ...] = ()
         self._last_line_at = self._polling_since = self._phase_began = self._progress_logged_at = clock.monotonic()
         self._in_api_outage = False
@@ -101,9 +106,7 @@ class JobLog(Events):
             state = (job.status, *self._progress_columns())
             if state != self._logged_state:
                 self._logged_state = state
-                if job.status is not None and job.status not in self._explained_statuses:
-                    self._explained_statuses.add(job.status)
-                    self._note(f"The platform reports the unknown status '{job.status}'; waiting continues.")
+                self._explain_status()
                 self._log(self._status_line())
             self.warn_if_stalled()
 
@@ -199,6 +202,18 @@ class JobLog(Events):
     def values_written(self, job: Job) -> None:
         self._note(f"Wrote the Helm values file {job.values_file}")
 
+    def _explain_status(self) -> None:
+        status = self.job.status
+        is_explained = status is None or status in self._known_statuses or status in self._explained_statuses
+        if status is not None and not is_explained and len(self._explained_statuses) < MAX_STATUSES:
+            self._explained_statuses.add(status)
+            self._note(f"The platform reports the unknown status '{self._shorten(status)}'; waiting continues.")
+
+    def _shorten(self, status: str) -> str:
+        """Hide secrets in a status, then shorten it. The other order could leave part of a secret."""
+        status = self._console.safe(status)
+        return status if len(status) <= MAX_WORD_LENGTH else f"{status[:MAX_WORD_LENGTH]}…"
+
     def _log(self, text: str) -> None:
         with self._lock:
             self._last_line_at = self._clock.monotonic()
@@ -241,7 +256,7 @@ class JobLog(Events):
         elapsed = format_clock(now - self._polling_since)
         remaining = estimate.remaining_seconds(now) if estimate and self._stalled_seconds() < STALL_SECONDS else None
         eta = "" if remaining is None else f"    about {format_eta(remaining)} left"
-        state = job.status or ("waiting" if job.job_id else "starting")
+        state = self._shorten(job.status) if job.status else "waiting" if job.job_id else "starting"
         return f"  {state:<10} {percent:>5} {pages:>12} {elapsed:>9}{eta}"
 
     def _download_line(self) -> str:

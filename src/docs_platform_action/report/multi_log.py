@@ -13,15 +13,13 @@ from ..text import describe_retry, format_clock
 from .console import Console
 from .domain_text import MAX_LISTED_NAMES, describe_duration, describe_outcome, describe_progress, describe_unstarted, list_names
 from .failures import failure_lines
-from .job_log import HEARTBEAT_SECONDS, JobLog
+from .job_log import HEARTBEAT_SECONDS, MAX_STATUSES, JobLog
+from .kept_lines import KeptLines
 
 RUNNING: Final = "running"
 PENDING: Final = "pending"
 STAGES: Final = (*VERDICTS, RUNNING, PENDING)
 """The stages of a domain, in the order in which they are counted."""
-
-MAX_STATUSES: Final = 8
-"""Status changes of one domain that are shown live."""
 
 QUIET_SECONDS: Final = 30.0
 """Shortest time between two live lines about an outage: short failures of many domains would fill the log."""
@@ -134,12 +132,12 @@ class MultiLog(Events):
 
 
 class _DomainLog(JobLog):
-    """Keeps the log of one domain in `lines`, and shows its main events live."""
+    """Keeps the log of one domain in `lines`, however often it changes, and shows its main events live."""
 
     def __init__(self, multi_log: MultiLog, console: Console, clock: Clock, job: Job) -> None:
         super().__init__(console, clock, job)
         self.stage = PENDING
-        self.lines: list[str] = []
+        self.lines = KeptLines()
         self._multi_log = multi_log
         self._status: str | None = None
         self._unknown_statuses: set[str] = set()
@@ -163,13 +161,15 @@ class _DomainLog(JobLog):
         self._status = status
         if status in {ExportJob.COMPLETED, ExportJob.FAILED} or status in self._unknown_statuses:
             return  # `job_ended` shows how a job ended
+        if self._shown_statuses == MAX_STATUSES:  # the domain's own log shows further changes
+            return
+        self._shown_statuses += 1
         if status not in ExportJob.KNOWN_STATUSES:
             self._unknown_statuses.add(status)
-        self._shown_statuses += 1
-        if self._shown_statuses <= MAX_STATUSES:  # the domain's own log has every change
-            is_explained = status in self._multi_log.explained_statuses
-            self._multi_log.explained_statuses.add(status)
-            self._multi_log.show(job, status if is_explained else f"reports the unknown status '{status}'; waiting continues")
+        shown = self._shorten(status)
+        is_explained = shown in self._multi_log.explained_statuses
+        self._multi_log.explained_statuses.add(shown)
+        self._multi_log.show(job, shown if is_explained else f"reports the unknown status '{shown}'; waiting continues")
 
     def retrying(self, job: Job, server: str, error: str, *, budget_seconds: float, pause_seconds: float) -> None:
         super().retrying(job, server, error, budget_seconds=budget_seconds, pause_seconds=pause_seconds)
@@ -210,7 +210,8 @@ class _DomainLog(JobLog):
 
     def _keep(self, *lines: str) -> None:
         if not self._multi_log.is_closed:
-            self.lines += (f"{self._clock.now():%H:%M:%S}  {line}" for line in lines)
+            for line in lines:  # made safe, and thereby shortened, now: foreign text may be much longer
+                self.lines.append(self._console.safe(f"{self._clock.now():%H:%M:%S}  {line}"))
 
 
 class _SharedOutage:

@@ -8,9 +8,9 @@ from typing import Final
 from ..errors import Cancelled
 from ..job import DONE, FAILED, NOT_STARTED, Job
 from ..models import ExportJob
-from ..text import as_sentence, format_bytes, format_clock
+from ..text import MAX_WORD_LENGTH, as_sentence, format_bytes, format_clock
 from .failures import how_to_collect
-from .view import MAX_NAME_LENGTH, MAX_WORD_LENGTH, View
+from .view import MAX_NAME_LENGTH, View
 
 _MAX_SUMMARY_LENGTH: Final = 120
 _MAX_ADVICE_LENGTH: Final = 800  # it may hold the id of a job, and a part of an id is useless

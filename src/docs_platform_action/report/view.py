@@ -8,11 +8,10 @@ from typing import Final
 
 from ..job import Job
 from ..models import Bundle
-from ..text import MAX_FOREIGN_TEXT_LENGTH, format_expiry, markdown
+from ..text import MAX_FOREIGN_TEXT_LENGTH, MAX_WORD_LENGTH, format_expiry, markdown
 from .console import Console
 
 MAX_NAME_LENGTH: Final = 260  # any domain with its port
-MAX_WORD_LENGTH: Final = 60  # for what should be a word or a date
 
 
 @dataclass(frozen=True, kw_only=True)

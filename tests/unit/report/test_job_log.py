@@ -11,10 +11,11 @@ from docs_platform_action.errors import JobFailed
 from docs_platform_action.job import Job
 from docs_platform_action.jobs.progress import DisplayedEstimate
 from docs_platform_action.models import API, STORAGE, AgentJob, Bundle, Downloaded, ExportJob
-from docs_platform_action.report.job_log import LINE_SECONDS, MIN_REPORTED_OUTAGE_SECONDS, STALL_SECONDS
+from docs_platform_action.report.job_log import LINE_SECONDS, MAX_STATUSES, MIN_REPORTED_OUTAGE_SECONDS, STALL_SECONDS
 from tests.unit.fakes import NOON, FakeClock, Log, words
 
 MIB = 1024 * 1024
+LONG_SECRET = "0123456789abcdef" * 4
 
 
 class LoggedJob:
@@ -186,6 +187,26 @@ class TestReadings:
         job.read("queued")
 
         assert job.shown == ["queued 0:05"]
+
+    def test_of_many_unknown_statuses_a_few_are_explained_and_each_has_its_line(self) -> None:
+        job = LoggedJob()
+
+        for number in range(1000):
+            job.read(f"step {number}")
+
+        assert sum("unknown status" in line for line in job.log.lines) == MAX_STATUSES
+        assert sum(line.startswith("  step ") for line in job.log.lines) == 1000
+
+    @pytest.mark.parametrize("status", ["x" * 1000, f"{'x' * 40} {LONG_SECRET} {'y' * 900}"])
+    def test_a_long_status_is_shortened_after_its_secrets_are_hidden(self, status: str) -> None:
+        job = LoggedJob()
+        job.log.link_redirected(job.job, f"https://s.example.com/b?X-Signature={LONG_SECRET}")
+
+        job.read(status)
+
+        assert all(len(line) < 130 for line in job.log.lines)
+        assert "…" in job.log.lines[-1]
+        assert not any(LONG_SECRET[:8] in line for line in job.log.lines)
 
     def test_an_unknown_status_is_explained_once(self) -> None:
         job = LoggedJob()

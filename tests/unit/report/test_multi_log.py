@@ -1,8 +1,11 @@
 """The log of several exports: live lines with their domain, and the log of each domain at the end."""
 
+import gc
 import io
 import itertools
+import re
 import threading
+import tracemalloc
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -15,6 +18,7 @@ from docs_platform_action.models import API, STORAGE, Bundle, Downloaded, Export
 from docs_platform_action.report import multi_log
 from docs_platform_action.report.console import MAX_WARNINGS, Console
 from docs_platform_action.report.job_log import LINE_SECONDS, STALL_SECONDS
+from docs_platform_action.report.kept_lines import MAX_KEPT_CHARACTERS
 from docs_platform_action.report.multi_log import MAX_STATUSES, QUIET_SECONDS, MultiLog
 from tests.unit.fakes import NOON, FakeClock, words
 
@@ -503,6 +507,84 @@ class TestWarnings:
         run.warn(0, "It is odd")
 
         assert run.heartbeat(50) == ""
+
+
+class TestLongLogs:
+    """What a domain's log keeps if the platform reports a new status in each reading."""
+
+    STATUSES = 5000
+
+    def flooded(self, statuses: int = STATUSES, *, length: int = 1000) -> Run:
+        run = Run("a.example", "b.example")
+        run.begin(0)
+        for number in range(statuses):
+            run.read(0, f"{number} {'é' * length}")
+        return run
+
+    def test_the_first_and_the_last_lines_are_kept_and_the_others_counted(self) -> None:
+        run = self.flooded(length=1)
+        run.end(0, Rejected("no"))
+
+        run.log.close()
+
+        lines = run.groups[1:-1]
+        (left_out,) = [line for line in lines if line.startswith("…")]
+        found = re.fullmatch(r"… ([0-9,]+) lines left out …", left_out)
+        assert found is not None
+        total = 1 + MAX_STATUSES + self.STATUSES + 3  # the title, the explained statuses, the readings, the failure
+        assert int(found[1].replace(",", "")) + len(lines) - 1 == total
+        assert lines[0] == "12:00:00  Static export of a.example"
+        assert [line for line in lines if " 0 é " in line]
+        assert [line for line in lines if f" {self.STATUSES - 1} é " in line]
+        assert lines[-3] == "12:00:00  Export of a.example: no"
+
+    def test_a_log_without_a_gap_says_nothing_of_one(self) -> None:
+        run = self.flooded(100, length=1)
+
+        run.log.close()
+
+        assert len(run.groups) == 1 + MAX_STATUSES + 100 + 2
+        assert "left out" not in run.stream.getvalue()
+
+    def test_neither_the_log_nor_the_memory_grows_with_the_statuses(self) -> None:
+        held = []
+        for statuses in (1000, 4000):
+            tracemalloc.start()
+            try:
+                run = self.flooded(statuses)
+                gc.collect()
+                held.append(tracemalloc.get_traced_memory()[0])
+            finally:
+                tracemalloc.stop()
+            assert len(run.lines) == MAX_STATUSES
+            run.log.close()
+            assert len(run.stream.getvalue()) < 3 * MAX_KEPT_CHARACTERS
+
+        assert held[1] - held[0] < 32 * 1024
+
+    def test_a_very_long_line_is_cut_and_costs_no_other(self) -> None:
+        run = Run("a.example", "b.example")
+        run.begin(0)
+
+        for number in range(2000):
+            run.note(0, f"{number} {'x' * 10_000}")
+        run.end(0)
+        run.log.close()
+
+        assert len("".join(run.groups)) < 3 * MAX_KEPT_CHARACTERS
+        assert "1999 xxx" in run.groups[-2]
+
+    def test_a_secret_is_not_cut_but_hidden(self) -> None:
+        run = Run("a.example", "b.example")
+        run.begin(0)
+        secret = "".join(f"aB{number:03}" for number in range(400))
+        run.console.redact_link(f"https://s.example.com/b?X-Signature={secret}")
+
+        run.read(0, f"{'x' * 50} {secret}")
+        run.note(0, f"{'x' * 900} {secret}")
+        run.log.close()
+
+        assert secret[:5] not in run.stream.getvalue()
 
 
 class TestGroups:
