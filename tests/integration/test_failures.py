@@ -1,7 +1,10 @@
 """Every `failureReason`, over a real socket, with its message and outputs."""
 
+import contextlib
 import os
-from collections.abc import Callable, Mapping
+import socket
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,6 +13,7 @@ import pytest
 
 from admin_api_simulator import Fault, Simulator
 from admin_api_simulator.faults import Operation
+from admin_api_simulator.runner import parse_outputs
 from tests.action import Action, shell_python
 from tests.archives import SEVEN_ZIP
 from tests.keys import ADMIN_KEY
@@ -424,7 +428,19 @@ def test_an_internal_error_shows_its_traceback_with_debug_logging(action: Action
     assert debug_lines[-1] == "RuntimeError: can't start new thread"
 
 
-@pytest.mark.parametrize("place", ["{folder}", "{folder}/missing/output", "/proc/nowhere/output"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "{folder}",
+        "{folder}/missing/output",
+        "/proc/nowhere/output",
+        "/dev/full",
+        "{folder}/pipe",
+        "{folder}/link",
+        "{folder}/socket",
+    ],
+)
+@pytest.mark.usefixtures("unread")
 def test_an_output_file_that_cannot_be_opened_fails_the_run_before_any_request(
     action: Action, platform: Simulator, tmp_path: Path, place: str
 ) -> None:
@@ -447,6 +463,16 @@ def denied(action: Action, tmp_path: Path) -> Path:
     folder = action.workspace / "denied"
     folder.mkdir(mode=0o555)
     return folder
+
+
+@pytest.fixture
+def unread(tmp_path: Path) -> Iterator[None]:
+    """Create a pipe that nobody reads, a link to it, and a socket."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    with socket.socket(socket.AF_UNIX) as listening, contextlib.chdir(tmp_path):  # the address of a socket has a short limit
+        listening.bind("socket")
+        yield
 
 
 LIKELY = "SELinux on the runner, or user namespaces (rootless Docker, `userns-remap`)"
@@ -523,6 +549,49 @@ def test_outputs_may_be_written_to_a_pipe(action: Action, platform: Simulator) -
     assert "jobId<<" in ended.stderr
 
 
+def test_a_program_may_read_outputs_and_summary_from_pipes(action: Action, platform: Simulator, tmp_path: Path) -> None:
+    names = ("output", "summary")
+    for name in names:
+        os.mkfifo(tmp_path / name)
+    readers = [subprocess.Popen(["cat", tmp_path / name], stdout=subprocess.PIPE) for name in names]
+
+    # a pipe has its reader once it can be opened for writing; the action opens that of the summary at its end
+    output_writer, summary_writer = (os.open(tmp_path / name, os.O_WRONLY) for name in names)
+    env = {"GITHUB_OUTPUT": str(tmp_path / "output"), "GITHUB_STEP_SUMMARY": str(tmp_path / "summary")}
+    with action.start(platform, job_id="export-finished", env=env) as running:
+        running.wait_for("Attaching")
+        os.close(output_writer)
+        ended = running.wait()
+    os.close(summary_writer)
+    output, summary = (reader.communicate()[0].decode() for reader in readers)
+
+    assert (ended.exit_code, ended.commands) == (0, [])
+    assert parse_outputs(output).keys() >= {"jobId", "bundleUrl", "results"}
+    assert "done" in summary
+
+
+def test_a_pipe_that_is_full_fails_the_run_before_any_request(action: Action, platform: Simulator, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "output")
+    pipe = os.open(tmp_path / "output", os.O_RDWR | os.O_NONBLOCK)
+    with contextlib.closing(os.fdopen(pipe, "rb")), contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(pipe, bytes(65536))
+
+    ended = action.export(platform, env={"GITHUB_OUTPUT": str(tmp_path / "output")})
+
+    assert (ended.exit_code, platform.requests) == (1, [])
+    assert "the step's output file cannot be written" in ended.error
+
+
+def test_outputs_and_summary_may_go_to_devices(action: Action, platform: Simulator) -> None:
+    env = {"GITHUB_OUTPUT": "/dev/null", "GITHUB_STEP_SUMMARY": "/dev/stdout"}
+
+    ended = action.run(platform, job_id="export-finished", env=env)
+
+    assert (ended.exit_code, ended.commands) == (0, [])
+    assert "### ✅ Static export: done" in ended.stdout
+
+
 def test_a_failure_without_an_output_file_is_reported_unchanged(action: Action, platform: Simulator, tmp_path: Path) -> None:
     ended = action.export(platform, env={"GITHUB_OUTPUT": str(tmp_path / "missing" / "output")}, timeout="never")
 
@@ -530,7 +599,10 @@ def test_a_failure_without_an_output_file_is_reported_unchanged(action: Action, 
     assert "`timeout`" in ended.error
 
 
-@pytest.mark.parametrize("place", ["/dev/full", "/proc/nowhere/summary", "{folder}"])
+@pytest.mark.parametrize(
+    "place", ["/dev/full", "/proc/nowhere/summary", "{folder}", "{folder}/pipe", "{folder}/link", "{folder}/socket"]
+)
+@pytest.mark.usefixtures("unread")
 def test_a_summary_that_cannot_be_written_is_a_warning(action: Action, platform: Simulator, tmp_path: Path, place: str) -> None:
     ended = action.run(platform, job_id="export-finished", env={"GITHUB_STEP_SUMMARY": place.format(folder=tmp_path)})
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from ..job import Job
 from .failures import annotations_of, write_traces
 from .outputs import size_warning
-from .summary import available_bytes, summary_of, write_summary
+from .summary import write_summary
 from .view import View
 
 
@@ -21,5 +21,4 @@ def write_final_report(
     for title, lines in annotations_of(jobs):
         console.error(lines, title=title)
     if summary_file is not None:
-        page = summary_of(jobs, view, duration_seconds=duration_seconds, max_bytes=available_bytes(summary_file))
-        write_summary(page, summary_file, console)
+        write_summary(jobs, view, summary_file, duration_seconds=duration_seconds)

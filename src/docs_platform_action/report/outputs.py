@@ -4,13 +4,14 @@ import contextlib
 import errno
 import json
 import os
+import stat
 import tempfile
 import threading
 import weakref
 from collections.abc import Sequence
 from io import FileIO
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 from actions_toolkit.file_command import prepare_key_value_message
 
@@ -21,6 +22,7 @@ from ..models import UNUSABLE
 from ..ownership import owner_of
 from ..redaction import Redactor
 from ..text import format_bytes
+from .appending import UNREAD, UNREAD_CAUSE, append, open_to_append
 from .console import Console
 
 # the limit of all outputs of a job together, in UTF-16 (source: GitHub's documentation of job outputs)
@@ -46,10 +48,14 @@ MAX_VARIABLE_BYTES: Final = 128 * 1024
 
 
 class OutputFile:
-    """The file that `GITHUB_OUTPUT` names."""
+    """The file that `GITHUB_OUTPUT` names. A pipe or a device stays open: its reader would take a close for the end."""
+
+    _stays_open: ClassVar[bool] = False  # also if it is a regular file
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._kept: int | None = None  # the open descriptor
+        self._stalled: BlockingIOError | None = None
 
     def check(self) -> None:
         """Raise `InternalError` if the file cannot be written."""
@@ -60,31 +66,39 @@ class OutputFile:
         self._append(f"{prepare_key_value_message(name, text)}\n".encode())
 
     def _append(self, record: bytes) -> None:
-        """Append the whole record or nothing: a part of one would make a reader reject all outputs."""
         try:
-            with self._open() as stream:
-                size = os.fstat(stream.fileno()).st_size  # not `tell`, which a pipe refuses
-                try:
-                    while record:
-                        record = record[stream.write(record) :]
-                except OSError:
-                    with contextlib.suppress(OSError):  # the first error is the one to report
-                        stream.truncate(size)
-                    raise
+            if self._stalled is not None:
+                raise self._stalled
+            with FileIO(self._descriptor(), "ab") as file:  # its `close` reports late errors of network shares
+                append(record, file)
         except OSError as error:
+            if isinstance(error, BlockingIOError):  # its reader would take what follows for the rest of the record
+                self._stalled = error
             raise self._failure(error) from error
 
-    def _open(self) -> FileIO:
-        return self._path.open("ab", buffering=0)
+    def _descriptor(self) -> int:
+        """Return a descriptor for one record."""
+        if self._kept is None:
+            opened = self._open()
+            if stat.S_ISREG(os.fstat(opened).st_mode) and not self._stays_open:
+                return opened
+            self._kept = opened
+            weakref.finalize(self, os.close, opened)
+        return os.dup(self._kept)
+
+    def _open(self) -> int:
+        return open_to_append(self._path)
 
     def _failure(self, error: OSError) -> InternalError:
-        denied = isinstance(error, PermissionError)
-        return InternalError(
-            "the step's output file cannot be written",
-            details=(f"The file that GITHUB_OUTPUT names: {error.strerror or type(error).__name__}.",),
-            cause=DENIED_CAUSE if denied else "The runner's disk is full, or its temporary folder cannot be written to.",
-            remedy=DENIED_REMEDY if denied else "Fix the runner and run the workflow again.",
-        )
+        cause = "The runner's disk is full, or its temporary folder cannot be written to."
+        remedy = "Fix the runner and run the workflow again."
+        if isinstance(error, PermissionError):
+            cause, remedy = DENIED_CAUSE, DENIED_REMEDY
+        elif error.errno in UNREAD:
+            cause = UNREAD_CAUSE
+            remedy = "Set GITHUB_OUTPUT to the path of a file, or read the pipe until the step has ended."
+        details = (f"The file that GITHUB_OUTPUT names: {error.strerror or type(error).__name__}.",)
+        return InternalError("the step's output file cannot be written", details=details, cause=cause, remedy=remedy)
 
 
 class EnvFile(OutputFile):
@@ -94,9 +108,7 @@ class EnvFile(OutputFile):
     that file, even if somebody puts another one at the path.
     """
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self._descriptor: int | None = None
+    _stays_open = True
 
     def add(self, name: str, text: str) -> None:
         """Append an output, which is exported unless it is so long that the shell could not start programs any more."""
@@ -104,13 +116,7 @@ class EnvFile(OutputFile):
         quoted = text.replace("'", r"'\''")
         self._append(f"{export}{name}='{quoted}'\n".encode())
 
-    def _open(self) -> FileIO:
-        if self._descriptor is None:
-            self._descriptor = self._replace()
-            weakref.finalize(self, os.close, self._descriptor)
-        return os.fdopen(os.dup(self._descriptor), "ab", buffering=0)  # its `close` reports late errors of network shares
-
-    def _replace(self) -> int:
+    def _open(self) -> int:
         """Put a new file at the path, and return its descriptor. A link there is replaced, not followed. Raises `OSError`."""
         if self._path.exists() and not self._path.is_file():
             raise OSError(errno.EEXIST, "Not a regular file")

@@ -1,7 +1,9 @@
 """The job summary: verdict, failures, facts of each job and a timeline, within the size that GitHub accepts."""
 
+import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from io import FileIO
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -10,7 +12,7 @@ from ..errors import DENIED_CAUSE, ActionError, Cancelled
 from ..job import CANCELLED, DONE, FAILED, NOT_STARTED, STARTED, VERDICTS, Job
 from ..models import AGENT
 from ..text import as_sentence, format_bytes, format_clock, format_time, link_target, pluralize
-from .console import Console
+from .appending import UNREAD, UNREAD_CAUSE, append, open_to_append
 from .explanation import CAUTION, WARNING, alert, collecting_hint, explanation, link_to_run
 from .failures import how_to_collect, jobs_with_shared_failure
 from .overview import Overview
@@ -35,23 +37,17 @@ def summary_of(jobs: Sequence[Job], view: View, *, duration_seconds: float, max_
     return _PageOfSeveral(jobs, view, duration_seconds).longest_version(max_bytes)
 
 
-def available_bytes(file: Path) -> int:
-    """Return how many more bytes the summary file may have."""
+def write_summary(jobs: Sequence[Job], view: View, path: Path, *, duration_seconds: float) -> None:
+    """Append the summary to the file that `GITHUB_STEP_SUMMARY` names. If that fails, only warn."""
     try:
-        return max(MAX_SUMMARY_BYTES - file.stat().st_size, MIN_SUMMARY_BYTES)
-    except OSError:  # there is no such file yet, or writing to it reports what is wrong
-        return MAX_SUMMARY_BYTES
-
-
-def write_summary(page: str, file: Path, console: Console) -> None:
-    """Append the page to the file that `GITHUB_STEP_SUMMARY` names. If that fails, only warn."""
-    try:
-        with file.open("a", encoding="utf-8", errors="replace", newline="\n") as stream:
-            stream.write(console.hide(page))
+        with FileIO(open_to_append(path), "ab") as file:
+            max_bytes = max(MAX_SUMMARY_BYTES - os.fstat(file.fileno()).st_size, MIN_SUMMARY_BYTES)
+            page = summary_of(jobs, view, duration_seconds=duration_seconds, max_bytes=max_bytes)
+            append(view.console.hide(page).encode("utf-8", "replace"), file)
     except OSError as error:
         reason = f"The file that GITHUB_STEP_SUMMARY names: {error.strerror}."
-        cause = [DENIED_CAUSE] if isinstance(error, PermissionError) else []
-        console.warning(["The job summary could not be written.", reason, *cause, "The run continues."])
+        cause = [DENIED_CAUSE] if isinstance(error, PermissionError) else [UNREAD_CAUSE] if error.errno in UNREAD else []
+        view.console.warning(["The job summary could not be written.", reason, *cause, "The run continues."])
 
 
 def _page_of_one(job: Job, view: View, duration_seconds: float, max_bytes: int) -> str:

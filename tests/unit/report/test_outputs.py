@@ -2,12 +2,16 @@
 
 import contextlib
 import errno
+import fcntl
 import json
 import os
 import re
 import resource
+import select
+import socket
 import stat
-from collections.abc import Generator
+import threading
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +22,8 @@ from docs_platform_action.errors import DENIED_CAUSE, DENIED_REMEDY, InternalErr
 from docs_platform_action.job import Job
 from docs_platform_action.models import AgentJob, Bundle, Downloaded
 from docs_platform_action.redaction import Redactor
+from docs_platform_action.report import appending
+from docs_platform_action.report.appending import UNREAD_CAUSE
 from docs_platform_action.report.outputs import MAX_JOB_OUTPUT_BYTES, Outputs, size_warning
 from tests.keys import ADMIN_KEY
 from tests.unit.report.test_console import Log
@@ -171,7 +177,7 @@ class TestFile:
         def denied(*_: object, **__: object) -> None:  # root may write to every file
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
-        monkeypatch.setattr(Path, "open", denied)
+        monkeypatch.setattr(os, "open", denied)
 
         with pytest.raises(InternalError) as caught:
             outputs_in(file).check()
@@ -226,6 +232,130 @@ class TestCheck:
         outputs_in(None).check()
 
 
+class TestPipesAndDevices:
+    """None of them blocks: each of these tests would never end."""
+
+    @pytest.fixture(autouse=True)
+    def _does_not_wait(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(appending, "MAX_WAIT_SECONDS", 0.01)
+
+    @pytest.fixture
+    def reader(self, file: Path) -> Iterator[int]:
+        """Make the file a pipe that holds a page, and return the descriptor of a reader that has not read anything yet."""
+        os.mkfifo(file)
+        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
+        fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, 4096)
+        yield descriptor
+        with contextlib.suppress(OSError):  # a test may have closed it
+            os.close(descriptor)
+
+    @pytest.mark.parametrize("kind", ["pipe", "link to a pipe", "socket"])
+    def test_one_that_nobody_reads_is_a_failure(self, file: Path, tmp_path: Path, kind: str) -> None:
+        with contextlib.ExitStack() as stack:
+            if kind == "socket":
+                stack.enter_context(socket.socket(socket.AF_UNIX)).bind(str(file))
+            else:
+                os.mkfifo(tmp_path / "pipe")
+                file.symlink_to("pipe")
+
+            with pytest.raises(InternalError) as caught:
+                outputs_in(tmp_path / "pipe" if kind == "pipe" else file).check()
+
+        assert caught.value.details == ("The file that GITHUB_OUTPUT names: No such device or address.",)
+        assert caught.value.cause == UNREAD_CAUSE
+
+    def test_a_device_that_is_full_is_a_failure_before_anything_is_written(self) -> None:
+        with pytest.raises(InternalError) as caught:
+            outputs_in(Path("/dev/full")).check()
+
+        assert caught.value.details == ("The file that GITHUB_OUTPUT names: No space left on device.",)
+
+    def test_a_device_that_takes_everything_will_do(self) -> None:
+        outputs = outputs_in(Path("/dev/null"))
+
+        outputs.check()
+        outputs.write("jobId", "se_1")
+
+    def test_a_reader_gets_all_outputs_and_no_end_in_between(self, file: Path, reader: int) -> None:
+        outputs = outputs_in(file)
+
+        outputs.check()
+        with pytest.raises(BlockingIOError):  # nothing yet, but the pipe is open
+            os.read(reader, 4096)
+        outputs.write("jobId", "se_1")
+        outputs.write("status", "completed")
+
+        assert read_outputs(os.read(reader, 4096).decode()) == [("jobId", "se_1"), ("status", "completed")]
+        del outputs
+        assert os.read(reader, 4096) == b""
+
+    def test_a_reader_that_is_slow_gets_a_value_larger_than_the_pipe(
+        self, file: Path, reader: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(appending, "MAX_WAIT_SECONDS", 3600.0)
+        received = bytearray()
+
+        def read_all() -> None:
+            while select.select([reader], [], [])[0] and (piece := os.read(reader, 1000)):
+                received.extend(piece)
+
+        reading = threading.Thread(target=read_all)
+        outputs = outputs_in(file)
+        outputs.check()
+        reading.start()
+        outputs.write("results", "x" * 100_000)
+        del outputs
+        reading.join()
+
+        assert read_outputs(received.decode()) == [("results", "x" * 100_000)]
+
+    def test_a_reader_that_stops_is_a_failure_and_gets_nothing_more(self, file: Path, reader: int) -> None:
+        outputs = outputs_in(file)
+        outputs.write("jobId", "se_1")
+
+        with pytest.raises(InternalError) as caught:
+            outputs.write("results", "x" * 10_000)
+
+        assert caught.value.details == ("The file that GITHUB_OUTPUT names: Resource temporarily unavailable.",)
+        assert caught.value.cause == UNREAD_CAUSE
+        part = os.read(reader, 10_000)
+        with pytest.raises(InternalError):  # a reader would take it for a part of `results`
+            outputs.write("failureReason", "internal-error")
+        with pytest.raises(BlockingIOError):
+            os.read(reader, 4096)
+        assert part.decode().startswith("jobId<<")
+
+    def test_a_reader_that_goes_away_is_a_failure(self, file: Path, reader: int) -> None:
+        outputs = outputs_in(file)
+        outputs.check()
+        os.close(reader)
+
+        with pytest.raises(InternalError) as caught:
+            outputs.write("jobId", "se_1")
+
+        assert caught.value.details == ("The file that GITHUB_OUTPUT names: Broken pipe.",)
+
+    def test_a_terminal_that_nobody_reads_is_a_failure(self) -> None:
+        master, slave = os.openpty()
+        try:
+            outputs = outputs_in(Path(os.ttyname(slave)))
+
+            with pytest.raises(InternalError):
+                outputs.write("results", "x" * 1_000_000)
+        finally:
+            os.close(master)
+            os.close(slave)
+
+    def test_a_file_that_becomes_a_pipe_is_a_failure(self, file: Path) -> None:
+        outputs = outputs_in(file)
+        outputs.check()
+        file.unlink()
+        os.mkfifo(file)
+
+        with pytest.raises(InternalError):
+            outputs.write("jobId", "se_1")
+
+
 def test_a_pipe_will_do_for_a_file() -> None:
     reading, writing = os.pipe()
     outputs = outputs_in(Path(f"/dev/fd/{writing}"))
@@ -234,6 +364,7 @@ def test_a_pipe_will_do_for_a_file() -> None:
     outputs.write("jobId", "se_1")
 
     os.close(writing)
+    del outputs
     with open(reading, encoding="utf-8") as pipe:  # noqa: PTH123  # a descriptor
         assert read_outputs(pipe.read()) == [("jobId", "se_1")]
 

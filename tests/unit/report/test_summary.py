@@ -1,6 +1,7 @@
 """The job summary has verdict, facts and failures, and fits the size that GitHub accepts."""
 
 import errno
+import fcntl
 import io
 import os
 from collections.abc import Mapping, Sequence
@@ -21,8 +22,10 @@ from docs_platform_action.errors import (
 )
 from docs_platform_action.job import Job
 from docs_platform_action.models import AgentJob, Bundle
+from docs_platform_action.report import appending
+from docs_platform_action.report.appending import UNREAD_CAUSE
 from docs_platform_action.report.console import Console
-from docs_platform_action.report.summary import MAX_SUMMARY_BYTES, MIN_SUMMARY_BYTES, available_bytes, summary_of, write_summary
+from docs_platform_action.report.summary import MAX_SUMMARY_BYTES, MIN_SUMMARY_BYTES, summary_of, write_summary
 from tests.inside import unmeasured
 from tests.page.gfm import page_of
 from tests.page.samples import URL, cancelled, failed, good, hostile, refused, unavailable, view
@@ -30,6 +33,7 @@ from tests.unit.fakes import NOON
 from tests.unit.jobs.test_runner import Jobs
 from tests.unit.report.pages import exported, page, parsed
 from tests.unit.report.test_console import Log
+from tests.unit.report.test_outputs import files_of_at_most
 
 RUN = "https://github.example.com/acme/docs/actions/runs/7/attempts/2"
 CANCEL_CAUSE = Cancelled.default_cause.replace("`", "")
@@ -708,20 +712,22 @@ class TestShortening:
 
 
 class TestWriting:
+    def written(self, path: Path, *jobs: Job) -> str:
+        """Write the summary of a good job, or of others, and return the log."""
+        log = Log(in_workflow=False)
+        write_summary(jobs or [good()], view(log.console), path, duration_seconds=253.0)
+        return log.text
+
     def test_the_page_is_appended(self, tmp_path: Path) -> None:
         file = tmp_path / "summary"
         file.write_text("before\n")
 
-        write_summary("### ü\n", file, Log().console)
+        assert self.written(file, good("ü.example")) == ""
 
-        assert file.read_text("utf-8") == "before\n### ü\n"
+        assert file.read_text("utf-8") == "before\n" + page(good("ü.example"))
 
     def test_one_that_cannot_be_written_costs_a_warning(self, tmp_path: Path) -> None:
-        log = Log(in_workflow=False)
-
-        write_summary("### x\n", tmp_path, log.console)
-
-        assert log.text == (
+        assert self.written(tmp_path) == (
             "Warning: The job summary could not be written.\n"
             "  The file that GITHUB_STEP_SUMMARY names: Is a directory.\n"
             "  The run continues.\n"
@@ -733,23 +739,50 @@ class TestWriting:
         def denied(*_: object, **__: object) -> None:  # root may write to every file
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
-        log = Log(in_workflow=False)
-        monkeypatch.setattr(Path, "open", denied)
+        monkeypatch.setattr(os, "open", denied)
 
-        write_summary("### x\n", tmp_path / "summary", log.console)
-
-        assert log.text.splitlines()[1:3] == [
+        assert self.written(tmp_path / "summary").splitlines()[1:3] == [
             "  The file that GITHUB_STEP_SUMMARY names: Permission denied.",
             f"  {DENIED_CAUSE}",
         ]
 
-    def test_a_page_with_invalid_utf_8_is_written(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("is_read", [True, False])
+    def test_a_pipe_whose_reader_does_not_read_costs_a_warning(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_read: bool
+    ) -> None:
+        monkeypatch.setattr(appending, "MAX_WAIT_SECONDS", 0.01)
+        os.mkfifo(tmp_path / "summary")
+        reader = os.open(tmp_path / "summary", os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
+            jobs = [good()] if is_read else many()
+
+            log = self.written(tmp_path / "summary", *jobs)
+
+            assert (UNREAD_CAUSE in log) is not is_read
+            assert page(*jobs).startswith(os.read(reader, 4096).decode())
+        finally:
+            os.close(reader)
+
+    def test_a_pipe_without_a_reader_costs_a_warning(self, tmp_path: Path) -> None:
+        os.mkfifo(tmp_path / "summary")
+
+        assert UNREAD_CAUSE in self.written(tmp_path / "summary")
+
+    def test_a_page_that_does_not_fit_leaves_no_part_of_it(self, tmp_path: Path) -> None:
         file = tmp_path / "summary"
-        console = Console(io.StringIO(), in_workflow=True, debugging=False)
+        file.write_text("before\n")
 
-        write_summary("lone \ud800\n", file, console)
+        with files_of_at_most(20):
+            log = self.written(file)
 
-        assert file.read_text("utf-8") == "lone ?\n"
+        assert "File too large" in log
+        assert file.read_text() == "before\n"
+
+    def test_a_page_with_invalid_utf_8_is_written(self, tmp_path: Path) -> None:
+        self.written(tmp_path / "summary", good("lone \ud800"))
+
+        assert "of lone �: done" in (tmp_path / "summary").read_text("utf-8")
 
     @pytest.mark.parametrize(
         ("held", "left"), [(0, MAX_SUMMARY_BYTES), (600_000, MAX_SUMMARY_BYTES - 600_000), (1_048_576, MIN_SUMMARY_BYTES)]
@@ -757,8 +790,8 @@ class TestWriting:
     def test_the_room_is_what_the_file_leaves_of_githubs_bound(self, tmp_path: Path, held: int, left: int) -> None:
         file = tmp_path / "summary"
         file.write_bytes(b"x" * held)
+        jobs = [good(f"d{number}.example.com") for number in range(5000)]
 
-        assert available_bytes(file) == left
+        self.written(file, *jobs)
 
-    def test_a_file_that_is_not_there_yet_leaves_all_of_it(self, tmp_path: Path) -> None:
-        assert available_bytes(tmp_path / "summary") == MAX_SUMMARY_BYTES
+        assert file.read_text("utf-8")[held:] == page(*jobs, max_bytes=left)
