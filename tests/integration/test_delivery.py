@@ -306,6 +306,18 @@ class TestReplacedArchive:
         assert "bundlePath" not in ended.outputs
 
 
+def test_a_file_system_that_reports_no_sizes_is_not_full(action: Action, platform: Simulator) -> None:
+    nothing = "os.statvfs_result([4096, 4096, 0, 0, 0, 0, 0, 0, 0, 255])"  # as of ramfs
+    action.begin_with(f"import os; os.statvfs = os.fstatvfs = lambda place: {nothing}")
+
+    ended = action.run(
+        platform, job_id="export-finished", bundle_path="bundle.tar.gz", site_path="site", values_file="values.yaml"
+    )
+
+    assert (ended.exit_code, ended.commands) == (0, [])
+    assert (action.workspace / "site" / "index.html").is_file()
+
+
 def snapshot(folder: Path) -> dict[Path, tuple[int, ...]]:
     """Return mode, inode, size and modification time of everything in a folder."""
     found = {path: path.lstat() for path in folder.rglob("*")}
@@ -350,6 +362,15 @@ class TestInvalidPaths:
         assert (ended.exit_code, ended.reason, platform.requests) == (1, "invalid-input", [])
         assert says in ended.error
         assert snapshot(action.workspace) == before
+
+    @pytest.mark.parametrize("value", ["../site", "a/../../site"])
+    def test_without_a_workspace_the_working_directory_is_the_one_that_they_are_outside_of(
+        self, action: Action, platform: Simulator, value: str
+    ) -> None:
+        ended = action.export(platform, env={"GITHUB_WORKSPACE": None}, site_path=value)
+
+        assert (ended.exit_code, ended.reason, platform.requests) == (1, "invalid-input", [])
+        assert f"'{value}' is outside the workspace, so it is not shared with the container" in ended.error
 
     def test_all_are_reported_together(self, action: Action, platform: Simulator) -> None:
         ended = action.export(platform, site_path="../site", bundle_path="/dev/null", values_file="/")

@@ -39,7 +39,8 @@ def read_path(value: str, roots: Sequence[Path]) -> OutputPath:
     workspace, *others = [root.resolve() for root in roots]
     root = next((root for root in (workspace, *others) if path.is_relative_to(root)), None)
     if root is None:
-        looks_inside = Path(os.path.normpath(roots[0] / value)).is_relative_to(roots[0])
+        named_workspace = roots[0].absolute()
+        looks_inside = Path(os.path.normpath(named_workspace / value)).is_relative_to(named_workspace)
         link = " (through a symbolic link)" if looks_inside else ""
         reason = "so it is not shared with the container; use a path inside the workspace"
         raise ValueError(f"{quoted(value)} is outside the workspace{link}, {reason}")
@@ -154,5 +155,6 @@ def _check_writable(folder: Path) -> None:
             disk = os.fstatvfs(probe.fileno())
     except OSError as error:
         raise ValueError(f"the folder {quoted(folder.name)} cannot be written to ({reason_of(error)})") from None
-    if disk.f_bavail * disk.f_frsize < MIN_FREE_BYTES:
+    # some network and FUSE file systems report no sizes
+    if disk.f_blocks * disk.f_frsize and disk.f_bavail * disk.f_frsize < MIN_FREE_BYTES:
         raise ValueError(f"the disk of the folder {quoted(folder.name)} is full")

@@ -76,6 +76,33 @@ class TestWhereItLeads:
         ):
             runner.path(value)
 
+    @pytest.mark.parametrize("value", ["../elsewhere/bundle", "..", "../..", "a/../../x", "/etc/passwd", "{elsewhere}/x"])
+    def test_one_outside_of_a_workspace_that_is_the_working_directory_is_outside_by_itself(
+        self, runner: Runner, value: str
+    ) -> None:
+        with (
+            contextlib.chdir(runner.workspace),
+            pytest.raises(ValueError, match="is outside the workspace, so it is not shared with the container"),
+        ):
+            read_path(value.format(elsewhere=runner.elsewhere), [Path()])
+
+    @pytest.mark.parametrize("value", ["../x", "a/../../x", "{elsewhere}/x"])
+    def test_so_is_one_outside_of_a_workspace_that_is_a_link(self, runner: Runner, value: str) -> None:
+        (runner.elsewhere / "link").symlink_to(runner.workspace)
+
+        with pytest.raises(ValueError, match="is outside the workspace, so it is not shared with the container"):
+            read_path(value.format(elsewhere=runner.elsewhere), [runner.elsewhere / "link"])
+
+    @pytest.mark.parametrize("value", ["away/x", "away/../x", "./a/../away/x", "{workspace}/away/x"])
+    def test_a_link_out_of_a_workspace_that_is_the_working_directory_is_named_as_one(self, runner: Runner, value: str) -> None:
+        (runner.workspace / "away").symlink_to(runner.elsewhere)
+
+        with (
+            contextlib.chdir(runner.workspace),
+            pytest.raises(ValueError, match=r"is outside the workspace \(through a symbolic link\),"),
+        ):
+            read_path(value.format(workspace=runner.workspace), [Path()])
+
     def test_a_sibling_with_the_same_name_prefix_is_outside(self, runner: Runner) -> None:
         with pytest.raises(ValueError, match="outside"):
             runner.path("../workspace2/bundle")
@@ -282,13 +309,23 @@ class TestWritableFolders:
         )
 
     def test_a_full_disk_is_refused(self, refusal: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
-        free = SimpleNamespace(f_bavail=MIN_FREE_BYTES // 4096 - 1, f_frsize=4096)
+        free = SimpleNamespace(f_blocks=1000, f_bavail=MIN_FREE_BYTES // 4096 - 1, f_frsize=4096)
         monkeypatch.setattr(os, "fstatvfs", lambda _: free)
 
         assert refusal("new") == "the disk of the folder 'workspace' is full"
 
-    def test_the_least_that_is_room_is_enough(self, runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
-        free = SimpleNamespace(f_bavail=MIN_FREE_BYTES // 4096, f_frsize=4096)
+    @pytest.mark.parametrize(
+        "free",
+        [
+            SimpleNamespace(f_blocks=1000, f_bavail=MIN_FREE_BYTES // 4096, f_frsize=4096),
+            SimpleNamespace(f_blocks=0, f_bavail=0, f_frsize=4096),
+            SimpleNamespace(f_blocks=0, f_bavail=0, f_frsize=0),
+        ],
+        ids=["the least", "no sizes", "nothing at all"],
+    )
+    def test_the_least_that_is_room_is_enough_and_so_is_a_disk_that_reports_no_sizes(
+        self, runner: Runner, monkeypatch: pytest.MonkeyPatch, free: SimpleNamespace
+    ) -> None:
         monkeypatch.setattr(os, "fstatvfs", lambda _: free)
 
         assert runner.file("new").name == runner.folder("new").name == "new"
