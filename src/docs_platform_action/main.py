@@ -20,7 +20,7 @@ from .api.client import ApiClient
 from .cleanups import Cleanups
 from .clock import Clock
 from .context import Context
-from .errors import ActionError, internal_error
+from .errors import ActionError, InternalError, internal_error
 from .events import Events
 from .http.circuit_breaker import CircuitBreaker
 from .http.client import HttpClient
@@ -44,7 +44,11 @@ def main(signal_handler: SignalHandler) -> int:
     """Run the action with this process's environment and output; return the exit code."""
     stream = sys.stdout if isinstance(sys.stdout, io.TextIOWrapper) else io.TextIOWrapper(io.BytesIO())
     stream.reconfigure(encoding="utf-8", errors="replace", newline="\n")
-    exit_code = run(os.environ, stream, signal_handler)
+    try:
+        exit_code = run(os.environ, stream, signal_handler)
+    except Exception as error:  # noqa: BLE001  # a stack trace could show what is not masked yet
+        stream.write(f"Error: the action itself failed ({type(error).__name__}). {InternalError.default_cause}\n")
+        exit_code = 1
     signal_handler.ignore()
     try:
         stream.flush()
@@ -91,16 +95,18 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
     now = clock.monotonic()
     # before the log, which may block: after a cancel the runner kills the container within seconds
     results = outputs.write_all(jobs, now=now, duration_seconds=now - started_at)
-    if log is not None:
-        for job in cancelled:
-            log.job_ended(job)
-        log.close()
-    from .report.final_report import write_final_report
-    from .report.view import View
+    with console.bugs_as_warnings("The log"):
+        if log is not None:
+            for job in cancelled:
+                log.job_ended(job)
+            log.close()
+    with console.bugs_as_warnings("The report"):
+        from .report.final_report import write_final_report
+        from .report.view import View
 
-    view = View(console=console, now=clock.now(), monotonic=clock.monotonic(), run_url=_run_url(environ))
-    summary_file = _path(environ, "GITHUB_STEP_SUMMARY")
-    write_final_report(jobs, view, results=results, duration_seconds=now - started_at, summary_file=summary_file)
+        view = View(console=console, now=clock.now(), monotonic=clock.monotonic(), run_url=_run_url(environ))
+        summary_file = _path(environ, "GITHUB_STEP_SUMMARY")
+        write_final_report(jobs, view, results=results, duration_seconds=now - started_at, summary_file=summary_file)
     return exit_code or (1 if any(job.failure is not None for job in jobs) else 0)
 
 

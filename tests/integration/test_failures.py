@@ -1,6 +1,7 @@
 """Every `failureReason`, over a real socket, with its message and outputs."""
 
 import contextlib
+import json
 import os
 import socket
 import subprocess
@@ -414,6 +415,30 @@ def test_an_internal_error_is_reported_as_one(action: Action, platform: Simulato
     assert "bug report" in ended.error
     assert ended.result["failureReason"] == "internal-error"
     assert "`internal-error`" in ended.summary
+    assert "Traceback" not in ended.stdout + ended.stderr
+
+
+BROKEN = (
+    "import docs_platform_action.report.{module} as patched\ndef broken(*_, **__): raise KeyError('x')\npatched.{name} = broken"
+)
+
+
+@pytest.mark.parametrize("domains", ["docs.example.com", "docs.example.com\nfailing.example.com"])
+@pytest.mark.parametrize(
+    ("module", "name"), [("summary", "timeline_of"), ("failures", "failure_lines"), ("final_report", "size_warning")]
+)
+def test_a_bug_in_the_report_changes_neither_outputs_nor_exit_code(
+    action: Action, platform: Simulator, domains: str, module: str, name: str
+) -> None:
+    action.begin_with(BROKEN.format(module=module, name=name))
+
+    ended = action.export(platform, domain=domains)
+
+    failed = "failing" in domains
+    assert (ended.exit_code, ended.reason) == ((1, "job-failed") if failed else (0, None))
+    assert [row["failureReason"] for row in json.loads(ended.outputs["results"])] == [None, *(["job-failed"] if failed else [])]
+    assert len(ended.warnings) == (failed or name != "failure_lines")
+    assert all("cannot be written (KeyError)" in warning for warning in ended.warnings)
     assert "Traceback" not in ended.stdout + ended.stderr
 
 

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 import requests
@@ -711,6 +711,67 @@ class TestCancel:
         assert "A start request was in flight; check the dashboard to see whether the export is running." in ended.errors[0]
 
 
+def broken(*_: object, **__: object) -> NoReturn:
+    raise KeyError("pages")
+
+
+class TestBugs:
+    """A bug anywhere in what people or later steps read changes no exit code but that of a good run, and shows no stack trace."""
+
+    SEVERAL: Mapping[str, str] = {**TestSeveral.SEVERAL, "bundle-path": "{domain}.tar.gz"}
+
+    AFTER_THE_OUTPUTS = (
+        *("final_report.write_final_report", "final_report.write_traces", "final_report.annotate_failures"),
+        *("final_report.write_summary", "final_report.size_warning", "summary.summary_of", "summary.timeline_of"),
+        *("summary.explanation", "view.View.show", "multi_log.MultiLog.close", "multi_log.describe_unstarted"),
+        *("failures.failure_lines", "console.Console.group", "console.Console.error", "main._run_url"),
+    )
+    IN_OUTPUTS = ("outputs.Outputs._without_secrets", "outputs.json.dumps", "job.Job.result")
+    IN_THE_RUN = (
+        *("console.Console.safe", "console.Console.hide", "console.Console.hide_links", "console.Console.line"),
+        *("multi_log.MultiLog.begin", "multi_log.MultiLog._forward", "job_log.JobLog.status_read"),
+        *("multi_log._DomainLog.job_begun", "multi_log._DomainLog.job_ended"),
+    )
+    FAILED: Mapping[str, Any] = {**TestSeveral.PLATFORM, "GET /v1/static-export/jobs/se_b": {"status": "failed", "error": "x"}}
+
+    def patch(self, monkeypatch: pytest.MonkeyPatch, function: str) -> None:
+        module, _, name = function.partition(".")
+        package = "docs_platform_action." if module in {"main", "job"} else "docs_platform_action.report."
+        monkeypatch.setattr(f"{package}{module}.{name}", broken)
+
+    @pytest.mark.parametrize("function", AFTER_THE_OUTPUTS)
+    @pytest.mark.parametrize(("platform", "exit_code"), [(TestSeveral.PLATFORM, 0), (FAILED, 1)], ids=["good", "failed"])
+    def test_after_the_outputs_it_changes_nothing(
+        self, run: Runner, monkeypatch: pytest.MonkeyPatch, function: str, platform: Mapping[str, Any], exit_code: int
+    ) -> None:
+        expected = [row["failureReason"] for row in json.loads(run(TestSeveral.SEVERAL, platform).outputs["results"])]
+        self.patch(monkeypatch, function)
+
+        ended = run(TestSeveral.SEVERAL, platform)
+
+        assert ended.exit_code == exit_code
+        assert [row["failureReason"] for row in json.loads(ended.outputs["results"])] == expected
+        assert "Traceback" not in ended.log
+
+    @pytest.mark.parametrize("function", [*IN_OUTPUTS, *IN_THE_RUN])
+    def test_elsewhere_it_fails_the_run(self, run: Runner, monkeypatch: pytest.MonkeyPatch, function: str) -> None:
+        self.patch(monkeypatch, function)
+
+        ended = run(TestSeveral.SEVERAL, TestSeveral.PLATFORM)
+
+        assert (ended.exit_code, ended.outputs["failureReason"]) == (1, "internal-error")
+        assert "Traceback" not in ended.log
+
+    @pytest.mark.parametrize("function", [*AFTER_THE_OUTPUTS, *IN_OUTPUTS, "job.Job.headline", "multi_log.MultiLog._forward"])
+    def test_after_a_cancel_its_exit_code_stays(self, run: Runner, monkeypatch: pytest.MonkeyPatch, function: str) -> None:
+        self.patch(monkeypatch, function)
+
+        ended = run(TestSeveral.SEVERAL, TestSeveral.PLATFORM, signal_handler=Quiet(signal.SIGTERM))
+
+        assert ended.exit_code == 143
+        assert "Traceback" not in ended.log
+
+
 class TestMain:
     @pytest.fixture(autouse=True)
     def _no_inputs(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -724,6 +785,14 @@ class TestMain:
 
         assert main.main(Quiet()) == 1
         assert "ü…" in written.getvalue().decode()
+
+    def test_a_bug_before_the_log_shows_no_stack_trace(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        written = io.BytesIO()
+        monkeypatch.setattr("sys.stdout", io.TextIOWrapper(written))
+        monkeypatch.setattr("docs_platform_action.main.Redactor", broken)
+
+        assert main.main(Quiet()) == 1
+        assert written.getvalue().startswith(b"Error: the action itself failed (KeyError). ")
 
     def test_signals_are_ignored_once_all_is_reported(self) -> None:
         signal_handler = Quiet()

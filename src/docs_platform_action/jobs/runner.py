@@ -154,8 +154,8 @@ class Runner(Events):
     def _run_job(self, job: Job, settings: Settings) -> None:
         context = self._context
         job.began_at = context.clock.monotonic()
-        context.events.job_begun(job)
         try:
+            context.events.job_begun(job)
             if isinstance(settings, ExportSettings):
                 export_site(job, settings, context)
             else:
@@ -169,7 +169,10 @@ class Runner(Events):
     def _end(self, job: Job) -> None:
         job.ended_at = self._context.clock.monotonic()
         job.end_phase(job.ended_at)
-        self._context.events.job_ended(job)
+        try:
+            self._context.events.job_ended(job)
+        except Exception as error:  # noqa: BLE001  # the same: it must not end the thread, which runs other jobs
+            job.failure = job.failure or internal_error(error)
 
 
 def job_of(settings: Settings) -> Job:

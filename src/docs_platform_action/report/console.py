@@ -5,12 +5,14 @@ import itertools
 import re
 import sys
 import threading
+import traceback
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TextIO
 
 from actions_toolkit.command import Command
 
+from ..errors import InternalError
 from ..redaction import Redactor, replace_spans
 from ..text import clean
 
@@ -138,25 +140,48 @@ class Console:
 
     def error(self, lines: Sequence[str], *, title: str) -> None:
         """Write an error annotation. GitHub shows its title above the lines; the runner does not mask titles."""
-        self._annotate("error", lines, {"title": title}, is_command=self.in_workflow)
+        self._annotate("error", self._joined(lines), {"title": title}, is_command=self.in_workflow)
 
     def warning(self, lines: Sequence[str]) -> None:
         """Write a warning annotation, or a plain line after `MAX_WARNINGS` of them."""
         is_shown = next(self._warning_numbers) <= MAX_WARNINGS
-        self._annotate("warning", lines, {}, is_command=self.in_workflow and is_shown)
+        self._annotate("warning", self._joined(lines), {}, is_command=self.in_workflow and is_shown)
 
     def debug(self, text: str) -> None:
         """Write a line if debug logging is on."""
         if self._debugging:
             self._write(str(Command("debug", {}, self.safe(text))) if self.in_workflow else f"debug: {self.safe(text)}")
 
+    def trace(self, bug: Exception) -> None:
+        """Write the stack trace of a bug in the action if debug logging is on."""
+        trace = self.hide("".join(traceback.format_exception(bug)))  # before it is split: a key may span lines
+        for line in trace.splitlines():
+            self.debug(line)
+
+    @contextlib.contextmanager
+    def bugs_as_warnings(self, part: str) -> Iterator[None]:
+        """Turn a bug while a part of the report is written into a warning: it changes neither outputs nor exit code."""
+        try:
+            yield
+        except Exception as bug:  # noqa: BLE001  # whatever it is
+            lines = (
+                f"{part} cannot be written ({type(bug).__name__}); outputs and exit code are not affected.",
+                InternalError.default_cause,
+                InternalError.default_remedy,
+            )
+            self._annotate("warning", "\n  ".join(lines), {}, is_command=self.in_workflow)  # not `safe`: it may have the bug
+            with contextlib.suppress(Exception):  # for the same reason
+                self.trace(bug)
+
     def output(self, name: str, value: str) -> None:
         """Print an output, for a run without `GITHUB_OUTPUT`."""
         value = self.hide(value)
         self._write(f"{name}={clean(value, max_length=len(value)) if self.in_workflow else value}")
 
-    def _annotate(self, kind: str, lines: Sequence[str], properties: Mapping[str, str], *, is_command: bool) -> None:
-        message = "\n  ".join(map(self.safe, lines))[:ANNOTATION_LIMIT]
+    def _joined(self, lines: Sequence[str]) -> str:
+        return "\n  ".join(map(self.safe, lines))[:ANNOTATION_LIMIT]
+
+    def _annotate(self, kind: str, message: str, properties: Mapping[str, str], *, is_command: bool) -> None:
         self._write(str(Command(kind, {**properties}, message)) if is_command else f"{kind.capitalize()}: {message}")
 
     def _write(self, line: str) -> None:

@@ -1,6 +1,5 @@
 """The facts of a failure, one per line: the same in the annotation, the log and the summary."""
 
-import traceback
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -21,23 +20,21 @@ def write_traces(console: Console, jobs: Iterable[Job]) -> None:
     """Write the stack trace of each bug in the action to the debug log, once if several jobs failed with it."""
     for error in dict.fromkeys(job.failure for job in jobs):
         if isinstance(error, InternalError) and error.bug is not None:
-            trace = console.hide("".join(traceback.format_exception(error.bug)))  # before it is split: a key may span lines
-            for line in trace.splitlines():
-                console.debug(line)
+            console.trace(error.bug)
 
 
-def annotations_of(jobs: Iterable[Job]) -> list[tuple[str, list[str]]]:
-    """Return the title and the lines of each annotation, with cancelled jobs last."""
+def annotate_failures(console: Console, jobs: Iterable[Job]) -> None:
+    """Write an annotation for each failure, with cancelled jobs last, and one that counts those beyond the limit."""
     failed = [(job, job.failure) for job in jobs if job.failure is not None]
     failed.sort(key=lambda pair: isinstance(pair[1], Cancelled))
-    annotations = [(_title_of(job, error), failure_lines(job, error)) for job, error in failed[:MAX_DETAILED_FAILURES]]
+    for job, error in failed[:MAX_DETAILED_FAILURES]:
+        with console.bugs_as_warnings("An error annotation"):
+            console.error(failure_lines(job, error), title=_title_of(job, error))
     if rest := Counter(error.failure_reason for _, error in failed[MAX_DETAILED_FAILURES:]):
         first = f"{pluralize(rest.total(), 'more export')} did not succeed"
         counts = ", ".join(f"{count:,} {reason}" for reason, count in rest.most_common())
-        annotations.append(
-            ("More failures", [first, f"{counts}.", "The job summary and the output `results` list each of them."])
-        )
-    return annotations
+        last = "The job summary and the output `results` list each of them."
+        console.error([first, f"{counts}.", last], title="More failures")
 
 
 def _title_of(job: Job, error: ActionError) -> str:

@@ -91,8 +91,9 @@ class MultiLog(Events):
         if logged:
             self._console.line("The log of each domain, by the time of day in UTC:")
         for domain in logged:
-            duration = describe_duration(domain.job, domain.stage, self._clock.monotonic())
-            self._console.group(f"{domain.job.domain}: {duration}", domain.lines)
+            with self._console.bugs_as_warnings("The log of a domain"):
+                duration = describe_duration(domain.job, domain.stage, self._clock.monotonic())
+                self._console.group(f"{domain.job.domain}: {duration}", domain.lines)
 
     def set_stage(self, domain: "_DomainLog", stage: str) -> None:
         """Change a domain's stage and the counts: to count all domains for each line would take quadratic time."""

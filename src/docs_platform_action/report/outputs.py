@@ -8,14 +8,14 @@ import stat
 import tempfile
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from io import FileIO
 from pathlib import Path
 from typing import ClassVar, Final
 
 from actions_toolkit.file_command import prepare_key_value_message
 
-from ..errors import DENIED_CAUSE, DENIED_REMEDY, InternalError
+from ..errors import DENIED_CAUSE, DENIED_REMEDY, InternalError, internal_error
 from ..events import Events
 from ..job import Job
 from ..models import UNUSABLE
@@ -177,13 +177,15 @@ class Outputs(Events):
         links = [job.bundle.url for job in jobs if job.masks_bundle_url and job.bundle is not None]
         forms = [form for link in links for form in (link, json.dumps(link)[1:-1])]
         self._masked_links = sorted(forms, key=len, reverse=True)  # a link may begin with another one
-        if len(jobs) == 1:
-            for name in OUTPUTS_OF_ONE_JOB:
-                # a new result for each output: if one cannot be written, the job fails, and a failed job has no link
+        for name in OUTPUTS_OF_ONE_JOB if len(jobs) == 1 else ():
+            # a new result for each output: if one cannot be written, the job fails, and a failed job has no link
+            with _failing(first):
                 self._write_or_fail(first, name, first.result(now)[name])
         self._write_or_fail(first, "durationSeconds", int(duration_seconds))
-        results = json.dumps([self._without_secrets(job.result(now)) for job in jobs], separators=(",", ":"))
-        self._write_or_fail(first, "results", results)
+        results = ""
+        with _failing(first):
+            results = json.dumps([self._without_secrets(job.result(now)) for job in jobs], separators=(",", ":"))
+            self._write_or_fail(first, "results", results)
         reasons = (job.failure.failure_reason for job in jobs if job.failure is not None)
         self._write_or_fail(first, "failureReason", next(reasons, None))
         with self._lock:
@@ -191,10 +193,8 @@ class Outputs(Events):
         return results
 
     def _write_or_fail(self, job: Job, name: str, value: object) -> None:
-        try:
+        with _failing(job):
             self.write(name, value)
-        except InternalError as error:
-            job.failure = job.failure or error
 
     def _without_secrets(self, result: dict[str, object]) -> dict[str, object]:
         """Hide the key in a job's result, and the secrets of links in its message, which may quote foreign text."""
@@ -224,6 +224,15 @@ class Outputs(Events):
         for link in self._masked_links:
             text = text.replace(link, "***")
         return self._console.hide_links(text)
+
+
+@contextlib.contextmanager
+def _failing(job: Job) -> Iterator[None]:
+    """Fail the job, unless it has failed already, if an output cannot be written or has a bug."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001  # a bug in one output must not cost the others
+        job.failure = job.failure or (error if isinstance(error, InternalError) else internal_error(error))
 
 
 def size_warning(results: str) -> list[str] | None:

@@ -216,6 +216,20 @@ class TestSeveral:
             Jobs(first, slow_to_leave).run()
         assert cleared == ["b"]
 
+    @pytest.mark.parametrize("event", ["job_begun", "job_ended"])
+    @pytest.mark.parametrize("at_once", [1, 2, 10])
+    def test_a_bug_in_the_log_of_one_stops_no_other(self, monkeypatch: pytest.MonkeyPatch, event: str, at_once: int) -> None:
+        jobs = Jobs(*[succeed] * 5, at_once=at_once)
+
+        def break_for_b(job: Job) -> None:
+            if job.domain == "b":
+                raise KeyError("pages")
+
+        monkeypatch.setattr(jobs.events, event, break_for_b)
+
+        assert jobs.run() == [None, "internal-error", None, None, None]
+        assert [job.ended_at is None for job in jobs.jobs] == [False] * 5
+
     def test_if_no_thread_can_be_started_the_existing_ones_run_all_jobs(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def refuse(_: threading.Thread) -> None:
             raise RuntimeError("can't start new thread")

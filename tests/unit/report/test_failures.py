@@ -1,6 +1,7 @@
 """The facts of a failure, one per line."""
 
 import io
+from collections.abc import Sequence
 
 import pytest
 
@@ -22,7 +23,7 @@ from docs_platform_action.errors import (
 from docs_platform_action.job import Job
 from docs_platform_action.models import AgentJob
 from docs_platform_action.report.console import Console
-from docs_platform_action.report.failures import MAX_DETAILED_FAILURES, annotations_of, failure_lines, write_traces
+from docs_platform_action.report.failures import MAX_DETAILED_FAILURES, annotate_failures, failure_lines, write_traces
 
 
 def running_job(**changes: object) -> Job:
@@ -149,6 +150,23 @@ class TestTraces:
 
 def failed(*errors: ActionError | None) -> list[Job]:
     return [running_job(domain=f"d{number}.example", failure=error) for number, error in enumerate(errors)]
+
+
+class Annotations(Console):
+    """Records the title and the lines of each annotation."""
+
+    def __init__(self) -> None:
+        super().__init__(io.StringIO(), in_workflow=True, debugging=False)
+        self.shown: list[tuple[str, list[str]]] = []
+
+    def error(self, lines: Sequence[str], *, title: str) -> None:
+        self.shown.append((title, [*lines]))
+
+
+def annotations_of(jobs: list[Job]) -> list[tuple[str, list[str]]]:
+    console = Annotations()
+    annotate_failures(console, jobs)
+    return console.shown
 
 
 def first_lines(jobs: list[Job]) -> list[str]:

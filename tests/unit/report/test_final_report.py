@@ -2,6 +2,9 @@
 
 import io
 from pathlib import Path
+from typing import NoReturn
+
+import pytest
 
 from docs_platform_action.errors import JobFailed, Rejected, TimedOut
 from docs_platform_action.job import Job
@@ -12,9 +15,13 @@ from docs_platform_action.report.view import View
 from tests.unit.fakes import NOON
 
 
-def report(*jobs: Job, summary_file: Path | None, results: str = "[]") -> str:
+def broken(*_: object, **__: object) -> NoReturn:
+    raise KeyError("pages")
+
+
+def report(*jobs: Job, summary_file: Path | None, results: str = "[]", debugging: bool = False) -> str:
     stream = io.StringIO()
-    console = Console(stream, in_workflow=True, debugging=False)
+    console = Console(stream, in_workflow=True, debugging=debugging)
     view = View(console=console, now=NOON, monotonic=5000.0)
     write_final_report(jobs, view, results=results, duration_seconds=7.0, summary_file=summary_file)
     return stream.getvalue()
@@ -58,3 +65,50 @@ class TestManyFailures:
         first, second = log.splitlines()
         assert first.startswith("::error title=Static export failed%3A rejected::Export of d0.example: no%0A")
         assert second.startswith("::error title=Static export failed%3A timeout::Export of d2.example: slow")
+
+
+class TestBugs:
+    """A bug in one part of the report costs a warning, and no other part."""
+
+    @pytest.fixture
+    def jobs(self) -> list[Job]:
+        return [Job(mode="export", domain=f"d{number}.example", began_at=1.0, failure=Rejected("no")) for number in range(3)]
+
+    @pytest.mark.parametrize(
+        ("function", "part"),
+        [
+            ("final_report.size_warning", "A warning"),
+            ("final_report.write_traces", "A stack trace"),
+            ("final_report.annotate_failures", "An error annotation"),
+            ("summary.summary_of", "The job summary"),
+        ],
+    )
+    def test_each_part_is_written_without_the_others(
+        self, jobs: list[Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: str, part: str
+    ) -> None:
+        monkeypatch.setattr(f"docs_platform_action.report.{function}", broken)
+
+        log = report(*jobs, summary_file=tmp_path / "summary")
+
+        warning = f"::warning::{part} cannot be written (KeyError); outputs and exit code are not affected.%0A"
+        assert [line.startswith(warning) for line in log.splitlines() if line.startswith("::warning::")] == [True]
+        assert log.count("::error title=") == (0 if part == "An error annotation" else 3)
+        assert bool((tmp_path / "summary").read_text()) is (part != "The job summary")
+        assert "Traceback" not in log
+
+    def test_an_annotation_costs_no_other(self, jobs: list[Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(jobs[1], "failure", Rejected("no", details=(7,)))  # type: ignore[arg-type]
+
+        log = report(*jobs, summary_file=tmp_path / "summary")
+
+        errors = [line for line in log.splitlines() if line.startswith("::error ")]
+        assert [line.partition("Export of ")[2][:2] for line in errors] == ["d0", "d2"]
+        assert "::warning::An error annotation cannot be written (TypeError)" in log
+
+    def test_debug_logging_shows_where_it_is(self, jobs: list[Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("docs_platform_action.report.summary.summary_of", broken)
+
+        log = report(*jobs, summary_file=tmp_path / "summary", debugging=True)
+
+        assert "::debug::Traceback (most recent call last)" in log
+        assert log.endswith("::debug::KeyError: 'pages'\n")

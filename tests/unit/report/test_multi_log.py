@@ -621,6 +621,19 @@ class TestGroups:
             "::endgroup::",
         ]
 
+    def test_a_bug_in_one_costs_no_other(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def broken_for_b(job: Job, stage: str, _now: float) -> str:
+            if job.domain == "b.example":
+                raise KeyError("pages")
+            return stage
+
+        monkeypatch.setattr(multi_log, "describe_duration", broken_for_b)
+
+        lines = self.finished(in_workflow=True).lines
+
+        assert [line for line in lines if line.startswith("::group::")] == ["::group::a.example: failed"]
+        assert sum(line.startswith("::warning::The log of a domain cannot be written (KeyError)") for line in lines) == 1
+
     def test_outside_a_workflow_they_are_indented_under_their_titles(self) -> None:
         run = self.finished(in_workflow=False)
 
