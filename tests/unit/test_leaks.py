@@ -1,6 +1,7 @@
 """The search for secrets finds a secret in every common encoding, and finds nothing where there is no secret."""
 
 import base64
+import functools
 import html
 import json
 import re
@@ -23,17 +24,24 @@ DISTINCT_FORMS = f"-ü {AWKWARD}!"
 ENCODERS: dict[str, Callable[[str], str | bytes]] = {
     "unencoded": str,
     "percent-encoded": lambda text: urllib.parse.quote(text, safe=""),
-    "percent-encoded, lower case": lambda text: _lower(urllib.parse.quote(text, safe="")),
+    "percent-encoded twice": lambda text: urllib.parse.quote(urllib.parse.quote(text, safe=""), safe=""),
+    "percent-encoded three times": lambda text: functools.reduce(
+        lambda inner, _: urllib.parse.quote(inner, safe=""), range(3), text
+    ),
     "percent-encoded, but slashes": urllib.parse.quote,
-    "percent-encoded, but slashes, lower case": lambda text: _lower(urllib.parse.quote(text)),
     "percent-encoded as JavaScript does": lambda text: urllib.parse.quote(text, safe="!'()*"),
-    "percent-encoded as JavaScript does, lower case": lambda text: _lower(urllib.parse.quote(text, safe="!'()*")),
     "percent-encoded in a form": lambda text: urllib.parse.urlencode({"q": text}),
-    "percent-encoded in a form, lower case": lambda text: _lower(urllib.parse.urlencode({"q": text})),
     "JSON": json.dumps,
     "JSON with escaped slashes": lambda text: json.dumps(text).replace("/", r"\/"),
     "JSON with non-ASCII characters": lambda text: json.dumps(text, ensure_ascii=False),
     "HTML": html.escape,
+    "HTML numbers": lambda text: "".join(letter if letter.isalnum() else f"&#{ord(letter)};" for letter in text),
+    "HTML hex numbers": lambda text: "".join(letter if letter.isalnum() else f"&#x{ord(letter):x};" for letter in text),
+    "HTML hex numbers for all": lambda text: "".join(f"&#x{ord(letter):x};" for letter in text),
+    "JSON numbers": lambda text: "".join(letter if letter.isalnum() else f"\\u{ord(letter):04X}" for letter in text),
+    "JSON numbers for all": lambda text: "".join(f"\\u{ord(letter):04X}" for letter in text),
+    "percent codes for all": lambda text: "".join(f"%{ord(letter):02X}" for letter in text),
+    "hex": lambda text: text.encode().hex(),
     "HTML, decimal": lambda text: re.sub("[\"']", lambda quote: f"&#{ord(quote[0])};", html.escape(text, quote=False)),
     "HTML, quotes as they are": lambda text: html.escape(text, quote=False),
     "a log line": lambda text: clean(f"before {text} after"),
@@ -48,13 +56,17 @@ ENCODERS: dict[str, Callable[[str], str | bytes]] = {
 }
 
 
-def _lower(encoded: str) -> str:
-    return re.sub("%..", lambda code: code[0].lower(), encoded)
-
-
 @pytest.mark.parametrize("form", ENCODERS)
 def test_a_secret_is_found_however_it_is_encoded(form: str) -> None:
     assert form in leaked(DISTINCT_FORMS, ENCODERS[form](DISTINCT_FORMS))
+
+
+@pytest.mark.parametrize("change", [bytes.lower, bytes.upper])
+@pytest.mark.parametrize("form", ENCODERS)
+def test_a_secret_is_found_in_lower_and_upper_case(form: str, change: Callable[[bytes], bytes]) -> None:
+    written = ENCODERS[form](DISTINCT_FORMS)
+
+    assert form in leaked(DISTINCT_FORMS, change(written if isinstance(written, bytes) else written.encode()))
 
 
 @pytest.mark.parametrize("form", ENCODERS)
@@ -81,8 +93,9 @@ def test_forms_are_distinct(secret: str) -> None:
 
 
 def test_a_secret_with_nothing_to_escape_has_few_forms() -> None:
-    # unencoded, three alignments of base64 in one alphabet, and two byte orders of UTF-16
-    assert len(forms_of("abcdefghijkl")) == 6
+    # unencoded, four ways to write each character as a number, three alignments of base64 in one alphabet, hex, and two byte
+    # orders of UTF-16
+    assert len(forms_of("abcdefghijkl")) == 11
 
 
 def test_a_secret_with_much_to_escape_has_many() -> None:
@@ -96,9 +109,9 @@ def test_a_text_without_the_secret_contains_none_of_its_forms() -> None:
 
 
 def test_every_form_in_a_text_is_named() -> None:
-    text = f"{AWKWARD} {urllib.parse.quote(AWKWARD, safe='')}"
+    text = f"{AWKWARD} {html.escape(AWKWARD)}"
 
-    assert leaked(AWKWARD, text) == ["unencoded", "percent-encoded"]
+    assert leaked(AWKWARD, text) == ["unencoded", "HTML"]
 
 
 def test_a_short_secret_is_not_searched_for_in_base64() -> None:
@@ -118,6 +131,8 @@ PARTS: dict[str, str | bytes] = {
     "base64 of sixteen": base64.b64encode(f"x{FRAGMENT}".encode()),
     "base64 of another sixteen": base64.b64encode(f"xx{FRAGMENT}".encode()),
     "hex": ADMIN_KEY.encode().hex(),
+    "upper case": f"key {FRAGMENT.upper()}... refused",
+    "base64 in lower case": base64.b64encode(f"x{FRAGMENT}".encode()).lower(),
     "hex of sixteen": FRAGMENT.encode().hex().upper(),
     "hex in groups": ADMIN_KEY.encode().hex(" "),
     "hex with colons over lines": _wrapped(ADMIN_KEY.encode().hex(":"), 45, "\n  "),
