@@ -30,7 +30,7 @@ from .inputs.settings import Plan
 from .job import Job
 from .jobs.runner import Runner, job_of
 from .models import is_loopback
-from .redaction import MIN_SECRET_LENGTH, Redactor
+from .redaction import Redactor
 from .report.console import Console
 from .report.job_log import JobLog
 from .report.outputs import Outputs
@@ -62,10 +62,9 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
     in_workflow = bool(environ.get("GITHUB_OUTPUT")) or environ.get("GITHUB_ACTIONS") == "true"
     console = Console(stream, in_workflow=in_workflow, debugging=environ.get("RUNNER_DEBUG") == "1")
     console.mask(read_key(environ), names=read_names(environ))
-    redactor = Redactor([read_key(environ)], min_length=MIN_SECRET_LENGTH, names=read_names(environ))
     output_file = _path(environ, "GITHUB_OUTPUT")
     env_file = _path(environ, "OUTPUT_ENV_FILE") if output_file is None else None
-    outputs = Outputs(output_file, console, redactor, env_file=env_file)
+    outputs = Outputs(output_file, console, env_file=env_file)
     clock = clock or Clock()
     started_at = clock.monotonic()
     jobs = [Job(mode=read_mode(environ), began_at=started_at)]  # reports errors from before the plan
@@ -79,7 +78,7 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
             console.warning([warning])
         jobs = [job_of(settings) for settings in plan.jobs]
         log = _log_for(plan, jobs, console, clock)
-        context = _context_for(plan, jobs, clock, Events(outputs, log) if len(jobs) == 1 else log, redactor)
+        context = _context_for(plan, jobs, clock, Events(outputs, log) if len(jobs) == 1 else log, console.redactor)
         runner = Runner([*zip(jobs, plan.jobs, strict=True)], context, max_parallel=plan.max_parallel)
         received = signal_handler.run(runner)
         context.cleanups.clear()

@@ -1,39 +1,39 @@
-"""Removes secrets from text, whatever encoding a server or a program wrote them in.
+"""Removes keys and the secrets of links from text, whatever encoding a server or a program wrote them in.
 
 Escapes are undone: percent-encoding, the escapes of JSON, Python and Markdown, and HTML entities, also nested or mixed. Invisible
-characters and white space are removed, so a secret that is wrapped over lines is found. Base64 and hex are searched for as they
-are: a secret has one form in hex, and three in base64, which encodes groups of three bytes.
+characters and white space are removed, so a secret that is wrapped over lines is found. Upper and lower case are the same. Base64
+and hex are searched for as they are: a secret has one form in hex, and three in base64, which encodes groups of three bytes.
 """
 
 import base64
 import html
 import re
+import threading
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator
 from operator import itemgetter
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 MIN_SECRET_LENGTH: Final = 8
 """Shortest secret that is hidden in responses. A shorter one may be part of ordinary words, such as a status."""
 
 MIN_RUN_LENGTH: Final = 16
-"""Consecutive characters of a secret that are hidden by themselves, as in a message that truncates it."""
+"""Consecutive characters of a key that are hidden by themselves, as in a message that truncates it."""
 
 HIDDEN: Final = "***"
 
-_MIN_BASE64_RUN_LENGTH: Final = MIN_RUN_LENGTH * 8 // 6 - 1
-"""Base64 characters that `MIN_RUN_LENGTH` bytes determine alone, wherever they begin in a group of three bytes."""
+_KEY, _LINK = HIDDEN, "…"  # what is written in place of a secret of either kind
+_KEYS, _KEYS_AND_LINKS = (_KEY,), (_KEY, _LINK)
 
 _MAX_LAYERS: Final = 5
 """Nested encodings that are undone; each costs a pass over the text."""
 
-_MAX_SEED_LENGTH: Final = 8
-
 _ESCAPE: Final = re.compile(
-    r"%(?P<percent>[0-9A-Fa-f]{2})"
-    r"|\\+(?:u(?P<unit>[0-9A-Fa-f]{4})|x(?P<byte>[0-9A-Fa-f]{2}))?"
-    r"|&(?P<entity>\#[0-9]{1,7};|\#[xX][0-9A-Fa-f]{1,6};|[A-Za-z][A-Za-z0-9]{1,31};)"
+    r"%(?:(?P<percent>[0-9A-Fa-f]{2})|[uU](?P<percent_unit>[0-9A-Fa-f]{4}))"
+    r"|\\+(?:[uU](?P<unit>[0-9A-Fa-f]{4})|[uU]\\*\{0{0,5}(?P<braced>[0-9A-Fa-f]{1,5})\\*\}|[xX](?P<byte>[0-9A-Fa-f]{2}))?"
+    r"|&(?P<entity>\#[0-9]{1,7};?|\#[xX][0-9A-Fa-f]{1,6};?|[A-Za-z][A-Za-z0-9]{1,31};)"
 )
 _INVISIBLE: Final = re.compile(
     # control characters but white space, such as the zeros of misread UTF-16, and characters without a shape
@@ -48,44 +48,155 @@ _INVISIBLE_OR_WHITE_SPACE: Final = re.compile(
 )
 _HEX: Final = re.compile(r"(?:[0-9A-Fa-f]{2}[:,._-]*(?:0[xX])?){8}")
 _BETWEEN_HEX_DIGITS: Final = re.compile(r"(?<=[0-9A-Fa-f])[:,._-]+(?:0[xX])?(?=[0-9A-Fa-f])")
-_LOWER_CASE: Final = str.maketrans("ABCDEF", "abcdef")  # `str.lower` may change the length of a text
+_LOWER_CASE: Final = str.maketrans({chr(code): chr(code + 32) for code in range(65, 91)})  # `lower` may change the length
+_PARAMETER: Final = re.compile(r"(?<![\w.~-])([\w.~-]{1,64})(?=([^\w.~-]{1,6}))")
+"""The name of a parameter, and what is between it and its value, in a URL, in XML or in JSON."""
 
-Span = tuple[int, int]
+Span = tuple[int, int, str]
+"""The start and the end of a secret in a text, and what to write in its place."""
 
 
 class Redactor:
-    """Hides secrets of at least `min_length` characters.
+    """Hides keys and the secrets of links. Safe to use from several threads.
 
-    `names`, such as the project's id, stay visible by themselves, even if they are part of a secret. With `parts=False`, only
-    whole secrets are hidden.
+    Names, such as the project's id, stay visible by themselves, even if they are part of a secret. A key of fewer than
+    `MIN_SECRET_LENGTH` characters is only hidden in what people read.
     """
 
-    def __init__(self, secrets: Iterable[str], *, min_length: int = 1, names: Iterable[str] = (), parts: bool = True) -> None:
-        secrets = [secret for secret in secrets if len(secret) >= min_length]
-        forms = [form for secret in secrets for form in _forms(secret)]
-        in_hex = [secret.encode("utf-8", "replace").hex() for secret in secrets if len(secret) >= MIN_SECRET_LENGTH]
-        self._short = _Runs([form for form in forms if len(form[0]) < MIN_SECRET_LENGTH])
-        self._long = _Runs([form for form in forms if len(form[0]) >= MIN_SECRET_LENGTH], names, parts=parts)
-        self._hex = _Runs([(digits, 2 * MIN_RUN_LENGTH) for digits in in_hex], parts=parts)
+    # reading takes no lock: while another thread adds something, what is read is only added to, or replaced
+
+    def __init__(self, keys: Iterable[str] = (), *, names: Iterable[str] = ()) -> None:
+        self._characters, self._digits = _Index(MIN_RUN_LENGTH), _Index(2 * MIN_RUN_LENGTH)
+        self._short: list[str] = []
+        self._short_keys: list[str] = []
+        self._short_link_secrets: defaultdict[str, set[str]] = defaultdict(set)  # by the name of the parameter
+        self._shown: set[str] = set()
+        self._names = ""  # those shown, one a line
+        self._lock = threading.Lock()
+        for key in filter(None, keys):
+            if len(key) < MIN_SECRET_LENGTH:
+                self._short_keys += _forms(key)
+                continue
+            for form in _forms(key):
+                if len(form) < MIN_SECRET_LENGTH:
+                    self._short.append(form)
+                else:
+                    self._characters.add_key(form)
+            self._add_encoded(key, _Index.add_key)
+        self.show(names)
+
+    def add_link_secrets(self, secrets: Iterable[tuple[str, str]]) -> None:
+        """Hide these secrets from now on. Each comes with its parameter's name: a short one is only hidden after it."""
+        with self._lock:
+            for name, secret in secrets:
+                for form in _forms(secret):
+                    if len(form) < MIN_SECRET_LENGTH:
+                        self._short_link_secrets[unquote(name).translate(_LOWER_CASE)].add(form)
+                    else:
+                        self._characters.add_link_secret(form)
+                self._add_encoded(secret, _Index.add_link_secret, before_short=f"&{name}=")
+
+    def show(self, names: Iterable[str]) -> None:
+        """Show these names and every part of them from now on, but never a whole key."""
+        with self._lock:
+            new = {form for name in names for form in _forms(name)} - self._shown
+            self._names = "\n".join((self._names, *new))
+            self._shown |= new
 
     def hide(self, text: str) -> str:
-        """Return the text with asterisks in place of each secret."""
-        return replace_spans(text, self._spans(text), HIDDEN)
+        """Return a text for people without keys, parts of keys, and the secrets of links."""
+        return _replaced(text, self._spans(text, _KEYS_AND_LINKS, short_keys=True))
 
-    def finds_in(self, text: str) -> bool:
-        """Return whether the text holds a secret."""
+    def hide_keys(self, text: str) -> str:
+        """Return a response's text without keys of at least `MIN_SECRET_LENGTH` characters, and parts of them."""
+        return _replaced(text, self._spans(text, _KEYS))
+
+    def hide_whole_keys(self, text: str, *, short_keys: bool = False) -> str:
+        """Return a text that is used, and not only shown, without whole keys. What it shares with a key may be its own."""
+        return _replaced(text, self._spans(text, short_keys=short_keys))
+
+    def has_whole_key(self, text: str) -> bool:
+        """Return whether a text contains a whole key of at least `MIN_SECRET_LENGTH` characters."""
         return bool(self._spans(text))
 
-    def _spans(self, text: str) -> list[Span]:
-        # without white space, the ends of two words may look like a short secret
-        short = _find_in_layers(text, _INVISIBLE, self._short.find) if self._short.min_length else []
-        return short + _find_in_layers(text, _INVISIBLE_OR_WHITE_SPACE, self._find_long)
+    def _add_encoded(self, secret: str, add: "Callable[[_Index, str], None]", *, before_short: str = "") -> None:
+        """Add a secret in base64 and in hex: as it is, and with its own percent-encoding undone or made."""
+        decoded = unquote(secret)
+        for text in dict.fromkeys((secret, decoded, quote(decoded, safe="", errors="replace"))):
+            content = (text if len(text) >= MIN_SECRET_LENGTH else before_short + text).encode("utf-8", "replace")
+            add(self._digits, content.hex())
+            for form in _base64_forms(content):
+                if len(form) >= MIN_SECRET_LENGTH:
+                    add(self._characters, form.translate(_LOWER_CASE))
 
-    def _find_long(self, text: str) -> list[Span]:
-        spans = self._long.find(text)
+    def _spans(self, text: str, marks: Collection[str] = (), *, short_keys: bool = False) -> list[Span]:
+        """Return the spans of whole keys, and of parts with these marks."""
+        keys = (self._short if marks else []) + (self._short_keys if short_keys else [])
+        spans = _find_in_layers(text, _INVISIBLE_OR_WHITE_SPACE, lambda layer: self._find(layer, marks))
+        if keys or self._short_link_secrets:  # without white space, the ends of two words may look like a short secret
+            spans += _find_in_layers(text, _INVISIBLE, lambda layer: self._find_short(layer, keys, marks))
+        return spans
+
+    def _find(self, text: str, marks: Collection[str]) -> list[Span]:
+        text = text.translate(_LOWER_CASE)
+        spans = self._characters.find(text, marks, self._names) + self._find_after_names(text, marks)
         if _HEX.search(text):
-            digits = _BETWEEN_HEX_DIGITS.sub("", text).translate(_LOWER_CASE)
-            spans += _original_spans(self._hex.find(digits), text, _BETWEEN_HEX_DIGITS, "")
+            digits = _BETWEEN_HEX_DIGITS.sub("", text)
+            spans += _original_spans(self._digits.find(digits, marks, self._names), text, _BETWEEN_HEX_DIGITS, "")
+        return spans
+
+    def _find_short(self, text: str, keys: Iterable[str], marks: Collection[str]) -> list[Span]:
+        text = text.translate(_LOWER_CASE)
+        spans = [(start, start + len(key), _KEY) for key in keys for start in _occurrences(text, key)]
+        return spans + self._find_after_names(text, marks)
+
+    def _find_after_names(self, text: str, marks: Collection[str]) -> list[Span]:
+        """Return the spans of short secrets of links, each after the name of its parameter."""
+        spans: list[Span] = []
+        for name in _PARAMETER.finditer(text) if self._short_link_secrets and _LINK in marks else ():
+            secrets = self._short_link_secrets.get(name[1], set()) - self._shown
+            for start in range(name.end() + 1, name.end(2) + 1) if secrets else ():
+                ends = range(start + 1, start + MIN_SECRET_LENGTH)
+                spans += [(start, end, _LINK) for end in ends if text[start:end] in secrets]
+        return spans
+
+
+class _Index:
+    """Finds keys, and pieces of keys and of links' secrets. A piece has `length` characters; a shorter secret is one piece.
+
+    The pieces of a key are all its runs of that length. Those of a link's secret overlap by one character only, because a run may
+    have thousands of links: of a secret that a text truncates, fewer than `length` characters are left at either end.
+    """
+
+    def __init__(self, length: int) -> None:
+        self._length = length
+        self._keys: list[str] = []
+        self._pieces: dict[int, dict[str, str]] = {}  # by length, each with its mark
+
+    def add_key(self, form: str) -> None:
+        self._keys.append(form)
+        if len(form) > self._length:
+            self._add_pieces(form, 1, _KEY)
+
+    def add_link_secret(self, form: str) -> None:
+        self._add_pieces(form, self._length - 1, _LINK)
+
+    def _add_pieces(self, form: str, step: int, mark: str) -> None:
+        last = max(len(form) - self._length, 0)
+        for start in (*range(0, last, step), last):
+            piece = form[start : start + self._length]
+            self._pieces.setdefault(len(piece), {}).setdefault(piece, mark)
+
+    def find(self, text: str, marks: Collection[str], names: str) -> list[Span]:
+        """Return the spans of keys, and of pieces with these marks that are not part of a name."""
+        spans = [(start, start + len(key), _KEY) for key in self._keys for start in _occurrences(text, key)]
+        for length, pieces in [*self._pieces.items()] if marks else ():
+            starts = [start for start in range(len(text) - length + 1) if text[start : start + length] in pieces]
+            shown = {piece for piece in {text[start : start + length] for start in starts} if piece in names}
+            for start in starts:
+                piece = text[start : start + length]
+                if pieces[piece] in marks and piece not in shown:
+                    spans.append((start, start + length, pieces[piece]))
         return spans
 
 
@@ -105,50 +216,13 @@ def _find_in_layers(
     return _merged([*spans, *_original_spans(inner_spans, text, removed, "")])
 
 
-class _Runs:
-    """Finds texts, and runs of their characters, in other texts. Each text comes with the length of the shortest run to find.
-
-    The time is linear in a text's length: every run holds a seed, a few characters that are looked up, at one of any `stride`
-    consecutive positions.
-    """
-
-    def __init__(self, texts: Iterable[tuple[str, int]], names: Iterable[str] = (), *, parts: bool = True) -> None:
-        shown = "\n".join(names)
-        self._runs: dict[int, set[str]] = {}
-        for text, length in texts:
-            runs = [text] if len(text) <= length or not parts else [*_substrings(text, length)]
-            hidden = [run for run in runs if run not in shown]
-            for run in hidden if len(hidden) == len(runs) else [*hidden, text]:
-                self._runs.setdefault(len(run), set()).add(run)
-        self.min_length = min(self._runs, default=0)
-        self._seed_length = min(self.min_length, _MAX_SEED_LENGTH)
-        self._stride = self.min_length - self._seed_length + 1
-        self._seeds = {seed for runs in self._runs.values() for run in runs for seed in _substrings(run, self._seed_length)}
-
-    def find(self, text: str) -> list[Span]:
-        """Return the spans of the runs; overlapping ones are merged."""
-        length, seeds = self._seed_length, self._seeds
-        if not seeds:
-            return []
-        candidates = [at for at in range(0, len(text) - length + 1, self._stride) if text[at : at + length] in seeds]
-        return _merged(span for run_length in self._runs for span in self._runs_at(candidates, text, run_length))
-
-    def _runs_at(self, candidates: Iterable[int], text: str, length: int) -> Iterator[Span]:
-        runs, begin, last = self._runs[length], 0, len(text) - length
-        for at in candidates:
-            for start in range(max(at + self._seed_length - length, begin), min(at, last) + 1):
-                if text[start : start + length] in runs:
-                    yield start, start + length
-            begin = at + 1
-
-
 def _original_spans(
     spans: list[Span], text: str, pattern: re.Pattern[str], replacement: str | Callable[[re.Match[str]], str]
 ) -> list[Span]:
     """Return the spans of a text that became these spans of `pattern.sub(replacement, text)`."""
     if not spans:
         return []
-    edits: list[tuple[int, int, Span]] = []  # the start and end of each replacement, and its span in the text
+    edits: list[tuple[int, int, tuple[int, int]]] = []  # the start and end of each replacement, and its span in the text
     shift = 0
     for match in pattern.finditer(text):
         start = match.start() + shift
@@ -156,7 +230,7 @@ def _original_spans(
         edits.append((start, end, match.span()))
         shift = end - match.end()
 
-    def original_of(at: int) -> Span:
+    def original_of(at: int) -> tuple[int, int]:
         number = bisect_right(edits, at, key=itemgetter(0)) - 1
         if number < 0:
             return at, at + 1
@@ -165,65 +239,73 @@ def _original_spans(
             return original_start, original_end
         return original_end + at - end, original_end + at - end + 1
 
-    return [(original_of(start)[0], original_of(end - 1)[1]) for start, end in spans]
+    return [(original_of(start)[0], original_of(end - 1)[1], mark) for start, end, mark in spans]
 
 
-def replace_spans(text: str, spans: Iterable[Span], replacement: str) -> str:
-    """Replace each span of a text; overlapping ones are replaced as one."""
+def _replaced(text: str, spans: Iterable[Span]) -> str:
+    """Return a text with each span's mark in its place; overlapping ones are replaced as one."""
     kept: list[str] = []
     covered = 0
-    for start, end in _merged(spans):
-        kept += [text[covered:start], replacement]
+    for start, end, mark in _merged(spans):
+        kept += [text[covered:start], mark]
         covered = end
     return "".join([*kept, text[covered:]])
 
 
-def _substrings(text: str, length: int) -> Iterator[str]:
-    return (text[at : at + length] for at in range(len(text) - length + 1))
+def _occurrences(text: str, searched: str) -> Iterator[int]:
+    start = text.find(searched)
+    while start >= 0:
+        yield start
+        start = text.find(searched, start + 1)
 
 
 def _merged(spans: Iterable[Span]) -> list[Span]:
-    """Return spans in order, overlapping ones as one."""
+    """Return spans in order, overlapping ones as one, with a key's mark if one of them has it."""
     merged: list[Span] = []
-    for start, end in sorted(spans):
+    for start, end, mark in sorted(spans):
         if merged and start < merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+            last_start, last_end, last_mark = merged[-1]
+            merged[-1] = (last_start, max(end, last_end), _KEY if _KEY in {mark, last_mark} else mark)
         else:
-            merged.append((start, end))
+            merged.append((start, end, mark))
     return merged
 
 
-def _forms(secret: str) -> Iterator[tuple[str, int]]:
-    """Return what each layer of a text is searched for, with the length of the shortest run to find."""
+def _forms(secret: str) -> set[str]:
+    """Return what each layer of a text is searched for."""
+    # undoing percent-encoding turns each byte of a character beyond ASCII into a character
+    forms = {secret, secret.encode("utf-8", "replace").decode("latin-1")}
     # in a text, an escape or white space that belongs to the secret itself is undone or removed, too
-    joined = _INVISIBLE_OR_WHITE_SPACE.sub("", secret)
-    for form in dict.fromkeys([secret, joined, _unescaped(secret, _INVISIBLE), _unescaped(secret, _INVISIBLE_OR_WHITE_SPACE)]):
-        if form:
-            yield form, MIN_RUN_LENGTH
-    content = secret.encode("utf-8", "replace")
-    if not secret.isascii():  # undoing percent-encoding turns each byte of such a character into a character
-        encoded = quote(secret, safe="", errors="replace")
-        yield encoded, len(encoded)
-    if len(content) < MIN_SECRET_LENGTH:
-        return  # any word may hold a few characters of base64
+    forms |= {_INVISIBLE_OR_WHITE_SPACE.sub("", form) for form in forms}
+    forms |= {_unescaped(form, removed) for form in forms for removed in (_INVISIBLE, _INVISIBLE_OR_WHITE_SPACE)}
+    if "+" in secret:  # a server reads it as a space in a form
+        spaced = secret.replace("+", " ")
+        joined = _unescaped(spaced, _INVISIBLE_OR_WHITE_SPACE)
+        forms |= {spaced, joined if len(joined) >= MIN_SECRET_LENGTH else spaced}
+    return {form.translate(_LOWER_CASE) for form in forms if form}
+
+
+def _base64_forms(content: bytes) -> Iterator[str]:
+    """Return the base64 of a secret within a longer text, in both alphabets, without what depends on the neighboring bytes."""
     for before in range(3):
         encoded = base64.b64encode(bytes(before) + content).decode()
         # a character holds six bits: those that share bits with neighboring bytes are left out
         whole = encoded[-(-before * 8 // 6) : (before + len(content)) * 8 // 6]
-        yield whole, _MIN_BASE64_RUN_LENGTH
-        yield whole.translate(str.maketrans("+/", "-_")), _MIN_BASE64_RUN_LENGTH
+        yield from {whole, whole.translate(str.maketrans("+/", "-_"))}
 
 
 def _unescaped(text: str, removed: re.Pattern[str]) -> str:
     """Return the text with every layer of escapes undone, and without what is removed."""
     for _ in range(_MAX_LAYERS):
-        text = _ESCAPE.sub(_character_of, removed.sub("", text))
+        escaped, text = text, _ESCAPE.sub(_character_of, removed.sub("", text))
+        if text == escaped:
+            break
     return text
 
 
 def _character_of(escape: re.Match[str]) -> str:
     """Return the character that an escape stands for; a single backslash stands for none."""
-    code = escape["percent"] or escape["unit"] or escape["byte"]
-    if code is not None:
-        return chr(int(code, 16))
-    return html.unescape(f"&{escape['entity']}") if escape["entity"] else ""
+    if escape.lastgroup is None:
+        return ""
+    code = escape[escape.lastgroup]
+    return html.unescape(f"&{code}") if escape.lastgroup == "entity" else chr(int(code, 16))

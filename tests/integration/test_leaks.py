@@ -5,6 +5,7 @@ A fixture of all tests searches everything that a run leaves; the runs here coul
 
 import base64
 import contextlib
+import functools
 import html
 import itertools
 import json
@@ -52,6 +53,7 @@ ENCODERS: dict[str, Callable[[str], str]] = {
 }
 """Encodings of a key. In headers a space replaces line breaks."""
 
+WHOLE = [form for form in ENCODERS if form not in {"truncated", "cut at its beginning"}]
 KEYS = (ADMIN_KEY, *AWKWARD_KEYS)
 Echo = Callable[[str], Fault]
 
@@ -228,6 +230,40 @@ def test_an_echoed_link_is_shown_without_its_signature(
     for left in (ended.stdout, ended.summary, *ended.outputs.values()):
         assert f"sig={signature}" not in left
         assert len(signature) < MIN_SECRET_LENGTH or signature not in left
+
+
+LINK_ENCODERS: dict[str, Callable[[str], str]] = {
+    **{form: ENCODERS[form] for form in WHOLE},
+    "HTML numbers": lambda text: re.sub(r"\W", lambda found: f"&#{ord(found[0])};", text),
+    "HTML hex numbers": lambda text: re.sub(r"\W", lambda found: f"&#x{ord(found[0]):X};", text),
+    "JSON numbers": lambda text: re.sub(r"\W", lambda found: f"\\u{ord(found[0]):04x}", text),
+    "JSON with escaped slashes": lambda text: text.replace("/", "\\/"),
+    "percent-encoded three times": lambda text: functools.reduce(
+        lambda inner, _: urllib.parse.quote(inner, safe=""), range(3), text
+    ),
+    "lower case": str.lower,
+    "upper case": str.upper,
+}
+
+
+@pytest.mark.parametrize("form", LINK_ENCODERS)
+@pytest.mark.parametrize("signature", ["vjbyPxy/bdZNm+Ga=", "Zq3+/="])
+def test_a_links_signature_is_hidden_in_every_encoding(
+    make_platform: Callable[..., Simulator], workspace: Path, form: str, signature: str
+) -> None:
+    platform = make_platform(export_seconds=0)
+    link = f"{platform.storage_url}/b?x=1&sig={urllib.parse.quote(signature, safe='')}"
+    echo = LINK_ENCODERS[form](f"/b?x=1&sig={signature}&y=2")
+    platform.script_forever("make_bundle", Fault(json={"bundleUrl": link}))
+    platform.script_forever("download", Fault(status=403, body=f"<Code>No</Code><Message>{echo}</Message>"))
+
+    ended = export(platform, workspace, **{"bundle-path": "b.tar.gz"})
+
+    SEARCH.signatures.add(signature)
+    assert ended.reason == "download-failed"
+    assert "(No: " in ended.result["message"]
+    assert "…" in ended.result["message"]
+    SEARCH.remember(ended.result["message"], where="the message")
 
 
 class Broken:

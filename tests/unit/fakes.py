@@ -21,7 +21,7 @@ from docs_platform_action.http.client import HttpClient, Request, Timeouts
 from docs_platform_action.http.connection import InFlight
 from docs_platform_action.http.faults import NetworkError, UntrustedCertificateError
 from docs_platform_action.job import Job
-from docs_platform_action.redaction import MIN_SECRET_LENGTH, Redactor
+from docs_platform_action.redaction import Redactor
 from docs_platform_action.report.console import Console
 from docs_platform_action.report.job_log import JobLog
 from tests.keys import ADMIN_KEY
@@ -100,7 +100,7 @@ def http_client(
         adapter=adapter,
         in_flight=in_flight or InFlight(),
         proxies_for=lambda _url: proxies or {},
-        redactor=Redactor(secrets, min_length=MIN_SECRET_LENGTH),
+        redactor=Redactor(secrets),
     )
 
 

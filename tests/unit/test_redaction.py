@@ -2,11 +2,13 @@
 
 import base64
 import functools
+import hashlib
 import html
+import itertools
 import json
 import re
 import urllib.parse
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import SupportsIndex
 
 import pytest
@@ -14,9 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docs_platform_action.redaction import HIDDEN, MIN_RUN_LENGTH, MIN_SECRET_LENGTH, Redactor
+from docs_platform_action.report.signed_links import secrets_of
 from tests.inside import unmeasured
 from tests.keys import ADMIN_KEY, AWKWARD_KEYS
-from tests.leaks import forms_of, leaked_in_part
+from tests.leaks import forms_of, leaked, leaked_in_part
 
 PRINTABLE = st.characters(min_codepoint=0x21, max_codepoint=0x7E)
 KEYS = st.one_of(
@@ -26,6 +29,10 @@ KEYS = st.one_of(
 )
 NEIGHBOURS = st.text(st.sampled_from(" \"'/<>=.:,"), max_size=4)
 ENCODERS: dict[str, Callable[[str], str]] = {
+    "JSON with escaped slashes": lambda text: json.dumps(text)[1:-1].replace("/", "\\/"),
+    "XML's hex numbers": lambda text: "".join(f"&#x{ord(character):X};" for character in text),
+    "JavaScript's numbers": lambda text: "".join(f"\\u{{{ord(character):x}}}" for character in text),
+    "IIS's numbers": lambda text: "".join(f"%u{ord(character):04x}" for character in text),
     "JSON": lambda text: json.dumps(text)[1:-1],
     "HTML": html.escape,
     "percent-encoding": lambda text: urllib.parse.quote(text, safe=""),
@@ -58,13 +65,13 @@ def test_no_form_of_a_key_is_left(key: str, before: str, after: str) -> None:
 
 @pytest.mark.parametrize("outer", ENCODERS)
 @pytest.mark.parametrize("inner", ENCODERS)
-@pytest.mark.parametrize("key", [ADMIN_KEY, *AWKWARD_KEYS])
 @unmeasured()
-def test_a_key_that_is_encoded_twice_is_hidden(key: str, inner: str, outer: str) -> None:
-    shown = redactor_of(key).hide(f"[{ENCODERS[outer](ENCODERS[inner](key))}]")
+def test_a_key_that_is_encoded_twice_is_hidden(inner: str, outer: str) -> None:
+    for key in (ADMIN_KEY, *AWKWARD_KEYS):
+        shown = redactor_of(key).hide(f"[{ENCODERS[outer](ENCODERS[inner](key))}]")
 
-    # the escape of a final zero byte or backslash may be left; it reveals nothing
-    assert re.fullmatch(r"\[.{0,12}\*\*\*.{0,12}\]", shown, re.DOTALL)
+        # the escape of a final zero byte or backslash may be left; it reveals nothing
+        assert re.fullmatch(r"\[.{0,12}\*\*\*.{0,12}\]", shown, re.DOTALL), key
 
 
 @given(st.data())
@@ -117,18 +124,19 @@ def test_a_base64_that_is_percent_encoded_is_hidden_too() -> None:
 
 
 @pytest.mark.parametrize("length", [1, MIN_SECRET_LENGTH - 1])
-def test_a_secret_below_the_minimum_length_stays(length: int) -> None:
+def test_a_secret_below_the_minimum_length_stays_in_responses(length: int) -> None:
     secret = "queued-x"[:length]
 
-    assert Redactor([secret], min_length=MIN_SECRET_LENGTH).hide(f"{secret} {secret}") == f"{secret} {secret}"
+    assert Redactor([secret]).hide_keys(f"{secret} {secret}") == f"{secret} {secret}"
+    assert not Redactor([secret]).has_whole_key(secret)
 
 
-def test_a_secret_of_the_minimum_length_is_hidden() -> None:
-    assert Redactor(["queued-x"], min_length=MIN_SECRET_LENGTH).hide("queued-x") == HIDDEN
+def test_a_secret_of_the_minimum_length_is_hidden_in_responses() -> None:
+    assert Redactor(["queued-x"]).hide_keys("queued-x") == HIDDEN
 
 
 @pytest.mark.parametrize("secret", ["a", "\\", "%", "&amp;", "amp", "*", "**", "***", "\\***", "%2A"])
-def test_without_a_minimum_length_every_secret_is_hidden(secret: str) -> None:
+def test_for_people_every_secret_is_hidden(secret: str) -> None:
     assert redactor_of(secret).hide(f"x {secret} x") in {"x *** x", "x ***** x", "x ****** x", "x ********* x"}
 
 
@@ -154,11 +162,11 @@ def test_a_secret_that_is_not_ascii_is_hidden_when_percent_encoded() -> None:
 
 
 def test_without_secrets_nothing_is_hidden() -> None:
-    assert not Redactor([]).finds_in("a%20b")
+    assert Redactor().hide("a%20b") == "a%20b"
 
 
-def test_a_secret_is_found() -> None:
-    assert redactor_of(ADMIN_KEY).finds_in(f"x{ADMIN_KEY}")
+def test_a_whole_key_is_found() -> None:
+    assert redactor_of(ADMIN_KEY).has_whole_key(f"x{ADMIN_KEY}")
 
 
 def test_the_number_of_layers_is_bounded() -> None:
@@ -167,7 +175,7 @@ def test_the_number_of_layers_is_bounded() -> None:
     for _ in range(6):
         text = urllib.parse.quote(text)
 
-    assert not Redactor(["k:y-9f27c1d4"]).finds_in(text)
+    assert not Redactor(["k:y-9f27c1d4"]).has_whole_key(text)
 
 
 WHOLE_LINE = "the platform refused {} as a token"
@@ -304,12 +312,19 @@ def test_a_name_that_holds_the_whole_key_is_hidden() -> None:
     assert Redactor([ADMIN_KEY], names=[f"se_{ADMIN_KEY}"]).hide(f"job se_{ADMIN_KEY}") == f"job se_{HIDDEN}"
 
 
-def test_without_parts_only_whole_secrets_are_found() -> None:
-    subject = Redactor([ADMIN_KEY], parts=False)
+def test_in_a_text_that_is_used_only_whole_keys_are_hidden() -> None:
+    subject = redactor_of(ADMIN_KEY)
+    parts = f"{ADMIN_KEY[1:]} {ADMIN_KEY[:-1]} {ADMIN_KEY[1:].encode().hex()}"
+    wholes = (ADMIN_KEY, ADMIN_KEY.encode().hex(), base64.b64encode(ADMIN_KEY.encode()).decode())
 
-    assert not subject.finds_in(f"{ADMIN_KEY[1:]} {ADMIN_KEY[:-1]} {ADMIN_KEY[1:].encode().hex()}")
-    assert subject.finds_in(ADMIN_KEY.encode().hex())
-    assert subject.finds_in(base64.b64encode(ADMIN_KEY.encode()).decode())
+    assert (subject.hide_whole_keys(parts), subject.has_whole_key(parts)) == (parts, False)
+    for whole in wholes:
+        assert (subject.hide_whole_keys(f"/{whole}?x"), subject.has_whole_key(whole)) == (f"/{HIDDEN}?x", True)
+
+
+@pytest.mark.parametrize(("short_keys", "shown"), [(True, "is-***"), (False, "is-abc")])
+def test_short_keys_are_hidden_in_a_text_that_is_used_if_people_see_it(short_keys: bool, shown: str) -> None:
+    assert Redactor(["abc"]).hide_whole_keys("is-abc", short_keys=short_keys) == shown
 
 
 @pytest.mark.parametrize("secret", ["ab", "abc", "a-b-c-d"])
@@ -329,6 +344,11 @@ class CountingText(str):
         self.taken = getattr(self, "taken", 0) + 1
         return super().__getitem__(part)
 
+    def translate(self, table: object) -> "CountingText":
+        """Return this text, which is in lower case already."""
+        del table
+        return self
+
 
 @pytest.mark.parametrize("pattern", ["x", ADMIN_KEY[:15], ADMIN_KEY[:16], f"{ADMIN_KEY}, ", "61 64 ", ADMIN_KEY])
 def test_the_work_grows_no_faster_than_the_text(pattern: str) -> None:
@@ -339,3 +359,224 @@ def test_the_work_grows_no_faster_than_the_text(pattern: str) -> None:
 
     assert work(40_000) < 11 * work(4_000)
     assert work(40_000) < 10 * 40_000
+
+
+HEX_SIGNATURE = "7d3c9a41f0b2e8d65c1a90ff3e4b7a28" * 2
+SIGNATURES = (
+    HEX_SIGNATURE,
+    "Zm9v+YmFy/YmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmE=",
+    "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiJsaW5rIn0.1cmwQ-5x_Q",
+    "a+b/c==9",
+    "vjbyPxy/bdZ+8=",
+)
+LINK = "https://storage.example.com/b?x=1&sig={}&y=2"
+
+
+@functools.cache
+def link_redactor(*secrets: str) -> Redactor:
+    """Return a redactor of links, each with a signature that is encoded as most signers do."""
+    redactor = Redactor()
+    for secret in secrets:
+        redactor.add_link_secrets(secrets_of(LINK.format(urllib.parse.quote(secret, safe=""))))
+    return redactor
+
+
+@pytest.mark.parametrize("secret", SIGNATURES)
+def test_no_form_of_a_links_secret_is_left(secret: str) -> None:
+    for name, form in [*forms_of(secret).items(), *forms_of(urllib.parse.quote(secret, safe="")).items()]:
+        for text in (form.decode("latin-1"), form.decode("latin-1").lower(), form.decode("latin-1").upper()):
+            shown = link_redactor(secret).hide(f"signed <{text}>.")
+
+            assert "…" in shown, name
+            assert leaked(secret, shown) == [], name
+
+
+@pytest.mark.parametrize("change", [str, str.lower, str.upper])
+@pytest.mark.parametrize("outer", ENCODERS)
+@pytest.mark.parametrize("inner", [str, *ENCODERS.values()], ids=["as it is", *ENCODERS])
+@unmeasured()
+def test_a_link_that_is_encoded_twice_is_shown_without_its_secret(
+    inner: Callable[[str], str], outer: str, change: Callable[[str], str]
+) -> None:
+    for secret in SIGNATURES:
+        encoded = change(ENCODERS[outer](inner(LINK.format(urllib.parse.quote(secret, safe="")))))
+        without = change(ENCODERS[outer](inner(LINK.format(""))))
+
+        shown = link_redactor(secret).hide(encoded)
+
+        assert "…" in shown
+        assert len(shown) <= len(without) + 12  # the escape of the secret's last character may be left
+
+
+@pytest.mark.parametrize("columns", [8, 20, 64, 76])
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode, lambda content: content.hex().encode()])
+@pytest.mark.parametrize("secret", SIGNATURES)
+def test_a_link_in_base64_or_hex_with_line_breaks_is_shown_without_its_secret(
+    secret: str, encode: Callable[[bytes], bytes], columns: int
+) -> None:
+    for before in range(3):
+        encoded = encode(f"{'!' * before}{LINK.format(urllib.parse.quote(secret, safe=''))}".encode()).decode()
+        wrapped = "\r\n".join(encoded[at : at + columns] for at in range(0, len(encoded), columns))
+
+        assert "…" in link_redactor(secret).hide(wrapped)
+
+
+@pytest.mark.parametrize("wrap", [*WRAPS, *ESCAPED_WRAPS])
+def test_a_links_secret_that_is_wrapped_over_lines_is_hidden(wrap: str) -> None:
+    for at in range(1, len(HEX_SIGNATURE)):
+        shown = link_redactor(HEX_SIGNATURE).hide(WHOLE_LINE.format(HEX_SIGNATURE[:at] + wrap + HEX_SIGNATURE[at:]))
+
+        assert shown == WHOLE_LINE.format("…"), at
+
+
+def test_of_a_truncated_secret_of_a_link_fewer_than_sixteen_characters_are_left_at_either_end() -> None:
+    length = len(HEX_SIGNATURE)
+    for start, end in itertools.combinations(range(length + 1), 2):
+        if end - start > (30 if start > 0 and end < length else 15):
+            shown = link_redactor(HEX_SIGNATURE).hide(f"<{HEX_SIGNATURE[start:end]}>")
+
+            assert re.fullmatch(r"<\w{0,15}…\w{0,15}>", shown), (start, end)
+
+
+@pytest.mark.parametrize("outer", [str, *ENCODERS.values()], ids=["as it is", *ENCODERS])
+@pytest.mark.parametrize("inner", [str, *ENCODERS.values()], ids=["as it is", *ENCODERS])
+@unmeasured()
+def test_a_short_secret_of_a_link_is_hidden_after_its_name_in_every_encoding(
+    inner: Callable[[str], str], outer: Callable[[str], str]
+) -> None:
+    for secret in ("Zq3", "a+b", "a/b==", "-_~9", "1234567"):
+        shown = link_redactor(secret).hide(outer(inner(f"GET /b?x=1&sig={urllib.parse.quote(secret, safe='')} failed")))
+
+        assert "…" in shown, secret
+
+
+@pytest.mark.parametrize("encode", [base64.b64encode, lambda content: content.hex().encode()])
+def test_a_short_secret_of_a_link_is_hidden_with_its_name_in_base64_and_hex(encode: Callable[[bytes], bytes]) -> None:
+    for before in range(3):
+        assert "…" in link_redactor("Zq3").hide(encode(f"{'!' * before}GET /b?x=1&sig=Zq3&y=2".encode()).decode())
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['sig="Zq3"', "sig = Zq3", ':sig => "Zq3"', '["sig", "Zq3"]', "&quot;sig&quot;: &quot;Zq3&quot;", "sig:'Zq3'", "SIG=zq3"],
+)
+def test_a_short_secret_of_a_link_is_hidden_after_its_name_in_every_notation(text: str) -> None:
+    assert link_redactor("Zq3").hide(text) == re.sub("zq3", "…", text, flags=re.IGNORECASE)
+
+
+@pytest.mark.parametrize(
+    ("link", "echo"),
+    [
+        ("https://user:pw1@s.example.com/b", "user:…@s.example.com"),
+        ("https://s.example.com/b?s%69g=Zq3", "s%69g=… sig=…"),
+        ("https://s.example.com/b?token=a~b.c", "token=…"),
+    ],
+)
+def test_a_short_secret_of_a_link_is_hidden_wherever_the_link_has_it(link: str, echo: str) -> None:
+    redactor = Redactor()
+    redactor.add_link_secrets(secrets_of(link))
+    secret = link.rpartition("=")[2] if "=" in link else "pw1"
+
+    assert redactor.hide(echo.replace("…", secret)) == echo
+
+
+@pytest.mark.parametrize("text", ["Zq3", "x=Zq3", "sig=Zq2", "design=Zq3", "sig, the Zq3", "signed (Zq3)"])
+def test_a_short_secret_of_a_link_stays_elsewhere(text: str) -> None:
+    assert link_redactor("Zq3").hide(text) == text
+
+
+def test_a_links_secret_that_holds_part_of_the_key_is_hidden_whole() -> None:
+    key = f"{SIGNATURES[2][:37]}k3y-9f27"
+    subject = Redactor([key])
+    subject.add_link_secrets([("token", SIGNATURES[2])])
+
+    assert subject.hide(f"token={SIGNATURES[2]}, key {key}, {HEX_SIGNATURE}") == f"token=***, key ***, {HEX_SIGNATURE}"
+
+
+def test_what_programs_read_keeps_the_secrets_of_links() -> None:
+    text = f"completed {HEX_SIGNATURE}"
+
+    assert link_redactor(HEX_SIGNATURE).hide_keys(text) == text
+    assert link_redactor(HEX_SIGNATURE).hide_whole_keys(text) == text
+
+
+class TestNames:
+    JOB = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
+
+    def test_one_that_is_shown_later_stays_from_then_on(self) -> None:
+        subject = Redactor([f"adm_{self.JOB}_k3y"])
+        before = subject.hide(f"job {self.JOB}")
+
+        subject.show([f"{self.JOB}-1"])
+
+        assert before == f"job {HIDDEN}"
+        assert subject.hide(f"job {self.JOB}-1 of {self.JOB}") == f"job {self.JOB}-1 of {self.JOB}"
+        assert subject.hide_keys(f"job {self.JOB}") == f"job {self.JOB}"
+        assert subject.hide(f"adm_{self.JOB}_k3y") == HIDDEN
+
+    @pytest.mark.parametrize("encode", ENCODERS.values(), ids=[*ENCODERS])
+    @pytest.mark.parametrize("name", ["{}/a b", "ü {}", "a%2Fb{}", "{}\\n"])
+    def test_one_is_shown_in_every_encoding(self, name: str, encode: Callable[[str], str]) -> None:
+        subject = Redactor([f"adm_{self.JOB}_k3y"], names=[name.format(self.JOB)])
+        text = encode(name.format(self.JOB))
+
+        assert subject.hide(text) == text
+
+    def test_one_that_is_a_links_secret_stays(self) -> None:
+        subject = Redactor()
+        subject.add_link_secrets([("token", self.JOB), ("sig", "short")])
+        subject.show([self.JOB, "short"])
+
+        assert subject.hide(f"token={self.JOB} sig=short") == f"token={self.JOB} sig=short"
+
+
+class TestManyLinkSecrets:
+    @given(st.lists(st.text("ab", min_size=6, max_size=9).map("<{}>".format), min_size=1, max_size=4), st.data())
+    def test_nested_ones_are_hidden_as_if_replaced_one_by_one(self, inner: list[str], data: st.DataObject) -> None:
+        query = f"({'&'.join(inner)})"
+        secrets = {query, *inner}
+        pieces = st.one_of(
+            st.sampled_from(sorted(secrets)), st.sampled_from(inner).map(lambda value: value[:-1]), st.text("ab<>")
+        )
+        text = "".join(data.draw(st.lists(pieces, max_size=8)))
+
+        assert redactor_of_unnamed(secrets).hide(text) == one_by_one(text, secrets)
+
+    def test_of_two_that_overlap_nothing_is_left(self) -> None:
+        assert redactor_of_unnamed(["abcdefgh", "efghijkl"]).hide("<abcdefghijkl>") == "<…>"
+
+    @given(st.lists(st.text("ab", min_size=8, max_size=12), max_size=5), st.text("abc", max_size=80))
+    def test_of_those_that_overlap_nothing_is_left(self, secrets: list[str], text: str) -> None:
+        covered = [False] * len(text)
+        for secret in secrets:
+            for at in range(len(text)):
+                if text.startswith(secret, at):
+                    covered[at : at + len(secret)] = [True] * len(secret)
+
+        shown = redactor_of_unnamed(secrets).hide(text)
+
+        assert not any(secret in shown for secret in secrets)
+        assert shown.replace("…", "") == "".join(letter for letter, hidden in zip(text, covered, strict=True) if not hidden)
+
+    def test_the_work_does_not_grow_with_the_number_of_links(self) -> None:
+        def work(links: int) -> int:
+            signatures = [hashlib.sha256(bytes([number % 256, number // 256])).hexdigest() for number in range(links)]
+            text = CountingText(f"get /b?x=sha256&sig={signatures[0]} and nothing else, {signatures[0][:15]}g")
+            shown = link_redactor(*signatures).hide(text)
+            assert shown == f"get /b?x=sha256&sig=… and nothing else, {signatures[0][:15]}g"
+            return text.taken
+
+        assert work(1000) == work(1)
+
+
+def redactor_of_unnamed(secrets: Iterable[str]) -> Redactor:
+    redactor = Redactor()
+    redactor.add_link_secrets([("", secret) for secret in secrets])
+    return redactor
+
+
+def one_by_one(text: str, secrets: Iterable[str]) -> str:
+    """Replace secrets the naive way."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, "…")
+    return text

@@ -17,7 +17,7 @@ from docs_platform_action.archive import codecs, limits, symlinks
 from docs_platform_action.bundle import download, staging, storage
 from docs_platform_action.http import client, connection, rate_limit, response
 from docs_platform_action.main import run
-from docs_platform_action.report import console, signed_links
+from docs_platform_action.report import signed_links
 from tests.inside import QuickClock, Uninterrupted
 from tests.keys import ADMIN_KEY
 
@@ -131,16 +131,16 @@ def test_a_run_reads_only_the_variables_that_the_page_names(tmp_path: Path, mode
         ((staging.FILE_MODE, staging.FOLDER_MODE) == (0o644, 0o755), "Files with mode 0644 and folders with mode 0755"),
         (staging.ABANDONED_SECONDS == 24 * 3600, "The next run with the same result removes those that are older than a day."),
         (text.MAX_FOREIGN_TEXT_LENGTH == 1000, "Cuts lines at 1,000 characters."),
-        (text.MAX_FOREIGN_TEXT_LENGTH == 1000, "that crosses the 1,000th character of the text"),
+        (redaction.MIN_RUN_LENGTH == 16, "Of a signature that is truncated to 16 or more characters, fewer than 16 are shown"),
         (signed_links.MIN_RANDOM_SECRET_LENGTH == 16, "only if its value looks random and has 16 characters or more."),
         (
-            console.MIN_LONG_SECRET_LENGTH == 8,
+            redaction.MIN_SECRET_LENGTH == 8,
             "Values of fewer than 8 characters are hidden only after the name of their parameter.",
         ),
         (redaction.MIN_RUN_LENGTH == 16, "it finds any 16 consecutive characters."),
         (redaction.MIN_SECRET_LENGTH == 8, "The action recognizes keys of 8 or more characters."),
         (redaction.MIN_SECRET_LENGTH == 8, "A key of fewer than 8 characters is not searched for in responses."),
-        (redaction.MIN_SECRET_LENGTH == 8, "The action finds keys of 8 or more characters: unchanged, in base64 and hex,"),
+        (redaction.MIN_SECRET_LENGTH == 8, "The action finds keys of 8 or more characters: unchanged or in another case,"),
     ],
 )
 def test_the_numbers_of_the_page_are_those_of_the_code(holds: bool, quote: str) -> None:

@@ -66,7 +66,7 @@ class ApiClient:
     def _without_key(self, value: Any) -> Any:
         """Hide the key where the server echoes it in a JSON value."""
         if isinstance(value, str):
-            return self._client.redactor.hide(value)
+            return self._client.redactor.hide_keys(value)
         if isinstance(value, list):
             return [self._without_key(item) for item in value]
         if isinstance(value, dict):

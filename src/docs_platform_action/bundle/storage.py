@@ -93,7 +93,7 @@ class StorageResponse:
                 text += piece
                 if len(text) > MAX_ERROR_BYTES:
                     break
-        body = self.redactor.hide(text.decode("utf-8", "replace"))
+        body = self.redactor.hide_keys(text.decode("utf-8", "replace"))
         found = [re.search(rf"<{name}>([^<]{{1,200}})</{name}>", body) for name in ("Code", "Message")]
         error_text = ": ".join(match[1] for match in found if match)
         return f"{self.status} ({error_text})" if error_text else str(self.status)

@@ -87,7 +87,7 @@ class Response:
         self.exchange = exchange
         self._received = received
         self.status = received.status_code
-        headers = {name: redactor.hide(value) for name, value in received.headers.items()}
+        headers = {name: redactor.hide_keys(value) for name, value in received.headers.items()}
         self.headers: Mapping[str, str] = CaseInsensitiveDict(headers)
 
     def read(self, max_bytes: int) -> bytes:

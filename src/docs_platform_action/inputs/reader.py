@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from ..errors import DENIED_BY, DENIED_REMEDY, InvalidInput
 from ..models import AGENT, EXPORT, MODES
-from ..redaction import MIN_SECRET_LENGTH, Redactor
+from ..redaction import Redactor
 from ..text import as_sentence
 from . import validators
 from .paths import PLACEHOLDER, is_usable, overlaps, overlaps_with_env_file, read_targets
@@ -47,12 +47,12 @@ def unknown_inputs(environ: Mapping[str, str]) -> list[str]:
         return []
     from difflib import get_close_matches  # few runs need it
 
-    redactor = Redactor([read_key(environ).lower()], min_length=MIN_SECRET_LENGTH)
+    redactor = Redactor([read_key(environ)])
     warnings = []
     for name in unknown[: validators.MAX_ERRORS_PER_INPUT]:
         nearest = get_close_matches(name.replace("_", "-"), names, n=1)
         suggestion = f"did you mean `{nearest[0]}`?" if nearest else "it has no effect."
-        warnings.append(f"`{redactor.hide(name)[:80]}` is not an input; {suggestion}")
+        warnings.append(f"`{redactor.hide_keys(name)[:80]}` is not an input; {suggestion}")
     more = len(unknown) - validators.MAX_ERRORS_PER_INPUT
     return [*warnings, f"More names that are not inputs: {more}."] if more > 0 else warnings
 
@@ -155,8 +155,7 @@ class _Reader:
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
-        # `parts=False`: an identifier that the key contains, such as the project's, is valid
-        self._redactor = Redactor([read_key(environ)], min_length=MIN_SECRET_LENGTH, parts=False)
+        self._redactor = Redactor([read_key(environ)])
         self._defaults = {known.name: known.default for known in INPUTS}
         self.errors: list[tuple[str, str]] = []
 
@@ -169,8 +168,8 @@ class _Reader:
         text = self.text(name)
         if not text:
             return None
-        # the key may have been pasted with a line break or an invisible character inside
-        if name != "admin-key" and self._redactor.finds_in(validators.visible(text)):
+        # the whole key, maybe pasted with a line break or an invisible character inside: a part of it may be the project's id
+        if name != "admin-key" and self._redactor.has_whole_key(validators.visible(text)):
             error = "contains the admin key, which belongs only in `admin-key`"
         else:
             try:

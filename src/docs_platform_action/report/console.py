@@ -2,80 +2,23 @@
 
 import contextlib
 import itertools
-import re
 import sys
 import threading
 import traceback
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TextIO
 
 from actions_toolkit.command import Command
 
 from ..errors import InternalError
-from ..redaction import Redactor, replace_spans
-from ..text import clean
+from ..redaction import Redactor
+from ..text import clean, without_query
 
 ANNOTATION_LIMIT: Final = 4096
 """Characters of an annotation that the runner keeps (source: actions/runner)."""
 
 MAX_WARNINGS: Final = 9
 """Warnings that become annotations. The runner shows ten per step (source: actions/runner), and may add its own."""
-
-MIN_LONG_SECRET_LENGTH: Final = 8
-"""Shortest secret of a link that is hidden everywhere. A shorter one may be part of ordinary words."""
-
-_PARAMETER_NAME: Final = re.compile(r"""(?:(?<![\w.~%-])|%26|%3F)([\w.~-]{1,64})(?:=|%3D|>|["']?:[ ]?["']?)""", re.IGNORECASE)
-"""A parameter's name before its value, in a URL, in XML or in JSON."""
-
-
-class LinkSecrets:
-    """Hides the secrets of links: long ones everywhere, short ones only after their name. Safe to use from several threads.
-
-    Long secrets are looked up by their first characters, then by the known lengths: thousands of links cost no more than one.
-    """
-
-    def __init__(self) -> None:
-        self._long: set[str] = set()
-        self._lengths: defaultdict[str, set[int]] = defaultdict(set)  # of long secrets, by their first characters
-        self._short: defaultdict[str, set[str]] = defaultdict(set)  # by the name of the parameter
-        self._shown: set[str] = set()
-        self._lock = threading.Lock()
-
-    def add(self, secrets: Iterable[tuple[str, str]]) -> None:
-        """Hide these secrets from now on. Each comes with its parameter's name, which may be empty."""
-        with self._lock:
-            for name, secret in secrets:
-                if len(secret) >= MIN_LONG_SECRET_LENGTH:
-                    self._long.add(secret)
-                    self._lengths[secret[:MIN_LONG_SECRET_LENGTH]].add(len(secret))
-                else:  # a short secret without a name is not searched for
-                    self._short[name.lower()].add(secret)
-
-    def always_show(self, names: Iterable[str]) -> None:
-        """Show these names and every part of them, even a part that is a secret."""
-        with self._lock:
-            self._shown.update(names)
-
-    def hide(self, text: str) -> str:
-        """Return the text with an ellipsis in place of each secret; overlapping secrets become one ellipsis."""
-        with self._lock:
-            spans = [*self._find_long(text), *self._find_short(text)]
-        return replace_spans(text, spans, "…")
-
-    def _find_long(self, text: str) -> Iterator[tuple[int, int]]:
-        for start in range(len(text) - MIN_LONG_SECRET_LENGTH + 1) if self._lengths else ():
-            for length in self._lengths.get(text[start : start + MIN_LONG_SECRET_LENGTH], ()):
-                secret = text[start : start + length]
-                if secret in self._long and not any(secret in name for name in self._shown):
-                    yield start, start + length
-
-    def _find_short(self, text: str) -> Iterator[tuple[int, int]]:
-        for match in _PARAMETER_NAME.finditer(text) if self._short else ():
-            secrets, start = self._short.get(match[1].lower(), ()), match.end()
-            for end in range(start + 1, start + MIN_LONG_SECRET_LENGTH):
-                if text[start:end] in secrets and text[start:end] not in self._shown:
-                    yield start, end
 
 
 class Console:
@@ -89,16 +32,14 @@ class Console:
         self._debugging = debugging
         self._is_broken = False
         self._stream = stream
-        self._redactor = Redactor([])
-        self._link_secrets = LinkSecrets()
+        self.redactor = Redactor()
         self._warning_numbers = itertools.count(1)  # `next` is atomic
         self._lock = threading.Lock()
 
     def mask(self, secret: str, *, names: Sequence[str] = ()) -> None:
         """Hide a secret in this log, and mask it in the log of the whole job. `names` stay visible by themselves."""
         self.mask_in_job(secret)
-        self._redactor = Redactor({secret, *secret.splitlines()}, names=names)  # the runner also masks each line
-        self._link_secrets.always_show(names)
+        self.redactor = Redactor({secret, *secret.splitlines()}, names=names)  # the runner also masks each line
 
     def mask_in_job(self, text: str) -> None:
         """Mask a text in the log of the whole job. Outside a workflow, the command would only reveal it."""
@@ -106,25 +47,24 @@ class Console:
             self._write(str(Command("add-mask", {}, text)))
 
     def redact_link(self, url: str, names: Iterable[str | None] = ()) -> None:
-        """Hide a link's secrets in log and summary, but not in outputs. `names`, such as the job's id, stay visible."""
-        from .signed_links import secrets_of
+        """Hide a link's secrets in log and summary, not in outputs. Its path and `names`, such as the job's id, stay visible."""
+        from .signed_links import MAX_LINK_LENGTH, secrets_of
 
-        self._link_secrets.always_show(filter(None, names))
-        self._link_secrets.add(secrets_of(url))
+        secrets, address = secrets_of(url), without_query(url)[:MAX_LINK_LENGTH]
+        self.redactor.add_link_secrets(secrets)
+        self.redactor.show(filter(None, names))
+        if not any(secret.value in address for secret in secrets):
+            self.redactor.show([address])
 
     def hide(self, text: str) -> str:
-        """Return the text without secrets, except those of links."""
-        return self._redactor.hide(text)
-
-    def hide_links(self, text: str) -> str:
-        """Return the text without the secrets of links."""
-        return self._link_secrets.hide(text)
+        """Return the text without secrets."""
+        return self.redactor.hide(text)
 
     def safe(self, text: str) -> str:
         """Return the text cleaned and without secrets. Cleaning may join a split secret, so secrets are hidden once more."""
-        hidden = self.hide_links(self.hide(text))
+        hidden = self.hide(text)
         cleaned = clean(hidden)
-        return text if cleaned == hidden == text else self.hide_links(self.hide(cleaned))
+        return text if cleaned == hidden == text else self.hide(cleaned)
 
     def line(self, text: str) -> None:
         """Write a line of the log."""
@@ -174,8 +114,8 @@ class Console:
                 self.trace(bug)
 
     def output(self, name: str, value: str) -> None:
-        """Print an output, for a run without `GITHUB_OUTPUT`."""
-        value = self.hide(value)
+        """Print an output, for a run without `GITHUB_OUTPUT`, with job ids and links as they are."""
+        value = self.redactor.hide_whole_keys(value, short_keys=True)
         self._write(f"{name}={clean(value, max_length=len(value)) if self.in_workflow else value}")
 
     def _joined(self, lines: Sequence[str]) -> str:

@@ -20,7 +20,6 @@ from ..events import Events
 from ..job import Job
 from ..models import UNUSABLE
 from ..ownership import owner_of
-from ..redaction import Redactor
 from ..text import format_bytes
 from .appending import UNREAD, UNREAD_CAUSE, append, open_to_append
 from .console import Console
@@ -152,12 +151,11 @@ class EnvFile(OutputFile):
 class Outputs(Events):
     """Writes outputs to the runner's `file`. Without one, prints them, and also writes them to `env_file`, if it is set."""
 
-    def __init__(self, file: Path | None, console: Console, redactor: Redactor, *, env_file: Path | None = None) -> None:
+    def __init__(self, file: Path | None, console: Console, *, env_file: Path | None = None) -> None:
         self._prints = file is None
         self._file = OutputFile(file) if file is not None else EnvFile(env_file) if env_file is not None else None
         self._masked_links: list[str] = []
         self._console = console
-        self._redactor = redactor
         self._lock = threading.Lock()
         self._written: dict[str, str] = {}
         self._closed = False
@@ -197,10 +195,11 @@ class Outputs(Events):
             self.write(name, value)
 
     def _without_secrets(self, result: dict[str, object]) -> dict[str, object]:
-        """Hide the key in a job's result, and the secrets of links in its message, which may quote foreign text."""
-        hidden = {name: self._redactor.hide(value) if isinstance(value, str) else value for name, value in result.items()}
+        """Hide the key in a job's result, and in its message, which may quote foreign text, the secrets of links, too."""
+        hide = self._console.redactor.hide_keys
+        hidden = {name: hide(value) if isinstance(value, str) else value for name, value in result.items()}
         if isinstance(message := hidden["message"], str):
-            hidden["message"] = self._console.hide_links(message)
+            hidden["message"] = self._console.hide(message)
         return hidden
 
     def write(self, name: str, value: object) -> None:
@@ -223,7 +222,7 @@ class Outputs(Events):
             return text
         for link in self._masked_links:
             text = text.replace(link, "***")
-        return self._console.hide_links(text)
+        return self._console.hide(text)
 
 
 @contextlib.contextmanager

@@ -8,7 +8,10 @@ documentation of signed URLs).
 import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
-from urllib.parse import quote, unquote, unquote_plus, urlsplit
+from urllib.parse import unquote, urlsplit
+
+MAX_LINK_LENGTH: Final = 16 * 1024
+"""Characters of a query that are searched for secrets. Storages reject longer links, and a run may get any number of them."""
 
 MIN_RANDOM_SECRET_LENGTH: Final = 16
 """Shortest random value that is secret under a name that does not say so."""
@@ -43,10 +46,11 @@ class LinkSecret(NamedTuple):
 
 
 def secrets_of(url: str) -> set[LinkSecret]:
-    """Return the secrets of a link in each form in which a server may echo them: as they are, decoded and encoded."""
+    """Return the secrets of a link as it has them, which may be percent-encoded."""
     parts = urlsplit(url)
-    found = {LinkSecret("", parts.password or ""), *_secrets_in(parts.query)}
-    return {LinkSecret(name, form) for name, value in found for form in _forms(value) if form}
+    user, password = ((text or "")[:MAX_LINK_LENGTH] for text in (parts.username, parts.password))
+    # the user's name is before the password, like a parameter's before its value
+    return {secret for secret in (LinkSecret(user, password), *_secrets_in(parts.query[:MAX_LINK_LENGTH])) if secret.value}
 
 
 def _secrets_in(query: str, *, nested: bool = False) -> Iterator[LinkSecret]:
@@ -92,11 +96,3 @@ def _looks_random(value: str, min_length: int) -> bool:
     if count < min_length or _ARCHIVE_NAME.fullmatch(rest):
         return False
     return len(_ALTERNATION.findall(rest)) >= (max(4, count / 5) if min_length == MIN_RANDOM_SECRET_LENGTH else 1)
-
-
-def _forms(value: str) -> set[str]:
-    decoded = unquote(value)
-    # a link that is encoded as a whole holds `value` encoded once more
-    encoded = {quote(decoded, safe=""), quote(decoded, safe="/"), quote(value, safe="")}
-    lower_case = {re.sub("%..", lambda code: code[0].lower(), form) for form in encoded}
-    return {value, decoded, unquote_plus(value), *encoded, *lower_case}

@@ -17,7 +17,6 @@ from docs_platform_action.errors import InternalError, JobFailed
 from docs_platform_action.job import Job
 from docs_platform_action.models import Bundle
 from docs_platform_action.ownership import Owner
-from docs_platform_action.redaction import Redactor
 from docs_platform_action.report.outputs import MAX_VARIABLE_BYTES, Outputs
 from tests.folders import open_below
 from tests.hostile import HARMFUL, YAML
@@ -42,7 +41,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def outputs_in(file: Path, log: Log | None = None) -> Outputs:
-    return Outputs(None, (log or Log(in_workflow=False)).console, Redactor([ADMIN_KEY]), env_file=file)
+    return Outputs(None, (log or Log(in_workflow=False)).console, env_file=file)
 
 
 def as_output(value: str) -> str:
@@ -81,7 +80,7 @@ class TestLines:
         assert source(file) == {"status": "completed"}
 
     def test_in_a_workflow_it_is_not_written(self, file: Path, tmp_path: Path) -> None:
-        outputs = Outputs(tmp_path / "output", Log().console, Redactor([ADMIN_KEY]), env_file=file)
+        outputs = Outputs(tmp_path / "output", Log().console, env_file=file)
 
         outputs.check()
         outputs.write("jobId", "se_1")
@@ -329,9 +328,10 @@ class TestFailures:
 
 class TestSecrets:
     def test_neither_results_nor_its_message_has_the_key(self, file: Path) -> None:
-        failure = JobFailed("no", details=(f"see {ADMIN_KEY}",))
+        log, failure = Log(in_workflow=False), JobFailed("no", details=(f"see {ADMIN_KEY}",))
+        log.console.mask(ADMIN_KEY)
 
-        outputs_in(file).write_all([Job(mode="export", failure=failure)], now=0.0, duration_seconds=0.0)
+        outputs_in(file, log).write_all([Job(mode="export", failure=failure)], now=0.0, duration_seconds=0.0)
 
         (row,) = json.loads(source(file)["results"])
         assert row["message"] == "Static export: no. see ***"
@@ -378,7 +378,7 @@ class TestSecrets:
         log.console.redact_link(LINK)
         job.bundle = Bundle(url=LINK, expires_at=None)
 
-        Outputs(None, log.console, Redactor([ADMIN_KEY])).write_all([job], now=0.0, duration_seconds=0.0)
+        Outputs(None, log.console).write_all([job], now=0.0, duration_seconds=0.0)
 
         assert f"bundleUrl={LINK}\n" in log.text
         assert f'"bundleUrl":{json.dumps(LINK)}' in log.text

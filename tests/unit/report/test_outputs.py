@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 from docs_platform_action.errors import DENIED_CAUSE, DENIED_REMEDY, InternalError, JobFailed, Rejected
 from docs_platform_action.job import Job
 from docs_platform_action.models import AgentJob, Bundle, Downloaded
-from docs_platform_action.redaction import Redactor
 from docs_platform_action.report import appending
 from docs_platform_action.report.appending import UNREAD_CAUSE
 from docs_platform_action.report.outputs import MAX_JOB_OUTPUT_BYTES, Outputs, size_warning
@@ -35,7 +34,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def outputs_in(file: Path | None, log: Log | None = None) -> Outputs:
-    return Outputs(file, (log or Log()).console, Redactor([ADMIN_KEY]))
+    return Outputs(file, (log or Log()).console)
 
 
 @contextlib.contextmanager
@@ -428,7 +427,8 @@ class TestAll:
         assert written[-1] == ("failureReason", "job-failed")
 
     def test_nothing_in_results_has_the_key_and_no_message_a_links_secret(self, file: Path) -> None:
-        log = Log()
+        log = Log(in_workflow=False)
+        log.console.mask(ADMIN_KEY)
         log.console.redact_link("https://s.example.com/b?X-Signature=0123456789abcdef")
         job = Job(mode="export", status=f"at {ADMIN_KEY}", failure=JobFailed("no", details=("see 0123456789abcdef",)))
 

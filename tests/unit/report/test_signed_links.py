@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docs_platform_action.report.signed_links import secrets_of
+from docs_platform_action.report.signed_links import MAX_LINK_LENGTH, secrets_of
 
 JOB = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
 HEX = "7d3c9a41f0b2e8d65c1a90ff3e4b7a28"
@@ -122,7 +122,7 @@ def test_of_a_signed_link_the_credentials_and_the_signature_are_secret_and_nothi
 
     found = secrets_of(encoded(parameters))
 
-    assert {parameters[name] for name in secret} <= {each.value for each in found}
+    assert {parameters[name] for name in secret} <= {urllib.parse.unquote(each.value) for each in found}
     assert {each.name for each in found} - {"hmac"} == secret
 
 
@@ -161,18 +161,6 @@ def test_the_password_of_a_link_is_secret() -> None:
     assert values_in("https://user:pass-w0rd@storage.example.com/b?x=1") == {"pass-w0rd"}
 
 
-def test_a_secret_is_found_in_each_encoding() -> None:
-    found = values_in(f"{LINK}sig=a%2Fb%2bc+d%3D%3D-0123")
-
-    assert found >= {
-        "a%2Fb%2bc+d%3D%3D-0123",
-        "a/b+c+d==-0123",
-        "a/b+c d==-0123",
-        "a%2fb%2bc%2bd%3d%3d-0123",
-        "a/b%2Bc%2Bd%3D%3D-0123",
-    }
-
-
 def test_the_key_of_a_credential_is_secret_without_its_scope() -> None:
     assert "AKIAIOSFODNN7EXAMPLE" in values_in(encoded(AWS))
 
@@ -196,3 +184,8 @@ def test_the_secrets_of_a_link_within_a_link_are_secret() -> None:
 @given(st.text(st.sampled_from("abZ019-._~%2F3D&;=?:/+#@[]"), max_size=80))
 def test_any_query_is_read(query: str) -> None:
     assert all(secret.value for secret in secrets_of(LINK + query))
+
+
+@pytest.mark.parametrize("link", [f"{LINK}x=1&sig={'aB3' * 10**6}", f"https://user:{'aB3' * 10**6}@s.example.com/b?sig={HEX}"])
+def test_of_a_huge_link_a_bounded_part_is_searched(link: str) -> None:
+    assert MAX_LINK_LENGTH / 2 < sum(map(len, values_in(link))) <= 2 * MAX_LINK_LENGTH
