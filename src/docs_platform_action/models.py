@@ -94,7 +94,7 @@ class Bundle:
             raise ValueError("`bundleUrl` is missing or is not an absolute https address")
         expires_at = body.get("expiresAt")
         if isinstance(expires_at, str) or _is_number(expires_at):
-            return cls(url=url, expires_at=str(expires_at).strip() or None, expires=_parse_time(expires_at))
+            return cls(url=url, expires_at=str(expires_at).strip() or None, expires=parse_time(expires_at))
         return cls(url=url)
 
 
@@ -224,7 +224,7 @@ def _count(value: object) -> int | None:
     return int(value) if _is_number(value) and 0 <= value < 2**53 and value == int(value) else None
 
 
-def _parse_time(value: str | float) -> datetime | None:
+def parse_time(value: str | float) -> datetime | None:
     """Parse ISO 8601, or seconds or milliseconds since 1970. A time without a zone is UTC."""
     try:
         if isinstance(value, str):

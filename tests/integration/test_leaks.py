@@ -26,7 +26,7 @@ from tests.ended import Ended
 from tests.inside import run_inside
 from tests.keys import ADMIN_KEY, AWKWARD_KEYS
 from tests.leaks import leaked, leaked_in_part
-from tests.search import SEARCH
+from tests.search import SEARCH, without_mask
 
 
 def wrapped(text: str, columns: int) -> str:
@@ -55,6 +55,7 @@ ENCODERS: dict[str, Callable[[str], str]] = {
 
 WHOLE = [form for form in ENCODERS if form not in {"truncated", "cut at its beginning"}]
 KEYS = (ADMIN_KEY, *AWKWARD_KEYS)
+BUNDLE = tar_of(entry(b"index.html"))
 Echo = Callable[[str], Fault]
 
 
@@ -140,9 +141,10 @@ def test_a_key_that_the_storage_echoes_does_not_leak(
     assert (ended.reason, platform.count("download") > 0) == ("download-failed", True)
 
 
-@pytest.mark.parametrize(("echo", "form", "key"), with_each_key(["path and query"]))
+# only the whole key is hidden: a redirect may share characters with it
+@pytest.mark.parametrize(("form", "key"), [*zip(WHOLE, itertools.cycle(KEYS), strict=False)])
 def test_a_key_in_a_redirect_is_not_sent_to_another_host(
-    make_platform: Callable[..., Simulator], workspace: Path, echo: str, form: str, key: str
+    make_platform: Callable[..., Simulator], workspace: Path, form: str, key: str
 ) -> None:
     platform, other = make_platform(key=key, export_seconds=0), make_platform()
     written = on_a_line(ENCODERS[form](key)).replace("#", "%23").replace(" ", "")
@@ -150,7 +152,7 @@ def test_a_key_in_a_redirect_is_not_sent_to_another_host(
 
     export(platform, workspace, **{"bundle-path": "b.tar.gz"})
 
-    assert other.requests, echo  # the fixture searches these requests
+    assert other.requests  # the fixture searches these requests
 
 
 @pytest.mark.parametrize(("echo", "form", "key"), with_each_key(["../{}", "good/{}/..", "{}\n"]))
@@ -199,6 +201,169 @@ def test_a_project_that_is_part_of_the_key_is_shown(make_platform: Callable[...,
     assert f"project {project} has no such job" in ended.error
     assert leaked(platform.key, ended.log + ended.summary) == []
     SEARCH.keys.remove(platform.key)  # the fixture would report the project as part of the key
+
+
+ORGANIZATION = "5f9d88b1c2e4a7003f6b2d1e"
+JWT_HEADER = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9"
+"""What the tokens of one platform share: an organization's id, and the header of every JSON web token with HMAC and SHA-256."""
+
+RELATED_KEYS = (f"adm_{ORGANIZATION}_k3y-9f27c1d4", f"{JWT_HEADER}.eyJzdWIiOiJrM3kifQ.9f27-c1d4e8b05a63")
+
+
+def search_for_whole_keys_only(platform: Simulator, ended: Ended) -> None:
+    """Check that a run did not leave the whole key; the fixture would report the parts that the platform's own names share."""
+    SEARCH.keys.remove(platform.key)
+    shown = "".join([without_mask(ended.stdout, platform.key), ended.stderr, ended.summary, *ended.outputs.values()])
+    assert leaked(platform.key, shown) == []
+
+
+@pytest.mark.parametrize("key", RELATED_KEYS)
+@pytest.mark.parametrize("name", ["{}-export-0001", "se_{}", "{}/a b", "x%2F{}"])
+class TestJobIdRelatedToTheKey:
+    def test_it_is_requested_shown_and_handed_on_unchanged(
+        self, make_platform: Callable[..., Simulator], workspace: Path, key: str, name: str
+    ) -> None:
+        job_id = name.format(shared_with(key))
+        platform = make_platform(key=key, job_ids=[job_id], export_seconds=0)
+
+        ended = export(platform, workspace, **{"site-path": "site"})
+
+        search_for_whole_keys_only(platform, ended)
+        assert ended.exit_code == 0
+        assert (ended.outputs["jobId"], ended.result["jobId"]) == (job_id, job_id)
+        path = f"/v1/static-export/jobs/{urllib.parse.quote(job_id, safe='')}"
+        assert {request.path for request in platform.requests_of("read_export")} == {path}
+        assert f"Job {job_id} started (attach to it later with job-id: {job_id})" in ended.log
+        assert job_id in text_of(ended.summary)
+        assert [line for line in ended.commands if line.name == "debug" and f"GET {path}" in line.value]
+
+    def test_advice_and_the_platforms_messages_name_it(
+        self, make_platform: Callable[..., Simulator], workspace: Path, key: str, name: str
+    ) -> None:
+        job_id = name.format(shared_with(key))
+        platform = make_platform(key=key, job_ids=[job_id], export_seconds=3600)
+        platform.script_forever("read_export", Fault(status=403, json={"error": f"no access to {job_id} with {key}"}))
+
+        ended = export(platform, workspace)
+
+        search_for_whole_keys_only(platform, ended)
+        said = f'said: "no access to {job_id} with ***"'
+        assert said in ended.error
+        assert said in ended.result["message"]
+        assert f"with `job-id: {job_id}`" in ended.error
+        assert f"job-id: {job_id}" in text_of(ended.summary)
+
+    def test_with_several_domains_it_is_shown_too(
+        self, make_platform: Callable[..., Simulator], workspace: Path, key: str, name: str
+    ) -> None:
+        ids = [f"{name.format(shared_with(key))}-{number}" for number in range(2)]
+        platform = make_platform(key=key, job_ids=ids, export_seconds=0)
+
+        ended = export(platform, workspace, domain="a.example.com\nb.example.com")
+
+        search_for_whole_keys_only(platform, ended)
+        assert {row["jobId"] for row in json.loads(ended.outputs["results"])} == {*ids}
+        for job_id in ids:
+            assert f"started, job-id: {job_id}" in ended.log
+            assert job_id in text_of(ended.summary)
+
+
+def shared_with(key: str) -> str:
+    return ORGANIZATION if ORGANIZATION in key else JWT_HEADER
+
+
+def text_of(summary: str) -> str:
+    """Return a summary without the escapes of Markdown."""
+    return re.sub(r"\\(?=[^A-Za-z0-9 ])", "", summary)
+
+
+@pytest.mark.parametrize("key", RELATED_KEYS)
+class TestLinkRelatedToTheKey:
+    def test_it_is_requested_and_handed_on_unchanged(
+        self, make_platform: Callable[..., Simulator], workspace: Path, key: str
+    ) -> None:
+        platform = make_platform(key=key, export_seconds=0)
+        target = f"/{shared_with(key)}/b.tar?token={shared_with(key)}.eyJzdWIiOiJsaW5rIn0.1cmwQ-5x"
+        link = platform.storage_url + target
+        platform.override("make_bundle", {"bundleUrl": link, "expiresAt": "2099-06-01T12:00:00Z"})
+        platform.script_forever("download", Fault(body=BUNDLE))
+
+        ended = export(platform, workspace, **{"bundle-path": "b.tar", "values-file": "values.yaml"})
+
+        search_for_whole_keys_only(platform, ended)
+        assert ended.exit_code == 0
+        assert {f"{request.path}?{request.query}" for request in platform.requests_of("download")} == {target}
+        assert (ended.outputs["bundleUrl"], ended.result["bundleUrl"]) == (link, link)
+        assert f'bundleUrl: "{link}"' in (workspace / "values.yaml").read_text()
+        assert f"Bundle link ready: {link.removeprefix('http://').partition('?')[0]}," in ended.log
+        assert "1cmwQ-5x" not in ended.stdout + ended.summary
+
+    def test_a_redirect_is_followed_unchanged(self, make_platform: Callable[..., Simulator], workspace: Path, key: str) -> None:
+        platform, other = make_platform(key=key, export_seconds=0), make_platform()
+        target = f"/b.tar?token={shared_with(key)}.eyJzdWIiOiJsaW5rIn0.1cmwQ-5x"
+        platform.script_forever("download", Fault(status=307, headers={"Location": other.storage_url + target}))
+        other.script_forever("download", Fault(body=BUNDLE))
+
+        ended = export(platform, workspace, **{"bundle-path": "b.tar"})
+
+        search_for_whole_keys_only(platform, ended)
+        assert ended.exit_code == 0
+        assert {f"{request.path}?{request.query}" for request in other.requests} == {target}
+        assert "1cmwQ-5x" not in ended.stdout + ended.summary
+
+    def test_an_etag_is_sent_back_unchanged(self, make_platform: Callable[..., Simulator], workspace: Path, key: str) -> None:
+        platform = make_platform(key=key, export_seconds=0, asset_bytes=300_000)
+        etag = f'"{shared_with(key)}"'
+        platform.script("download", Fault(headers={"ETag": etag}, cut="in_body"))
+
+        ended = export(platform, workspace, **{"bundle-path": "b.tar.gz"})
+
+        search_for_whole_keys_only(platform, ended)
+        assert ended.exit_code == 0
+        assert [request.headers.get("If-Range") for request in platform.requests_of("download")] == [None, etag]
+
+    def test_a_pull_request_is_handed_on_unchanged(
+        self, make_platform: Callable[..., Simulator], workspace: Path, key: str
+    ) -> None:
+        platform = make_platform(key=key, agent_seconds=0)
+        link = f"https://git.example.com/{shared_with(key)}/docs/pull/7"
+        platform.add_agent_job("aj_1", project_id="p", prLink=link)
+
+        ended = export(platform, workspace, **{"mode": "agent", "domain": "", "project-id": "p", "job-id": "aj_1"})
+
+        search_for_whole_keys_only(platform, ended)
+        assert (ended.outputs["prLink"], ended.result["prLink"]) == (link, link)
+        assert f"Pull request: {link}" in ended.log
+        assert f"](<{link}>)" in ended.summary
+
+
+AS_GIVEN: dict[str, tuple[str, Callable[[str], dict[str, object]], dict[str, str]]] = {
+    "jobId": ("start_export", lambda echo: {"jobId": f"se_{echo}"}, {}),
+    "bundleUrl": ("make_bundle", lambda echo: {"bundleUrl": f"https://127.0.0.1:9/b?sig={echo}"}, {}),
+    "prLink": (
+        "read_agent_job",
+        lambda echo: {"status": "active", "prLink": f"https://git.example.com/{echo}"},
+        {"mode": "agent", "domain": "", "project-id": "p", "job-id": "aj_1"},
+    ),
+}
+"""The fields that are used as the API gave them, each in a response with an echo, and the inputs of a run that reads it."""
+
+
+@pytest.mark.parametrize("field", AS_GIVEN)
+@pytest.mark.parametrize(("form", "key"), [*zip(WHOLE, itertools.cycle(KEYS), strict=False)])
+def test_the_whole_key_in_a_field_that_is_used_as_given_fails_the_run_at_once(
+    make_platform: Callable[..., Simulator], workspace: Path, field: str, form: str, key: str
+) -> None:
+    operation, answer, inputs = AS_GIVEN[field]
+    platform = make_platform(key=key, export_seconds=0)
+    platform.script_forever(operation, Fault(json=answer(ENCODERS[form](key).replace("\0", ""))))
+
+    ended = export(platform, workspace, **inputs)
+
+    assert (ended.reason, platform.count(operation)) == ("bad-response", 1)
+    assert f"`{field}` contains the admin key" in ended.error
+    assert ("may have started a job" in ended.error) is (field == "jobId")
+    assert field not in ended.outputs
 
 
 JOB = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"

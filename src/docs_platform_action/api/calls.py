@@ -40,6 +40,10 @@ _NOT_THE_API: Final = Advice(
     cause="Something other than the API responds at `base-url`: a login page, a gateway, or the API at another path.",
     remedy="Check `base-url`; open it in a browser to see what responds there.",
 )
+_ECHOED_KEY: Final = Advice(
+    cause="The platform, or something in front of it, copies the admin key from the request into its response.",
+    remedy="Report it to the platform, and replace the key: it may be wherever the platform writes such values.",
+)
 _WRONG_BASE_URL: Final = (
     "`base-url` is probably wrong: the API reports an unknown job in another way. If `base-url` is right, the id is mistyped, "
     "or the job was removed or belongs to another organization."
@@ -65,7 +69,7 @@ def read_result(call: Call[T], response: ApiResponse, client: ApiClient, clock: 
     """Return the result of a call. Raises the `ActionError` of a final response, and `TransientError` for one to retry."""
     status = response.status
     if 200 <= status < 300:
-        result = _read_success(call, response)
+        result = _read_success(call, response, client)
         call.request.maybe_processed = False  # it was, and the result is known
         return result
     is_normally_final = 300 <= status < 500 and status not in TEMPORARY_STATUSES
@@ -89,23 +93,38 @@ def read_result(call: Call[T], response: ApiResponse, client: ApiClient, clock: 
     )
 
 
-def _read_success(call: Call[T], response: ApiResponse) -> T:
+def _read_success(call: Call[T], response: ApiResponse, client: ApiClient) -> T:
     problem = f"the response is not a JSON object ({_describe_body(response)})"
     if isinstance(response.body, dict):
+        if (name := client.field_with_key(response.body)) is not None:  # another attempt would get the same
+            raise _invalid_response(call, response, f"`{name}` contains the admin key", **_ECHOED_KEY)
         try:
-            return call.read(response.body)
+            result = call.read(response.body)
         except ValueError as error:
             problem = str(error)
         except BadResponse as error:
             error.request_id = response.request_id
             raise
-    message = f"The API returned {response.status}, but {problem}"
+        else:
+            if not call.idempotent:  # the start request
+                client.show_job_id(response.body)
+            return result
     if call.idempotent and (call.retry_invalid_object or not isinstance(response.body, dict)):
+        message = f"The API returned {response.status}, but {problem}"
         raise TransientError(message, advice=_NOT_THE_API, request_id=response.request_id)
+    raise _invalid_response(call, response, problem)
+
+
+def _invalid_response(
+    call: Call[T], response: ApiResponse, problem: str, *, cause: str | None = None, remedy: str | None = None
+) -> BadResponse:
+    returned = f"The API returned {response.status}, but {problem}."
     may_have_started = "The platform may have started a job anyway. Check the dashboard before the next run."
-    raise BadResponse(
+    return BadResponse(
         f"the API's response to {call.request.method} {call.request.url} is invalid",
-        details=(f"{message}.",) if call.idempotent else (f"{message}.", may_have_started),
+        details=(returned,) if call.idempotent else (returned, may_have_started),
+        cause=cause,
+        remedy=remedy,
         request_id=response.request_id,
     )
 

@@ -9,13 +9,17 @@ from urllib.parse import urlsplit
 
 from ..http.client import HttpClient, Request, Timeouts
 from ..http.faults import NetworkError, request_id_of
+from ..models import parse_time
 
 MAX_RESPONSE_BYTES: Final = 1024 * 1024
+
+_AS_GIVEN: Final = ("jobId", "bundleUrl", "prLink")
+"""Fields that are used as the API gave them: they may share characters with the key, such as the organization's id."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ApiResponse:
-    """A response of the API. `body` is the JSON value, or `None` if it is not JSON. `size` is in bytes."""
+    """A response of the API. `body` is the JSON value without the key, or `None` if it is not JSON. `size` is in bytes."""
 
     status: int
     headers: Mapping[str, str]
@@ -36,6 +40,18 @@ class ApiClient:
     def quote(self, error_text: str | None) -> tuple[str, ...]:
         """Return the text of an error response as a sentence, or nothing if there is no text."""
         return (f'The API at {self.host} said: "{error_text}"',) if error_text else ()
+
+    def field_with_key(self, body: Mapping[str, object]) -> str | None:
+        """Return the name of a field that must be used as it is, but contains the whole key."""
+        fields = ((name, body.get(name)) for name in _AS_GIVEN)
+        return next(
+            (name for name, value in fields if isinstance(value, str) and self._client.redactor.has_whole_key(value)), None
+        )
+
+    def show_job_id(self, body: Mapping[str, object]) -> None:
+        """Show the id of a job that the platform has started from now on, even if it shares characters with the key."""
+        if isinstance(job_id := body.get("jobId"), str):
+            self._client.redactor.show([job_id])
 
     def send(self, request: Request, timeouts: Timeouts, *, new_connection: bool = False) -> ApiResponse:
         """Send a request and return the response.
@@ -64,11 +80,15 @@ class ApiClient:
             return None
 
     def _without_key(self, value: Any) -> Any:
-        """Hide the key where the server echoes it in a JSON value."""
+        """Hide the key where the server echoes it in a JSON value, but in dates and in the fields that are used as given."""
         if isinstance(value, str):
-            return self._client.redactor.hide_keys(value)
+            hidden = self._client.redactor.hide_keys(value)
+            return value if hidden != value and parse_time(value) is not None else hidden
         if isinstance(value, list):
             return [self._without_key(item) for item in value]
         if isinstance(value, dict):
-            return {self._without_key(name): self._without_key(item) for name, item in value.items()}
+            return {
+                self._without_key(name): item if name in _AS_GIVEN and isinstance(item, str) else self._without_key(item)
+                for name, item in value.items()
+            }
         return value

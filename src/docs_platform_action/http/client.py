@@ -81,13 +81,13 @@ class HttpClient:
 
 
 class Response:
-    """A response whose body is still to be read. The key is hidden in `headers`, but not in the body."""
+    """A response whose body is still to be read. The whole key is hidden in `headers`, but not in the body."""
 
     def __init__(self, received: requests.Response, exchange: Exchange, redactor: Redactor) -> None:
         self.exchange = exchange
         self._received = received
         self.status = received.status_code
-        headers = {name: redactor.hide_keys(value) for name, value in received.headers.items()}
+        headers = {name: redactor.hide_whole_keys(value) for name, value in received.headers.items()}
         self.headers: Mapping[str, str] = CaseInsensitiveDict(headers)
 
     def read(self, max_bytes: int) -> bytes:

@@ -111,6 +111,8 @@ class JobLog(Events):
             self.warn_if_stalled()
 
     def job_ended(self, job: Job) -> None:
+        if job.pr_link is not None:
+            self._console.redactor.show([job.pr_link])
         if job.mode == AGENT and job.failure is None:
             self._note(f"Pull request: {job.pr_link}" if job.pr_link else "No pull request.")
 

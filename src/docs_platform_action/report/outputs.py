@@ -196,7 +196,7 @@ class Outputs(Events):
 
     def _without_secrets(self, result: dict[str, object]) -> dict[str, object]:
         """Hide the key in a job's result, and in its message, which may quote foreign text, the secrets of links, too."""
-        hide = self._console.redactor.hide_keys
+        hide = self._console.redactor.hide_whole_keys
         hidden = {name: hide(value) if isinstance(value, str) else value for name, value in result.items()}
         if isinstance(message := hidden["message"], str):
             hidden["message"] = self._console.hide(message)

@@ -32,6 +32,7 @@ from docs_platform_action.http.faults import NetworkError, UntrustedCertificateE
 from docs_platform_action.http.retry import LAST_ATTEMPT_SECONDS, MAX_PAUSE_SECONDS, MIN_ATTEMPT_SECONDS
 from docs_platform_action.job import Job
 from docs_platform_action.models import API, EXPORT
+from tests.keys import ADMIN_KEY
 from tests.unit.fakes import HOST, NOON, FakeApiClient, FakeClock, RecordedEvents, Step, answer
 from tests.unit.virtual_time import Reply, VirtualClock, VirtualPlatform
 
@@ -654,6 +655,19 @@ class TestStartRequest:
         assert error.request_id == "r-1"
         assert len(talk.client.sent) == 1
 
+    def test_one_with_the_key_is_a_bad_response_and_may_have_started_it(self) -> None:
+        talk = Talk(answer(200, {"jobId": f"se_{ADMIN_KEY}", "status": "queued"}))
+
+        error = talk.failure(talk.start)
+
+        assert isinstance(error, BadResponse)
+        assert error.details == (
+            "The API returned 200, but `jobId` contains the admin key.",
+            "The platform may have started a job anyway. Check the dashboard before the next run.",
+        )
+        assert "replace the key" in error.remedy
+        assert len(talk.client.sent) == 1
+
     def test_a_final_error_is_reported(self) -> None:
         talk = Talk(answer(403))
 
@@ -725,6 +739,19 @@ class TestInvalidObject:
 
         assert isinstance(error, BadResponse)
         assert error.details == ("The API returned 200, but `status` is missing.",)
+
+    @pytest.mark.parametrize("name", ["jobId", "bundleUrl", "prLink"])
+    def test_one_with_the_key_where_it_cannot_be_hidden_is_a_bad_response(self, name: str) -> None:
+        talk = Talk(answer(200, {"status": "running", name: f"https://x.example/{ADMIN_KEY.upper()}"}), GOOD)
+
+        error = talk.failure()
+
+        assert isinstance(error, BadResponse)
+        assert error.details == (f"The API returned 200, but `{name}` contains the admin key.",)
+
+    @pytest.mark.parametrize("body", [{"jobId": [ADMIN_KEY]}, {"prLink": ADMIN_KEY[1:]}, {"bundleUrl": None}])
+    def test_part_of_the_key_does_not_fail_it(self, body: dict[str, object]) -> None:
+        assert Talk(answer(200, {"status": "running", **body})).read() == "running"
 
     def test_a_gateways_page_is_temporary(self) -> None:
         talk = Talk(answer(200, None, headers={"Content-Type": "text/html"}), GOOD)

@@ -142,6 +142,46 @@ class TestScrubbing:
 
         assert answer.body == {"error": "***"}
 
+    def test_only_the_whole_key_is_hidden_in_headers(self) -> None:
+        headers = {"Location": f"https://s.example.com/{ADMIN_KEY[1:]}", "ETag": f'"{ADMIN_KEY[:-1]}"'}
+
+        assert exchange(FakeAdapter(200, b"", headers)).headers == headers
+
+    @pytest.mark.parametrize("name", ["jobId", "bundleUrl", "prLink"])
+    def test_a_field_that_is_used_stays_as_the_api_gave_it(self, name: str) -> None:
+        value = f"https://git.example.com/{ADMIN_KEY[1:]}"
+
+        assert exchange(FakeAdapter(200, json.dumps({name: value}).encode())).body == {name: value}
+
+    def test_other_fields_keep_no_part_of_the_key(self) -> None:
+        body = {"error": f"no {ADMIN_KEY[1:]}", "jobId": [ADMIN_KEY[1:]], "expiresAt": ADMIN_KEY[1:]}
+
+        assert exchange(FakeAdapter(200, json.dumps(body).encode())).body == {
+            "error": "no ***",
+            "jobId": ["***"],
+            "expiresAt": "***",
+        }
+
+    def test_a_date_stays(self) -> None:
+        date = "2026-05-04T12:00:00Z"
+        client = api_client(
+            FakeAdapter(200, json.dumps({"createdAt": date, "error": f"at {date}"}).encode()), key=f"k-{date}-9f27"
+        )
+
+        answer = client.send(Request(method="GET", url="/x"), Timeouts())
+
+        assert answer.body == {"createdAt": date, "error": "at ***"}
+
+    def test_the_id_of_a_started_job_is_shown_from_then_on(self) -> None:
+        name = ADMIN_KEY[1:]
+        client = api_client(FakeAdapter(403, json.dumps({"error": f"no {name} with {ADMIN_KEY}"}).encode()))
+
+        client.show_job_id({"jobId": name})
+        client.show_job_id({"jobId": None})
+
+        answer = client.send(Request(method="GET", url="/x"), Timeouts())
+        assert answer.body == {"error": f"no {name} with ***"}
+
     def test_an_echoed_key_is_hidden_in_headers(self) -> None:
         answer = exchange(FakeAdapter(302, b"", {"Location": f"https://evil.example.com/{ADMIN_KEY}", "X-Request-Id": ADMIN_KEY}))
 

@@ -27,6 +27,8 @@ from docs_platform_action.report.outputs import MAX_JOB_OUTPUT_BYTES, Outputs, s
 from tests.keys import ADMIN_KEY
 from tests.unit.report.test_console import Log
 
+JWT_HEADER = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9"
+
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
@@ -436,6 +438,23 @@ class TestAll:
 
         row, _ = json.loads(results)
         assert (row["status"], row["message"]) == ("at ***", "Static export: no. see …")
+
+    def test_ids_and_links_that_share_characters_with_the_key_stay_as_they_are(self, file: Path) -> None:
+        log = Log(in_workflow=False)
+        log.console.mask(f"adm_{JWT_HEADER}_k3y-9f27c1d4")
+        link = f"https://s.example.com/b?token={JWT_HEADER}.x"
+        job = Job(mode="export", job_id=f"{JWT_HEADER}-1", domain=f"{JWT_HEADER}.example", bundle_path=f"{JWT_HEADER}/b.tar")
+        job.bundle = Bundle(url=link, expires_at=f"{JWT_HEADER} o'clock")
+
+        for outputs in (outputs_in(file, log), outputs_in(None, log)):
+            outputs.write_all([job], now=0.0, duration_seconds=0.0)
+
+        written = dict(read_outputs(file.read_text()))
+        row = json.loads(written["results"])[0]
+        assert (written["jobId"], row["jobId"]) == (job.job_id, job.job_id)
+        assert (written["bundleUrl"], row["bundleUrl"]) == (link, link)
+        assert (row["domain"], row["bundlePath"], row["expiresAt"]) == (job.domain, job.bundle_path, job.bundle.expires_at)
+        assert log.text == "".join(f"{name}={value}\n" for name, value in written.items())
 
     def test_none_is_written_afterwards(self, file: Path) -> None:
         outputs = outputs_in(file)
