@@ -178,6 +178,12 @@ def test_the_number_of_layers_is_bounded() -> None:
     assert not Redactor(["k:y-9f27c1d4"]).has_whole_key(text)
 
 
+def test_a_key_with_more_layers_of_its_own_is_hidden() -> None:
+    key = f"k-9f27%{'25' * 6}41c1d4"
+
+    assert redactor_of(key).hide(f"no {key} or {urllib.parse.quote(key)}") == f"no {HIDDEN} or {HIDDEN}"
+
+
 WHOLE_LINE = "the platform refused {} as a token"
 WRAPS = ["\n", "\r\n", "\n    ", "\r\n\t", " \n ", "\n\u200b\n", " ", "\r\n  | ", " \n> > "]
 ESCAPED_WRAPS = ["%0A", "%0D%0A%20%20", "\\n", "\\r\\n    ", "\\\\n", "&#10;"]
@@ -478,6 +484,13 @@ def test_a_short_secret_of_a_link_is_hidden_wherever_the_link_has_it(link: str, 
     secret = link.rpartition("=")[2] if "=" in link else "pw1"
 
     assert redactor.hide(echo.replace("…", secret)) == echo
+
+
+def test_a_secret_of_a_link_that_is_too_short_for_base64_is_hidden_only_after_its_name() -> None:
+    redactor = Redactor()
+    redactor.add_link_secrets([("k", "z")])
+
+    assert redactor.hide("k=z Jms9eg== z") == "k=… Jms9eg== z"  # base64 of `&k=z`
 
 
 @pytest.mark.parametrize("text", ["Zq3", "x=Zq3", "sig=Zq2", "design=Zq3", "sig, the Zq3", "signed (Zq3)"])
