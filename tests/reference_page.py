@@ -216,8 +216,8 @@ FAILURES: Final = {
     ),
     "bad-response": Failure(
         happened=(
-            "A final response does not have the API's format, is about another job, has the admin key in a job ID or a link, or the "
-            "API redirects to another address."
+            "A final response does not have the API's format, is about another job, has the admin key in a job ID or a link, or "
+            "the API redirects to another address."
         ),
         remedy=(
             "Check that `base-url` is the address of the API itself. If it is, report the failure to the platform. If a response "

@@ -728,7 +728,7 @@ class TestBugs:
     )
     IN_OUTPUTS = ("outputs.Outputs._without_secrets", "outputs.json.dumps", "job.Job.result")
     IN_THE_RUN = (
-        *("console.Console.safe", "console.Console.hide", "console.Console.hide_links", "console.Console.line"),
+        *("console.Console.safe", "console.Console.hide", "console.Console.line"),
         *("multi_log.MultiLog.begin", "multi_log.MultiLog._forward", "job_log.JobLog.status_read"),
         *("multi_log._DomainLog.job_begun", "multi_log._DomainLog.job_ended"),
     )
@@ -789,7 +789,7 @@ class TestMain:
     def test_a_bug_before_the_log_shows_no_stack_trace(self, monkeypatch: pytest.MonkeyPatch) -> None:
         written = io.BytesIO()
         monkeypatch.setattr("sys.stdout", io.TextIOWrapper(written))
-        monkeypatch.setattr("docs_platform_action.main.Redactor", broken)
+        monkeypatch.setattr("docs_platform_action.report.console.Redactor", broken)
 
         assert main.main(Quiet()) == 1
         assert written.getvalue().startswith(b"Error: the action itself failed (KeyError). ")

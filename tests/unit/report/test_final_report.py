@@ -103,7 +103,7 @@ class TestBugs:
 
         errors = [line for line in log.splitlines() if line.startswith("::error ")]
         assert [line.partition("Export of ")[2][:2] for line in errors] == ["d0", "d2"]
-        assert "::warning::An error annotation cannot be written (TypeError)" in log
+        assert "::warning::An error annotation cannot be written (AttributeError)" in log
 
     def test_debug_logging_shows_where_it_is(self, jobs: list[Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("docs_platform_action.report.summary.summary_of", broken)
