@@ -54,7 +54,12 @@ ENDLESS_ANSWERS: dict[str, Handler] = {
     "body": without_end(OK + b"Content-Length: %d\r\n\r\n" % ENDLESS, b" " * 65536),
     "body without a length": without_end(OK + b"\r\n", b" " * 65536),
     "chunks": without_end(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"10000\r\n" + b" " * 65536 + b"\r\n"),
+    "negative chunk": without_end(OK + b"Transfer-Encoding: chunked\r\n\r\n-1\r\n", b" " * 65536),
     "chunk size": without_end(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"0" * 65536),
+    "chunk extension": without_end(OK + b"Transfer-Encoding: chunked\r\n\r\n1;", b"x" * 65536),
+    "chunk extensions": without_end(OK + b"Transfer-Encoding: chunked\r\n\r\n", (b"1;" + b"x" * 1000 + b"\r\n \r\n") * 60),
+    "trailer": without_end(OK + b"Transfer-Encoding: chunked\r\n\r\n0\r\nX: ", b"x" * 65536),
+    "trailers": without_end(OK + b"Transfer-Encoding: chunked\r\n\r\n0\r\n", b"X: y\r\n" * 1000),
     "header": without_end(OK + b"X-Filler: ", b"x" * 65536),
     "headers": without_end(OK, b"X: y\r\n" * 1000),
     "status line": without_end(b"HTTP/1.1 200 ", b"K" * 65536),
@@ -111,7 +116,7 @@ def test_an_endless_body_is_aborted_at_the_size_limit(adapter: AbortableAdapter,
     assert error.message == "The API's response is larger than 1024 KiB"
 
 
-@pytest.mark.parametrize("part", ["chunk size", "header", "headers", "status line", "interim answers"])
+@pytest.mark.parametrize("part", sorted({*ENDLESS_ANSWERS} - {"body", "body without a length", "chunks"}))
 def test_an_endless_head_or_line_is_aborted_at_the_size_limit(adapter: AbortableAdapter, part: str) -> None:
     with RawServer(ENDLESS_ANSWERS[part]) as server:
         error = failed_exchange(adapter, server.base_url, total_seconds=60)

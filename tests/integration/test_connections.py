@@ -451,9 +451,122 @@ class TestFraming:
         assert caught.value.message.endswith(NOT_HTTP)
         assert caught.value.maybe_processed
 
+    @pytest.mark.parametrize(
+        "chunks",
+        [
+            b"D\r\n" + BODY + b"\r\n0\r\n\r\n",
+            b"000000000000000d\r\n" + BODY + b"\r\n000\r\n\r\n",
+            b"d;a=b\r\n" + BODY + b"\r\n0;c\r\n\r\n",
+            b'd \t; a="; \xff"\r\n' + BODY + b"\r\n0\r\n\r\n",
+            b"".join(b"1\r\n%c\r\n" % byte for byte in BODY) + b"0\r\nX: y\r\nZ: -1\r\n\r\n",
+        ],
+        ids=["capital", "zeros", "extension", "blanks before an extension", "many and trailers"],
+    )
+    def test_chunks_as_the_standard_writes_them_are_read(self, wire: Wire, chunks: bytes) -> None:
+        counting = Counting(lambda _: OK + b"Transfer-Encoding: chunked\r\n\r\n" + chunks)
+
+        with wire.client(counting) as (client, server):
+            answers = [client.send(Request(method="GET", url="/v1/job"), Timeouts()).body for _ in range(2)]
+
+        assert (answers, server.connections) == ([{"number": 7}] * 2, 1)
+
+    @pytest.mark.parametrize(
+        "chunks",
+        [
+            *(
+                size + b"\r\n" + BODY + b"\r\n0\r\n\r\n"
+                for size in (
+                    b"+d",
+                    b"-d",
+                    b"-1",
+                    b"0xd",
+                    b"0Xd",
+                    b" d",
+                    b"d ",
+                    b"\td",
+                    b"0_d",
+                    b"d\r",
+                    b"d\0",
+                    b"d\x0c",
+                    b"",
+                    b";a",
+                )
+            ),
+            "\N{FULLWIDTH DIGIT ONE}3\r\n".encode() + BODY + b"\r\n0\r\n\r\n",
+            b"0" * 16 + b"d\r\n" + BODY + b"\r\n0\r\n\r\n",
+            b"d\n" + BODY + b"\r\n0\r\n\r\n",
+            b"d;a\rb\r\n" + BODY + b"\r\n0\r\n\r\n",
+            b"d\r\n" + BODY + b"\n0\r\n\r\n",
+            b"c\r\n" + BODY + b"\r\n0\r\n\r\n",
+            b"d\r\n" + BODY + b"\r\n-0\r\n\r\n",
+            b"d\r\n" + BODY + b"\r\n+0\r\n\r\n",
+        ],
+    )
+    def test_any_other_chunk_is_rejected(self, wire: Wire, chunks: bytes) -> None:
+        answer = OK + b"Transfer-Encoding: chunked\r\n\r\n" + chunks
+
+        with wire.client(responding_once(answer)) as (client, _), pytest.raises(NetworkError) as caught:
+            client.send(Request(method="GET", url="/v1/job"), Timeouts())
+
+        assert caught.value.message.endswith(NOT_HTTP)
+        assert caught.value.maybe_processed
+
+    @pytest.mark.parametrize(
+        "chunks",
+        [b"", b"d", b"d\r\n", CHUNKS[:9], CHUNKS[:-9], CHUNKS[:-7], CHUNKS[:-5], CHUNKS[:-2], CHUNKS[:-2] + b"X: y\r\n"],
+        ids=["none", "size", "size line", "content", "CRLF", "half the end", "end's size", "blank line", "trailers"],
+    )
+    def test_chunks_without_an_end_are_an_incomplete_body(self, wire: Wire, chunks: bytes) -> None:
+        answer = OK + b"Transfer-Encoding: chunked\r\n\r\n" + chunks
+
+        with wire.client(responding_once(answer)) as (client, _), pytest.raises(NetworkError) as caught:
+            client.send(Request(method="GET", url="/v1/job"), Timeouts())
+
+        assert caught.value.message.endswith(LOST)
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            *(f"HTTP/1.1 {status} OK" for status in ("+200", "-200", "2_00", "0200", "099", "20", "2000", "0xc8", "200.0")),
+            *(f"{version} 200 OK" for version in ("HTTP/2", "HTTP/1", "HTTP/1.", "HTTP/1.1x", "HTTP/1.-1", "http/1.1")),
+            "HTTP/1.1 \u00b2\u00b2\u00b2 OK",
+            "HTTP/1.1 200\x0b OK",
+            "HTTP/1.1\x85200 OK",
+            "HTTP/1.1",
+            "HTTP/1.1 ",
+        ],
+    )
+    def test_a_status_line_has_a_version_and_three_digits(self, wire: Wire, line: str) -> None:
+        answer = line.encode("latin-1") + b"\r\nContent-Length: 13\r\n\r\n" + BODY
+
+        with wire.client(responding_once(answer)) as (client, _), pytest.raises(NetworkError) as caught:
+            client.send(Request(method="GET", url="/v1/job"), Timeouts())
+
+        assert caught.value.message.endswith(NOT_HTTP)
+
+    @pytest.mark.parametrize(
+        "line", ["HTTP/1.1 200", "HTTP/1.1 200 ", "HTTP/1.0 200 OK", "HTTP/1.1 200 \xe9\t+200", "HTTP/1.1  200  OK"]
+    )
+    def test_a_status_line_may_have_any_reason_or_none(self, wire: Wire, line: str) -> None:
+        answer = line.encode("latin-1") + b"\r\nContent-Length: 13\r\n\r\n" + BODY
+
+        with wire.client(responding_once(answer)) as (client, _):
+            answered = client.send(Request(method="GET", url="/v1/job"), Timeouts())
+
+        assert (answered.status, answered.body) == (200, {"number": 7})
+
+    def test_a_chunked_response_of_http_1_0_ends_the_connection(self, wire: Wire) -> None:
+        head = b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+        with wire.client(Counting(lambda _: head + CHUNKS)) as (client, server):
+            answers = [client.send(Request(method="GET", url="/v1/job"), Timeouts()).body for _ in range(2)]
+
+        assert (answers, server.connections) == ([{"number": 7}] * 2, 2)
+
+    @pytest.mark.parametrize("framing", [b"Content-Length: 13", b"Transfer-Encoding: chunked"])
     @pytest.mark.parametrize("status", [b"204 No Content", b"304 Not Modified"])
-    def test_a_response_without_a_body_needs_no_framing(self, wire: Wire, status: bytes) -> None:
-        head = b"HTTP/1.1 " + status + b"\r\nContent-Length: 13\r\n\r\n"
+    def test_a_response_without_a_body_needs_no_framing(self, wire: Wire, status: bytes, framing: bytes) -> None:
+        head = b"HTTP/1.1 " + status + b"\r\n" + framing + b"\r\n\r\n"
         counting = Counting(lambda number: head if number == 1 else sized({"number": number}))
 
         with wire.client(counting) as (client, server):
@@ -470,6 +583,34 @@ class TestFraming:
             answers = [client.send(Request(method="GET", url="/v1/job"), Timeouts()).body for _ in range(3)]
 
         assert (answers, server.connections) == ([{"number": 7}] * 3, 1)
+
+
+@pytest.mark.parametrize("size", [b"+28", b"0x28", b" 28 "])
+def test_a_run_rejects_a_chunk_whose_size_is_not_only_hexadecimal_digits(action: Action, size: bytes) -> None:
+    chunks = size + b"\r\n" + b'{"status": "completed"}'.ljust(0x28) + b"\r\n0\r\n\r\n"
+
+    with RawServer(responding_once(OK + b"Transfer-Encoding: chunked\r\n\r\n" + chunks)) as server:
+        ended = action.run(server.base_url, job_id="j7", outage_tolerance="1ms")
+
+    assert ended.reason == "unavailable"
+    assert f"127.0.0.1:{server.port} {NOT_HTTP}." in ended.error
+
+
+def test_a_run_reads_little_of_a_chunk_of_negative_size(action: Action) -> None:
+    sent = []
+
+    def answer(connection: socket.socket) -> None:
+        read_request(connection)
+        connection.sendall(OK + b"Transfer-Encoding: chunked\r\n\r\n-1\r\n")
+        with contextlib.suppress(OSError):
+            while sum(sent) < 64 * 1024 * 1024:
+                sent.append(connection.send(b" " * 65536))
+
+    with RawServer(answer) as server:
+        ended = action.run(server.base_url, job_id="j7", outage_tolerance="1ms")
+
+    assert ended.reason == "unavailable"
+    assert sum(sent) < 64 * 1024 * 1024
 
 
 def test_white_space_and_folds_around_values_are_ignored(wire: Wire) -> None:

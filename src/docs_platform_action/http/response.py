@@ -11,6 +11,8 @@ MAX_HEAD_BYTES: Final = 64 * 1024  # interim responses included: requests reads 
 _FRAMING: Final = re.compile(r"^(transfer-encoding|content-length)[ \t]*:", re.IGNORECASE | re.MULTILINE)
 _FOLD: Final = re.compile(r"[ \t]*\r?\n[ \t]+")
 _LENGTH: Final = re.compile(r"[0-9]{1,18}")
+_STATUS_LINE: Final = re.compile(rb"(HTTP/1\.[0-9]) +([1-9][0-9]{2})(?: .*)?\r?\n")  # `int` would accept `+200`
+_CHUNK_LINE: Final = re.compile(rb"([0-9A-Fa-f]{1,16})([ \t]*;[^\r\n]*)?\r\n")  # a size, and an extension
 
 
 class FinalResponse(http.client.HTTPResponse):
@@ -31,18 +33,26 @@ class FinalResponse(http.client.HTTPResponse):
         if self._lines.ended:
             raise http.client.IncompleteRead(b"")
         _clean(self.headers)
-        if self.status < 200:  # 101: what follows on this connection is not HTTP
-            self.will_close = True
-        elif self.status not in {http.HTTPStatus.NO_CONTENT, http.HTTPStatus.NOT_MODIFIED}:  # which have no body
-            self.length = _settle_length(self.headers)
-            self.chunked = "Transfer-Encoding" in self.headers
-            self.chunk_left = None
+        self.chunked = False  # for `http.client` and urllib3, which accept whatever size `int` does, even a negative one
+        if self.status < 200 or self.status in {http.HTTPStatus.NO_CONTENT, http.HTTPStatus.NOT_MODIFIED}:  # without a body
+            del self.headers["Transfer-Encoding"]
+            self.will_close = self.will_close or self.status < 200  # 101: what follows on this connection is not HTTP
+            return
+        is_chunked, self.length = _settle_length(self.headers)
+        if is_chunked:
+            self.fp = io.BufferedReader(_Chunks(self._lines))
+            self.will_close = self.will_close or self.version == 10  # faulty (RFC 9112, section 6.1)
 
     def _read_status(self) -> tuple[str, int, str]:
         for _ in range(MAX_INTERIM_RESPONSES + 1):
-            version, status, reason = super()._read_status()  # type: ignore[misc]  # missing in the type stubs
+            line = self._lines.readline(MAX_HEAD_BYTES)
+            if not line:
+                raise http.client.RemoteDisconnected("")
+            if (match := _STATUS_LINE.fullmatch(line)) is None:
+                raise http.client.BadStatusLine(repr(line))
+            version, status = match[1].decode(), int(match[2])
             if status == http.HTTPStatus.SWITCHING_PROTOCOLS or not 100 <= status < 200:
-                return version, status, reason
+                return version, status, ""
             while self._lines.readline(MAX_HEAD_BYTES) not in (b"\r\n", b"\n", b""):
                 pass
         raise http.client.BadStatusLine("too many interim responses")
@@ -65,6 +75,56 @@ class _Lines(io.BufferedReader):
         return line
 
 
+class _Chunks(io.RawIOBase):
+    """The content of a chunked body (RFC 9112, section 7.1)."""
+
+    def __init__(self, lines: _Lines) -> None:
+        super().__init__()
+        self._lines = lines
+        self._left = 0  # of the current chunk
+        self._ended = False
+        self._spare_bytes = MAX_HEAD_BYTES  # for all extensions and trailers
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if not self._left and not self._ended:
+            self._begin_chunk()
+        if self._ended:
+            return 0
+        count = self._lines.readinto1(memoryview(buffer)[: self._left])
+        if not count:
+            raise http.client.IncompleteRead(b"")
+        self._left -= count
+        if not self._left and self._read_line() != b"\r\n":
+            raise http.client.HTTPException("a chunk is longer than its size")
+        return count
+
+    def close(self) -> None:
+        super().close()
+        self._lines.close()
+
+    def _begin_chunk(self) -> None:
+        if (match := _CHUNK_LINE.fullmatch(self._read_line())) is None:
+            raise http.client.HTTPException("the size of a chunk is not a hexadecimal number")
+        self._left = int(match[1], 16)
+        self._ended = not self._left
+        self._spend(match[2] or b"")
+        while self._ended and (trailer := self._read_line()) != b"\r\n":
+            self._spend(trailer)
+
+    def _read_line(self) -> bytes:
+        if not (line := self._lines.readline(MAX_HEAD_BYTES)):
+            raise http.client.IncompleteRead(b"")
+        return line
+
+    def _spend(self, text: bytes) -> None:
+        self._spare_bytes -= len(text)
+        if self._spare_bytes < 0:
+            raise http.client.HTTPException("there is too much beside the content")
+
+
 def _clean(headers: http.client.HTTPMessage) -> None:
     """Strip values and unfold lines (RFC 9112, section 5.2): `http.client` and urllib3 treat `chunked ` differently."""
     if _FRAMING.search(str(headers.get_payload())):  # what follows a line at which the parser stopped
@@ -76,21 +136,20 @@ def _clean(headers: http.client.HTTPMessage) -> None:
         headers[name] = value
 
 
-def _settle_length(headers: http.client.HTTPMessage) -> int | None:
-    """Reduce the headers to one statement of where the body ends (RFC 9112, section 6.3); return the `Content-Length`, if any."""
+def _settle_length(headers: http.client.HTTPMessage) -> tuple[bool, int | None]:
+    """Return whether the body is chunked, and its length if known; leave only this in the headers (RFC 9112, section 6.3)."""
     # repeated values count once: no sender may apply `chunked` twice (section 6.1)
     codings = {coding.lower() for coding in _list(headers, "Transfer-Encoding")} - {"identity"}
     lengths = {*_list(headers, "Content-Length")}
     del headers["Transfer-Encoding"], headers["Content-Length"]
     if codings == {"chunked"}:
-        headers["Transfer-Encoding"] = "chunked"
-        return None
+        return True, None
     if codings or len(lengths) > 1 or not all(map(_LENGTH.fullmatch, lengths)):
         raise http.client.HTTPException("the end of the body is not clear")
     if not lengths:
-        return None
+        return False, None
     headers["Content-Length"] = lengths.pop()
-    return int(headers["Content-Length"])
+    return False, int(headers["Content-Length"])
 
 
 def _list(headers: http.client.HTTPMessage, name: str) -> list[str]:
