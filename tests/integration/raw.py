@@ -4,6 +4,7 @@ import contextlib
 import re
 import socket
 import ssl
+import struct
 import threading
 from collections.abc import Callable
 from types import TracebackType
@@ -77,6 +78,9 @@ class RawServer:
                         return
                 secured.do_handshake()
                 self._handle(secured)
+                with contextlib.suppress(ValueError, OSError):  # the handler may have ended the connection
+                    secured.settimeout(0)  # only to send close_notify, not to wait for the client's
+                    secured.unwrap()
 
 
 def read_request(connection: socket.socket) -> bytes:
@@ -98,6 +102,17 @@ def hold(connection: socket.socket) -> None:
     """Read until the client or the server ends the connection, and never respond."""
     while connection.recv(65536):
         pass
+
+
+def cut(connection: socket.socket) -> None:
+    """End a connection without the end that TLS requires (close_notify)."""
+    connection.shutdown(socket.SHUT_RDWR)
+
+
+def reset(connection: socket.socket) -> None:
+    """End a connection with a TCP reset."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
 
 
 def tunnel(client: socket.socket, *, to: int) -> None:

@@ -1,6 +1,7 @@
 """Kept connections: each request gets its own response, and a connection that the server has closed causes no error."""
 
 import contextlib
+import gzip
 import json
 import logging
 import socket
@@ -23,7 +24,7 @@ from docs_platform_action.http.faults import NetworkError
 from docs_platform_action.http.response import MAX_INTERIM_RESPONSES
 from tests.action import Action
 from tests.integration.parts import api_client_to
-from tests.integration.raw import Handler, RawServer, read_request
+from tests.integration.raw import Handler, RawServer, cut, hold, read_request, reset
 
 EARLY_HINTS = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\nContent-Length: 7\r\n\r\n"
 PROCESSING = b"HTTP/1.1 102 Processing\r\n\r\n"
@@ -358,6 +359,80 @@ def test_a_server_that_also_closes_new_connections_is_an_outage(action: Action) 
     assert (ended.exit_code, len(turns.requests)) == (0, 5)
     assert ended.log.count(f"{LOST}. Retrying for up to 1:00") == 1
     assert ended.log.count("The API is responding again after ") == 1
+
+
+class TestEnd:
+    """A body that neither a length nor chunks delimit is complete only if the connection is closed as the protocol requires."""
+
+    ANSWER = b'HTTP/1.1 200 OK\r\n\r\n{"status": "completed"}'
+
+    @pytest.mark.parametrize("version", ["HTTP/1.0", "HTTP/1.1"])
+    def test_a_closed_connection_is_the_end(self, wire: Wire, version: str) -> None:
+        with wire.client(responding_once(self.ANSWER.replace(b"HTTP/1.1", version.encode()))) as (client, _):
+            assert client.send(Request(method="GET", url="/v1/job"), Timeouts()).body == {"status": "completed"}
+
+    @pytest.mark.parametrize(("wire", "end"), [("plain", reset), ("tls", reset), ("tls", cut)], indirect=["wire"])
+    @pytest.mark.parametrize(
+        "answer",
+        [
+            ANSWER,
+            ANSWER.replace(b"HTTP/1.1", b"HTTP/1.0"),
+            ANSWER.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"),
+            ANSWER.replace(b"\r\n\r\n", b"\r\nTransfer-Encoding: identity\r\n\r\n"),
+            ANSWER.replace(b"200 OK", b"404 Not Found"),
+            b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + gzip.compress(b"{}"),
+        ],
+        ids=["neither", "HTTP/1.0", "close", "identity", "an error", "gzip"],
+    )
+    def test_one_that_is_cut_or_reset_is_not(self, wire: Wire, answer: bytes, end: Callable[[socket.socket], None]) -> None:
+        def answer_and_end(connection: socket.socket) -> None:
+            read_request(connection)
+            connection.sendall(answer)
+            end(connection)
+
+        with wire.client(answer_and_end) as (client, _):
+            fault = failed(client)
+
+        assert fault.message.endswith(LOST)
+        assert (fault.maybe_processed, fault.is_stale) == (True, False)
+
+    def test_a_body_with_an_end_of_its_own_needs_no_other(self, wire: Wire) -> None:
+        def answer_and_cut(connection: socket.socket) -> None:
+            read_request(connection)
+            connection.sendall(answers.pop())
+            cut(connection)
+
+        answers = [sized({"number": 1}), chunked({"number": 2})]
+        with wire.client(answer_and_cut) as (client, _):
+            bodies = [client.send(Request(method="GET", url="/v1/job"), Timeouts(), new_connection=True).body for _ in range(2)]
+
+        assert bodies == [{"number": 2}, {"number": 1}]
+
+    def test_a_kept_connection_that_was_cut_is_replaced(self, wire: Wire) -> None:
+        def answer_and_cut(connection: socket.socket) -> None:
+            read_request(connection)
+            connection.sendall(sized({}))
+            cut(connection)
+            ended.release()
+
+        ended = threading.Semaphore(0)
+        with wire.client(answer_and_cut) as (client, server):
+            for _ in range(3):
+                client.send(Request(method="GET", url="/v1/job"), Timeouts())
+                assert ended.acquire(timeout=60)
+
+        assert server.connections == 3
+
+    def test_a_complete_text_is_not_the_end_while_the_connection_is_open(self, wire: Wire) -> None:
+        def answer_and_hold(connection: socket.socket) -> None:
+            read_request(connection)
+            connection.sendall(self.ANSWER)
+            hold(connection)
+
+        with wire.client(answer_and_hold) as (client, _), pytest.raises(NetworkError) as caught:
+            client.send(Request(method="GET", url="/v1/job"), Timeouts(total_seconds=0.2))
+
+        assert " took longer than 0.2 s to respond" in caught.value.message
 
 
 class Loading(ssl.SSLContext):

@@ -1,5 +1,6 @@
 """A server whose certificate does not prove the host's identity gets no request, and so neither the key nor the link."""
 
+import contextlib
 import datetime
 import functools
 import shutil
@@ -14,8 +15,9 @@ import trustme
 
 from admin_api_simulator import Simulator
 from tests.authorities import ROOTS, Authority, make_root
+from tests.ended import Ended
 from tests.inside import run_inside
-from tests.integration.raw import RawServer, read_request, tunnel
+from tests.integration.raw import RawServer, cut, read_request, tunnel
 from tests.keys import ADMIN_KEY
 
 LONG_AGO = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
@@ -230,3 +232,68 @@ class TestOpensslAuthorities:
             ended = run_inside({**inputs, "base-url": api.base_url}, workspace=workspace)
 
         assert ended.reason == "timeout", ended.stdout
+
+
+class TestEnd:
+    """A bundle without a length is complete only if the server ends the TLS connection, whatever it goes through."""
+
+    BUNDLE = b"\x1f\x8b\x08".ljust(100_000, b"x")  # a download checks only the first bytes of gzip data
+
+    @pytest.fixture(params=["directly", "through an HTTP proxy", "through an HTTPS proxy"])
+    def save(
+        self,
+        request: pytest.FixtureRequest,
+        monkeypatch: pytest.MonkeyPatch,
+        workspace: Path,
+        trusted: trustme.CA,
+        make_platform: Callable[..., Simulator],
+    ) -> Callable[..., Ended]:
+        """Return a function that runs the action with `bundle-path` alone, and a storage that begins a response and ends it."""
+        route, platform = request.param, make_platform()
+
+        def save(version: ssl.TLSVersion, begin: bytes, end: Callable[[socket.socket], None]) -> Ended:
+            def answer(connection: socket.socket) -> None:
+                read_request(connection)
+                connection.sendall(begin)
+                end(connection)
+
+            host = "127.0.0.1" if route == "directly" else "192.0.2.1"
+            context = serving(trusted.issue_cert(host))
+            context.minimum_version = context.maximum_version = version
+            with contextlib.ExitStack() as stack:
+                storage = stack.enter_context(RawServer(answer, tls=context))
+                if route != "directly":
+                    tls = serving(trusted.issue_cert("127.0.0.1")) if route == "through an HTTPS proxy" else None
+                    proxy = stack.enter_context(RawServer(functools.partial(tunnel, to=storage.port), tls=tls))
+                    monkeypatch.setenv("HTTPS_PROXY", proxy.base_url)
+                platform.override("make_bundle", {"bundleUrl": f"https://{host}:{storage.port}/bundle"})
+                inputs = {"base-url": platform.base_url, "admin-key": ADMIN_KEY, "job-id": "export-finished"}
+                paths = {"ca-bundle": "ca.pem", "bundle-path": "bundle"}
+                return run_inside({**inputs, **paths, "outage-tolerance": "1ms"}, workspace=workspace)
+
+        return save
+
+    @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+    def test_half_a_bundle_is_not_saved(self, save: Callable[..., Ended], workspace: Path, version: ssl.TLSVersion) -> None:
+        ended = save(version, b"HTTP/1.1 200 OK\r\n\r\n" + self.BUNDLE[: len(self.BUNDLE) // 2], cut)
+
+        assert (ended.exit_code, ended.reason) == (1, "download-failed"), ended.stdout
+        assert "was lost before the response was complete, after " in ended.error
+        assert [found.name for found in workspace.iterdir()] == ["ca.pem"]
+
+    @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+    def test_a_bundle_that_the_server_ends_is_saved(
+        self, save: Callable[..., Ended], workspace: Path, version: ssl.TLSVersion
+    ) -> None:
+        ended = save(version, b"HTTP/1.1 200 OK\r\n\r\n" + self.BUNDLE, lambda _connection: None)
+
+        assert ended.exit_code == 0, ended.stdout
+        assert (workspace / "bundle").read_bytes() == self.BUNDLE
+
+    def test_a_bundle_of_known_length_needs_no_end_of_the_connection(self, save: Callable[..., Ended], workspace: Path) -> None:
+        head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(self.BUNDLE)
+
+        ended = save(ssl.TLSVersion.TLSv1_3, head + self.BUNDLE, cut)
+
+        assert ended.exit_code == 0, ended.stdout
+        assert (workspace / "bundle").read_bytes() == self.BUNDLE

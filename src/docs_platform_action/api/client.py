@@ -65,10 +65,8 @@ class ApiClient:
             content = response.read(MAX_RESPONSE_BYTES + 1)
             if len(content) > MAX_RESPONSE_BYTES:
                 raise NetworkError(f"The API's response is larger than {MAX_RESPONSE_BYTES // 1024} KiB", maybe_processed=True)
-            body = self._read_json(content)
-            if body is None:
-                response.check_complete()
         request_id = request_id_of(response.headers)
+        body = self._read_json(content)
         return ApiResponse(status=response.status, headers=response.headers, body=body, size=len(content), request_id=request_id)
 
     def _read_json(self, content: bytes) -> object:

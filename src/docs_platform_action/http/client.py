@@ -3,6 +3,7 @@
 import contextlib
 import re
 import string
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Final
@@ -17,9 +18,11 @@ from .. import __version__
 from ..redaction import Redactor
 from ..text import netloc_of
 from .connection import AbortableRequest, Exchange, InFlight
-from .faults import SocksProxyError, translate_errors
+from .faults import NetworkError, SocksProxyError, translate_errors
 
 _PIECE_BYTES: Final = 256 * 1024
+_READABLE_CODINGS: Final = frozenset({"gzip", "x-gzip", "deflate"})
+_MAX_CODINGS: Final = 5  # of one response
 
 
 @dataclass(kw_only=True)
@@ -89,15 +92,24 @@ class Response:
         self.status = received.status_code
         headers = {name: redactor.hide_whole_keys(value) for name, value in received.headers.items()}
         self.headers: Mapping[str, str] = CaseInsensitiveDict(headers)
+        codings = [coding.strip().lower() for coding in self.headers.get("Content-Encoding", "").split(",")]
+        self._codings = [coding for coding in codings if coding not in {"", "identity"}]
 
     def read(self, max_bytes: int) -> bytes:
-        """Return the decoded body, or its beginning as soon as that has `max_bytes`. Raises `NetworkError` and `Cancelled`."""
-        content = bytearray()
-        with translate_errors(self.exchange):
-            for chunk in self._received.iter_content(64 * 1024):
-                content += chunk
-                if len(content) >= max_bytes:
-                    break
+        """Return the decoded body, or its beginning as soon as that has `max_bytes`. Raises `NetworkError` and `Cancelled`.
+
+        A body in another coding than gzip or deflate is returned as it is.
+        """
+        pieces, content = self.pieces(), bytearray()
+        if _READABLE_CODINGS.issuperset(self._codings) and len(self._codings) <= _MAX_CODINGS:
+            for _ in self._codings:
+                pieces = _decompressed(pieces)
+        try:
+            while len(content) < max_bytes and (piece := next(pieces, None)) is not None:
+                content += piece
+        except zlib.error as error:
+            message = f"The compressed response from {self.exchange.host} is damaged or incomplete"
+            raise NetworkError(message, maybe_processed=True) from error
         return bytes(content)
 
     def pieces(self) -> Iterator[bytes]:
@@ -106,15 +118,25 @@ class Response:
             with translate_errors(self.exchange):
                 piece: bytes = self._received.raw.read1(_PIECE_BYTES, decode_content=False)
             if not piece:
-                self.check_complete()
+                with translate_errors(self.exchange):
+                    if self.exchange.is_aborted and "Content-Length" not in self.headers:  # it then looks complete
+                        raise TimeoutError
                 return
             yield piece
 
-    def check_complete(self) -> None:
-        """Raise `ResponseTimeout` or `Cancelled` if the exchange was aborted: a body without a length then looks complete."""
-        with translate_errors(self.exchange):
-            if self.exchange.is_aborted:
-                raise TimeoutError
+
+def _decompressed(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the content of gzip or zlib data. Raises `zlib.error` if it is damaged or incomplete."""
+    decoder = None
+    for piece in pieces:
+        rest = piece
+        while rest:
+            if decoder is None or decoder.eof:  # gzip data may have several members (RFC 1952, section 2.2)
+                decoder = zlib.decompressobj(wbits=32 + zlib.MAX_WBITS)  # detects which of both it is
+            yield decoder.decompress(rest, _PIECE_BYTES)
+            rest = decoder.unconsumed_tail or decoder.unused_data
+    if decoder is not None and not decoder.eof:
+        raise zlib.error("incomplete")
 
 
 def _prepare(request: Request, url: str, headers: Mapping[str, str], exchange: Exchange) -> AbortableRequest:

@@ -192,7 +192,10 @@ class _Connection(HTTPConnection):
 
 
 class _TLSConnection(_Connection, HTTPSConnection):
-    pass
+    def connect(self) -> None:
+        super().connect()
+        # an end of the stream without TLS's own is an error: otherwise, a cut body looks complete (RFC 9112, section 9.8)
+        cast("Any", self.sock).suppress_ragged_eofs = False  # missing in the type stubs
 
 
 class _Pool(HTTPConnectionPool):
@@ -247,6 +250,7 @@ def create_ssl_context(certificates_pem: str | None) -> ssl.SSLContext:
     """
     context = ssl.create_default_context(cafile=certifi.where())
     context.minimum_version = ssl.TLSVersion.TLSv1_2  # some distributions leave it to OpenSSL's configuration
+    context.options &= ~ssl.OP_IGNORE_UNEXPECTED_EOF  # which OpenSSL's configuration can set: a cut body would look complete
     context.verify_flags = (context.verify_flags | ssl.VERIFY_X509_PARTIAL_CHAIN) & ~ssl.VERIFY_X509_STRICT
     if certificates_pem is not None:
         context.load_verify_locations(cadata=certificates_pem)

@@ -18,6 +18,9 @@ from .connection import Exchange
 # `ValueError` comes from a malformed status line, header or proxy address
 _ADAPTER_ERRORS: Final = (requests.RequestException, HTTPError, http.client.HTTPException, OSError, ValueError)
 
+_CLOSED: Final = (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError)  # RemoteDisconnected is a ConnectionError
+_LOST: Final = (*_CLOSED, http.client.IncompleteRead)
+
 _MAX_ADDRESSES_SHOWN: Final = 3
 
 _WRONG_DATE: Final = frozenset({9, 10})  # OpenSSL's codes (source: x509_vfy.h)
@@ -112,7 +115,7 @@ def _translated(error: Exception, exchange: Exchange) -> Exception:
     return NetworkError(
         _describe(causes, exchange, is_proxy_error=is_proxy_error) + _addresses_tried(exchange),
         maybe_processed=exchange.is_connected,
-        is_stale=exchange.is_reused and _has(causes, ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError),
+        is_stale=exchange.is_reused and _has(causes, *_CLOSED),
         is_proxy_error=is_proxy_error,
     )
 
@@ -147,6 +150,8 @@ def _describe(causes: list[BaseException], exchange: Exchange, *, is_proxy_error
     if is_proxy_error and not _has(causes, ProxyError):
         return "The proxy address in the environment is not valid"
     server, subject = ("the proxy", "The proxy") if is_proxy_error else (exchange.host, exchange.host)
+    if exchange.is_connected and _has(causes, *_LOST):
+        return f"The connection to {exchange.host} was lost before the response was complete"
     messages = {
         (socket.gaierror,): f"The name of {server} could not be resolved",
         (ConnectionRefusedError,): f"{subject} refused the connection",
@@ -161,6 +166,4 @@ def _describe(causes: list[BaseException], exchange: Exchange, *, is_proxy_error
         return f"The proxy refused to forward the request to {exchange.host}"
     if not exchange.is_connected:
         return f"Could not connect to {exchange.host}"
-    if _has(causes, ConnectionError, http.client.IncompleteRead):  # RemoteDisconnected is a ConnectionError
-        return f"The connection to {exchange.host} was lost before the response was complete"
     return f"The response from {exchange.host} is not valid HTTP"

@@ -224,7 +224,14 @@ class TestTimeout:
             exchange(adapter)
 
     def test_a_body_that_was_complete_in_time_is_read(self) -> None:
-        adapter = FakeAdapter(200, b'{"status": "running"}')
+        adapter = FakeAdapter(200, b'{"status": "running"}', {"Content-Length": "21"})
         adapter.before = lambda request: request.exchange.abort()
 
         assert exchange(adapter).body == {"status": "running"}
+
+    def test_a_body_without_a_length_was_not(self) -> None:
+        adapter = FakeAdapter(200, b'{"status": "running"}')
+        adapter.before = lambda request: request.exchange.abort()
+
+        with pytest.raises(NetworkError, match="took longer than 60 s"):
+            exchange(adapter)

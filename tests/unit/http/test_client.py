@@ -1,6 +1,8 @@
 """A request is sent as it should be, and its response is read within the limits."""
 
+import gzip
 import socket
+import zlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,7 +13,7 @@ from docs_platform_action import __version__
 from docs_platform_action.errors import Cancelled
 from docs_platform_action.http.client import HttpClient, Request, Timeouts
 from docs_platform_action.http.connection import AbortableRequest, InFlight
-from docs_platform_action.http.faults import ResponseTimeout, SocksProxyError, request_id_of
+from docs_platform_action.http.faults import NetworkError, ResponseTimeout, SocksProxyError, request_id_of
 from tests.keys import ADMIN_KEY
 from tests.unit.fakes import BASE_URL, FakeAdapter, http_client
 
@@ -125,6 +127,51 @@ class TestResponse:
                 next(pieces)
 
 
+def read(body: bytes, *codings: str) -> bytes:
+    headers = {"Content-Encoding": ", ".join(codings), "Content-Length": str(len(body))}
+    with http_client(FakeAdapter(200, body, headers)).send(
+        Request(method="GET", url=BASE_URL), Timeouts(), headers={}
+    ) as response:
+        return response.read(2_000_000)
+
+
+class TestCoding:
+    CONTENT = b"{}" * 500_000
+
+    @pytest.mark.parametrize(
+        ("body", "codings"),
+        [
+            (gzip.compress(CONTENT), ["gzip"]),
+            (gzip.compress(CONTENT), ["X-GZIP", "identity", ""]),
+            (gzip.compress(CONTENT[:9]) + gzip.compress(CONTENT[9:]), ["gzip"]),
+            (zlib.compress(CONTENT), ["deflate"]),
+            (gzip.compress(zlib.compress(CONTENT)), ["deflate", "gzip"]),
+            (CONTENT, ["identity"]),
+            (CONTENT, ["br"]),
+            (CONTENT, ["br", "gzip"]),
+            (CONTENT, ["gzip"] * 6),
+        ],
+        ids=["gzip", "other names", "two members", "deflate", "both", "identity", "another", "another one inside", "too many"],
+    )
+    def test_gzip_and_deflate_are_undone_and_others_are_not(self, body: bytes, codings: list[str]) -> None:
+        assert read(body, *codings) == self.CONTENT
+
+    @pytest.mark.parametrize("coding", ["gzip", "deflate", "br"])
+    def test_no_body_needs_no_coding(self, coding: str) -> None:
+        assert read(b"", coding) == b""
+
+    @pytest.mark.parametrize("body", [gzip.compress(b"{}"), zlib.compress(b"{}")], ids=["gzip", "deflate"])
+    def test_a_body_is_not_complete_before_its_checksum(self, body: bytes) -> None:
+        for count in range(1, len(body)):
+            with pytest.raises(NetworkError, match=r"The compressed response from api\.example\.com is damaged or incomplete"):
+                read(body[:count], "gzip")
+
+    @pytest.mark.parametrize("body", [b"{}", gzip.compress(b"{}")[:-8] + bytes(8), gzip.compress(b"{}") + b"x"])
+    def test_damaged_data_is_an_error(self, body: bytes) -> None:
+        with pytest.raises(NetworkError, match="damaged or incomplete"):
+            read(body, "gzip")
+
+
 class TestNewConnection:
     @pytest.mark.parametrize("new_connection", [True, False])
     def test_the_caller_decides_whether_a_kept_connection_may_be_used(self, new_connection: bool) -> None:
@@ -149,7 +196,7 @@ class TestAbort:
 
     def test_it_shuts_the_connection_down(self) -> None:
         ours, theirs = socket.socketpair()
-        adapter = FakeAdapter()
+        adapter = FakeAdapter(headers={"Content-Length": "2"})
         in_flight = InFlight()
         client = http_client(adapter, in_flight=in_flight)
 

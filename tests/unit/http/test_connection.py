@@ -284,6 +284,14 @@ def test_tls_1_2_is_the_minimum_however_python_was_built() -> None:
     assert create_ssl_context(None).minimum_version is ssl.TLSVersion.TLSv1_2
 
 
+def test_the_end_of_a_tls_connection_is_verified_whatever_openssl_is_configured_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    configured = ssl.create_default_context()
+    configured.options |= ssl.OP_IGNORE_UNEXPECTED_EOF
+    monkeypatch.setattr(ssl, "create_default_context", lambda **_: configured)
+
+    assert not create_ssl_context(None).options & ssl.OP_IGNORE_UNEXPECTED_EOF
+
+
 def test_a_text_without_certificates_is_an_error() -> None:
     with pytest.raises(ssl.SSLError):
         create_ssl_context("garbage")
