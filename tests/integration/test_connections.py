@@ -2,6 +2,7 @@
 
 import contextlib
 import gzip
+import io
 import json
 import logging
 import socket
@@ -11,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -359,6 +361,86 @@ def test_a_server_that_also_closes_new_connections_is_an_outage(action: Action) 
     assert (ended.exit_code, len(turns.requests)) == (0, 5)
     assert ended.log.count(f"{LOST}. Retrying for up to 1:00") == 1
     assert ended.log.count("The API is responding again after ") == 1
+
+
+UNSOLICITED = sized({"unsolicited": "x" * 20_000})
+
+
+class TestLeftovers:
+    """Bytes behind a response are never read as the next one: their connection is replaced, which is not an outage."""
+
+    @pytest.mark.parametrize(
+        "behind",
+        [UNSOLICITED, UNSOLICITED[:20], UNSOLICITED[:9000], CONTINUE, EARLY_HINTS, b"\r\n", b"x"],
+        ids=["a response", "a head", "half a response", "100", "103", "line", "byte"],
+    )
+    @pytest.mark.parametrize(
+        "first",
+        [
+            sized({"number": 1}),
+            sized({"number": 1, "long": "x" * 9000}),
+            chunked({"number": 1}),
+            chunked({"number": 1, "long": "x" * 9000}),
+            b"HTTP/1.1 204 No Content\r\n\r\n",
+            b"HTTP/1.1 204 No Content\r\nX: " + b"y" * (io.DEFAULT_BUFFER_SIZE - 32) + b"\r\n\r\n",
+            b"HTTP/1.1 304 Not Modified\r\nContent-Length: 100000\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        ],
+        ids=["sized", "long", "chunked", "long chunks", "204", "204 that fills the buffer", "304", "empty"],
+    )
+    def test_bytes_that_come_with_a_response_are_not_read(self, wire: Wire, first: bytes, behind: bytes) -> None:
+        counting = Counting(lambda number: first + behind if number == 1 else sized({"number": number}))
+
+        with wire.client(counting) as (client, server):
+            answers = [client.send(Request(method="GET", url="/v1/job"), Timeouts()) for _ in range(3)]
+
+        assert [answer.body for answer in answers[1:]] == [{"number": 2}, {"number": 3}]
+        assert server.connections == 2
+
+    @pytest.mark.parametrize("behind", [UNSOLICITED, UNSOLICITED[:20], CONTINUE])
+    def test_bytes_that_come_before_the_next_request_are_not_read(self, wire: Wire, behind: bytes) -> None:
+        def answer(connection: socket.socket) -> None:
+            while read_request(connection):
+                numbers.append(len(numbers) + 1)
+                connection.sendall(sized({"number": numbers[-1]}))
+                if numbers == [1]:
+                    is_read.wait(60)
+                    connection.sendall(behind)
+                    is_sent.set()
+
+        numbers: list[int] = []
+        is_read, is_sent = threading.Event(), threading.Event()
+        with wire.client(answer) as (client, server):
+            bodies = [client.send(Request(method="GET", url="/v1/job"), Timeouts()).body]
+            is_read.set()
+            assert is_sent.wait(60)
+            bodies += [client.send(Request(method="GET", url="/v1/job"), Timeouts()).body for _ in range(2)]
+
+        assert (bodies, server.connections) == ([{"number": number} for number in (1, 2, 3)], 2)
+
+    def test_no_job_reads_what_came_behind_the_response_of_another(self, action: Action) -> None:
+        certificates = make_certificates("127.0.0.1", ca_file=action.workspace / "ca.pem")
+        behind = sized({"jobId": "of nobody", "status": "failed", "error": "not for this job"})
+        starts = count(1)
+
+        def answer(connection: socket.socket) -> None:
+            while request := read_request(connection):
+                path = request.split(b" ", 2)[1].decode()
+                found = {"jobId": f"j{next(starts)}"} if path.endswith("/jobs") else {"status": "completed"}
+                found |= {"bundleUrl": f"https://storage.example.com{path}"} if path.endswith("/bundle") else {}
+                # one record of TLS: when the response is read, the rest is in OpenSSL's buffer, and not in the socket's
+                connection.sendall(sized({**found, "long": "x" * 9000}) + behind)
+
+        with RawServer(answer, tls=certificates.server_context) as server:
+            ended = action.export(server.base_url, domain="a.example.com\nb.example.com\nc.example.com", ca_bundle="ca.pem")
+
+        assert ended.exit_code == 0, ended.stdout
+        assert sorted(row["bundleUrl"][-9:] for row in json.loads(ended.outputs["results"])) == [
+            "j1/bundle",
+            "j2/bundle",
+            "j3/bundle",
+        ]
+        assert "Retrying" not in ended.log
 
 
 class TestEnd:

@@ -297,3 +297,28 @@ class TestEnd:
 
         assert ended.exit_code == 0, ended.stdout
         assert (workspace / "bundle").read_bytes() == self.BUNDLE
+
+
+@pytest.mark.parametrize(("behind", "connections"), [(b"", 1), (b"HTTP/1.1 100 Continue\r\n\r\n", 3)])
+@pytest.mark.parametrize("is_tls_proxy", [False, True])
+def test_a_connection_through_a_proxy_is_kept_unless_bytes_are_left(
+    monkeypatch: pytest.MonkeyPatch, workspace: Path, trusted: trustme.CA, is_tls_proxy: bool, behind: bytes, connections: int
+) -> None:
+    def answer(connection: socket.socket) -> None:
+        while read_request(connection):
+            body = answers.pop(0)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body) + behind)
+
+    running, completed = b'{"status": "running"}', b'{"status": "completed"}'
+    answers = [running, completed, b'{"bundleUrl": "https://storage.example.com/b"}']
+    inputs = {"base-url": "https://192.0.2.1", "admin-key": ADMIN_KEY, "job-id": "j", "ca-bundle": "ca.pem"}
+    proxy_context = serving(trusted.issue_cert("127.0.0.1")) if is_tls_proxy else None
+    with (
+        RawServer(answer, tls=serving(trusted.issue_cert("192.0.2.1"))) as api,
+        RawServer(functools.partial(tunnel, to=api.port), tls=proxy_context) as proxy,
+    ):
+        monkeypatch.setenv("HTTPS_PROXY", proxy.base_url)
+        ended = run_inside(inputs, workspace=workspace)
+
+    assert ended.exit_code == 0, ended.stdout
+    assert (api.connections, proxy.connections) == (connections, connections)

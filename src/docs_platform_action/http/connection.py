@@ -24,7 +24,7 @@ from urllib3.exceptions import ConnectTimeoutError
 from urllib3.util.connection import allowed_gai_family
 
 from ..errors import Cancelled
-from .response import FinalResponse
+from .response import FinalResponse, read_waiting
 
 if TYPE_CHECKING:
     from .client import Request
@@ -167,7 +167,18 @@ _current: ContextVar[AbortableRequest] = ContextVar("_current")  # urllib3 does 
 
 
 class _Connection(HTTPConnection):
-    response_class = FinalResponse
+    _response: FinalResponse | None = None
+
+    def response_class(self, *args: Any, **kwargs: Any) -> FinalResponse:  # type: ignore[override]  # a class in the stubs
+        self._response = FinalResponse(*args, **kwargs)
+        return self._response
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether a kept connection is open, and nothing waits on it that would be read as the response to the next request."""
+        if self.sock is None or self._response is None or self._response.has_surplus:
+            return False
+        return read_waiting(self.sock, self.sock.recv) is None
 
     def _new_conn(self) -> socket.socket:
         timeout = cast("float", self.timeout)

@@ -3,6 +3,9 @@
 import http.client
 import io
 import re
+import socket
+import ssl
+from collections.abc import Callable
 from typing import Any, Final
 
 MAX_INTERIM_RESPONSES: Final = 100
@@ -22,8 +25,11 @@ class FinalResponse(http.client.HTTPResponse):
     which then stays on the connection for the next request; a client must skip them all (RFC 9110, section 15.2).
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    has_surplus = False  # bytes that came behind the response
+
+    def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
+        super().__init__(sock, *args, **kwargs)
+        self._sock = sock
         self._lines = self.fp = _Lines(self.fp.detach())
 
     def begin(self) -> None:
@@ -43,6 +49,11 @@ class FinalResponse(http.client.HTTPResponse):
             self.fp = io.BufferedReader(_Chunks(self._lines))
             self.will_close = self.will_close or self.version == 10  # faulty (RFC 9112, section 6.1)
 
+    def _close_conn(self) -> None:
+        if not self.will_close:
+            self.has_surplus = bool(read_waiting(self._sock, self._lines.peek))
+        super()._close_conn()  # type: ignore[misc]  # missing in the type stubs
+
     def _read_status(self) -> tuple[str, int, str]:
         for _ in range(MAX_INTERIM_RESPONSES + 1):
             line = self._lines.readline(MAX_HEAD_BYTES)
@@ -56,6 +67,20 @@ class FinalResponse(http.client.HTTPResponse):
             while self._lines.readline(MAX_HEAD_BYTES) not in (b"\r\n", b"\n", b""):
                 pass
         raise http.client.BadStatusLine("too many interim responses")
+
+
+def read_waiting(sock: socket.socket, read: Callable[[int], bytes]) -> bytes | None:
+    """Read a byte without waiting. Return `None` if there is none yet, and nothing if the connection has ended.
+
+    Records of TLS without content, such as session tickets, do not count.
+    """
+    sock.settimeout(0)  # until urllib3 sends the next request
+    try:
+        return read(1)
+    except (BlockingIOError, ssl.SSLWantReadError):
+        return None
+    except OSError:
+        return b""
 
 
 class _Lines(io.BufferedReader):
