@@ -2,6 +2,8 @@
 
 import gc
 import sys
+import threading
+import warnings
 
 from docs_platform_action.signals import SignalHandler
 
@@ -9,12 +11,23 @@ from docs_platform_action.signals import SignalHandler
 def run() -> int:
     """Handle signals first: a cancel may come during the imports, which take a moment."""
     signal_handler = SignalHandler()
+    # libraries write to developers, with stack traces; the log of a run has other readers
+    warnings.simplefilter("ignore")
+    threading.excepthook = sys.unraisablehook = _report_ignored
     gc.disable()  # imports leave no garbage, and searching for it takes a few percent of their time
+    import logging
+
     from docs_platform_action.main import main
 
+    logging.disable()
     gc.freeze()  # what is imported never becomes garbage
     gc.enable()
     return main(signal_handler)
+
+
+def _report_ignored(ignored: "threading.ExceptHookArgs | sys.UnraisableHookArgs") -> None:
+    """Report an error of a thread or a destructor, without its text and its trace, which may contain secrets."""
+    sys.stderr.write(f"Warning: an unexpected {ignored.exc_type.__name__} was ignored.\n")
 
 
 if __name__ == "__main__":

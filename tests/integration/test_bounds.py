@@ -125,7 +125,7 @@ def test_an_endless_head_or_line_is_aborted_at_the_size_limit(adapter: Abortable
 
 
 def test_a_large_complete_head_is_aborted_at_the_size_limit(adapter: AbortableAdapter) -> None:
-    # reading such cookies takes half a minute, which no timeout interrupts
+    # a library that reads such cookies takes half a minute, which no timeout interrupts
     cookies = b"Set-Cookie: a=b\r\n" + (b"Set-Cookie2: " + b"a," * 16_000 + b"\r\n") * 40
     answer = OK + cookies + b"Content-Length: 2\r\n\r\n{}"
     with RawServer(sending(answer, b"", pause_seconds=1.0)) as server:

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from admin_api_simulator import Fault, Simulator
 from tests.action import Action
 from tests.ended import Ended
@@ -50,3 +52,53 @@ def test_no_line_holds_a_header_or_a_body(action: Action, platform: Simulator) -
 
 def test_without_debug_logging_there_are_no_such_lines(action: Action, platform: Simulator) -> None:
     assert action.run(platform, job_id="export-finished").commands == []
+
+
+ENDLESS_YEAR = f"session=1; expires=Wed, 09 Feb {'1' * 4400} 22:23:32 GMT"
+
+NOISE = """
+import logging, sys, threading, warnings
+
+def make_noise(event, args):
+    if event == "import" and args[0] == "requests":
+        warnings.warn("a warning during the imports")
+    if event == "socket.connect":
+        warnings.warn("a warning of a library")
+        logging.getLogger("library").critical("a message of a library")
+        threading.Thread(target=lambda: 1 / 0).start()
+        class Noisy:
+            def __del__(self):
+                raise OSError
+        Noisy()
+
+sys.addaudithook(make_noise)
+"""
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_cookies_are_not_read(action: Action, platform: Simulator, debug: bool) -> None:
+    for operation in ("start_export", "read_export", "make_bundle", "download"):
+        platform.script(operation, Fault(headers={"Set-Cookie": ENDLESS_YEAR}))
+    action.debug = debug
+
+    with action.start(platform, domain="docs.example.com", bundle_path="bundle") as running:
+        ended = running.wait()
+
+    assert (ended.exit_code, ended.stderr) == (0, "")
+    assert "Traceback" not in ended.stdout
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_warnings_messages_and_traces_of_libraries_are_not_shown(action: Action, platform: Simulator, debug: bool) -> None:
+    action.begin_with(NOISE)
+    action.debug = debug
+
+    with action.start(platform, job_id="export-finished", bundle_path="bundle") as running:
+        ended = running.wait()
+
+    assert ended.exit_code == 0
+    shown = ended.stdout + ended.stderr
+    for text in ("of a library", "during the imports", "Traceback", "Exception ignored", "File "):
+        assert text not in shown
+    assert "Warning: an unexpected ZeroDivisionError was ignored.\n" in ended.stderr
+    assert "Warning: an unexpected OSError was ignored.\n" in ended.stderr

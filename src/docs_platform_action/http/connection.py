@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import certifi
 import requests
 from requests.adapters import HTTPAdapter
+from requests.structures import CaseInsensitiveDict
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, ProxyManager
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ConnectTimeoutError
@@ -245,6 +246,12 @@ class AbortableAdapter(HTTPAdapter):
     def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:  # noqa: ARG002  # as requests calls it
         """Leave trust to the context: requests would have each connection read all public authorities again."""
         conn.cert_reqs = "CERT_REQUIRED"
+
+    def build_response(self, req: requests.PreparedRequest, resp: Any) -> requests.Response:  # noqa: ARG002  # as requests calls it
+        """Return a response without cookies: reading them takes quadratic time, and warns of dates with too many digits."""
+        response = requests.Response()
+        response.status_code, response.headers, response.raw = resp.status, CaseInsensitiveDict(resp.headers), resp
+        return response
 
     def send(self, request: requests.PreparedRequest, *args: Any, **kwargs: Any) -> requests.Response:
         """Send an `AbortableRequest`."""

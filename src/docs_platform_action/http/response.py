@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 MAX_INTERIM_RESPONSES: Final = 100
-MAX_HEAD_BYTES: Final = 64 * 1024  # interim responses included: requests reads cookies in quadratic time
+MAX_HEAD_BYTES: Final = 64 * 1024  # interim responses included
 
 _FRAMING: Final = re.compile(r"^(transfer-encoding|content-length)[ \t]*:", re.IGNORECASE | re.MULTILINE)
 _FOLD: Final = re.compile(r"[ \t]*\r?\n[ \t]+")
