@@ -4,8 +4,12 @@ import contextlib
 import functools
 import socket
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +19,7 @@ from docs_platform_action.http import connection
 from docs_platform_action.http.client import Request, Timeouts
 from docs_platform_action.http.connection import Exchange, InFlight, open_socket
 from docs_platform_action.http.faults import NetworkError
+from tests.action import Action
 from tests.inside import run_inside
 from tests.integration.parts import api_client_to
 from tests.integration.raw import RawServer, read_request
@@ -204,6 +209,98 @@ def test_an_abort_ends_the_attempts(resolve: Resolve) -> None:
         thread.join(60)
 
     assert len(caught) == 1
+
+
+class TestNames:
+    """The lookup of a name counts to the time limits, and ends with them."""
+
+    @pytest.fixture
+    def silent(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+        """Look up names that begin with `silent` only at the end of the test, and return those names."""
+        real, ended, asked = socket.getaddrinfo, threading.Event(), []
+
+        def look_up(host: str, *others: Any, **options: Any) -> Any:
+            if not host.startswith("silent"):
+                return real(host, *others, **options)
+            asked.append(host)
+            assert ended.wait(60)
+            raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+
+        monkeypatch.setattr(socket, "getaddrinfo", look_up)
+        yield asked
+        ended.set()
+
+    @pytest.mark.usefixtures("silent")
+    @pytest.mark.parametrize("limit", ["connect_seconds", "total_seconds"])
+    def test_silent_name_servers_are_an_error_in_time(self, limit: str) -> None:
+        timeouts = replace(Timeouts(connect_seconds=3600, total_seconds=3600), **{limit: 0.2})
+
+        with pytest.raises(NetworkError) as caught:
+            api_client_to("http://silent.example.test").send(Request(method="GET", url="/v1/job"), timeouts)
+
+        assert caught.value.message == "The name of silent.example.test could not be resolved in time"
+        assert (caught.value.maybe_processed, caught.value.is_unknown_host) == (False, False)
+
+    def test_a_cancel_ends_a_lookup(self, silent: list[str]) -> None:
+        in_flight = InFlight()
+        client = api_client_to("http://silent.example.test", in_flight=in_flight)
+        hour = Timeouts(connect_seconds=3600, total_seconds=3600)
+
+        with ThreadPoolExecutor(1) as pool:
+            request = pool.submit(client.send, Request(method="GET", url="/v1/job"), hour)
+            while not silent:
+                time.sleep(0.001)
+            in_flight.abort()
+
+            with pytest.raises(Cancelled):
+                request.result(60)
+
+    def test_the_connect_timeout_includes_the_lookup(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        now = time.monotonic()
+        monkeypatch.setattr(connection, "time", SimpleNamespace(monotonic=lambda: now))
+
+        def found_after_the_connect_timeout(*_: Any) -> list[Any]:
+            nonlocal now
+            now += 31
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 9))]
+
+        monkeypatch.setattr(socket, "getaddrinfo", found_after_the_connect_timeout)
+        subject = Exchange(host=HOST)
+
+        with pytest.raises(OSError, match="no address could be connected to"):
+            open_socket(HOST, 80, 30.0, (), subject)
+        subject.release()
+
+    @pytest.mark.parametrize("target", ["api", "proxy", "storage"])
+    def test_a_run_ends_although_the_name_servers_are_silent(
+        self, silent: list[str], action: Action, monkeypatch: pytest.MonkeyPatch, make_platform: Callable[..., Any], target: str
+    ) -> None:
+        monkeypatch.setitem(Timeouts.__init__.__kwdefaults__, "connect_seconds", 0.2)
+        platform = make_platform()
+        platform.override("make_bundle", {"bundleUrl": "https://silent.example.test/bundle"})
+        base_url = {"api": "https://silent.example.test", "proxy": "https://192.0.2.1"}.get(target, platform.base_url)
+        env = {"HTTPS_PROXY": "http://silent-proxy.example.test:3128"} if target == "proxy" else {}
+        inputs = {"job_id": "export-finished", "bundle_path": "bundle", "outage_tolerance": "1ms"}
+
+        ended = action.run(base_url, env=env, **inputs)
+
+        assert ended.reason == ("download-failed" if target == "storage" else "unavailable"), ended.stdout
+        server = "the proxy" if target == "proxy" else "silent.example.test"
+        assert f"The name of {server} could not be resolved in time" in ended.error
+        assert len(silent) == 1  # the lookup that hangs serves every attempt
+
+    @pytest.mark.parametrize("target", ["api", "proxy"])
+    def test_a_run_says_that_a_name_does_not_exist(self, action: Action, monkeypatch: pytest.MonkeyPatch, target: str) -> None:
+        def unknown(*_: Any) -> Any:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+        monkeypatch.setattr(socket, "getaddrinfo", unknown)
+        env = {"HTTPS_PROXY": "http://proxy.example.test:3128"} if target == "proxy" else {}
+
+        ended = action.run("https://api.example.test", job_id="j", outage_tolerance="1ms", env=env)
+
+        assert ended.reason == "unavailable"
+        assert f"The name of {'the proxy' if target == 'proxy' else 'api.example.test'} does not exist." in ended.error
 
 
 @pytest.mark.parametrize("target", ["api", "storage"])

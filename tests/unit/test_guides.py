@@ -170,7 +170,7 @@ class TestSnippets:
         ({408, 425, 429, *range(500, 600)} == retry.TEMPORARY_STATUSES, "how-it-waits", "408, 425, 429, every 5xx status"),
         (admin_api.SETTLING_SECONDS == 30, "how-it-waits", "404 is temporary for 30 s after this step has started the job"),
         (retry.LAST_ATTEMPT_SECONDS == 10, "how-it-waits", "reads the status once more, for at most 10 s"),
-        (client.Timeouts().connect_seconds == 10, "how-it-waits", "| time to connect | 10 s |"),
+        (client.Timeouts().connect_seconds == 10, "how-it-waits", "| time to look up the host and connect | 10 s |"),
         (
             client.Timeouts().total_seconds == 60,
             "how-it-waits",

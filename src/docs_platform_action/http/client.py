@@ -5,7 +5,7 @@ import re
 import string
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Final
 from urllib.parse import quote, urlsplit
 
@@ -19,6 +19,7 @@ from ..redaction import Redactor
 from ..text import netloc_of
 from .connection import AbortableRequest, Exchange, InFlight
 from .faults import NetworkError, SocksProxyError, translate_errors
+from .resolver import Resolver
 
 _PIECE_BYTES: Final = 256 * 1024
 _READABLE_CODINGS: Final = frozenset({"gzip", "x-gzip", "deflate"})
@@ -56,6 +57,7 @@ class HttpClient:
     in_flight: InFlight
     proxies_for: Callable[[str], Mapping[str, str]]
     redactor: Redactor
+    resolver: Resolver = field(default_factory=Resolver)
 
     @contextlib.contextmanager
     def send(
@@ -71,7 +73,9 @@ class HttpClient:
         url = base_url + request.url
         proxies = dict(self.proxies_for(url))
         proxy = select_proxy(url, proxies)
-        exchange = Exchange(host=netloc_of(url), through_proxy=proxy is not None, new_connection=new_connection)
+        exchange = Exchange(
+            host=netloc_of(url), through_proxy=proxy is not None, new_connection=new_connection, resolver=self.resolver
+        )
         with self.in_flight.watch(exchange, timeouts.total_seconds):
             if proxy is not None and re.match(r"socks[0-9a-z]*://", proxy, re.IGNORECASE):
                 raise SocksProxyError

@@ -22,9 +22,9 @@ from requests.structures import CaseInsensitiveDict
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, ProxyManager
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ConnectTimeoutError
-from urllib3.util.connection import allowed_gai_family
 
 from ..errors import Cancelled
+from .resolver import Resolver
 from .response import FinalResponse, read_waiting
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ class Exchange:
     total_seconds: float = math.inf
     ends_at: float = math.inf
     address_errors: dict[str, OSError] = field(default_factory=dict)
+    resolver: Resolver = field(default_factory=Resolver)
     _sockets: list[socket.socket] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -67,12 +68,13 @@ class Exchange:
             self.abort()
 
     def abort(self) -> None:
-        """End the exchange now: reads and writes on its connection fail at once."""
+        """End the exchange now: lookups, and reads and writes on its connection, fail at once."""
         with self._lock:
             self.is_aborted = True
             for sock in self._sockets:
                 with contextlib.suppress(OSError):  # it is closed already
                     sock.shutdown(socket.SHUT_RDWR)
+        self.resolver.wake()
 
     def release(self) -> None:
         """Close the duplicates; the connection stays open."""
@@ -276,11 +278,15 @@ def create_ssl_context(certificates_pem: str | None) -> ssl.SSLContext:
 
 
 def open_socket(host: str, port: int, timeout: float, options: _SocketOptions, exchange: Exchange) -> socket.socket:
-    """Connect to the first of a host's addresses that accepts (RFC 8305, section 5), in `timeout` seconds. Raises `OSError`."""
-    addresses = socket.getaddrinfo(host.strip("[]"), port, allowed_gai_family(), socket.SOCK_STREAM)
-    ranks: defaultdict[int, count[int]] = defaultdict(count)
-    addresses.sort(key=lambda address: next(ranks[address[0]]))  # IPv6 and IPv4 in turn (RFC 8305, section 4)
+    """Resolve a host, and connect to its first address that accepts (RFC 8305, section 5), in `timeout` seconds.
+
+    Raises `OSError`.
+    """
     deadline = time.monotonic() + timeout
+    ranks: defaultdict[int, count[int]] = defaultdict(count)
+    addresses = sorted(  # IPv6 and IPv4 in turn (RFC 8305, section 4)
+        exchange.resolver.resolve(host.strip("[]"), port, timeout, exchange), key=lambda address: next(ranks[address[0]])
+    )
     errors: dict[str, OSError] = {}
     with selectors.DefaultSelector() as selector, contextlib.ExitStack() as sockets:
         while (addresses or selector.get_map()) and not exchange.is_aborted and (left := deadline - time.monotonic()) > 0:

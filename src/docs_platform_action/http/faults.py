@@ -14,9 +14,13 @@ from urllib3.exceptions import ConnectTimeoutError, HTTPError
 
 from ..errors import ActionError, Cancelled
 from .connection import Exchange
+from .resolver import ResolutionTimeout
 
 # `ValueError` comes from a malformed status line, header or proxy address
 _ADAPTER_ERRORS: Final = (requests.RequestException, HTTPError, http.client.HTTPException, OSError, ValueError)
+
+# getaddrinfo(3); for any other code, such as `EAI_AGAIN`, the name may exist
+_UNKNOWN_HOST: Final[Mapping[int | None, str]] = {socket.EAI_NONAME: "does not exist", socket.EAI_NODATA: "has no address"}
 
 _CLOSED: Final = (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError)  # RemoteDisconnected is a ConnectionError
 _LOST: Final = (*_CLOSED, http.client.IncompleteRead)
@@ -46,6 +50,7 @@ class NetworkError(Exception):
     maybe_processed: bool
     is_stale: bool = False  # the server had closed a connection that was kept from an earlier request
     is_proxy_error: bool = False
+    is_unknown_host: bool = False  # the name servers say that the name of the server, or of the proxy, has no address
 
 
 class ResponseTimeout(NetworkError):
@@ -105,10 +110,11 @@ def translate_errors(exchange: Exchange) -> Iterator[None]:
 def _translated(error: Exception, exchange: Exchange) -> Exception:
     if exchange.is_cancelled:
         return Cancelled("cancelled")
-    if exchange.is_aborted and not exchange.address_errors:
+    causes = _chain(error)
+    name_problem = _problem_of_name(causes)
+    if exchange.is_aborted and not exchange.address_errors and name_problem is None:
         message = f"{exchange.host} took longer than {exchange.total_seconds:.3g} s to respond"
         return ResponseTimeout(message, maybe_processed=exchange.is_connected)
-    causes = _chain(error)
     is_proxy_error = exchange.through_proxy and _has(causes, ProxyError, InvalidURL, InvalidSchema)
     if untrusted := next((cause for cause in causes if isinstance(cause, ssl.SSLCertVerificationError)), None):
         return UntrustedCertificateError(untrusted.verify_message, code=untrusted.verify_code, is_proxy_error=is_proxy_error)
@@ -117,7 +123,16 @@ def _translated(error: Exception, exchange: Exchange) -> Exception:
         maybe_processed=exchange.is_connected,
         is_stale=exchange.is_reused and _has(causes, *_CLOSED),
         is_proxy_error=is_proxy_error,
+        is_unknown_host=name_problem in _UNKNOWN_HOST.values(),
     )
+
+
+def _problem_of_name(causes: list[BaseException]) -> str | None:
+    """Return what went wrong when the name of the server or the proxy was looked up, if that failed."""
+    if _has(causes, ResolutionTimeout):
+        return "could not be resolved in time"
+    codes = [cause.errno for cause in causes if isinstance(cause, socket.gaierror)]
+    return _UNKNOWN_HOST.get(codes[0], "could not be resolved") if codes else None
 
 
 def _addresses_tried(exchange: Exchange) -> str:
@@ -152,8 +167,9 @@ def _describe(causes: list[BaseException], exchange: Exchange, *, is_proxy_error
     server, subject = ("the proxy", "The proxy") if is_proxy_error else (exchange.host, exchange.host)
     if exchange.is_connected and _has(causes, *_LOST):
         return f"The connection to {exchange.host} was lost before the response was complete"
+    if (name_problem := _problem_of_name(causes)) is not None:
+        return f"The name of {server} {name_problem}"
     messages = {
-        (socket.gaierror,): f"The name of {server} could not be resolved",
         (ConnectionRefusedError,): f"{subject} refused the connection",
         (ConnectTimeoutError, requests.ConnectTimeout): f"{subject} could not be reached in time",
         (TimeoutError, requests.ReadTimeout): f"{subject} sent nothing for too long",

@@ -12,6 +12,7 @@ from urllib3.exceptions import ConnectTimeoutError, ProtocolError
 
 from docs_platform_action.http.client import Request, Timeouts
 from docs_platform_action.http.faults import NetworkError, ResponseTimeout, UntrustedCertificateError
+from docs_platform_action.http.resolver import ResolutionTimeout
 from tests.keys import ADMIN_KEY
 from tests.unit.fakes import BASE_URL, HOST, FakeAdapter, http_client
 
@@ -80,7 +81,7 @@ class TestFaults:
             (refused(), f"{HOST} refused the connection"),
             (
                 requests.ConnectionError(ProtocolError("Connection aborted.", socket.gaierror(-2, "unknown"))),
-                f"The name of {HOST} could not be resolved",
+                f"The name of {HOST} does not exist",
             ),
             (requests.ConnectTimeout(), f"{HOST} could not be reached in time"),
             (requests.ReadTimeout(), f"{HOST} sent nothing for too long"),
@@ -94,7 +95,7 @@ class TestFaults:
             ),
             (
                 requests.exceptions.ProxyError(ProtocolError("x", socket.gaierror(-2, "unknown"))),
-                "The name of the proxy could not be resolved",
+                "The name of the proxy does not exist",
             ),
             (requests.exceptions.ProxyError(ConnectTimeoutError()), "The proxy could not be reached in time"),
             (http.client.BadStatusLine("x"), f"Could not connect to {HOST}"),
@@ -106,6 +107,31 @@ class TestFaults:
         fault = failed(FakeAdapter(error=error))
 
         assert (fault.message, fault.maybe_processed, fault.is_proxy_error) == (message, False, "roxy" in message)
+
+    @pytest.mark.parametrize(
+        ("error", "message", "is_unknown"),
+        [
+            (socket.gaierror(socket.EAI_NONAME, "x"), "does not exist", True),
+            (socket.gaierror(socket.EAI_NODATA, "x"), "has no address", True),
+            (socket.gaierror(socket.EAI_AGAIN, "x"), "could not be resolved", False),
+            (socket.gaierror(socket.EAI_FAIL, "x"), "could not be resolved", False),
+            (socket.gaierror(), "could not be resolved", False),
+            (ConnectTimeoutError(ResolutionTimeout()), "could not be resolved in time", False),
+        ],
+    )
+    @pytest.mark.parametrize("is_proxy", [False, True])
+    @pytest.mark.parametrize("is_aborted", [False, True])
+    def test_a_name_that_does_not_exist_is_told_from_one_that_may(
+        self, error: Exception, message: str, is_unknown: bool, is_proxy: bool, is_aborted: bool
+    ) -> None:
+        wrapper = requests.exceptions.ProxyError if is_proxy else requests.ConnectionError
+        adapter = FakeAdapter(error=wrapper(ProtocolError("x", error)))
+        adapter.before = lambda request: request.exchange.abort() if is_aborted else None
+
+        fault = failed(adapter)
+
+        assert fault.message == f"The name of {'the proxy' if is_proxy else HOST} {message}"
+        assert (fault.is_unknown_host, fault.is_proxy_error, fault.maybe_processed) == (is_unknown, is_proxy, False)
 
     def test_without_a_proxy_no_proxy_is_blamed(self) -> None:
         fault = failed(FakeAdapter(error=requests.exceptions.ProxyError(ConnectionRefusedError())), proxies={})

@@ -216,7 +216,7 @@ class TestBrokenResponses:
     [
         (ConnectionRefusedError(), "127.0.0.1:1 refused the connection"),
         (TimeoutError(), "127.0.0.1:1 could not be reached in time"),
-        (socket.gaierror(socket.EAI_NONAME, "unknown"), "The name of 127.0.0.1:1 could not be resolved"),
+        (socket.gaierror(socket.EAI_NONAME, "unknown"), "The name of 127.0.0.1:1 does not exist"),
         (OSError("the name has no address"), "Could not connect to 127.0.0.1:1"),
     ],
 )
