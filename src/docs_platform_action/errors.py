@@ -131,6 +131,10 @@ class Unavailable(ActionError):
     failure_reason = "unavailable"
 
 
+class UnknownHost(Unavailable):
+    """The name of the API's host does not exist."""
+
+
 class BadResponse(ActionError):
     """A final response that breaks the API's contract."""
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import json
 import socket
 import threading
 import time
@@ -301,6 +302,21 @@ class TestNames:
 
         assert ended.reason == "unavailable"
         assert f"The name of {'the proxy' if target == 'proxy' else 'api.example.test'} does not exist." in ended.error
+
+    def test_a_mistyped_host_fails_all_domains_soon(self, action: Action, monkeypatch: pytest.MonkeyPatch) -> None:
+        def unknown(*_: Any) -> Any:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+        monkeypatch.setattr(socket, "getaddrinfo", unknown)
+        action.set_constants(api__admin_api__UNKNOWN_HOST_SECONDS=0.1)
+        domains = [f"docs-{number}.example.com" for number in range(30)]
+
+        ended = action.run("https://api.example.test", domain="\n".join(domains), outage_tolerance="1h")
+
+        results = json.loads(ended.outputs["results"])
+        assert [row["failureReason"] for row in results] == ["unavailable"] * 30
+        assert all("The name of api.example.test does not exist." in row["message"] for row in results)
+        assert "`base-url` is mistyped" in ended.errors[0]
 
 
 @pytest.mark.parametrize("target", ["api", "storage"])

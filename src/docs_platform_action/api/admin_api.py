@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import quote
 
 from ..clock import Clock
-from ..errors import ActionError, Advice, BadResponse, Cancelled, StartUnconfirmed, Unavailable
+from ..errors import ActionError, Advice, BadResponse, Cancelled, StartUnconfirmed, Unavailable, UnknownHost
 from ..http.circuit_breaker import CircuitBreaker
 from ..http.client import Request, Timeouts
 from ..http.faults import NetworkError, SocksProxyError, UntrustedCertificateError
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 BUNDLE_TIMEOUT_SECONDS: Final = 300.0  # the platform packs the bundle before it responds
+UNKNOWN_HOST_SECONDS: Final = 30.0  # how long a name that does not exist is looked up again before it is probably mistyped
 SETTLING_SECONDS: Final = 30.0  # how long after its start a job may be unknown to some of the platform's servers
 
 _UNREACHABLE: Final = Advice(
@@ -184,8 +185,13 @@ class AdminApi:
         except (UntrustedCertificateError, SocksProxyError) as error:
             raise error.failure(Unavailable, f"the API at {self.client.host}", "`base-url`") from error
         except NetworkError as error:
-            advice = PROXY if error.is_proxy_error else NETWORK if error.maybe_processed else _UNREACHABLE
-            raise TransientError(error.message, maybe_processed=error.maybe_processed, advice=advice) from error
+            is_mistyped = error.is_unknown_host and not self.breaker.is_host_known
+            raise TransientError(
+                error.message,
+                maybe_processed=error.maybe_processed,
+                tolerance_seconds=UNKNOWN_HOST_SECONDS if is_mistyped else math.inf,
+                advice=PROXY if error.is_proxy_error else NETWORK if error.maybe_processed else _UNREACHABLE,
+            ) from error
         return read_result(call, response, self.client, self.clock)
 
     def _fetch(self, call: Call[T], timeouts: Timeouts) -> ApiResponse:
@@ -218,7 +224,9 @@ class AdminApi:
         outage = format_seconds(self.clock.monotonic() - min(retry.started_at, retry.failing_since))
         this_job_only = not error.job_specific and error.status != 429 and self.breaker.answered_at > retry.failing_since
         advice = _THIS_JOB_ONLY if this_job_only else error.advice
-        error_class = DeadlineExceeded if self.clock.monotonic() >= call.deadline else Unavailable
+        error_class: type[Unavailable] = UnknownHost if error.tolerance_seconds < math.inf else Unavailable
+        if self.clock.monotonic() >= call.deadline:
+            error_class = DeadlineExceeded
         return error_class(
             f"the API at {self.client.host} {'kept failing for this job only' if this_job_only else 'remained unavailable'}",
             details=(f"No successful response for {outage}. Last error: {error.message}.", *error.details),

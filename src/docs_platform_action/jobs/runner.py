@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from ..context import Context
-from ..errors import ActionError, Cancelled, Forbidden, Unauthorized, Unavailable, internal_error
+from ..errors import ActionError, Cancelled, Forbidden, Unauthorized, Unavailable, UnknownHost, internal_error
 from ..events import Events
 from ..inputs.settings import AgentSettings, ExportSettings
 from ..job import MIN_LINK_SECONDS, Job
@@ -52,9 +52,9 @@ class Runner(Events):
     def _run_all(self) -> None:
         first, settings = self._queue.get_nowait()
         try:
-            # alone until its id is known or it has failed: if the platform rejects the key, it gets only one request
+            # alone until its id is known or it has failed: if the key or the host is wrong, the others would fail, too
             self._run_job(first, settings)
-            if isinstance(first.failure, Unauthorized | Forbidden) and first.job_id is None:
+            if isinstance(first.failure, Unauthorized | Forbidden | UnknownHost) and first.job_id is None:
                 self._reject_queued_jobs(first.failure)
             else:
                 self._run_queue()
@@ -144,8 +144,8 @@ class Runner(Events):
                 yield self._queue.get_nowait()
 
     def _reject_queued_jobs(self, error: ActionError) -> None:
-        """Fail all other jobs with the platform's response to the first."""
-        not_started = f"It was not started: this was the response for {self._jobs[0].domain}, the first."
+        """Fail all other jobs like the first."""
+        not_started = f"It was not started: {self._jobs[0].domain}, the first domain, failed for this reason."
         for job, _ in self._dequeued():
             job.failure = copy.copy(error)
             job.failure.details = (*error.details, not_started)

@@ -25,6 +25,7 @@ from docs_platform_action.errors import (
     StartUnconfirmed,
     Unauthorized,
     Unavailable,
+    UnknownHost,
 )
 from docs_platform_action.http.circuit_breaker import CircuitBreaker
 from docs_platform_action.http.client import Request, Timeouts
@@ -39,6 +40,7 @@ from tests.unit.virtual_time import Reply, VirtualClock, VirtualPlatform
 GOOD = answer(200, {"status": "running"})
 RESET = NetworkError(f"The connection to {HOST} was lost before the response was complete", maybe_processed=True)
 REFUSED = NetworkError(f"{HOST} refused the connection", maybe_processed=False)
+UNKNOWN_HOST = NetworkError(f"The name of {HOST} does not exist", maybe_processed=False, is_unknown_host=True)
 
 
 def read_status(body: Mapping[str, object]) -> str:
@@ -446,6 +448,53 @@ class TestTemporaryFailures:
 
         assert isinstance(talk.failure(), Cancelled)
         assert talk.requests == [("GET /v1/x", "ended without a response", None)]
+
+
+class TestUnknownHost:
+    @pytest.mark.parametrize(("tolerance", "seconds"), [(300.0, 30.0), (5.0, 5.0)])
+    def test_before_any_response_it_is_retried_for_a_short_time(self, tolerance: float, seconds: float) -> None:
+        talk = Talk(UNKNOWN_HOST, tolerance=tolerance)
+
+        error = talk.failure()
+
+        assert (type(error), error.failure_reason, talk.times[-1]) == (UnknownHost, "unavailable", seconds)
+        assert talk.retries == [(UNKNOWN_HOST.message, seconds, 1)]
+        assert "`base-url`" in error.cause
+
+    def test_a_start_is_retried_for_as_long(self) -> None:
+        talk = Talk(UNKNOWN_HOST)
+
+        assert isinstance(talk.failure(talk.start), Unavailable)
+        assert talk.times[-1] == 30
+
+    def test_it_may_succeed_meanwhile(self) -> None:
+        talk = Talk(UNKNOWN_HOST, UNKNOWN_HOST, GOOD)
+
+        assert talk.read() == "running"
+
+    @pytest.mark.parametrize("first", [GOOD, answer(404), answer(502), answer(200, None), REFUSED, RESET])
+    def test_a_host_that_was_found_before_is_in_an_outage(self, first: Step) -> None:
+        talk = Talk(first, UNKNOWN_HOST)
+        with contextlib.suppress(NotFound, Unavailable):
+            talk.read()
+
+        talk.failure()
+
+        assert talk.times[-1] >= 300
+
+    def test_other_errors_are_retried_for_longer(self) -> None:
+        talk = Talk(*[UNKNOWN_HOST] * 3, REFUSED)
+
+        talk.failure()
+
+        assert talk.times[-1] == 300
+
+    def test_a_deadline_comes_first(self) -> None:
+        talk = Talk(UNKNOWN_HOST)
+
+        talk.outage(deadline=6)
+
+        assert talk.times[-1] == 6
 
 
 class TestDeadline:

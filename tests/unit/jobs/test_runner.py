@@ -18,6 +18,7 @@ from docs_platform_action.errors import (
     NotFound,
     Unauthorized,
     Unavailable,
+    UnknownHost,
 )
 from docs_platform_action.events import Events
 from docs_platform_action.inputs.settings import DeliverySettings, ExportSettings, WaitSettings
@@ -261,8 +262,8 @@ class TestFirst:
     def test_its_other_failures_do_not_stop_the_others(self, error: Exception) -> None:
         assert Jobs(fails_with(error), succeed, succeed).run()[1:] == [None, None]
 
-    @pytest.mark.parametrize("kind", [Unauthorized, Forbidden])
-    def test_if_the_key_is_rejected_the_others_fail_without_a_request(self, kind: type[ActionError]) -> None:
+    @pytest.mark.parametrize("kind", [Unauthorized, Forbidden, UnknownHost])
+    def test_if_the_key_or_the_host_is_wrong_the_others_fail_without_a_request(self, kind: type[ActionError]) -> None:
         asked: list[str | None] = []
 
         def ask(job: Job, _: Callable[[], None]) -> None:
@@ -281,11 +282,11 @@ class TestFirst:
             "What to do.",
             "r-1",
         )
-        assert failure.details == ("The API said so.", "It was not started: this was the response for a, the first.")
+        assert failure.details == ("The API said so.", "It was not started: a, the first domain, failed for this reason.")
         assert [job.duration_seconds(1e9) for job in jobs.jobs[1:]] == [0, 0, 0]
         assert jobs.events.announced == ["a begins", "a ends", "b ends", "c ends", "d ends"]
 
-    @pytest.mark.parametrize("kind", [Unauthorized, Forbidden])
+    @pytest.mark.parametrize("kind", [Unauthorized, Forbidden, UnknownHost])
     def test_a_rejection_after_the_start_affects_only_this_job(self, kind: type[ActionError]) -> None:
         assert Jobs(fails_with(kind("refused"), job_id="se_1"), succeed).run() == [kind.failure_reason, None]
 
