@@ -962,6 +962,7 @@ class TestTranscoding:
             ("br, gzip", gzip.compress(bytes.fromhex("1b7b00f88d94d8a0"))),
             ("gzip, zstd", bytes.fromhex("28b52ffd04580100")),
         ],
+        ids=lambda value: value if isinstance(value, str) else "",
     )
     def test_a_coding_that_was_not_asked_for_is_named(
         self, action: Action, platform: Simulator, encoding: str, content: bytes

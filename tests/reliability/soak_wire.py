@@ -217,7 +217,7 @@ class Wire(BaseAdapter):
         if self._clock.elapsed - since < job.packs_for:
             return _error(409)
         link = f"https://storage.example.com/{job.name}/bundle.tar.gz?X-Signature={SIGNATURE}"
-        expires = (self._clock.now() + timedelta(hours=1)).isoformat()
+        expires = (self._clock.now() + timedelta(days=7)).isoformat()  # longer than a run, so no link is renewed at its end
         return _good({"bundleUrl": link, "expiresAt": expires}, job_status="bundle")
 
 

@@ -23,19 +23,24 @@ class Staged:
 
     def __init__(self, target: Path, *, is_folder: bool) -> None:
         self.path = self._part = _part_beside(target)
-        self.descriptor = -1
+        self.descriptor = -1  # until the part is created
         self._target = target
         self._is_folder = is_folder
 
-    def create(self, owner: Owner | None) -> None:
-        """Create the part and open it. Raises `OSError`."""
+    @contextlib.contextmanager
+    def created(self, owner: Owner | None) -> Iterator[None]:
+        """Create the part, and keep it open for the duration of the context. Raises `OSError`."""
         if self._is_folder:
             self._part.mkdir(0o700)
             self.descriptor = os.open(self._part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         else:
             self.descriptor = os.open(self._part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        if owner is not None:
-            owner.chown(self.descriptor)
+        try:
+            if owner is not None:
+                owner.chown(self.descriptor)
+            yield
+        finally:
+            os.close(self.descriptor)
 
     def open(self) -> BinaryIO:
         """Open the file to write it. Its `close` reports late errors of network shares."""
@@ -67,16 +72,13 @@ def staged(target: Path, owner: Owner | None, cleanups: Cleanups, *, is_folder: 
     result = Staged(target, is_folder=is_folder)
     with cleanups.folder(target.parent, owner), cleanups.registered(result.remove):
         try:
-            result.create(owner)
-            _remove_abandoned(result.path)
-            yield result
+            with result.created(owner):
+                _remove_abandoned(result.path)
+                yield result
         except BaseException:
             with contextlib.suppress(OSError):  # the first error is reported
                 result.remove()
             raise
-        finally:
-            if result.descriptor >= 0:
-                os.close(result.descriptor)
         if result.path != target:  # it is not published
             result.remove()
 

@@ -73,6 +73,7 @@ class Runner(Events):
 
     def _renew_links(self) -> None:
         """Renew the links that expired while other jobs ran, or are about to expire. Raises `Cancelled`."""
+        self._context.clock.cancellation.check()
         now = self._context.clock.now()
         expiring = [job for job in self._jobs if job.failure is None and job.link_seconds(now) < MIN_LINK_SECONDS]
         self._renewing = {*expiring}

@@ -382,6 +382,23 @@ class TestLinksAtTheEnd:
         assert Jobs(*[links_for(1)] * 6, at_once=3, api=api).run() == [None] * 6
         assert sorted(filter(None, api.asked)) == [*"abcdef"]
 
+    def test_after_a_cancel_of_another_job_none_is_renewed(self) -> None:
+        def end_while_another_is_cancelled(job: Job, on_job_known: Callable[[], None]) -> None:
+            links_for(1)(job, on_job_known)
+            assert begun.wait(SECONDS)
+
+        def is_cancelled_in_a_worker(_job: Job, _: Callable[[], None]) -> None:
+            begun.set()
+            jobs.runner.stop()
+            raise Cancelled("cancelled")
+
+        begun, api = threading.Event(), FakeApi()
+        jobs = Jobs(end_while_another_is_cancelled, is_cancelled_in_a_worker, api=api)
+
+        with pytest.raises(Cancelled):
+            jobs.run()
+        assert api.asked == []
+
     def test_a_cancel_ends_it_and_cancels_the_jobs_without_a_new_link(self) -> None:
         def cancel(job: Job) -> None:
             if job.domain == "b":
