@@ -9,8 +9,8 @@ from email.utils import formatdate
 from enum import Enum, auto
 from typing import Final
 
-from tests.integration.raw import hold
-from tests.reliability.world import KEY, PIECE_BYTES, Door, Play, Turn
+from tests.integration.raw import cut, hold
+from tests.reliability.world import KEY, PIECE_BYTES, Door, Play, Turn, head_of
 
 SCALE: Final = 15.0
 """The factor by which timeouts are shortened: 30 s without a byte are 2 s here."""
@@ -115,6 +115,21 @@ def _too_short(turn: Turn) -> None:
     turn.connection.sendall(turn.head(Content_Length=str(max(len(turn.body) - 10, 0))) + turn.body)
 
 
+def _cut_without_length(turn: Turn) -> None:
+    """End a body without a length in the middle, and the connection without TLS's own end."""
+    turn.connection.sendall(turn.head(Content_Length=None) + turn.body[: len(turn.body) // 2])
+    cut(turn.connection)
+
+
+def _negative_chunk(turn: Turn) -> None:
+    turn.connection.sendall(turn.head(Content_Length=None, Transfer_Encoding="chunked") + b"-1\r\n" + turn.body)
+
+
+def _two_responses(turn: Turn) -> None:
+    other = b'{"status": "failed", "error": "another job"}'
+    turn.connection.sendall(turn.good + head_of(200, {"Content-Length": str(len(other))}) + other)
+
+
 def _invalid_gzip(turn: Turn) -> None:
     turn.connection.sendall(turn.head(Content_Encoding="gzip") + turn.body)
 
@@ -196,6 +211,9 @@ _RESPONSES: Final[dict[str, tuple[Nature, Play]]] = {
     "one byte a second": (Nature.DRIPPING, _drip),
     "`Content-Length` too long": (Nature.LOST, _too_long),
     "`Content-Length` too short": (Nature.TOO_SHORT, _too_short),
+    "cut without a length": (Nature.LOST, _cut_without_length),
+    "chunk of negative size": (Nature.LOST, _negative_chunk),
+    "two responses": (Nature.HARMLESS, _two_responses),
     "invalid gzip": (Nature.LOST, _invalid_gzip),
     "1xx before the response": (Nature.HARMLESS, _interim),
     "endless 1xx": (Nature.LOST, _endless_interim),
@@ -211,6 +229,7 @@ _RETRY_AFTER: Final[dict[str, Callable[[], str]]] = {
 
 _BODIES: Final[dict[str, tuple[Nature, Play]]] = {
     "HTML": (Nature.FOREIGN, _body(b"<!doctype html><title>Log in</title>", "text/html")),
+    "Brotli": (Nature.FOREIGN, lambda turn: turn.answer(200, b"\x1b\x10\x00\x00\x24\x81\x82", Content_Encoding="br")),
     "truncated JSON": (Nature.FOREIGN, _changed(lambda text: text[:-8].encode())),
     "JSON array": (Nature.FOREIGN, _changed(lambda text: f"[{text}]".encode())),
     "50 MB": (Nature.TOO_LARGE, _large),
