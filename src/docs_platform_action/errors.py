@@ -126,7 +126,7 @@ class TimedOut(ActionError):
 
 
 class Unavailable(ActionError):
-    """Temporary errors lasted longer than `outage-tolerance`, or the API's certificate is not trusted."""
+    """Temporary errors lasted longer than `outage-tolerance`, or the API's certificate or the proxy cannot be used."""
 
     failure_reason = "unavailable"
 

@@ -25,6 +25,7 @@ from .events import Events
 from .http.circuit_breaker import CircuitBreaker
 from .http.client import HttpClient
 from .http.connection import AbortableAdapter, InFlight, create_ssl_context
+from .http.proxy import UnusableProxyError
 from .inputs.reader import read_key, read_mode, read_names, read_plan, unknown_inputs
 from .inputs.settings import Plan
 from .job import Job
@@ -147,7 +148,11 @@ def _context_for(plan: Plan, jobs: Sequence[Job], clock: Clock, events: Events, 
 
 def _proxies_for(url: str) -> dict[str, str]:
     """Return the environment's proxies. A proxy could not reach a loopback host, but would see what is sent there over http."""
-    return {} if is_loopback(urlsplit(url).hostname or "") else get_environ_proxies(url)
+    try:
+        return {} if is_loopback(urlsplit(url).hostname or "") else get_environ_proxies(url)
+    except UnicodeError as error:
+        cause = "The value of NO_PROXY contains characters that no host name contains."
+        raise UnusableProxyError("NO_PROXY in the environment is not valid.", cause=cause, remedy="Correct NO_PROXY.") from error
 
 
 def _run_url(environ: Mapping[str, str]) -> str:

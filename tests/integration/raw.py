@@ -106,7 +106,8 @@ def hold(connection: socket.socket) -> None:
 
 def cut(connection: socket.socket) -> None:
     """End a connection without the end that TLS requires (close_notify)."""
-    connection.shutdown(socket.SHUT_RDWR)
+    with contextlib.suppress(OSError):  # the client has closed it
+        connection.shutdown(socket.SHUT_RDWR)
 
 
 def reset(connection: socket.socket) -> None:

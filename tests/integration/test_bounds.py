@@ -175,7 +175,7 @@ def test_a_server_without_tls_is_named_as_the_cause(adapter: AbortableAdapter) -
     with RawServer(plain) as server:
         error = failed_exchange(adapter, f"https://127.0.0.1:{server.port}", total_seconds=30)
 
-    assert error.message == f"The TLS connection to 127.0.0.1:{server.port} failed"
+    assert error.message.startswith(f"The TLS connection to 127.0.0.1:{server.port} failed (")
     assert not error.maybe_processed
 
 

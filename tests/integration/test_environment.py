@@ -103,8 +103,7 @@ def test_a_proxy_learns_the_host_but_not_the_key(action: Action, proxy: Recordin
     [
         ("http://127.0.0.1:{port}", "The proxy refused the connection"),
         ("127.0.0.1:{port}", "The proxy refused the connection"),
-        ("http://", "The proxy address in the environment is not valid"),
-        ("http://127.0.0.1:99999", "The proxy address in the environment is not valid"),
+        ("robot:word@127.0.0.1:{port}", "The proxy refused the connection"),
     ],
 )
 def test_a_failing_proxy_is_named_as_the_cause(action: Action, proxy_url: str, message: str) -> None:
@@ -116,6 +115,83 @@ def test_a_failing_proxy_is_named_as_the_cause(action: Action, proxy_url: str, m
     assert f"{message}." in ended.error
     assert "HTTPS_PROXY" in ended.error
     assert "NO_PROXY" in ended.error
+
+
+@dataclass
+class AnsweringProxy:
+    """Sends one response to each request, over TLS if the run trusts its authority, and closes the connection."""
+
+    answer: bytes
+    requests: list[bytes] = field(default_factory=list)
+
+    def __call__(self, connection: socket.socket) -> None:
+        self.requests.append(read_request(connection))
+        connection.sendall(self.answer)
+
+
+REQUIRED = b"HTTP/1.1 407 Proxy Authentication Required\r\n"
+
+
+@pytest.mark.parametrize("target", ["api", "storage"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        REQUIRED + b"Proxy-Authenticate: Basic\r\nContent-Length: 5\r\n\r\nlogin",
+        REQUIRED + b"Proxy-Authenticate: Negotiate\r\nRetry-After: 1\r\n\r\n",
+        REQUIRED.replace(b"HTTP/1.1", b"HTTP/1.0") + b"\r\n",
+        b"HTTP/1.1 103 Early Hints\r\n\r\n" + REQUIRED + b"\r\n",
+    ],
+    ids=["basic", "another scheme", "HTTP/1.0", "interim"],
+)
+def test_a_proxy_that_requires_credentials_fails_at_once(action: Action, platform: Simulator, target: str, answer: bytes) -> None:
+    platform.override("make_bundle", {"bundleUrl": "https://storage.docs.invalid/bundle"})
+    answering = AnsweringProxy(answer)
+
+    with RawServer(answering) as proxy:
+        env = {"HTTPS_PROXY": proxy.base_url.replace("://", "://robot:proxy-word@")}
+        inputs = {"job_id": "export-finished", "bundle_path": "bundle", "outage_tolerance": "1h"}
+        ended = action.run("https://api.docs.invalid" if target == "api" else platform, env=env, **inputs)
+
+    host = f"{target}.docs.invalid"
+    assert ended.reason == ("unavailable" if target == "api" else "download-failed"), ended.stdout
+    assert f"The proxy refused to forward the request to {host}: 407 (proxy authentication required)." in ended.error
+    assert "http://user:password@host:port" in ended.error
+    assert "Retrying" not in ended.log
+    assert len(answering.requests) == 1
+    assert "proxy-word" not in ended.stdout + ended.stderr + ended.summary
+
+
+@pytest.mark.parametrize("status", ["403 Forbidden", "502 Bad Gateway", "503 Service Unavailable", "302 Found", "201 Created"])
+def test_the_status_of_a_refusing_proxy_is_named_and_temporary(action: Action, status: str) -> None:
+    answering = AnsweringProxy(f"HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n".encode())
+    action.set_constants(http__retry__MAX_PAUSE_SECONDS=0.05)
+
+    with RawServer(answering) as proxy:
+        ended = action.run("https://api.docs.invalid", job_id="j", env={"HTTPS_PROXY": proxy.base_url}, outage_tolerance="200ms")
+
+    assert ended.reason == "unavailable"
+    assert f"The proxy refused to forward the request to api.docs.invalid: {status[:3]} ({status[4:].lower()})." in ended.error
+    assert "NO_PROXY" in ended.error
+    assert len(answering.requests) > 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (b"", "The connection to the proxy was lost before the response was complete"),
+        (b"HTTP/1.1 200 Connection established\r\nX: y\r\n", "The TLS connection to api.docs.invalid failed"),
+        (b"HTTP/1.1 +200 OK\r\n\r\n", "The response from the proxy is not valid HTTP"),
+        (b"SSH-2.0-OpenSSH\r\n", "The response from the proxy is not valid HTTP"),
+        (b"HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 400 Bad Request\r\n\r\n", "The TLS connection to api.docs.invalid failed"),
+    ],
+    ids=["nothing", "half a head", "a bad status", "not HTTP", "no tunnel"],
+)
+def test_a_proxy_that_breaks_the_protocol_is_named(action: Action, answer: bytes, message: str) -> None:
+    with RawServer(AnsweringProxy(answer)) as proxy:
+        ended = action.run("https://api.docs.invalid", job_id="j", env={"HTTPS_PROXY": proxy.base_url}, outage_tolerance="1ms")
+
+    assert ended.reason == "unavailable"
+    assert f"Last error: {message}" in ended.error
 
 
 def test_proxy_credentials_are_sent_only_to_the_proxy(action: Action, proxy: RecordingProxy) -> None:
@@ -162,14 +238,78 @@ def test_a_domain_in_no_proxy_has_no_asterisk(
     assert (ended.reason, bool(proxy.requests)) == ("unavailable", is_proxied)
 
 
-@pytest.mark.parametrize(
-    "address", ["http://[", "nonsense://x", "http://127.0.0.1:99999", "http://", "::", "socks.example.com:1080x"]
-)
-def test_an_unusable_proxy_address_is_reported(action: Action, address: str) -> None:
-    ended = action.export("https://api.docs.invalid", env={"HTTPS_PROXY": address}, outage_tolerance="50ms")
+def test_a_no_proxy_that_cannot_be_read_fails_at_once(action: Action) -> None:
+    env = {"HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "\udcff/8"}
+
+    ended = action.export("https://192.0.2.1", env=env, outage_tolerance="1h")
+
+    assert ended.reason == "unavailable", ended.error
+    assert "NO_PROXY in the environment is not valid." in ended.error
+
+
+MALFORMED = [
+    *(
+        "http://robot:proxy-word@",
+        "http://",
+        "http://:8080",
+        "http://[::1",
+        "http://robot:proxy-word@127.0.0.1:99999",
+        "://",
+        "::",
+    ),
+    *(
+        "http://robot:proxy-word@127.0.0.1:port",
+        "http://robot:proxy word@127.0.0.1",
+        "https://",
+        "htps://127.0.0.1",
+        "nonsense://x",
+    ),
+    *(
+        "http://robot:proxy-word\u20ac@127.0.0.1",
+        "http://robot:x/proxy-word@127.0.0.1",
+        "socks.example.com:1080x",
+        "http://127.0.0.1\n",
+    ),
+]
+
+
+@pytest.mark.parametrize("variable", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY"])
+@pytest.mark.parametrize("address", MALFORMED)
+def test_a_malformed_proxy_address_fails_at_once_and_is_not_shown(action: Action, address: str, variable: str) -> None:
+    ended = action.export("https://api.docs.invalid", env={variable: address}, outage_tolerance="1h")
 
     assert (ended.exit_code, ended.reason) == (1, "unavailable"), ended.error
-    assert "proxy" in ended.error.lower()
+    assert "The proxy address in the environment is not valid." in ended.error
+    assert "http://user:password@host:port" in ended.error
+    assert "Retrying" not in ended.log
+    for secret in ("proxy-word", "proxy word", "robot"):
+        assert secret not in ended.stdout + ended.stderr + ended.summary
+
+
+@pytest.mark.parametrize("address", MALFORMED[:2])
+def test_a_malformed_proxy_address_for_the_storage_fails_at_once(action: Action, platform: Simulator, address: str) -> None:
+    platform.override("make_bundle", {"bundleUrl": "https://storage.docs.invalid/bundle"})
+
+    ended = action.run(
+        platform, job_id="export-finished", bundle_path="bundle", env={"HTTPS_PROXY": address}, outage_tolerance="1h"
+    )
+
+    assert (ended.exit_code, ended.reason) == (1, "download-failed")
+    assert "The proxy address in the environment is not valid." in ended.error
+    assert "proxy-word" not in ended.stdout + ended.stderr + ended.summary
+
+
+@pytest.mark.parametrize(
+    "excluded",
+    ["[", "]", "::", ",,,", "/", "1.2.3.4/", "1.2.3.4/99", "/8", "1.2.3/8", "http://[::1", "\udcff", "1.2.3.4/8/8", "*"],
+)
+def test_a_malformed_no_proxy_is_harmless(action: Action, proxy: RecordingProxy, excluded: str) -> None:
+    with RawServer(socket.socket.close) as api:
+        env = {"HTTPS_PROXY": proxy.url, "NO_PROXY": excluded}
+        ended = action.export(f"https://0.0.0.0:{api.port}", env=env, outage_tolerance="1ms")
+
+    assert ended.reason == "unavailable", ended.error
+    assert bool(proxy.requests) != (excluded == "*")
 
 
 SOCKS = [

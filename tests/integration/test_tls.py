@@ -14,6 +14,7 @@ import pytest
 import trustme
 
 from admin_api_simulator import Simulator
+from tests.action import Action
 from tests.authorities import ROOTS, Authority, make_root
 from tests.ended import Ended
 from tests.inside import run_inside
@@ -232,6 +233,107 @@ class TestOpensslAuthorities:
             ended = run_inside({**inputs, "base-url": api.base_url}, workspace=workspace)
 
         assert ended.reason == "timeout", ended.stdout
+
+
+def with_client_certificates(context: ssl.SSLContext, trusted: trustme.CA, version: ssl.TLSVersion) -> ssl.SSLContext:
+    context.verify_mode = ssl.CERT_REQUIRED
+    trusted.configure_trust(context)
+    context.minimum_version = context.maximum_version = version
+    return context
+
+
+def with_another_cipher(context: ssl.SSLContext) -> ssl.SSLContext:
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers("AES128-SHA:@SECLEVEL=0")
+    return context
+
+
+def that_rejects_the_name(context: ssl.SSLContext) -> ssl.SSLContext:
+    context.sni_callback = lambda *_: ssl.ALERT_DESCRIPTION_UNRECOGNIZED_NAME  # type: ignore[assignment]
+    return context
+
+
+def alert(description: int) -> bytes:
+    """Return a fatal alert of TLS (RFC 8446, section 6)."""
+    return bytes([21, 3, 3, 0, 2, 2, description])
+
+
+NOT_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG")
+NO_HANDSHAKE = ("SSLV3_ALERT_HANDSHAKE_FAILURE", "SSL_TLS_ALERT_HANDSHAKE_FAILURE")
+UNHELPFUL: dict[str, tuple[Callable[[trustme.CA], ssl.SSLContext] | bytes, tuple[str, ...], str]] = {
+    "plain HTTP": (b"HTTP/1.1 400 Bad Request\r\n\r\n", NOT_TLS, "does not use TLS at this port"),
+    "another protocol": (b"SSH-2.0-OpenSSH_9.2\r\n", NOT_TLS, "does not use TLS at this port"),
+    "a client certificate, TLS 1.2": (
+        lambda trusted: with_client_certificates(serving(trusted.issue_cert("127.0.0.1")), trusted, ssl.TLSVersion.TLSv1_2),
+        NO_HANDSHAKE,
+        "accepts none of the action's TLS cipher suites, or requires a client certificate",
+    ),
+    "a client certificate, TLS 1.3": (
+        lambda trusted: with_client_certificates(serving(trusted.issue_cert("127.0.0.1")), trusted, ssl.TLSVersion.TLSv1_3),
+        ("TLSV13_ALERT_CERTIFICATE_REQUIRED",),
+        "requires a client certificate",
+    ),
+    "TLS 1.1": (
+        lambda trusted: with_tls_1_1_alone(serving(trusted.issue_cert("127.0.0.1"))),
+        ("TLSV1_ALERT_PROTOCOL_VERSION",),
+        "supports only outdated versions of TLS",
+    ),
+    "another cipher": (
+        lambda trusted: with_another_cipher(serving(trusted.issue_cert("127.0.0.1"))),
+        NO_HANDSHAKE,
+        "accepts none of the action's TLS cipher suites",
+    ),
+    "another name": (
+        lambda trusted: that_rejects_the_name(serving(trusted.issue_cert("127.0.0.1"))),
+        ("TLSV1_UNRECOGNIZED_NAME",),
+        "does not serve this host",
+    ),
+    "an error of the server": (alert(80), ("TLSV1_ALERT_INTERNAL_ERROR",), ""),
+    "an end of the connection": (b"", ("UNEXPECTED_EOF_WHILE_READING",), ""),
+}
+
+
+@pytest.mark.parametrize("problem", UNHELPFUL)
+@pytest.mark.parametrize("target", ["api", "storage", "proxy"])
+def test_the_reason_of_a_failed_handshake_is_named_with_advice_that_fits(
+    action: Action, trusted: trustme.CA, make_platform: Callable[..., Simulator], target: str, problem: str
+) -> None:
+    behavior, reasons, cause = UNHELPFUL[problem]
+
+    def answer(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(behavior if isinstance(behavior, bytes) else b"")
+
+    trusted.cert_pem.write_to_path(str(action.workspace / "ca.pem"))
+    platform, context = make_platform(), None if isinstance(behavior, bytes) else behavior(trusted)
+    with RawServer(answer, tls=context) as server:
+        platform.override("make_bundle", {"bundleUrl": f"https://127.0.0.1:{server.port}/bundle"})
+        base_url = {"api": f"https://127.0.0.1:{server.port}", "proxy": "https://192.0.2.1"}.get(target, platform.base_url)
+        env = {"HTTPS_PROXY": f"https://127.0.0.1:{server.port}"} if target == "proxy" else {}
+        inputs = {"job_id": "export-finished", "bundle_path": "bundle", "ca_bundle": "ca.pem", "outage_tolerance": "1ms"}
+        ended = action.run(base_url, env=env, **inputs)
+
+    assert ended.reason == ("download-failed" if target == "storage" else "unavailable"), ended.stdout
+    name = "the proxy" if target == "proxy" else f"127.0.0.1:{server.port}"
+    assert any(f"The TLS connection to {name} failed ({reason})." in ended.error for reason in reasons)
+    if cause:
+        assert f"The {'proxy' if target == 'proxy' else 'server'} {cause}" in ended.error
+        remedy = {"api": "`base-url`", "storage": "the link, which the platform makes", "proxy": "HTTPS_PROXY"}[target]
+        assert remedy in ended.error
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_start_without_a_client_certificate_is_not_unconfirmed(
+    action: Action, trusted: trustme.CA, version: ssl.TLSVersion
+) -> None:
+    trusted.cert_pem.write_to_path(str(action.workspace / "ca.pem"))
+    context = with_client_certificates(serving(trusted.issue_cert("127.0.0.1")), trusted, version)
+
+    with RawServer(lambda _connection: None, tls=context) as server:
+        ended = action.export(server.base_url, ca_bundle="ca.pem", outage_tolerance="1ms")
+
+    assert ended.reason == "unavailable", ended.error
+    assert "requires a client certificate" in ended.error
 
 
 class TestEnd:

@@ -15,7 +15,8 @@ from ..clock import Clock
 from ..errors import ActionError, Advice, BadResponse, Cancelled, StartUnconfirmed, Unavailable, UnknownHost
 from ..http.circuit_breaker import CircuitBreaker
 from ..http.client import Request, Timeouts
-from ..http.faults import NetworkError, SocksProxyError, UntrustedCertificateError
+from ..http.faults import NetworkError, UntrustedCertificateError
+from ..http.proxy import UnusableProxyError
 from ..http.rate_limit import QueuedRequest
 from ..http.retry import MIN_ATTEMPT_SECONDS, PROXY, Retry, TransientError, full_jitter
 from ..models import API, AgentJob, Bundle, ExportJob, StartedExport, is_job_id
@@ -182,15 +183,16 @@ class AdminApi:
     def _attempt(self, call: Call[T], timeouts: Timeouts) -> T:
         try:
             response = self._fetch(call, timeouts)
-        except (UntrustedCertificateError, SocksProxyError) as error:
+        except (UntrustedCertificateError, UnusableProxyError) as error:
             raise error.failure(Unavailable, f"the API at {self.client.host}", "`base-url`") from error
         except NetworkError as error:
             is_mistyped = error.is_unknown_host and not self.breaker.is_host_known
+            advice = PROXY if error.is_proxy_error else NETWORK if error.maybe_processed else _UNREACHABLE
             raise TransientError(
                 error.message,
                 maybe_processed=error.maybe_processed,
                 tolerance_seconds=UNKNOWN_HOST_SECONDS if is_mistyped else math.inf,
-                advice=PROXY if error.is_proxy_error else NETWORK if error.maybe_processed else _UNREACHABLE,
+                advice=error.advice_for("`base-url`") or advice,
             ) from error
         return read_result(call, response, self.client, self.clock)
 

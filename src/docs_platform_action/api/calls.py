@@ -1,6 +1,5 @@
 """One call of the API, and what each status means for it: a result, an error, or a reason to retry."""
 
-import http.client
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from urllib.parse import urlsplit
 from ..clock import Clock
 from ..errors import ActionError, Advice, BadResponse, Forbidden, NotFound, Rejected, Unauthorized
 from ..http.client import Request, Timeouts
+from ..http.faults import format_status
 from ..http.retry import TEMPORARY_STATUSES, TransientError, read_retry_after
 from ..models import AGENT, read_error, reports_missing_endpoint
 from ..text import netloc_of
@@ -81,7 +81,7 @@ def read_result(call: Call[T], response: ApiResponse, client: ApiClient, clock: 
     if temporary_until <= clock.monotonic():
         raise _final_error(call, response, client)
     raise TransientError(
-        f"The API returned {_format_status(status)}",
+        f"The API returned {format_status(status)}",
         status=status,
         maybe_processed=not was_rejected,
         advice={404: _UNKNOWN_YET, 409: _NOT_PACKED, 429: _TOO_MANY}.get(status, NETWORK),
@@ -145,7 +145,7 @@ def _final_error(call: Call[T], response: ApiResponse, client: ApiClient) -> Act
         401: (Unauthorized, "the platform rejected the admin key (401)"),
         403: (Forbidden, "the platform does not allow this (403)"),
         404: (NotFound, f"the platform does not know {resource} (404)"),
-    }.get(status, (Rejected, f"the platform rejected the request, {_format_status(status)}"))
+    }.get(status, (Rejected, f"the platform rejected the request, {format_status(status)}"))
     remedy = f"Compare {inputs} and `base-url` with the dashboard." if status == 404 else None
     cause = _WRONG_BASE_URL if status == 404 and no_endpoint else None
     details = client.quote(read_error(response.body))
@@ -167,7 +167,7 @@ def _wrong_base_url(call: Call[T], response: ApiResponse, client: ApiClient) -> 
 def _redirect_error(response: ApiResponse, client: ApiClient) -> BadResponse:
     location = response.headers.get("Location", "")
     if not location:
-        summary = f"the API returned {_format_status(response.status)}, a redirect without a target"
+        summary = f"the API returned {format_status(response.status)}, a redirect without a target"
         return BadResponse(summary, request_id=response.request_id)
     try:
         host, path = netloc_of(location) or client.host, urlsplit(location).path
@@ -186,8 +186,3 @@ def _redirect_error(response: ApiResponse, client: ApiClient) -> BadResponse:
 def _describe_body(response: ApiResponse) -> str:
     content_type = response.headers.get("Content-Type", "no content type").split(";")[0]
     return f"{content_type}, {response.size} bytes"
-
-
-def _format_status(status: int) -> str:
-    phrase = http.client.responses.get(status)
-    return f"{status} ({phrase.lower()})" if phrase else str(status)

@@ -56,7 +56,7 @@ class ApiClient:
     def send(self, request: Request, timeouts: Timeouts, *, new_connection: bool = False) -> ApiResponse:
         """Send a request and return the response.
 
-        Raises `NetworkError`, `UntrustedCertificateError`, `SocksProxyError`, and `Cancelled` once requests are stopped.
+        Raises `NetworkError`, `UntrustedCertificateError`, `UnusableProxyError`, and `Cancelled` once requests are stopped.
         """
         headers = {"Authorization": f"Bearer {self._key}", "Accept": "application/json"}
         with self._client.send(
@@ -65,9 +65,13 @@ class ApiClient:
             content = response.read(MAX_RESPONSE_BYTES + 1)
             if len(content) > MAX_RESPONSE_BYTES:
                 raise NetworkError(f"The API's response is larger than {MAX_RESPONSE_BYTES // 1024} KiB", maybe_processed=True)
-        request_id = request_id_of(response.headers)
-        body = self._read_json(content)
-        return ApiResponse(status=response.status, headers=response.headers, body=body, size=len(content), request_id=request_id)
+        return ApiResponse(
+            status=response.status,
+            headers=response.headers,
+            body=self._read_json(content),
+            size=len(content),
+            request_id=request_id_of(response.headers),
+        )
 
     def _read_json(self, content: bytes) -> object:
         try:

@@ -116,6 +116,7 @@ class Download:
                 pass
         except NetworkError as error:
             advice = PROXY if error.is_proxy_error else _UNAVAILABLE if error.maybe_processed else _UNREACHABLE
+            advice = error.advice_for("the link, which the platform makes") or advice
             raise TransientError(f"{error.message}{self._partial.error_suffix}", advice=advice) from error
         if self._partial.received < (self._partial.size or 0):  # the storage sent fewer bytes than were requested
             raise TransientError(f"The storage ended the response too early{self._partial.error_suffix}", advice=_UNAVAILABLE)

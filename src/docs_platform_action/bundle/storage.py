@@ -16,7 +16,8 @@ from requests.models import REDIRECT_STATI
 from ..context import Context
 from ..errors import DownloadFailed
 from ..http.client import Request, Response, Timeouts
-from ..http.faults import NetworkError, ResponseTimeout, SocksProxyError, UntrustedCertificateError, request_id_of
+from ..http.faults import NetworkError, ResponseTimeout, UntrustedCertificateError, request_id_of
+from ..http.proxy import UnusableProxyError
 from ..job import Job
 from ..models import UNUSABLE, is_bundle_url
 from ..redaction import Redactor
@@ -166,7 +167,7 @@ def _errors_of_storage(host: str, seconds: float) -> Iterator[None]:
     except ResponseTimeout as error:
         message = f"{host} took longer than {seconds:.3g} s to respond"
         raise NetworkError(message, maybe_processed=error.maybe_processed) from error
-    except (UntrustedCertificateError, SocksProxyError) as error:
+    except (UntrustedCertificateError, UnusableProxyError) as error:
         raise error.failure(DownloadFailed, f"the storage at {host}", "the link, which the platform makes") from error
 
 

@@ -1,7 +1,6 @@
 """The HTTP client: sends requests without a session, so without redirects, cookies, a `.netrc` file and the environment."""
 
 import contextlib
-import re
 import string
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +17,8 @@ from .. import __version__
 from ..redaction import Redactor
 from ..text import netloc_of
 from .connection import AbortableRequest, Exchange, InFlight
-from .faults import NetworkError, SocksProxyError, translate_errors
+from .faults import NetworkError, translate_errors
+from .proxy import check_proxy
 from .resolver import Resolver
 
 _PIECE_BYTES: Final = 256 * 1024
@@ -69,7 +69,7 @@ class HttpClient:
         base_url: str = "",
         new_connection: bool = False,
     ) -> Iterator["Response"]:
-        """Yield the response once its headers are there. Raises an error of `faults`, or `Cancelled`."""
+        """Yield the response once its headers are there. Raises an error of `faults` or `proxy`, or `Cancelled`."""
         url = base_url + request.url
         proxies = dict(self.proxies_for(url))
         proxy = select_proxy(url, proxies)
@@ -77,8 +77,8 @@ class HttpClient:
             host=netloc_of(url), through_proxy=proxy is not None, new_connection=new_connection, resolver=self.resolver
         )
         with self.in_flight.watch(exchange, timeouts.total_seconds):
-            if proxy is not None and re.match(r"socks[0-9a-z]*://", proxy, re.IGNORECASE):
-                raise SocksProxyError
+            if proxy is not None:
+                proxies = {urlsplit(url).scheme: check_proxy(proxy)}
             with translate_errors(exchange):
                 prepared = _prepare(request, url, headers, exchange)
                 timeout = (timeouts.connect_seconds, timeouts.idle_seconds)

@@ -1,6 +1,8 @@
 """A requests adapter whose exchanges can be aborted at any stage; requests' timeouts limit only the wait for the next byte."""
 
+import base64
 import contextlib
+import http
 import math
 import os
 import selectors
@@ -14,6 +16,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, cast
+from urllib.parse import unquote_to_bytes
 
 import certifi
 import requests
@@ -22,6 +25,7 @@ from requests.structures import CaseInsensitiveDict
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, ProxyManager
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ConnectTimeoutError
+from urllib3.util import parse_url
 
 from ..errors import Cancelled
 from .resolver import Resolver
@@ -42,6 +46,8 @@ class Exchange:
 
     host: str
     through_proxy: bool = False
+    is_tunneling: bool = False  # a proxy has been asked for a connection to the host, and has not agreed
+    proxy_status: int | None = None  # of a proxy that refuses
     new_connection: bool = False
     is_connected: bool = False  # TLS included: before, the server has not seen the request
     is_reused: bool = False
@@ -191,8 +197,20 @@ class _Connection(HTTPConnection):
             raise ConnectTimeoutError from error
 
     def connect(self) -> None:
+        self._is_closed_by_server = False
         super().connect()
         _current.get().mark_connected()
+
+    def _tunnel(self) -> None:
+        exchange, self._response = _current.get().exchange, None
+        exchange.is_tunneling = True
+        try:
+            super()._tunnel()
+            exchange.is_tunneling = False
+        except OSError:  # also if the status is not 200, which the error does not have
+            if self._response is not None and self._response.tunnel_status != http.HTTPStatus.OK:
+                exchange.proxy_status = self._response.tunnel_status
+            raise
 
     def request(self, method: str, url: str, *args: Any, **kwargs: Any) -> None:  # noqa: ARG002  # `target` in place of `url`
         request = _current.get()
@@ -203,6 +221,16 @@ class _Connection(HTTPConnection):
                 request.mark_connected()
         # urllib3 has encoded `url` again, which breaks signed links
         super().request(method, request.target, *args, **kwargs)
+
+    def send(self, data: Any) -> None:
+        """Send a part of a request, or nothing once the server has closed the connection: its response, or TLS, may say why."""
+        if self.sock is None:
+            self.connect()
+        if not self._is_closed_by_server:
+            try:
+                super().send(data)
+            except (BrokenPipeError, ConnectionResetError, ssl.SSLEOFError):
+                self._is_closed_by_server = True
 
 
 class _TLSConnection(_Connection, HTTPSConnection):
@@ -254,6 +282,12 @@ class AbortableAdapter(HTTPAdapter):
         response = requests.Response()
         response.status_code, response.headers, response.raw = resp.status, CaseInsensitiveDict(resp.headers), resp
         return response
+
+    def proxy_headers(self, proxy: str) -> dict[str, str]:
+        """Return the credentials of a proxy's address as it has them (requests reads them as Latin-1)."""
+        user, _, password = (parse_url(proxy).auth or "").partition(":")
+        credentials = base64.b64encode(unquote_to_bytes(user) + b":" + unquote_to_bytes(password)).decode()
+        return {"Proxy-Authorization": f"Basic {credentials}"} if user or password else {}
 
     def send(self, request: requests.PreparedRequest, *args: Any, **kwargs: Any) -> requests.Response:
         """Send an `AbortableRequest`."""

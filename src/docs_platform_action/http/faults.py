@@ -9,14 +9,16 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Final
 
 import requests
-from requests.exceptions import InvalidSchema, InvalidURL, ProxyError
+from requests.exceptions import ProxyError
 from urllib3.exceptions import ConnectTimeoutError, HTTPError
 
-from ..errors import ActionError, Cancelled
+from ..errors import ActionError, Advice, Cancelled
 from .connection import Exchange
+from .proxy import UnusableProxyError
 from .resolver import ResolutionTimeout
+from .tls import CERTIFICATE_REQUIRED, handshake_advice, reason_of
 
-# `ValueError` comes from a malformed status line, header or proxy address
+# `ValueError` comes from a malformed status line or header
 _ADAPTER_ERRORS: Final = (requests.RequestException, HTTPError, http.client.HTTPException, OSError, ValueError)
 
 # getaddrinfo(3); for any other code, such as `EAI_AGAIN`, the name may exist
@@ -51,6 +53,11 @@ class NetworkError(Exception):
     is_stale: bool = False  # the server had closed a connection that was kept from an earlier request
     is_proxy_error: bool = False
     is_unknown_host: bool = False  # the name servers say that the name of the server, or of the proxy, has no address
+    tls_reason: str = ""  # OpenSSL's constant, if the TLS handshake failed
+
+    def advice_for(self, address: str) -> Advice | None:
+        """Return the advice about a failed TLS handshake, if its cause is known. `address` is what the server's comes from."""
+        return handshake_advice(self.tls_reason, address, is_proxy=self.is_proxy_error)
 
 
 class ResponseTimeout(NetworkError):
@@ -86,21 +93,9 @@ class UntrustedCertificateError(Exception):
         return kind(f"the certificate of {server} is not trusted", details=details, cause=cause, remedy=remedy)
 
 
-class SocksProxyError(Exception):
-    """The environment names a SOCKS proxy."""
-
-    def failure(self, kind: type[ActionError], server: str, _address: str) -> ActionError:
-        """Return the failure for a server, such as "the API at api.example.com"."""
-        return kind(
-            f"{server} cannot be reached through a SOCKS proxy",
-            cause="An environment variable (ALL_PROXY or HTTPS_PROXY) names a SOCKS proxy. SOCKS proxies are not supported.",
-            remedy="Set HTTPS_PROXY to an HTTP proxy. If the host can be reached without a proxy, add it to NO_PROXY.",
-        )
-
-
 @contextlib.contextmanager
 def translate_errors(exchange: Exchange) -> Iterator[None]:
-    """Raise `Cancelled`, `UntrustedCertificateError` or `NetworkError` in place of an adapter's error."""
+    """Raise `Cancelled`, `UntrustedCertificateError`, `UnusableProxyError` or `NetworkError` in place of an adapter's error."""
     try:
         yield
     except _ADAPTER_ERRORS as error:
@@ -115,16 +110,30 @@ def _translated(error: Exception, exchange: Exchange) -> Exception:
     if exchange.is_aborted and not exchange.address_errors and name_problem is None:
         message = f"{exchange.host} took longer than {exchange.total_seconds:.3g} s to respond"
         return ResponseTimeout(message, maybe_processed=exchange.is_connected)
-    is_proxy_error = exchange.through_proxy and _has(causes, ProxyError, InvalidURL, InvalidSchema)
+    is_proxy_error = exchange.through_proxy and (exchange.is_tunneling or _has(causes, ProxyError))
     if untrusted := next((cause for cause in causes if isinstance(cause, ssl.SSLCertVerificationError)), None):
         return UntrustedCertificateError(untrusted.verify_message, code=untrusted.verify_code, is_proxy_error=is_proxy_error)
+    tls_reason = reason_of(causes)
+    message = _describe(causes, exchange, is_proxy_error=is_proxy_error, tls_reason=tls_reason)
+    if exchange.proxy_status == http.client.PROXY_AUTHENTICATION_REQUIRED:
+        cause = "The proxy requires a user and a password, or does not accept those in its address."
+        return UnusableProxyError(f"{message}.", cause=cause)
+    # with TLS 1.3, a server rejects a client without a certificate after the client has sent its request (RFC 8446, 4.4.2.4)
+    is_handshake = not exchange.is_connected or tls_reason in CERTIFICATE_REQUIRED
     return NetworkError(
-        _describe(causes, exchange, is_proxy_error=is_proxy_error) + _addresses_tried(exchange),
-        maybe_processed=exchange.is_connected,
+        message + _addresses_tried(exchange),
+        maybe_processed=not is_handshake,
         is_stale=exchange.is_reused and _has(causes, *_CLOSED),
         is_proxy_error=is_proxy_error,
         is_unknown_host=name_problem in _UNKNOWN_HOST.values(),
+        tls_reason=tls_reason if is_handshake else "",
     )
+
+
+def format_status(status: int) -> str:
+    """Return a status with its phrase, such as `502 (bad gateway)`."""
+    phrase = http.client.responses.get(status)
+    return f"{status} ({phrase.lower()})" if phrase else str(status)
 
 
 def _problem_of_name(causes: list[BaseException]) -> str | None:
@@ -161,25 +170,22 @@ def _has(causes: list[BaseException], *kinds: type[BaseException]) -> bool:
     return any(isinstance(cause, kinds) for cause in causes)
 
 
-def _describe(causes: list[BaseException], exchange: Exchange, *, is_proxy_error: bool) -> str:
-    if is_proxy_error and not _has(causes, ProxyError):
-        return "The proxy address in the environment is not valid"
+def _describe(causes: list[BaseException], exchange: Exchange, *, is_proxy_error: bool, tls_reason: str) -> str:
+    if exchange.proxy_status is not None:
+        return f"The proxy refused to forward the request to {exchange.host}: {format_status(exchange.proxy_status)}"
     server, subject = ("the proxy", "The proxy") if is_proxy_error else (exchange.host, exchange.host)
-    if exchange.is_connected and _has(causes, *_LOST):
-        return f"The connection to {exchange.host} was lost before the response was complete"
+    is_connected = exchange.is_connected or exchange.is_tunneling
+    if is_connected and _has(causes, *_LOST):
+        return f"The connection to {server} was lost before the response was complete"
     if (name_problem := _problem_of_name(causes)) is not None:
         return f"The name of {server} {name_problem}"
     messages = {
         (ConnectionRefusedError,): f"{subject} refused the connection",
         (ConnectTimeoutError, requests.ConnectTimeout): f"{subject} could not be reached in time",
         (TimeoutError, requests.ReadTimeout): f"{subject} sent nothing for too long",
-        (ssl.SSLError,): f"The TLS connection to {server} failed",
+        (ssl.SSLError,): f"The TLS connection to {server} failed{f' ({tls_reason})' if tls_reason else ''}",
     }
     for kinds, message in messages.items():
         if _has(causes, *kinds):
             return message
-    if is_proxy_error:
-        return f"The proxy refused to forward the request to {exchange.host}"
-    if not exchange.is_connected:
-        return f"Could not connect to {exchange.host}"
-    return f"The response from {exchange.host} is not valid HTTP"
+    return f"The response from {server} is not valid HTTP" if is_connected else f"Could not connect to {server}"

@@ -26,6 +26,7 @@ class FinalResponse(http.client.HTTPResponse):
     """
 
     has_surplus = False  # bytes that came behind the response
+    tunnel_status: int | None = None  # of the response to a request for a tunnel, of which `begin` is not called
 
     def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
         super().__init__(sock, *args, **kwargs)
@@ -63,6 +64,7 @@ class FinalResponse(http.client.HTTPResponse):
                 raise http.client.BadStatusLine(repr(line))
             version, status = match[1].decode(), int(match[2])
             if status == http.HTTPStatus.SWITCHING_PROTOCOLS or not 100 <= status < 200:
+                self.tunnel_status = status
                 return version, status, ""
             while self._lines.readline(MAX_HEAD_BYTES) not in (b"\r\n", b"\n", b""):
                 pass

@@ -13,7 +13,8 @@ from docs_platform_action import __version__
 from docs_platform_action.errors import Cancelled
 from docs_platform_action.http.client import HttpClient, Request, Timeouts
 from docs_platform_action.http.connection import AbortableRequest, InFlight
-from docs_platform_action.http.faults import NetworkError, ResponseTimeout, SocksProxyError, request_id_of
+from docs_platform_action.http.faults import NetworkError, ResponseTimeout, request_id_of
+from docs_platform_action.http.proxy import UnusableProxyError
 from tests.keys import ADMIN_KEY
 from tests.unit.fakes import BASE_URL, FakeAdapter, http_client
 
@@ -63,10 +64,17 @@ class TestRequest:
     def test_it_is_not_sent_through_a_socks_proxy(self) -> None:
         adapter = FakeAdapter()
 
-        with pytest.raises(SocksProxyError):
+        with pytest.raises(UnusableProxyError):
             fetch(http_client(adapter, proxies={"https": "socks5h://proxy.example.com:1080"}))
 
         assert adapter.requests == []
+
+    def test_a_proxy_without_a_scheme_is_an_http_proxy(self) -> None:
+        adapter = FakeAdapter()
+
+        fetch(http_client(adapter, proxies={"all": "robot:word@proxy.example.com:3128"}))
+
+        assert adapter.options[0]["proxies"] == {"https": "http://robot:word@proxy.example.com:3128"}
 
 
 class TestTimeouts:
@@ -166,7 +174,11 @@ class TestCoding:
             with pytest.raises(NetworkError, match=r"The compressed response from api\.example\.com is damaged or incomplete"):
                 read(body[:count], "gzip")
 
-    @pytest.mark.parametrize("body", [b"{}", gzip.compress(b"{}")[:-8] + bytes(8), gzip.compress(b"{}") + b"x"])
+    @pytest.mark.parametrize(
+        "body",
+        [b"{}", gzip.compress(b"{}")[:-8] + bytes(8), gzip.compress(b"{}") + b"x"],
+        ids=["not gzip", "wrong checksum", "surplus"],
+    )
     def test_damaged_data_is_an_error(self, body: bytes) -> None:
         with pytest.raises(NetworkError, match="damaged or incomplete"):
             read(body, "gzip")

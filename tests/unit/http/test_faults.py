@@ -86,8 +86,7 @@ class TestFaults:
             (requests.ConnectTimeout(), f"{HOST} could not be reached in time"),
             (requests.ReadTimeout(), f"{HOST} sent nothing for too long"),
             (TimeoutError(), f"{HOST} sent nothing for too long"),
-            (requests.exceptions.ProxyError(), f"The proxy refused to forward the request to {HOST}"),
-            (requests.exceptions.InvalidProxyURL(), "The proxy address in the environment is not valid"),
+            (requests.exceptions.ProxyError(OSError(101, "Network is unreachable")), "Could not connect to the proxy"),
             (requests.exceptions.SSLError(ssl.SSLError("wrong version")), f"The TLS connection to {HOST} failed"),
             (
                 requests.exceptions.ProxyError(ProtocolError("x", ConnectionRefusedError())),
