@@ -517,6 +517,35 @@ class TestEnd:
         assert " took longer than 0.2 s to respond" in caught.value.message
 
 
+@pytest.mark.parametrize("coding", [b"br", b"zstd", b"br, gzip", b"aes128gcm"])
+def test_an_unknown_content_encoding_is_named(action: Action, coding: bytes) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: " + coding + b"\r\nContent-Length: 7\r\n\r\n"
+
+    with RawServer(responding_once(head + b"\x0b\x02\x80{}\n\x03")) as server:
+        ended = action.run(server.base_url, job_id="j7", outage_tolerance="1ms")
+
+    assert ended.reason == "unavailable"
+    assert f"not a JSON object (application/json, 7 bytes, Content-Encoding {coding.decode()})." in ended.error
+    assert "login page" not in ended.error
+    assert "restrict it to gzip" in ended.error
+
+
+def test_a_compressed_response_that_was_not_asked_for_is_read(action: Action) -> None:
+    def compressed(value: object) -> bytes:
+        body = gzip.compress(json.dumps(value).encode())
+        return b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+
+    turns = responding_with(
+        compressed({"jobId": "j7"}),
+        compressed({"status": "completed"}),
+        compressed({"bundleUrl": "https://storage.example.com/b.tar.gz"}),
+    )
+    with RawServer(turns) as server:
+        ended = action.export(server.base_url)
+
+    assert (ended.exit_code, ended.outputs["jobId"]) == (0, "j7"), ended.stdout
+
+
 class Loading(ssl.SSLContext):
     """A TLS context that counts how often authorities are loaded."""
 

@@ -44,6 +44,11 @@ _ECHOED_KEY: Final = Advice(
     cause="The platform, or something in front of it, copies the admin key from the request into its response.",
     remedy="Report it to the platform, and replace the key: it may be wherever the platform writes such values.",
 )
+_BAD_RESPONSE: Final = Advice(cause=BadResponse.default_cause, remedy=BadResponse.default_remedy)
+_UNKNOWN_CODING: Final = Advice(
+    cause="A gateway or proxy compresses the API's responses in a way that the action does not accept.",
+    remedy="Turn off this compression for the API, or restrict it to gzip.",
+)
 _WRONG_BASE_URL: Final = (
     "`base-url` is probably wrong: the API reports an unknown job in another way. If `base-url` is right, the id is mistyped, "
     "or the job was removed or belongs to another organization."
@@ -97,7 +102,7 @@ def _read_success(call: Call[T], response: ApiResponse, client: ApiClient) -> T:
     problem = f"the response is not a JSON object ({_describe_body(response)})"
     if isinstance(response.body, dict):
         if (name := client.field_with_key(response.body)) is not None:  # another attempt would get the same
-            raise _invalid_response(call, response, f"`{name}` contains the admin key", **_ECHOED_KEY)
+            raise _invalid_response(call, response, f"`{name}` contains the admin key", _ECHOED_KEY)
         try:
             result = call.read(response.body)
         except ValueError as error:
@@ -109,23 +114,21 @@ def _read_success(call: Call[T], response: ApiResponse, client: ApiClient) -> T:
             if not call.idempotent:  # the start request
                 client.show_job_id(response.body)
             return result
+    advice = _UNKNOWN_CODING if response.unknown_coding and response.body is None else None
     if call.idempotent and (call.retry_invalid_object or not isinstance(response.body, dict)):
         message = f"The API returned {response.status}, but {problem}"
-        raise TransientError(message, advice=_NOT_THE_API, request_id=response.request_id)
-    raise _invalid_response(call, response, problem)
+        raise TransientError(message, advice=advice or _NOT_THE_API, request_id=response.request_id)
+    raise _invalid_response(call, response, problem, advice or _BAD_RESPONSE)
 
 
-def _invalid_response(
-    call: Call[T], response: ApiResponse, problem: str, *, cause: str | None = None, remedy: str | None = None
-) -> BadResponse:
+def _invalid_response(call: Call[T], response: ApiResponse, problem: str, advice: Advice) -> BadResponse:
     returned = f"The API returned {response.status}, but {problem}."
     may_have_started = "The platform may have started a job anyway. Check the dashboard before the next run."
     return BadResponse(
         f"the API's response to {call.request.method} {call.request.url} is invalid",
         details=(returned,) if call.idempotent else (returned, may_have_started),
-        cause=cause,
-        remedy=remedy,
         request_id=response.request_id,
+        **advice,
     )
 
 
@@ -185,4 +188,5 @@ def _redirect_error(response: ApiResponse, client: ApiClient) -> BadResponse:
 
 def _describe_body(response: ApiResponse) -> str:
     content_type = response.headers.get("Content-Type", "no content type").split(";")[0]
-    return f"{content_type}, {response.size} bytes"
+    coding = f", Content-Encoding {response.unknown_coding}" if response.unknown_coding else ""
+    return f"{content_type}, {response.size} bytes{coding}"

@@ -19,13 +19,17 @@ _AS_GIVEN: Final = ("jobId", "bundleUrl", "prLink")
 
 @dataclass(frozen=True, kw_only=True)
 class ApiResponse:
-    """A response of the API. `body` is the JSON value without the key, or `None` if it is not JSON. `size` is in bytes."""
+    """A response of the API. `body` is the JSON value without the key, or `None` if it is not JSON. `size` is in bytes.
+
+    `unknown_coding` is the `Content-Encoding` of a body that could not be decoded.
+    """
 
     status: int
     headers: Mapping[str, str]
     body: object
     size: int
     request_id: str | None
+    unknown_coding: str = ""
 
 
 class ApiClient:
@@ -71,6 +75,7 @@ class ApiClient:
             body=self._read_json(content),
             size=len(content),
             request_id=request_id_of(response.headers),
+            unknown_coding=response.unknown_coding,
         )
 
     def _read_json(self, content: bytes) -> object:

@@ -98,16 +98,17 @@ class Response:
         self.headers: Mapping[str, str] = CaseInsensitiveDict(headers)
         codings = [coding.strip().lower() for coding in self.headers.get("Content-Encoding", "").split(",")]
         self._codings = [coding for coding in codings if coding not in {"", "identity"}]
+        is_readable = _READABLE_CODINGS.issuperset(self._codings) and len(self._codings) <= _MAX_CODINGS
+        self.unknown_coding = "" if is_readable else self.headers["Content-Encoding"]
 
     def read(self, max_bytes: int) -> bytes:
         """Return the decoded body, or its beginning as soon as that has `max_bytes`. Raises `NetworkError` and `Cancelled`.
 
-        A body in another coding than gzip or deflate is returned as it is.
+        A body in an `unknown_coding`, which is neither gzip nor deflate, is returned as it is.
         """
         pieces, content = self.pieces(), bytearray()
-        if _READABLE_CODINGS.issuperset(self._codings) and len(self._codings) <= _MAX_CODINGS:
-            for _ in self._codings:
-                pieces = _decompressed(pieces)
+        for _ in self._codings if not self.unknown_coding else ():
+            pieces = _decompressed(pieces)
         try:
             while len(content) < max_bytes and (piece := next(pieces, None)) is not None:
                 content += piece

@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -807,6 +808,53 @@ class TestInvalidObject:
 
         assert talk.read(retry_invalid_object=False) == "running"
         assert talk.retries[0][0] == "The API returned 200, but the response is not a JSON object (text/html, 4 bytes)"
+
+
+BROTLI = ApiResponse(
+    status=200,
+    headers={"Content-Type": "application/json", "Content-Encoding": "br"},
+    body=None,
+    size=34,
+    request_id=None,
+    unknown_coding="br",
+)
+
+
+class TestUnknownCoding:
+    def test_it_is_named_and_temporary(self) -> None:
+        talk = Talk(BROTLI)
+
+        error = talk.failure(talk.read)
+
+        named = "The API returned 200, but the response is not a JSON object (application/json, 34 bytes, Content-Encoding br)"
+        assert isinstance(error, Unavailable)
+        assert talk.retries[0][0] == named
+        assert "compresses the API's responses" in error.cause
+
+    def test_it_is_named_in_the_response_to_a_start(self) -> None:
+        talk = Talk(BROTLI)
+
+        error = talk.failure(talk.start)
+
+        assert isinstance(error, BadResponse)
+        assert "Content-Encoding br" in error.details[0]
+        assert "compresses the API's responses" in error.cause
+
+    def test_a_body_that_can_be_read_anyway_is_read(self) -> None:
+        talk = Talk(replace(BROTLI, body={"status": "running"}))
+
+        assert talk.read() == "running"
+
+    def test_a_status_does_not_need_a_body(self) -> None:
+        assert isinstance(Talk(replace(BROTLI, status=401)).failure(), Unauthorized)
+
+    def test_it_is_named_with_a_wrong_base_url(self) -> None:
+        talk = Talk(replace(BROTLI, status=404))
+
+        error = talk.failure(talk.start)
+
+        assert isinstance(error, NotFound)
+        assert error.details == ("The response is not the API's JSON (application/json, 34 bytes, Content-Encoding br).",)
 
 
 class TestRetryAfter:
