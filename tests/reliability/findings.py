@@ -1,4 +1,4 @@
-"""The defects of the action that the matrix, the hostile texts, the fuzzing, the soak and the kills found."""
+"""The defects of the action that the matrix, the hostile texts, the fuzzing, the soak, the kills and attacks found."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -97,5 +97,49 @@ FINDINGS: Final = (
     Finding(
         what="Temporary files of killed runs stayed in a kept workspace forever.",
         test="tests/unit/bundle/test_staging.py::TestAbandonedParts::test_one_older_than_a_day_is_removed",
+    ),
+    Finding(
+        what="The quota of one domain, a 429 with a long `Retry-After`, blocked the requests of the others: the run never ended.",
+        test="tests/fuzz/test_several_domains.py::TestOfOneDomainForAnother::test_a_quota_ends_after_the_tolerance",
+    ),
+    Finding(
+        what="Lookups of names were outside all time limits: with silent name servers, a request of 2 s took a minute.",
+        test="tests/integration/test_addresses.py::TestNames::test_a_run_ends_although_the_name_servers_are_silent",
+    ),
+    Finding(
+        what="A chunk of negative size made the action read without a limit.",
+        test="tests/integration/test_connections.py::test_a_run_reads_little_of_a_chunk_of_negative_size",
+    ),
+    Finding(
+        what="A second, unsolicited response was read as the response to the next request, also of another domain.",
+        test="tests/integration/test_connections.py::TestLeftovers::test_no_job_reads_what_came_behind_the_response_of_another",
+    ),
+    Finding(
+        what="Half a body without a length, cut off without the end of TLS, was taken for a whole one.",
+        test="tests/integration/test_tls.py::TestEnd::test_half_a_bundle_is_not_saved",
+    ),
+    Finding(
+        what="A bundle that was replaced by one of the same length during its download was completed with bytes of the other.",
+        test="tests/integration/test_download.py::TestValidator::test_any_other_part_starts_the_download_again",
+    ),
+    Finding(
+        what="16 characters that the key shared with a job id or a link were replaced before the value was used.",
+        test=f"{_LEAKS}::TestJobIdRelatedToTheKey::test_it_is_requested_shown_and_handed_on_unchanged",
+    ),
+    Finding(
+        what="The signature of a link was shown if a server repeated it in escapes, base64, hex or lower case.",
+        test=f"{_LEAKS}::test_a_links_signature_is_hidden_in_every_encoding",
+    ),
+    Finding(
+        what="With several domains, each new status was kept: gigabytes in hours, and a log of that size.",
+        test="tests/unit/test_scale.py::test_new_statuses_for_hours_do_not_fill_the_log",
+    ),
+    Finding(
+        what="A pipe without a reader as the file for outputs or the summary blocked the run and its cancel.",
+        test="tests/integration/test_cancel.py::test_while_nobody_reads_the_pipes_for_outputs_and_summary",
+    ),
+    Finding(
+        what="A cookie whose date has thousands of digits printed a library's warning with a stack trace.",
+        test="tests/integration/test_debug.py::test_cookies_are_not_read",
     ),
 )

@@ -67,7 +67,7 @@ NAMING: Final = "replace"
 """The function that gives a result its final name; drawn more often."""
 
 _HOOK: Final = """
-    import json, os, signal, sys, threading
+    import json, os, signal
     kill_at = json.loads(os.environ["KILL_AT"])
     counts = {{}}
 

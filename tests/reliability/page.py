@@ -87,7 +87,7 @@ unchanged or complete. Half of the workspaces contain earlier results; in these 
 _FINDINGS: Final = """\
 ## Findings
 
-The defects of the action that these tests found. Each was fixed together with a test that failed before.
+The defects of the action that these tests, and attacks on it, found. Each was fixed together with a test that failed before.
 """
 
 

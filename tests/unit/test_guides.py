@@ -268,8 +268,8 @@ class TestEvidence:
     def test_the_reliability_page_has_the_named_counts(self) -> None:
         waiting = " ".join(text_of("how-it-waits").split())
 
-        assert len(FAULTS) == 73
-        assert "each of 73 faults" in waiting
+        assert len(FAULTS) == 77
+        assert "each of 77 faults" in waiting
         assert "| processes killed | 100 |" in text_of("evidence/reliability")
         assert "100 killed processes" in waiting
 
