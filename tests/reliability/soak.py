@@ -244,8 +244,14 @@ def check_many(run: Run) -> dict[str, Verdict]:
     rows = {row["domain"]: row for row in run.results}
     _check([*rows] == [job.name for job in run.wait.jobs], f"the domains of the results are {[*rows]}")
     first = run.results[0]["failureReason"]
+    is_host_unknown = {exchange.result for exchange in in_order} == {"no such host"}
+    shared = {first} & {
+        "unauthorized",
+        "forbidden",
+        "unavailable" if is_host_unknown else "",
+    }  # of the first domain
     for domain, row in rows.items():
-        ends = verdicts[domain].ends or {first} & {"unauthorized", "forbidden"}  # the first domain's result applies to all
+        ends = verdicts[domain].ends or shared
         _check(row["failureReason"] in ends, f"{domain} ended with {row['failureReason']}, not {set(ends)}")
         _check(run.starts[domain] <= 1, f"{run.starts[domain]} jobs were started for {domain}")
         values = (row["jobId"], row["status"])

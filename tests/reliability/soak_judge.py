@@ -23,6 +23,7 @@ MAX_PAUSE_SECONDS: Final = 30.0
 LAST_ATTEMPT_SECONDS: Final = 10.0
 MIN_ATTEMPT_SECONDS: Final = 2.0
 FIRST_SECONDS: Final = 3
+UNKNOWN_HOST_SECONDS: Final = 30.0
 YOUNG_SECONDS: Final = 7.5
 EVEN_SECONDS: Final = 4.75
 PATIENCE: Final = 250
@@ -58,7 +59,8 @@ class _Walk:
     """The state of the judge.
 
     `outage_began` is the end of the current operation's first failed attempt, `reading_since` the start of its first attempt.
-    `retry_after_received` and `retry_after_ends` are the times of the latest `Retry-After`.
+    `retry_after_received` and `retry_after_ends` are the times of the latest `Retry-After`. `is_host_known` is false while each
+    request of the run has failed because the host does not exist.
     """
 
     wait: Wait
@@ -70,13 +72,15 @@ class _Walk:
     entered_at: float = 0.0
     retry_after_received: float = -math.inf
     retry_after_ends: float = -math.inf
+    is_host_known: bool = False
 
     def deadline(self, operation: str) -> float:
         return self.known_at + self.wait.timeout if operation == "read" else math.inf
 
     def limit(self, operation: str) -> float:
         """Return the latest start of the last attempt."""
-        tolerated = math.inf if self.outage_began is None else self.outage_began + self.wait.tolerance
+        tolerance = self.wait.tolerance if self.is_host_known else min(self.wait.tolerance, UNKNOWN_HOST_SECONDS)
+        tolerated = math.inf if self.outage_began is None else self.outage_began + tolerance
         return min(self.deadline(operation), tolerated)
 
 
@@ -103,6 +107,7 @@ def _step(walk: _Walk, exchange: Seen) -> tuple[frozenset[str | None], bool]:
     """Return how a run may end after an exchange, empty if it must continue, and whether it may continue."""
     if walk.reading_since is None:
         walk.reading_since = exchange.began
+    walk.is_host_known = walk.is_host_known or exchange.result != "no such host"
     if exchange.result == "good":
         since, walk.outage_began, walk.reading_since = walk.reading_since, None, None
         return _good(walk, exchange, since=since)
@@ -230,6 +235,7 @@ def _judge_one_of_many(wait: Wait, own: Sequence[Seen], seen: Sequence[Seen], of
     for number, exchange in enumerate(own):
         if verdict.ends:
             raise WrongError(f"continued with {exchange} instead of ending with {set(verdict.ends)}")
+        walk.is_host_known = any(other.result != "no such host" and other.ended <= exchange.ended for other in seen)
         ends, may_continue = _step(walk, exchange)
         is_last = number == len(own) - 1
         if _is_rejected_for_concurrency(exchange, of):

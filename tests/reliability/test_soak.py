@@ -14,9 +14,22 @@ from admin_api_simulator import Fault, Simulator
 from tests.inside import run_inside
 from tests.keys import ADMIN_KEY
 from tests.reliability.page import NOT_COUNTED, soak_part
-from tests.reliability.soak import ONE, RUNS, USUAL_RUNS, Run, Soak, WrongError, carry_out, check, draw, draw_many, soaked
+from tests.reliability.soak import (
+    ONE,
+    RUNS,
+    USUAL_RUNS,
+    Run,
+    Soak,
+    WrongError,
+    carry_out,
+    check,
+    check_many,
+    draw,
+    draw_many,
+    soaked,
+)
 from tests.reliability.soak_judge import judge
-from tests.reliability.soak_truth import FAULT_RATE, KINDS, Wait
+from tests.reliability.soak_truth import FAULT_RATE, KINDS, Outage, Wait
 from tests.reliability.soak_wire import Seen
 
 SIX_HOURS = 6 * 3600.0
@@ -107,6 +120,18 @@ def long_wait(*, pause: int) -> Wait:
         outages=(),
         refuses=None,
     )
+
+
+@pytest.mark.parametrize(("jobs", "check_run"), [(1, check), (12, check_many)])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_host_that_does_not_exist_costs_half_a_minute(seed: int, jobs: int, check_run: Callable[[Run], object]) -> None:
+    unknown = Outage(began=0.0, ended=SIX_HOURS, kinds=("no such host",))
+
+    run = carry_out(replace(draw(seed, jobs=jobs), outages=(unknown,), refuses=None))
+
+    check_run(run)
+    assert {row["failureReason"] for row in run.results} == {"unavailable"}
+    assert run.seconds < 35
 
 
 class TestResources:
