@@ -338,3 +338,7 @@ class TestRetry:
             describe_retry("It is full", float("inf"), 0.01)
             == "It is full. Retrying while other jobs are running, next attempt now."
         )
+        assert (
+            describe_retry("It is full", float("inf"), 86400)
+            == "It is full. Retrying while other jobs are running, next attempt in at most 24 h."
+        )
