@@ -11,18 +11,22 @@ from docs_platform_action.signals import SignalHandler
 def run() -> int:
     """Handle signals first: a cancel may come during the imports, which take a moment."""
     signal_handler = SignalHandler()
-    # libraries write to developers, with stack traces; the log of a run has other readers
-    warnings.simplefilter("ignore")
-    threading.excepthook = sys.unraisablehook = _report_ignored
     gc.disable()  # imports leave no garbage, and searching for it takes a few percent of their time
-    import logging
-
+    _silence_libraries()
     from docs_platform_action.main import main
 
-    logging.disable()
     gc.freeze()  # what is imported never becomes garbage
     gc.enable()
     return main(signal_handler)
+
+
+def _silence_libraries() -> None:
+    """Keep texts for developers, with stack traces, out of the log of a run."""
+    import logging
+
+    warnings.simplefilter("ignore")
+    logging.disable()
+    threading.excepthook = sys.unraisablehook = _report_ignored
 
 
 def _report_ignored(ignored: "threading.ExceptHookArgs | sys.UnraisableHookArgs") -> None:

@@ -13,8 +13,9 @@ import pytest
 import trustme
 
 from admin_api_simulator import Simulator
+from docs_platform_action.http.client import Timeouts
 from tests.action import Action
-from tests.integration.raw import RawServer, read_request
+from tests.integration.raw import RawServer, hold, read_request
 from tests.keys import ADMIN_KEY
 from tests.ports import refusing_port
 
@@ -192,6 +193,21 @@ def test_a_proxy_that_breaks_the_protocol_is_named(action: Action, answer: bytes
 
     assert ended.reason == "unavailable"
     assert f"Last error: {message}" in ended.error
+
+
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 200 Connection established\r\n"])
+def test_a_proxy_that_stops_responding_is_named(action: Action, monkeypatch: pytest.MonkeyPatch, answer: bytes) -> None:
+    def stop(connection: socket.socket) -> None:
+        read_request(connection)
+        connection.sendall(answer)
+        hold(connection)
+
+    monkeypatch.setitem(Timeouts.__init__.__kwdefaults__, "connect_seconds", 0.2)
+    with RawServer(stop) as proxy:
+        ended = action.run("https://api.docs.invalid", job_id="j", env={"HTTPS_PROXY": proxy.base_url}, outage_tolerance="1ms")
+
+    assert ended.reason == "unavailable"
+    assert "Last error: The proxy sent nothing for too long." in ended.error
 
 
 def test_proxy_credentials_are_sent_only_to_the_proxy(action: Action, proxy: RecordingProxy) -> None:

@@ -177,6 +177,7 @@ _current: ContextVar[AbortableRequest] = ContextVar("_current")  # urllib3 does 
 
 class _Connection(HTTPConnection):
     _response: FinalResponse | None = None
+    _is_closed_by_server = False
 
     def response_class(self, *args: Any, **kwargs: Any) -> FinalResponse:  # type: ignore[override]  # a class in the stubs
         self._response = FinalResponse(*args, **kwargs)

@@ -63,6 +63,19 @@ class Server:
                     return
 
 
+class Hasty:
+    """Responds to each connection before any request, and closes it."""
+
+    def connect(self, *parts: object) -> socket.socket:
+        ours, theirs = socket.socketpair()
+        exchange = parts[-1]
+        assert isinstance(exchange, Exchange)
+        exchange.adopt(ours)
+        with theirs:
+            theirs.sendall(good("too many"))
+        return ours
+
+
 class Talk:
     """A client and the server that it is connected to."""
 
@@ -202,6 +215,16 @@ class TestBrokenResponses:
 
         assert caught.value.message == "127.0.0.1:1 took longer than 0.02 s to respond"
         assert caught.value.maybe_processed
+
+    @pytest.mark.parametrize("body", [None, {"domain": "docs.example.com"}])
+    def test_a_server_that_reads_no_request_may_still_respond(
+        self, monkeypatch: pytest.MonkeyPatch, body: dict[str, object] | None
+    ) -> None:
+        subject = Talk(Server())
+        subject.request = Request(method="POST", url="/x", body=body)
+        monkeypatch.setattr("docs_platform_action.http.connection.open_socket", Hasty().connect)
+
+        assert subject().body == {"status": "too many"}
 
     def test_a_cancel_ends_the_wait_for_one(self, talk: Talks) -> None:
         subject = talk([b""])
