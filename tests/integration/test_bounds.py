@@ -53,6 +53,8 @@ HANGING: dict[str, Handler] = {
 ENDLESS_ANSWERS: dict[str, Handler] = {
     "body": without_end(OK + b"Content-Length: %d\r\n\r\n" % ENDLESS, b" " * 65536),
     "body without a length": without_end(OK + b"\r\n", b" " * 65536),
+    "gzip header": without_end(OK + b"Content-Encoding: gzip\r\n\r\n\x1f\x8b\x08\x08\0\0\0\0\0\0", b"x" * 65536),
+    "empty gzip": without_end(OK + b"Content-Encoding: gzip\r\n\r\n\x1f\x8b\x08\0\0\0\0\0\0\0", b"\0\0\0\xff\xff" * 10_000),
     "chunks": without_end(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"10000\r\n" + b" " * 65536 + b"\r\n"),
     "negative chunk": without_end(OK + b"Transfer-Encoding: chunked\r\n\r\n-1\r\n", b" " * 65536),
     "chunk size": without_end(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"0" * 65536),
@@ -116,7 +118,17 @@ def test_an_endless_body_is_aborted_at_the_size_limit(adapter: AbortableAdapter,
     assert error.message == "The API's response is larger than 1024 KiB"
 
 
-@pytest.mark.parametrize("part", sorted({*ENDLESS_ANSWERS} - {"body", "body without a length", "chunks"}))
+@pytest.mark.parametrize("part", ["gzip header", "empty gzip"])
+def test_endless_compressed_data_without_content_is_aborted_at_the_size_limit(adapter: AbortableAdapter, part: str) -> None:
+    with RawServer(ENDLESS_ANSWERS[part]) as server:
+        error = failed_exchange(adapter, server.base_url, total_seconds=60)
+
+    assert error.message.endswith("is damaged or incomplete")
+
+
+@pytest.mark.parametrize(
+    "part", sorted({*ENDLESS_ANSWERS} - {"body", "body without a length", "chunks", "gzip header", "empty gzip"})
+)
 def test_an_endless_head_or_line_is_aborted_at_the_size_limit(adapter: AbortableAdapter, part: str) -> None:
     with RawServer(ENDLESS_ANSWERS[part]) as server:
         error = failed_exchange(adapter, server.base_url, total_seconds=60)

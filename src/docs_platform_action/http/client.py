@@ -106,11 +106,11 @@ class Response:
 
         A body in an `unknown_coding`, which is neither gzip nor deflate, is returned as it is.
         """
-        pieces, content = self.pieces(), bytearray()
+        content, pieces = bytearray(), _limited(self.pieces(), max_bytes)
         for _ in self._codings if not self.unknown_coding else ():
-            pieces = _decompressed(pieces)
+            pieces = _limited(_decompressed(pieces), max_bytes)
         try:
-            while len(content) < max_bytes and (piece := next(pieces, None)) is not None:
+            for piece in pieces:
                 content += piece
         except zlib.error as error:
             message = f"The compressed response from {self.exchange.host} is damaged or incomplete"
@@ -128,6 +128,15 @@ class Response:
                         raise TimeoutError
                 return
             yield piece
+
+
+def _limited(pieces: Iterator[bytes], max_bytes: int) -> Iterator[bytes]:
+    """Yield pieces until they have `max_bytes` together."""
+    for piece in pieces:
+        yield piece
+        max_bytes -= len(piece)
+        if max_bytes <= 0:
+            return
 
 
 def _decompressed(pieces: Iterator[bytes]) -> Iterator[bytes]:
