@@ -16,7 +16,7 @@ from ..errors import ActionError, Advice, Cancelled
 from .connection import Exchange
 from .proxy import UnusableProxyError
 from .resolver import ResolutionTimeout
-from .tls import CERTIFICATE_REQUIRED, handshake_advice, reason_of
+from .tls import CERTIFICATE_REQUIRED, MISSING_CERTIFICATE, handshake_advice, reason_of
 
 # `ValueError` comes from a malformed status line or header
 _ADAPTER_ERRORS: Final = (requests.RequestException, HTTPError, http.client.HTTPException, OSError, ValueError)
@@ -118,15 +118,14 @@ def _translated(error: Exception, exchange: Exchange) -> Exception:
     if exchange.proxy_status == http.client.PROXY_AUTHENTICATION_REQUIRED:
         cause = "The proxy requires a user and a password, or does not accept those in its address."
         return UnusableProxyError(f"{message}.", cause=cause)
-    # with TLS 1.3, a server rejects a client without a certificate after the client has sent its request (RFC 8446, 4.4.2.4)
-    is_handshake = not exchange.is_connected or tls_reason in CERTIFICATE_REQUIRED
     return NetworkError(
         message + _addresses_tried(exchange),
-        maybe_processed=not is_handshake,
+        # with TLS 1.3, a server rejects a client without a certificate after the client has sent its request (RFC 8446, 4.4.2.4)
+        maybe_processed=exchange.is_connected and tls_reason != MISSING_CERTIFICATE,
         is_stale=exchange.is_reused and _has(causes, *_CLOSED),
         is_proxy_error=is_proxy_error,
         is_unknown_host=name_problem in _UNKNOWN_HOST.values(),
-        tls_reason=tls_reason if is_handshake else "",
+        tls_reason=tls_reason if not exchange.is_connected or tls_reason in CERTIFICATE_REQUIRED else "",
     )
 
 

@@ -132,6 +132,32 @@ class TestFaults:
         assert fault.message == f"The name of {'the proxy' if is_proxy else HOST} {message}"
         assert (fault.is_unknown_host, fault.is_proxy_error, fault.maybe_processed) == (is_unknown, is_proxy, False)
 
+    @pytest.mark.parametrize(
+        ("reason", "is_connected", "maybe_processed", "cause"),
+        [
+            ("WRONG_VERSION_NUMBER", False, False, "The server does not use TLS at this port."),
+            ("RECORD_LAYER_FAILURE", True, True, None),
+            ("TLSV13_ALERT_CERTIFICATE_REQUIRED", False, False, "The server requires a client certificate."),
+            ("TLSV13_ALERT_CERTIFICATE_REQUIRED", True, False, "The server requires a client certificate."),
+            ("SSLV3_ALERT_BAD_CERTIFICATE", True, True, "The server requires a client certificate."),
+            ("TLSV1_ALERT_INTERNAL_ERROR", False, False, None),
+        ],
+    )
+    def test_an_error_of_tls_has_its_reason_and_of_a_handshake_advice(
+        self, reason: str, is_connected: bool, maybe_processed: bool, cause: str | None
+    ) -> None:
+        error: Any = ssl.SSLError(1, "text")
+        error.reason = reason
+        adapter = FakeAdapter(error=requests.exceptions.SSLError(error))
+        adapter.before = lambda request: setattr(request.exchange, "is_connected", is_connected)
+
+        fault = failed(adapter)
+
+        assert (fault.message, fault.maybe_processed) == (f"The TLS connection to {HOST} failed ({reason})", maybe_processed)
+        advice = fault.advice_for("`base-url`")
+        assert (advice is None) == (cause is None)
+        assert advice is None or advice["cause"].startswith(str(cause))
+
     def test_without_a_proxy_no_proxy_is_blamed(self) -> None:
         fault = failed(FakeAdapter(error=requests.exceptions.ProxyError(ConnectionRefusedError())), proxies={})
 
