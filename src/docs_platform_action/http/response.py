@@ -109,6 +109,7 @@ class _Chunks(io.RawIOBase):
         super().__init__()
         self._lines = lines
         self._left = 0  # of the current chunk
+        self._after_chunk = False
         self._ended = False
         self._spare_bytes = MAX_HEAD_BYTES  # for all extensions and trailers
 
@@ -124,8 +125,6 @@ class _Chunks(io.RawIOBase):
         if not count:
             raise http.client.IncompleteRead(b"")
         self._left -= count
-        if not self._left and self._read_line() != b"\r\n":
-            raise http.client.HTTPException("a chunk is longer than its size")
         return count
 
     def close(self) -> None:
@@ -133,6 +132,10 @@ class _Chunks(io.RawIOBase):
         self._lines.close()
 
     def _begin_chunk(self) -> None:
+        # only now: if the connection ended behind a chunk, its bytes are still good for a download that is resumed
+        if self._after_chunk and self._read_line() != b"\r\n":
+            raise http.client.HTTPException("a chunk is longer than its size")
+        self._after_chunk = True
         if (match := _CHUNK_LINE.fullmatch(self._read_line())) is None:
             raise http.client.HTTPException("the size of a chunk is not a hexadecimal number")
         self._left = int(match[1], 16)
