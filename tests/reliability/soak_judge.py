@@ -235,6 +235,9 @@ def _judge_one_of_many(wait: Wait, own: Sequence[Seen], seen: Sequence[Seen], of
     for number, exchange in enumerate(own):
         if verdict.ends:
             raise WrongError(f"continued with {exchange} instead of ending with {set(verdict.ends)}")
+        if number and walk.outage_began is not None and _is_rejected_for_concurrency(own[number - 1], of):
+            room_at = _others_end_at(own[number - 1], of)  # the outage tolerance counts from then
+            walk.outage_began = max(walk.outage_began, min(room_at, exchange.began))
         walk.is_host_known = any(other.result != "no such host" and other.ended <= exchange.ended for other in seen)
         ends, may_continue = _step(walk, exchange)
         is_last = number == len(own) - 1
@@ -251,14 +254,18 @@ def _judge_one_of_many(wait: Wait, own: Sequence[Seen], seen: Sequence[Seen], of
 
 def _is_rejected_for_concurrency(exchange: Seen, of: Mapping[str, Sequence[Seen]]) -> bool:
     """Whether a start was rejected while the platform runs other jobs of this run, whose end makes room."""
-    if exchange.operation != "start" or not exchange.result.startswith("429"):
-        return False
-    under_way = [
+    is_rejected = exchange.operation == "start" and exchange.result.startswith("429")
+    return is_rejected and _others_end_at(exchange, of) > exchange.ended
+
+
+def _others_end_at(exchange: Seen, of: Mapping[str, Sequence[Seen]]) -> float:
+    """Return when the last of the other jobs ends that have been started by then."""
+    started = [
         others
         for job, others in of.items()
         if job != exchange.job and any(other.result == "good" and other.ended < exchange.ended for other in others)
     ]
-    return any(others[-1].ended > exchange.ended for others in under_way)
+    return max((others[-1].ended for others in started), default=-math.inf)
 
 
 def _outage_was_tolerated(wait: Wait, last: Seen, seen: Sequence[Seen], of: Mapping[str, Sequence[Seen]]) -> bool:

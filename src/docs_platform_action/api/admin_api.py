@@ -139,15 +139,17 @@ class AdminApi:
 
     def _wait_for_turn(self, call: Call[T], request: QueuedRequest, retry: Retry) -> Retry:
         while True:
-            tolerated_until = min(self._has_room_at(call, retry.error), self.clock.monotonic())
-            self.breaker.tolerate_starts(tolerated_until)
-            retry = retry.tolerated(tolerated_until)
-            if retry.error is None:  # the outage, if there is one, is that of other jobs
-                retry = replace(retry, failing_since=self.breaker.failing_since(is_start=not call.idempotent))
+            retry = self._tolerated(call, retry, retry.error)
+            retry = replace(retry, server_failing_since=self.breaker.failing_since(is_start=not call.idempotent))
             pause = self.breaker.begin(request, retry)
             if pause <= 0:
                 return retry
             self.clock.sleep(pause)
+
+    def _tolerated(self, call: Call[T], retry: Retry, error: TransientError | None) -> Retry:
+        until = min(self._has_room_at(call, error), self.clock.monotonic())
+        self.breaker.tolerate_starts(until)
+        return retry.tolerated(until)
 
     def _has_room_at(self, call: Call[T], error: TransientError | None) -> float:
         """Return since when the platform should have room for the job that a call starts: since the last other job has ended.
@@ -155,14 +157,14 @@ class AdminApi:
         It is infinite while another job of the run is under way, and `-inf` if it does not matter.
         """
         may_lack_room = not call.idempotent and (error is None or error.status == 429)
-        if not may_lack_room or self.breaker.failing_since(is_start=False) < math.inf:
+        if not may_lack_room:
             return -math.inf
         others = (job.ended_at for job in self.jobs if job is not call.job and job.job_id is not None)
         return max((math.inf if ended_at is None else ended_at for ended_at in others), default=-math.inf)
 
     def _next_state(self, call: Call[T], request: QueuedRequest, retry: Retry, error: TransientError) -> Retry:
         try:
-            return self.breaker.failed(request, error, retry)
+            return self.breaker.failed(request, error, self._tolerated(call, retry, error))
         except TransientError:
             if error.maybe_processed and not call.idempotent:
                 details = (f"{error.message}.", *error.details)
@@ -223,7 +225,7 @@ class AdminApi:
         return response
 
     def _unavailable(self, call: Call[T], error: TransientError, retry: Retry) -> Unavailable:
-        outage = format_seconds(self.clock.monotonic() - min(retry.started_at, retry.failing_since))
+        outage = format_seconds(self.clock.monotonic() - min(retry.started_at, retry.outage_began_at))
         this_job_only = not error.job_specific and error.status != 429 and self.breaker.answered_at > retry.failing_since
         advice = _THIS_JOB_ONLY if this_job_only else error.advice
         error_class: type[Unavailable] = UnknownHost if error.tolerance_seconds < math.inf else Unavailable

@@ -1,6 +1,7 @@
 """A circuit breaker: while a server fails, one request at a time tests whether it works again."""
 
 import contextlib
+import http
 import math
 import threading
 from collections.abc import Iterator, Sequence
@@ -47,16 +48,20 @@ class Circuit:
         if self.failing_since < math.inf and not request.is_overdue:
             self._probe = request
 
+    def recover(self) -> None:
+        """Record that the server works. A pause that it asked for goes on."""
+        self.failing_since, self.failures = math.inf, 0
+
     def succeed(self, request: QueuedRequest) -> None:
         """Record a response. One to a request that began before the latest failure does not end the pause after it."""
-        self.failing_since, self.failures = math.inf, 0
-        if request.began_at > self._failed_at:
+        self.recover()
+        if request.began_at >= self._failed_at:
             self.open_until = -math.inf
 
     def fail(self, request: QueuedRequest, now: float) -> None:
         """Record a failure."""
         self.failing_since = min(self.failing_since, now)
-        self.failures += self.failures == 0 or request.began_at > self._failed_at
+        self.failures += self.failures == 0 or request.began_at >= self._failed_at
         self._failed_at = now
 
     def end(self, request: QueuedRequest) -> None:
@@ -126,7 +131,11 @@ class CircuitBreaker:
             if error.job_specific:
                 self._circuit.succeed(request)
                 return retry.increment(error, began_at=request.began_at, now=now)
-            circuit = self._start_circuit if request.is_start and error.is_throttled else self._circuit
+            circuit = self._circuit
+            if request.is_start and error.is_throttled:
+                circuit = self._start_circuit
+                if error.status == http.HTTPStatus.TOO_MANY_REQUESTS:  # it may only lack room for another job
+                    self._circuit.recover()
             circuit.fail(request, now)
             pause_until = now + max(pause_ceiling(circuit.failures), error.retry_after_seconds or 0.0)
             try:
@@ -134,8 +143,8 @@ class CircuitBreaker:
                     error,
                     began_at=request.began_at,
                     now=now,
-                    failing_since=self.failing_since(is_start=request.is_start),
-                    failures=circuit.failures,
+                    server_failing_since=self.failing_since(is_start=request.is_start),
+                    server_failures=circuit.failures,
                 )
                 pause_until = min(pause_until, following.next_attempt_at)
                 return following
@@ -143,7 +152,7 @@ class CircuitBreaker:
                 circuit.open_until = max(circuit.open_until, pause_until)
 
     def failing_since(self, *, is_start: bool) -> float:
-        """Return when the outage began that a request is in; infinite if it is in none."""
+        """Return since when the server has failed for all jobs; infinite if it has not."""
         return min(circuit.failing_since for circuit in self._circuits(is_start=is_start))
 
     def tolerate_starts(self, until: float) -> None:

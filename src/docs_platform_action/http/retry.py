@@ -66,12 +66,14 @@ def pause_ceiling(failures: int) -> float:
 class Retry:
     """The retries of one operation, immutable like urllib3's `Retry`. Times are on the clock's `monotonic`.
 
-    `started_at` is when the operation was asked for or last made progress, `failing_since` when the outage began that it is in.
+    `started_at` is when the operation was asked for or last made progress, and `failing_since` when its first attempt failed.
+    `server_failing_since` is when the server began to fail for all jobs, until any of them gets a response.
     """
 
     tolerance_seconds: float
     started_at: float
     failing_since: float = math.inf
+    server_failing_since: float = math.inf
     deadline: float = math.inf
     is_idempotent: bool = True  # may be sent again even if the server may have processed it
     jitter: Callable[[float], float] = full_jitter
@@ -80,15 +82,20 @@ class Retry:
     next_attempt_at: float = -math.inf
 
     @property
+    def outage_began_at(self) -> float:
+        """When the outage began that the operation is in; infinite if it is in none."""
+        return min(self.failing_since, self.server_failing_since)
+
+    @property
     def last_attempt_at(self) -> float:
         """When the last attempt begins; infinite if there is neither a deadline nor an outage."""
         tolerance = min(self.tolerance_seconds, self.error.tolerance_seconds if self.error else math.inf)
-        return min(self.deadline, self.failing_since + tolerance)
+        return min(self.deadline, self.outage_began_at + tolerance)
 
     @property
     def turn_ends_at(self) -> float:
         """Until when an attempt may wait for requests of other jobs."""
-        is_failing = self.failing_since < math.inf
+        is_failing = self.outage_began_at < math.inf
         return self.last_attempt_at if is_failing else min(self.deadline, self.started_at + self.tolerance_seconds)
 
     @property
@@ -97,7 +104,7 @@ class Retry:
         return min(self.next_attempt_at, self.turn_ends_at)
 
     def tolerated(self, until: float) -> Self:
-        """Return the state in which the wait, and the outage if there is one, begin no earlier than this."""
+        """Return the state in which the wait, and the operation's own outage if there is one, begin no earlier than this."""
         failing_since = self.failing_since if self.failing_since == math.inf else max(self.failing_since, until)
         return replace(self, started_at=max(self.started_at, until), failing_since=failing_since)
 
@@ -107,17 +114,25 @@ class Retry:
         return LAST_ATTEMPT_SECONDS if remaining <= 0 else max(MIN_ATTEMPT_SECONDS, remaining)
 
     def increment(
-        self, error: TransientError, *, began_at: float, now: float, failing_since: float = math.inf, failures: int = 0
+        self,
+        error: TransientError,
+        *,
+        began_at: float,
+        now: float,
+        server_failing_since: float = math.inf,
+        server_failures: int = 0,
     ) -> Self:
-        """Return the state after a failed attempt, or raise its error if there is no further attempt.
-
-        `failing_since` and `failures` are those of the server for all jobs.
-        """
-        failing_since = min(self.failing_since, failing_since, now)
-        failed = replace(self, failing_since=failing_since, error=error, failures=self.failures + 1)
+        """Return the state after a failed attempt, or raise its error if there is no further attempt."""
+        failed = replace(
+            self,
+            failing_since=min(self.failing_since, now),
+            server_failing_since=server_failing_since,
+            error=error,
+            failures=self.failures + 1,
+        )
         if began_at >= failed.last_attempt_at or (error.maybe_processed and not self.is_idempotent):
             raise error
-        pause = max(self.jitter(pause_ceiling(max(failed.failures, failures))), error.retry_after_seconds or 0.0)
+        pause = max(self.jitter(pause_ceiling(max(failed.failures, server_failures))), error.retry_after_seconds or 0.0)
         return replace(failed, next_attempt_at=min(now + pause, error.retry_until))
 
 

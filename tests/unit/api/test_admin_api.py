@@ -101,6 +101,12 @@ class TestStart:
         assert platform.clock.elapsed > 300
         assert platform.events.of("retrying") == [(API, "The API returned 429 (too many requests)", float("inf"), 1)]
 
+    def test_that_holds_for_the_last_attempt_in_an_outage_too(self) -> None:
+        platform = Platform(answer(503, headers={"Retry-After": "999"}), answer(429), answer(202, {"jobId": "se_1"}))
+        platform.other.job_id = "se_2"
+
+        assert platform.start().job_id == "se_1"
+
     def test_the_job_itself_does_not_count_as_another(self) -> None:
         platform = Platform(answer(429))
         assert platform.job.is_under_way

@@ -1049,6 +1049,15 @@ class TestManyJobs:
         assert crowd.ended["late"] == (400.1, None)
         assert crowd.ended["later"] == (421.3, None)
 
+    def test_once_another_job_gets_a_response_only_the_jobs_own_failures_count(self) -> None:
+        down_until = {"/v1/first": 90, "/v1/later": 230}
+        crowd = Crowd(lambda _method, path, at: (0.1, RESET if at < down_until[path] else GOOD), tolerance=200)
+
+        crowd.clock.run(crowd.job("first"), crowd.job("later", at=40))
+
+        assert crowd.begun("later")[0] == pytest.approx(61, abs=2)
+        assert {name: error for name, (_, error) in crowd.ended.items()} == {"first": None, "later": None}
+
     def test_a_job_that_fails_alone_says_so(self) -> None:
         crowd = Crowd(all_but("bad", answer(500)), tolerance=60)
 
@@ -1070,6 +1079,18 @@ class TestManyJobs:
         assert crowd.ended["one more"][1] is None
         assert 500 <= crowd.ended["one more"][0] < 540
         assert crowd.ended["at work"][0] < 39 * 15 + 40  # it does not block the other job like an outage
+
+    def test_failures_of_the_other_jobs_do_not_end_that(self) -> None:
+        def no_room_yet(_method: str, path: str, at: float) -> Reply:
+            bad = answer(429) if path.endswith("one more") else answer(503)
+            return 0.1, bad if at < 500 else GOOD
+
+        crowd = Crowd(no_room_yet, tolerance=60, others=[Job(mode=EXPORT, job_id="se_2")])
+
+        crowd.clock.run(crowd.job("at work"), crowd.job("one more", idempotent=False))
+
+        assert isinstance(crowd.failure("at work"), Unavailable)
+        assert crowd.ended["one more"][1] is None
 
     def test_once_no_other_job_runs_the_tolerance_applies(self) -> None:
         other = Job(mode=EXPORT, job_id="se_2")

@@ -91,20 +91,29 @@ class TestAttempts:
         assert retry.last_attempt_at == 120
 
     def test_an_outage_that_began_for_another_job_counts(self) -> None:
-        retry = new_retry().increment(transient(), began_at=100, now=101, failing_since=90)
+        retry = new_retry().increment(transient(), began_at=100, now=101, server_failing_since=90)
 
-        assert (retry.failing_since, retry.last_attempt_at) == (90, 110)
+        assert (retry.outage_began_at, retry.last_attempt_at) == (90, 110)
+
+    def test_but_only_until_another_job_gets_a_response(self) -> None:
+        waiting = new_retry(server_failing_since=85.0)
+
+        failing = waiting.increment(transient(), began_at=102, now=103, server_failing_since=85)
+        alone = replace(failing, server_failing_since=math.inf)
+        later = alone.increment(transient(), began_at=110, now=111, server_failing_since=111)
+
+        assert [retry.last_attempt_at for retry in (waiting, failing, alone, later)] == [105, 105, 123, 123]
 
     def test_one_that_has_used_up_the_tolerance_leaves_no_other_attempt(self) -> None:
         error = transient()
 
         with pytest.raises(TransientError) as raised:
-            new_retry().increment(error, began_at=100, now=101, failing_since=80)
+            new_retry().increment(error, began_at=100, now=101, server_failing_since=80)
 
         assert raised.value is error
 
     def test_the_failures_of_all_jobs_make_the_pause_longer(self) -> None:
-        retry = new_retry().increment(transient(), began_at=100, now=100, failures=4)
+        retry = new_retry().increment(transient(), began_at=100, now=100, server_failures=4)
 
         assert retry.next_attempt_at == 104
 
@@ -135,7 +144,7 @@ class TestTurn:
 
     def test_in_an_outage_it_waits_until_its_end(self) -> None:
         assert new_retry(failing_since=95.0).turn_ends_at == 115
-        assert new_retry(failing_since=105.0).turn_ends_at == 125
+        assert new_retry(server_failing_since=105.0).turn_ends_at == 125
 
     def test_a_deadline_comes_first(self) -> None:
         assert new_retry(deadline=104.0).turn_ends_at == 104
