@@ -66,10 +66,10 @@ class Events:
         """Announce the link to the bundle, which is in the job already."""
 
     def link_expired(self, job: Job, error: str) -> None:
-        """Announce that the link no longer works, or will not soon, and that a fresh one is requested."""
+        """Announce that the link no longer works, or will not soon, and that a new one is requested."""
 
     def link_renewed(self, job: Job) -> None:
-        """Announce a fresh link, which is in the job already."""
+        """Announce a new link, which is in the job already."""
 
     def link_redirected(self, job: Job, url: str) -> None:
         """Announce a redirect of the storage to another signed link."""

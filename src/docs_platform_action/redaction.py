@@ -33,7 +33,7 @@ _MAX_LAYERS: Final = 5
 _ESCAPE: Final = re.compile(
     r"%(?:(?P<percent>[0-9A-Fa-f]{2})|[uU](?P<percent_unit>[0-9A-Fa-f]{4}))"
     r"|\\+(?:[uU](?P<unit>[0-9A-Fa-f]{4})|[uU]\\*\{0{0,5}(?P<braced>[0-9A-Fa-f]{1,5})\\*\}|[xX](?P<byte>[0-9A-Fa-f]{2}))?"
-    r"|&(?P<entity>\#[0-9]{1,7};?|\#[xX][0-9A-Fa-f]{1,6};?|[A-Za-z][A-Za-z0-9]{1,31};)"
+    r"|&(?P<entity>\#0{0,99}[0-9]{1,7};?|\#[xX]0{0,99}[0-9A-Fa-f]{1,6};?|[A-Za-z][A-Za-z0-9]{1,31};)"
 )
 _INVISIBLE: Final = re.compile(
     # control characters but white space, such as the zeros of misread UTF-16, and characters without a shape
@@ -46,8 +46,8 @@ _INVISIBLE_OR_WHITE_SPACE: Final = re.compile(
     # a backslash; the bound keeps a text of backslashes cheap
     rf"{_INVISIBLE.pattern}|\n[^\S\n]*(?:[|>][^\S\n]+)*|[^\S\n]+|(?<!\\)\\{{1,32}}[nrt]"
 )
-_HEX: Final = re.compile(r"(?:[0-9A-Fa-f]{2}[:,._-]*(?:0[xX])?){8}")
-_BETWEEN_HEX_DIGITS: Final = re.compile(r"(?<=[0-9A-Fa-f])[:,._-]+(?:0[xX])?(?=[0-9A-Fa-f])")
+_HEX: Final = re.compile(r"(?:[0-9A-Fa-f]{2}[:,;._/|-]*(?:0[xX])?){8}")
+_BETWEEN_HEX_DIGITS: Final = re.compile(r"(?<=[0-9A-Fa-f])[:,;._/|-]+(?:0[xX])?(?=[0-9A-Fa-f])")
 _LOWER_CASE: Final = str.maketrans({chr(code): chr(code + 32) for code in range(65, 91)})  # `lower` may change the length
 _PARAMETER: Final = re.compile(r"(?<![\w.~-])([\w.~-]{1,64})(?=([^\w.~-]{1,6}))")
 """The name of a parameter, and what is between it and its value, in a URL, in XML or in JSON."""
@@ -91,10 +91,11 @@ class Redactor:
             for name, secret in secrets:
                 for form in _forms(secret):
                     if len(form) < MIN_SECRET_LENGTH:
-                        self._short_link_secrets[unquote(name).translate(_LOWER_CASE)].add(form)
+                        last_word = re.split(r"[^\w.~-]+", unquote(name).rstrip("[]"))[-1]
+                        self._short_link_secrets[last_word.translate(_LOWER_CASE)].add(form)
                     else:
                         self._characters.add_link_secret(form)
-                self._add_encoded(secret, _Index.add_link_secret, before_short=f"&{name}=")
+                self._add_encoded(secret, _Index.add_link_secret, before_short=f"{name}=")
 
     def show(self, names: Iterable[str]) -> None:
         """Show these names and every part of them from now on, but never a whole key."""

@@ -461,10 +461,9 @@ class TestEnd:
             ANSWER.replace(b"HTTP/1.1", b"HTTP/1.0"),
             ANSWER.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"),
             ANSWER.replace(b"\r\n\r\n", b"\r\nTransfer-Encoding: identity\r\n\r\n"),
-            ANSWER.replace(b"200 OK", b"404 Not Found"),
             b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + gzip.compress(b"{}"),
         ],
-        ids=["neither", "HTTP/1.0", "close", "identity", "an error", "gzip"],
+        ids=["neither", "HTTP/1.0", "close", "identity", "gzip"],
     )
     def test_one_that_is_cut_or_reset_is_not(self, wire: Wire, answer: bytes, end: Callable[[socket.socket], None]) -> None:
         def answer_and_end(connection: socket.socket) -> None:
@@ -477,6 +476,16 @@ class TestEnd:
 
         assert fault.message.endswith(LOST)
         assert (fault.maybe_processed, fault.is_stale) == (True, False)
+
+    @pytest.mark.parametrize("status", [401, 429, 503])
+    def test_of_an_error_the_status_is_enough(self, wire: Wire, status: int) -> None:
+        def answer_and_cut(connection: socket.socket) -> None:
+            read_request(connection)
+            connection.sendall(self.ANSWER.replace(b"200", b"%d" % status))
+            cut(connection)
+
+        with wire.client(answer_and_cut) as (client, _):
+            assert client.send(Request(method="POST", url="/v1/jobs"), Timeouts()).status == status
 
     def test_a_body_with_an_end_of_its_own_needs_no_other(self, wire: Wire) -> None:
         def answer_and_cut(connection: socket.socket) -> None:
@@ -645,8 +654,9 @@ class TestFraming:
             b"d;a=b\r\n" + BODY + b"\r\n0;c\r\n\r\n",
             b'd \t; a="; \xff"\r\n' + BODY + b"\r\n0\r\n\r\n",
             b"".join(b"1\r\n%c\r\n" % byte for byte in BODY) + b"0\r\nX: y\r\nZ: -1\r\n\r\n",
+            b"".join(b"64;%b\r\n%b\r\n" % (b"x" * 90, b" " * 100) for _ in range(2000)) + b"d\r\n" + BODY + b"\r\n0\r\n\r\n",
         ],
-        ids=["capital", "zeros", "extension", "blanks before an extension", "many and trailers"],
+        ids=["capital", "zeros", "extension", "blanks before an extension", "many and trailers", "many extensions"],
     )
     def test_chunks_as_the_standard_writes_them_are_read(self, wire: Wire, chunks: bytes) -> None:
         counting = Counting(lambda _: OK + b"Transfer-Encoding: chunked\r\n\r\n" + chunks)

@@ -147,7 +147,7 @@ class TestExpiringLink:
         if "values_file" in inputs:
             assert link_in(action.workspace / inputs["values_file"]) == masked
         assert ("The bundle link expires in " in ended.log) is (seconds > 0)
-        assert ("The bundle link has expired. Making a fresh link." in ended.log) is (seconds < 0)
+        assert ("The bundle link has expired. Making a new link." in ended.log) is (seconds < 0)
         assert "  New bundle link: 127.0.0.1" in ended.log
         assert ended.summary.startswith("### ✅ ")
         assert "expired" not in ended.summary
@@ -161,7 +161,7 @@ class TestExpiringLink:
 
         assert (ended.exit_code, ended.reason) == (0, None), ended.stdout
         (warning,) = ended.warnings
-        assert "The bundle link has expired or is about to, and a new one could not be made." in warning
+        assert "docs.example.com: the bundle link has expired or is about to, and could not be replaced." in warning
         assert "session%2B1" in ended.outputs["bundleUrl"], "the first link"
         assert link_in(action.workspace / EVERYTHING["values_file"]) == ended.outputs["bundleUrl"]
         assert ended.summary.startswith("### ⚠️ ")
@@ -186,7 +186,7 @@ class TestExpiringLink:
         platform.script("make_bundle", None, Fault(delay_seconds=3600))
 
         with action.start(platform, job_id="export-finished", values_file="values.yaml") as running:
-            running.wait_for("The bundle link has expired. Making a fresh link.")
+            running.wait_for("The bundle link has expired. Making a new link.")
             running.signal(signal.SIGTERM)
             ended = running.wait()
 

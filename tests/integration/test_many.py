@@ -368,7 +368,7 @@ class TestExpiringLinks:
             assert link_in(action.workspace / f"{domain}.yaml") == row["bundleUrl"]
             assert row["bundleUrl"] in masks
             assert datetime.fromisoformat(row["expiresAt"]) > action.clock.now() + timedelta(minutes=30)
-        assert ended.log.count("Making a fresh link.") == 2, "live and in the log of the domain"
+        assert ended.log.count("Making a new link.") == 2, "live and in the log of the domain"
         assert ended.summary.startswith("### ✅ ")
 
     def test_after_an_outage_of_one_the_others_do_not_wait_for_another(self, action: Action, platform: Simulator) -> None:

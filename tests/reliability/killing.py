@@ -273,7 +273,9 @@ class Killings:
             values = yaml.safe_load(content)
         except yaml.YAMLError:  # an incomplete file may be invalid YAML
             return False
-        wanted = [{"staticExport": {"enabled": True, "bundleUrl": link, "version": VERSION}} for link in self._links]
+        wanted = [
+            {"staticExport": {"enabled": True, "bundleUrl": link, "version": VERSION}} for link in tuple(self._links)
+        ]  # other threads add to it
         return values in wanted
 
 

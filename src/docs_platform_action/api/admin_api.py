@@ -5,6 +5,7 @@ Source: the API's description, version 2.0.0 (`docs/admin-api.openapi.yaml`).
 
 import math
 import re
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,8 +20,8 @@ from ..http.faults import NetworkError, UntrustedCertificateError
 from ..http.proxy import UnusableProxyError
 from ..http.rate_limit import QueuedRequest
 from ..http.retry import MIN_ATTEMPT_SECONDS, PROXY, Retry, TransientError, full_jitter
-from ..models import API, AgentJob, Bundle, ExportJob, StartedExport, is_job_id
-from ..text import format_seconds
+from ..models import API, AgentJob, Bundle, ExportJob, StartedExport
+from ..text import format_approx, format_seconds
 from .calls import NETWORK, Call, read_result
 from .client import ApiClient, ApiResponse
 
@@ -65,6 +66,7 @@ class AdminApi:
     jobs: "Sequence[Job]"
     jitter: Callable[[float], float] = full_jitter
     started_jobs: "dict[str, Job]" = field(default_factory=dict)  # by the platform's id
+    host_found: threading.Event = field(default_factory=threading.Event)  # set once the host's name was resolved
 
     def start_export(self, job: "Job", options: Mapping[str, object]) -> StartedExport:
         """Start a static export of a job's domain. The request becomes the job's `start_request`."""
@@ -185,11 +187,15 @@ class AdminApi:
     def _attempt(self, call: Call[T], timeouts: Timeouts) -> T:
         try:
             response = self._fetch(call, timeouts)
+            self.host_found.set()
         except (UntrustedCertificateError, UnusableProxyError) as error:
             raise error.failure(Unavailable, f"the API at {self.client.host}", "`base-url`") from error
         except NetworkError as error:
-            is_mistyped = error.is_unknown_host and not self.breaker.is_host_known
-            advice = PROXY if error.is_proxy_error else NETWORK if error.maybe_processed else _UNREACHABLE
+            if not error.is_unresolved:
+                self.host_found.set()
+            is_mistyped = error.is_unknown_host and not self.host_found.is_set()
+            is_reachable = error.maybe_processed or self.breaker.answered_at > -math.inf
+            advice = PROXY if error.is_proxy_error else NETWORK if is_reachable else _UNREACHABLE
             raise TransientError(
                 error.message,
                 maybe_processed=error.maybe_processed,
@@ -231,21 +237,30 @@ class AdminApi:
         error_class: type[Unavailable] = UnknownHost if error.tolerance_seconds < math.inf else Unavailable
         if self.clock.monotonic() >= call.deadline:
             error_class = DeadlineExceeded
+        summary = f"the API at {self.client.host} remained unavailable"
+        if error.status == 429 and not call.idempotent:
+            summary = f"the API at {self.client.host} kept refusing to start the export"
+        elif this_job_only:
+            summary = f"the API at {self.client.host} kept failing for this job only"
+        wait = error.retry_after_seconds
+        asked = [f"The platform asked to wait for {format_approx(wait)} before the next attempt."] if wait else []
         return error_class(
-            f"the API at {self.client.host} {'kept failing for this job only' if this_job_only else 'remained unavailable'}",
-            details=(f"No successful response for {outage}. Last error: {error.message}.", *error.details),
+            summary,
+            details=(f"No successful response for {outage}. Last error: {error.message}.", *asked, *error.details),
             request_id=error.request_id,
             **advice,
         )
 
 
 def _read_agent_job(body: Mapping[str, object], *, job_id: str | None) -> AgentJob:
-    """Read the job with this id. An `id` that is missing or invalid may be that of any job."""
-    found = body.get("id")
-    if is_job_id(found) and found != job_id and not _is_same_uuid(str(found), str(job_id)):
+    """Read the job with this id. An `id` that is missing or of another type may be that of any job."""
+    given = body.get("id")
+    is_number = isinstance(given, int) and str(job_id).isdigit()
+    found = str(given).strip() if is_number or isinstance(given, str) else ""
+    if found and found != job_id and not _is_same_uuid(found, str(job_id)):
         raise BadResponse(
             "the API returned another job",
-            details=(f"The response has the id '{str(found)[:100]}'.",),
+            details=(f"The response has the id '{found[:100]}'.",),
             cause="The platform, or a gateway or cache in front of it, mixes up responses.",
             remedy="Run the workflow again. If it fails the same way, report it to the platform with the time of the request.",
         )

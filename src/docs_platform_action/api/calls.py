@@ -25,8 +25,9 @@ NETWORK: Final = Advice(
     remedy="Check the platform's status page and run the workflow again, or allow more time with `outage-tolerance`.",
 )
 _TOO_MANY: Final = Advice(
-    cause="This organization's workflows send more requests, or start more jobs at the same time, than the platform allows.",
-    remedy="Lower `max-parallel`, raise `poll-interval`, or allow more time with `outage-tolerance`.",
+    cause="This organization's workflows send more requests or start more jobs than the platform allows, or a quota is used up.",
+    remedy="Lower `max-parallel`, raise `poll-interval`, or allow more time with `outage-tolerance`. If a quota is used up, run "
+    "the workflow again when it allows more exports.",
 )
 _UNKNOWN_YET: Final = Advice(
     cause="The platform has just started the job, but does not know it yet.",

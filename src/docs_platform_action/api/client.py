@@ -1,5 +1,6 @@
 """The API's side of the HTTP client: the base URL, the key, and responses in JSON."""
 
+import contextlib
 import json
 import math
 from collections.abc import Mapping
@@ -66,8 +67,11 @@ class ApiClient:
         with self._client.send(
             request, timeouts, base_url=self.base_url, headers=headers, new_connection=new_connection
         ) as response:
-            content = response.read(MAX_RESPONSE_BYTES + 1)
-            if len(content) > MAX_RESPONSE_BYTES:
+            is_success, content = 200 <= response.status < 300, b""
+            # the body of an error only explains it
+            with contextlib.nullcontext() if is_success else contextlib.suppress(NetworkError):
+                content = response.read(MAX_RESPONSE_BYTES + 1)
+            if len(content) > MAX_RESPONSE_BYTES and is_success:
                 raise NetworkError(f"The API's response is larger than {MAX_RESPONSE_BYTES // 1024} KiB", maybe_processed=True)
         return ApiResponse(
             status=response.status,

@@ -14,7 +14,17 @@ from ..archive.reading import ArchiveFile
 from ..archive.tar import begins_tar
 from ..archive.unpack import Unpacked, unpack
 from ..context import Context
-from ..errors import DENIED_CAUSE, DENIED_REMEDY, ActionError, Advice, Cancelled, DownloadFailed, InternalError, TooFewPages
+from ..errors import (
+    DENIED_CAUSE,
+    DENIED_REMEDY,
+    ActionError,
+    Advice,
+    Cancelled,
+    DownloadFailed,
+    InternalError,
+    TooFewPages,
+    Unavailable,
+)
 from ..events import Events
 from ..inputs.settings import DeliverySettings, OutputPath
 from ..job import BUNDLE, DOWNLOAD, MIN_LINK_SECONDS, UNPACK, Job
@@ -52,20 +62,9 @@ def deliver(job: Job, settings: DeliverySettings, context: Context) -> None:
     _Delivery(job, settings, context).run()
 
 
-def renew_link(job: Job, settings: DeliverySettings, context: Context) -> ActionError | None:
-    """Replace the link of a job, also in its values file. If that fails, keep it with a warning, and return the error."""
-    return _Delivery(job, settings, context).renew_link()
-
-
-def keep_link(job: Job, error: ActionError, context: Context) -> None:
-    """Warn that a link that expires soon is kept, because of an error."""
-    lines = [
-        "The bundle link has expired or is about to, and a new one could not be made.",
-        as_sentence(error.summary[:1].upper() + error.summary[1:]),
-        *error.details,
-        "The old link is kept. A later run with the `job-id` of this job makes a new one.",
-    ]
-    context.events.warning(job, lines)
+def renew_link(job: Job, settings: DeliverySettings, context: Context) -> None:
+    """Replace the link of a job, also in its values file. If that fails, keep it with a warning. Raises `Cancelled`."""
+    _Delivery(job, settings, context).renew_link()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +96,7 @@ class _Delivery:
         finally:
             self._warn_of_chown_error()
 
-    def renew_link(self) -> ActionError | None:
+    def renew_link(self) -> None:
         job, events, old = self.job, self.context.events, self.job.bundle
         remaining = job.link_seconds(self.context.clock.now())
         expires = f"expires in {format_seconds(remaining)}" if remaining > 0 else "has expired"
@@ -111,9 +110,16 @@ class _Delivery:
             raise
         except ActionError as error:
             job.bundle = old
-            keep_link(job, error, self.context)
-            return error
-        return None
+            remedy = error.remedy
+            if isinstance(error, Unavailable):
+                remedy = f"A later run with `job-id: {job.job_id}` makes a new one."
+            lines = [
+                f"{job.title}: the bundle link has expired or is about to, and could not be replaced.",
+                as_sentence(error.summary[:1].upper() + error.summary[1:]),
+                *error.details,
+                f"The old link is kept. {remedy}",
+            ]
+            events.warning(job, lines)
 
     def _owner(self, target: OutputPath) -> Owner | None:
         return self.owners.setdefault(target.root, owner_of(target.root))

@@ -153,7 +153,10 @@ class Download:
         start = read_archive_start(response)
         if self._transcoding.must_request_again(response, start, self._bundle.url):
             return False
-        self._start_over("the storage does not resume downloads" if self._partial.is_same(response) else _MAYBE_REPLACED)
+        if self._partial.validator is None:
+            self._start_over("the storage sent neither a strong ETag nor a date that can serve as one, so it cannot be resumed")
+        else:
+            self._start_over("the storage does not resume downloads" if self._partial.is_same(response) else _MAYBE_REPLACED)
         self._partial.set_source(self._bundle.url, response)
         self._receive(itertools.chain([start], response.pieces), size=response.length, end=response.length)
         return True
@@ -161,6 +164,9 @@ class Download:
     def _receive_range(self, response: StorageResponse, *, resuming: bool) -> bool:
         found = self._partial.next_range(response) if resuming else None
         if found is None:
+            validator = self._partial.validator
+            if resuming and validator is not None and validator.name not in response.headers:
+                raise self._mismatch(f"the storage sent the rest without the {validator.name} of the beginning")
             raise self._mismatch("the storage sent a different part than requested")
         end, size = found
         self._receive(response.pieces, size=size, end=end)

@@ -72,5 +72,7 @@ class PartialBundle:
         return response.headers.get("Content-Range") == f"bytes */{self.received}" and not is_other
 
     def is_same(self, response: StorageResponse) -> bool:
-        """Return whether a response has the validator of the downloaded bytes."""
-        return self.validator is not None and response.headers.get(self.validator.name) == self.validator.value
+        """Return whether a response has the validator of the downloaded bytes. A date is none if there is an ETag."""
+        if self.validator is None or (self.validator.name != "ETag" and "ETag" in response.headers):
+            return False
+        return response.headers.get(self.validator.name) == self.validator.value

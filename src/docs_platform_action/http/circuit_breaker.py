@@ -85,7 +85,6 @@ class CircuitBreaker:
         self._lock = threading.Lock()
         self._circuit, self._start_circuit = Circuit(), Circuit()
         self.answered_at = -math.inf  # when the latest response came
-        self.is_host_known = False  # whether any request did not fail because the server's name does not exist
 
     @contextlib.contextmanager
     def request(self, *, is_start: bool) -> Iterator[QueuedRequest]:
@@ -119,7 +118,7 @@ class CircuitBreaker:
     def succeeded(self, request: QueuedRequest) -> None:
         """Record the response to a request."""
         with self._lock:
-            self.answered_at, self.is_host_known = self._clock.monotonic(), True
+            self.answered_at = self._clock.monotonic()
             for circuit in self._circuits(is_start=request.is_start):
                 circuit.succeed(request)
 
@@ -127,7 +126,6 @@ class CircuitBreaker:
         """Record a temporary error, and return the next state of the retries. Raises the error if there is no further attempt."""
         with self._lock:
             now = self._clock.monotonic()
-            self.is_host_known = self.is_host_known or error.tolerance_seconds == math.inf
             if error.job_specific:
                 self._circuit.succeed(request)
                 return retry.increment(error, began_at=request.began_at, now=now)

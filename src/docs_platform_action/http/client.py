@@ -23,6 +23,7 @@ from .resolver import Resolver
 
 _PIECE_BYTES: Final = 256 * 1024
 _READABLE_CODINGS: Final = frozenset({"gzip", "x-gzip", "deflate"})
+_GZIP_START: Final = b"\x1f\x8b"
 _MAX_CODINGS: Final = 5  # of one response
 
 
@@ -145,6 +146,8 @@ def _decompressed(pieces: Iterator[bytes]) -> Iterator[bytes]:
     for piece in pieces:
         rest = piece
         while rest:
+            if decoder is not None and decoder.eof and not _GZIP_START.startswith(rest[:2]):
+                return  # padding, which gzip(1) ignores too
             if decoder is None or decoder.eof:  # gzip data may have several members (RFC 1952, section 2.2)
                 decoder = zlib.decompressobj(wbits=32 + zlib.MAX_WBITS)  # detects which of both it is
             yield decoder.decompress(rest, _PIECE_BYTES)

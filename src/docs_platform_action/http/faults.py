@@ -52,6 +52,7 @@ class NetworkError(Exception):
     maybe_processed: bool
     is_stale: bool = False  # the server had closed a connection that was kept from an earlier request
     is_proxy_error: bool = False
+    is_unresolved: bool = False  # the name of the server, or of the proxy, could not be resolved
     is_unknown_host: bool = False  # the name servers say that the name of the server, or of the proxy, has no address
     tls_reason: str = ""  # OpenSSL's constant, if the TLS handshake failed
 
@@ -124,6 +125,7 @@ def _translated(error: Exception, exchange: Exchange) -> Exception:
         maybe_processed=exchange.is_connected and tls_reason != MISSING_CERTIFICATE,
         is_stale=exchange.is_reused and _has(causes, *_CLOSED),
         is_proxy_error=is_proxy_error,
+        is_unresolved=name_problem is not None,
         is_unknown_host=name_problem in _UNKNOWN_HOST.values(),
         tls_reason=tls_reason if not exchange.is_connected or tls_reason in CERTIFICATE_REQUIRED else "",
     )

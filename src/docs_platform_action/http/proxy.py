@@ -34,7 +34,7 @@ class UnusableProxyError(Exception):
 
 def check_proxy(address: str) -> str:
     """Return a proxy's address with its scheme. Raises `UnusableProxyError`, which does not show the address."""
-    url = address if "://" in address else f"http://{address}"
+    url = address if "://" in address else f"http://{address.removeprefix('//')}"
     if re.match(r"socks[0-9a-z]*://", url, re.IGNORECASE):
         raise UnusableProxyError(
             "",
@@ -45,8 +45,9 @@ def check_proxy(address: str) -> str:
     with contextlib.suppress(LocationParseError):
         parsed = parse_url(url)
         is_proxy = parsed.scheme in {"http", "https"} and parsed.host and parsed.port != 0
-        # behind a slash, there may be the rest of a password
-        if is_proxy and parsed.request_uri == "/" and parsed.fragment is None and re.fullmatch(r"[!-~]+", address):
+        # a path does not matter; but behind a slash, there may be the rest of a password, or of a mistyped scheme
+        is_alone = parsed.request_uri == "/" or (address == url and "@" not in parsed.request_uri)
+        if is_proxy and is_alone and parsed.fragment is None and address.isprintable() and "\\" not in address:
             return url
     raise UnusableProxyError(
         "The proxy address in the environment is not valid.",

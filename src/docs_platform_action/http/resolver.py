@@ -18,13 +18,18 @@ class ResolutionTimeout(TimeoutError):
 
 @dataclass(eq=False)
 class _Lookup:
-    """A lookup under way. `result` holds the addresses or the error once it has ended."""
+    """A lookup under way. `result` holds the addresses or the error of the first of its threads that has ended."""
 
     result: list[Any] | BaseException | None = None
+    threads: int = 0
+    hangs: bool = False  # somebody has waited for it in vain
 
 
 class Resolver:
-    """Looks up each name in a thread of its own, which all that wait for this name share. Safe to use from several threads."""
+    """Looks up each name in a thread of its own, which all that wait for this name share. Safe to use from several threads.
+
+    An attempt after one that waited in vain asks again, and takes the answer that comes first.
+    """
 
     def __init__(self) -> None:
         self._lookups: dict[tuple[str, int], _Lookup] = {}
@@ -45,10 +50,13 @@ class Resolver:
 
     def _wait_for(self, host: str, port: int, seconds: float, exchange: "Exchange") -> list[Any]:
         with self._changed:
-            lookup = self._lookups.get((host, port)) or self._begin(host, port)
-            if lookup is not None:
+            lookup = self._lookups.setdefault((host, port), _Lookup())
+            # one that hangs may still end first
+            can_wait = self._begin(host, port, lookup) if lookup.hangs or not lookup.threads else True
+            if can_wait:
                 self._changed.wait_for(lambda: lookup.result is not None or exchange.is_aborted, seconds)
-        if lookup is None:  # the machine allows no more threads
+            lookup.hangs = lookup.result is None
+        if not can_wait:  # the machine allows no more threads
             return _look_up(host, port)
         if lookup.result is None:
             raise ResolutionTimeout
@@ -56,14 +64,15 @@ class Resolver:
             raise lookup.result
         return lookup.result
 
-    def _begin(self, host: str, port: int) -> _Lookup | None:
-        lookup = _Lookup()
+    def _begin(self, host: str, port: int, lookup: _Lookup) -> bool:
+        """Start a thread for a lookup. Return whether it has any."""
         try:
             threading.Thread(target=self._run, args=(host, port, lookup), daemon=True, name="resolver").start()
         except RuntimeError:
-            return None
-        self._lookups[host, port] = lookup
-        return lookup
+            return lookup.threads > 0
+        lookup.threads += 1
+        lookup.hangs = False
+        return True
 
     def _run(self, host: str, port: int, lookup: _Lookup) -> None:
         try:
@@ -71,9 +80,10 @@ class Resolver:
         except BaseException as error:  # noqa: BLE001  # those that wait raise it
             result = error
         with self._changed:
-            lookup.result = result
-            del self._lookups[host, port]
-            self._changed.notify_all()
+            if lookup.result is None:
+                lookup.result = result
+                del self._lookups[host, port]
+                self._changed.notify_all()
 
 
 def _look_up(host: str, port: int) -> list[Any]:

@@ -111,7 +111,7 @@ class _Chunks(io.RawIOBase):
         self._left = 0  # of the current chunk
         self._after_chunk = False
         self._ended = False
-        self._spare_bytes = MAX_HEAD_BYTES  # for all extensions and trailers
+        self._spare_bytes = MAX_HEAD_BYTES  # for all extensions and trailers; grows with the content
 
     def readable(self) -> bool:
         return True
@@ -125,6 +125,7 @@ class _Chunks(io.RawIOBase):
         if not count:
             raise http.client.IncompleteRead(b"")
         self._left -= count
+        self._spare_bytes += count
         return count
 
     def close(self) -> None:

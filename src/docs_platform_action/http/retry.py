@@ -1,5 +1,6 @@
 """Retries: whether an operation is tried again, when, and for how long."""
 
+import http
 import itertools
 import math
 import re
@@ -20,7 +21,7 @@ TEMPORARY_STATUSES: Final = frozenset({408, 425, 429, *range(500, 600)})  # RFC 
 
 PROXY: Final = Advice(
     cause="The proxy set in the environment (HTTPS_PROXY or similar) is down, or does not serve this host.",
-    remedy="Correct the proxy's address, or exclude the host with NO_PROXY.",
+    remedy="Correct the proxy's address, let it serve this host, or exclude the host with NO_PROXY.",
 )
 
 
@@ -42,8 +43,8 @@ class TransientError(Exception):
 
     @property
     def is_throttled(self) -> bool:
-        """Whether the server is healthy and asks to try later."""
-        return self.status is not None and not self.maybe_processed
+        """Whether the server asks to try later."""
+        return self.status == http.HTTPStatus.TOO_MANY_REQUESTS or self.retry_after_seconds is not None
 
 
 def full_jitter(ceiling_seconds: float) -> float:
@@ -95,8 +96,8 @@ class Retry:
     @property
     def turn_ends_at(self) -> float:
         """Until when an attempt may wait for requests of other jobs."""
-        is_failing = self.outage_began_at < math.inf
-        return self.last_attempt_at if is_failing else min(self.deadline, self.started_at + self.tolerance_seconds)
+        is_failing = self.failing_since < math.inf
+        return self.last_attempt_at if is_failing else min(self.last_attempt_at, self.started_at + self.tolerance_seconds)
 
     @property
     def ready_at(self) -> float:

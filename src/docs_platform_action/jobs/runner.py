@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from ..context import Context
-from ..errors import ActionError, Cancelled, Forbidden, Unauthorized, Unavailable, UnknownHost, internal_error
+from ..errors import ActionError, Cancelled, Forbidden, Unauthorized, UnknownHost, internal_error
 from ..events import Events
 from ..inputs.settings import AgentSettings, ExportSettings
 from ..job import MIN_LINK_SECONDS, Job
@@ -36,7 +36,6 @@ class Runner(Events):
         self._jobs = self.unfinished = [job for job, _ in jobs]
         self._settings = dict(jobs)
         self._renewing: set[Job] = set()
-        self._link_error: ActionError | None = None
         self._context = replace(context, events=Events(context.events, self))
         self._queue: queue.SimpleQueue[tuple[Job, Settings]] = queue.SimpleQueue()
         for queued in jobs:
@@ -86,15 +85,9 @@ class Runner(Events):
             self._join_workers()
 
     def _renew_link(self, job: Job, settings: ExportSettings) -> None:
-        """Renew one link. After an error that concerns all jobs, each of them would wait in vain, so the old links are kept."""
-        from ..bundle.deliver import keep_link, renew_link  # not needed before the first request
+        from ..bundle.deliver import renew_link  # not needed before the first request
 
-        if self._link_error is not None:
-            keep_link(job, self._link_error, self._context)
-        else:
-            error = renew_link(job, settings.delivery, self._context)
-            if isinstance(error, Unauthorized | Forbidden | Unavailable):
-                self._link_error = error
+        renew_link(job, settings.delivery, self._context)
         self._renewing.discard(job)
 
     def tick(self) -> None:

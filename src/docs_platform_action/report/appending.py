@@ -4,7 +4,6 @@ import contextlib
 import errno
 import os
 import select
-import time
 from io import FileIO
 from pathlib import Path
 from typing import Final
@@ -27,7 +26,6 @@ def append(record: bytes, file: FileIO) -> None:
 
     A pipe may get a part of it: if the reader stops, `BlockingIOError` is raised after `MAX_WAIT_SECONDS`.
     """
-    deadline = time.monotonic() + MAX_WAIT_SECONDS
     size = os.fstat(file.fileno()).st_size  # not `tell`, which a pipe refuses
     try:
         while True:
@@ -35,7 +33,7 @@ def append(record: bytes, file: FileIO) -> None:
             record = record[written or 0 :]
             if not record and written:
                 return
-            _wait_for_room(file, deadline)
+            _wait_for_room(file)
             if not record:
                 return
     except OSError:
@@ -44,8 +42,8 @@ def append(record: bytes, file: FileIO) -> None:
         raise
 
 
-def _wait_for_room(file: FileIO, deadline: float) -> None:
+def _wait_for_room(file: FileIO) -> None:
     poller = select.poll()
     poller.register(file, select.POLLOUT)
-    if not poller.poll(max(deadline - time.monotonic(), 0.0) * 1000):
+    if not poller.poll(MAX_WAIT_SECONDS * 1000):
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))

@@ -6,7 +6,6 @@ from typing import Final
 
 from ..errors import Cancelled
 from ..job import DONE, FAILED, NOT_STARTED, STARTED, VERDICTS, Job
-from ..models import ExportJob
 from ..text import format_bytes, format_clock, format_expiry, format_time, pluralize
 
 MAX_LISTED_NAMES: Final = 3
@@ -38,13 +37,6 @@ def describe_duration(job: Job, stage: str, now: float) -> str:
         return f"{stage} in {elapsed}"
     reason = f" ({job.failure.failure_reason})" if stage == FAILED and job.failure is not None else ""
     return f"{stage if stage in VERDICTS else 'not ended'} after {elapsed}{reason}"
-
-
-def describe_progress(job: Job) -> str:
-    """Return a job's domain, status and percentage."""
-    status, progress = job.status, job.progress  # read once: another thread may change them
-    percent = f" {int(progress)} %" if progress is not None and status != ExportJob.COMPLETED else ""
-    return f"{job.domain} {status or 'starting'}{percent}"
 
 
 def describe_unstarted(jobs: Iterable[Job]) -> list[str]:

@@ -144,7 +144,7 @@ class JobLog(Events):
         if job.masks_bundle_url and self._console.in_workflow:
             self._note(  # source: GitHub's documentation of job outputs
                 "The link is masked, because `mask-bundle-url` is set: later steps of this job can read it, but GitHub drops job "
-                f"outputs that contain it, also `results`. Another job can make a fresh link with `job-id: {job.job_id}`."
+                f"outputs that contain it, also `results`. Another job can make a new link with `job-id: {job.job_id}`."
             )
         elif job.masks_bundle_url:
             self._note("Outside a workflow, `mask-bundle-url` hides the link only if OUTPUT_ENV_FILE is set.")
@@ -156,7 +156,7 @@ class JobLog(Events):
         self._console.redact_link(url)
 
     def link_expired(self, job: Job, error: str) -> None:
-        self._note_live(f"{error}. Making a fresh link.")
+        self._note_live(f"{error}. Making a new link.")
 
     def downloading(self, job: Job) -> None:
         self._begin_phase(self._download_line)

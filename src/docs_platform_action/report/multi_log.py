@@ -11,7 +11,7 @@ from ..job import CANCELLED, NOT_STARTED, STARTED, VERDICTS, Job
 from ..models import API, ExportJob
 from ..text import describe_retry, format_clock
 from .console import Console
-from .domain_text import MAX_LISTED_NAMES, describe_duration, describe_outcome, describe_progress, describe_unstarted, list_names
+from .domain_text import MAX_LISTED_NAMES, describe_duration, describe_outcome, describe_unstarted, list_names
 from .failures import failure_lines
 from .job_log import HEARTBEAT_SECONDS, MAX_STATUSES, JobLog
 from .kept_lines import KeptLines
@@ -66,7 +66,7 @@ class MultiLog(Events):
                 return
             self._shown_counts = text = self._describe_counts()
             if len(running) <= MAX_LISTED_NAMES:
-                text = text.replace(RUNNING, f"{RUNNING} ({', '.join(describe_progress(domain.job) for domain in running)})")
+                text = text.replace(RUNNING, f"{RUNNING} ({', '.join(domain.describe_progress() for domain in running)})")
             if affected := [*self.outage.affected]:
                 names = f" for {list_names(affected)}" if len(affected) < len(running) else ""
                 text += f"    (no successful response from the API{names})"
@@ -192,6 +192,12 @@ class _DomainLog(JobLog):
             self._keep(*failure_lines(job, job.failure))
         if self.stage not in {NOT_STARTED, STARTED}:  # `close` and `job_known` show these
             self._multi_log.show(job, describe_outcome(job, self._clock.now()), counts=self.stage != CANCELLED)
+
+    def describe_progress(self) -> str:
+        """Return the job's domain, status and percentage."""
+        status, progress = self.job.status, self.job.progress  # read once: another thread may change them
+        percent = f" {int(progress)} %" if progress is not None and status != ExportJob.COMPLETED else ""
+        return f"{self.job.domain} {self._shorten(status) if status else 'starting'}{percent}"
 
     def warning(self, job: Job, lines: Sequence[str]) -> None:
         title, *details = lines

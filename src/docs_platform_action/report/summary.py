@@ -47,7 +47,7 @@ def write_summary(jobs: Sequence[Job], view: View, path: Path, *, duration_secon
     except OSError as error:
         reason = f"The file that GITHUB_STEP_SUMMARY names: {error.strerror}."
         cause = [DENIED_CAUSE] if isinstance(error, PermissionError) else [UNREAD_CAUSE] if error.errno in UNREAD else []
-        view.console.warning(["The job summary could not be written.", reason, *cause, "The run continues."])
+        view.console.warning(["The job summary could not be written.", reason, *cause, "The result is not affected."])
 
 
 def _page_of_one(job: Job, view: View, duration_seconds: float, max_bytes: int) -> str:

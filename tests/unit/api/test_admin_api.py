@@ -336,7 +336,7 @@ class TestAgentJobs:
 
     @pytest.mark.parametrize(
         ("job_id", "found"),
-        [("aj_1", "aj_2"), ("aj_1", "AJ_1"), ("aj_1", " aj_1"), (UUID, UUID.replace("5", "6")), (UUID, "aj_1")],
+        [("aj_1", "aj_2"), ("aj_1", "AJ_1"), ("aj_1", "aj_2\n"), ("42", 43), (UUID, UUID.replace("5", "6")), (UUID, "aj_1")],
     )
     def test_another_job_is_a_bad_response_and_is_not_read_again(self, job_id: str, found: str) -> None:
         platform = Platform(
@@ -347,12 +347,15 @@ class TestAgentJobs:
         error = platform.failure(platform.read_agent_job)
 
         assert isinstance(error, BadResponse)
-        assert (error.summary, error.details) == ("the API returned another job", (f"The response has the id '{found}'.",))
+        assert (error.summary, error.details) == (
+            "the API returned another job",
+            (f"The response has the id '{str(found).strip()}'.",),
+        )
         assert (error.request_id, len(platform.sent)) == ("7f3a", 1)
 
     @pytest.mark.parametrize(
         ("job_id", "found"),
-        [("aj_1", "aj_1"), *(("aj_1", odd) for odd in (None, "", 7, True, [], "aj_2\n")), (UUID, UUID.upper())],
+        [("aj_1", "aj_1"), *(("aj_1", odd) for odd in (None, "", 7, True, [], " aj_1\n")), ("42", 42), (UUID, UUID.upper())],
     )
     def test_an_id_that_names_no_other_job_is_accepted(self, job_id: str, found: object) -> None:
         platform = Platform(

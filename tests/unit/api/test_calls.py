@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -41,7 +42,7 @@ from tests.unit.virtual_time import Reply, VirtualClock, VirtualPlatform
 GOOD = answer(200, {"status": "running"})
 RESET = NetworkError(f"The connection to {HOST} was lost before the response was complete", maybe_processed=True)
 REFUSED = NetworkError(f"{HOST} refused the connection", maybe_processed=False)
-UNKNOWN_HOST = NetworkError(f"The name of {HOST} does not exist", maybe_processed=False, is_unknown_host=True)
+UNKNOWN_HOST = NetworkError(f"The name of {HOST} does not exist", maybe_processed=False, is_unresolved=True, is_unknown_host=True)
 
 
 def read_status(body: Mapping[str, object]) -> str:
@@ -327,6 +328,28 @@ class TestTemporaryFailures:
         assert error.details[0].startswith("No successful response for 100 s. Last error: ")
         assert talk.times[-1] == 100
 
+    def test_an_address_that_has_worked_is_not_mistyped(self) -> None:
+        talk = Talk(GOOD, REFUSED)
+        talk.read()
+
+        error = talk.failure()
+
+        assert "is down or overloaded" in error.cause
+
+    @pytest.mark.parametrize(("headers", "asked"), [({}, ()), ({"Retry-After": "108000"}, ("30 h",))])
+    def test_a_start_that_is_refused_says_so_and_for_how_long(self, headers: dict[str, str], asked: tuple[str, ...]) -> None:
+        talk = Talk(answer(429, {"error": "the quota is used up"}, headers=headers))
+
+        error = talk.failure(talk.start)
+
+        assert isinstance(error, Unavailable)
+        assert error.summary == f"the API at {HOST} kept refusing to start the export"
+        assert error.details[1:] == (
+            *(f"The platform asked to wait for {time} before the next attempt." for time in asked),
+            f'The API at {HOST} said: "the quota is used up"',
+        )
+        assert "a quota is used up" in error.cause
+
     @pytest.mark.parametrize(
         ("bad", "cause", "remedy"),
         [
@@ -335,7 +358,7 @@ class TestTemporaryFailures:
             (answer(503), "is down or overloaded", "`outage-tolerance`"),
             (NetworkError("x", maybe_processed=False, is_proxy_error=True), "The proxy set in the environment", "NO_PROXY"),
             (NetworkError("x", maybe_processed=True, is_proxy_error=True), "The proxy set in the environment", "NO_PROXY"),
-            (answer(429), "send more requests, or start more jobs at the same time", "`poll-interval`"),
+            (answer(429), "send more requests or start more jobs than the platform allows", "`poll-interval`"),
             (answer(409), "has not finished the export's bundle", "`outage-tolerance`"),
             (answer(404), "has just started the job, but does not know it yet", "`outage-tolerance`"),
             (answer(200, None), "Something other than the API responds at `base-url`", "`base-url`"),
@@ -482,6 +505,13 @@ class TestUnknownHost:
         talk.failure()
 
         assert talk.times[-1] >= 300
+
+    def test_one_whose_name_servers_did_not_answer_first_was_not_found(self) -> None:
+        unresolved = NetworkError(f"The name of {HOST} could not be resolved", maybe_processed=False, is_unresolved=True)
+        talk = Talk(unresolved, UNKNOWN_HOST)
+
+        assert isinstance(talk.failure(), UnknownHost)
+        assert talk.times[-1] == 30
 
     def test_other_errors_are_retried_for_longer(self) -> None:
         talk = Talk(*[UNKNOWN_HOST] * 3, REFUSED)
@@ -1057,6 +1087,30 @@ class TestManyJobs:
 
         assert crowd.begun("later")[0] == pytest.approx(61, abs=2)
         assert {name: error for name, (_, error) in crowd.ended.items()} == {"first": None, "later": None}
+
+    def test_no_job_waits_longer_for_its_turn_because_others_fail_again(self) -> None:
+        patient = answer(429, headers={"Retry-After": "3600"})
+        crowd = Crowd(all_but("bad", patient), tolerance=60)
+        good = [crowd.job(f"good {number}", at=number, reads=4) for number in range(3)]
+
+        crowd.clock.run(crowd.job("bad"), *good)
+
+        for number in range(3):
+            begun = crowd.begun(f"good {number}")
+            assert begun[0] <= number + 60 + 1
+            assert all(later - first <= 10 + 60 + 1 for first, later in itertools.pairwise(begun))
+
+    def test_one_error_after_a_long_wait_for_a_turn_is_retried(self) -> None:
+        def reply(_method: str, path: str, _at: float) -> Reply:
+            if path.endswith("bad"):
+                return 0.1, answer(429, headers={"Retry-After": "3600"})
+            return 0.1, answer(502) if len(crowd.begun("good")) == 2 else GOOD
+
+        crowd = Crowd(reply, tolerance=60)
+
+        crowd.clock.run(crowd.job("good", reads=5, rest=20.0), crowd.job("bad", at=0.05))
+
+        assert crowd.ended["good"][1] is None
 
     def test_a_job_that_fails_alone_says_so(self) -> None:
         crowd = Crowd(all_but("bad", answer(500)), tolerance=60)

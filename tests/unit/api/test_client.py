@@ -1,5 +1,6 @@
 """The API's client sends the key only to the base URL, limits the size of JSON, and hides the key in it."""
 
+import gzip
 import json
 from typing import Any
 
@@ -121,6 +122,15 @@ class TestAnswer:
         content = b'"' + b"x" * (MAX_RESPONSE_BYTES - 2) + b'"'
 
         assert exchange(FakeAdapter(200, content)).size == MAX_RESPONSE_BYTES
+
+    @pytest.mark.parametrize("status", [302, 401, 403, 404, 429, 503])
+    @pytest.mark.parametrize("content", [b"{" * (MAX_RESPONSE_BYTES + 1), gzip.compress(b"{}")[:-1]], ids=["large", "damaged"])
+    def test_the_status_of_an_error_is_known_even_if_its_body_cannot_be_read(self, status: int, content: bytes) -> None:
+        coding = {"Content-Encoding": "gzip"} if content.startswith(b"\x1f") else {}
+
+        answer = exchange(FakeAdapter(status, content, {**coding, "Retry-After": "7"}))
+
+        assert (answer.status, answer.body, answer.headers["Retry-After"]) == (status, None, "7")
 
     def test_a_larger_one_is_a_network_error(self) -> None:
         with pytest.raises(NetworkError, match="larger than 1024 KiB"):

@@ -31,10 +31,9 @@ def _window_of_a_second() -> Iterator[None]:
         yield
 
 
-def transient(*, retry_after: float | None = None, job_specific: bool = False) -> TransientError:
-    return TransientError(
-        "it is down", advice=Advice(cause="", remedy=""), status=503, retry_after_seconds=retry_after, job_specific=job_specific
-    )
+def transient(*, status: int = 503, retry_after: float | None = None, job_specific: bool = False) -> TransientError:
+    advice = Advice(cause="", remedy="")
+    return TransientError("it is down", advice=advice, status=status, retry_after_seconds=retry_after, job_specific=job_specific)
 
 
 def throttled(retry_after: float | None = None) -> TransientError:
@@ -363,6 +362,19 @@ class TestStarts:
         crowd.run(crowd.asks("start", is_start=True, fails=error, times=10**6, left=19), reads)
 
         assert crowd.times("read") == [*range(20)]
+
+    @pytest.mark.parametrize("status", [408, 425, 500, 502, 503])
+    def test_a_pause_that_any_response_to_one_asks_for_blocks_no_read(self, status: int) -> None:
+        crowd = Crowd()
+        error = transient(status=status, retry_after=3600)
+
+        crowd.run(
+            crowd.asks("start", is_start=True, fails=error, left=0),
+            crowd.asks("read", at=1),
+            crowd.asks("other", at=2, is_start=True, left=19),
+        )
+
+        assert (crowd.times("read"), crowd.times("other")) == ([1], [21])
 
     def test_but_other_starts(self) -> None:
         crowd = Crowd()

@@ -154,12 +154,17 @@ class TestCoding:
             (gzip.compress(CONTENT[:9]) + gzip.compress(CONTENT[9:]), ["gzip"]),
             (zlib.compress(CONTENT), ["deflate"]),
             (gzip.compress(zlib.compress(CONTENT)), ["deflate", "gzip"]),
+            (gzip.compress(CONTENT) + bytes(9), ["gzip"]),
+            (zlib.compress(CONTENT) + b"\n", ["deflate"]),
             (CONTENT, ["identity"]),
             (CONTENT, ["br"]),
             (CONTENT, ["br", "gzip"]),
             (CONTENT, ["gzip"] * 6),
         ],
-        ids=["gzip", "other names", "two members", "deflate", "both", "identity", "another", "another one inside", "too many"],
+        ids=[
+            *("gzip", "other names", "two members", "deflate", "both", "padding", "newline"),
+            *("identity", "another", "another one inside", "too many"),
+        ],
     )
     def test_gzip_and_deflate_are_undone_and_others_are_not(self, body: bytes, codings: list[str]) -> None:
         assert read(body, *codings) == self.CONTENT
@@ -176,8 +181,8 @@ class TestCoding:
 
     @pytest.mark.parametrize(
         "body",
-        [b"{}", gzip.compress(b"{}")[:-8] + bytes(8), gzip.compress(b"{}") + b"x"],
-        ids=["not gzip", "wrong checksum", "surplus"],
+        [b"{}", gzip.compress(b"{}")[:-8] + bytes(8), gzip.compress(b"{}") * 2 + b"\x1f"],
+        ids=["not gzip", "wrong checksum", "cut member"],
     )
     def test_damaged_data_is_an_error(self, body: bytes) -> None:
         with pytest.raises(NetworkError, match="damaged or incomplete"):

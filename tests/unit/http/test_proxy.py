@@ -22,6 +22,11 @@ from docs_platform_action.http.proxy import UnusableProxyError, check_proxy
         "http://robot@proxy:3128",
         "http://robot:word@proxy:3128",
         "http://robot:w@rd@proxy:3128",
+        "http://robot:w rd@proxy:3128",
+        "http://r\u00f6bot:w\u20acrd@proxy:3128",
+        "http://pr\u00f6xy:3128",
+        "http://proxy:3128/path",
+        "http://proxy:3128?x=1",
         "http://robot:%e2%82%ac%2F%23@proxy:3128",
         "http://:word@proxy:3128",
     ],
@@ -30,9 +35,11 @@ def test_the_address_of_an_http_proxy_is_used(address: str) -> None:
     assert check_proxy(address) == address
 
 
-@pytest.mark.parametrize("address", ["proxy", "proxy:3128", "proxy:3128/", "192.0.2.1", "[::1]:3128", "robot:word@proxy:3128"])
+@pytest.mark.parametrize(
+    "address", ["proxy", "proxy:3128", "proxy:3128/", "//proxy:3128", "192.0.2.1", "[::1]:3128", "robot:word@proxy:3128"]
+)
 def test_one_without_a_scheme_is_used_over_http(address: str) -> None:
-    assert check_proxy(address) == f"http://{address}"
+    assert check_proxy(address) == f"http://{address.removeprefix('//')}"
 
 
 @pytest.mark.parametrize(
@@ -69,9 +76,9 @@ def test_one_without_a_scheme_is_used_over_http(address: str) -> None:
             "\thttp://proxy",
             "http://pro\x00xy",
         ),
-        *("http://pr\u00f6xy:3128", "http://robot:s3cr3t\u20ac@proxy:3128", "http://robot:s3cr3t\udcff@proxy:3128", "\udcff"),
+        *("http://robot:s3cr3t\udcff@proxy:3128", "\udcff"),
         *("htps://proxy", "ftp://proxy", "http:/proxy:3128", "http//proxy:3128", "http:proxy:3128", "1://proxy", "http:///proxy"),
-        *("http://proxy:3128/path", "http://proxy:3128?s3cr3t", "http://proxy:3128#", "http://proxy:3128\\@other", "proxy/path"),
+        *("http://proxy:3128/p@th", "http://proxy:3128?s3cr3t@", "http://proxy:3128#", "http://proxy:3128\\@other", "proxy/path"),
         *("http://robot:s3/cr3t@proxy:3128", "http://robot:s3#cr3t@proxy:3128", "http://robot:12/s3cr3t@proxy:3128"),
     ],
 )
@@ -98,6 +105,7 @@ def test_any_other_address_is_refused_and_not_shown(address: str) -> None:
         ("http://robot:w%40rd%3A%2f@proxy", "cm9ib3Q6d0ByZDov"),
         ("http://robot:w@rd@proxy", "cm9ib3Q6d0ByZA=="),
         ("http://robot:%E2%82%AC%FC@proxy", "cm9ib3Q64oKs/A=="),
+        ("http://robot:w rd\u20ac@proxy", "cm9ib3Q6dyByZOKCrA=="),
         ("http://robot@proxy", "cm9ib3Q6"),
         ("http://:word@proxy", "OndvcmQ="),
         ("http://@proxy", None),

@@ -136,12 +136,32 @@ class TestSharing:
             assert [lookup.result(60) for lookup in lookups] == [FOUND] * 20
         assert name_server.questions == [(HOST, 443)]
 
-    def test_attempts_during_a_lookup_that_hangs_begin_no_other(self, name_server: NameServer) -> None:
+    def test_an_attempt_after_one_that_waited_in_vain_asks_again(
+        self, name_server: NameServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         resolver = Resolver()
+        with pytest.raises(ResolutionTimeout):
+            resolve(resolver, seconds=0.001)
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_: FOUND)
 
-        for _ in range(5):
-            with pytest.raises(ResolutionTimeout):
-                resolve(resolver, seconds=0.001)
+        assert resolve(resolver) == FOUND
+        name_server.respond(socket.gaierror(socket.EAI_AGAIN, "try again"))
+        name_server.threads[0].join(60)
+        assert resolve(resolver) == FOUND
+
+    def test_without_another_thread_it_waits_for_the_first(
+        self, name_server: NameServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(_thread: threading.Thread) -> None:
+            raise RuntimeError("can't start new thread")
+
+        resolver = Resolver()
+        with pytest.raises(ResolutionTimeout):
+            resolve(resolver, seconds=0.001)
+        monkeypatch.setattr(threading.Thread, "start", refuse)
+
+        with pytest.raises(ResolutionTimeout):
+            resolve(resolver, seconds=0.001)
 
         assert name_server.questions == [(HOST, 443)]
 

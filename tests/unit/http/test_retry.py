@@ -144,7 +144,11 @@ class TestTurn:
 
     def test_in_an_outage_it_waits_until_its_end(self) -> None:
         assert new_retry(failing_since=95.0).turn_ends_at == 115
-        assert new_retry(server_failing_since=105.0).turn_ends_at == 125
+        assert new_retry(failing_since=105.0).turn_ends_at == 125
+
+    def test_an_outage_of_other_jobs_that_began_later_does_not_extend_that(self) -> None:
+        assert new_retry(server_failing_since=95.0).turn_ends_at == 115
+        assert new_retry(server_failing_since=105.0).turn_ends_at == 120
 
     def test_a_deadline_comes_first(self) -> None:
         assert new_retry(deadline=104.0).turn_ends_at == 104

@@ -347,30 +347,18 @@ class TestLinksAtTheEnd:
         assert Jobs(links_for(1), api=api).run() == [None]
         assert api.asked == []
 
-    @pytest.mark.parametrize("error", [Unavailable("it is down"), Unauthorized("the key is revoked"), Forbidden("not allowed")])
-    def test_after_an_error_that_concerns_all_the_others_are_kept_without_a_request(self, error: ActionError) -> None:
-        def fail(_job: Job) -> None:
-            raise error
-
-        api = FakeApi(fail)
-        jobs = Jobs(*[links_for(1)] * 5, at_once=1, api=api)
-
-        assert jobs.run() == [None] * 5
-        assert api.asked == ["a"]
-        expected = [f"{letter} is warned: {error.summary[0].upper()}{error.summary[1:]}." for letter in "abcde"]
-        assert jobs.events.announced[-5:] == expected
-
-    def test_after_an_error_of_one_job_the_others_are_renewed(self) -> None:
+    @pytest.mark.parametrize("error", [Unavailable("it is down"), Forbidden("it is not allowed"), NotFound("it is gone")])
+    def test_after_an_error_of_one_job_the_others_are_renewed(self, error: ActionError) -> None:
         def fail(job: Job) -> None:
             if job.domain == "a":
-                raise NotFound("it is gone")
+                raise error
 
         api = FakeApi(fail)
         jobs = Jobs(*[links_for(1)] * 3, at_once=1, api=api)
 
         assert jobs.run() == [None] * 3
         assert api.asked == ["a", "b", "c"]
-        assert [line for line in jobs.events.announced if "warned" in line] == ["a is warned: It is gone."]
+        assert [line for line in jobs.events.announced if "warned" in line] == [f"a is warned: It{error.summary[2:]}."]
 
     def test_as_many_as_max_parallel_are_renewed_at_the_same_time(self) -> None:
         def wait_for_two_others(_job: Job) -> None:

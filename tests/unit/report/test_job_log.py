@@ -627,7 +627,7 @@ class TestLink:
         assert (masking, ready) == (f"::add-mask::{self.SIGNED.url}", "  Bundle link ready: s.example.com/b")
         assert explanation == (
             "  The link is masked, because `mask-bundle-url` is set: later steps of this job can read it, but GitHub drops job "
-            "outputs that contain it, also `results`. Another job can make a fresh link with `job-id: se_1`."
+            "outputs that contain it, also `results`. Another job can make a new link with `job-id: se_1`."
         )
 
     @pytest.mark.parametrize(("masked", "shown"), [(True, [f"::add-mask::{SIGNED.url}"]), (False, [])])
@@ -660,7 +660,7 @@ class TestLink:
 
         job.log.link_expired(job.job, "The storage rejected the link with 403 (AccessDenied)")
 
-        assert job.log.lines == ["  The storage rejected the link with 403 (AccessDenied). Making a fresh link."]
+        assert job.log.lines == ["  The storage rejected the link with 403 (AccessDenied). Making a new link."]
 
 
 class TestDebugging:

@@ -242,7 +242,7 @@ class TestLive:
         run.recover(1, 30, STORAGE)
 
         assert run.shown == [
-            "0:00 a.example The storage rejected the link with 403. Making a fresh link.",
+            "0:00 a.example The storage rejected the link with 403. Making a new link.",
             "0:30 b.example The download resumed after 0:30.",
         ]
 
@@ -676,7 +676,7 @@ class TestMasking:
 
         assert run.lines[-2] == (
             "12:00:00  The link is masked, because `mask-bundle-url` is set: later steps of this job can read it, but GitHub "
-            "drops job outputs that contain it, also `results`. Another job can make a fresh link with `job-id: se_1`."
+            "drops job outputs that contain it, also `results`. Another job can make a new link with `job-id: se_1`."
         )
 
     def test_outside_a_workflow_it_is_not_masked(self) -> None:

@@ -730,7 +730,7 @@ class TestWriting:
         assert self.written(tmp_path) == (
             "Warning: The job summary could not be written.\n"
             "  The file that GITHUB_STEP_SUMMARY names: Is a directory.\n"
-            "  The run continues.\n"
+            "  The result is not affected.\n"
         )
 
     def test_one_that_may_not_be_written_names_what_probably_denies_it(
