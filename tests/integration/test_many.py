@@ -381,7 +381,10 @@ class TestExpiringLinks:
         assert action.clock.elapsed < 200 + 300 + 60
         results = rows(ended)
         assert all(link_in(action.workspace / f"{domain}.yaml") == row["bundleUrl"] for domain, row in results.items())
-        assert len(ended.warnings) == 1, "the same one for both"
+        assert sorted(warning.partition(": ")[0] for warning in ended.warnings) == [
+            "Static export of a.example.com",
+            "Static export of b.example.com",
+        ]
         assert ended.summary.startswith("### ⚠️ ")
         assert ended.reason is None
 

@@ -256,7 +256,7 @@ def _read_agent_job(body: Mapping[str, object], *, job_id: str | None) -> AgentJ
     """Read the job with this id. An `id` that is missing or of another type may be that of any job."""
     given = body.get("id")
     is_number = isinstance(given, int) and str(job_id).isdigit()
-    found = str(given).strip() if is_number or isinstance(given, str) else ""
+    found = str(given) if is_number or isinstance(given, str) else ""
     if found and found != job_id and not _is_same_uuid(found, str(job_id)):
         raise BadResponse(
             "the API returned another job",

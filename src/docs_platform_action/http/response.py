@@ -47,7 +47,7 @@ class FinalResponse(http.client.HTTPResponse):
             return
         is_chunked, self.length = _settle_length(self.headers)
         if is_chunked:
-            self.fp = io.BufferedReader(_Chunks(self._lines))
+            self.fp = _Body(_Chunks(self._lines))
             self.will_close = self.will_close or self.version == 10  # faulty (RFC 9112, section 6.1)
 
     def _close_conn(self) -> None:
@@ -108,7 +108,7 @@ class _Chunks(io.RawIOBase):
     def __init__(self, lines: _Lines) -> None:
         super().__init__()
         self._lines = lines
-        self._left = 0  # of the current chunk
+        self.remaining_bytes = 0  # of the current chunk
         self._after_chunk = False
         self._ended = False
         self._spare_bytes = MAX_HEAD_BYTES  # for all extensions and trailers; grows with the content
@@ -117,14 +117,14 @@ class _Chunks(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        if not self._left and not self._ended:
+        if not self.remaining_bytes and not self._ended:
             self._begin_chunk()
         if self._ended:
             return 0
-        count = self._lines.readinto1(memoryview(buffer)[: self._left])
+        count = self._lines.readinto1(memoryview(buffer)[: self.remaining_bytes])
         if not count:
             raise http.client.IncompleteRead(b"")
-        self._left -= count
+        self.remaining_bytes -= count
         self._spare_bytes += count
         return count
 
@@ -139,8 +139,8 @@ class _Chunks(io.RawIOBase):
         self._after_chunk = True
         if (match := _CHUNK_LINE.fullmatch(self._read_line())) is None:
             raise http.client.HTTPException("the size of a chunk is not a hexadecimal number")
-        self._left = int(match[1], 16)
-        self._ended = not self._left
+        self.remaining_bytes = int(match[1], 16)
+        self._ended = not self.remaining_bytes
         self._spend(match[2] or b"")
         while self._ended and (trailer := self._read_line()) != b"\r\n":
             self._spend(trailer)
@@ -154,6 +154,16 @@ class _Chunks(io.RawIOBase):
         self._spare_bytes -= len(text)
         if self._spare_bytes < 0:
             raise http.client.HTTPException("there is too much beside the content")
+
+
+class _Body(io.BufferedReader):
+    """The content of a chunked body, in pieces of at most a chunk."""
+
+    raw: _Chunks
+
+    def read1(self, size: int = -1, /) -> bytes:
+        # `io` allocates the whole size for each piece, which takes longer than all else if chunks are small
+        return super().read1(min(size, max(self.raw.remaining_bytes, io.DEFAULT_BUFFER_SIZE)))
 
 
 def _clean(headers: http.client.HTTPMessage) -> None:

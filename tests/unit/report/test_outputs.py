@@ -293,8 +293,18 @@ class TestPipesAndDevices:
     def test_a_reader_that_is_slow_gets_a_value_larger_than_the_pipe(
         self, file: Path, reader: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        class Recorded:
+            def __init__(self) -> None:
+                self._poller = poll()
+                self.register = self._poller.register
+
+            def poll(self, milliseconds: float) -> object:
+                waits.append(milliseconds)
+                return self._poller.poll(milliseconds)
+
+        poll, waits, received = select.poll, list[float](), bytearray()
         monkeypatch.setattr(appending, "MAX_WAIT_SECONDS", 3600.0)
-        received = bytearray()
+        monkeypatch.setattr(select, "poll", Recorded)
 
         def read_all() -> None:
             while select.select([reader], [], [])[0] and (piece := os.read(reader, 1000)):
@@ -309,6 +319,7 @@ class TestPipesAndDevices:
         reading.join()
 
         assert read_outputs(received.decode()) == [("results", "x" * 100_000)]
+        assert set(waits) == {3_600_000}, "each part has the whole time"
 
     def test_a_reader_that_stops_is_a_failure_and_gets_nothing_more(self, file: Path, reader: int) -> None:
         outputs = outputs_in(file)
