@@ -158,8 +158,7 @@ class AdminApi:
 
         It is infinite while another job of the run is under way, and `-inf` if it does not matter.
         """
-        may_lack_room = not call.idempotent and (error is None or error.status == 429)
-        if not may_lack_room:
+        if call.idempotent or (error is not None and error.status != 429):
             return -math.inf
         others = (job.ended_at for job in self.jobs if job is not call.job and job.job_id is not None)
         return max((math.inf if ended_at is None else ended_at for ended_at in others), default=-math.inf)
