@@ -67,6 +67,7 @@ class AdminApi:
     jitter: Callable[[float], float] = full_jitter
     started_jobs: "dict[str, Job]" = field(default_factory=dict)  # by the platform's id
     host_found: threading.Event = field(default_factory=threading.Event)  # set once the host's name was resolved
+    has_responded: threading.Event = field(default_factory=threading.Event)
 
     def start_export(self, job: "Job", options: Mapping[str, object]) -> StartedExport:
         """Start a static export of a job's domain. The request becomes the job's `start_request`."""
@@ -118,7 +119,7 @@ class AdminApi:
                     if announced_at is None and self._announce(call, retry, error):
                         announced_at = self.clock.monotonic()
                 except ActionError as error:
-                    if not isinstance(error, Cancelled):
+                    if not isinstance(error, Cancelled | Unavailable):  # those come without a response
                         self.breaker.succeeded(request)
                     raise
                 else:
@@ -187,13 +188,14 @@ class AdminApi:
         try:
             response = self._fetch(call, timeouts)
             self.host_found.set()
+            self.has_responded.set()
         except (UntrustedCertificateError, UnusableProxyError) as error:
             raise error.failure(Unavailable, f"the API at {self.client.host}", "`base-url`") from error
         except NetworkError as error:
             if not error.is_unresolved:
                 self.host_found.set()
             is_mistyped = error.is_unknown_host and not self.host_found.is_set()
-            is_reachable = error.maybe_processed or self.breaker.answered_at > -math.inf
+            is_reachable = error.maybe_processed or self.has_responded.is_set()
             advice = PROXY if error.is_proxy_error else NETWORK if is_reachable else _UNREACHABLE
             raise TransientError(
                 error.message,

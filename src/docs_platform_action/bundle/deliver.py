@@ -62,9 +62,21 @@ def deliver(job: Job, settings: DeliverySettings, context: Context) -> None:
     _Delivery(job, settings, context).run()
 
 
-def renew_link(job: Job, settings: DeliverySettings, context: Context) -> None:
-    """Replace the link of a job, also in its values file. If that fails, keep it with a warning. Raises `Cancelled`."""
-    _Delivery(job, settings, context).renew_link()
+def renew_link(job: Job, settings: DeliverySettings, context: Context) -> bool:
+    """Replace the link of a job, also in its values file, and return whether that succeeded. Raises `Cancelled`."""
+    return _Delivery(job, settings, context).renew_link()
+
+
+def keep_link(job: Job, error: ActionError, context: Context) -> None:
+    """Warn that a link that expires soon is kept, because of an error."""
+    remedy = f"A later run with `job-id: {job.job_id}` makes a new one." if isinstance(error, Unavailable) else error.remedy
+    lines = [
+        f"{job.title}: the bundle link has expired or is about to, and could not be replaced.",
+        as_sentence(error.summary[:1].upper() + error.summary[1:]),
+        *error.details,
+        f"The old link is kept. {remedy}",
+    ]
+    context.events.warning(job, lines)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +108,7 @@ class _Delivery:
         finally:
             self._warn_of_chown_error()
 
-    def renew_link(self) -> None:
+    def renew_link(self) -> bool:
         job, events, old = self.job, self.context.events, self.job.bundle
         remaining = job.link_seconds(self.context.clock.now())
         expires = f"expires in {format_seconds(remaining)}" if remaining > 0 else "has expired"
@@ -110,16 +122,9 @@ class _Delivery:
             raise
         except ActionError as error:
             job.bundle = old
-            remedy = error.remedy
-            if isinstance(error, Unavailable):
-                remedy = f"A later run with `job-id: {job.job_id}` makes a new one."
-            lines = [
-                f"{job.title}: the bundle link has expired or is about to, and could not be replaced.",
-                as_sentence(error.summary[:1].upper() + error.summary[1:]),
-                *error.details,
-                f"The old link is kept. {remedy}",
-            ]
-            events.warning(job, lines)
+            keep_link(job, error, self.context)
+            return False
+        return True
 
     def _owner(self, target: OutputPath) -> Owner | None:
         return self.owners.setdefault(target.root, owner_of(target.root))

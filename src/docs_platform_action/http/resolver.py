@@ -4,12 +4,16 @@ import socket
 import threading
 from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from urllib3.util.connection import allowed_gai_family
 
 if TYPE_CHECKING:
     from .connection import Exchange
+
+
+MAX_THREADS: Final = 4
+"""Threads for one name at the same time, if all but the last hang."""
 
 
 class ResolutionTimeout(TimeoutError):
@@ -52,7 +56,8 @@ class Resolver:
         with self._changed:
             lookup = self._lookups.setdefault((host, port), _Lookup())
             # one that hangs may still end first
-            can_wait = self._begin(host, port, lookup) if lookup.hangs or not lookup.threads else True
+            needs_thread = not lookup.threads or (lookup.hangs and lookup.threads < MAX_THREADS)
+            can_wait = self._begin(host, port, lookup) if needs_thread else True
             if can_wait:
                 self._changed.wait_for(lambda: lookup.result is not None or exchange.is_aborted, seconds)
             lookup.hangs = lookup.result is None

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from ..context import Context
-from ..errors import ActionError, Cancelled, Forbidden, Unauthorized, UnknownHost, internal_error
+from ..errors import ActionError, Cancelled, Forbidden, Unauthorized, Unavailable, UnknownHost, internal_error
 from ..events import Events
 from ..inputs.settings import AgentSettings, ExportSettings
 from ..job import MIN_LINK_SECONDS, Job
@@ -27,6 +27,10 @@ later (source: actions/runner, ProcessInvoker)."""
 START_GRACE_SECONDS: Final = 0.5  # how long a cancel waits for the response to a start request, which holds the job's id
 
 
+MAX_FAILED_RENEWALS: Final = 3
+"""Renewals of links at the end of a run that may fail in a row."""
+
+
 class Runner(Events):
     """Runs jobs. `unfinished` holds those that had not ended when a signal came."""
 
@@ -36,10 +40,12 @@ class Runner(Events):
         self._jobs = self.unfinished = [job for job, _ in jobs]
         self._settings = dict(jobs)
         self._renewing: set[Job] = set()
+        self._failed_renewals = 0  # in a row
         self._context = replace(context, events=Events(context.events, self))
         self._queue: queue.SimpleQueue[tuple[Job, Settings]] = queue.SimpleQueue()
         for queued in jobs:
             self._queue.put(queued)
+        self._max_parallel = max_parallel
         self._max_workers = min(max_parallel, len(jobs)) - 1
         self._workers: list[threading.Thread] = []
 
@@ -71,23 +77,34 @@ class Runner(Events):
             worker.join()
 
     def _renew_links(self) -> None:
-        """Renew the links that expired while other jobs ran, or are about to expire. Raises `Cancelled`."""
+        """Renew each link once that expired while other jobs ran, or is about to expire. Raises `Cancelled`."""
+        renewed: set[Job] = set()
+        while expiring := self._expiring_jobs() - renewed:  # others may come close to their expiry meanwhile
+            renewed |= expiring
+            self._renewing = {*expiring}
+            for job in self._jobs:
+                if job in expiring:
+                    self._queue.put((job, self._settings[job]))
+            self._workers, self._max_workers = [], min(self._max_parallel, len(expiring)) - 1
+            try:
+                self._run_queue()
+            finally:
+                self._join_workers()
+
+    def _expiring_jobs(self) -> set[Job]:
         self._context.clock.cancellation.check()
         now = self._context.clock.now()
-        expiring = [job for job in self._jobs if job.failure is None and job.link_seconds(now) < MIN_LINK_SECONDS]
-        self._renewing = {*expiring}
-        for job in expiring:
-            self._queue.put((job, self._settings[job]))
-        self._workers, self._max_workers = [], min(self._max_workers, len(expiring) - 1)
-        try:
-            self._run_queue()
-        finally:
-            self._join_workers()
+        return {job for job in self._jobs if job.failure is None and job.link_seconds(now) < MIN_LINK_SECONDS}
 
     def _renew_link(self, job: Job, settings: ExportSettings) -> None:
-        from ..bundle.deliver import renew_link  # not needed before the first request
+        from ..bundle.deliver import keep_link, renew_link  # not needed before the first request
 
-        renew_link(job, settings.delivery, self._context)
+        if self._failed_renewals >= MAX_FAILED_RENEWALS:  # each may take `outage-tolerance`
+            error = Unavailable(f"{MAX_FAILED_RENEWALS} other links in a row could not be replaced, so it was not tried")
+            keep_link(job, error, self._context)
+        else:
+            is_renewed = renew_link(job, settings.delivery, self._context)
+            self._failed_renewals = 0 if is_renewed else self._failed_renewals + 1
         self._renewing.discard(job)
 
     def tick(self) -> None:

@@ -8,7 +8,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Final
 
-MAX_WAIT_SECONDS: Final = 1.0  # for a reader to make room; a cancelled run has a few seconds for everything
+MAX_WAIT_SECONDS: Final = 1.0  # for a reader to make room for the next part; a cancelled run has a few seconds
 
 UNREAD: Final = frozenset({errno.ENXIO, errno.EPIPE, errno.EAGAIN})
 """Errors of a pipe or a device that nobody reads, or no longer, and of a socket (source: open(2), write(2))."""

@@ -328,9 +328,11 @@ class TestTemporaryFailures:
         assert error.details[0].startswith("No successful response for 100 s. Last error: ")
         assert talk.times[-1] == 100
 
-    def test_an_address_that_has_worked_is_not_mistyped(self) -> None:
-        talk = Talk(GOOD, REFUSED)
-        talk.read()
+    @pytest.mark.parametrize("first", [answer(404), answer(429), answer(503), answer(200, None)])
+    def test_an_address_that_has_responded_is_not_mistyped(self, first: Step) -> None:
+        talk = Talk(first, REFUSED)
+        with contextlib.suppress(NotFound, Unavailable):
+            talk.read()
 
         error = talk.failure()
 
@@ -1111,6 +1113,19 @@ class TestManyJobs:
         crowd.clock.run(crowd.job("good", reads=5, rest=20.0), crowd.job("bad", at=0.05))
 
         assert crowd.ended["good"][1] is None
+
+    def test_a_failure_without_a_response_does_not_end_an_outage(self) -> None:
+        untrusted = UntrustedCertificateError("self-signed certificate", code=18)
+
+        def reply(_method: str, path: str, _at: float) -> Reply:
+            return 0.1, untrusted if path.endswith("untrusted") else answer(502)
+
+        crowd = Crowd(reply, tolerance=60)
+
+        crowd.clock.run(crowd.job("down"), crowd.job("untrusted", at=30))
+
+        assert crowd.failure("down").summary == f"the API at {HOST} remained unavailable"
+        assert isinstance(crowd.failure("untrusted"), Unavailable)
 
     def test_a_job_that_fails_alone_says_so(self) -> None:
         crowd = Crowd(all_but("bad", answer(500)), tolerance=60)

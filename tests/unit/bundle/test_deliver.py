@@ -702,7 +702,7 @@ class TestLinkRenewal:
         phases, delivery.job.ended_at = [*delivery.job.phases], delivery.clock.monotonic()
         delivery.clock.pass_(3600)
 
-        assert delivery.renew_link(settings) is None
+        assert delivery.renew_link(settings)
 
         assert FRESH.url in (delivery.workspace / "v").read_text()
         assert (delivery.job.bundle, len(requests), delivery.job.phases) == (FRESH, 1, phases)
@@ -715,7 +715,7 @@ class TestLinkRenewal:
         delivery(settings)
         delivery.clock.pass_(3600)
         with files_of_at_most(1):
-            delivery.renew_link(settings)
+            assert not delivery.renew_link(settings)
 
         assert delivery.job.bundle == BUNDLE
         assert BUNDLE.url in (delivery.workspace / "v").read_text()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from docs_platform_action.http.connection import Exchange, InFlight
-from docs_platform_action.http.resolver import ResolutionTimeout, Resolver
+from docs_platform_action.http.resolver import MAX_THREADS, ResolutionTimeout, Resolver
 from tests.unit.http.test_connection import wait_until
 
 HOST = "api.example.test"
@@ -148,6 +148,15 @@ class TestSharing:
         name_server.respond(socket.gaierror(socket.EAI_AGAIN, "try again"))
         name_server.threads[0].join(60)
         assert resolve(resolver) == FOUND
+
+    def test_the_threads_for_a_name_are_few(self, name_server: NameServer) -> None:
+        resolver = Resolver()
+
+        for _ in range(10):
+            with pytest.raises(ResolutionTimeout):
+                resolve(resolver, seconds=0.001)
+
+        assert len(name_server.questions) == MAX_THREADS
 
     def test_without_another_thread_it_waits_for_the_first(
         self, name_server: NameServer, monkeypatch: pytest.MonkeyPatch

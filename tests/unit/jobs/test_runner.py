@@ -24,7 +24,7 @@ from docs_platform_action.events import Events
 from docs_platform_action.inputs.settings import DeliverySettings, ExportSettings, WaitSettings
 from docs_platform_action.job import RUN, Job, Phase
 from docs_platform_action.jobs import runner
-from docs_platform_action.jobs.runner import Runner, job_of
+from docs_platform_action.jobs.runner import MAX_FAILED_RENEWALS, Runner, job_of
 from docs_platform_action.models import Bundle
 from tests.unit.fakes import NOON, FakeAdapter, FakeClock, context, http_client
 
@@ -359,6 +359,31 @@ class TestLinksAtTheEnd:
         assert jobs.run() == [None] * 3
         assert api.asked == ["a", "b", "c"]
         assert [line for line in jobs.events.announced if "warned" in line] == [f"a is warned: It{error.summary[2:]}."]
+
+    def test_after_three_that_fail_in_a_row_the_others_are_kept_without_a_request(self) -> None:
+        def fail(job: Job) -> None:
+            if job.domain != "c":
+                raise Unavailable("it is down")
+
+        api = FakeApi(fail)
+        jobs = Jobs(*[links_for(1)] * 8, at_once=1, api=api)
+
+        assert jobs.run() == [None] * 8
+        assert api.asked == [*"abcdef"]
+        warned = [line for line in jobs.events.announced if "warned" in line]
+        assert [line[0] for line in warned] == [*"abdefgh"]
+        untried = f"{MAX_FAILED_RENEWALS} other links in a row could not be replaced, so it was not tried."
+        assert [line for line in warned if line.endswith(untried)] == [f"{letter} is warned: {untried}" for letter in "gh"]
+
+    def test_a_link_that_comes_close_to_its_expiry_meanwhile_is_renewed_too(self) -> None:
+        def take_a_minute(_job: Job) -> None:
+            jobs.clock.pass_(60)
+
+        api = FakeApi(take_a_minute)
+        jobs = Jobs(links_for(30), links_for(100), links_for(3600), at_once=1, api=api)
+
+        assert jobs.run() == [None] * 3
+        assert api.asked == ["a", "b"]
 
     def test_as_many_as_max_parallel_are_renewed_at_the_same_time(self) -> None:
         def wait_for_two_others(_job: Job) -> None:
