@@ -583,6 +583,15 @@ BODY = b'{"number": 7}'
 CHUNKS = b"d\r\n" + BODY + b"\r\n0\r\n\r\n"
 
 
+def assert_not_http(wire: Wire, answer: bytes) -> None:
+    """Check that a response is refused, and that its request may have been processed."""
+    with wire.client(responding_once(answer)) as (client, _):
+        fault = failed(client)
+
+    assert fault.message.endswith(NOT_HTTP)
+    assert fault.maybe_processed
+
+
 class TestFraming:
     """The end of a response's body is determined once, for http.client and urllib3 alike."""
 
@@ -640,11 +649,7 @@ class TestFraming:
         ],
     )
     def test_an_ambiguous_framing_is_rejected(self, wire: Wire, answer: bytes) -> None:
-        with wire.client(responding_once(answer)) as (client, _), pytest.raises(NetworkError) as caught:
-            client.send(Request(method="GET", url="/v1/job"), Timeouts())
-
-        assert caught.value.message.endswith(NOT_HTTP)
-        assert caught.value.maybe_processed
+        assert_not_http(wire, answer)
 
     @pytest.mark.parametrize(
         "chunks",
@@ -699,13 +704,7 @@ class TestFraming:
         ],
     )
     def test_any_other_chunk_is_rejected(self, wire: Wire, chunks: bytes) -> None:
-        answer = OK + b"Transfer-Encoding: chunked\r\n\r\n" + chunks
-
-        with wire.client(responding_once(answer)) as (client, _), pytest.raises(NetworkError) as caught:
-            client.send(Request(method="GET", url="/v1/job"), Timeouts())
-
-        assert caught.value.message.endswith(NOT_HTTP)
-        assert caught.value.maybe_processed
+        assert_not_http(wire, OK + b"Transfer-Encoding: chunked\r\n\r\n" + chunks)
 
     @pytest.mark.parametrize(
         "chunks",
@@ -733,12 +732,7 @@ class TestFraming:
         ],
     )
     def test_a_status_line_has_a_version_and_three_digits(self, wire: Wire, line: str) -> None:
-        answer = line.encode("latin-1") + b"\r\nContent-Length: 13\r\n\r\n" + BODY
-
-        with wire.client(responding_once(answer)) as (client, _), pytest.raises(NetworkError) as caught:
-            client.send(Request(method="GET", url="/v1/job"), Timeouts())
-
-        assert caught.value.message.endswith(NOT_HTTP)
+        assert_not_http(wire, line.encode("latin-1") + b"\r\nContent-Length: 13\r\n\r\n" + BODY)
 
     @pytest.mark.parametrize(
         "line", ["HTTP/1.1 200", "HTTP/1.1 200 ", "HTTP/1.0 200 OK", "HTTP/1.1 200 \xe9\t+200", "HTTP/1.1  200  OK"]

@@ -187,6 +187,14 @@ class Killings:
         assert ended.exit_code == 0, ended.stdout + ended.stderr
         return {key: int(number) for key, number in json.loads(count.read_text()).items()}
 
+    def seconds_after_the_link(self) -> float:
+        """Return how long a complete run takes after the request for the bundle."""
+        with self._action(self._workspace("timed"), hooked=False).start(self._platform, env={}, **INPUTS) as running:
+            running.wait_for("Bundle link ready")
+            began = time.monotonic()
+            assert running.wait().exit_code == 0
+            return time.monotonic() - began
+
     def kill(self, moment: Moment) -> Killed:
         """Kill a run at a moment, check what is left, and start another run if the workspace contained earlier results."""
         workspace = self._workspace(f"{moment.seed}")
@@ -283,8 +291,11 @@ def _parts(workspace: Path) -> list[Path]:
     return sorted(path for path in workspace.rglob("*") if PART.fullmatch(path.name))
 
 
-def draw_moment(seed: int, calls: Mapping[bool, Mapping[str, int]]) -> Moment:
-    """Draw a moment from the calls of complete runs; each kind is equally likely, however often it occurs."""
+def draw_moment(seed: int, calls: Mapping[bool, Mapping[str, int]], seconds: float) -> Moment:
+    """Draw a moment from the calls of complete runs, or from their seconds after the link.
+
+    Each kind of call is equally likely, however often it occurs.
+    """
     chance = random.Random(seed)  # noqa: S311  # not for secrets
     is_new = chance.random() < 0.5
     names = sorted(calls[is_new])
@@ -293,7 +304,7 @@ def draw_moment(seed: int, calls: Mapping[bool, Mapping[str, int]]) -> Moment:
         seed=seed,
         key=key,
         number=chance.randint(1, calls[is_new][key]),
-        after_seconds=chance.uniform(0.0, 0.15) if seed % FROM_OUTSIDE == 0 else None,
+        after_seconds=chance.uniform(0.0, seconds) if seed % FROM_OUTSIDE == 0 else None,
         is_new=is_new,
     )
 
@@ -309,9 +320,10 @@ def killed_runs(count: int = MOMENTS) -> tuple[Killed, ...]:
     ):
         killings = Killings(Path(folder), platform)
         calls = {is_new: killings.calls(is_new=is_new) for is_new in (True, False)}
+        seconds = killings.seconds_after_the_link()
         seed = 0
         while (missing := count - sum(killed.was_killed for killed in found)) > 0:
-            moments = [draw_moment(number, calls) for number in range(seed, seed + missing)]
+            moments = [draw_moment(number, calls, seconds) for number in range(seed, seed + missing)]
             found += at_a_time.map(killings.kill, moments)
             seed += missing
     return tuple(found)

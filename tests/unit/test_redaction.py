@@ -74,12 +74,14 @@ def test_a_key_that_is_encoded_twice_is_hidden(inner: str, outer: str) -> None:
         assert re.fullmatch(r"\[.{0,12}\*\*\*.{0,12}\]", shown, re.DOTALL), key
 
 
+def has_no_escape(key: str) -> bool:
+    """Return whether a key stays the same if escapes are undone; another may become any text if they are escaped in part."""
+    return html.unescape(urllib.parse.unquote(key)) == key and not re.search(r"\\|%u", key, re.IGNORECASE)
+
+
 @given(st.data())
 def test_a_key_is_hidden_whose_characters_are_escaped_in_different_ways(data: st.DataObject) -> None:
-    # one with escapes of its own may become another text
-    key = data.draw(
-        st.text(st.characters(codec="ascii", min_codepoint=0x21, exclude_characters="%&\\\x7f"), min_size=12, max_size=40)
-    )
+    key = data.draw(KEYS.filter(has_no_escape))
     ways = data.draw(st.lists(st.sampled_from([str, *ENCODERS.values()]), min_size=len(key), max_size=len(key)))
 
     shown = redactor_of(key).hide("".join(way(character) for way, character in zip(ways, key, strict=True)))

@@ -336,7 +336,15 @@ class TestAgentJobs:
 
     @pytest.mark.parametrize(
         ("job_id", "found"),
-        [("aj_1", "aj_2"), ("aj_1", "AJ_1"), ("aj_1", "aj_2\n"), ("42", 43), (UUID, UUID.replace("5", "6")), (UUID, "aj_1")],
+        [
+            ("aj_1", "aj_2"),
+            ("aj_1", "AJ_1"),
+            ("aj_1", " aj_1"),
+            ("aj_1", "aj_2\n"),
+            ("42", 43),
+            (UUID, UUID.replace("5", "6")),
+            (UUID, "aj_1"),
+        ],
     )
     def test_another_job_is_a_bad_response_and_is_not_read_again(self, job_id: str, found: str) -> None:
         platform = Platform(

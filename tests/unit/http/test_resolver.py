@@ -174,16 +174,23 @@ class TestSharing:
 
         assert name_server.questions == [(HOST, 443)]
 
-    def test_a_later_attempt_gets_the_answer_of_a_lookup_that_hung(self, name_server: NameServer) -> None:
+    def test_a_later_attempt_gets_the_answer_of_a_lookup_that_hung(
+        self, name_server: NameServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         resolver = Resolver()
         with pytest.raises(ResolutionTimeout):
             resolve(resolver, seconds=0.001)
+        another = NameServer()
+        monkeypatch.setattr(socket, "getaddrinfo", another)
 
         with ThreadPoolExecutor(1) as pool:
             lookup = pool.submit(resolve, resolver)
+            wait_until(lambda: len(another.questions) == 1)
             name_server.respond()
 
             assert lookup.result(60) == FOUND
+        another.respond(socket.gaierror(socket.EAI_AGAIN, "try again"))
+        another.threads[0].join(60)
 
     def test_a_name_is_looked_up_again_after_an_answer(self, name_server: NameServer) -> None:
         resolver = Resolver()
@@ -207,7 +214,7 @@ class TestSharing:
 
 class TestErrors:
     @pytest.mark.parametrize("code", [socket.EAI_NONAME, socket.EAI_NODATA, socket.EAI_AGAIN, socket.EAI_FAIL])
-    def test_everyone_who_waits_gets_the_error(self, name_server: NameServer, code: int) -> None:
+    def test_all_that_ask_get_the_error(self, name_server: NameServer, code: int) -> None:
         resolver = Resolver()
 
         with ThreadPoolExecutor(3) as pool:
