@@ -487,6 +487,17 @@ class TestEnd:
         with wire.client(answer_and_cut) as (client, _):
             assert client.send(Request(method="POST", url="/v1/jobs"), Timeouts()).status == status
 
+    def test_of_an_error_whose_body_never_ends_the_status_is_known_in_time(self, wire: Wire) -> None:
+        def drip(connection: socket.socket) -> None:
+            read_request(connection)
+            connection.sendall(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 1000000\r\n\r\n{")
+            while True:  # until the client ends the connection
+                connection.sendall(b" ")
+                time.sleep(0.01)
+
+        with wire.client(drip) as (client, _):
+            assert client.send(Request(method="POST", url="/v1/jobs"), Timeouts(total_seconds=0.3)).status == 401
+
     def test_a_body_with_an_end_of_its_own_needs_no_other(self, wire: Wire) -> None:
         def answer_and_cut(connection: socket.socket) -> None:
             read_request(connection)
