@@ -206,8 +206,9 @@ FAILURES: Final = {
     "unavailable": Failure(
         happened=(
             "Temporary errors (network, 408, 425, 429, 5xx, responses that are not the API's) lasted longer than "
-            "`outage-tolerance`, the API's certificate is not trusted, or the proxy in the environment cannot be used: a SOCKS "
-            "proxy, an address that is not valid, or missing credentials (407). For the start request, see `start-unconfirmed`."
+            "`outage-tolerance`, the host in `base-url` does not exist, the API's certificate is not trusted, or the proxy in "
+            "the environment cannot be used: a SOCKS proxy, an address that is not valid, or missing credentials (407). For the "
+            "start request, see `start-unconfirmed`."
         ),
         remedy=(
             "Check the platform's status. For longer outages, raise `outage-tolerance`; for a private certificate "

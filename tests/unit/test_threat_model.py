@@ -110,7 +110,10 @@ def test_a_run_reads_only_the_variables_that_the_page_names(tmp_path: Path, mode
         (api_client.MAX_RESPONSE_BYTES == 2**20, "each response of the API to 60 s and 1 MiB,"),
         (client.Timeouts().total_seconds == 60, "each response of the API to 60 s and 1 MiB,"),
         (response.MAX_HEAD_BYTES == 64 * 1024, "in every phase, and the head to 64 KiB."),
-        (response.MAX_HEAD_BYTES == 64 * 1024, "Extensions of chunks and trailers together are limited to 64 KiB too."),
+        (
+            response.MAX_HEAD_BYTES == 64 * 1024,
+            "Extensions of chunks and trailers together may have 64 KiB more than the content.",
+        ),
         (api_client.MAX_RESPONSE_BYTES == 2**20, "Stops at 1 MiB, counted before and after decompression."),
         (response.MAX_INTERIM_RESPONSES == 100, "Treats more than 100 of them as a network error."),
         (connection.create_ssl_context(None).minimum_version.name == "TLSv1_2", "The minimum is TLS 1.2."),
