@@ -12,9 +12,9 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from docs_platform_action.archive.reading import ArchiveFile
 from docs_platform_action.clock import Cancellation
@@ -143,7 +143,10 @@ def tar_of(*entries: bytes) -> bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class Zipped:
-    """An entry of a zip archive, and what its two headers say about it; `None` stands for the true value."""
+    """An entry of a zip archive, and what its two headers say about it; `None` stands for the true value.
+
+    `numbers_inside` are the checksum, the compressed size and the size. `after` follows the content.
+    """
 
     name: bytes = b"index.html"
     content: bytes = b"<h1>Docs</h1>"
@@ -159,8 +162,13 @@ class Zipped:
     offset: int | None = None
     packed: bytes | None = None
     extra: bytes = b""
+    extra_inside: bytes = b""
+    method_inside: int | None = None
+    flags_inside: int | None = None
+    numbers_inside: tuple[int, int, int] | None = None
     zip64: bool = False
     listed_only: bool = False
+    after: bytes = b""
 
     @property
     def data(self) -> bytes:
@@ -190,8 +198,11 @@ def zip_of(
         if item.zip64:
             extra += struct.pack("<2H3Q", 1, 24, size, length, offset)
             listed, offset = (checksum, 0xFFFFFFFF, 0xFFFFFFFF), 0xFFFFFFFF
-        local = struct.pack("<4s5H3I2H", b"PK\3\4", 20, item.flags, item.method, 0, 0, *numbers, len(inside), 0)
-        archive += b"" if item.listed_only else local + inside + item.data
+        flags = item.flags if item.flags_inside is None else item.flags_inside
+        method = item.method if item.method_inside is None else item.method_inside
+        lengths = (len(inside), len(item.extra_inside))
+        local = struct.pack("<4s5H3I2H", b"PK\3\4", 20, flags, method, 0, 0, *(item.numbers_inside or numbers), *lengths)
+        archive += b"" if item.listed_only else local + inside + item.extra_inside + item.data + item.after
         directory += struct.pack(
             "<4s2B5H3I5H2I",
             *(b"PK\1\2", 20, item.system, 20, item.flags, item.method, 0, 0, *listed),
@@ -205,6 +216,22 @@ def zip_of(
     end_64 = struct.pack("<4sQ2H2I4Q", b"PK\6\6", 44, 45, 45, disk, 0, declared, declared, len(directory), start)
     locator = struct.pack("<4sIQI", b"PK\6\7", 0, start + len(directory), 1)
     return bytes(archive + directory + (end_64 + locator if zip64 else b"") + end + comment)
+
+
+def unicode_field(name: bytes, stored_name: bytes, *, version: int = 1) -> bytes:
+    """Make the extra field of a zip entry with its name in UTF-8."""
+    return struct.pack("<2HBI", 0x7075, 5 + len(name), version, zlib.crc32(stored_name)) + name
+
+
+def unicode_zipped(name: bytes, stored_name: bytes, **changes: Any) -> Zipped:
+    """Make a zip entry with another name in the Unicode field of both headers."""
+    field = unicode_field(name, stored_name)
+    return Zipped(name=stored_name, **{"extra": field, "extra_inside": field, **changes})
+
+
+def descriptor(item: Zipped, *, layout: str = "<3I", magic: bytes = b"PK\x07\x08") -> bytes:
+    """Make the data descriptor of a zip entry."""
+    return magic + struct.pack(layout, zlib.crc32(item.content), len(item.data), len(item.content))
 
 
 WEB_PAGE: Final = b"\n<!DOCTYPE html><html><title>Sign in</title></html>"
@@ -222,8 +249,26 @@ def _hard_link(name: bytes, target: bytes) -> bytes:
     return entry(name, type_=b"1", target=target)
 
 
-def _zip_link(name: bytes, target: bytes) -> Zipped:
-    return Zipped(name=name, content=target, mode=0o120777)
+def _zip_link(name: bytes, target: bytes, *, system: int = 3) -> Zipped:
+    return Zipped(name=name, content=target, mode=0o120777, system=system)
+
+
+def _zip_with_entry_in_another() -> bytes:
+    """Make an archive whose entries have the total size of its content, but leave a gap of the size of the one inside another."""
+    inside = zip_of(_NESTED).partition(b"PK\1\2")[0]
+    outer = Zipped(content=inside, method=0, after=bytes(len(inside)))
+    return zip_of(outer, replace(_NESTED, offset=30 + len(outer.name), listed_only=True))
+
+
+def _zip64_in_parts() -> bytes:
+    archive = zip_of(Zipped(), zip64=True)
+    at = archive.index(b"PK\6\7") + 16
+    return archive[:at] + struct.pack("<I", 2) + archive[at + 4 :]
+
+
+def _with_map_of_holes(block: bytes) -> bytes:
+    """Give a header GNU's magic and map of holes, without its type."""
+    return checksummed(block[:257] + b"ustar  \0" + block[265:386] + b"00000000001\0" * 2 + block[410:512]) + block[512:]
 
 
 def _names(*entries: bytes) -> bytes:
@@ -248,9 +293,9 @@ def _negative_size() -> bytes:
     return checksummed(block[:124] + b"\xff" * 11 + b"\xf0" + block[136:])
 
 
-def _odd_number(field_: bytes) -> bytes:
-    block = header(b"odd")
-    return checksummed(block[:124] + field_ + block[136:])
+def _odd_number(field_: bytes, *, start: int = 124, length: int = 12, type_: bytes = b"0") -> bytes:
+    block = header(b"odd", type_=type_)
+    return checksummed(block[:start] + field_[:length].ljust(length, b"\0") + block[start + length :])
 
 
 SEVEN_ZIP: Final = b"7z\xbc\xaf\x27\x1c" + bytes(600)
@@ -309,7 +354,7 @@ DAMAGED: Final[Mapping[str, tuple[bytes, str]]] = {
     "xz with something behind it": (lzma.compress(_GOOD_TAR) + b"something", "follows the xz data"),
     "xz that needs much memory": (
         lzma.compress(_GOOD_TAR, filters=[{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 512 * 1024**2}]),
-        "takes more than 80.0 MiB of memory",
+        "needs a dictionary of more than 64 MiB",
     ),
     "tar without an end": (FILE, "end marker"),
     "tar cut in a file": (FILE[:520], "in the middle of a file"),
@@ -320,6 +365,29 @@ DAMAGED: Final[Mapping[str, tuple[bytes, str]]] = {
     "tar with a damaged checksum": (tar_of(_flipped(entry(b"a"), 149)), "checksum"),
     "tar that ends where an entry was announced": (tar_of(pax(path=b"a")), "an entry should follow"),
     "tar with a negative size": (tar_of(_negative_size()), "number that cannot be read"),
+    **{
+        f"tar with a {name} that is no number": (
+            tar_of(_odd_number(b"no number", start=start, length=length)),
+            "number that cannot be read",
+        )
+        for name, (start, length) in {
+            "user": (108, 8),
+            "group": (116, 8),
+            "time": (136, 12),
+            "device": (329, 8),
+            "part": (337, 8),
+        }.items()
+    },
+    "tar with a long name that goes on after its size": (
+        tar_of(header(b"././@LongLink", type_=b"L", size=1) + b"ab".ljust(512, b"\0"), entry(b"b")),
+        "goes on after its end",
+    ),
+    "tar with a time of an extended header that is no number": (
+        tar_of(_odd_number(b"no number", start=136, type_=b"x"), entry(b"b")),
+        "number that cannot be read",
+    ),
+    "tar with digits after a zero byte": (tar_of(_odd_number(b"\x007")), "number that cannot be read"),
+    "tar with a label after a file": (tar_of(header(b"label", type_=b"V")), "not at the beginning"),
     "tar with an underscore in a size": (tar_of(_odd_number(b"0000000_001\0")), "number that cannot be read"),
     "tar with a size that goes beyond it": (tar_of(header(b"a", size=4000)), "a part is missing"),
     "tar with a folder that has content": (tar_of(entry(b"a", b"content", type_=b"5")), "does not match its checksum"),
@@ -517,13 +585,41 @@ UNSAFE: Final[Mapping[str, tuple[bytes, str]]] = {
     "tar with a setuid hard link": (tar_of(entry(b"a", type_=b"1", mode=0o4755, target=b"index.html")), "setuid"),
     "tar with a header of a gigabyte": (tar_of(header(b"pax", type_=b"x", size=1 << 30)), "more than 1 MiB"),
     "tar with a long name of a gigabyte": (tar_of(header(b"pax", type_=b"L", size=1 << 30)), "more than 1 MiB"),
-    "tar with two names for an entry": (tar_of(pax(path=b"a"), pax(path=b"b"), entry(b"c")), "twice"),
+    "tar with two names for an entry": (tar_of(pax(path=b"a"), pax(path=b"b"), entry(b"c")), "two extended headers"),
     "tar with an extended header without a name in it": (tar_of(pax(path=b""), entry(b"a")), "empty path"),
     "tar with an extended header without a size in it": (tar_of(pax(size=b""), entry(b"a", b"content")), "empty size"),
     "tar with a long name that is empty": (tar_of(entry(b"././@LongLink", b"\0", type_=b"L"), entry(b"a")), "empty path"),
     "tar with two kinds of names for an entry": (
         tar_of(pax(path=b"a"), entry(b"././@LongLink", b"b\0", type_=b"L"), entry(b"c")),
         "twice",
+    ),
+    "tar with two extended headers for an entry": (
+        tar_of(pax(path=b"a"), entry(b"pax", pax_record(b"mtime", b"1"), type_=b"X"), entry(b"b")),
+        "two extended headers",
+    ),
+    "tar with two long names for an entry": (
+        tar_of(*[entry(b"././@LongLink", b"a\0", type_=b"L")] * 2, entry(b"b")),
+        "two extended headers",
+    ),
+    "tar with another size for readers of sparse files": (
+        tar_of(pax(SCHILY__realsize=b"1"), entry(b"a", b"123")),
+        "a sparse file",
+    ),
+    "tar with a map of holes in the header of a file": (tar_of(_with_map_of_holes(entry(b"a", b"123"))), "a sparse file"),
+    "tar with a size for a folder": (tar_of(pax(size=b"5"), entry(b"a/", type_=b"5")), "a folder, but has content"),
+    "tar with a file named as a folder": (_names(b"a/."), "its name is that of a folder"),
+    "tar with a link named as a folder": (tar_of(_link(b"a/", b"index.html")), "its name is that of a folder"),
+    "tar with very many records": (
+        tar_of(entry(b"pax", b"6 a=b\n" * 1001, type_=b"x"), entry(b"a")),
+        "more than 1,000 records",
+    ),
+    "tar with very many headers": (
+        tar_of(*[entry(b"pax", type_=b"g")] * 1001, entry(b"a")),
+        "more than 1,000 records",
+    ),
+    "tar with large headers": (
+        tar_of(pax(comment=b"x" * 600_000), entry(b"pax", pax_record(b"comment", b"x" * 600_000), type_=b"g"), entry(b"a")),
+        "more than 1 MiB",
     ),
     "tar with one name for all": (
         tar_of(entry(b"pax", pax_record(b"path", b"a"), type_=b"g"), entry(b"b")),
@@ -545,7 +641,8 @@ UNSAFE: Final[Mapping[str, tuple[bytes, str]]] = {
     "zip with an absolute name": (_zip_names(b"/etc/cron.d/x"), "an absolute path"),
     "zip that leads out": (_zip_names(b"../outside"), "leads outside the folder"),
     "zip with a backslash in a name": (_zip_names(b"a\\b"), "backslash"),
-    "zip with a drive in a name": (_zip_names(b"C:\\x"), "backslash"),
+    "zip with a drive and a backslash in a name": (_zip_names(b"C:\\x"), "backslash"),
+    "zip with a drive in a name": (_zip_names(b"C:/x"), "an absolute path"),
     "zip with a zero in a name": (_zip_names(b"a\0b"), "control character"),
     "zip with an empty name": (_zip_names(b""), "is empty"),
     "zip with a name that is not UTF-8": (_zip_names(b"caf\x82"), "UTF-8"),
@@ -572,6 +669,62 @@ UNSAFE: Final[Mapping[str, tuple[bytes, str]]] = {
     "zip with an unknown method": (zip_of(Zipped(method=77)), "method 77"),
     "zip with entries that share their content": (zip_of(Zipped(), *[Zipped(offset=0, listed_only=True)] * 40), "overlaps"),
     "zip with an entry over its directory": (zip_of(Zipped(length=200)), "overlaps"),
+    "zip with two names for an entry": (zip_of(unicode_zipped(b"a", b"b", flags=1 << 11)), "another name in its Unicode field"),
+    "zip with two Unicode names for an entry": (
+        zip_of(Zipped(extra=unicode_field(b"a", b"index.html") + unicode_field(b"b", b"index.html"))),
+        "another name in its Unicode field",
+    ),
+    "zip with another name in one of two Unicode fields": (
+        zip_of(unicode_zipped(b"a", b"b", extra_inside=unicode_field(b"c", b"b"))),
+        "has another name in the zip archive's directory",
+    ),
+    "zip with a Unicode name in one header alone": (
+        zip_of(unicode_zipped(b"a", b"b", extra_inside=b"")),
+        "has another name in the zip archive's directory",
+    ),
+    "zip with a Unicode name of a folder for a file": (zip_of(unicode_zipped(b"a/", b"a")), "another name in its Unicode field"),
+    "zip with a Unicode name that leads out": (zip_of(unicode_zipped(b"../outside", b"a")), "leads outside the folder"),
+    "zip with an empty Unicode name": (zip_of(unicode_zipped(b"", b"a")), "is empty"),
+    "zip with another method inside": (zip_of(Zipped(method=0, method_inside=8)), "another method"),
+    "zip with other flags inside": (zip_of(Zipped(flags_inside=1 << 11)), "other flags"),
+    "zip with encryption inside": (zip_of(Zipped(flags_inside=1)), "other flags"),
+    "zip with another checksum inside": (zip_of(Zipped(method=0, numbers_inside=(1, 13, 13))), "another checksum"),
+    "zip with another compressed size inside": (
+        zip_of(Zipped(method=0, numbers_inside=(zlib.crc32(b"<h1>Docs</h1>"), 12, 13))),
+        "another compressed size",
+    ),
+    "zip with another size inside": (
+        zip_of(Zipped(method=0, numbers_inside=(zlib.crc32(b"<h1>Docs</h1>"), 13, 14))),
+        "another size",
+    ),
+    "zip with no sizes inside and no data descriptor": (zip_of(Zipped(flags=8, numbers_inside=(0, 0, 0))), "another checksum"),
+    "zip with another data descriptor": (
+        zip_of(Zipped(flags=8, numbers_inside=(0, 0, 0), after=descriptor(Zipped(content=b"other")))),
+        "another checksum",
+    ),
+    "zip with a wrong size before a data descriptor": (
+        zip_of(Zipped(flags=8, numbers_inside=(0, 0, 1), after=descriptor(Zipped()))),
+        "another size",
+    ),
+    "zip with a data descriptor that no flag announces": (zip_of(Zipped(after=descriptor(Zipped()))), "does not list"),
+    "zip with an unlisted entry between two": (
+        zip_of(Zipped(after=zip_of(Zipped(name=b"hidden")).partition(b"PK\1\2")[0]), Zipped(name=b"a")),
+        "does not list",
+    ),
+    "zip with an unlisted entry at the end": (
+        zip_of(Zipped(), Zipped(name=b"a", after=zip_of(Zipped(name=b"hidden")).partition(b"PK\1\2")[0])),
+        "does not list",
+    ),
+    "zip with an entry in another and a gap": (_zip_with_entry_in_another(), "does not list"),
+    "zip with very many extra fields": (zip_of(Zipped(extra=b"\2\0\0\0" * 100 + unicode_field(b"a", b"b"))), "100 extra fields"),
+    "zip with a link that DOS made": (zip_of(_zip_link(b"a", b"index.html", system=0)), "a file for some programs"),
+    "zip with a link that Darwin made": (zip_of(_zip_link(b"a", b"index.html", system=19)), "a file for some programs"),
+    "zip with a link named as a folder": (zip_of(_zip_link(b"a/", b"index.html")), "a file for some programs"),
+    "zip with a folder that OS/2 made, without a slash": (
+        zip_of(Zipped(name=b"a", content=b"", system=6, mode=0, attributes=0x10)),
+        "a file for some programs",
+    ),
+    "zip in several parts": (_zip64_in_parts(), "one part of a split"),
     "zip in parts": (zip_of(Zipped(), disk=1), "one part of a split"),
     "zip with a giant number of entries": (zip_of(Zipped(), count=1 << 40, zip64=True), "more than 250,000 files"),
 }

@@ -26,6 +26,7 @@ EXAMPLES: Final[Mapping[str, int]] = {
     "Retry-After as RFC 9110 has it": 300,
     "sites packed": 80,
     "archives damaged": 300,
+    "corpus damaged": 300,
     "hostile archives damaged": 300,
     "tar fields": 400,
     "zip fields": 400,

@@ -117,10 +117,3 @@ def _tree_of(folder: Path) -> Tree:
 def plain(name: bytes) -> str:
     """Return an archive's name as a path, without `.` and doubled slashes."""
     return "/".join(part for part in name.decode().split("/") if part not in {"", "."})
-
-
-def assert_same_files(ours: Tree, theirs: Tree) -> None:
-    """Assert that two readers found the same files and links. A folder of ours may be an empty file of theirs."""
-    folders = {"", *(path for path, what in ours.items() if what is None)}
-    files = {path: what for path, what in theirs.items() if what is not None and not (what == b"" and path in folders)}
-    assert {path: what for path, what in ours.items() if what is not None} == files

@@ -3,15 +3,16 @@
 import bz2
 import lzma
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from ..text import format_bytes
 from .entries import damaged, unsafe
 from .reading import CHUNK_BYTES
 
-LZMA_MEMORY_BYTES: Final = 80 * 1024 * 1024  # `xz -9`, the strongest setting, needs 65 MiB (source: xz(1))
+XZ_MEMORY_BYTES: Final = (
+    80 * 1024 * 1024
+)  # for a dictionary of 64 MiB, that of `xz -9`; the next larger one has 96 (source: xz(1))
 MAX_STREAMS: Final = 1_000_000  # in a row; bgzip writes 330,000 for 20 GiB. Each takes 10 µs, and empty ones add no output.
 
 
@@ -48,13 +49,11 @@ class Codec:
 
 GZIP: Final = Codec(name="gzip", magic=b"\x1f\x8b\x08", new_decompressor=lambda: _Inflater(16 + zlib.MAX_WBITS))
 BZIP2: Final = Codec(name="bzip2", magic=b"BZh", new_decompressor=bz2.BZ2Decompressor)
-XZ: Final = Codec(
-    name="xz", magic=b"\xfd7zXZ\0", new_decompressor=lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, LZMA_MEMORY_BYTES)
-)
+XZ: Final = Codec(name="xz", magic=b"\xfd7zXZ\0", new_decompressor=lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, XZ_MEMORY_BYTES))
 DEFLATE: Final = Codec(name="deflate", magic=b"", new_decompressor=lambda: _Inflater(-zlib.MAX_WBITS))
 
 
-def decompressed(codec: Codec, compressed: Iterator[bytes]) -> Iterator[bytes]:
+def decompressed(codec: Codec, compressed: Iterator[bytes]) -> Generator[bytes]:
     """Decompress into chunks of at most `CHUNK_BYTES`.
 
     Consecutive streams are read as one, as gzip(1) does, and zeros may pad the end. Raises `InvalidBundle` for other data after a
@@ -63,19 +62,25 @@ def decompressed(codec: Codec, compressed: Iterator[bytes]) -> Iterator[bytes]:
     data = next(compressed, b"")
     for _ in range(MAX_STREAMS):
         decompressor = codec.new_decompressor()
-        while not decompressor.eof:
-            if decompressor.needs_input and not (data := data or next(compressed, b"")):
-                raise damaged(f"The {codec.name} data ends too early: a part is missing.")
-            try:
-                chunk = decompressor.decompress(data, CHUNK_BYTES)
-            except (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError, MemoryError) as error:  # OSError is from bz2
-                if "Memory usage limit" in str(error):
-                    raise unsafe(f"The xz data takes more than {format_bytes(LZMA_MEMORY_BYTES)} of memory.") from error
-                raise damaged(f"The {codec.name} data cannot be decompressed ({error}).") from error
-            data = b""
-            if chunk:
-                yield chunk
-        if not (data := _next_stream(codec, decompressor.unused_data, compressed)):
+        try:
+            while not decompressor.eof:
+                if decompressor.needs_input and not (data := data or next(compressed, b"")):
+                    raise damaged(f"The {codec.name} data ends too early: a part is missing.")
+                try:
+                    chunk = decompressor.decompress(data, CHUNK_BYTES)
+                except (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError, MemoryError) as error:  # OSError is from bz2
+                    if "Memory usage limit" in str(error):
+                        raise unsafe(
+                            "The xz data needs a dictionary of more than 64 MiB, which not even `xz -9` uses."
+                        ) from error
+                    raise damaged(f"The {codec.name} data cannot be decompressed ({error}).") from error
+                data = b""
+                if chunk:
+                    yield chunk
+            data = decompressor.unused_data
+        finally:
+            del decompressor  # an error is kept until the end of the run, with all that this function holds
+        if not (data := _next_stream(codec, data, compressed)):
             return
     raise unsafe(f"The {codec.name} data consists of more than {MAX_STREAMS:,} streams.")
 

@@ -1,6 +1,7 @@
 """Detection of an archive's format, by its content and never by its name, and the entries in it."""
 
 from collections.abc import Generator, Iterator
+from contextlib import ExitStack, closing
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -60,7 +61,7 @@ def is_streamable(start: bytes) -> bool:
 
 
 def archive_entries(archive: ArchiveFile, quota: Quota, *, scratch: Path) -> Generator[Entry]:
-    """Return the entries of an archive of any supported format. Close the generator in the end: it may hold an open file.
+    """Return the entries of an archive of any supported format. Close the generator in the end: it may hold a file and a decoder.
 
     One gzip layer around a zip or a compressed tar is unpacked too: a storage adds it to objects with `Content-Encoding: gzip`. A
     zip archive in gzip data is first written to an unnamed file in the folder `scratch`. Raises `InvalidBundle`, `Cancelled` and
@@ -68,16 +69,23 @@ def archive_entries(archive: ArchiveFile, quota: Quota, *, scratch: Path) -> Gen
     """
     start, data = _peek(archive.chunks(0, archive.size))
     layers: list[Codec] = []
-    while layers in ([], [GZIP]) and not begins_tar(start):
-        if start.startswith(ZIP_MAGICS):
-            return _entries_of_zip_stream(data, archive.cancellation, quota, scratch) if layers else zip_entries(archive, quota)
-        codec = next((codec for codec in (GZIP, BZIP2, XZ) if start.startswith(codec.magic)), None)
-        if codec is None:
-            break
-        layers.insert(0, codec)
-        start, data = _peek(_limited(decompressed(codec, data), archive.cancellation, quota))
-    if begins_tar(start):
-        return tar_entries(Stream(data))
+    with ExitStack() as decoders:
+        while layers in ([], [GZIP]) and not begins_tar(start):
+            if start.startswith(ZIP_MAGICS):
+                yield from _entries_of_zip_stream(data, archive, quota, scratch) if layers else zip_entries(archive, quota)
+                return
+            codec = next((codec for codec in (GZIP, BZIP2, XZ) if start.startswith(codec.magic)), None)
+            if codec is None:
+                break
+            layers.insert(0, codec)
+            if codec is XZ:
+                archive.acquire_large_decoder()
+                decoders.callback(archive.LARGE_DECODERS.release)
+            chunks = decoders.enter_context(closing(decompressed(codec, data)))
+            start, data = _peek(_limited(chunks, archive.cancellation, quota))
+        if begins_tar(start):
+            yield from tar_entries(Stream(data))
+            return
     subject = "The content of " + " inside ".join(f"the {codec.name} data" for codec in layers) if layers else "The file"
     raise InvalidBundle(
         "the bundle is not an archive that can be opened",
@@ -106,13 +114,13 @@ def _peek(chunks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
     return start[:START_BYTES], chain([start], chunks)
 
 
-def _entries_of_zip_stream(chunks: Iterator[bytes], cancellation: Cancellation, quota: Quota, scratch: Path) -> Generator[Entry]:
+def _entries_of_zip_stream(chunks: Iterator[bytes], archive: ArchiveFile, quota: Quota, scratch: Path) -> Generator[Entry]:
     with TemporaryFile(dir=scratch) as file:
         for chunk in chunks:
             quota.add_space(len(chunk))
             file.write(chunk)
         file.flush()
-        yield from zip_entries(ArchiveFile(file.fileno(), file.tell(), cancellation), quota)
+        yield from zip_entries(ArchiveFile(file.fileno(), file.tell(), archive.cancellation), quota)
 
 
 def describe_content(start: bytes) -> str:

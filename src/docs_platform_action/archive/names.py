@@ -11,6 +11,7 @@ from .entries import EntryType, quoted, unsafe
 MAX_NAME_BYTES: Final = 1024  # as S3's keys (source: Amazon S3 User Guide, "Naming Amazon S3 objects"); Linux allows 4095
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # Unicode's category Cc
+_ABSOLUTE: Final = re.compile(r"([A-Za-z]:)?/")  # on Windows too
 
 
 def decode_name(name: bytes, subject: str) -> str:
@@ -25,7 +26,7 @@ def decode_name(name: bytes, subject: str) -> str:
         raise unsafe(f"{subject} contains a control character.")
     if "\\" in text:
         raise unsafe(f"{subject} contains a backslash. The archive formats allow only slashes between folders.")
-    if text.startswith("/"):
+    if _ABSOLUTE.match(text):
         raise unsafe(f"{subject} is an absolute path.")
     return text
 

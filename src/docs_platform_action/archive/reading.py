@@ -2,13 +2,17 @@
 
 import os
 from collections.abc import Iterator
-from typing import Final
+from threading import BoundedSemaphore
+from typing import ClassVar, Final
 
 from ..clock import Cancellation
 from .entries import damaged
 
 CHUNK_BYTES: Final = 64 * 1024
 """Maximum bytes to read or decompress at a time. Small, because each gzip member in a chunk copies what follows it."""
+
+POLL_SECONDS: Final = 0.05
+"""How often a wait checks for a cancel."""
 
 
 class _LinkedCancellation(Cancellation):
@@ -26,6 +30,9 @@ class _LinkedCancellation(Cancellation):
 class ArchiveFile:
     """An open archive that can be read at any offset, until its own `cancellation` or the run is cancelled."""
 
+    LARGE_DECODERS: ClassVar = BoundedSemaphore(2)
+    """Limits how many archives use a decoder with tens of mebibytes of memory at the same time."""
+
     def __init__(self, descriptor: int, size: int, run: Cancellation) -> None:
         self.size = size
         self.cancellation: Cancellation = _LinkedCancellation(run)
@@ -35,6 +42,11 @@ class ArchiveFile:
         """Return between one and `length` bytes; none at the end of the file. Raises `Cancelled`, `OSError`."""
         self.cancellation.check()
         return os.pread(self._descriptor, length, offset)
+
+    def acquire_large_decoder(self) -> None:
+        """Wait for one of `LARGE_DECODERS`, which the caller releases. Raises `Cancelled`."""
+        while not self.LARGE_DECODERS.acquire(timeout=POLL_SECONDS):
+            self.cancellation.check()
 
     def chunks(self, start: int, end: int) -> Iterator[bytes]:
         """Return a part of the file in chunks. They end early if the file does."""

@@ -16,9 +16,20 @@ from .reading import CHUNK_BYTES, Stream
 
 BLOCK_BYTES: Final = 512
 
-_MAX_EXTENSION_BYTES: Final = 1024 * 1024  # a name needs a thousandth of it
+# A short extension header costs as much time as a file, and thousands of them compress to nothing.
+_MAX_EXTENSION_BYTES: Final = 1024 * 1024  # before an entry; a name needs a thousandth of it
+_MAX_RECORDS: Final = 1000  # before an entry; writers use up to 20, and one or two for each extended attribute
+_MAX_TOTAL_EXTENSION_BYTES: Final = 1024**3  # 4 KiB for each of the maximum of entries
+_MAX_TOTAL_RECORDS: Final = 5_000_000  # 20 for each of them
 _ZEROS: Final = bytes(BLOCK_BYTES)
 _SIZE: Final = slice(124, 136)  # the field of the header
+_IGNORED_NUMBERS: Final = (slice(108, 116), slice(116, 124), slice(136, 148))
+"""The fields for the owner, the group and the time."""
+_DEVICE_NUMBERS: Final = slice(329, 345)
+_MAGIC: Final = slice(257, 263)
+_POSIX: Final = b"ustar\0"
+_GNU: Final = b"ustar "
+_GNU_SPARSE_MAP: Final = slice(386, 495)
 
 _TYPES: Final = {
     b"0": EntryType.FILE,
@@ -34,10 +45,12 @@ _REFUSED_TYPES: Final = {
     b"7": "a contiguous file",
     b"S": "a sparse file",
 }
+_UNREADABLE_NUMBER: Final = "The header of an entry holds a number that cannot be read."
 _LABEL: Final = b"V"  # names the archive itself (GNU tar's `--label`)
 _GNU_LONG: Final = {b"L": b"path", b"K": b"linkpath"}
 _GLOBAL: Final = b"g"
-_EXTENSIONS: Final = frozenset({*_GNU_LONG, b"x", b"X", _GLOBAL})  # describe the next entry, or all; `X` is Solaris' `x`
+_EXTENSION_TYPES: Final = {b"x": b"x", b"X": b"x", b"L": b"L", b"K": b"K", _GLOBAL: _GLOBAL}
+"""The types of headers that describe the next entry, or all; `X` is Solaris' `x`."""
 
 
 def is_tar_header(block: bytes) -> bool:
@@ -65,57 +78,95 @@ def tar_entries(stream: Stream) -> Generator[Entry]:
     Raises `InvalidBundle` for an archive that is damaged, lacks its end marker or continues after it, and for entries that are
     not files, folders or links.
     """
-    attributes: dict[bytes, bytes] = {}
+    extensions = _Extensions()
+    is_begun = False
     while (block := stream.read(BLOCK_BYTES)) != _ZEROS:
         if len(block) < BLOCK_BYTES:
             raise damaged("The tar archive ends without its end marker: a part is missing.")
         if not is_tar_header(block):
             raise damaged("The header of an entry does not match its checksum.")
+        _check_ignored_numbers(block)
         type_flag = block[156:157]
         if type_flag == _LABEL:
-            if attributes or _number(block[_SIZE]):
-                raise damaged("The tar archive's label has content, or a header that describes it.")
-        elif type_flag in _EXTENSIONS:
-            _add_attributes(attributes, type_flag, _read_extension(stream, _number(block[_SIZE])))
+            if is_begun or _number(block[_SIZE]):
+                raise damaged("The tar archive's label has content, or is not at the beginning.")
+        elif type_flag in _EXTENSION_TYPES:
+            extensions.read(_EXTENSION_TYPES[type_flag], _number(block[_SIZE]), stream)
         else:
-            entry = _entry(block, attributes, stream)
+            entry = _entry(block, extensions.attributes, stream)
+            extensions.end_entry()
             yield entry
             stream.read(-entry.size % BLOCK_BYTES)
-            attributes = {}
-    if attributes:
+        is_begun = True
+    if extensions.types:
         raise damaged("The tar archive ends where an entry should follow.")
     while rest := stream.read_some(CHUNK_BYTES):
         if rest.strip(b"\0"):
             raise damaged("Other data follows the tar archive's end marker.")
 
 
-def _read_extension(stream: Stream, size: int) -> bytes:
-    if size > _MAX_EXTENSION_BYTES:
-        raise unsafe("An extended header holds more than 1 MiB.")
-    text = stream.read(size)
-    if len(text) < size:
-        raise damaged("The tar archive ends in the middle of a header: a part is missing.")
-    stream.read(-size % BLOCK_BYTES)
-    return text
+class _Extensions:
+    """The extension headers before the next entry: the types of those that describe it, and what they say by the keys of pax."""
 
+    def __init__(self) -> None:
+        self.types: set[bytes] = set()
+        self.attributes: dict[bytes, bytes] = {}
+        self._bytes = 0
+        self._records = 0
+        self._total_bytes = 0
+        self._total_records = 0
 
-def _add_attributes(attributes: dict[bytes, bytes], type_flag: bytes, text: bytes) -> None:
-    """Add the attributes in an extension header, by the keys of pax."""
-    records = [(_GNU_LONG[type_flag], text.rstrip(b"\0"))] if type_flag in _GNU_LONG else _pax_records(text)
-    for key, value in records:
-        if key.startswith(b"GNU.sparse."):
+    def read(self, type_flag: bytes, size: int, stream: Stream) -> None:
+        """Read the content of a header."""
+        self.count_record()
+        self._bytes += size
+        if self._bytes > _MAX_EXTENSION_BYTES:
+            raise unsafe("The extended headers of an entry hold more than 1 MiB.")
+        text = stream.read(size)
+        if len(text) < size:
+            raise damaged("The tar archive ends in the middle of a header: a part is missing.")
+        padding = stream.read(-size % BLOCK_BYTES)
+        if type_flag in _GNU_LONG and not text.endswith(b"\0") and padding.strip(b"\0"):
+            raise damaged("A long name goes on after its end.")  # GNU tar reads it up to a zero
+        if type_flag in self.types:
+            raise unsafe("An entry has two extended headers of the same type. Some programs use only the later one.")
+        if type_flag != _GLOBAL:
+            self.types.add(type_flag)
+        records = [(_GNU_LONG[type_flag], text.rstrip(b"\0"))] if type_flag in _GNU_LONG else _pax_records(text)
+        for key, value in records:
+            self.count_record()
+            self._add(key, value, is_global=type_flag == _GLOBAL)
+
+    def count_record(self) -> None:
+        """Count a record, or a header, which may be without any."""
+        self._records += 1
+        if self._records > _MAX_RECORDS:
+            raise unsafe(f"The extended headers of an entry hold more than {_MAX_RECORDS:,} records.")
+
+    def end_entry(self) -> None:
+        """Forget what described the entry, except what it cost."""
+        self._total_bytes += self._bytes
+        self._total_records += self._records
+        if self._total_bytes > _MAX_TOTAL_EXTENSION_BYTES:
+            raise unsafe("The extended headers of the archive hold more than 1 GiB.")
+        if self._total_records > _MAX_TOTAL_RECORDS:
+            raise unsafe(f"The extended headers of the archive hold more than {_MAX_TOTAL_RECORDS:,} records.")
+        self.types, self.attributes, self._bytes, self._records = set(), {}, 0, 0
+
+    def _add(self, key: bytes, value: bytes, *, is_global: bool) -> None:
+        if key.startswith(b"GNU.sparse.") or key == b"SCHILY.realsize":
             name = f" ({quoted(value)})" if key == b"GNU.sparse.name" else ""
             raise unsafe(f"The archive holds a sparse file{name}, whose size may not match its content.")
         if key not in {b"path", b"linkpath", b"size"}:
-            continue
-        if type_flag == _GLOBAL:
+            return
+        if is_global:
             raise unsafe(f"The archive gives the same {key.decode()} to all of its entries.")
         # readers differ in which of two values they use, and in what an empty one means; no honest archive has either
-        if key in attributes:
+        if key in self.attributes:
             raise unsafe(f"The archive gives the {key.decode()} of an entry twice.")
         if not value:
             raise unsafe(f"The archive gives an empty {key.decode()} to an entry.")
-        attributes[key] = value
+        self.attributes[key] = value
 
 
 def _pax_records(text: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -137,14 +188,27 @@ def _entry(block: bytes, attributes: dict[bytes, bytes], stream: Stream) -> Entr
     if type_flag not in _TYPES:
         description = _REFUSED_TYPES.get(type_flag, f"of the unknown type {quoted(type_flag)}")
         raise unsafe(f"Entry {quoted(name)} is {description}.")
+    if block[_MAGIC] == _GNU and any(block[_GNU_SPARSE_MAP]):  # bsdtar uses it whatever the type
+        raise unsafe(f"Entry {quoted(name)} is a sparse file.")
     entry_type = _TYPES[type_flag]
     if entry_type is EntryType.FILE and name.endswith(b"/"):
         entry_type = EntryType.FOLDER  # as writers before POSIX marked folders
-    size = 0 if type_flag == b"5" else _size(block, attributes)  # a folder's is the space to reserve for it (POSIX)
+    size = _size(block, attributes)
+    if type_flag == b"5" and b"size" not in attributes:
+        size = 0  # in the header of a folder, it is the space to reserve for it (POSIX)
     if entry_type is not EntryType.FILE and size:
         raise damaged(f"Entry {quoted(name)} is {entry_type.value}, but has content.")
     mode, target = _number(block[100:108]), attributes.get(b"linkpath") or _until_zero(block[157:257])
     return Entry(name=name, type=entry_type, mode=mode, size=size, target=target, content=stream.pieces(size))
+
+
+def _check_ignored_numbers(block: bytes) -> None:
+    """Raise `InvalidBundle` for a number that cannot be read. With one, some readers skip the entry, and some end there."""
+    for field in _IGNORED_NUMBERS:
+        if block[field][0] != 0o377:  # a negative number in GNU's binary form
+            _number(block[field])
+    if block[_DEVICE_NUMBERS].strip(b"01234567 \0"):
+        raise damaged(_UNREADABLE_NUMBER)
 
 
 def _size(block: bytes, attributes: dict[bytes, bytes]) -> int:
@@ -158,8 +222,8 @@ def _size(block: bytes, attributes: dict[bytes, bytes]) -> int:
 
 def _header_name(block: bytes) -> bytes:
     name, prefix = _until_zero(block[:100]), _until_zero(block[345:500])
-    # GNU tar keeps times where POSIX has the prefix, and spells its magic with blanks
-    return prefix + b"/" + name if prefix and block[257:263] == b"ustar\0" else name
+    # GNU tar keeps times where POSIX has the prefix
+    return prefix + b"/" + name if prefix and block[_MAGIC] == _POSIX else name
 
 
 def _number(field: bytes) -> int:
@@ -167,9 +231,9 @@ def _number(field: bytes) -> int:
     if field[0] == 0o200:
         return int.from_bytes(field[1:], "big")
     digits = _until_zero(field).strip(b" ")
-    if digits.strip(b"01234567"):
-        # `int` would accept signs, underscores and white space inside
-        raise damaged("The header of an entry holds a number that cannot be read.")
+    # `int` would accept signs, underscores and white space inside, and GNU tar reads digits after a leading zero byte
+    if digits.strip(b"01234567") or (not digits and field.strip(b" \0")):
+        raise damaged(_UNREADABLE_NUMBER)
     return int(digits or b"0", 8)
 
 

@@ -44,6 +44,8 @@ class Tree:
             if entry.type is not EntryType.FOLDER:
                 raise unsafe(f"Entry {quoted(entry.name)} is {entry.type.value}, but its name is that of the folder itself.")
             return
+        if entry.type is not EntryType.FOLDER and entry.name.endswith((b"/", b"/.")):
+            raise unsafe(f"Entry {quoted(entry.name)} is {entry.type.value}, but its name is that of a folder.")
         self._add_parents(path)
         if entry.type is EntryType.FOLDER:
             self._add_folder(path)

@@ -9,9 +9,10 @@ Source of the format: PKWARE's APPNOTE.TXT 6.3.10; sections in the comments.
 import stat
 import struct
 import zlib
+from array import array
 from collections.abc import Generator, Iterator
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from .codecs import BZIP2, DEFLATE, decompressed
 from .entries import Entry, EntryType, damaged, quoted, unsafe
@@ -25,7 +26,9 @@ _END: Final = struct.Struct("<4s4H2IH")  # 4.3.16
 _ZIP64_END: Final = struct.Struct("<4sQ2H2I4Q")  # 4.3.14
 _ZIP64_LOCATOR: Final = struct.Struct("<4sIQI")  # 4.3.15
 _CENTRAL_HEADER: Final = struct.Struct("<4sxB2x2H4x3I3H4x2I")  # 4.3.12
-_LOCAL_HEADER: Final = struct.Struct("<4s22x2H")  # 4.3.7
+_LOCAL_HEADER: Final = struct.Struct("<4s2x2H4x3I2H")  # 4.3.7
+_DESCRIPTORS: Final = tuple(struct.Struct(layout) for layout in ("<4sI2Q", "<I2Q", "<4s3I", "<3I"))  # 4.3.9, longest first
+_DESCRIPTOR_MAGIC: Final = b"PK\x07\x08"
 _MAX_COMMENT_BYTES: Final = 0xFFFF
 _MAX_PADDING_BYTES: Final = 1024 * 1024
 """Maximum zeros after the archive. bsdtar pads a piped archive, by default to a multiple of 10 KiB (source: bsdtar(1), `-b`)."""
@@ -34,43 +37,74 @@ _PLACEHOLDER: Final = 0xFFFFFFFF  # for a value that is in the zip64 field or re
 _SHORT_PLACEHOLDER: Final = 0xFFFF
 
 _ENCRYPTED: Final = 1 << 0 | 1 << 6 | 1 << 13  # 4.4.4
+_DESCRIBED: Final = 1 << 3  # sizes and checksum follow the content
+_UTF_8: Final = 1 << 11
+_ZIP64_FIELD: Final = 1  # 4.5.3
+_UNICODE_NAME_FIELD: Final = 0x7075  # 4.6.9
+_MAX_FIELDS: Final = 100  # in one header; writers use up to 5
 _STORED: Final = 0
 _CODECS: Final = {8: DEFLATE, 12: replace(BZIP2, magic=b"")}  # one stream per entry, as other readers expect
 _REFUSED_METHODS: Final = {9: "Deflate64", 14: "LZMA", 93: "Zstandard", 95: "XZ", 98: "PPMd"}  # 4.4.5
-_UNIX: Final = (3, 19)  # 4.4.2; 19 is Darwin, whose attributes are Unix's too
+_DOS: Final = 0  # 4.4.2
+_UNIX: Final = 3
 _DOS_FOLDER: Final = 0x10
 _TYPES: Final = {
     0: EntryType.FILE,
     stat.S_IFREG: EntryType.FILE,
-    stat.S_IFDIR: EntryType.FOLDER,
     stat.S_IFLNK: EntryType.SYMBOLIC_LINK,
 }
+
+
+class _Header(NamedTuple):
+    """What one of the two headers of an entry says about it."""
+
+    name: bytes
+    method: int
+    flags: int
+    checksum: int
+    compressed_size: int
+    size: int
+
+
+_CONTRADICTIONS: Final = (
+    "another name",
+    "another method",
+    "other flags",
+    "another checksum",
+    "another compressed size",
+    "another size",
+)
+"""Words for a field that differs, in their order."""
 
 
 def zip_entries(archive: ArchiveFile, quota: Quota) -> Generator[Entry]:
     """Return the entries of an archive, in the order of its directory.
 
-    Raises `InvalidBundle` for an archive that is damaged, encrypted or split, that has an unsupported compression, or that is not
-    the whole file.
+    Raises `InvalidBundle` for an archive that is damaged, encrypted or split, that has an unsupported compression or headers that
+    contradict each other, or that is not the whole file.
     """
     directory_start, directory_end, count = _find_directory(archive)
     quota.check_entries(count)
     directory = Stream(archive.chunks(directory_start, directory_end))
-    total_size, first_offset = 0, directory_start
+    total_size, starts, ends = 0, array("Q", [directory_start]), array("Q", [0])
     for _ in range(count):
         entry, offset, end = _read_entry(archive, directory, directory_start)
+        starts.append(offset)
+        ends.append(end)
         total_size += end - offset
-        first_offset = min(first_offset, offset)
         # entries that share their content would unpack a small file to any size
-        if max(end, total_size) > directory_start:
-            raise unsafe(f"Entry {quoted(entry.name)} overlaps with another, or with the archive's directory.")
-        if entry.type is EntryType.FOLDER and entry.size:
-            raise damaged(f"Entry {quoted(entry.name)} is a folder, but has content.")
+        if total_size > directory_start:
+            raise unsafe(f"Entry {quoted(entry.name)} overlaps with another.")
+        if entry.type is EntryType.FOLDER:
+            if entry.size:
+                raise damaged(f"Entry {quoted(entry.name)} is a folder, but has content.")
+            Stream(iter(entry.content)).read(1)  # verifies its checksum
         if entry.type is EntryType.SYMBOLIC_LINK:
             # its content is its target; a longer one is refused, whatever follows
             entry = replace(entry, target=Stream(iter(entry.content)).read(MAX_NAME_BYTES + 1))
         yield entry
-    if directory.read_some(1) or first_offset:
+    # each entry must begin where another one ends
+    if directory.read_some(1) or sorted(starts) != sorted(ends):
         raise damaged("The zip archive holds something that its directory does not list.")
 
 
@@ -100,7 +134,9 @@ def _find_directory(archive: ArchiveFile) -> tuple[int, int, int]:
 
 def _zip64_end(archive: ArchiveFile, locator: bytes, end: int, numbers: list[int]) -> list[int]:
     """Return the end record's numbers from the zip64 end record, which ends at `end`, and where that begins."""
-    _, _, start, _ = _ZIP64_LOCATOR.unpack(locator)
+    _, disk, start, disks = _ZIP64_LOCATOR.unpack(locator)
+    if (disk, disks) != (0, 1):
+        raise unsafe("The bundle is one part of a split zip archive.")
     record = archive.read(_ZIP64_END.size, start) if start + _ZIP64_END.size <= end else b""
     if len(record) < _ZIP64_END.size or not record.startswith(b"PK\x06\x06"):
         raise damaged("The zip64 end record is not where it should be.")
@@ -114,60 +150,120 @@ def _zip64_end(archive: ArchiveFile, locator: bytes, end: int, numbers: list[int
 
 
 def _read_entry(archive: ArchiveFile, directory: Stream, directory_start: int) -> tuple[Entry, int, int]:
-    """Return the next entry of the directory, and where its local header starts and its content ends."""
+    """Return the next entry of the directory, and where its local header starts and its last part ends."""
     header = directory.read(_CENTRAL_HEADER.size)
     if len(header) < _CENTRAL_HEADER.size or not header.startswith(b"PK\x01\x02"):
         raise damaged("The directory of the zip archive cannot be read.")
     _, system, flags, method, checksum, compressed_size, size, *lengths, attributes, offset = _CENTRAL_HEADER.unpack(header)
-    name, extra, _ = (directory.read(length) for length in lengths)
+    stored_name, extra, _ = (directory.read(length) for length in lengths)
+    name = _name(stored_name, flags, extra)
     if flags & _ENCRYPTED:
         raise unsafe(f"Entry {quoted(name)} is encrypted.")
     if method != _STORED and method not in _CODECS:
         method_name = _REFUSED_METHODS.get(method, f"method {method}")
         raise unsafe(f"Entry {quoted(name)} is compressed with {method_name}. In zip, only deflate and bzip2 are supported.")
-    size, compressed_size, offset = _zip64_values(extra, [size, compressed_size, offset])
-    mode = attributes >> 16 if system in _UNIX else 0
-    type_ = _type(name, mode, attributes)
-    start = _content_start(archive, name, offset, directory_start)
-    end = start + compressed_size
-    chunks = archive.chunks(start, end)
+    size, compressed_size, offset = _zip64_values(stored_name, extra, [size, compressed_size, offset])
+    listed = _Header(name, method, flags, checksum, compressed_size, size)
+    mode = attributes >> 16 if system == _UNIX else 0
+    type_ = _type(name, system, attributes)
+    start, end = _content_range(archive, offset, stored_name, listed, directory_start)
+    chunks = archive.chunks(start, start + compressed_size)
     content = _verified(name, chunks if method == _STORED else decompressed(_CODECS[method], chunks), size, checksum)
     return Entry(name=name, type=type_, mode=mode, size=size, content=content), offset, end
 
 
-def _zip64_values(extra: bytes, values: list[int]) -> list[int]:
-    """Return the values, with those that did not fit into the header from its zip64 field (4.5.3)."""
+def _fields(name: bytes, extra: bytes) -> Iterator[tuple[int, bytes]]:
+    """Return the ids and the data of the extra fields in a header (4.5.1). What is not a whole field is ignored."""
+    start = 0
+    for _ in range(_MAX_FIELDS):
+        if start + 4 > len(extra):
+            return
+        field_id, length = struct.unpack_from("<2H", extra, start)
+        start += 4 + length
+        if start > len(extra):
+            return
+        yield field_id, extra[start - length : start]
+    raise unsafe(f"Entry {quoted(name)} has {_MAX_FIELDS} extra fields or more.")
+
+
+def _name(stored_name: bytes, flags: int, extra: bytes) -> bytes:
+    """Return an entry's name: that in the Unicode field, unless the field was written for another stored name."""
+    fields = [data for field_id, data in _fields(stored_name, extra) if field_id == _UNICODE_NAME_FIELD]
+    if not fields:
+        return stored_name
+    about_this_name = b"\x01" + struct.pack("<I", zlib.crc32(stored_name))
+    names = {data[5:] for data in fields if data.startswith(about_this_name)} or {stored_name}
+    if flags & _UTF_8:
+        names.add(stored_name)
+    name = names.pop()
+    # readers differ in which of two names they use, and in whether the slash at the end that marks a folder may be in only one
+    if names or name.endswith(b"/") != stored_name.endswith(b"/"):
+        raise damaged(f"Entry {quoted(stored_name)} has another name in its Unicode field.")
+    return name
+
+
+def _zip64_values(name: bytes, extra: bytes, values: list[int]) -> list[int]:
+    """Return the values, with those that did not fit into the header from its zip64 field."""
     missing = values.count(_PLACEHOLDER)
-    while missing and len(extra) >= 4:
-        field_id, length = struct.unpack_from("<2H", extra)
-        if field_id == 1 and 8 * missing <= length <= len(extra) - 4:
-            zip64_values = iter(struct.unpack_from(f"<{missing}Q", extra, 4))
+    if not missing:
+        return values
+    for field_id, data in _fields(name, extra):
+        if field_id == _ZIP64_FIELD and len(data) >= 8 * missing:
+            zip64_values = iter(struct.unpack_from(f"<{missing}Q", data))
             return [next(zip64_values) if value == _PLACEHOLDER else value for value in values]
-        extra = extra[4 + length :]
-    if missing:
-        raise damaged("An entry of the zip archive lacks its zip64 field.")
-    return values
+    raise damaged("An entry of the zip archive lacks its zip64 field.")
 
 
-def _type(name: bytes, mode: int, attributes: int) -> EntryType:
-    type_ = stat.S_IFMT(mode)
-    # A slash at the end of the name marks a folder (4.3.17): many writers give it no type, and old Maven releases a wrong one.
-    if type_ != stat.S_IFLNK and (name.endswith(b"/") or (not type_ and attributes & _DOS_FOLDER)):
-        return EntryType.FOLDER
-    if type_ not in _TYPES:
-        raise unsafe(f"Entry {quoted(name)} is not a file, folder or symbolic link.")
-    return _TYPES[type_]
-
-
-def _content_start(archive: ArchiveFile, name: bytes, offset: int, directory_start: int) -> int:
-    length = _LOCAL_HEADER.size + len(name)
+def _content_range(
+    archive: ArchiveFile, offset: int, stored_name: bytes, listed: _Header, directory_start: int
+) -> tuple[int, int]:
+    """Return where the content starts, and where it ends with its data descriptor, after comparing all with the directory."""
+    length = _LOCAL_HEADER.size + len(stored_name)
     header = archive.read(length, offset) if offset + length <= directory_start else b""
-    if not header.startswith(b"PK\x03\x04") or header[_LOCAL_HEADER.size :] != name:
-        raise damaged(f"Entry {quoted(name)} is not where the zip archive's directory lists it.")
-    _, name_length, extra_length = _LOCAL_HEADER.unpack_from(header)
-    if name_length != len(name):
-        raise damaged(f"Entry {quoted(name)} has another name in the zip archive's directory.")
-    return int(offset + length + extra_length)
+    if not header.startswith(b"PK\x03\x04") or header[_LOCAL_HEADER.size :] != stored_name:
+        raise damaged(f"Entry {quoted(listed.name)} is not where the zip archive's directory lists it.")
+    _, flags, method, checksum, compressed_size, size, name_length, extra_length = _LOCAL_HEADER.unpack_from(header)
+    extra = archive.read(extra_length, offset + length) if extra_length else b""
+    size, compressed_size = _zip64_values(stored_name, extra, [size, compressed_size])
+    name = _name(stored_name, flags, extra) if name_length == len(stored_name) else b""
+    start = offset + length + extra_length
+    end = start + listed.compressed_size
+    if end > directory_start:
+        raise unsafe(f"Entry {quoted(listed.name)} overlaps with the zip archive's directory.")
+    descriptor_length = _descriptor_length(archive, end, listed) if flags & _DESCRIBED else 0
+    numbers = [checksum, compressed_size, size]
+    if descriptor_length:  # it says what was not known yet
+        numbers = [number or listed_number for number, listed_number in zip(numbers, listed[3:], strict=True)]
+    for field, here, there in zip(_CONTRADICTIONS, (name, method, flags, *numbers), listed, strict=True):
+        if here != there:
+            raise damaged(f"Entry {quoted(listed.name)} has {field} in the zip archive's directory.")
+    return start, end + descriptor_length
+
+
+def _descriptor_length(archive: ArchiveFile, start: int, listed: _Header) -> int:
+    """Return the length of the data descriptor that says the same as the directory; 0 if there is none."""
+    data = archive.read(_DESCRIPTORS[0].size, start).ljust(_DESCRIPTORS[0].size, b"\0")
+    for layout in _DESCRIPTORS:
+        *magic, checksum, compressed_size, size = layout.unpack_from(data)
+        if magic in ([], [_DESCRIPTOR_MAGIC]) and (checksum, compressed_size, size) == listed[3:]:
+            return layout.size
+    return 0
+
+
+def _type(name: bytes, system: int, attributes: int) -> EntryType:
+    """Return the type of an entry. Raises `InvalidBundle` for one that programs take for different types."""
+    type_ = stat.S_IFMT(attributes >> 16)
+    is_unix, is_link = system == _UNIX, type_ == stat.S_IFLNK
+    # A slash at the end of the name marks a folder (4.3.17): many writers give it no type, and old Maven releases a wrong one.
+    is_named_folder = name.endswith(b"/")
+    is_folder = type_ == stat.S_IFDIR if is_unix else bool(attributes & _DOS_FOLDER)
+    if (is_link and (is_named_folder or not is_unix)) or (is_folder and not is_named_folder and system not in {_DOS, _UNIX}):
+        raise unsafe(f"Entry {quoted(name)} is a file for some programs, and a folder or a symbolic link for others.")
+    if is_named_folder or is_folder:
+        return EntryType.FOLDER
+    if is_unix and type_ not in _TYPES:
+        raise unsafe(f"Entry {quoted(name)} is not a file, folder or symbolic link.")
+    return _TYPES[type_] if is_unix else EntryType.FILE
 
 
 def _verified(name: bytes, content: Iterator[bytes], size: int, listed_checksum: int) -> Iterator[bytes]:

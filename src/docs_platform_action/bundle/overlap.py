@@ -8,7 +8,8 @@ import threading
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from threading import BoundedSemaphore
+from typing import Any, ClassVar, Final
 
 from ..archive.formats import START_BYTES, is_streamable
 from ..archive.limits import Disk, Space
@@ -28,8 +29,16 @@ POLL_SECONDS: Final = 0.05  # how often waits check for new bytes, the end and a
 class GrowingFile(ArchiveFile):
     """An archive that is still being downloaded. `size` is its final size; a read waits for bytes that are not there yet."""
 
+    LARGE_DECODERS: ClassVar = BoundedSemaphore(2)
+    """Others than those of complete archives, which must not wait for a download that has stalled and keeps its decoder."""
+
     received = 0
     is_complete = False
+
+    def acquire_large_decoder(self) -> None:
+        """Take one of `LARGE_DECODERS`. Raises `BlockingIOError` if there is none: the complete archive will wait for one."""
+        if not self.LARGE_DECODERS.acquire(blocking=False):
+            raise BlockingIOError
 
     def read(self, length: int, offset: int) -> bytes:
         """Return between one and `length` bytes from this offset; none at the end of the complete file."""

@@ -1,15 +1,22 @@
 """Compressed data may come in several streams, but not in any number."""
 
 import bz2
+import contextlib
 import gzip
 import lzma
+import threading
 import zlib
+from dataclasses import replace
+from threading import BoundedSemaphore
 
 import pytest
 
-from docs_platform_action.archive import codecs, reading
+from docs_platform_action.archive import codecs, formats, reading
+from docs_platform_action.archive.reading import ArchiveFile
+from docs_platform_action.clock import Cancellation
+from docs_platform_action.errors import Cancelled, InvalidBundle
 from tests.archives import EMPTY_END, FILE, SMALL_SITE, entry, tar
-from tests.unit.archive.places import Place, message_of
+from tests.unit.archive.places import SMALL_TREE, Place, message_of
 
 
 class TestStreams:
@@ -61,3 +68,78 @@ class TestMemory:
         monkeypatch.setattr("docs_platform_action.archive.codecs._Inflater", lambda _wbits: Exhausted())
 
         assert "cannot be decompressed" in message_of(place.refusal(gzip.compress(tar(SMALL_SITE))))
+
+
+class TestLargeDecoders:
+    """xz may need 65 MiB for each archive."""
+
+    XZ = lzma.compress(tar(SMALL_SITE), preset=0)
+
+    @pytest.fixture
+    def decoders(self, monkeypatch: pytest.MonkeyPatch) -> BoundedSemaphore:
+        """Return the decoders; there is one."""
+        decoders = BoundedSemaphore(1)
+        monkeypatch.setattr(ArchiveFile, "LARGE_DECODERS", decoders)
+        return decoders
+
+    def test_are_used_by_one_archive_after_another(self, place: Place, decoders: BoundedSemaphore) -> None:
+        decoders.acquire()
+        unpacking = threading.Thread(target=place.unpack, args=(self.XZ,))
+        unpacking.start()
+        unpacking.join(4 * reading.POLL_SECONDS)
+        assert not place.tree()
+
+        decoders.release()
+        unpacking.join(60)
+
+        assert place.tree() == SMALL_TREE
+
+    def test_are_not_waited_for_after_a_cancel(self, place: Place, decoders: BoundedSemaphore) -> None:
+        decoders.acquire()
+        run = Cancellation()
+        run.cancel()
+
+        with pytest.raises(Cancelled):
+            place.unpack(self.XZ, cancellation=run)
+
+    @pytest.mark.parametrize(
+        "archive",
+        [XZ, gzip.compress(XZ), XZ[:-20], lzma.compress(b"text"), lzma.compress(entry(b"../a") + EMPTY_END)],
+        ids=["whole", "in gzip", "cut", "of something else", "refused"],
+    )
+    def test_are_given_back(self, place: Place, decoders: BoundedSemaphore, archive: bytes) -> None:
+        with contextlib.suppress(InvalidBundle):
+            place.unpack(archive)
+
+        assert decoders.acquire(blocking=False)
+
+    @pytest.mark.parametrize("archive", [gzip.compress(FILE + EMPTY_END), FILE + EMPTY_END], ids=["gzip", "tar"])
+    def test_are_not_needed_for_anything_else(self, place: Place, decoders: BoundedSemaphore, archive: bytes) -> None:
+        decoders.acquire()
+
+        place.unpack(archive)
+
+        assert place.tree().keys() == {"index.html"}
+
+    def test_free_their_memory_even_if_the_error_is_kept(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+        freed = []
+
+        class Decompressor:
+            def __init__(self) -> None:
+                self._lzma = lzma.LZMADecompressor()
+                self.eof = False
+                self.needs_input = True
+                self.unused_data = b""
+
+            def __del__(self) -> None:
+                freed.append(True)
+
+            def decompress(self, data: bytes, max_length: int) -> bytes:
+                return self._lzma.decompress(data, max_length)
+
+        monkeypatch.setattr(codecs, "XZ", replace(codecs.XZ, new_decompressor=Decompressor))
+        monkeypatch.setattr(formats, "XZ", codecs.XZ)
+
+        refusals = [place.refusal(self.XZ[:-20]), place.refusal(lzma.compress(entry(b"../a") + EMPTY_END))]
+
+        assert len(freed) == len(refusals)

@@ -5,8 +5,9 @@ import tarfile
 
 import pytest
 
+from docs_platform_action.archive import tar as tar_reader
 from tests.archives import EMPTY_END, FILE, KINDS, SMALL_SITE, Site, checksummed, entry, header, pax, pax_record, tar, tar_of
-from tests.unit.archive.places import SMALL_TREE, Place
+from tests.unit.archive.places import SMALL_TREE, Place, message_of
 
 
 class TestTar:
@@ -14,7 +15,7 @@ class TestTar:
         folders = (entry(name, type_=b"5") for name in (b"/", b"./", b".", b"//"))
         sized = header(b"a/", type_=b"5", size=4096)
 
-        place.unpack(tar_of(entry(b"Docs", type_=b"V"), *folders, sized))
+        place.unpack(entry(b"Docs", type_=b"V") + tar_of(*folders, sized))
 
         assert [*place.tree()] == ["a", "index.html"]
 
@@ -89,3 +90,30 @@ class TestOtherPackers:
         place.unpack(tar(SMALL_SITE, form=form))
 
         assert place.tree() == SMALL_TREE
+
+
+class TestExtendedHeaders:
+    def test_may_hold_many_attributes_of_a_file(self, place: Place) -> None:
+        attributes = {f"SCHILY__xattr__user__{number}": b"x" * 900 for number in range(998)}
+
+        place.unpack(tar_of(pax(**attributes, path=b"a"), entry(b"b")))
+
+        assert place.tree().keys() == {"a", "index.html"}
+
+    def test_are_limited_for_each_entry_and_not_for_all_of_them_together(self, place: Place) -> None:
+        many = entry(b"pax", b"6 a=b\n" * 999, type_=b"x")
+
+        place.unpack(tar_of(many, entry(b"a"), many, entry(b"b")))
+
+        assert place.tree().keys() == {"a", "b", "index.html"}
+
+    @pytest.mark.parametrize(
+        ("limit", "words"), [("_MAX_TOTAL_RECORDS", "more than 12 records"), ("_MAX_TOTAL_EXTENSION_BYTES", "more than 1 GiB")]
+    )
+    def test_are_limited_in_the_whole_archive(
+        self, place: Place, monkeypatch: pytest.MonkeyPatch, limit: str, words: str
+    ) -> None:
+        described = entry(b"pax", b"6 a=b\n" * 2, type_=b"x")
+        monkeypatch.setattr(tar_reader, limit, 12)
+
+        assert words in message_of(place.refusal(tar_of(*(described + entry(b"%d" % number) for number in range(5)))))

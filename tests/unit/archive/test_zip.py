@@ -2,11 +2,15 @@
 
 import io
 import zipfile
+from dataclasses import replace
 
 import pytest
 
-from tests.archives import SMALL_SITE, Zipped, zip_of, zipped
+from tests.archives import SMALL_SITE, Zipped, descriptor, unicode_field, unicode_zipped, zip_of, zipped
 from tests.unit.archive.places import SMALL_TREE, Place, message_of
+
+LISTED = ((b"PK\1\2", 0), (b"PK\1\2", 1), (b"PK\5\6", 0))
+"""The records of a directory of two entries, and its end: where each begins after the first."""
 
 
 class TestZip:
@@ -35,6 +39,47 @@ class TestZip:
 
         assert place.tree().keys() == {"a", "index.html"}
 
+    def test_may_have_a_placeholder_and_the_name_in_the_unicode_field(self, place: Place) -> None:
+        """As Commons Compress and Info-ZIP write what an encoding cannot hold."""
+        name = "日本語.html".encode()
+
+        place.unpack(zip_of(unicode_zipped(name, b"%U65E5.html"), unicode_zipped("ü/".encode(), b"\x81/", content=b"")))
+
+        assert place.tree() == {"日本語.html": b"<h1>Docs</h1>", "ü": None}
+
+    @pytest.mark.parametrize(
+        "field",
+        [unicode_field(b"b", b"renamed"), unicode_field(b"b", b"a", version=2), b"\x75\x70\2\0\1\0", b"\x75\x70\xff\0\1"],
+        ids=["for another stored name", "of an unknown version", "without a checksum", "longer than the header says"],
+    )
+    def test_with_a_unicode_field_that_does_not_count_has_its_stored_name(self, place: Place, field: bytes) -> None:
+        place.unpack(zip_of(Zipped(name=b"a", extra=field, extra_inside=field)))
+
+        assert place.tree().keys() == {"a"}
+
+    @pytest.mark.parametrize("layout", ["<3I", "<I2Q"])
+    @pytest.mark.parametrize("magic", [b"PK\x07\x08", b""])
+    def test_may_have_sizes_behind_the_content(self, place: Place, layout: str, magic: bytes) -> None:
+        def streamed(item: Zipped) -> Zipped:
+            return replace(item, flags=8, numbers_inside=(0, 0, 0), after=descriptor(item, layout=layout, magic=magic))
+
+        place.unpack(zip_of(streamed(Zipped(name=b"a")), streamed(Zipped(name=b"b", content=b"", method=0)), Zipped(name=b"c")))
+
+        assert place.tree() == {"a": b"<h1>Docs</h1>", "b": b"", "c": b"<h1>Docs</h1>"}
+
+    def test_may_announce_sizes_behind_the_content_that_are_before_it(self, place: Place) -> None:
+        place.unpack(zip_of(Zipped(flags=8), Zipped(name=b"a")))
+
+        assert place.tree().keys() == {"a", "index.html"}
+
+    def test_may_be_listed_in_another_order(self, place: Place) -> None:
+        archive = zip_of(Zipped(name=b"a", content=b"1"), Zipped(name=b"b", content=b"2"))
+        first, second, end = (archive.index(magic, archive.index(b"PK\1\2") + shift) for magic, shift in LISTED)
+
+        place.unpack(archive[:first] + archive[second:end] + archive[first:second] + archive[end:])
+
+        assert place.tree() == {"a": b"1", "b": b"2"}
+
     def test_may_be_written_without_seeking(self, place: Place) -> None:
         class Forward(io.BytesIO):
             def seekable(self) -> bool:
@@ -52,7 +97,7 @@ class TestZip:
         assert place.tree() == {"a": b"streamed"}
 
     def test_may_come_from_a_system_without_modes(self, place: Place) -> None:
-        place.unpack(zip_of(Zipped(system=0, mode=0o120777)))
+        place.unpack(zip_of(Zipped(system=0, mode=0o104755)))
 
         assert place.tree() == {"index.html": b"<h1>Docs</h1>"}
 

@@ -5,12 +5,14 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import BoundedSemaphore
 from typing import Any
 
 import pytest
 
 from docs_platform_action.archive import limits
 from docs_platform_action.archive.limits import MAX_RESERVED_BYTES, Space
+from docs_platform_action.archive.reading import ArchiveFile
 from docs_platform_action.archive.unpack import Unpacked, unpack
 from docs_platform_action.bundle import overlap
 from docs_platform_action.bundle.overlap import MIN_RECEIVED_BYTES, GrowingFile, OverlappedUnpack
@@ -220,6 +222,21 @@ class TestAGrowingFile:
 
         with path.open("rb") as opened:
             assert GrowingFile(opened.fileno(), 5, Cancellation()).read(10, 1) == b"23"
+
+
+class TestLargeDecoders:
+    def test_are_not_waited_for(self, download: Download, monkeypatch: pytest.MonkeyPatch) -> None:
+        """They may be in use for downloads that have stalled; the complete archive is unpacked with others."""
+        monkeypatch.setattr(GrowingFile, "LARGE_DECODERS", BoundedSemaphore(1))
+        GrowingFile.LARGE_DECODERS.acquire()
+
+        with download.overlap:
+            download.receive_all(KINDS["tar.xz"](SMALL_SITE))
+
+            assert download.publish() is None
+
+    def test_are_others_than_those_of_complete_archives(self) -> None:
+        assert GrowingFile.LARGE_DECODERS is not ArchiveFile.LARGE_DECODERS
 
 
 class TestItDoesNotStart:
