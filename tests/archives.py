@@ -682,6 +682,10 @@ UNSAFE: Final[Mapping[str, tuple[bytes, str]]] = {
         zip_of(unicode_zipped(b"a", b"b", extra_inside=b"")),
         "has another name in the zip archive's directory",
     ),
+    "zip with a zero byte in the name before a Unicode name": (
+        zip_of(unicode_zipped(b"a", b"b\0c")),
+        "another name in its Unicode field",
+    ),
     "zip with a Unicode name of a folder for a file": (zip_of(unicode_zipped(b"a/", b"a")), "another name in its Unicode field"),
     "zip with a Unicode name that leads out": (zip_of(unicode_zipped(b"../outside", b"a")), "leads outside the folder"),
     "zip with an empty Unicode name": (zip_of(unicode_zipped(b"", b"a")), "is empty"),

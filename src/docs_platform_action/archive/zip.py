@@ -196,8 +196,8 @@ def _name(stored_name: bytes, flags: int, extra: bytes) -> bytes:
     if flags & _UTF_8:
         names.add(stored_name)
     name = names.pop()
-    # readers differ in which of two names they use, and in whether the slash at the end that marks a folder may be in only one
-    if names or name.endswith(b"/") != stored_name.endswith(b"/"):
+    # readers differ in which of two names they use, whether the slash of a folder may be in only one, and what a zero byte ends
+    if names or name.endswith(b"/") != stored_name.endswith(b"/") or b"\0" in stored_name:
         raise damaged(f"Entry {quoted(stored_name)} has another name in its Unicode field.")
     return name
 
