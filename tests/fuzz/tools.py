@@ -215,43 +215,6 @@ def _has_link_with_unused_bits(archive: bytes, ours: Tree, theirs: Tree) -> bool
     return ours | links == theirs
 
 
-def _without_drives(_archive: bytes, ours: Tree, theirs: Tree) -> bool:
-    return with_folders({re.sub("^[A-Za-z]:", "", path): what for path, what in ours.items()}) == theirs
-
-
-_NUMBERS: Final = ((100, 8), (108, 8), (116, 8), (124, 12), (136, 12), (329, 8), (337, 8))
-
-
-def _has_odd_number_first(archive: bytes, ours: Tree, theirs: Tree) -> bool:
-    numbers = (archive[start : start + length] for start, length in _NUMBERS)
-    is_usual = all(re.fullmatch(rb" *[0-7]+[ \0]*|\0*|(\x80|\xff{4}).*", number, re.DOTALL) for number in numbers)
-    return not is_usual and len(ours.items() - theirs.items()) <= 4 and len(theirs.items() - ours.items()) <= 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Listed:
-    """A record of a zip archive's directory."""
-
-    name: bytes
-    system: int
-    attributes: int
-
-
-def _listed(archive: bytes) -> Iterator[_Listed]:
-    for found in re.finditer(rb"PK\x01\x02", archive):
-        record = archive[found.start() :].ljust(46, b"\0")
-        (length,) = struct.unpack_from("<H", record, 28)
-        (attributes,) = struct.unpack_from("<H", record, 36)
-        yield _Listed(name=record[46 : 46 + length], system=record[5], attributes=attributes)
-
-
-def _has_link_with_unused_bits(archive: bytes, ours: Tree, theirs: Tree) -> bool:
-    with zipfile.ZipFile(io.BytesIO(archive)) as found:
-        odd = {plain(info.filename.encode()) for info in found.infolist() if info.internal_attr > 3}
-    links = {path: what.encode() for path, what in ours.items() if isinstance(what, str) and path in odd}
-    return ours | links == theirs
-
-
 def _has_name_of_dos(archive: bytes, _ours: Tree, _theirs: Tree) -> bool:
     return any(record.system == 0 and not record.name.isascii() for record in _listed(archive))
 
