@@ -267,7 +267,7 @@ def _zip64_in_parts() -> bytes:
 
 
 def _with_map_of_holes(block: bytes) -> bytes:
-    """Give a header GNU's magic and map of holes, without its type."""
+    """Return an entry with GNU's magic and map of holes in its header, but another type."""
     return checksummed(block[:257] + b"ustar  \0" + block[265:386] + b"00000000001\0" * 2 + block[410:512]) + block[512:]
 
 
@@ -378,14 +378,15 @@ DAMAGED: Final[Mapping[str, tuple[bytes, str]]] = {
             "part": (337, 8),
         }.items()
     },
-    "tar with a long name that goes on after its size": (
+    "tar with a long name that continues after its size": (
         tar_of(header(b"././@LongLink", type_=b"L", size=1) + b"ab".ljust(512, b"\0"), entry(b"b")),
-        "goes on after its end",
+        "continues after its end",
     ),
     "tar with a time of an extended header that is no number": (
         tar_of(_odd_number(b"no number", start=136, type_=b"x"), entry(b"b")),
         "number that cannot be read",
     ),
+    "tar with a mode in binary": (tar_of(_odd_number(b"\x80", start=100, length=8)), "number that cannot be read"),
     "tar with digits after a zero byte": (tar_of(_odd_number(b"\x007")), "number that cannot be read"),
     "tar with a label after a file": (tar_of(header(b"label", type_=b"V")), "not at the beginning"),
     "tar with an underscore in a size": (tar_of(_odd_number(b"0000000_001\0")), "number that cannot be read"),

@@ -145,6 +145,7 @@ _GNU_TAR: Final = {
     "gnu-tar-absolute.tar.gz": Recipe(
         "GNU tar", f"{_TAR} -czf $OUT --absolute-names --transform='s,^,/srv/docs/,' *", refused="an absolute path"
     ),
+    "gnu-tar-sparse-option.tar.gz": Recipe("GNU tar", f"{_TAR} --sparse -czf $OUT *"),
     "gnu-tar-sparse-input.tar.gz": Recipe("GNU tar", f"{_TAR} -czf $OUT *", "sparse"),
     "gnu-tar-gnu-sparse.tar.gz": Recipe(
         "GNU tar", f"{_TAR} --format=gnu --sparse -czf $OUT *", "sparse", refused="a sparse file"
@@ -418,5 +419,48 @@ _ZIP: Final = {
     ),
 }
 
-RECIPES: Final[Mapping[str, Recipe]] = {**_GNU_TAR, **_COMPRESSED, **_BSDTAR_RECIPES, **_OTHER_TAR, **_LIBRARIES_TAR, **_ZIP}
+_CONTRADICT: Final = "python3 $WRITERS/contradict.py"
+_CONTRADICTORY: Final = {
+    "unicode-name.zip": Recipe("Python", f"{_CONTRADICT} zip-unicode > $OUT", comes_out={"日.html": b"<h1>Docs</h1>\n"}),
+    "unicode-name-outdated.zip": Recipe(
+        "Python", f"{_CONTRADICT} zip-unicode-outdated > $OUT", comes_out={"%U65E5.html": b"<h1>Docs</h1>\n"}
+    ),
+    "unicode-name-flag.zip": Recipe(
+        "Python", f"{_CONTRADICT} zip-unicode-flag > $OUT", refused="another name in its Unicode field"
+    ),
+    **{
+        f"local-{field}.zip": Recipe(
+            "Python", f"{_CONTRADICT} zip-{field} > $OUT", refused=f"{words} in the zip archive's directory"
+        )
+        for field, words in {
+            "flags": "other flags",
+            "method": "another method",
+            "checksum": "another checksum",
+            "size": "another size",
+        }.items()
+    },
+    "unlisted-entry.zip": Recipe(
+        "Python", f"{_CONTRADICT} zip-unlisted > $OUT", refused="something that its directory does not list"
+    ),
+    **{
+        f"{kind}.tar.gz": Recipe("Python", f"{_CONTRADICT} tar-{kind} | gzip -n > $OUT", refused=words)
+        for kind, words in {
+            "two-headers": "two extended headers",
+            "solaris-header": "two extended headers",
+            "realsize": "a sparse file",
+        }.items()
+    },
+    "many-records.tar.xz": Recipe("Python", f"{_CONTRADICT} tar-many-records | xz > $OUT", refused="more than 1,000 records"),
+}
+"""Archives that say two things about an entry, or describe it at too much length."""
+
+RECIPES: Final[Mapping[str, Recipe]] = {
+    **_GNU_TAR,
+    **_COMPRESSED,
+    **_BSDTAR_RECIPES,
+    **_OTHER_TAR,
+    **_LIBRARIES_TAR,
+    **_ZIP,
+    **_CONTRADICTORY,
+}
 """Every archive of the corpus, by its file name."""

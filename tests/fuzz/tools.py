@@ -179,6 +179,10 @@ def _with_empty_files_for_folders(_archive: bytes, ours: Tree, theirs: Tree) -> 
     return ours == {path: None if what == b"" and ours.get(path, b"") is None else what for path, what in theirs.items()}
 
 
+def _with_folders_for_empty_files(_archive: bytes, ours: Tree, theirs: Tree) -> bool:
+    return _with_empty_files_for_folders(_archive, theirs, ours)
+
+
 def _without_drives(_archive: bytes, ours: Tree, theirs: Tree) -> bool:
     return with_folders({re.sub("^[A-Za-z]:", "", path): what for path, what in ours.items()}) == theirs
 
@@ -246,6 +250,11 @@ TAR_DIFFERENCES: Final = (
         tools={"Python"},
         reason="takes a file whose name ends with a slash for an empty file; POSIX.1-1988 says that it is a folder",
         explains=_with_empty_files_for_folders,
+    ),
+    Difference(
+        tools={"Python"},
+        reason="takes an empty file for a folder if the name in its header ends with a slash, whatever its extended header says",
+        explains=_with_folders_for_empty_files,
     ),
 )
 ZIP_DIFFERENCES: Final = (

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fuzz.test_other_tools import test_no_tool_is_missing as need_other_tools
 from tests.registry import need_registry_tools
 
 
@@ -19,6 +20,12 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_skipped_test_names_each_missing_program() -> None:
     with pytest.raises(pytest.skip.Exception, match="needs docker-registry and skopeo"):
         need_registry_tools()
+
+
+@pytest.mark.usefixtures("programs")
+def test_tools_that_archives_are_compared_with_are_named() -> None:
+    with pytest.raises(pytest.skip.Exception, match="not compared with 7-Zip and GNU tar and bsdtar and unzip"):
+        need_other_tools()
 
 
 def test_installed_programs_are_not_named(programs: Path) -> None:

@@ -13,7 +13,7 @@ import yaml
 from admin_api_simulator.runner import runner_environment
 from docs_platform_action import redaction, text
 from docs_platform_action.api import client as api_client
-from docs_platform_action.archive import codecs, limits, symlinks
+from docs_platform_action.archive import codecs, limits, symlinks, tar
 from docs_platform_action.bundle import download, staging, storage
 from docs_platform_action.http import client, connection, rate_limit, response
 from docs_platform_action.main import run
@@ -129,7 +129,10 @@ def test_a_run_reads_only_the_variables_that_the_page_names(tmp_path: Path, mode
             limits.MAX_RESERVED_BYTES == 2**30,
             "Unpacking stops before it leaves less than 10 % of the disk or 1 GiB free, whichever is smaller.",
         ),
-        (codecs.LZMA_MEMORY_BYTES == 80 * 2**20, "Decompressing xz may use 80 MiB."),
+        (codecs.XZ_MEMORY_BYTES == 80 * 2**20, "xz data may need a dictionary of 64 MiB,"),
+        (tar.MAX_EXTENSION_BYTES == 2**20, "may hold 1 MiB and 1,000 records for each entry,"),
+        (tar.MAX_RECORDS == 1000, "may hold 1 MiB and 1,000 records for each entry,"),
+        (tar.MAX_TOTAL_RECORDS == 5_000_000, "5,000,000 records in total."),
         (symlinks.MAX_LINKS == 10_000, "10,000 symbolic links"),
         (codecs.MAX_STREAMS == 1_000_000, "1,000,000 compressed streams in a row"),
         ((staging.FILE_MODE, staging.FOLDER_MODE) == (0o644, 0o755), "Files with mode 0644 and folders with mode 0755"),

@@ -17,15 +17,17 @@ from .reading import CHUNK_BYTES, Stream
 BLOCK_BYTES: Final = 512
 
 # A short extension header costs as much time as a file, and thousands of them compress to nothing.
-_MAX_EXTENSION_BYTES: Final = 1024 * 1024  # before an entry; a name needs a thousandth of it
-_MAX_RECORDS: Final = 1000  # before an entry; writers use up to 20, and one or two for each extended attribute
-_MAX_TOTAL_EXTENSION_BYTES: Final = 1024**3  # 4 KiB for each of the maximum of entries
-_MAX_TOTAL_RECORDS: Final = 5_000_000  # 20 for each of them
+MAX_EXTENSION_BYTES: Final = 1024 * 1024  # before an entry; a name needs a thousandth of it
+MAX_RECORDS: Final = 1000  # before an entry; writers use up to 20, and one or two for each extended attribute
+MAX_TOTAL_EXTENSION_BYTES: Final = 1024**3  # 4 KiB for each of the maximum of entries
+MAX_TOTAL_RECORDS: Final = 5_000_000  # 20 for each of them
 _ZEROS: Final = bytes(BLOCK_BYTES)
 _SIZE: Final = slice(124, 136)  # the field of the header
+_MODE: Final = slice(100, 108)
 _IGNORED_NUMBERS: Final = (slice(108, 116), slice(116, 124), slice(136, 148))
 """The fields for the owner, the group and the time."""
-_DEVICE_NUMBERS: Final = slice(329, 345)
+_OCTAL_NUMBERS: Final = (_MODE, slice(329, 337), slice(337, 345))
+"""The fields for the mode and a device's numbers, which need no binary form."""
 _MAGIC: Final = slice(257, 263)
 _POSIX: Final = b"ustar\0"
 _GNU: Final = b"ustar "
@@ -45,7 +47,6 @@ _REFUSED_TYPES: Final = {
     b"7": "a contiguous file",
     b"S": "a sparse file",
 }
-_UNREADABLE_NUMBER: Final = "The header of an entry holds a number that cannot be read."
 _LABEL: Final = b"V"  # names the archive itself (GNU tar's `--label`)
 _GNU_LONG: Final = {b"L": b"path", b"K": b"linkpath"}
 _GLOBAL: Final = b"g"
@@ -85,7 +86,7 @@ def tar_entries(stream: Stream) -> Generator[Entry]:
             raise damaged("The tar archive ends without its end marker: a part is missing.")
         if not is_tar_header(block):
             raise damaged("The header of an entry does not match its checksum.")
-        _check_ignored_numbers(block)
+        _check_numbers(block)
         type_flag = block[156:157]
         if type_flag == _LABEL:
             if is_begun or _number(block[_SIZE]):
@@ -120,14 +121,14 @@ class _Extensions:
         """Read the content of a header."""
         self.count_record()
         self._bytes += size
-        if self._bytes > _MAX_EXTENSION_BYTES:
+        if self._bytes > MAX_EXTENSION_BYTES:
             raise unsafe("The extended headers of an entry hold more than 1 MiB.")
         text = stream.read(size)
         if len(text) < size:
             raise damaged("The tar archive ends in the middle of a header: a part is missing.")
         padding = stream.read(-size % BLOCK_BYTES)
         if type_flag in _GNU_LONG and not text.endswith(b"\0") and padding.strip(b"\0"):
-            raise damaged("A long name goes on after its end.")  # GNU tar reads it up to a zero
+            raise damaged("A long name continues after its end.")  # GNU tar reads it up to a zero
         if type_flag in self.types:
             raise unsafe("An entry has two extended headers of the same type. Some programs use only the later one.")
         if type_flag != _GLOBAL:
@@ -140,17 +141,17 @@ class _Extensions:
     def count_record(self) -> None:
         """Count a record, or a header, which may be without any."""
         self._records += 1
-        if self._records > _MAX_RECORDS:
-            raise unsafe(f"The extended headers of an entry hold more than {_MAX_RECORDS:,} records.")
+        if self._records > MAX_RECORDS:
+            raise unsafe(f"The extended headers of an entry hold more than {MAX_RECORDS:,} records.")
 
     def end_entry(self) -> None:
         """Forget what described the entry, except what it cost."""
         self._total_bytes += self._bytes
         self._total_records += self._records
-        if self._total_bytes > _MAX_TOTAL_EXTENSION_BYTES:
+        if self._total_bytes > MAX_TOTAL_EXTENSION_BYTES:
             raise unsafe("The extended headers of the archive hold more than 1 GiB.")
-        if self._total_records > _MAX_TOTAL_RECORDS:
-            raise unsafe(f"The extended headers of the archive hold more than {_MAX_TOTAL_RECORDS:,} records.")
+        if self._total_records > MAX_TOTAL_RECORDS:
+            raise unsafe(f"The extended headers of the archive hold more than {MAX_TOTAL_RECORDS:,} records.")
         self.types, self.attributes, self._bytes, self._records = set(), {}, 0, 0
 
     def _add(self, key: bytes, value: bytes, *, is_global: bool) -> None:
@@ -198,17 +199,17 @@ def _entry(block: bytes, attributes: dict[bytes, bytes], stream: Stream) -> Entr
         size = 0  # in the header of a folder, it is the space to reserve for it (POSIX)
     if entry_type is not EntryType.FILE and size:
         raise damaged(f"Entry {quoted(name)} is {entry_type.value}, but has content.")
-    mode, target = _number(block[100:108]), attributes.get(b"linkpath") or _until_zero(block[157:257])
+    mode, target = _octal(block[_MODE]), attributes.get(b"linkpath") or _until_zero(block[157:257])
     return Entry(name=name, type=entry_type, mode=mode, size=size, target=target, content=stream.pieces(size))
 
 
-def _check_ignored_numbers(block: bytes) -> None:
+def _check_numbers(block: bytes) -> None:
     """Raise `InvalidBundle` for a number that cannot be read. With one, some readers skip the entry, and some end there."""
     for field in _IGNORED_NUMBERS:
         if block[field][0] != 0o377:  # a negative number in GNU's binary form
             _number(block[field])
-    if block[_DEVICE_NUMBERS].strip(b"01234567 \0"):
-        raise damaged(_UNREADABLE_NUMBER)
+    for field in _OCTAL_NUMBERS:
+        _octal(block[field])
 
 
 def _size(block: bytes, attributes: dict[bytes, bytes]) -> int:
@@ -228,12 +229,14 @@ def _header_name(block: bytes) -> bytes:
 
 def _number(field: bytes) -> int:
     """Read octal digits, or GNU's binary form for larger numbers."""
-    if field[0] == 0o200:
-        return int.from_bytes(field[1:], "big")
+    return int.from_bytes(field[1:], "big") if field[0] == 0o200 else _octal(field)
+
+
+def _octal(field: bytes) -> int:
     digits = _until_zero(field).strip(b" ")
     # `int` would accept signs, underscores and white space inside, and GNU tar reads digits after a leading zero byte
     if digits.strip(b"01234567") or (not digits and field.strip(b" \0")):
-        raise damaged(_UNREADABLE_NUMBER)
+        raise damaged("The header of an entry holds a number that cannot be read.")
     return int(digits or b"0", 8)
 
 

@@ -4,9 +4,13 @@ import bz2
 import contextlib
 import gzip
 import lzma
+import os
+import subprocess
+import sys
 import threading
 import zlib
 from dataclasses import replace
+from pathlib import Path
 from threading import BoundedSemaphore
 
 import pytest
@@ -15,7 +19,7 @@ from docs_platform_action.archive import codecs, formats, reading
 from docs_platform_action.archive.reading import ArchiveFile
 from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import Cancelled, InvalidBundle
-from tests.archives import EMPTY_END, FILE, SMALL_SITE, entry, tar
+from tests.archives import EMPTY_END, FILE, SMALL_SITE, entry, tar, tar_of
 from tests.unit.archive.places import SMALL_TREE, Place, message_of
 
 
@@ -143,3 +147,40 @@ class TestLargeDecoders:
         refusals = [place.refusal(self.XZ[:-20]), place.refusal(lzma.compress(entry(b"../a") + EMPTY_END))]
 
         assert len(freed) == len(refusals)
+
+    def test_need_little_memory_for_many_archives(self, tmp_path: Path) -> None:
+        """Each of these needs all of the 64 MiB of its dictionary."""
+        (tmp_path / "bundle").write_bytes(lzma.compress(tar_of(entry(b"zeros", bytes(66 * 2**20))), preset=9))
+
+        ended = subprocess.run(
+            [sys.executable, "-c", UNPACK_TOGETHER],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+
+        assert int(ended.stdout) < 300 * 1024
+
+
+UNPACK_TOGETHER = """
+import re, threading
+from pathlib import Path
+from docs_platform_action.archive.unpack import unpack
+from docs_platform_action.clock import Cancellation
+from tests.archives import open_archive
+
+def unpack_into(folder):
+    folder.mkdir()
+    with open_archive(Path("bundle"), Cancellation()) as archive:
+        unpack(archive, folder, on_progress=lambda *_: None)
+
+threads = [threading.Thread(target=unpack_into, args=(Path(str(number)),)) for number in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(re.search("VmHWM:\\s*([0-9]+) kB", Path("/proc/self/status").read_text())[1])
+"""
+"""Prints the maximum of the resident memory in KiB; `ru_maxrss` would include that of the test's process."""

@@ -108,7 +108,7 @@ class TestExtendedHeaders:
         assert place.tree().keys() == {"a", "b", "index.html"}
 
     @pytest.mark.parametrize(
-        ("limit", "words"), [("_MAX_TOTAL_RECORDS", "more than 12 records"), ("_MAX_TOTAL_EXTENSION_BYTES", "more than 1 GiB")]
+        ("limit", "words"), [("MAX_TOTAL_RECORDS", "more than 12 records"), ("MAX_TOTAL_EXTENSION_BYTES", "more than 1 GiB")]
     )
     def test_are_limited_in_the_whole_archive(
         self, place: Place, monkeypatch: pytest.MonkeyPatch, limit: str, words: str
