@@ -179,6 +179,10 @@ def _with_empty_files_for_folders(_archive: bytes, ours: Tree, theirs: Tree) -> 
     return ours == {path: None if what == b"" and ours.get(path, b"") is None else what for path, what in theirs.items()}
 
 
+def _with_other_targets(_archive: bytes, ours: Tree, theirs: Tree) -> bool:
+    return {path: re.sub("//+", "/", what) if isinstance(what, str) else what for path, what in ours.items()} == theirs
+
+
 def _with_folders_for_empty_files(_archive: bytes, ours: Tree, theirs: Tree) -> bool:
     return _with_empty_files_for_folders(_archive, theirs, ours)
 
@@ -232,9 +236,13 @@ def _has_unicode_field(archive: bytes, _ours: Tree, _theirs: Tree) -> bool:
     return sys.version_info < (3, 12) and b"up" in archive
 
 
-TAR_DIFFERENCES: Final = (
+_BOTH: Final = (
     Difference(tools={"bsdtar"}, reason="removes a letter and a colon from the beginning of names", explains=_without_drives),
-    Difference(tools={"bsdtar"}, reason="composes the letters of names in extended headers", explains=_composed),
+    Difference(tools={"bsdtar"}, reason="composes the letters of names that are UTF-8 by definition", explains=_composed),
+    Difference(tools={"7-Zip"}, reason="removes doubled slashes from the targets of links", explains=_with_other_targets),
+)
+TAR_DIFFERENCES: Final = (
+    *_BOTH,
     Difference(tools={"7-Zip", "Python"}, reason="unpack the archive's label as an empty file", explains=_has_label),
     Difference(
         tools={"7-Zip"},
@@ -258,8 +266,7 @@ TAR_DIFFERENCES: Final = (
     ),
 )
 ZIP_DIFFERENCES: Final = (
-    Difference(tools={"bsdtar"}, reason="removes a letter and a colon from the beginning of names", explains=_without_drives),
-    Difference(tools={"bsdtar"}, reason="composes the letters of names that are marked as UTF-8", explains=_composed),
+    *_BOTH,
     Difference(
         tools={"unzip"},
         reason="takes a symbolic link for a file if unused bits of its internal attributes are set",

@@ -39,8 +39,9 @@ _SHORT_PLACEHOLDER: Final = 0xFFFF
 _ENCRYPTED: Final = 1 << 0 | 1 << 6 | 1 << 13  # 4.4.4
 _DESCRIBED: Final = 1 << 3  # sizes and checksum follow the content
 _UTF_8: Final = 1 << 11
-_ZIP64_FIELD: Final = 1  # 4.5.3
-_UNICODE_NAME_FIELD: Final = 0x7075  # 4.6.9
+_ZIP64_FIELD: Final = b"\x01\x00"  # 4.5.3
+_UNICODE_NAME_FIELD: Final = b"\x75\x70"  # 4.6.9
+_USUAL_EXTRA_BYTES: Final = 64  # of fields in a local header, to read both at once
 _MAX_FIELDS: Final = 100  # in one header; writers use up to 5
 _STORED: Final = 0
 _CODECS: Final = {8: DEFLATE, 12: replace(BZIP2, magic=b"")}  # one stream per entry, as other readers expect
@@ -172,13 +173,13 @@ def _read_entry(archive: ArchiveFile, directory: Stream, directory_start: int) -
     return Entry(name=name, type=type_, mode=mode, size=size, content=content), offset, end
 
 
-def _fields(name: bytes, extra: bytes) -> Iterator[tuple[int, bytes]]:
+def _fields(name: bytes, extra: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Return the ids and the data of the extra fields in a header (4.5.1). What is not a whole field is ignored."""
     start = 0
     for _ in range(_MAX_FIELDS):
         if start + 4 > len(extra):
             return
-        field_id, length = struct.unpack_from("<2H", extra, start)
+        field_id, length = struct.unpack_from("<2sH", extra, start)
         start += 4 + length
         if start > len(extra):
             return
@@ -188,9 +189,9 @@ def _fields(name: bytes, extra: bytes) -> Iterator[tuple[int, bytes]]:
 
 def _name(stored_name: bytes, flags: int, extra: bytes) -> bytes:
     """Return an entry's name: that in the Unicode field, unless the field was written for another stored name."""
-    fields = [data for field_id, data in _fields(stored_name, extra) if field_id == _UNICODE_NAME_FIELD]
-    if not fields:
+    if _UNICODE_NAME_FIELD not in extra:
         return stored_name
+    fields = [data for field_id, data in _fields(stored_name, extra) if field_id == _UNICODE_NAME_FIELD]
     about_this_name = b"\x01" + struct.pack("<I", zlib.crc32(stored_name))
     names = {data[5:] for data in fields if data.startswith(about_this_name)} or {stored_name}
     if flags & _UTF_8:
@@ -219,11 +220,12 @@ def _content_range(
 ) -> tuple[int, int]:
     """Return where the content starts, and where it ends with its data descriptor, after comparing all with the directory."""
     length = _LOCAL_HEADER.size + len(stored_name)
-    header = archive.read(length, offset) if offset + length <= directory_start else b""
-    if not header.startswith(b"PK\x03\x04") or header[_LOCAL_HEADER.size :] != stored_name:
+    header = archive.read(length + _USUAL_EXTRA_BYTES, offset) if offset + length <= directory_start else b""
+    if not header.startswith(b"PK\x03\x04") or header[_LOCAL_HEADER.size : length] != stored_name:
         raise damaged(f"Entry {quoted(listed.name)} is not where the zip archive's directory lists it.")
     _, flags, method, checksum, compressed_size, size, name_length, extra_length = _LOCAL_HEADER.unpack_from(header)
-    extra = archive.read(extra_length, offset + length) if extra_length else b""
+    is_whole = extra_length <= _USUAL_EXTRA_BYTES
+    extra = header[length : length + extra_length] if is_whole else archive.read(extra_length, offset + length)
     size, compressed_size = _zip64_values(stored_name, extra, [size, compressed_size])
     name = _name(stored_name, flags, extra) if name_length == len(stored_name) else b""
     start = offset + length + extra_length
@@ -234,9 +236,10 @@ def _content_range(
     numbers = [checksum, compressed_size, size]
     if descriptor_length:  # it says what was not known yet
         numbers = [number or listed_number for number, listed_number in zip(numbers, listed[3:], strict=True)]
-    for field, here, there in zip(_CONTRADICTIONS, (name, method, flags, *numbers), listed, strict=True):
-        if here != there:
-            raise damaged(f"Entry {quoted(listed.name)} has {field} in the zip archive's directory.")
+    local = _Header(name, method, flags, *numbers)
+    if local != listed:
+        words = next(words for words, here, there in zip(_CONTRADICTIONS, local, listed, strict=True) if here != there)
+        raise damaged(f"Entry {quoted(listed.name)} has {words} in the zip archive's directory.")
     return start, end + descriptor_length
 
 
