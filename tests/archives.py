@@ -266,6 +266,21 @@ def _zip64_in_parts() -> bytes:
     return archive[:at] + struct.pack("<I", 2) + archive[at + 4 :]
 
 
+def stream_field(mode: int) -> bytes:
+    """Make libarchive's extra field of a zip entry, with its attributes."""
+    return struct.pack("<2HB2HI", 0x6C78, 9, 7, 3 << 8 | 20, 0, mode << 16)
+
+
+def unix_field(mode: int) -> bytes:
+    """Make the ASi Unix field of a zip entry, with its mode."""
+    data = struct.pack("<HI2H", mode, 0, 0, 0)
+    return struct.pack("<2HI", 0x756E, 4 + len(data), zlib.crc32(data)) + data
+
+
+def _with_prefix(block: bytes, magic: bytes) -> bytes:
+    return checksummed(block[:257] + magic + block[265:345] + b"prefix" + block[351:512]) + block[512:]
+
+
 def _with_map_of_holes(block: bytes) -> bytes:
     """Return an entry with GNU's magic and map of holes in its header, but another type."""
     return checksummed(block[:257] + b"ustar  \0" + block[265:386] + b"00000000001\0" * 2 + block[410:512]) + block[512:]
@@ -622,6 +637,10 @@ UNSAFE: Final[Mapping[str, tuple[bytes, str]]] = {
         tar_of(pax(comment=b"x" * 600_000), entry(b"pax", pax_record(b"comment", b"x" * 600_000), type_=b"g"), entry(b"a")),
         "more than 1 MiB",
     ),
+    "tar with a blank before a key": (tar_of(pax(**{" path": b"a"}), entry(b"b")), "cannot be read"),
+    "tar with a tab before a key": (tar_of(pax(**{"\tsize": b"0"}), entry(b"b")), "cannot be read"),
+    "tar with a map of holes of star": (tar_of(pax(SUN__holesdata=b" 1 2"), entry(b"a", b"123")), "a sparse file"),
+    "tar with a prefix under another magic": (tar_of(_with_prefix(entry(b"a"), b"ustar 00")), "only some programs read"),
     "tar with one name for all": (
         tar_of(entry(b"pax", pax_record(b"path", b"a"), type_=b"g"), entry(b"b")),
         "all of its entries",
@@ -729,6 +748,15 @@ UNSAFE: Final[Mapping[str, tuple[bytes, str]]] = {
         zip_of(Zipped(name=b"a", content=b"", system=6, mode=0, attributes=0x10)),
         "a file for some programs",
     ),
+    "zip with a link in a field of libarchive": (
+        zip_of(Zipped(), Zipped(name=b"a", content=b"index.html", extra_inside=stream_field(0o120777))),
+        "another type in an extra field",
+    ),
+    "zip with a link in a field of Unix": (
+        zip_of(Zipped(), Zipped(name=b"a", content=b"index.html", mode=0, extra=unix_field(0o120777))),
+        "another type in an extra field",
+    ),
+    "zip with a volume label": (zip_of(Zipped(), Zipped(name=b"a", system=0, mode=0, attributes=8)), "a volume label"),
     "zip in several parts": (_zip64_in_parts(), "one part of a split"),
     "zip in parts": (zip_of(Zipped(), disk=1), "one part of a split"),
     "zip with a giant number of entries": (zip_of(Zipped(), count=1 << 40, zip64=True), "more than 250,000 files"),

@@ -179,16 +179,24 @@ def _with_empty_files_for_folders(_archive: bytes, ours: Tree, theirs: Tree) -> 
     return ours == {path: None if what == b"" and ours.get(path, b"") is None else what for path, what in theirs.items()}
 
 
+def _without_versions(_archive: bytes, ours: Tree, theirs: Tree) -> bool:
+    return {re.sub(";[0-9]+$", "", path): what for path, what in ours.items()} == theirs
+
+
+def _has_zero_in_record(archive: bytes, _ours: Tree, _theirs: Tree) -> bool:
+    return re.search(rb"\n?[0-9]+ [^=\n]+=[^\n]*\0[^\n]*\n", archive) is not None
+
+
 def _with_other_targets(_archive: bytes, ours: Tree, theirs: Tree) -> bool:
     return {path: re.sub("//+", "/", what) if isinstance(what, str) else what for path, what in ours.items()} == theirs
 
 
-def _with_folders_for_empty_files(_archive: bytes, ours: Tree, theirs: Tree) -> bool:
-    return _with_empty_files_for_folders(_archive, theirs, ours)
+def _with_folders_for_files(_archive: bytes, ours: Tree, theirs: Tree) -> bool:
+    return theirs == {path: what if theirs.get(path, b"") is not None else None for path, what in ours.items()}
 
 
 def _without_drives(_archive: bytes, ours: Tree, theirs: Tree) -> bool:
-    return with_folders({re.sub("^[A-Za-z]:", "", path): what for path, what in ours.items()}) == theirs
+    return with_folders({re.sub("^([A-Za-z]:)+", "", path): what for path, what in ours.items()}) == theirs
 
 
 _NUMBERS: Final = ((100, 8), (108, 8), (116, 8), (124, 12), (136, 12), (329, 8), (337, 8))
@@ -224,7 +232,7 @@ def _has_link_with_unused_bits(archive: bytes, ours: Tree, theirs: Tree) -> bool
 
 
 def _has_name_of_dos(archive: bytes, _ours: Tree, _theirs: Tree) -> bool:
-    return any(record.system == 0 and not record.name.isascii() for record in _listed(archive))
+    return any(record.system in {0, 6} and not record.name.isascii() for record in _listed(archive))
 
 
 def _has_prefix_otherwise(archive: bytes, _ours: Tree, _theirs: Tree) -> bool:
@@ -243,6 +251,11 @@ _BOTH: Final = (
 )
 TAR_DIFFERENCES: Final = (
     *_BOTH,
+    Difference(
+        tools={"7-Zip"},
+        reason="ignores an extended header with a zero byte in a value, as extended attributes may have",
+        explains=_has_zero_in_record,
+    ),
     Difference(tools={"7-Zip", "Python"}, reason="unpack the archive's label as an empty file", explains=_has_label),
     Difference(
         tools={"7-Zip"},
@@ -261,25 +274,26 @@ TAR_DIFFERENCES: Final = (
     ),
     Difference(
         tools={"Python"},
-        reason="takes an empty file for a folder if the name in its header ends with a slash, whatever its extended header says",
-        explains=_with_folders_for_empty_files,
+        reason="takes a file for a folder if the name in its header ends with a slash, whatever its extended header says",
+        explains=_with_folders_for_files,
     ),
 )
 ZIP_DIFFERENCES: Final = (
     *_BOTH,
+    Difference(tools={"unzip"}, reason="removes a version of VMS from the end of names", explains=_without_versions),
     Difference(
         tools={"unzip"},
         reason="takes a symbolic link for a file if unused bits of its internal attributes are set",
         explains=_has_link_with_unused_bits,
     ),
     Difference(
-        tools={"unzip"},
-        reason="takes a folder whose name does not end with a slash for an empty file",
+        tools={"unzip", "Python"},
+        reason="take a folder whose name does not end with a slash for an empty file",
         explains=_with_empty_files_for_folders,
     ),
     Difference(
         tools={"unzip"},
-        reason="takes the names of archives from DOS for those of a code page, even if they are marked as UTF-8",
+        reason="takes the names of archives from DOS and OS/2 for those of a code page, even if they are marked as UTF-8",
         explains=_has_name_of_dos,
     ),
     Difference(tools={"Python"}, reason="knows the Unicode field of names only since 3.12", explains=_has_unicode_field),

@@ -10,9 +10,8 @@ from typing import Final
 from .entries import damaged, unsafe
 from .reading import CHUNK_BYTES
 
-XZ_MEMORY_BYTES: Final = (
-    80 * 1024 * 1024
-)  # for a dictionary of 64 MiB, that of `xz -9`; the next larger one has 96 (source: xz(1))
+XZ_MEMORY_BYTES: Final = 80 * 1024 * 1024
+"""For a dictionary of 64 MiB, that of `xz -9`. The next larger one has 96 MiB (source: xz(1))."""
 MAX_STREAMS: Final = 1_000_000  # in a row; bgzip writes 330,000 for 20 GiB. Each takes 10 µs, and empty ones add no output.
 
 
@@ -44,12 +43,18 @@ class Codec:
 
     name: str
     magic: bytes
+    pads_streams: bool = False  # with zeros between them
     new_decompressor: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor | _Inflater]
 
 
 GZIP: Final = Codec(name="gzip", magic=b"\x1f\x8b\x08", new_decompressor=lambda: _Inflater(16 + zlib.MAX_WBITS))
 BZIP2: Final = Codec(name="bzip2", magic=b"BZh", new_decompressor=bz2.BZ2Decompressor)
-XZ: Final = Codec(name="xz", magic=b"\xfd7zXZ\0", new_decompressor=lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, XZ_MEMORY_BYTES))
+XZ: Final = Codec(
+    name="xz",
+    magic=b"\xfd7zXZ\0",
+    pads_streams=True,
+    new_decompressor=lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, XZ_MEMORY_BYTES),
+)
 DEFLATE: Final = Codec(name="deflate", magic=b"", new_decompressor=lambda: _Inflater(-zlib.MAX_WBITS))
 
 
@@ -87,6 +92,8 @@ def decompressed(codec: Codec, compressed: Iterator[bytes]) -> Generator[bytes]:
 
 def _next_stream(codec: Codec, data: bytes, compressed: Iterator[bytes]) -> bytes:
     """Return the beginning of the next stream; empty at the end."""
+    while codec.pads_streams and not (data := data.lstrip(b"\0")) and (chunk := next(compressed, b"")):
+        data = chunk
     while len(data) < len(codec.magic) and (chunk := next(compressed, b"")):
         data += chunk
     if codec.magic and data.startswith(codec.magic):

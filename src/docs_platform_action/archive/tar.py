@@ -29,9 +29,9 @@ _IGNORED_NUMBERS: Final = (slice(108, 116), slice(116, 124), slice(136, 148))
 """The fields for the owner, the group and the time."""
 _OCTAL_NUMBERS: Final = (_MODE, slice(329, 337), slice(337, 345))
 """The fields for the mode and a device's numbers, which need no binary form."""
-_MAGIC: Final = slice(257, 263)
+_MAGIC: Final = slice(257, 265)
 _POSIX: Final = b"ustar\0"
-_GNU: Final = b"ustar "
+_GNU: Final = b"ustar  \0"
 _GNU_SPARSE_MAP: Final = slice(386, 495)
 
 _TYPES: Final = {
@@ -160,7 +160,7 @@ class _Extensions:
         self.types, self.attributes, self._bytes, self._records = set(), {}, 0, 0
 
     def _add(self, key: bytes, value: bytes, *, is_global: bool) -> None:
-        if key.startswith(b"GNU.sparse.") or key == b"SCHILY.realsize":
+        if key.startswith(b"GNU.sparse.") or key in {b"SCHILY.realsize", b"SUN.holesdata"}:
             name = f" ({quoted(value)})" if key == b"GNU.sparse.name" else ""
             raise unsafe(f"The archive holds a sparse file{name}, whose size may not match its content.")
         if key not in {b"path", b"linkpath", b"size"}:
@@ -182,7 +182,8 @@ def _pax_records(text: bytes) -> Iterator[tuple[bytes, bytes]]:
         digits, space, _ = text[start : start + 8].partition(b" ")
         end = start + int(digits) if space and digits.isdigit() else 0
         key, equals, value = text[start + len(digits) + 1 : end - 1].partition(b"=")
-        if not (start + len(digits) < end <= len(text) and text[end - 1] == ord("\n") and key and equals):
+        is_blank = key.startswith((b" ", b"\t"))  # GNU tar skips it
+        if not (start + len(digits) < end <= len(text) and text[end - 1] == ord("\n") and key and equals and not is_blank):
             raise damaged("An extended header cannot be read.")
         yield key, value
         start = end
@@ -230,8 +231,12 @@ def _size(block: bytes, attributes: dict[bytes, bytes]) -> int:
 
 def _header_name(block: bytes) -> bytes:
     name, prefix = _until_zero(block[:100]), _until_zero(block[345:500])
-    # GNU tar keeps times where POSIX has the prefix
-    return prefix + b"/" + name if prefix and block[_MAGIC] == _POSIX else name
+    magic = block[_MAGIC]
+    if prefix and magic.startswith(_POSIX):
+        return prefix + b"/" + name
+    if prefix and magic.startswith(b"ustar") and magic != _GNU:  # GNU tar keeps times where POSIX has the prefix
+        raise unsafe(f"Entry {quoted(name)} has a prefix that only some programs read.")
+    return name
 
 
 def _number(field: bytes) -> int:

@@ -12,6 +12,7 @@ import zlib
 from array import array
 from collections.abc import Generator, Iterator
 from dataclasses import replace
+from itertools import chain
 from typing import Final, NamedTuple
 
 from .codecs import BZIP2, DEFLATE, decompressed
@@ -41,6 +42,8 @@ _DESCRIBED: Final = 1 << 3  # sizes and checksum follow the content
 _UTF_8: Final = 1 << 11
 _ZIP64_FIELD: Final = b"\x01\x00"  # 4.5.3
 _UNICODE_NAME_FIELD: Final = b"\x75\x70"  # 4.6.9
+_UNIX_FIELD: Final = b"\x6e\x75"  # ASi Unix: a checksum, and a mode that unzip uses if the attributes have none
+_STREAM_FIELD: Final = b"\x78\x6c"  # of libarchive, which uses the attributes in it (source: archive_write_set_format_zip.c)
 _USUAL_EXTRA_BYTES: Final = 64  # of fields in a local header, to read both at once
 _MAX_FIELDS: Final = 100  # in one header; writers use up to 5
 _STORED: Final = 0
@@ -49,6 +52,7 @@ _REFUSED_METHODS: Final = {9: "Deflate64", 14: "LZMA", 93: "Zstandard", 95: "XZ"
 _DOS: Final = 0  # 4.4.2
 _UNIX: Final = 3
 _DOS_FOLDER: Final = 0x10
+_DOS_VOLUME_LABEL: Final = 0x08
 _TYPES: Final = {
     0: EntryType.FILE,
     stat.S_IFREG: EntryType.FILE,
@@ -167,7 +171,11 @@ def _read_entry(archive: ArchiveFile, directory: Stream, directory_start: int) -
     listed = _Header(name, method, flags, checksum, compressed_size, size)
     mode = attributes >> 16 if system == _UNIX else 0
     type_ = _type(name, system, attributes)
-    start, end = _content_range(archive, offset, stored_name, listed, directory_start)
+    start, end, local_extra = _content_range(archive, offset, stored_name, listed, directory_start)
+    others = chain(*(_other_attributes(stored_name, fields, system) for fields in (extra, local_extra)))
+    for other_system, other_attributes in others:
+        if _type(name, other_system, other_attributes) is not type_:
+            raise unsafe(f"Entry {quoted(name)} is {type_.value}, but of another type in an extra field.")
     chunks = archive.chunks(start, start + compressed_size)
     content = _verified(name, chunks if method == _STORED else decompressed(_CODECS[method], chunks), size, checksum)
     return Entry(name=name, type=type_, mode=mode, size=size, content=content), offset, end
@@ -177,7 +185,7 @@ def _fields(name: bytes, extra: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Return the ids and the data of the extra fields in a header (4.5.1). What is not a whole field is ignored."""
     start = 0
     for _ in range(_MAX_FIELDS):
-        if start + 4 > len(extra):
+        if start + 4 > len(extra) or not (extra[start] or extra[start:].strip(b"\0")):  # zipalign pads with zeros
             return
         field_id, length = struct.unpack_from("<2sH", extra, start)
         start += 4 + length
@@ -203,6 +211,23 @@ def _name(stored_name: bytes, flags: int, extra: bytes) -> bytes:
     return name
 
 
+def _other_attributes(name: bytes, extra: bytes, system: int) -> Iterator[tuple[int, int]]:
+    """Return the systems and the attributes in extra fields."""
+    if _UNIX_FIELD not in extra and _STREAM_FIELD not in extra:
+        return
+    for field_id, data in _fields(name, extra):
+        if field_id == _UNIX_FIELD and len(data) >= 6:
+            yield _UNIX, int.from_bytes(data[4:6], "little") << 16
+        elif field_id == _STREAM_FIELD and data:
+            parts = data[1:]
+            if data[0] & 1:
+                system, parts = int.from_bytes(parts[1:2]), parts[2:]
+            if data[0] & 2:
+                parts = parts[2:]
+            if data[0] & 4:
+                yield system, int.from_bytes(parts[:4], "little")
+
+
 def _zip64_values(name: bytes, extra: bytes, values: list[int]) -> list[int]:
     """Return the values, with those that did not fit into the header from its zip64 field."""
     missing = values.count(_PLACEHOLDER)
@@ -217,8 +242,11 @@ def _zip64_values(name: bytes, extra: bytes, values: list[int]) -> list[int]:
 
 def _content_range(
     archive: ArchiveFile, offset: int, stored_name: bytes, listed: _Header, directory_start: int
-) -> tuple[int, int]:
-    """Return where the content starts, and where it ends with its data descriptor, after comparing all with the directory."""
+) -> tuple[int, int, bytes]:
+    """Return where the content starts, where it ends with its data descriptor, and the extra fields of the local header.
+
+    Raises `InvalidBundle` if one of them contradicts the directory.
+    """
     length = _LOCAL_HEADER.size + len(stored_name)
     header = archive.read(length + _USUAL_EXTRA_BYTES, offset) if offset + length <= directory_start else b""
     if not header.startswith(b"PK\x03\x04") or header[_LOCAL_HEADER.size : length] != stored_name:
@@ -240,7 +268,7 @@ def _content_range(
     if local != listed:
         words = next(words for words, here, there in zip(_CONTRADICTIONS, local, listed, strict=True) if here != there)
         raise damaged(f"Entry {quoted(listed.name)} has {words} in the zip archive's directory.")
-    return start, end + descriptor_length
+    return start, end + descriptor_length, extra
 
 
 def _descriptor_length(archive: ArchiveFile, start: int, listed: _Header) -> int:
@@ -260,6 +288,8 @@ def _type(name: bytes, system: int, attributes: int) -> EntryType:
     # A slash at the end of the name marks a folder (4.3.17): many writers give it no type, and old Maven releases a wrong one.
     is_named_folder = name.endswith(b"/")
     is_folder = type_ == stat.S_IFDIR if is_unix else bool(attributes & _DOS_FOLDER)
+    if not is_unix and attributes & _DOS_VOLUME_LABEL:
+        raise unsafe(f"Entry {quoted(name)} is a volume label, which some programs skip.")
     if (is_link and (is_named_folder or not is_unix)) or (is_folder and not is_named_folder and system not in {_DOS, _UNIX}):
         raise unsafe(f"Entry {quoted(name)} is a file for some programs, and a folder or a symbolic link for others.")
     if is_named_folder or is_folder:

@@ -32,6 +32,13 @@ class TestStreams:
 
         assert place.tree().keys() == {"0", "1", "2"}
 
+    def test_of_xz_may_be_padded_between_them(self, place: Place) -> None:
+        archive = FILE + EMPTY_END
+
+        place.unpack(lzma.compress(archive[:300]) + bytes(4) + lzma.compress(archive[300:]) + bytes(200_000))
+
+        assert place.tree().keys() == {"index.html"}
+
     def test_may_begin_at_the_last_byte_of_a_chunk(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
         archive = FILE + EMPTY_END
         whole = b"".join(gzip.compress(archive[at : at + 100]) for at in range(0, len(archive), 100))

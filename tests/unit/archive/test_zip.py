@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.archives import SMALL_SITE, Zipped, descriptor, unicode_field, unicode_zipped, zip_of, zipped
+from tests.archives import SMALL_SITE, Zipped, descriptor, stream_field, unicode_field, unicode_zipped, unix_field, zip_of, zipped
 from tests.unit.archive.places import SMALL_TREE, Place, message_of
 
 LISTED = ((b"PK\1\2", 0), (b"PK\1\2", 1), (b"PK\5\6", 0))
@@ -71,6 +71,12 @@ class TestZip:
         place.unpack(zip_of(Zipped(flags=8), Zipped(name=b"a")))
 
         assert place.tree().keys() == {"a", "index.html"}
+
+    @pytest.mark.parametrize("field", [stream_field(0o100644), unix_field(0o100600), unix_field(0)[:9], bytes(4000)])
+    def test_may_repeat_its_type_in_extra_fields_or_be_padded(self, place: Place, field: bytes) -> None:
+        place.unpack(zip_of(Zipped(name=b"a", extra=field, extra_inside=field)))
+
+        assert place.tree().keys() == {"a"}
 
     def test_may_be_listed_in_another_order(self, place: Place) -> None:
         archive = zip_of(Zipped(name=b"a", content=b"1"), Zipped(name=b"b", content=b"2"))
