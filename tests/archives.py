@@ -756,6 +756,14 @@ UNSAFE: Final[Mapping[str, tuple[bytes, str]]] = {
         zip_of(Zipped(), Zipped(name=b"a", content=b"index.html", mode=0, extra=unix_field(0o120777))),
         "another type in an extra field",
     ),
+    "zip with an entry of empty blocks": (
+        zip_of(Zipped(packed=b"\0\0\0\xff\xff" * 1000 + Zipped().data)),
+        "much larger compressed than unpacked",
+    ),
+    "gzip of very many empty streams": (
+        gzip.compress(gzip.compress(b"") * 60_000 + gzip.compress(_GOOD_TAR)),
+        "compressed data of more than 10 times its size",
+    ),
     "zip with a volume label": (zip_of(Zipped(), Zipped(name=b"a", system=0, mode=0, attributes=8)), "a volume label"),
     "zip in several parts": (_zip64_in_parts(), "one part of a split"),
     "zip in parts": (zip_of(Zipped(), disk=1), "one part of a split"),

@@ -10,7 +10,7 @@ from typing import Final
 from ..clock import Cancellation
 from ..errors import InvalidBundle
 from .codecs import BZIP2, GZIP, XZ, Codec, decompressed
-from .entries import Entry
+from .entries import Entry, unsafe
 from .limits import Quota
 from .reading import ArchiveFile, Stream
 from .tar import BLOCK_BYTES, begins_tar, is_tar_header, tar_entries
@@ -43,6 +43,8 @@ _TEXT_BEGINNINGS: Final = (
 )
 
 START_BYTES: Final = BLOCK_BYTES  # needed to recognize a format
+MAX_INFLATION: Final = 10  # of compressed data in gzip data; almost 1 is usual
+_SMALL_BYTES: Final = 1024 * 1024  # of compressed data that may inflate to any extent
 
 
 def is_archive(start: bytes) -> bool:
@@ -77,6 +79,8 @@ def archive_entries(archive: ArchiveFile, quota: Quota, *, scratch: Path) -> Gen
             codec = next((codec for codec in (GZIP, BZIP2, XZ) if start.startswith(codec.magic)), None)
             if codec is None:
                 break
+            if layers:
+                data = _not_inflated(data, archive.size)
             layers.insert(0, codec)
             if codec is XZ:
                 archive.acquire_large_decoder()
@@ -103,6 +107,16 @@ def _limited(chunks: Iterator[bytes], cancellation: Cancellation, quota: Quota) 
         cancellation.check()
         count += len(chunk)
         quota.check_stream_bytes(count)
+        yield chunk
+
+
+def _not_inflated(chunks: Iterator[bytes], archive_size: int) -> Iterator[bytes]:
+    """Check that compressed data does not compress much more: empty blocks do, each takes time, and they unpack to nothing."""
+    count = 0
+    for chunk in chunks:
+        count += len(chunk)
+        if count > MAX_INFLATION * archive_size + _SMALL_BYTES:
+            raise unsafe(f"The gzip data holds compressed data of more than {MAX_INFLATION} times its size.")
         yield chunk
 
 

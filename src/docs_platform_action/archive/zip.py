@@ -44,6 +44,7 @@ _ZIP64_FIELD: Final = b"\x01\x00"  # 4.5.3
 _UNICODE_NAME_FIELD: Final = b"\x75\x70"  # 4.6.9
 _UNIX_FIELD: Final = b"\x6e\x75"  # ASi Unix: a checksum, and a mode that unzip uses if the attributes have none
 _STREAM_FIELD: Final = b"\x78\x6c"  # of libarchive, which uses the attributes in it (source: archive_write_set_format_zip.c)
+_MAX_OVERHEAD_BYTES: Final = 1024  # of compressed content; bzip2 adds some 40
 _USUAL_EXTRA_BYTES: Final = 64  # of fields in a local header, to read both at once
 _MAX_FIELDS: Final = 100  # in one header; writers use up to 5
 _STORED: Final = 0
@@ -168,6 +169,8 @@ def _read_entry(archive: ArchiveFile, directory: Stream, directory_start: int) -
         method_name = _REFUSED_METHODS.get(method, f"method {method}")
         raise unsafe(f"Entry {quoted(name)} is compressed with {method_name}. In zip, only deflate and bzip2 are supported.")
     size, compressed_size, offset = _zip64_values(stored_name, extra, [size, compressed_size, offset])
+    if compressed_size > 2 * size + _MAX_OVERHEAD_BYTES:
+        raise unsafe(f"Entry {quoted(name)} is much larger compressed than unpacked.")  # empty blocks only take time
     listed = _Header(name, method, flags, checksum, compressed_size, size)
     mode = attributes >> 16 if system == _UNIX else 0
     type_ = _type(name, system, attributes)
