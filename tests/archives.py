@@ -266,9 +266,11 @@ def _zip64_in_parts() -> bytes:
     return archive[:at] + struct.pack("<I", 2) + archive[at + 4 :]
 
 
-def stream_field(mode: int) -> bytes:
-    """Make libarchive's extra field of a zip entry, with its attributes."""
-    return struct.pack("<2HB2HI", 0x6C78, 9, 7, 3 << 8 | 20, 0, mode << 16)
+def stream_field(mode: int, *, parts: int = 7) -> bytes:
+    """Make libarchive's extra field of a zip entry: bits for its parts, then the version and system, and attributes."""
+    values = (struct.pack("<H", 3 << 8 | 20), struct.pack("<H", 0), struct.pack("<I", mode << 16))
+    data = bytes([parts]) + b"".join(value for bit, value in enumerate(values) if parts & 1 << bit)
+    return struct.pack("<2H", 0x6C78, len(data)) + data
 
 
 def unix_field(mode: int) -> bytes:

@@ -72,7 +72,13 @@ class TestZip:
 
         assert place.tree().keys() == {"a", "index.html"}
 
-    @pytest.mark.parametrize("field", [stream_field(0o100644), unix_field(0o100600), unix_field(0)[:9], bytes(4000)])
+    @pytest.mark.parametrize(
+        "field",
+        [
+            *(b"UT\1\0\0" + stream_field(0o100644, parts=parts) for parts in range(8)),
+            *(unix_field(0o100600), unix_field(0), unix_field(0)[:9], bytes(4000)),
+        ],
+    )
     def test_may_repeat_its_type_in_extra_fields_or_be_padded(self, place: Place, field: bytes) -> None:
         place.unpack(zip_of(Zipped(name=b"a", extra=field, extra_inside=field)))
 
