@@ -405,6 +405,11 @@ DAMAGED: Final[Mapping[str, tuple[bytes, str]]] = {
     ),
     "tar with a mode in binary": (tar_of(_odd_number(b"\x80", start=100, length=8)), "number that cannot be read"),
     "tar with digits after a zero byte": (tar_of(_odd_number(b"\x007")), "number that cannot be read"),
+    "tar with an extended header without a name": (entry(b"", pax_record(b"path", b"a"), type_=b"x") + tar_of(), "has no name"),
+    "tar with an odd size beside another": (
+        tar_of(pax(size=b"0"), _odd_number(b"no number")),
+        "number that cannot be read",
+    ),
     "tar with a label after a file": (tar_of(header(b"label", type_=b"V")), "not at the beginning"),
     "tar with an underscore in a size": (tar_of(_odd_number(b"0000000_001\0")), "number that cannot be read"),
     "tar with a size that goes beyond it": (tar_of(header(b"a", size=4000)), "a part is missing"),

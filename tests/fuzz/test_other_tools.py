@@ -7,6 +7,7 @@ import lzma
 import re
 import struct
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import pytest
@@ -42,58 +43,79 @@ def plain(name: str) -> bytes:
     return data
 
 
-def edited_tar(archive: bytes, header: float, field: tuple[str, tuple[int, int]], value: bytes, action: str) -> bytes:
-    """Change a field of a header, under its checksum, or remove, repeat or move the block."""
-    blocks = [archive[at : at + BLOCK_BYTES] for at in range(0, len(archive), BLOCK_BYTES)]
-    headers = [number for number, block in enumerate(blocks) if is_tar_header(block)]
-    at = headers[int(header * (len(headers) - 1))]
-    _, (start, length) = field
-    block = blocks[at][:start] + value[:length].ljust(length, b"\0") + blocks[at][start + length :]
-    blocks[at : at + 1] = {
-        "change": [checksummed(block)],
-        "remove": [],
-        "repeat": [blocks[at]] * 2,
-        "change and repeat": [blocks[at], checksummed(block)],
-    }[action]
-    return b"".join(blocks)
+@dataclass(frozen=True, kw_only=True)
+class TarEdit:
+    """A change of a field of a header, under its checksum, or of the number of these headers."""
+
+    name: str
+    header: float
+    field: tuple[str, tuple[int, int]]
+    value: bytes
+    action: str
+
+    @property
+    def archive(self) -> bytes:
+        archive = plain(self.name)
+        blocks = [archive[at : at + BLOCK_BYTES] for at in range(0, len(archive), BLOCK_BYTES)]
+        headers = [number for number, block in enumerate(blocks) if is_tar_header(block)]
+        at = headers[int(self.header * (len(headers) - 1))]
+        _, (start, length) = self.field
+        changed = checksummed(blocks[at][:start] + self.value[:length].ljust(length, b"\0") + blocks[at][start + length :])
+        blocks[at : at + 1] = {
+            "change": [changed],
+            "remove": [],
+            "repeat": [blocks[at]] * 2,
+            "change and repeat": [blocks[at], changed],
+        }[self.action]
+        return b"".join(blocks)
 
 
-def edited_zip(archive: bytes, record: float, offset: int, value: bytes, action: str) -> bytes:
-    """Change bytes of a record, or in the same field of both headers of an entry."""
-    records = [found.start() for found in re.finditer(rb"PK[\1\3\5\6\7][\2\4\6\7\10]", archive)]
-    at = records[int(record * (len(records) - 1))]
-    places = [at + offset]
-    if action == "change both" and archive[at : at + 4] == b"PK\1\2" and 6 <= offset < 30:
-        (local,) = struct.unpack_from("<I", archive, at + 42)
-        places.append(local + offset - 2)
-    edited = bytearray(archive)
-    for place in places:
-        edited[place : place + len(value)] = b"" if action == "remove" else value
-    return bytes(edited)
+@dataclass(frozen=True, kw_only=True)
+class ZipEdit:
+    """A change of bytes of a record, or in the same field of both headers of an entry."""
+
+    name: str
+    record: float
+    offset: int
+    value: bytes
+    action: str
+
+    @property
+    def archive(self) -> bytes:
+        archive = bytearray(plain(self.name))
+        records = [found.start() for found in re.finditer(rb"PK[\1\3\5\6\7][\2\4\6\7\10]", archive)]
+        at = records[int(self.record * (len(records) - 1))]
+        places = [at + self.offset]
+        if self.action == "change both" and archive[at : at + 4] == b"PK\1\2" and 6 <= self.offset < 30:
+            (local,) = struct.unpack_from("<I", archive, at + 42)
+            places.append(local + self.offset - 2)
+        for place in places:
+            archive[place : place + len(self.value)] = b"" if self.action == "remove" else self.value
+        return bytes(archive)
 
 
 fractions = st.floats(0, 1)
 tars = st.builds(
-    edited_tar,
-    st.sampled_from([name for name in READ if not plain(name).startswith(b"PK")]).map(plain),
-    fractions,
-    st.sampled_from(FIELDS),
-    st.sampled_from(VALUES),
-    st.sampled_from(["change", "change", "remove", "repeat", "change and repeat"]),
+    TarEdit,
+    name=st.sampled_from([name for name in READ if not plain(name).startswith(b"PK")]),
+    header=fractions,
+    field=st.sampled_from(FIELDS),
+    value=st.sampled_from(VALUES),
+    action=st.sampled_from(["change", "change", "remove", "repeat", "change and repeat"]),
 )
 zips = st.builds(
-    edited_zip,
-    st.sampled_from([name for name in READ if plain(name).startswith(b"PK")]).map(plain),
-    fractions,
-    st.integers(4, 60),
-    st.sampled_from(HOSTILE_BYTES) | st.binary(min_size=1, max_size=4),
-    st.sampled_from(["change", "change both", "change both", "remove"]),
+    ZipEdit,
+    name=st.sampled_from([name for name in READ if plain(name).startswith(b"PK")]),
+    record=fractions,
+    offset=st.integers(4, 60),
+    value=st.sampled_from(HOSTILE_BYTES) | st.binary(min_size=1, max_size=4),
+    action=st.sampled_from(["change", "change both", "change both", "remove"]),
 )
-archives = tars | zips
 
 
-@fuzz("corpus damaged", archive=archives)
-def test_what_is_left_of_a_damaged_archive_is_the_same_for_all(archive: bytes) -> None:
+@fuzz("corpus damaged", edit=tars | zips)
+def test_what_is_left_of_a_damaged_archive_is_the_same_for_all(edit: TarEdit | ZipEdit) -> None:
+    archive = edit.archive
     try:
         tree = unpacked(archive, limits=ROOMY)
     except InvalidBundle:

@@ -148,7 +148,7 @@ class Member:
             (0, 0, b"", b"", b""),
             (8, 0, b"", b"", b""),
             (12, 0, b"", b"", b""),
-        } and not any(self.unicode_names)
+        } and not (any(self.unicode_names) or self.attributes)
         return as_usual and self.name in NAMES and self.mode == 0o100644 and not self.local and not self.listed
 
     def headers(self, offset: int) -> tuple[bytes, bytes]:

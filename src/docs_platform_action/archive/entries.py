@@ -36,6 +36,16 @@ def damaged(fact: str) -> InvalidBundle:
     return InvalidBundle("the bundle is damaged", details=(fact,))
 
 
+def contradictory(fact: str) -> InvalidBundle:
+    """Return the error for an archive that other programs may unpack to other files."""
+    return InvalidBundle(
+        "the bundle contradicts itself",
+        details=(fact,),
+        cause="The program that packed it wrote two different values, or somebody changed the archive.",
+        remedy="Report it to the platform. Programs differ in which of the values they use, so the same fault may come again.",
+    )
+
+
 def unsafe(fact: str) -> InvalidBundle:
     """Return the error for an archive that holds something that must not be unpacked."""
     return InvalidBundle(

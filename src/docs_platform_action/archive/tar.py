@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterator
 from typing import Final
 
 from ..errors import InvalidBundle
-from .entries import Entry, EntryType, damaged, quoted, unsafe
+from .entries import Entry, EntryType, contradictory, damaged, quoted, unsafe
 from .reading import CHUNK_BYTES, Stream
 
 BLOCK_BYTES: Final = 512
@@ -95,7 +95,7 @@ def tar_entries(stream: Stream) -> Generator[Entry]:
             if is_begun or _number(block[_SIZE]):
                 raise damaged("The tar archive's label has content, or is not at the beginning.")
         elif type_flag in _EXTENSION_TYPES:
-            extensions.read(_EXTENSION_TYPES[type_flag], _number(block[_SIZE]), stream)
+            extensions.read(block, stream)
         else:
             entry = _entry(block, extensions.attributes, stream)
             extensions.end_entry()
@@ -120,8 +120,11 @@ class _Extensions:
         self._total_bytes = 0
         self._total_records = 0
 
-    def read(self, type_flag: bytes, size: int, stream: Stream) -> None:
+    def read(self, block: bytes, stream: Stream) -> None:
         """Read the content of a header."""
+        if not block[0]:
+            raise damaged("An extended header has no name.")  # with one at the beginning, bsdtar unpacks nothing
+        type_flag, size = _EXTENSION_TYPES[block[156:157]], _number(block[_SIZE])
         self.count_record()
         self._bytes += size
         if self._bytes > MAX_EXTENSION_BYTES:
@@ -131,9 +134,9 @@ class _Extensions:
             raise damaged("The tar archive ends in the middle of a header: a part is missing.")
         padding = stream.read(-size % BLOCK_BYTES)
         if type_flag in _GNU_LONG and not text.endswith(b"\0") and padding.strip(b"\0"):
-            raise damaged("A long name continues after its end.")  # GNU tar reads it up to a zero
+            raise contradictory("A long name continues after its end.")  # GNU tar reads it up to a zero
         if type_flag in self.types:
-            raise unsafe("An entry has two extended headers of the same type. Some programs use only the later one.")
+            raise contradictory("An entry has two extended headers of the same type. Some programs use only the later one.")
         if type_flag != _GLOBAL:
             self.types.add(type_flag)
         records = [(_GNU_LONG[type_flag], text.rstrip(b"\0"))] if type_flag in _GNU_LONG else _pax_records(text)
@@ -169,7 +172,7 @@ class _Extensions:
             raise unsafe(f"The archive gives the same {key.decode()} to all of its entries.")
         # readers differ in which of two values they use, and in what an empty one means; no honest archive has either
         if key in self.attributes:
-            raise unsafe(f"The archive gives the {key.decode()} of an entry twice.")
+            raise contradictory(f"The archive gives the {key.decode()} of an entry twice.")
         if not value:
             raise unsafe(f"The archive gives an empty {key.decode()} to an entry.")
         self.attributes[key] = value
@@ -216,6 +219,7 @@ def _check_numbers(block: bytes) -> None:
     for field in _IGNORED_NUMBERS:
         if block[field][0] != 0o377:  # a negative number in GNU's binary form
             _number(block[field])
+    _number(block[_SIZE])
     for field in _OCTAL_NUMBERS:
         _octal(block[field])
 
@@ -235,7 +239,7 @@ def _header_name(block: bytes) -> bytes:
     if prefix and magic.startswith(_POSIX):
         return prefix + b"/" + name
     if prefix and magic.startswith(b"ustar") and magic != _GNU:  # GNU tar keeps times where POSIX has the prefix
-        raise unsafe(f"Entry {quoted(name)} has a prefix that only some programs read.")
+        raise contradictory(f"Entry {quoted(name)} has a prefix that only some programs read.")
     return name
 
 

@@ -16,7 +16,7 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from .codecs import BZIP2, DEFLATE, decompressed
-from .entries import Entry, EntryType, damaged, quoted, unsafe
+from .entries import Entry, EntryType, contradictory, damaged, quoted, unsafe
 from .limits import Quota
 from .names import MAX_NAME_BYTES
 from .reading import ArchiveFile, Stream
@@ -111,7 +111,7 @@ def zip_entries(archive: ArchiveFile, quota: Quota) -> Generator[Entry]:
         yield entry
     # each entry must begin where another one ends
     if directory.read_some(1) or sorted(starts) != sorted(ends):
-        raise damaged("The zip archive holds something that its directory does not list.")
+        raise contradictory("The zip archive holds something that its directory does not list.")
 
 
 def _find_directory(archive: ArchiveFile) -> tuple[int, int, int]:
@@ -151,7 +151,7 @@ def _zip64_end(archive: ArchiveFile, locator: bytes, end: int, numbers: list[int
     triples = zip(numbers, zip64_numbers, placeholders, strict=True)
     agree = all(short in (long, placeholder) for short, long, placeholder in triples)
     if start + 12 + length != end or not agree:
-        raise damaged("The zip archive's two end records contradict each other.")
+        raise contradictory("The zip archive's two end records contradict each other.")
     return [*zip64_numbers, start]
 
 
@@ -178,7 +178,7 @@ def _read_entry(archive: ArchiveFile, directory: Stream, directory_start: int) -
     others = chain(*(_other_attributes(stored_name, fields, system) for fields in (extra, local_extra)))
     for other_system, other_attributes in others:
         if _type(name, other_system, other_attributes) is not type_:
-            raise unsafe(f"Entry {quoted(name)} is {type_.value}, but of another type in an extra field.")
+            raise contradictory(f"Entry {quoted(name)} is {type_.value}, but of another type in an extra field.")
     chunks = archive.chunks(start, start + compressed_size)
     content = _verified(name, chunks if method == _STORED else decompressed(_CODECS[method], chunks), size, checksum)
     return Entry(name=name, type=type_, mode=mode, size=size, content=content), offset, end
@@ -210,7 +210,7 @@ def _name(stored_name: bytes, flags: int, extra: bytes) -> bytes:
     name = names.pop()
     # readers differ in which of two names they use, whether the slash of a folder may be in only one, and what a zero byte ends
     if names or name.endswith(b"/") != stored_name.endswith(b"/") or b"\0" in stored_name:
-        raise damaged(f"Entry {quoted(stored_name)} has another name in its Unicode field.")
+        raise contradictory(f"Entry {quoted(stored_name)} has another name in its Unicode field.")
     return name
 
 
@@ -269,8 +269,12 @@ def _content_range(
         numbers = [number or listed_number for number, listed_number in zip(numbers, listed[3:], strict=True)]
     local = _Header(name, method, flags, *numbers)
     if local != listed:
-        words = next(words for words, here, there in zip(_CONTRADICTIONS, local, listed, strict=True) if here != there)
-        raise damaged(f"Entry {quoted(listed.name)} has {words} in the zip archive's directory.")
+        differences = zip(_CONTRADICTIONS, local, listed, strict=True)
+        words, *values = next(difference for difference in differences if difference[1] != difference[2])
+        here, there = (quoted(value) if isinstance(value, bytes) else f"{value:,}" for value in values)
+        raise contradictory(
+            f"Entry {quoted(listed.name)} has {words} in the zip archive's directory ({there}) than in its local header ({here})."
+        )
     return start, end + descriptor_length, extra
 
 
@@ -294,7 +298,7 @@ def _type(name: bytes, system: int, attributes: int) -> EntryType:
     if not is_unix and attributes & _DOS_VOLUME_LABEL:
         raise unsafe(f"Entry {quoted(name)} is a volume label, which some programs skip.")
     if (is_link and (is_named_folder or not is_unix)) or (is_folder and not is_named_folder and system not in {_DOS, _UNIX}):
-        raise unsafe(f"Entry {quoted(name)} is a file for some programs, and a folder or a symbolic link for others.")
+        raise contradictory(f"Entry {quoted(name)} is a file for some programs, and a folder or a symbolic link for others.")
     if is_named_folder or is_folder:
         return EntryType.FOLDER
     if is_unix and type_ not in _TYPES:
