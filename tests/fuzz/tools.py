@@ -204,7 +204,7 @@ _NUMBERS: Final = ((100, 8), (108, 8), (116, 8), (124, 12), (136, 12), (329, 8),
 
 def _has_odd_number_first(archive: bytes, ours: Tree, theirs: Tree) -> bool:
     numbers = (archive[start : start + length] for start, length in _NUMBERS)
-    is_usual = all(re.fullmatch(rb" *[0-7]+[ \0]*|\0*|(\x80|\xff{4}).*", number, re.DOTALL) for number in numbers)
+    is_usual = all(re.fullmatch(rb" *[0-7]+[ \0]*|\0*|(\x80\0{3}|\xff{4}).*", number, re.DOTALL) for number in numbers)
     return not is_usual and len(ours.items() - theirs.items()) <= 4 and len(theirs.items() - ours.items()) <= 1
 
 
@@ -302,7 +302,7 @@ ZIP_DIFFERENCES: Final = (
 
 def trees_of_others(archive: bytes, ours: Tree) -> dict[str, Tree]:
     """Return the trees of the tools that unpack an archive to another one than the action, exceptions aside."""
-    is_zip = archive.startswith(b"PK")
+    is_zip = not is_tar_header(archive[:512])  # whose name may begin as a zip archive does
     ours = with_folders(ours)
     found = {}
     for name, read in (ZIP_TOOLS if is_zip else TAR_TOOLS).items():
