@@ -12,7 +12,7 @@ CHUNK_BYTES: Final = 64 * 1024
 """Maximum bytes to read or decompress at a time. Small, because each gzip member in a chunk copies what follows it."""
 
 POLL_SECONDS: Final = 0.05
-"""How often a wait checks for a cancel."""
+"""How often a wait checks for what it waits for, and for a cancel."""
 
 
 class _LinkedCancellation(Cancellation):

@@ -186,9 +186,9 @@ def _read_entry(archive: ArchiveFile, directory: Stream, directory_start: int) -
 
 def _fields(name: bytes, extra: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Return the ids and the data of the extra fields in a header (4.5.1). What is not a whole field is ignored."""
-    start = 0
+    start, end = 0, len(extra.rstrip(b"\0"))  # zipalign pads with zeros
     for _ in range(_MAX_FIELDS):
-        if start + 4 > len(extra) or not (extra[start] or extra[start:].strip(b"\0")):  # zipalign pads with zeros
+        if start >= end or start + 4 > len(extra):
             return
         field_id, length = struct.unpack_from("<2sH", extra, start)
         start += 4 + length

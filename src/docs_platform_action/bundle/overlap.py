@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final
 
 from ..archive.formats import START_BYTES, is_streamable
 from ..archive.limits import Disk, Space
-from ..archive.reading import ArchiveFile
+from ..archive.reading import POLL_SECONDS, ArchiveFile
 from ..archive.unpack import Unpacked, unpack
 from ..context import Context
 from ..events import Events
@@ -23,7 +23,6 @@ from .disk_space import existing_folder
 from .staging import Staged, staged
 
 MIN_RECEIVED_BYTES: Final = 4 * 1024**2  # before unpacking starts; smaller bundles are downloaded too fast to save any time
-POLL_SECONDS: Final = 0.05  # how often waits check for new bytes, the end and a cancel
 
 
 class GrowingFile(ArchiveFile):

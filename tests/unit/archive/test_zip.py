@@ -57,6 +57,13 @@ class TestZip:
 
         assert place.tree().keys() == {"a"}
 
+    def test_may_have_a_unicode_field_after_empty_fields(self, place: Place) -> None:
+        field = bytes(4 * 98) + unicode_field("ü".encode(), b"u")
+
+        place.unpack(zip_of(Zipped(name=b"u", extra=field, extra_inside=field)))
+
+        assert place.tree().keys() == {"ü"}
+
     @pytest.mark.parametrize("layout", ["<3I", "<I2Q"])
     @pytest.mark.parametrize("magic", [b"PK\x07\x08", b""])
     def test_may_have_sizes_behind_the_content(self, place: Place, layout: str, magic: bytes) -> None:
