@@ -8,9 +8,7 @@ import gc
 import importlib
 import io
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from unittest import mock
 
@@ -22,32 +20,7 @@ from docs_platform_action.inputs.reader import read_key
 from docs_platform_action.main import run
 from docs_platform_action.signals import SignalHandler, Work
 from tests.ended import ENTRYPOINT, Ended, search_and_convert
-
-
-class QuickClock(Clock):
-    """The machine's clock, with pauses that count but take no time. Real time counts `factor` times."""
-
-    def __init__(self, *, factor: float = 1.0) -> None:
-        super().__init__()
-        self._began = time.monotonic()
-        self._began_at = datetime.now(UTC)
-        self._factor = factor
-        self._skipped = 0.0
-
-    @property
-    def elapsed(self) -> float:
-        """Seconds since the clock was created, as it counts them."""
-        return (time.monotonic() - self._began) * self._factor + self._skipped
-
-    def monotonic(self) -> float:
-        return self._began + self.elapsed
-
-    def now(self) -> datetime:
-        return self._began_at + timedelta(seconds=self.elapsed)
-
-    def sleep(self, seconds: float) -> None:
-        self.cancellation.check()
-        self._skipped += max(seconds, 0.0)
+from tests.virtual_time import VirtualClock
 
 
 class Uninterrupted(SignalHandler):
@@ -77,7 +50,7 @@ def run_inside(
         given = with_defaults(inputs, ENTRYPOINT.with_name("action.yml"))
         environment = runner_environment(inputs=given, folder=folder, workspace=workspace, debug=debug) | dict(env or {})
         stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="replace", newline="\n", write_through=True)
-        exit_code = run(environment, stream, Uninterrupted(), clock=clock or QuickClock())
+        exit_code = run(environment, stream, Uninterrupted(), clock=clock or VirtualClock(real_rate=1.0))
         assert isinstance(stream.buffer, io.BytesIO)
         return search_and_convert(
             ActionRun(

@@ -17,7 +17,7 @@ from docs_platform_action import main
 from docs_platform_action.http import connection
 from docs_platform_action.jobs import runner
 from docs_platform_action.signals import SignalHandler, Work
-from tests.unit.virtual_time import VirtualClock
+from tests.virtual_time import VirtualClock
 
 
 class Monotonic(Protocol):

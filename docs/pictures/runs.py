@@ -23,8 +23,8 @@ from docs_platform_action import main
 from docs_platform_action.http.connection import AbortableRequest
 from tests.keys import ADMIN_KEY
 from tests.unit.fakes import http_response
-from tests.unit.virtual_time import VirtualClock
 from tests.virtual_run import SideBySide, default_inputs, in_virtual_time
+from tests.virtual_time import VirtualClock
 
 API_URL: Final = "https://api.example.com"
 STORAGE_HOST: Final = "exports.example-storage.com"

@@ -15,7 +15,8 @@ from docs_platform_action.job import Job
 from docs_platform_action.models import EXPORT, is_bundle_url, is_loopback
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_text
-from tests.unit.fakes import FakeClock, RecordedEvents, Redirecting, context, http_client
+from tests.unit.fakes import RecordedEvents, Redirecting, context, http_client
+from tests.virtual_time import VirtualClock
 
 SCHEMES: Final = (
     "https://",
@@ -96,7 +97,7 @@ addresses = st.one_of(
 def fetch(url: str, *locations: str) -> tuple[list[str], list[str]]:
     """Fetch a bundle, and return the URLs of the link and its redirects, and those of the requests."""
     wire, events = Redirecting(*map(as_read, locations)), RecordedEvents()
-    shared = context(FakeClock(), events, client=http_client(wire))
+    shared = context(VirtualClock(), events, client=http_client(wire))
     with (
         contextlib.suppress(DownloadFailed, NetworkError),
         request_bundle(url, {}, Job(mode=EXPORT), shared, within_seconds=60) as answer,

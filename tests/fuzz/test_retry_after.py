@@ -29,7 +29,8 @@ from docs_platform_action.models import EXPORT
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_text
 from tests.keys import ADMIN_KEY
-from tests.unit.fakes import BASE_URL, NOON, FakeAdapter, FakeClock, http_client
+from tests.unit.fakes import BASE_URL, FakeAdapter, http_client
+from tests.virtual_time import NOON, VirtualClock
 
 DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -146,7 +147,7 @@ answers = st.tuples(
 def test_no_server_makes_a_call_wait_longer_than_allowed(
     script: list[tuple[int, bytes, Mapping[str, str]]], operation: str, tolerance: float, time_left: float, part: float
 ) -> None:
-    clock = FakeClock()
+    clock = VirtualClock()
     job = Job(mode=EXPORT, domain="d.example.com", project_id="p", job_id="se_1", started_at=clock.monotonic())
     api = AdminApi(
         client=ApiClient(http_client(Responding(script)), base_url=BASE_URL, key=ADMIN_KEY),

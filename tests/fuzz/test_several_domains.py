@@ -26,8 +26,8 @@ from tests.archives import KINDS, SMALL_SITE
 from tests.fuzz import fuzz
 from tests.keys import ADMIN_KEY
 from tests.unit.fakes import BASE_URL, http_response
-from tests.unit.virtual_time import VirtualClock
 from tests.virtual_run import SideBySide, default_inputs, in_virtual_time
+from tests.virtual_time import VirtualClock
 
 OPERATIONS: Final = ("start", "read", "bundle", "download")
 FOREVER: Final = 10**6

@@ -20,9 +20,9 @@ from tests.action import Action
 from tests.archives import SEVEN_ZIP
 from tests.ended import Ended
 from tests.engine import remember_output
-from tests.inside import QuickClock
 from tests.integration.parts import expiring_links, link_in
 from tests.keys import ADMIN_KEY
+from tests.virtual_time import VirtualClock
 
 PAGES = 12
 MAX_PARALLEL = 20
@@ -349,7 +349,7 @@ class TestExpiringLinks:
 
     def run(self, action: Action, platform: Simulator, *expiring: str, **inputs: str) -> Ended:
         """Export three domains after one another. Some links expire after 100 s, and the last domain takes 200 s."""
-        action.clock = clock = QuickClock()
+        action.clock = clock = VirtualClock(real_rate=1.0)
         for domain in ("a.example.com", "b.example.com", "c.example.com"):
             seconds = (100, 3600) if domain in expiring else (3600,)
             platform.override("make_bundle", expiring_links(*seconds, clock=clock), domain=domain)
@@ -361,7 +361,7 @@ class TestExpiringLinks:
     def test_they_are_renewed_at_the_end_of_the_run(self, action: Action, platform: Simulator) -> None:
         ended = self.run(action, platform, "a.example.com", mask_bundle_url="true")
 
-        assert isinstance(action.clock, QuickClock)
+        assert isinstance(action.clock, VirtualClock)
         assert (ended.exit_code, platform.count("make_bundle"), ended.warnings) == (0, 4, []), ended.stdout
         masks = {command.value for command in ended.commands if command.name == "add-mask"}
         for domain, row in rows(ended).items():
@@ -377,7 +377,7 @@ class TestExpiringLinks:
         ended = self.run(action, platform, "a.example.com", "b.example.com", outage_tolerance="5m")
 
         assert ended.exit_code == 0, ended.stdout
-        assert isinstance(action.clock, QuickClock)
+        assert isinstance(action.clock, VirtualClock)
         assert action.clock.elapsed < 200 + 300 + 60
         results = rows(ended)
         assert all(link_in(action.workspace / f"{domain}.yaml") == row["bundleUrl"] for domain, row in results.items())

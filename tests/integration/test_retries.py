@@ -13,8 +13,8 @@ from admin_api_simulator import Fault, Simulator
 from admin_api_simulator.faults import Operation
 from docs_platform_action.errors import Unavailable
 from tests.action import Action
-from tests.inside import QuickClock
 from tests.integration.parts import api_of, at_once, finished_export
+from tests.virtual_time import VirtualClock
 
 MIB = 1024 * 1024
 TEMPORARY = {
@@ -112,7 +112,7 @@ def test_consecutive_errors_are_one_outage(action: Action, platform: Simulator) 
 def test_a_successful_response_ends_an_outage(action: Action, platform: Simulator) -> None:
     down, running = Fault(status=503, headers={"Retry-After": "30"}), Fault(json={"status": "running"})
     platform.script("read_export", *[turn for _ in range(4) for turn in (down, running)])
-    action.clock = QuickClock()
+    action.clock = VirtualClock(real_rate=1.0)
 
     # all outages together are longer than the tolerance, each alone is shorter
     ended = action.run(platform, job_id="export-finished", outage_tolerance="1m")
@@ -147,7 +147,7 @@ def test_retry_after_is_not_obeyed_beyond_the_time_limits(
     action: Action, platform: Simulator, inputs: dict[str, str], reason: str
 ) -> None:
     platform.script_forever("read_export", Fault(status=503, headers={"Retry-After": "3600"}))
-    action.clock = QuickClock()
+    action.clock = VirtualClock(real_rate=1.0)
 
     ended = action.run(platform, job_id="export-finished", **inputs)
 
@@ -156,7 +156,7 @@ def test_retry_after_is_not_obeyed_beyond_the_time_limits(
 
 def test_a_recovery_at_the_last_attempt_is_a_success(action: Action, platform: Simulator) -> None:
     platform.script("read_export", Fault(status=503, headers={"Retry-After": "3600"}))
-    action.clock = QuickClock()
+    action.clock = VirtualClock(real_rate=1.0)
 
     ended = action.run(platform, job_id="export-finished", timeout="1m", outage_tolerance="1h")
 
@@ -217,7 +217,7 @@ def test_a_job_that_was_never_read_is_reported_with_the_last_error(action: Actio
 def test_a_job_that_was_read_before_the_outage_is_reported_with_its_last_state(action: Action, platform: Simulator) -> None:
     reading = Fault(json={"status": "running", "progress": 57.9, "pageCount": 1234})
     platform.script_forever("read_export", Fault(cut="before_response"), after=[reading])
-    action.clock = QuickClock()
+    action.clock = VirtualClock(real_rate=1.0)
 
     ended = action.run(platform, job_id="export-finished", timeout="1m", outage_tolerance="1h")
 
@@ -237,7 +237,7 @@ def test_an_outage_begins_with_the_start_of_the_first_failed_attempt(action: Act
 
 def test_the_last_poll_decides(action: Action, platform: Simulator) -> None:
     platform.script("read_export", Fault(json={"status": "running"}))
-    action.clock = QuickClock()
+    action.clock = VirtualClock(real_rate=1.0)
 
     # the second poll is due after the deadline, so it is the last
     ended = action.run(platform, job_id="export-finished", timeout="1m", poll_interval="1h", max_poll_interval="1h")
@@ -268,7 +268,7 @@ def test_a_job_that_this_run_started_may_be_unknown_at_first(action: Action, pla
 
 
 def test_a_job_that_this_run_started_and_that_stays_unknown_is_lost(action: Action, platform: Simulator) -> None:
-    action.clock = QuickClock()
+    action.clock = VirtualClock(real_rate=1.0)
     platform.script_forever("read_export", Fault(status=404, json={"error": "no such job"}, headers={"X-Request-Id": "r-4"}))
 
     ended = action.export(platform, outage_tolerance="1h")
@@ -286,7 +286,7 @@ def test_a_job_that_this_run_started_and_that_stays_unknown_is_lost(action: Acti
 
 
 def test_a_completed_job_whose_bundle_stays_unknown_is_not_called_lost(action: Action, platform: Simulator) -> None:
-    action.clock = QuickClock()
+    action.clock = VirtualClock(real_rate=1.0)
     platform.script_forever("make_bundle", Fault(status=404, json={"error": "no such bundle"}))
 
     ended = action.export(platform, outage_tolerance="1h")
@@ -297,7 +297,7 @@ def test_a_completed_job_whose_bundle_stays_unknown_is_not_called_lost(action: A
 
 
 def test_a_retry_after_does_not_exceed_the_time_for_an_unknown_job(action: Action, platform: Simulator) -> None:
-    action.clock = QuickClock()
+    action.clock = VirtualClock(real_rate=1.0)
     platform.script_forever("read_export", Fault(status=404, headers={"Retry-After": "3600"}))
 
     ended = action.export(platform, outage_tolerance="2h")

@@ -17,7 +17,8 @@ from tests.inside import run_inside
 from tests.integration.parts import api_client_to, finished_export
 from tests.integration.raw import RawServer, read_request, tunnel
 from tests.keys import ADMIN_KEY
-from tests.unit.fakes import FakeClock, context, http_client
+from tests.unit.fakes import context, http_client
+from tests.virtual_time import VirtualClock
 
 PUNCTUATION = string.punctuation.replace("#", "").replace("?", "")
 AWKWARD = {
@@ -68,7 +69,9 @@ class Recorder:
 def fetch(url: str, *, adapter: AbortableAdapter | None = None, proxy: str | None = None) -> None:
     """Fetch a link as in a run."""
     client = http_client(adapter or AbortableAdapter(create_ssl_context(None)), proxies={"https": proxy} if proxy else None)
-    with request_bundle(url, {}, finished_export(), context(FakeClock(), Events(), client=client), within_seconds=60) as answer:
+    with request_bundle(
+        url, {}, finished_export(), context(VirtualClock(), Events(), client=client), within_seconds=60
+    ) as answer:
         assert b"".join(answer.pieces) == b"{}"
 
 

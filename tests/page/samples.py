@@ -8,7 +8,7 @@ from docs_platform_action.job import BUNDLE, DOWNLOAD, QUEUE, RUN, UNPACK, Job, 
 from docs_platform_action.models import Bundle, Downloaded, ExportJob
 from docs_platform_action.report.console import Console
 from docs_platform_action.report.view import View
-from tests.unit.fakes import NOON
+from tests.virtual_time import NOON
 
 URL = "https://storage.example.com/se_1/bundle.tar.gz?X-Signature=abc"
 LINK = Bundle(url=URL, expires_at="2026-05-04T13:00:00Z", expires=NOON + timedelta(hours=1))

@@ -10,7 +10,7 @@ from docs_platform_action.report.summary import summary_of
 from tests.page.diagrams import read_diagrams
 from tests.page.gfm import page_of
 from tests.page.samples import NOW, cancelled, failed, good, phases, view
-from tests.unit.fakes import NOON
+from tests.virtual_time import NOON
 
 HOSTILE = [
     "a:b",

@@ -26,7 +26,7 @@ from docs_platform_action.api.client import ApiClient, ApiResponse
 from docs_platform_action.bundle import download, storage
 from docs_platform_action.http.client import Request, Timeouts
 from tests.ended import Ended
-from tests.inside import QuickClock, count_descriptors, run_inside, unmeasured
+from tests.inside import count_descriptors, run_inside, unmeasured
 from tests.leaks import leaked, leaked_in_part
 from tests.reliability.expected import OK, TIMES, Rule, rule_for
 from tests.reliability.faults import FAULTS, SCALE, Fault
@@ -44,6 +44,7 @@ from tests.reliability.world import (
     Scene,
     World,
 )
+from tests.virtual_time import VirtualClock
 
 MAX_REQUESTS: Final = 150
 """Maximum requests of a run: ten minutes of polling, or an outage with its attempts."""
@@ -197,7 +198,7 @@ def _run(cell: Cell, number: int, world: World) -> Outcome:
     scene = Scene(number=number, operation=cell.operation, door=cell.fault.door, play=cell.fault.play, turns=cell.times)
     world.add(scene)
     _running.set(cell)
-    clock = QuickClock(factor=SCALE)
+    clock = VirtualClock(real_rate=SCALE)
     with tempfile.TemporaryDirectory(prefix="cell-") as folder:
         workspace = Path(folder)
         (workspace / "ca.pem").write_bytes(world.authority_pem)

@@ -15,13 +15,11 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
 from admin_api_simulator.runner import parse_outputs, runner_environment
 from docs_platform_action import main
-from docs_platform_action.clock import Clock
 from docs_platform_action.report.job_log import HEARTBEAT_SECONDS
 from docs_platform_action.signals import SignalHandler, Work
 from tests.inside import unmeasured
@@ -29,9 +27,9 @@ from tests.keys import ADMIN_KEY
 from tests.reliability.soak_judge import EPSILON, Verdict, WrongError, judge, judge_of_many, most_good_reads
 from tests.reliability.soak_truth import Wait, draw
 from tests.reliability.soak_wire import SIGNATURE, Seen, Wire
-from tests.unit.fakes import BASE_URL, NOON
-from tests.unit.virtual_time import VirtualClock
+from tests.unit.fakes import BASE_URL
 from tests.virtual_run import SideBySide, default_inputs, in_virtual_time
+from tests.virtual_time import VirtualClock
 
 USUAL_RUNS: Final = 600
 RUNS: Final = int(os.environ.get("SOAK_RUNS", USUAL_RUNS))
@@ -51,39 +49,15 @@ IDLE_SECONDS: Final = 11.0
 """How often the virtual main thread checks whether a heartbeat is due; the real one checks every second."""
 
 
-class PassingClock(Clock):
-    """The clock of a run with one thread: `sleep` advances it, and calls `on_idle` in between for the main thread."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.elapsed = 0.0
-        self.on_idle: Callable[[], None] = lambda: None
-        self._idle_at = IDLE_SECONDS
-
-    def monotonic(self) -> float:
-        return 5000.0 + self.elapsed
-
-    def now(self) -> datetime:
-        return NOON + timedelta(seconds=self.elapsed)
-
-    def sleep(self, seconds: float) -> None:
-        until = self.elapsed + max(seconds, 0.0)
-        while self._idle_at <= until:
-            self.elapsed = self._idle_at
-            self._idle_at += IDLE_SECONDS
-            self.on_idle()
-        self.elapsed = until
-
-
 class _Within(SignalHandler):
     """Runs the work in the current thread, and the main thread's idle loop in its pauses, without handling signals."""
 
-    def __init__(self, clock: PassingClock) -> None:
+    def __init__(self, clock: VirtualClock) -> None:
         """Leave the process's signal handlers alone."""
         self._clock = clock
 
     def run(self, work: Work) -> None:
-        self._clock.on_idle = work.tick
+        self._clock.call_every(IDLE_SECONDS, work.tick)
         work.run()
 
 
@@ -166,12 +140,11 @@ def carry_out(wait: Wait, *, on_seen: Callable[[Seen], None] | None = None) -> R
         )
 
 
-def _clock_of(wait: Wait) -> tuple[PassingClock | VirtualClock, SignalHandler, type[threading.Thread]]:
+def _clock_of(wait: Wait) -> tuple[VirtualClock, SignalHandler, type[threading.Thread]]:
+    clock = VirtualClock(seed=wait.seed)
     if len(wait.jobs) == 1:
-        passing = PassingClock()
-        return passing, _Within(passing), threading.Thread
-    shared = VirtualClock(seed=wait.seed)
-    return shared, SideBySide(shared, idle_seconds=IDLE_SECONDS), shared.Thread
+        return clock, _Within(clock), threading.Thread
+    return clock, SideBySide(clock, idle_seconds=IDLE_SECONDS), clock.Thread
 
 
 def check(run: Run) -> Verdict:

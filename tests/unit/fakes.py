@@ -1,10 +1,9 @@
-"""Fakes: a clock that `sleep` advances, HTTP clients with scripted responses, recorded events."""
+"""Fakes: HTTP clients with scripted responses, recorded events."""
 
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import requests
@@ -14,7 +13,7 @@ from urllib3 import HTTPResponse
 from docs_platform_action.api.admin_api import AdminApi
 from docs_platform_action.api.client import ApiClient, ApiResponse
 from docs_platform_action.cleanups import Cleanups
-from docs_platform_action.clock import Cancellation, Clock
+from docs_platform_action.clock import Clock
 from docs_platform_action.context import Context
 from docs_platform_action.events import Events
 from docs_platform_action.http.client import HttpClient, Request, Timeouts
@@ -25,10 +24,10 @@ from docs_platform_action.redaction import Redactor
 from docs_platform_action.report.console import Console
 from docs_platform_action.report.job_log import JobLog
 from tests.keys import ADMIN_KEY
+from tests.virtual_time import VirtualClock
 
 HOST = "api.example.com"
 BASE_URL = f"https://{HOST}"
-NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 
 
 AGENT_JOB: Mapping[str, object] = {
@@ -41,36 +40,6 @@ AGENT_JOB: Mapping[str, object] = {
     "archivedAt": None,
 }
 """A response of the API."""
-
-
-class FakeClock(Clock):
-    """A clock that starts at noon; only `sleep` and `pass_` advance it."""
-
-    def __init__(self) -> None:
-        self._began = 5000.0
-        self._seconds = 0.0
-        self.pauses: list[float] = []
-        self.on_sleep: Callable[[], None] = lambda: None
-        self.cancellation = Cancellation()
-
-    @property
-    def elapsed(self) -> float:
-        return self._seconds
-
-    def monotonic(self) -> float:
-        return self._began + self._seconds
-
-    def now(self) -> datetime:
-        return NOON + timedelta(seconds=self._seconds)
-
-    def pass_(self, seconds: float) -> None:
-        self._seconds += seconds
-
-    def sleep(self, seconds: float) -> None:
-        self.on_sleep()
-        if seconds > 0:
-            self.pauses.append(seconds)
-            self._seconds += seconds
 
 
 def answer(
@@ -120,7 +89,7 @@ class Sent:
 class FakeApiClient(ApiClient):
     """Responds with the steps of a script; the last one repeats. Each exchange takes `seconds`."""
 
-    def __init__(self, clock: FakeClock, *script: Step, seconds: float = 0.0) -> None:
+    def __init__(self, clock: VirtualClock, *script: Step, seconds: float = 0.0) -> None:
         super().__init__(http_client(FakeAdapter()), base_url=BASE_URL, key="k")
         self._clock = clock
         self._script = list(script)
@@ -129,7 +98,7 @@ class FakeApiClient(ApiClient):
 
     def send(self, request: Request, timeouts: Timeouts, *, new_connection: bool = False) -> ApiResponse:
         self.sent.append(Sent(request.method, request.url, request.body, timeouts, new_connection, self._clock.elapsed))
-        self._clock.pass_(self._takes)
+        self._clock.advance(self._takes)
         step = self._script.pop(0) if len(self._script) > 1 else self._script[0]
         if not isinstance(step, UntrustedCertificateError) and not (isinstance(step, NetworkError) and not step.maybe_processed):
             request.maybe_processed = True
@@ -203,7 +172,7 @@ for _name in [name for name in vars(Events) if not name.startswith("_")]:
     setattr(RecordedEvents, _name, _recorded(_name))
 
 
-def context(clock: FakeClock, events: Events, *, api: object = None, client: object = None, tolerance: float = 300.0) -> Context:
+def context(clock: Clock, events: Events, *, api: object = None, client: object = None, tolerance: float = 300.0) -> Context:
     """Return the context of a run with the parts that a test needs."""
     return Context(
         clock=clock,

@@ -24,7 +24,8 @@ from docs_platform_action.jobs import progress, schedule
 from docs_platform_action.models import EXPORT
 from docs_platform_action.report import failures, job_log, outputs
 from tests.reliability.faults import FAULTS
-from tests.unit.fakes import FakeApiClient, FakeClock, RecordedEvents, answer
+from tests.unit.fakes import FakeApiClient, RecordedEvents, answer
+from tests.virtual_time import VirtualClock
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -215,7 +216,7 @@ class TestRetriedStatuses:
         return {status for status in range(400, 600) if self.is_retried(status, link=link, just_started=just_started)}
 
     def is_retried(self, status: int, *, link: bool, just_started: bool) -> bool:
-        clock = FakeClock()
+        clock = VirtualClock()
         success = {"bundleUrl": "https://storage.example.com/a"} if link else {"status": "running"}
         sender = FakeApiClient(clock, answer(status, {"error": "no"}), answer(200, success))
         started_at = clock.monotonic() if just_started else None

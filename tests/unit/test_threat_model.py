@@ -18,8 +18,9 @@ from docs_platform_action.bundle import download, staging, storage
 from docs_platform_action.http import client, connection, rate_limit, response
 from docs_platform_action.main import run
 from docs_platform_action.report import signed_links
-from tests.inside import QuickClock, Uninterrupted
+from tests.inside import Uninterrupted
 from tests.keys import ADMIN_KEY
+from tests.virtual_time import VirtualClock
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "threat-model.md").read_text("utf-8")
@@ -95,7 +96,7 @@ def test_a_run_reads_only_the_variables_that_the_page_names(tmp_path: Path, mode
         {**runners, **further, "GITHUB_OUTPUT": ""}
     )  # empty, so that the run also checks the other variables for a workflow
 
-    exit_code = run(environment, io.TextIOWrapper(io.BytesIO(), "utf-8"), Uninterrupted(), clock=QuickClock())
+    exit_code = run(environment, io.TextIOWrapper(io.BytesIO(), "utf-8"), Uninterrupted(), clock=VirtualClock(real_rate=1.0))
 
     (names,) = re.findall(r"The action reads its own `INPUT_…` variables, (.*?), and the proxy variables", FLOWING)
     assert "It lists the names of all variables, to warn about misspelled inputs, and reads no other value." in FLOWING

@@ -12,7 +12,8 @@ from docs_platform_action.errors import ActionError, BadResponse, NotFound, Reje
 from docs_platform_action.http.circuit_breaker import CircuitBreaker
 from docs_platform_action.job import Job
 from docs_platform_action.models import AGENT, API, EXPORT, AgentJob, Bundle, ExportJob, StartedExport, is_job_id
-from tests.unit.fakes import HOST, FakeApiClient, FakeClock, RecordedEvents, Step, answer
+from tests.unit.fakes import HOST, FakeApiClient, RecordedEvents, Step, answer
+from tests.virtual_time import VirtualClock
 
 URL = "https://storage.example.com/bundle.tar.gz?X-Signature=abc"
 RUNNING = answer(200, {"status": "running"})
@@ -24,7 +25,7 @@ class Platform:
     """An API with scripted responses, and two jobs of the run."""
 
     def __init__(self, *script: Step, job: Job | None = None) -> None:
-        self.clock = FakeClock()
+        self.clock = VirtualClock()
         self.client = FakeApiClient(self.clock, *script)
         self.events = RecordedEvents()
         self.job = job or Job(mode=EXPORT, domain="docs.example.com", job_id="se_1")
@@ -174,7 +175,7 @@ class TestReadExport:
         patient = answer(404, {"error": "job not found"}, headers={"Retry-After": "600"})
         platform = Platform(patient)
         platform.just_started()
-        platform.clock.pass_(10)
+        platform.clock.advance(10)
 
         platform.failure(platform.read)
 
@@ -184,7 +185,7 @@ class TestReadExport:
     def test_a_later_404_is_final_at_once(self) -> None:
         platform = Platform(UNKNOWN)
         platform.just_started()
-        platform.clock.pass_(SETTLING_SECONDS)
+        platform.clock.advance(SETTLING_SECONDS)
 
         error = platform.failure(platform.read)
 
@@ -238,7 +239,7 @@ class TestBundle:
         platform = Platform(UNKNOWN, UNKNOWN, answer(200, {"bundleUrl": URL}))
 
         platform.just_started()
-        platform.clock.pass_(4)
+        platform.clock.advance(4)
 
         bundle = platform.make_bundle()
 

@@ -5,7 +5,7 @@ import http.client
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from docs_platform_action.api.admin_api import AdminApi, DeadlineExceeded
 from docs_platform_action.api.calls import Call
-from docs_platform_action.api.client import ApiResponse
+from docs_platform_action.api.client import ApiClient, ApiResponse
 from docs_platform_action.errors import (
     ActionError,
     BadResponse,
@@ -36,8 +36,60 @@ from docs_platform_action.http.retry import LAST_ATTEMPT_SECONDS, MAX_PAUSE_SECO
 from docs_platform_action.job import Job
 from docs_platform_action.models import API, EXPORT
 from tests.keys import ADMIN_KEY
-from tests.unit.fakes import HOST, NOON, FakeApiClient, FakeClock, RecordedEvents, Step, answer
-from tests.unit.virtual_time import Reply, VirtualClock, VirtualPlatform
+from tests.unit.fakes import BASE_URL, HOST, FakeAdapter, FakeApiClient, RecordedEvents, Step, answer, http_client
+from tests.virtual_time import NOON, VirtualClock
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """A request to the platform: its start and end in seconds since the clock's start, and its result."""
+
+    method: str
+    path: str
+    began: float
+    ended: float
+    got: ApiResponse | Exception
+
+
+Reply = tuple[float, ApiResponse | Exception]
+"""Seconds until the response, and the response or error."""
+
+
+class VirtualPlatform(ApiClient):
+    """Responds with `reply(method, path, time)`; a response that takes longer than the caller's timeouts is a network error."""
+
+    def __init__(self, clock: VirtualClock, reply: Callable[[str, str, float], Reply]) -> None:
+        super().__init__(http_client(FakeAdapter()), base_url=BASE_URL, key="k")
+        self._clock = clock
+        self._reply = reply
+        self.under_way = 0
+        self.requests: list[Seen] = []
+
+    def send(self, request: Request, timeouts: Timeouts, *, new_connection: bool = False) -> ApiResponse:  # noqa: ARG002  # every connection is new
+        began = self._clock.elapsed
+        takes, got = self._reply(request.method, request.url, began)
+        longest = min(timeouts.total_seconds, timeouts.idle_seconds)
+        if takes > longest:
+            takes, got = (
+                longest,
+                NetworkError(f"api.example.com took longer than {longest:.3g} s to respond", maybe_processed=True),
+            )
+        request.maybe_processed = True
+        self.under_way += 1
+        try:
+            self._clock.sleep(takes)
+        finally:
+            self.under_way -= 1
+            ended = self._clock.elapsed
+            self.requests.append(Seen(method=request.method, path=request.url, began=began, ended=ended, got=got))
+        if isinstance(got, Exception):
+            raise got
+        return got
+
+    def begun(self, path: str | None = None) -> list[float]:
+        """Return the sorted start times of the requests to one path, or of all requests."""
+        return sorted(round(request.began, 6) for request in self.requests if path in {request.path, None})
+
 
 GOOD = answer(200, {"status": "running"})
 RESET = NetworkError(f"The connection to {HOST} was lost before the response was complete", maybe_processed=True)
@@ -85,7 +137,7 @@ class Talk:
         seconds: float = 0.0,
         jitter: Callable[[float], float] = lambda ceiling: ceiling,
     ) -> None:
-        self.clock = FakeClock()
+        self.clock = VirtualClock()
         self.job = Job(mode=EXPORT, domain="docs.example.com", job_id="se_1")
         self.events = Announced()
         self.client = FakeApiClient(self.clock, *script, seconds=seconds)

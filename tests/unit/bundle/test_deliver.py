@@ -41,8 +41,9 @@ from docs_platform_action.models import EXPORT, Bundle, Downloaded
 from docs_platform_action.ownership import Owner
 from docs_platform_action.redaction import Redactor
 from tests.archives import HOSTILE, SEVEN_ZIP, SMALL_SITE, Site, tar
-from tests.unit.fakes import NOON, FakeClock, context
+from tests.unit.fakes import context
 from tests.unit.report.test_outputs import files_of_at_most
+from tests.virtual_time import NOON, VirtualClock
 
 BUNDLE = Bundle(
     url="https://storage.example.com/se_1/bundle.tar?X-Signature=s3cr3t",
@@ -159,7 +160,7 @@ class Delivery:
         self.workspace.mkdir()
         self.temporary.mkdir()
         self.storage = FakeStorage(ARCHIVE)
-        self.clock = FakeClock()
+        self.clock = VirtualClock()
         self.clock.cancellation = self.cancellation = HookedCancellation()
         self.job = Job(mode=EXPORT, domain="docs.example.com", job_id="se_1", status="completed", bundle=BUNDLE)
         self.events = RecordedLines()
@@ -590,7 +591,7 @@ class TestLinkRenewal:
         self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch, names: dict[str, str], remaining_seconds: float, why: str
     ) -> None:
         requests = self.requests(delivery, monkeypatch, FRESH)
-        delivery.clock.pass_(3600 - remaining_seconds)
+        delivery.clock.advance(3600 - remaining_seconds)
 
         delivery(delivery.settings_for(**names))
 
@@ -607,7 +608,7 @@ class TestLinkRenewal:
         self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         self.requests(delivery, monkeypatch, FRESH)
-        delivery.storage.after = lambda: delivery.clock.pass_(3600)
+        delivery.storage.after = lambda: delivery.clock.advance(3600)
 
         delivery(delivery.all_settings())
 
@@ -632,7 +633,7 @@ class TestLinkRenewal:
         self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch, names: dict[str, str], bundle: Bundle, passed: float
     ) -> None:
         requests = self.requests(delivery, monkeypatch)
-        delivery.clock.pass_(passed)
+        delivery.clock.advance(passed)
 
         delivery(delivery.settings_for(**names), bundle)
 
@@ -641,7 +642,7 @@ class TestLinkRenewal:
     def test_a_fresh_link_that_expires_too_is_used(self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
         short = replace(FRESH, expires=NOON + timedelta(hours=1, seconds=2))
         requests = self.requests(delivery, monkeypatch, short)
-        delivery.clock.pass_(3600)
+        delivery.clock.advance(3600)
 
         delivery(delivery.settings_for(values="v"))
 
@@ -662,7 +663,7 @@ class TestLinkRenewal:
         self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch, names: dict[str, str], error: ActionError, remedy: str
     ) -> None:
         self.requests(delivery, monkeypatch, error)
-        delivery.clock.pass_(3600)
+        delivery.clock.advance(3600)
 
         delivery(delivery.settings_for(**names))
 
@@ -680,14 +681,14 @@ class TestLinkRenewal:
 
     def test_a_cancel_ends_it(self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
         self.requests(delivery, monkeypatch, Cancelled("cancelled"))
-        delivery.clock.pass_(3600)
+        delivery.clock.advance(3600)
 
         assert isinstance(delivery.failure(delivery.settings_for(values="v")), Cancelled)
         assert (delivery.files, delivery.warnings) == ([], [])
 
     def test_it_is_a_phase_of_its_own(self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
         self.requests(delivery, monkeypatch, FRESH)
-        delivery.clock.pass_(3600)
+        delivery.clock.advance(3600)
 
         delivery(delivery.settings_for(bundle="b"))
 
@@ -700,7 +701,7 @@ class TestLinkRenewal:
         settings = delivery.settings_for(values="v")
         delivery(settings)
         phases, delivery.job.ended_at = [*delivery.job.phases], delivery.clock.monotonic()
-        delivery.clock.pass_(3600)
+        delivery.clock.advance(3600)
 
         assert delivery.renew_link(settings)
 
@@ -713,7 +714,7 @@ class TestLinkRenewal:
         self.requests(delivery, monkeypatch, FRESH)
         settings = delivery.settings_for(values="v")
         delivery(settings)
-        delivery.clock.pass_(3600)
+        delivery.clock.advance(3600)
         with files_of_at_most(1):
             assert not delivery.renew_link(settings)
 

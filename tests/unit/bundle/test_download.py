@@ -22,7 +22,8 @@ from docs_platform_action.http.faults import NetworkError
 from docs_platform_action.job import Job
 from docs_platform_action.models import EXPORT, STORAGE, Bundle, Downloaded
 from docs_platform_action.redaction import Redactor
-from tests.unit.fakes import NOON, FakeClock, RecordedEvents, context
+from tests.unit.fakes import RecordedEvents, context
+from tests.virtual_time import NOON, VirtualClock
 
 LINK = "https://storage.example.com/se_1/bundle.tar.gz?X-Signature={number}"
 ADDRESS = LINK.partition("?")[0]
@@ -57,7 +58,7 @@ class Turn:
 class FakeStorage:
     """Serves a bundle by a script of turns, then without errors, and makes links to it as the API does."""
 
-    def __init__(self, clock: FakeClock, *turns: Turn, content: bytes = FIRST) -> None:
+    def __init__(self, clock: VirtualClock, *turns: Turn, content: bytes = FIRST) -> None:
         self._clock = clock
         self._turns = list(turns)
         self.content = content
@@ -76,7 +77,7 @@ class FakeStorage:
         assert url == LINK.format(number=self.links), "the latest link is used"
         self.requested.append(headers)
         turn = self._turns.pop(0) if self._turns else Turn()
-        self._clock.pass_(turn.takes_seconds)
+        self._clock.advance(turn.takes_seconds)
         if turn.switches:
             self._version += 1
             self.content = (FIRST, THIRD, SECOND)[self._version % 3]
@@ -142,7 +143,7 @@ class Fetch:
     """One download into memory."""
 
     def __init__(self, *turns: Turn, tolerance: float = 300) -> None:
-        self.clock = FakeClock()
+        self.clock = VirtualClock()
         self.storage = FakeStorage(self.clock, *turns)
         self.file = io.BytesIO()
         self.events = RecordedEvents()

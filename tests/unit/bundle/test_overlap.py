@@ -22,7 +22,8 @@ from docs_platform_action.errors import Cancelled
 from docs_platform_action.events import Events
 from docs_platform_action.job import Job
 from tests.archives import HOSTILE, KINDS, SMALL_SITE, Site, tar
-from tests.unit.fakes import FakeClock, RecordedEvents, context
+from tests.unit.fakes import RecordedEvents, context
+from tests.virtual_time import VirtualClock
 
 ARCHIVE = KINDS["tar.gz"](SMALL_SITE)
 PLENTY = 10 * MAX_RESERVED_BYTES
@@ -42,7 +43,7 @@ class Download:
         self.staged = 0
         self.job = Job(mode="export", job_id="se_1")
         self.log = RecordedEvents()
-        self.context = context(FakeClock(), self.log)
+        self.context = context(VirtualClock(), self.log)
         monkeypatch.setattr(limits.Disk, "space", lambda disk: self.space(disk.place))
         monkeypatch.setattr(overlap, "staged", self.stage)
         self.overlap = self.overlap_to(self.site)

@@ -18,7 +18,8 @@ from docs_platform_action.job import Job
 from docs_platform_action.models import EXPORT
 from docs_platform_action.redaction import Redactor
 from tests.keys import ADMIN_KEY
-from tests.unit.fakes import FakeAdapter, FakeClock, RecordedEvents, Redirecting, context
+from tests.unit.fakes import FakeAdapter, RecordedEvents, Redirecting, context
+from tests.virtual_time import VirtualClock
 
 NO_SECRETS = Redactor([])
 
@@ -37,7 +38,7 @@ class FakeStorage:
             adapter=adapter, in_flight=self.in_flight, proxies_for=self._proxies_for, redactor=Redactor([ADMIN_KEY])
         )
         self.events = RecordedEvents()
-        self._context = context(FakeClock(), self.events, client=client)
+        self._context = context(VirtualClock(), self.events, client=client)
 
     @property
     def redirects(self) -> list[str]:

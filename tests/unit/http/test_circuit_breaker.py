@@ -16,8 +16,7 @@ from docs_platform_action.errors import Advice, Cancelled
 from docs_platform_action.http.circuit_breaker import RECHECK_SECONDS, CircuitBreaker
 from docs_platform_action.http.rate_limit import REQUESTS_PER_SECOND, QueuedRequest
 from docs_platform_action.http.retry import MAX_PAUSE_SECONDS, Retry, TransientError
-from tests.unit.fakes import FakeClock
-from tests.unit.virtual_time import StuckError, VirtualClock
+from tests.virtual_time import StuckError, VirtualClock
 
 FOREVER = float("inf")
 AFTER_A_RECHECK = RECHECK_SECONDS + 1e-5
@@ -590,7 +589,7 @@ class TestAnyCrowd:
         assert all(later.began >= first.ended for first, later in itertools.pairwise(probes))
 
 
-class HastyClock(FakeClock):
+class HastyClock(VirtualClock):
     """A clock for real threads, any of which makes time pass unless the clock is stalled."""
 
     def __init__(self, *, is_stalled: Callable[[], bool]) -> None:
@@ -602,7 +601,7 @@ class HastyClock(FakeClock):
         time.sleep(0)
         with self._lock:
             if not self._is_stalled():
-                self.pass_(seconds)
+                self.advance(seconds)
 
 
 class TestThreads:
@@ -730,7 +729,7 @@ class TestVirtualClock:
             clock.run(starts)
 
     def test_so_is_one_that_waits_for_something_else(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("tests.unit.virtual_time.STUCK_SECONDS", 0.01)
+        monkeypatch.setattr("tests.virtual_time.STUCK_SECONDS", 0.01)
         clock = VirtualClock()
         waiting = threading.Event()
 
@@ -759,7 +758,7 @@ class TestVirtualClock:
         never.set()
 
     def test_so_is_one_that_wakes_up_over_and_over(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("tests.unit.virtual_time.MAX_PAUSES", 50)
+        monkeypatch.setattr("tests.virtual_time.MAX_PAUSES", 50)
         clock = VirtualClock()
 
         def spins() -> None:
@@ -770,8 +769,22 @@ class TestVirtualClock:
             clock.run(spins, partial(clock.sleep, 3))
 
     def test_a_thread_that_it_does_not_know_cannot_sleep(self) -> None:
-        with pytest.raises(StuckError, match="'MainThread'"):
-            VirtualClock().sleep(1)
+        clock = VirtualClock()
+
+        def starts() -> None:
+            unknown = threading.Thread(target=sleeps)
+            unknown.start()
+            unknown.join()
+
+        def sleeps() -> None:
+            with pytest.raises(StuckError, match="did not start the thread"):
+                clock.sleep(1)
+            refused.append(1)
+
+        refused: list[int] = []
+        clock.run(starts)
+
+        assert refused
 
     def test_nothing_to_do_takes_no_time(self) -> None:
         VirtualClock().run()

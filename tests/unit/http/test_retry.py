@@ -22,7 +22,7 @@ from docs_platform_action.http.retry import (
     pause_ceiling,
     read_retry_after,
 )
-from tests.unit.fakes import NOON
+from tests.virtual_time import NOON
 
 
 class TestRetryAfter:

@@ -10,7 +10,8 @@ from docs_platform_action.inputs.settings import AgentSettings, WaitSettings
 from docs_platform_action.job import Job
 from docs_platform_action.jobs.agent import wait_for_agent
 from docs_platform_action.models import AgentJob
-from tests.unit.fakes import HOST, FakeClock, RecordedEvents, context
+from tests.unit.fakes import HOST, RecordedEvents, context
+from tests.virtual_time import VirtualClock
 
 LINK = "https://git.example.com/docs/pull/7"
 ACTIVE = AgentJob(status="active")
@@ -37,7 +38,7 @@ class Run:
 
     def __init__(self, *readings: AgentJob | Exception, require_pr: bool = False) -> None:
         self.api = FakeApi(*readings)
-        self.clock = FakeClock()
+        self.clock = VirtualClock()
         self.settings = AgentSettings(
             waiting=WaitSettings(timeout_seconds=600, shortest_pause_seconds=1, longest_pause_seconds=1),
             project_id="prj_1",

@@ -26,7 +26,8 @@ from docs_platform_action.job import Job
 from docs_platform_action.jobs.export import export_site
 from docs_platform_action.models import Bundle, ExportJob, StartedExport
 from docs_platform_action.report.failures import how_to_collect
-from tests.unit.fakes import HOST, NOON, FakeApiClient, FakeClock, RecordedEvents, context
+from tests.unit.fakes import HOST, FakeApiClient, RecordedEvents, context
+from tests.virtual_time import NOON, VirtualClock
 
 BUNDLE = Bundle(
     url="https://storage.example.com/se_1/bundle.tar.gz?X-Signature=abc",
@@ -47,7 +48,7 @@ class FakeApi:
         started: StartedExport | Exception | None = None,
         bundle: Bundle | Exception = BUNDLE,
     ) -> None:
-        self.client = FakeApiClient(FakeClock())
+        self.client = FakeApiClient(VirtualClock())
         self.readings = list(readings)
         self.bundle = bundle
         self.events = RecordedEvents()
@@ -80,7 +81,7 @@ class Run:
 
     def __init__(self, api: FakeApi, **changes: Any) -> None:
         self.api = api
-        self.clock = FakeClock()
+        self.clock = VirtualClock()
         self.settings = ExportSettings(
             **{
                 "waiting": WaitSettings(timeout_seconds=600, shortest_pause_seconds=1, longest_pause_seconds=1),

@@ -10,14 +10,15 @@ from docs_platform_action.inputs.settings import WaitSettings
 from docs_platform_action.job import Job
 from docs_platform_action.jobs.polling import poll, timeout_error
 from docs_platform_action.models import ExportJob
-from tests.unit.fakes import HOST, FakeClock, RecordedEvents, context
+from tests.unit.fakes import HOST, RecordedEvents, context
+from tests.virtual_time import VirtualClock
 
 
 class Platform:
     """A job whose status is a function of the time since the wait began."""
 
     def __init__(self, status_at: Callable[[float], str], *, reading_seconds: float = 0.0, **known: Any) -> None:
-        self.clock = FakeClock()
+        self.clock = VirtualClock()
         self.events = RecordedEvents()
         self.job = Job(**{"mode": "export", "domain": "docs.example.com", "job_id": "se_1", **known})
         self.status_at = status_at
@@ -30,7 +31,7 @@ class Platform:
         assert job is self.job
         self.asked_at.append(self.clock.elapsed)
         self.deadlines.append(deadline)
-        self.clock.pass_(self.reading_seconds)
+        self.clock.advance(self.reading_seconds)
         return ExportJob(status=self.status_at(self.clock.elapsed), progress=self.progress_at(self.clock.elapsed))
 
     def wait(self, timeout: float = 600.0, *, pause: float = 1.0, longest: float | None = None) -> str | None:

@@ -26,7 +26,8 @@ from docs_platform_action.job import RUN, Job, Phase
 from docs_platform_action.jobs import runner
 from docs_platform_action.jobs.runner import MAX_FAILED_RENEWALS, Runner, job_of
 from docs_platform_action.models import Bundle
-from tests.unit.fakes import NOON, FakeAdapter, FakeClock, context, http_client
+from tests.unit.fakes import FakeAdapter, context, http_client
+from tests.virtual_time import NOON, VirtualClock
 
 SECONDS = 30.0
 """How long a thread waits for another before the test fails."""
@@ -65,7 +66,7 @@ class Jobs:
     """Jobs a, b, c … that each call a function, in parallel."""
 
     def __init__(self, *functions: Callable[[Job, Callable[[], None]], None], at_once: int = 10, api: object = None) -> None:
-        self.clock = FakeClock()
+        self.clock = VirtualClock()
         self.events = RecordedLines()
         self.jobs = [Job(mode="export", domain=letter) for letter, _ in zip("abcdefghijklm", functions, strict=False)]
         self._functions = dict(zip("abcdefghijklm", functions, strict=False))
@@ -115,7 +116,7 @@ class TestOne:
     def test_its_time_and_its_last_phase_end(self) -> None:
         def take_a_while(job: Job, _: Callable[[], None]) -> None:
             job.start_phase(RUN, jobs.clock.monotonic())
-            jobs.clock.pass_(7)
+            jobs.clock.advance(7)
 
         jobs = Jobs(take_a_while)
         jobs.run()
@@ -328,7 +329,7 @@ class TestLinksAtTheEnd:
     def test_those_that_expire_are_renewed_after_the_last_job(self) -> None:
         def fail_late(job: Job, on_job_known: Callable[[], None]) -> None:
             links_for(1)(job, on_job_known)
-            jobs.clock.pass_(100)
+            jobs.clock.advance(100)
             api.asked.append("the last job ends")
             raise JobFailed("failed")
 
@@ -377,7 +378,7 @@ class TestLinksAtTheEnd:
 
     def test_a_link_that_comes_close_to_its_expiry_meanwhile_is_renewed_too(self) -> None:
         def take_a_minute(_job: Job) -> None:
-            jobs.clock.pass_(60)
+            jobs.clock.advance(60)
 
         api = FakeApi(take_a_minute)
         jobs = Jobs(links_for(30), links_for(100), links_for(3600), at_once=1, api=api)

@@ -6,8 +6,8 @@ import pytest
 
 from docs_platform_action.errors import ActionError, Cancelled, TimedOut, Unauthorized
 from docs_platform_action.models import Bundle
-from tests.unit.fakes import NOON
 from tests.unit.report.test_multi_log import Run
+from tests.virtual_time import NOON
 
 
 class TestLive:
@@ -45,7 +45,7 @@ class TestNotStarted:
         for number in range(6):
             run.end(number, Unauthorized("the key is refused (401)"))
         run.end(6, Cancelled("cancelled after 0:00"))
-        run.clock.pass_(1)
+        run.clock.advance(1)
 
         run.log.close()
 
@@ -90,7 +90,7 @@ class TestGroups:
         run = Run("a.example")
         run.begin(0)
         run.note(0)
-        run.clock.pass_(9)
+        run.clock.advance(9)
         run.jobs[0].failure = failure
         if ended:
             run.log.job_ended(run.jobs[0])

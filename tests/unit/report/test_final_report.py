@@ -12,7 +12,7 @@ from docs_platform_action.report.console import Console
 from docs_platform_action.report.final_report import write_final_report
 from docs_platform_action.report.outputs import MAX_JOB_OUTPUT_BYTES
 from docs_platform_action.report.view import View
-from tests.unit.fakes import NOON
+from tests.virtual_time import NOON
 
 
 def broken(*_: object, **__: object) -> NoReturn:

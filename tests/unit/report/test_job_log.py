@@ -12,7 +12,8 @@ from docs_platform_action.job import Job
 from docs_platform_action.jobs.progress import DisplayedEstimate
 from docs_platform_action.models import API, STORAGE, AgentJob, Bundle, Downloaded, ExportJob
 from docs_platform_action.report.job_log import LINE_SECONDS, MAX_STATUSES, MIN_REPORTED_OUTAGE_SECONDS, STALL_SECONDS
-from tests.unit.fakes import NOON, FakeClock, Log, words
+from tests.unit.fakes import Log, words
+from tests.virtual_time import NOON, VirtualClock
 
 MIB = 1024 * 1024
 LONG_SECRET = "0123456789abcdef" * 4
@@ -22,7 +23,7 @@ class LoggedJob:
     """A job and its log."""
 
     def __init__(self, *, in_workflow: bool = True, debugging: bool = False, **known: Any) -> None:
-        self.clock = FakeClock()
+        self.clock = VirtualClock()
         self.job = Job(**{"mode": "export", "domain": "docs.example.com", "job_id": "se_1", **known})
         self.estimate = self.job.estimate = DisplayedEstimate()
         self.log = Log(self.job, self.clock, in_workflow=in_workflow, debugging=debugging)
@@ -42,12 +43,12 @@ class LoggedJob:
 
     def heartbeat(self, after_seconds: float = 60) -> str:
         """Call the heartbeat after a silence; return the last line."""
-        self.clock.pass_(after_seconds)
+        self.clock.advance(after_seconds)
         self.log.heartbeat()
         return self.log.lines[-1]
 
     def receive(self, count: int, size: int | None = None, *, after_seconds: float = 0) -> None:
-        self.clock.pass_(after_seconds)
+        self.clock.advance(after_seconds)
         self.log.download_progressed(self.job, count, size)
 
     def downloaded(self, size: int = 1024, sha256: str = "0123456789", path: str | None = None) -> str:
@@ -128,7 +129,7 @@ class TestEnd:
 class TestReadings:
     def test_a_line_shows_state_progress_pages_and_time_in_columns(self) -> None:
         job = LoggedJob()
-        job.clock.pass_(31)
+        job.clock.advance(31)
 
         job.read("running", 12.4, 48)
 
@@ -148,7 +149,7 @@ class TestReadings:
         job = LoggedJob()
 
         for _ in range(5):
-            job.clock.pass_(1)
+            job.clock.advance(1)
             job.read("running", 12.0, 48)
 
         assert len(job.shown) == 1
@@ -180,9 +181,9 @@ class TestReadings:
 
     def test_time_counts_from_the_beginning_of_the_wait(self) -> None:
         job = LoggedJob()
-        job.clock.pass_(100)
+        job.clock.advance(100)
         job.log.polling(job.job)
-        job.clock.pass_(5)
+        job.clock.advance(5)
 
         job.read("queued")
 
@@ -234,9 +235,9 @@ class TestEstimate:
     def test_it_is_at_the_end_of_the_line(self) -> None:
         job = LoggedJob()
         job.read("queued")
-        job.clock.pass_(31)
+        job.clock.advance(31)
         job.read("running", 12, 48)
-        job.clock.pass_(113)
+        job.clock.advance(113)
 
         job.read("running", 57, 231)
 
@@ -249,9 +250,9 @@ class TestEstimate:
     def test_a_heartbeat_has_a_new_estimate(self) -> None:
         job = LoggedJob()
         job.read("queued")
-        job.clock.pass_(50)
+        job.clock.advance(50)
         job.read("running", 50)
-        job.clock.pass_(60)
+        job.clock.advance(60)
 
         job.log.heartbeat()
 
@@ -260,7 +261,7 @@ class TestEstimate:
     def test_an_ended_job_has_no_estimate(self) -> None:
         job = LoggedJob()
         job.read("queued")
-        job.clock.pass_(50)
+        job.clock.advance(50)
         job.read("running", 50)
 
         job.read("failed", 50)
@@ -286,7 +287,7 @@ class TestEstimate:
     def test_it_is_rounded_by_its_length(self, rest: float, text: str) -> None:
         job = LoggedJob()
         job.read("queued")
-        job.clock.pass_(rest)
+        job.clock.advance(rest)
 
         job.read("running", 50)
 
@@ -298,10 +299,10 @@ class TestStall:
         """Return a job that has been at 57 % for this long, read every 30 s."""
         job = LoggedJob()
         job.read("queued")
-        job.clock.pass_(240)
+        job.clock.advance(240)
         job.read("running", 57, 231)
         for _ in range(int(seconds // 30)):
-            job.clock.pass_(30)
+            job.clock.advance(30)
             job.read("running", 57, 231)
         return job
 
@@ -326,14 +327,14 @@ class TestStall:
         job = self.stalled(STALL_SECONDS * 2)
         job.read("running", 58, 231)
         for _ in range(30):
-            job.clock.pass_(30)
+            job.clock.advance(30)
             job.read("running", 58, 231)
 
         assert len(self.warnings(job)) == 1
 
     def test_a_heartbeat_finds_it_between_two_readings(self) -> None:
         job = self.stalled(STALL_SECONDS - 30)
-        job.clock.pass_(30)
+        job.clock.advance(30)
 
         job.log.heartbeat()
 
@@ -343,7 +344,7 @@ class TestStall:
     def test_there_is_no_warning_during_an_outage_of_the_api(self) -> None:
         job = self.stalled(60)
         job.retry()
-        job.clock.pass_(STALL_SECONDS)
+        job.clock.advance(STALL_SECONDS)
 
         job.log.heartbeat()
         assert self.warnings(job) == []
@@ -354,7 +355,7 @@ class TestStall:
 
     def test_the_estimate_is_left_out_until_it_moves_again(self) -> None:
         job = self.stalled(STALL_SECONDS)
-        job.clock.pass_(55)
+        job.clock.advance(55)
         job.log.heartbeat()
         assert "left" not in job.shown[-1]
 
@@ -370,7 +371,7 @@ class TestStall:
         job = LoggedJob()
         for _ in range(2):
             job.read("running", progress, pages)
-            job.clock.pass_(STALL_SECONDS)
+            job.clock.advance(STALL_SECONDS)
 
         job.log.heartbeat()
 
@@ -379,7 +380,7 @@ class TestStall:
     def test_progress_that_is_no_longer_reported_is_not_named(self) -> None:
         job = LoggedJob()
         job.read("running", 57)
-        job.clock.pass_(STALL_SECONDS)
+        job.clock.advance(STALL_SECONDS)
 
         job.read("running")
 
@@ -389,7 +390,7 @@ class TestStall:
         job = LoggedJob()
         for _ in range(3):
             job.read("queued", 0, 0)
-            job.clock.pass_(STALL_SECONDS)
+            job.clock.advance(STALL_SECONDS)
 
         job.log.heartbeat()
 
@@ -397,7 +398,7 @@ class TestStall:
 
     def test_concurrent_heartbeats_warn_once(self) -> None:
         job = self.stalled(STALL_SECONDS - 30)
-        job.clock.pass_(30)
+        job.clock.advance(30)
         barrier = threading.Barrier(4)
 
         def look() -> None:
@@ -417,7 +418,7 @@ class TestHeartbeat:
     def test_it_comes_after_silence(self) -> None:
         job = LoggedJob()
         job.read("running", 12.0)
-        job.clock.pass_(55)
+        job.clock.advance(55)
 
         job.log.heartbeat()
 
@@ -426,7 +427,7 @@ class TestHeartbeat:
     def test_it_does_not_come_sooner(self) -> None:
         job = LoggedJob()
         job.read("running", 12.0)
-        job.clock.pass_(54)
+        job.clock.advance(54)
 
         job.log.heartbeat()
 
@@ -434,9 +435,9 @@ class TestHeartbeat:
 
     def test_any_line_breaks_the_silence(self) -> None:
         job = LoggedJob()
-        job.clock.pass_(50)
+        job.clock.advance(50)
         job.log.values_written(job.job)
-        job.clock.pass_(50)
+        job.clock.advance(50)
 
         job.log.heartbeat()
 
@@ -446,7 +447,7 @@ class TestHeartbeat:
         job = LoggedJob()
         job.read("running")
         job.retry()
-        job.clock.pass_(60)
+        job.clock.advance(60)
 
         job.log.heartbeat()
 
@@ -457,7 +458,7 @@ class TestHeartbeat:
         job.read("running")
         job.retry()
         job.recover(38)
-        job.clock.pass_(60)
+        job.clock.advance(60)
 
         job.log.heartbeat()
 
@@ -467,7 +468,7 @@ class TestHeartbeat:
     def test_before_the_first_reading_it_shows_the_state(self, job_id: str | None, state: str) -> None:
         job = LoggedJob()
         job.job.job_id = job_id
-        job.clock.pass_(60)
+        job.clock.advance(60)
 
         job.log.heartbeat()
 
@@ -511,7 +512,7 @@ class TestHeartbeat:
     def test_it_shows_the_progress_of_stalled_unpacking(self) -> None:
         job = LoggedJob()
         job.log.unpacking(job.job)
-        job.clock.pass_(10)
+        job.clock.advance(10)
         job.log.unpack_progressed(job.job, 7, 3000)
 
         assert job.heartbeat() == "  unpacking            7 files, 2.9 KiB      1:10"
@@ -555,7 +556,7 @@ class TestOutages:
 
         for _ in range(90):
             job.retry(STORAGE, "It broke off", 0.5)
-            job.clock.pass_(0.25)
+            job.clock.advance(0.25)
 
         assert job.log.lines == ["  It broke off. Retrying for up to 5:00, next attempt in 0.5 s."] * 3
 
@@ -694,7 +695,7 @@ class TestDebugging:
 class TestDownload:
     def test_a_small_bundle_is_logged_in_one_line(self) -> None:
         job = LoggedJob()
-        job.clock.pass_(100)
+        job.clock.advance(100)
         job.log.downloading(job.job)
         job.receive(40 * MIB, 40 * MIB, after_seconds=1.9)
 
@@ -705,7 +706,7 @@ class TestDownload:
     def test_without_bundle_path_the_line_has_no_path(self) -> None:
         job = LoggedJob()
         job.log.downloading(job.job)
-        job.clock.pass_(75)
+        job.clock.advance(75)
 
         assert job.downloaded(512, "ab" * 32) == "  Downloaded 512 bytes in 75 s, SHA-256 abab…abab"
 
@@ -809,11 +810,11 @@ class TestUnpacking:
 
     def test_the_progress_of_a_large_site_is_logged_every_ten_seconds(self) -> None:
         job = LoggedJob(site_files=5000, site_path="site")
-        job.clock.pass_(1000)
+        job.clock.advance(1000)
         job.log.unpacking(job.job)
 
         for second in range(1, 26):
-            job.clock.pass_(1)
+            job.clock.advance(1)
             job.log.unpack_progressed(job.job, second * 200, second * 4 * MIB)
         job.log.unpacked(job.job)
 

@@ -21,7 +21,8 @@ from docs_platform_action.report.job_log import LINE_SECONDS, STALL_SECONDS
 from docs_platform_action.report.kept_lines import MAX_KEPT_CHARACTERS
 from docs_platform_action.report.multi_log import MAX_STATUSES, QUIET_SECONDS, MultiLog
 from tests.inside import unmeasured
-from tests.unit.fakes import NOON, FakeClock, words
+from tests.unit.fakes import words
+from tests.virtual_time import NOON, VirtualClock
 
 
 class Stream(io.StringIO):
@@ -43,7 +44,7 @@ class Run:
     """A run of several domains, and what its log shows."""
 
     def __init__(self, *domains: str, in_workflow: bool = True, debugging: bool = False) -> None:
-        self.clock = FakeClock()
+        self.clock = VirtualClock()
         self.stream = Stream()
         self.console = Console(self.stream, in_workflow=in_workflow, debugging=debugging)
         self.jobs = [Job(mode="export", domain=domain) for domain in domains or ("a.example", "b.example", "c.example")]
@@ -103,7 +104,7 @@ class Run:
         self.log.recovered(self.jobs[number], server, after_seconds=after_seconds)
 
     def heartbeat(self, after_seconds: float = 55) -> str:
-        self.clock.pass_(after_seconds)
+        self.clock.advance(after_seconds)
         before = len(self.shown)
         self.log.heartbeat()
         return " ".join(self.shown[before:])
@@ -120,13 +121,13 @@ class TestLive:
         run.begin(0, 1)
         run.start(0, "se_3f9a2c1b")
         run.start(1, "se_77")
-        run.clock.pass_(4)
+        run.clock.advance(4)
         run.read(0, "running", 1)
-        run.clock.pass_(249)
+        run.clock.advance(249)
         run.read(0, "completed", None, 412)
         run.jobs[0].downloaded = Downloaded(size=40056657, sha256="ab" * 32)
         run.end(0, bundle=BUNDLE)
-        run.clock.pass_(48)
+        run.clock.advance(48)
         run.end(1, Rejected("the platform rejected the request (422)"))
 
         assert run.lines == [
@@ -223,7 +224,7 @@ class TestLive:
         run = Run("a.example", "b.example")
 
         for seconds in (0, 20, 15):
-            run.clock.pass_(seconds)
+            run.clock.advance(seconds)
             for number in (0, 1):
                 run.retry(number, STORAGE, "The storage returned 503")
 
@@ -237,7 +238,7 @@ class TestLive:
     def test_expired_links_and_resumed_downloads_are_shown_live(self) -> None:
         run = Run("a.example", "b.example")
         run.log.link_expired(run.jobs[0], "The storage rejected the link with 403")
-        run.clock.pass_(QUIET_SECONDS)
+        run.clock.advance(QUIET_SECONDS)
 
         run.recover(1, 30, STORAGE)
 
@@ -249,9 +250,9 @@ class TestLive:
     def test_what_the_domains_own_log_leaves_out_is_not_shown_live(self) -> None:
         run = Run("a.example")
         run.retry(0, STORAGE, "It broke off")
-        run.clock.pass_(QUIET_SECONDS - 1)
+        run.clock.advance(QUIET_SECONDS - 1)
         run.retry(0, STORAGE, "It broke off")
-        run.clock.pass_(LINE_SECONDS - 1)
+        run.clock.advance(LINE_SECONDS - 1)
 
         run.retry(0, STORAGE, "It broke off")
         run.recover(0, 1, STORAGE)
@@ -323,7 +324,7 @@ class TestOutages:
 
         for number in (1, 0, 2):
             run.retry(number)
-            run.clock.pass_(10)
+            run.clock.advance(10)
         for number in (0, 1, 2):
             run.recover(number, 38)
 
@@ -337,7 +338,7 @@ class TestOutages:
         run.begin(0, 1)
         run.retry(0)
         run.retry(1)
-        run.clock.pass_(300)
+        run.clock.advance(300)
         run.end(0, Rejected("no"))
 
         run.recover(1, 200)
@@ -348,7 +349,7 @@ class TestOutages:
         run = Run()
         run.begin(0, 1)
         run.retry(0)
-        run.clock.pass_(300)
+        run.clock.advance(300)
         run.end(0, Rejected("no"))
         shown = len(run.shown)
 
@@ -379,9 +380,9 @@ class TestOutages:
 
         for _ in range(60):
             run.retry(0)
-            run.clock.pass_(0.5)
+            run.clock.advance(0.5)
             run.recover(0)
-            run.clock.pass_(0.5)
+            run.clock.advance(0.5)
 
         assert len(run.shown) == 2 * 60 / QUIET_SECONDS
 
@@ -394,7 +395,7 @@ class TestOutages:
             run.retry(0)
             run.retry(1)
             run.recover(1)
-            run.clock.pass_(5)
+            run.clock.advance(5)
 
         assert len(run.shown) == 1
 
@@ -434,7 +435,7 @@ class TestHeartbeat:
 
     def test_it_does_not_come_sooner(self) -> None:
         run = Run()
-        run.clock.pass_(30)
+        run.clock.advance(30)
         run.begin(0)
         run.start(0)
 
@@ -462,7 +463,7 @@ class TestHeartbeat:
         run.jobs[0].estimate = DisplayedEstimate()
         for _ in range(2):
             run.read(0, "running", 57)
-            run.clock.pass_(STALL_SECONDS - 55)
+            run.clock.advance(STALL_SECONDS - 55)
 
         run.heartbeat()
         run.heartbeat()
@@ -504,7 +505,7 @@ class TestWarnings:
 
     def test_a_warning_delays_the_heartbeat(self) -> None:
         run = Run()
-        run.clock.pass_(50)
+        run.clock.advance(50)
         run.warn(0, "It is odd")
 
         assert run.heartbeat(50) == ""
@@ -594,7 +595,7 @@ class TestGroups:
         run = Run("b.example", "a.example", "c.example", in_workflow=in_workflow)
         run.begin(0, 1)
         for number in (1, 0):
-            run.clock.pass_(31)
+            run.clock.advance(31)
             run.log.polling(run.jobs[number])
             run.read(number, "running", 12, 48)
             run.note(number)

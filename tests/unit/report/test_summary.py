@@ -29,11 +29,11 @@ from docs_platform_action.report.summary import MAX_SUMMARY_BYTES, MIN_SUMMARY_B
 from tests.inside import unmeasured
 from tests.page.gfm import page_of
 from tests.page.samples import URL, cancelled, failed, good, hostile, refused, unavailable, view
-from tests.unit.fakes import NOON
 from tests.unit.jobs.test_runner import Jobs
 from tests.unit.report.pages import exported, page, parsed
 from tests.unit.report.test_console import Log
 from tests.unit.report.test_outputs import files_of_at_most
+from tests.virtual_time import NOON
 
 RUN = "https://github.example.com/acme/docs/actions/runs/7/attempts/2"
 CANCEL_CAUSE = Cancelled.default_cause.replace("`", "")

@@ -1,21 +1,21 @@
-"""A clock for several threads that advances only when all of them sleep, and a platform whose responses take virtual time."""
+"""The clock of the tests: it moves when it is told to, or when all threads of a run sleep on it."""
 
 import gc
 import heapq
+import math
 import random
 import sys
 import threading
+import time
 import traceback
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
-from docs_platform_action.api.client import ApiClient, ApiResponse
-from docs_platform_action.clock import Cancellation, Clock
-from docs_platform_action.errors import Cancelled
-from docs_platform_action.http.client import Request, Timeouts
-from docs_platform_action.http.faults import NetworkError
-from tests.unit.fakes import BASE_URL, NOON, FakeAdapter, http_client
+from docs_platform_action.clock import Clock
+
+NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 
 STUCK_SECONDS = 20.0
 """Real seconds: a thread that runs this long without sleeping is stuck."""
@@ -23,9 +23,15 @@ STUCK_SECONDS = 20.0
 MAX_PAUSES = 2_000_000
 """Maximum pauses; a test with more has a thread that wakes up in an endless loop."""
 
+MAX_KEPT_PAUSES = 1000
+
 
 class StuckError(AssertionError):
     """Virtual time cannot advance."""
+
+
+def _nothing() -> None:
+    """Do nothing."""
 
 
 def _taken() -> threading.Lock:
@@ -44,15 +50,25 @@ class _Worker:
 
 
 class VirtualClock(Clock):
-    """A `Clock` for the threads that `run` starts, and for threads that they create as `clock.Thread`.
+    """A clock that begins at noon, and that only sleeps and `advance` move.
 
-    One thread runs at a time, until it sleeps, joins another or ends. Then the clock advances to the earliest wake-up, and that
-    thread runs. Threads that wake up at the same time run in the order in which they went to sleep, or in an order drawn from
-    `seed`, so each run of a test is the same. Raises `StuckError` with the stacks of the threads if no thread can run.
+    Outside of `run`, a sleep moves the clock and returns at once. `run` starts threads, which may create others as
+    `clock.Thread`. One of them runs at a time, until it sleeps, joins another or ends. Then the clock moves to the earliest
+    wake-up, and that thread runs. Threads that wake up at the same time run in the order in which they went to sleep, or in an
+    order drawn from `seed`, so each run of a test is the same. Raises `StuckError` with the stacks of the threads if no thread
+    can run.
+
+    With `real_rate`, the clock begins at the machine's time, which counts as well, so many times: for real sockets, and pauses
+    that take no time.
     """
 
-    def __init__(self, *, seed: int | None = None) -> None:
-        self._began = self._now = 5000.0
+    def __init__(self, *, seed: int | None = None, real_rate: float = 0.0) -> None:
+        super().__init__()
+        self._real_rate = real_rate
+        self._began_really = time.monotonic()
+        self._began = self._now = self._began_really if real_rate else 5000.0
+        self._began_at = datetime.now(UTC) if real_rate else NOON
+        self._call, self._interval, self._call_at = _nothing, math.inf, math.inf
         self._chance = random.Random(seed) if seed is not None else None  # noqa: S311  # not for secrets
         self._sleepers: list[tuple[float, float, int, _Worker]] = []
         self._workers: list[_Worker] = []
@@ -60,10 +76,9 @@ class VirtualClock(Clock):
         self._all_ended = threading.Event()
         self._failures: list[BaseException] = []
         self._stuck: str | None = None
-        self.cancellation = Cancellation()
-        self._cancelled = False
         self._queued = 0
-        self.pauses = 0
+        self._pauses: deque[float] = deque(maxlen=MAX_KEPT_PAUSES)
+        self.on_sleep: Callable[[], None] = _nothing
         clock = self
 
         class Thread(threading.Thread):
@@ -84,30 +99,50 @@ class VirtualClock(Clock):
 
     @property
     def elapsed(self) -> float:
-        return self._now - self._began
+        """Seconds since the clock was created."""
+        return self.monotonic() - self._began
+
+    @property
+    def pauses(self) -> list[float]:
+        """The lengths of the last sleeps, in seconds."""
+        return [*self._pauses]
 
     def monotonic(self) -> float:
-        return self._now
+        real = (time.monotonic() - self._began_really) * self._real_rate if self._real_rate else 0.0
+        return self._now + real
 
     def now(self) -> datetime:
-        return NOON + timedelta(seconds=self.elapsed)
+        return self._began_at + timedelta(seconds=self.elapsed)
+
+    def call_every(self, seconds: float, call: Callable[[], None]) -> None:
+        """Call a function after each such interval of a sleep outside of `run`, as the main thread does in a real run."""
+        self._call, self._interval, self._call_at = call, seconds, self._now + seconds
+
+    def advance(self, seconds: float) -> None:
+        """Move the clock."""
+        until = self._now + seconds
+        while self._call_at <= until:
+            self._now = self._call_at
+            self._call_at += self._interval
+            self._call()
+        self._now = until
 
     def sleep(self, seconds: float) -> None:
-        if self._cancelled:
-            raise Cancelled("cancelled")
-        self.pauses += 1
-        if self.pauses > MAX_PAUSES:
-            self._stuck = self._stuck or f"more than {MAX_PAUSES} pauses in {self.elapsed} s"
-            raise StuckError(self._stuck)
-        worker = self._me()
-        self._queue(worker, max(seconds, 0.0))
-        self._yield_to_next(worker)
-        if self._cancelled:
-            raise Cancelled("cancelled")
+        self.cancellation.check()
+        self.on_sleep()
+        worker: _Worker | None = getattr(self._own, "worker", None)
+        if seconds > 0:
+            self._pauses.append(seconds)
+        if worker is not None:
+            self._sleep_in_turn(worker, max(seconds, 0.0))
+        elif self._workers:
+            raise StuckError(f"the clock did not start the thread {threading.current_thread().name!r}, which tries to sleep")
+        else:
+            self.advance(max(seconds, 0.0))
 
     def cancel(self) -> None:
         """End every sleep now, in the order of their wake-ups."""
-        self._cancelled = True
+        self.cancellation.cancel()
         self._sleepers = [(self._now, *rest) for _, *rest in sorted(self._sleepers)]  # type: ignore[misc]  # the same four fields
         heapq.heapify(self._sleepers)
 
@@ -121,10 +156,10 @@ class VirtualClock(Clock):
         self._wake_next()
         paused = -1
         while not self._all_ended.wait(STUCK_SECONDS):
-            if paused == self.pauses:
+            if paused == self._queued:
                 self._stuck = f"a thread waits without sleeping on the clock\n{self._describe_threads()}"
                 break
-            paused = self.pauses
+            paused = self._queued
         self._all_ended.clear()
         if self._stuck is not None:
             raise StuckError(self._stuck)
@@ -132,6 +167,14 @@ class VirtualClock(Clock):
             thread.join()  # its work is done, but on a loaded machine the thread may not have ended
         if self._failures:
             raise self._failures[0]
+
+    def _sleep_in_turn(self, worker: _Worker, seconds: float) -> None:
+        if self._queued > MAX_PAUSES:
+            self._stuck = self._stuck or f"more than {MAX_PAUSES} pauses in {self.elapsed} s"
+            raise StuckError(self._stuck)
+        self._queue(worker, seconds)
+        self._yield_to_next(worker)
+        self.cancellation.check()
 
     def _enter(self, name: str) -> _Worker:
         worker = _Worker(name)
@@ -158,16 +201,10 @@ class VirtualClock(Clock):
     def _await(self, worker: _Worker) -> None:
         if worker.ended:
             return
-        me = self._me()
+        me: _Worker = self._own.worker
         me.awaits = worker
         self._yield_to_next(me)
         me.awaits = None
-
-    def _me(self) -> _Worker:
-        worker: _Worker | None = getattr(self._own, "worker", None)
-        if worker is None:
-            raise StuckError(f"the clock did not start the thread {threading.current_thread().name!r}, which tries to sleep")
-        return worker
 
     def _queue(self, worker: _Worker, seconds: float) -> None:
         tie = self._chance.random() if self._chance is not None else 0.0
@@ -204,54 +241,3 @@ class VirtualClock(Clock):
             if worker.ident in frames
         ]
         return f"after {self.elapsed} s of virtual time\n" + "\n".join(stacks[:5])
-
-
-@dataclass(frozen=True, kw_only=True)
-class Seen:
-    """A request to the platform: its start and end in seconds since the clock's start, and its result."""
-
-    method: str
-    path: str
-    began: float
-    ended: float
-    got: ApiResponse | Exception
-
-
-Reply = tuple[float, ApiResponse | Exception]
-"""Seconds until the response, and the response or error."""
-
-
-class VirtualPlatform(ApiClient):
-    """Responds with `reply(method, path, time)`; a response that takes longer than the caller's timeouts is a network error."""
-
-    def __init__(self, clock: VirtualClock, reply: Callable[[str, str, float], Reply]) -> None:
-        super().__init__(http_client(FakeAdapter()), base_url=BASE_URL, key="k")
-        self._clock = clock
-        self._reply = reply
-        self.under_way = 0
-        self.requests: list[Seen] = []
-
-    def send(self, request: Request, timeouts: Timeouts, *, new_connection: bool = False) -> ApiResponse:  # noqa: ARG002  # every connection is new
-        began = self._clock.elapsed
-        takes, got = self._reply(request.method, request.url, began)
-        longest = min(timeouts.total_seconds, timeouts.idle_seconds)
-        if takes > longest:
-            takes, got = (
-                longest,
-                NetworkError(f"api.example.com took longer than {longest:.3g} s to respond", maybe_processed=True),
-            )
-        request.maybe_processed = True
-        self.under_way += 1
-        try:
-            self._clock.sleep(takes)
-        finally:
-            self.under_way -= 1
-            ended = self._clock.elapsed
-            self.requests.append(Seen(method=request.method, path=request.url, began=began, ended=ended, got=got))
-        if isinstance(got, Exception):
-            raise got
-        return got
-
-    def begun(self, path: str | None = None) -> list[float]:
-        """Return the sorted start times of the requests to one path, or of all requests."""
-        return sorted(round(request.began, 6) for request in self.requests if path in {request.path, None})
