@@ -16,7 +16,7 @@ TEST_WORKFLOWS := tests/*/workflows/*.yml
 # three more than the processors, because tests also wait
 WORKERS ?= $(shell expr `nproc` + 3)
 
-.PHONY: help installed demo reference quick check-python test announce-test test-on-image-python reliability soak fuzz bench pictures release-dry-run release-rehearsal lint format simulator lock clean
+.PHONY: help installed demo reference wording quick check-python test announce-test test-on-image-python reliability soak fuzz bench pictures release-dry-run release-rehearsal lint format simulator lock clean
 
 CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=python3.11 …")'
 
@@ -55,9 +55,12 @@ demo: $(DEMO)  ## run the action on the simulator and show its log and outputs: 
 reference: $(INSTALLED)  ## rewrite docs/reference.md from action.yml and the code
 	@$(BIN)/python -m tests.reference_page
 
+wording: $(INSTALLED)  ## rewrite the pages of tests/wording, which have every sentence that people read
+	@$(BIN)/python -m tests.wording
+
 # The tests of the release's program run git, which is slow.
 quick: check-python  ## check style, types, imports, prose and pages, and run the unit tests, in less than a minute
-	$(BIN)/python -m pytest --quiet --numprocesses=auto tests/unit --ignore=tests/unit/release
+	$(BIN)/python -m pytest --quiet --numprocesses=auto tests/unit tests/wording --ignore=tests/unit/release
 
 announce-test:
 	@echo "make test takes about 15 minutes on two cores. make quick takes less than one: style, types and unit tests."
