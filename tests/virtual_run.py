@@ -2,7 +2,9 @@
 
 import contextlib
 import functools
+import io
 import random
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,30 +14,38 @@ from unittest.mock import patch
 
 from requests.adapters import BaseAdapter
 
-from admin_api_simulator.runner import with_defaults
+from admin_api_simulator.runner import ActionRun, left_files, parse_outputs, runner_environment, with_defaults
 from docs_platform_action import main
 from docs_platform_action.http import connection
 from docs_platform_action.jobs import runner
 from docs_platform_action.signals import SignalHandler, Work
+from tests.ended import Ended, search_and_convert
+from tests.keys import ADMIN_KEY
+from tests.virtual_platform import API_URL
 from tests.virtual_time import VirtualClock
 
-
-class Monotonic(Protocol):
-    """The part of a clock that the time bounds on requests need."""
-
-    def monotonic(self) -> float: ...
+IDLE_SECONDS = 11.0
+"""How often the virtual main thread checks whether a heartbeat is due; the real one checks every second."""
 
 
-class SideBySide(SignalHandler):
-    """Runs the work and the main thread's idle loop as threads in virtual time, without handling signals."""
+class VirtualHandler(SignalHandler):
+    """Runs the work and the main thread's idle loop in virtual time, without handling signals.
 
-    def __init__(self, clock: VirtualClock, *, idle_seconds: float) -> None:
+    They are threads of the clock if the work starts threads; otherwise the idle loop runs in the pauses of the work.
+    """
+
+    def __init__(self, clock: VirtualClock, *, idle_seconds: float, has_threads: bool) -> None:
         """Leave the process's signal handlers alone."""
         self._clock = clock
         self._idle_seconds = idle_seconds
+        self._has_threads = has_threads
 
     def run(self, work: Work) -> None:
         clock, over = self._clock, threading.Event()
+        if not self._has_threads:
+            clock.call_every(self._idle_seconds, work.tick)
+            work.run()
+            return
 
         def main_thread() -> None:
             while not over.is_set():
@@ -57,23 +67,73 @@ def default_inputs() -> Mapping[str, str]:
     return with_defaults({}, Path(__file__).parents[1] / "action.yml")
 
 
+def run_virtually(
+    platform: BaseAdapter,
+    clock: VirtualClock,
+    inputs: Mapping[str, str],
+    *,
+    seed: int = 1,
+    idle_seconds: float = IDLE_SECONDS,
+    stream: io.StringIO | None = None,
+    env: Mapping[str, str] | None = None,
+) -> Ended:
+    """Run the whole action to the end in a new workspace; `left` has its files. `env` is added to the runner's environment."""
+    stream = stream or io.StringIO()
+    given = {**default_inputs(), "base-url": API_URL, "admin-key": ADMIN_KEY, **inputs}
+    has_threads = "\n" in given["domain"].strip()
+    handler = VirtualHandler(clock, idle_seconds=idle_seconds, has_threads=has_threads)
+    with (
+        tempfile.TemporaryDirectory(prefix="virtual-run-") as temporary,
+        in_virtual_time(platform, clock, seed=seed, thread=clock.Thread if has_threads else threading.Thread),
+    ):
+        folder = Path(temporary)
+        workspace = folder / "workspace"
+        workspace.mkdir()
+        environ = runner_environment(inputs=given, folder=folder, workspace=workspace, debug=False)
+        exit_code = main.run(environ | dict(env or {}), stream, handler, clock=clock)  # type: ignore[arg-type]
+        return search_and_convert(
+            ActionRun(
+                exit_code=exit_code,
+                stdout=stream.getvalue(),
+                stderr="",
+                outputs=parse_outputs((folder / "output").read_text(encoding="utf-8")),
+                summary=(folder / "summary").read_text(encoding="utf-8"),
+                left=left_files(folder),
+            )
+        )
+
+
+class Monotonic(Protocol):
+    """The part of a clock that the time bounds on requests need."""
+
+    def monotonic(self) -> float: ...
+
+
+@contextlib.contextmanager
+def virtual_time_limits(clock: Monotonic) -> Iterator[None]:
+    """Measure the time limits of requests on a clock. No thread aborts a request that takes too long: the platform does."""
+    without_watchdog = SimpleNamespace(Lock=threading.Lock, Condition=threading.Condition, Thread=_NoThread)
+    with (
+        patch.object(connection, "time", SimpleNamespace(monotonic=clock.monotonic)),
+        patch.object(connection, "threading", without_watchdog),
+    ):
+        yield
+
+
 @contextlib.contextmanager
 def in_virtual_time(
     platform: BaseAdapter, clock: Monotonic, *, seed: int, thread: type[threading.Thread] = threading.Thread
 ) -> Iterator[None]:
     """Replace the action's transport, clocks and threads with virtual ones, and seed its random numbers.
 
-    No thread aborts a request that takes too long: the platform checks the time bounds. `thread` replaces `threading.Thread`.
+    `thread` replaces `threading.Thread`.
     """
     random_state = random.getstate()
     random.seed(seed)
     with (
         patch.object(main, "AbortableAdapter", lambda _context: platform),
         patch.object(main, "create_ssl_context", lambda _pem: None),  # reading all authorities takes longer than a run
-        patch.object(connection, "time", SimpleNamespace(monotonic=clock.monotonic)),
-        patch.object(
-            connection, "threading", SimpleNamespace(Lock=threading.Lock, Condition=threading.Condition, Thread=_NoThread)
-        ),
+        virtual_time_limits(clock),
         patch.object(runner, "threading", SimpleNamespace(Lock=threading.Lock, Thread=thread)),
     ):
         try:

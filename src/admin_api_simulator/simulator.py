@@ -6,12 +6,13 @@ import secrets
 import socket
 import ssl
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+from urllib.parse import urlsplit
 
 from aiohttp import web
 
@@ -24,11 +25,11 @@ from admin_api_simulator.jobs import DEMO_PROJECT, AgentOutcome, ExportOutcome, 
 from admin_api_simulator.limits import RateLimit
 from admin_api_simulator.links import LinkSigner
 from admin_api_simulator.peaks import max_within
-from admin_api_simulator.recording import RecordedRequest, Recorder
+from admin_api_simulator.recording import RecordedRequest, Recorder, request_on_the_wire
 from admin_api_simulator.site import ArchiveKind
 from admin_api_simulator.storage import REDIRECT_PREFIX, Etags, Storage
 from admin_api_simulator.tls import Certificates, make_certificates
-from admin_api_simulator.wire import Service, Wire
+from admin_api_simulator.wire import Reply, Service, Wire
 
 DEFAULT_KEY = "simulated-admin-key"
 SHUTDOWN_SECONDS = 0.05
@@ -137,6 +138,7 @@ class Simulator:
         self._recorder = Recorder()
         self._connections = Connections()
         self._faults = FaultScript()
+        self._wire = Wire(recorder=self._recorder, faults=self._faults, key=key, base_path=self._base_path)
         self._tls = tls
         self._ca_file = ca_file
         self._host = host
@@ -159,14 +161,46 @@ class Simulator:
             raise
         self._certificates = certificates
         self._addresses = (self._address(api_socket), self._address(storage_socket))
-        wire = Wire(recorder=self._recorder, faults=self._faults, key=self.key, base_path=self._base_path)
         self._running = _Running(
-            wire=wire,
+            wire=self._wire,
             services=[("api", api_socket, self._api), ("storage", storage_socket, self._storage)],
             connections=self._connections,
             ssl_context=self._certificates.server_context if self._certificates else None,
         )
         return self
+
+    def open(self, *, api: str, storage: str) -> Self:
+        """Serve at two made-up addresses, such as `https://api.example.com`, without sockets: only `reply` answers."""
+        self._addresses = (api, storage)
+        return self
+
+    def reply(
+        self, *, method: str, url: str, headers: Mapping[str, str], body: bytes, at: float, fault: Fault | None = None
+    ) -> Reply:
+        """Return what the platform does about a request that arrives at a monotonic time, unless `fault` is to happen.
+
+        The caller says with `sent` that the client has received it. Raises ValueError for another address.
+        """
+        services: dict[str, Service] = dict(zip(self._started_addresses(), (self._api, self._storage), strict=True))
+        parts = urlsplit(url)
+        service = services.get(f"{parts.scheme}://{parts.netloc}")
+        if service is None:
+            raise ValueError(f"{url} is at neither address of the platform")
+        target = url[len(f"{parts.scheme}://{parts.netloc}") :]
+        received = request_on_the_wire(
+            operation=service.operation_of(method, target.partition("?")[0]),
+            method=method,
+            target=target,
+            headers={"Host": parts.netloc, **headers},
+            body=body,
+            base_path=self._base_path,
+            at=at,
+        )
+        return self._wire.reply(service, received, fault)
+
+    def sent(self, reply: Reply) -> None:
+        """Record that the client has received a reply."""
+        self._wire.sent(reply)
 
     def stop(self) -> None:
         """Close all connections, even during a response, and the ports. Can be called more than once."""

@@ -37,6 +37,21 @@ class Service(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Reply:
+    """What the platform does about a request: the response, and the fault to send it with. `status` is what the client gets."""
+
+    number: int
+    response: Response
+    fault: Fault | None = None
+
+    @property
+    def status(self) -> int | None:
+        """The status that the client receives, if any."""
+        fault = self.fault
+        return self.response.status if fault is None or (fault.raw is None and fault.cut != "before_response") else None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Wire:
     """What the handlers of both ports share."""
 
@@ -75,20 +90,30 @@ class Wire:
             base_path=self.base_path,
             connection=number_of(request),
         )
+        reply = self.reply(service, received)
+        if reply.fault is not None:
+            await asyncio.sleep(reply.fault.delay_seconds)
+        self.sent(reply)
+        if reply.fault is not None and reply.fault.needs_raw_writing:
+            return _RawResponse(reply.response, reply.fault), reply.status
+        return _web_response(reply.response), reply.status
+
+    def reply(self, service: Service, received: RecordedRequest, fault: Fault | None = None) -> Reply:
+        """Record a request, run its operation or take the given or planned fault, and return what to send."""
         recorded = replace(received, domain=service.domain_of(received))
         number = self.recorder.add(recorded)
         refusal = service.refusal(recorded)
-        fault = None if refusal else self.faults.next_turn(recorded.operation, recorded.domain)
-        if fault is None:
-            response = refusal or service.respond(recorded)
-            self.recorder.set_status(number, response.status)
-            return _web_response(response), response.status
+        if refusal is None and fault is None:
+            fault = self.faults.next_turn(recorded.operation, recorded.domain)
+        if fault is None or refusal is not None:
+            return Reply(number=number, response=refusal or service.respond(recorded))
         response = fault.apply(service.respond(recorded) if fault.runs_operation else None)
-        await asyncio.sleep(fault.delay_seconds)
-        status = response.status if fault.raw is None and fault.cut != "before_response" else None
-        if status is not None:
-            self.recorder.set_status(number, status)
-        return (_RawResponse(response, fault) if fault.needs_raw_writing else _web_response(response)), status
+        return Reply(number=number, response=response, fault=fault)
+
+    def sent(self, reply: Reply) -> None:
+        """Record the status that the client receives."""
+        if reply.status is not None:
+            self.recorder.set_status(reply.number, reply.status)
 
 
 class _RawResponse(web.StreamResponse):
@@ -103,7 +128,7 @@ class _RawResponse(web.StreamResponse):
         """Write what the fault allows. Raises ConnectionResetError, so that aiohttp closes the connection."""
         writer = StreamWriter(request.protocol, asyncio.get_running_loop())
         step = 1 if self._fault.drip_seconds > 0 else PIECE_BYTES
-        for content in _sent_parts(self._response, self._fault):
+        for content in sent_parts(self._response, self._fault):
             for piece in pieces(content, piece_bytes=step):
                 await writer.write(piece)
                 await asyncio.sleep(self._fault.drip_seconds)
@@ -128,7 +153,8 @@ class _Streamed(web.StreamResponse):
         await super().write_eof(data)
 
 
-def _sent_parts(response: Response, fault: Fault) -> Iterator[bytes | memoryview]:
+def sent_parts(response: Response, fault: Fault) -> Iterator[bytes | memoryview]:
+    """Yield the bytes that a fault lets through, from the status line on."""
     if fault.raw is not None:
         yield fault.raw
         return

@@ -1,7 +1,7 @@
 """Check that each sentence of the package stands on one page of `tests/wording`, and nowhere else in the tests.
 
 `python -m tests.wording.sentences` is a part of `make lint`. A sentence is what the code says between two values: a text of at
-least three words that is no docstring.
+least three words and not a docstring.
 """
 
 import ast
