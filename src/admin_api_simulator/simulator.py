@@ -21,7 +21,7 @@ from admin_api_simulator.bundles import BundleStore
 from admin_api_simulator.clock import Clock
 from admin_api_simulator.connections import Connections, CountingServer, Port
 from admin_api_simulator.faults import Fault, FaultScript, Operation
-from admin_api_simulator.jobs import DEMO_PROJECT, AgentOutcome, ExportOutcome, JobStore
+from admin_api_simulator.jobs import DEMO_PROJECT, AgentOutcome, ExportOutcome, ExportPlan, JobStore
 from admin_api_simulator.limits import RateLimit
 from admin_api_simulator.links import LinkSigner
 from admin_api_simulator.peaks import max_within
@@ -69,6 +69,7 @@ class Simulator:
     - `tls=True`: both ports serve `https`; `ca_path` is the certificate authority's PEM file. `ca_file`: where to write it.
     - `host`, `port`, `storage_port`: where to listen; port 0 is any free port. `public_host`: the host name in addresses,
       links and the certificate, for clients that reach this machine by another name.
+    - `clock`: a clock of the caller's. `keep_requests=False`: `requests` stays empty, in a run whose memory is measured.
     """
 
     def __init__(
@@ -99,6 +100,7 @@ class Simulator:
         port: int = 0,
         storage_port: int = 0,
         clock: Clock | None = None,
+        keep_requests: bool = True,
     ) -> None:
         clock = clock or Clock()
         self.key = key
@@ -135,7 +137,7 @@ class Simulator:
             max_jobs=max_jobs,
             retry_after_seconds=retry_after_seconds,
         )
-        self._recorder = Recorder()
+        self._recorder = Recorder(keeps=keep_requests)
         self._connections = Connections()
         self._faults = FaultScript()
         self._wire = Wire(recorder=self._recorder, faults=self._faults, key=key, base_path=self._base_path)
@@ -282,6 +284,10 @@ class Simulator:
     ) -> None:
         """Add an export that ends in `seconds`; `bundle` replaces the generated archive."""
         self._jobs.add_export(job_id, outcome=outcome, seconds=seconds, domain=domain, pages=pages, bundle=bundle)
+
+    def plan_export(self, domain: str, plan: ExportPlan) -> None:
+        """Set how the exports of a domain will be, which the action starts."""
+        self._jobs.plan_export(domain, plan)
 
     def add_agent_job(
         self,
