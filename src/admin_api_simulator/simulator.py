@@ -183,22 +183,22 @@ class Simulator:
 
         The caller says with `sent` that the client has received it. Raises ValueError for another address.
         """
-        services: dict[str, Service] = dict(zip(self._started_addresses(), (self._api, self._storage), strict=True))
-        parts = urlsplit(url)
-        service = services.get(f"{parts.scheme}://{parts.netloc}")
-        if service is None:
-            raise ValueError(f"{url} is at neither address of the platform")
-        target = url[len(f"{parts.scheme}://{parts.netloc}") :]
+        service, target = self._service_of(url)
         received = request_on_the_wire(
             operation=service.operation_of(method, target.partition("?")[0]),
             method=method,
             target=target,
-            headers={"Host": parts.netloc, **headers},
+            headers={"Host": urlsplit(url).netloc, **headers},
             body=body,
             base_path=self._base_path,
             at=at,
         )
         return self._wire.reply(service, received, fault)
+
+    def operation_of(self, method: str, url: str) -> str:
+        """Return the operation of a request, `download` or `unknown`. Raises ValueError for another address."""
+        service, target = self._service_of(url)
+        return service.operation_of(method, target.partition("?")[0])
 
     def sent(self, reply: Reply) -> None:
         """Record that the client has received a reply."""
@@ -349,6 +349,15 @@ class Simulator:
         if operation == "download":
             raise ValueError("a download has no JSON to override; see put_bundle")
         self._api.override(operation, json, domain=domain)
+
+    def _service_of(self, url: str) -> tuple[Service, str]:
+        """Return what responds at an address, and the request's target."""
+        services: dict[str, Service] = dict(zip(self._started_addresses(), (self._api, self._storage), strict=True))
+        parts = urlsplit(url)
+        address = f"{parts.scheme}://{parts.netloc}"
+        if address not in services:
+            raise ValueError(f"{url} is at neither address of the platform")
+        return services[address], url.removeprefix(address)
 
     def _address(self, listening: socket.socket) -> str:
         host = f"[{self._public_host}]" if ":" in self._public_host else self._public_host
