@@ -87,7 +87,8 @@ def flowing(page: str) -> str:
         (outputs.MAX_JOB_OUTPUT_BYTES, MIB, "1 MB", ["many-domains"]),
         (outputs.MAX_VARIABLE_BYTES, 128 * 1024, "128 KiB", ["many-domains"]),
         # several domains
-        (validators.MAX_PARALLEL, 100, "100", ["many-domains", "reference"]),
+        (validators.MAX_PARALLEL, 100, "100", ["many-domains"]),
+        (validators.MAX_PARALLEL, 100, "1 to 100", ["reference"]),
         (DEFAULTS["max-parallel"], "10", "10", ["many-domains", "reference"]),
         (failures.MAX_DETAILED_FAILURES, 9, "9 domains", ["many-domains"]),
         # secrets and foreign texts

@@ -42,8 +42,8 @@ def workflow_of(source: str) -> dict[str, Any] | None:
     return {"name": "Docs", "on": {"push": {"branches": ["main"]}}, "permissions": {}, "jobs": jobs} if jobs else None
 
 
-@pytest.mark.parametrize(("name", "source"), BLOCKS, ids=[name for name, _ in BLOCKS])
-def test_scripts_contain_no_expressions_and_keys_are_secrets(name: str, source: str) -> None:
+@pytest.mark.parametrize("source", [source for _, source in BLOCKS], ids=[name for name, _ in BLOCKS])
+def test_scripts_contain_no_expressions_and_keys_are_secrets(source: str) -> None:
     steps = steps_in(yaml.safe_load(source))
     keys = {step["with"]["admin-key"] for step in steps if "admin-key" in step.get("with", {})}
 
