@@ -2,7 +2,6 @@
 
 import io
 import tarfile
-import zipfile
 from datetime import datetime
 from urllib.parse import quote, urlsplit
 
@@ -151,15 +150,6 @@ def test_a_tar_bundle_holds_the_site(platform: Simulator) -> None:
     assert sum(name.endswith(".html") for name in names) == 12
 
 
-def test_a_zip_bundle_holds_the_site() -> None:
-    with Simulator(archive="zip", pages=3) as platform:
-        content = requests.get(bundle_url(platform), timeout=10).content
-
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        assert archive.testzip() is None
-        assert sum(name.endswith(".html") for name in archive.namelist()) == 3
-
-
 @pytest.mark.parametrize(
     ("job_id", "status", "has_pull_request", "is_archived"),
     [
@@ -231,18 +221,6 @@ def test_the_api_responds_below_its_base_path_alone() -> None:
         assert inside.status_code == 200
         assert outside.startswith(b"HTTP/1.1 404 ")
         assert platform.requests[0].path == "/api/v1/static-export/jobs/export-finished"
-
-
-def test_an_override_can_tell_another_size_of_the_bundle(platform: Simulator) -> None:
-    path = "/v1/static-export/jobs/export-finished/bundle"
-    normal = call(platform, "POST", path).json()
-
-    platform.override("make_bundle", lambda normal: {**normal, "sizeBytes": 7})
-    changed = call(platform, "POST", path).json()
-    content = requests.get(changed["bundleUrl"], timeout=10).content
-
-    assert set(changed) == set(normal) == {"bundleUrl", "expiresAt", "sizeBytes"}
-    assert (changed["sizeBytes"], normal["sizeBytes"]) == (7, len(content))
 
 
 def test_an_override_replaces_successful_responses_until_it_is_removed(platform: Simulator) -> None:
