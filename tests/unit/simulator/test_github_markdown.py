@@ -46,7 +46,8 @@ def test_makes_an_alert_of_nothing_else(markdown: str) -> None:
             "> [!NOTE]\n> The API said:\n> > invalid token\n\n> quoted",
             (
                 '<div class="markdown-alert markdown-alert-note">\n<p class="markdown-alert-title">Note</p>\n'
-                "<p>The API said:</p>\n<blockquote>\n<p>invalid token</p>\n</blockquote>\n</div>\n<blockquote>\n<p>quoted</p>\n</blockquote>\n"
+                "<p>The API said:</p>\n<blockquote>\n<p>invalid token</p>\n</blockquote>\n</div>\n"
+                "<blockquote>\n<p>quoted</p>\n</blockquote>\n"
             ),
         ),
         (
