@@ -9,7 +9,6 @@ import pytest
 import requests
 
 from admin_api_simulator import Simulator
-from admin_api_simulator.clock import Clock
 from tests.integration.simulator.client import bundle_url, call, eventually, raw_exchange, start_export
 
 
@@ -21,30 +20,6 @@ def test_a_request_without_the_key_is_refused(authorization: str | None, platfor
 
     assert response.status_code == 401
     assert "token" in response.json()["error"]
-
-
-def test_an_export_goes_from_queued_to_running_to_completed() -> None:
-    now = 0.0
-    with Simulator(export_seconds=60, clock=Clock(monotonic=lambda: now)) as platform:
-        started = call(platform, "POST", "/v1/static-export/jobs", json={"domain": "docs.example.com"})
-        job_id = started.json()["jobId"]
-
-        queued = call(platform, "GET", f"/v1/static-export/jobs/{job_id}").json()
-        now = 30.0
-        running = call(platform, "GET", f"/v1/static-export/jobs/{job_id}").json()
-        now = 60.0
-        completed = call(platform, "GET", f"/v1/static-export/jobs/{job_id}").json()
-
-    assert started.status_code == 202
-    assert started.json() == {"jobId": job_id, "status": "queued"}
-    assert job_id.startswith("se_")
-    assert queued["status"] == "queued"
-    assert "progress" not in queued
-    assert running["status"] == "running"
-    assert 0 < running["progress"] < 99
-    assert 0 < running["pageCount"] < 12
-    assert completed["status"] == "completed"
-    assert completed["pageCount"] == 12
 
 
 def test_a_failing_domain_ends_failed_with_an_error(platform: Simulator) -> None:
