@@ -39,24 +39,20 @@ class RecordedRequest:
 
 
 class Recorder:
-    """Keeps the requests in the order of their arrival, or none of them without `keeps`. Thread-safe."""
+    """Keeps the requests in the order of their arrival. Thread-safe."""
 
-    def __init__(self, *, keeps: bool = True) -> None:
-        self._keeps = keeps
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._requests: list[RecordedRequest] = []
 
     def add(self, request: RecordedRequest) -> int:
         """Record a request; return its number for `set_status`."""
         with self._lock:
-            if self._keeps:
-                self._requests.append(request)
+            self._requests.append(request)
             return len(self._requests) - 1
 
     def set_status(self, number: int, status: int) -> None:
         """Record the status of the response."""
-        if not self._keeps:
-            return
         with self._lock:
             self._requests[number] = replace(self._requests[number], status=status)
 
@@ -64,6 +60,18 @@ class Recorder:
         """Return a copy of the list."""
         with self._lock:
             return list(self._requests)
+
+
+class ForgetfulRecorder(Recorder):
+    """Keeps no requests."""
+
+    def add(self, request: RecordedRequest) -> int:
+        """Forget a request."""
+        del request
+        return 0
+
+    def set_status(self, number: int, status: int) -> None:
+        """Do nothing."""
 
 
 def request_on_the_wire(

@@ -25,7 +25,7 @@ from admin_api_simulator.jobs import DEMO_PROJECT, AgentOutcome, ExportOutcome, 
 from admin_api_simulator.limits import RateLimit
 from admin_api_simulator.links import LinkSigner
 from admin_api_simulator.peaks import max_within
-from admin_api_simulator.recording import RecordedRequest, Recorder, request_on_the_wire
+from admin_api_simulator.recording import ForgetfulRecorder, RecordedRequest, Recorder, request_on_the_wire
 from admin_api_simulator.site import ArchiveKind
 from admin_api_simulator.storage import REDIRECT_PREFIX, Etags, Storage
 from admin_api_simulator.tls import Certificates, make_certificates
@@ -137,7 +137,7 @@ class Simulator:
             max_jobs=max_jobs,
             retry_after_seconds=retry_after_seconds,
         )
-        self._recorder = Recorder(keeps=keep_requests)
+        self._recorder = Recorder() if keep_requests else ForgetfulRecorder()
         self._connections = Connections()
         self._faults = FaultScript()
         self._wire = Wire(recorder=self._recorder, faults=self._faults, key=key, base_path=self._base_path)

@@ -17,6 +17,7 @@ from tests.reliability.soak_truth import KINDS, THROTTLED, Job, Wait
 from tests.virtual_platform import VirtualPlatform
 from tests.virtual_time import VirtualClock
 
+SIGNATURE: Final = "s1gn4ture-of-a-bundle"
 _HTML: Final = "<html><body><h1>Back soon</h1></body></html>"
 _FOREVER: Final = 1e6
 _OPERATIONS: Final = {"start_export": "start", "read_export": "read", "read_agent_job": "read", "make_bundle": "bundle"}
@@ -82,7 +83,6 @@ class SoakPlatform(VirtualPlatform):
         self._asked_for_bundle: dict[str, float] = {}
         self._played: dict[Exchange, _Played] = {}
         self._job_status = ""
-        self.link: str | None = None  # the last one
         self.starts = dict.fromkeys(self._jobs, 0)
         for job in wait.jobs:
             self._add(job)
@@ -209,8 +209,9 @@ class SoakPlatform(VirtualPlatform):
         return self._note_status({"status": status, **_progress(job, age)})
 
     def _bundle(self, bundle: dict[str, object]) -> dict[str, object]:
-        self._job_status, self.link = "bundle", str(bundle["bundleUrl"])
-        return bundle
+        self._job_status = "bundle"
+        job = str(bundle["bundleUrl"]).split("/")[4]
+        return bundle | {"bundleUrl": f"https://storage.example.com/{job}/bundle.tar.gz?X-Signature={SIGNATURE}"}
 
     def _note_status(self, job: dict[str, object]) -> dict[str, object]:
         self._job_status = str(job["status"])
