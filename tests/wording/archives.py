@@ -5,8 +5,7 @@ What somebody reads whose bundle is not unpacked. Several archives above one tex
 
 import os
 import tempfile
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from errno import EILSEQ
 from pathlib import Path
@@ -22,7 +21,7 @@ from tests.archives import KINDS, REFUSED, SMALL_SITE
 from tests.corpus.make import ARCHIVES
 from tests.corpus.recipes import RECIPES
 from tests.unit.archive.places import Place
-from tests.wording.page import Sections
+from tests.wording.page import Sections, grouped
 
 GIB = 1024**3
 
@@ -38,19 +37,16 @@ def sections() -> Sections:
         "with a name that the disk does not accept": _refusal(KINDS["tar"](SMALL_SITE), _refused_links()),
     }
     return {
-        **{kind.capitalize(): dict(_of_kind(found)) for kind, found in errors.items()},
+        **{kind.capitalize(): _of_kind(found) for kind, found in errors.items()},
         "Too large for the disk": {name: _text(error) for name, error in _on_the_disk().items()},
     }
 
 
-def _of_kind(errors: Mapping[str, InvalidBundle]) -> Iterator[tuple[str, str]]:
-    """Yield what all errors of a kind say, then what each says alone; the names of those that say the same are together."""
-    names = defaultdict(list)
-    for name, error in errors.items():
-        names["".join(map(clean, error.details[:1]))].append(name)
+def _of_kind(errors: Mapping[str, InvalidBundle]) -> dict[str, str]:
+    """Return what all errors of a kind say, then what each says alone."""
     (shared,) = {_text(error.with_details(*error.details[1:])) for error in errors.values()}
-    yield "\n".join(names.pop("", ["all of these"])), shared
-    yield from (("\n".join(group), fact) for fact, group in names.items())
+    facts = {name: clean(error.details[0]) for name, error in errors.items() if error.details}
+    return {"all of these" if facts else "\n".join(errors): shared, **grouped(facts)}
 
 
 def _text(error: InvalidBundle) -> str:
