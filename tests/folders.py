@@ -1,16 +1,22 @@
 """Reads folders for comparison, and finds the files in them that this process has open."""
 
 import contextlib
+import os
 from pathlib import Path
 
+Tree = dict[str, bytes | str | None]
+"""By the path: a file's content, a link's target as it is, or `None` for a folder."""
 
-def read_tree(folder: Path) -> dict[str, bytes | str | None]:
-    """Return the content of each file in a folder by path, the target of each link, and `None` for folders."""
-    tree: dict[str, bytes | str | None] = {}
-    for path in sorted(folder.rglob("*")):
-        name = str(path.relative_to(folder))
-        tree[name] = str(path.readlink()) if path.is_symlink() else None if path.is_dir() else path.read_bytes()
-    return tree
+
+def read_tree(folder: Path) -> Tree:
+    """Return the tree in a folder, sorted."""
+    tree: Tree = {}
+    for inside, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            path = Path(inside, name)
+            node = os.readlink(path) if path.is_symlink() else None if name in folders else path.read_bytes()  # noqa: PTH115  # `Path` normalizes it
+            tree[str(path.relative_to(folder))] = node
+    return dict(sorted(tree.items()))
 
 
 def open_below(folder: Path) -> list[Path]:

@@ -42,7 +42,8 @@ class Recipe:
     """One archive.
 
     `command` runs in bash, in a folder that holds the tree `source`, and writes the archive to `$OUT`; `*` matches hidden names
-    too. `comes_out` is the tree that must come out, where it differs from the source; `refused` are words of the refusal.
+    too. `comes_out` is the tree that must come out, where it differs from the source; `refused` is the kind of the refusal in
+    `tests/archives.py`.
     """
 
     writer: str
@@ -103,7 +104,7 @@ _GNU_TAR: Final = {
     "gnu-tar-dot-linked-links.tar.gz": Recipe("GNU tar", f"{_TAR} -czf $OUT .", "linked-links"),
     "gnu-tar.tar.bz2": Recipe("GNU tar", f"{_TAR} -cjf $OUT *"),
     "gnu-tar.tar.xz": Recipe("GNU tar", f"{_TAR} -cJf $OUT *"),
-    "gnu-tar.tar.zst": Recipe("GNU tar", f"{_TAR} --zstd -cf $OUT *", refused="Zstandard"),
+    "gnu-tar.tar.zst": Recipe("GNU tar", f"{_TAR} --zstd -cf $OUT *", refused="not an archive"),
     "gnu-tar-dereference.tar.gz": Recipe("GNU tar", f"{_TAR} -h -czf $OUT *", comes_out=FOLLOWED),
     "gnu-tar-hard-dereference.tar.gz": Recipe("GNU tar", f"{_TAR} --hard-dereference -czf $OUT *", "hard-links"),
     "gnu-tar-list-of-files.tar.gz": Recipe(
@@ -133,26 +134,22 @@ _GNU_TAR: Final = {
         "tar -Af a.tar b.tar; gzip < a.tar > $OUT",
     ),
     "gnu-tar-end-to-end.tar.gz": Recipe(
-        "GNU tar", f"{_TAR} -c [a-h]* > a; {_TAR} -c [i-l]* > b; cat a b | gzip > $OUT", refused="follows the tar archive's end"
+        "GNU tar", f"{_TAR} -c [a-h]* > a; {_TAR} -c [i-l]* > b; cat a b | gzip > $OUT", refused="damaged"
     ),
     "gnu-tar-updated.tar.gz": Recipe(
-        "GNU tar", f"{_TAR} -cf a.tar *.html; touch *.html; {_TAR} -uf a.tar *.html; gzip < a.tar > $OUT", refused="twice"
+        "GNU tar", f"{_TAR} -cf a.tar *.html; touch *.html; {_TAR} -uf a.tar *.html; gzip < a.tar > $OUT", refused="unsafe"
     ),
-    "gnu-tar-incremental.tar.gz": Recipe(
-        "GNU tar", f"{_TAR} --listed-incremental=$OUT.snar -czf $OUT *", refused="unknown type 'D'"
-    ),
-    "gnu-tar-named-pipe.tar.gz": Recipe("GNU tar", f"mkfifo pipe; {_TAR} -czf $OUT *", refused="a named pipe"),
+    "gnu-tar-incremental.tar.gz": Recipe("GNU tar", f"{_TAR} --listed-incremental=$OUT.snar -czf $OUT *", refused="unsafe"),
+    "gnu-tar-named-pipe.tar.gz": Recipe("GNU tar", f"mkfifo pipe; {_TAR} -czf $OUT *", refused="unsafe"),
     "gnu-tar-absolute.tar.gz": Recipe(
-        "GNU tar", f"{_TAR} -czf $OUT --absolute-names --transform='s,^,/srv/docs/,' *", refused="an absolute path"
+        "GNU tar", f"{_TAR} -czf $OUT --absolute-names --transform='s,^,/srv/docs/,' *", refused="unsafe"
     ),
     "gnu-tar-sparse-option.tar.gz": Recipe("GNU tar", f"{_TAR} --sparse -czf $OUT *"),
     "gnu-tar-sparse-input.tar.gz": Recipe("GNU tar", f"{_TAR} -czf $OUT *", "sparse"),
-    "gnu-tar-gnu-sparse.tar.gz": Recipe(
-        "GNU tar", f"{_TAR} --format=gnu --sparse -czf $OUT *", "sparse", refused="a sparse file"
-    ),
+    "gnu-tar-gnu-sparse.tar.gz": Recipe("GNU tar", f"{_TAR} --format=gnu --sparse -czf $OUT *", "sparse", refused="unsafe"),
     **{
         f"gnu-tar-pax-sparse-{version}.tar.gz": Recipe(
-            "GNU tar", f"{_TAR} --format=pax --sparse-version={version} -czf $OUT *", "sparse", refused="a sparse file"
+            "GNU tar", f"{_TAR} --format=pax --sparse-version={version} -czf $OUT *", "sparse", refused="unsafe"
         )
         for version in ("0.0", "0.1", "1.0")
     },
@@ -168,7 +165,7 @@ _COMPRESSED: Final = {
     "gzip-around-zip.gz": Recipe("Info-ZIP", "zip -qry site.zip *; gzip < site.zip > $OUT"),
     "gzip-around-zip-pipe.gz": Recipe("Info-ZIP", "zip -qr - * | gzip > $OUT", "pages"),
     "pigz.tar.gz": Recipe("pigz", f"{_TAR} -c * | pigz --processes 2 --blocksize 128 --independent > $OUT", "large"),
-    "pigz-zlib.tar.zz": Recipe("pigz", f"{_TAR} -c * | pigz --zlib > $OUT", refused="begins with the bytes 78"),
+    "pigz-zlib.tar.zz": Recipe("pigz", f"{_TAR} -c * | pigz --zlib > $OUT", refused="not an archive"),
     "pigz.zip": Recipe(
         "pigz",
         "pigz --zip < index.html > $OUT",
@@ -180,10 +177,8 @@ _COMPRESSED: Final = {
     "xz-two-streams.tar.xz": Recipe("XZ Utils", f"{_HALVES}; xz a b; cat a.xz b.xz <(head -c 8 /dev/zero) > $OUT", "large"),
     "xz-extreme.tar.xz": Recipe("XZ Utils", f"{_TAR} -c * | xz -9e --check=sha256 > $OUT"),
     "xz-filters.tar.xz": Recipe("XZ Utils", f"{_TAR} -c * | xz --check=none --x86 --lzma2 > $OUT"),
-    "xz-large-dictionary.tar.xz": Recipe(
-        "XZ Utils", f"{_TAR} -c * | xz --lzma2=dict=256MiB > $OUT", refused="a dictionary of more than 64 MiB"
-    ),
-    "lzma.tar.lzma": Recipe("XZ Utils", f"{_TAR} -c * | xz --format=lzma > $OUT", refused="looks like LZMA data"),
+    "xz-large-dictionary.tar.xz": Recipe("XZ Utils", f"{_TAR} -c * | xz --lzma2=dict=256MiB > $OUT", refused="unsafe"),
+    "lzma.tar.lzma": Recipe("XZ Utils", f"{_TAR} -c * | xz --format=lzma > $OUT", refused="not an archive"),
 }
 
 _BSDTAR_RECIPES: Final = {
@@ -203,7 +198,7 @@ _BSDTAR_RECIPES: Final = {
     "bsdtar.tar.bz2": Recipe("bsdtar", f"{_BSDTAR} -cjf $OUT *"),
     "bsdtar.tar.xz": Recipe("bsdtar", f"{_BSDTAR} -cJf $OUT *"),
     "bsdtar-no-read-sparse.tar.gz": Recipe("bsdtar", f"{_BSDTAR} --no-read-sparse -czf $OUT *", "sparse"),
-    "bsdtar-sparse.tar.gz": Recipe("bsdtar", f"{_BSDTAR} -czf $OUT *", "sparse", refused="a sparse file"),
+    "bsdtar-sparse.tar.gz": Recipe("bsdtar", f"{_BSDTAR} -czf $OUT *", "sparse", refused="unsafe"),
     "bsdtar.zip": Recipe("bsdtar", f"{_BSDTAR} --format zip -cf $OUT *"),
     "bsdtar-pipe.zip": Recipe("bsdtar", f"{_BSDTAR} --format zip -cf - * | cat > $OUT"),
     "bsdtar-dot.zip": Recipe("bsdtar", f"{_BSDTAR} --format zip -cf $OUT ."),
@@ -213,9 +208,9 @@ _BSDTAR_RECIPES: Final = {
     "bsdtar-encrypted.zip": Recipe(
         "bsdtar",
         f"{_BSDTAR} --format zip --options zip:encryption=zipcrypt --passphrase secret -cf $OUT *",
-        refused="encrypted",
+        refused="unsafe",
     ),
-    "bsdtar.cpio": Recipe("bsdtar", f"{_BSDTAR} --format cpio -cf $OUT *", refused="begins with the bytes 30 37"),
+    "bsdtar.cpio": Recipe("bsdtar", f"{_BSDTAR} --format cpio -cf $OUT *", refused="not an archive"),
 }
 
 _OTHER_TAR: Final = {
@@ -240,7 +235,7 @@ _OTHER_TAR: Final = {
     "7-zip-hard-links.tar.gz": Recipe("7-Zip", f"{_7Z_TAR} site.tar * > /dev/null; gzip < site.tar > $OUT", "hard-links"),
     "7-zip.tar.bz2": Recipe("7-Zip", f"{_TAR} -c * | 7z a -bd -tbzip2 -mmt=2 -sisite.tar $OUT > /dev/null", "large"),
     "7-zip.tar.xz": Recipe("7-Zip", f"{_TAR} -c * | 7z a -bd -txz -mmt=2 -ms=64k -sisite.tar $OUT > /dev/null", "large"),
-    "7-zip.7z": Recipe("7-Zip", "7z a -bd $OUT * > /dev/null", refused="a 7z archive"),
+    "7-zip.7z": Recipe("7-Zip", "7z a -bd $OUT * > /dev/null", refused="not an archive"),
     "git.tar.gz": Recipe("git", f"{_GIT} --format=tar.gz --output=$OUT HEAD", comes_out=_without_folders(SITE)),
     "git-prefix.tar.gz": Recipe(
         "git",
@@ -255,7 +250,7 @@ _OTHER_TAR: Final = {
     ),
     "perl.tar.gz": Recipe("Archive::Tar", _PERL_TAR),
     # Archive::Tar cuts a link's target off after 100 bytes.
-    "perl-long-names.tar.gz": Recipe("Archive::Tar", _PERL_TAR, "long-names", refused="its target does not exist"),
+    "perl-long-names.tar.gz": Recipe("Archive::Tar", _PERL_TAR, "long-names", refused="unsafe"),
     "rubygems.tar": Recipe("RubyGems", "ruby $WRITERS/write.rb tar . $OUT"),
 }
 
@@ -316,13 +311,11 @@ _ZIP: Final = {
     "info-zip-no-folders.zip": Recipe("Info-ZIP", "zip -qryD $OUT *", comes_out=_without_folders(SITE)),
     "info-zip-pipe.zip": Recipe("Info-ZIP", "zip -qr - * | cat > $OUT", "pages"),
     # Damaged by a fault of zip 3.0: unzip, 7-Zip and Python's zipfile refuse it too.
-    "info-zip-pipe-zip64.zip": Recipe("Info-ZIP", "zip -qr -fz - * | cat > $OUT", "pages", refused="not where it should be"),
+    "info-zip-pipe-zip64.zip": Recipe("Info-ZIP", "zip -qr -fz - * | cat > $OUT", "pages", refused="damaged"),
     "info-zip-zip64.zip": Recipe("Info-ZIP", "zip -qry -fz $OUT *"),
     "info-zip-descriptors.zip": Recipe("Info-ZIP", "zip -qry -fd $OUT *", "large"),
     "info-zip-standard-input.zip": Recipe("Info-ZIP", "zip -q - - < index.html | cat > $OUT", comes_out=STANDARD_INPUT),
-    "info-zip-from-pipe.zip": Recipe(
-        "Info-ZIP", "cat index.html | zip -q - - > $OUT", refused="is not a file, folder or symbolic link"
-    ),
+    "info-zip-from-pipe.zip": Recipe("Info-ZIP", "cat index.html | zip -q - - > $OUT", refused="unsafe"),
     "info-zip-comment.zip": Recipe(
         "Info-ZIP", "zip -qry $OUT *; printf 'Docs of 2024\\n\\n© Example\\n' | zip -z $OUT > /dev/null"
     ),
@@ -336,9 +329,9 @@ _ZIP: Final = {
     "info-zip-self-extracting.zip": Recipe(
         "Info-ZIP",
         "printf '#!/bin/sh\\nexit\\n' > stub; zip -qry a.zip *.html; cat stub a.zip > $OUT; zip -qA $OUT",
-        refused="begins with the bytes 23 21",
+        refused="not an archive",
     ),
-    "info-zip-encrypted.zip": Recipe("Info-ZIP", "zip -qry -P secret $OUT *", refused="encrypted"),
+    "info-zip-encrypted.zip": Recipe("Info-ZIP", "zip -qry -P secret $OUT *", refused="unsafe"),
     "7-zip.zip": Recipe("7-Zip", f"{_7Z_ZIP} $OUT * > /dev/null"),
     "7-zip-store.zip": Recipe("7-Zip", f"{_7Z_ZIP} -mx0 $OUT * > /dev/null"),
     "7-zip-best.zip": Recipe("7-Zip", f"{_7Z_ZIP} -mx9 $OUT * > /dev/null", "large"),
@@ -351,17 +344,17 @@ _ZIP: Final = {
     "7-zip-from-pipe.zip": Recipe(
         "7-Zip",
         "cat index.html | 7z a -bd -tzip -siindex.html $OUT > /dev/null",
-        refused="is not a file, folder or symbolic link",
+        refused="unsafe",
     ),
     "7-zip-long-names.zip": Recipe("7-Zip", f"{_7Z_ZIP} $OUT * > /dev/null", "long-names"),
     "7-zip-hard-links.zip": Recipe("7-Zip", f"{_7Z_ZIP} -snh $OUT * > /dev/null", "hard-links"),
     **{
         f"7-zip-{method.lower()}.zip": Recipe(
-            "7-Zip", f"7z a -bd -tzip -mm={method} $OUT index.html search.json > /dev/null", "large", refused=method
+            "7-Zip", f"7z a -bd -tzip -mm={method} $OUT index.html search.json > /dev/null", "large", refused="unsafe"
         )
         for method in ("LZMA", "Deflate64", "PPMd")
     },
-    "7-zip-encrypted.zip": Recipe("7-Zip", f"{_7Z_ZIP} -psecret -mem=AES256 $OUT * > /dev/null", refused="encrypted"),
+    "7-zip-encrypted.zip": Recipe("7-Zip", f"{_7Z_ZIP} -psecret -mem=AES256 $OUT * > /dev/null", refused="unsafe"),
     "jar.jar": Recipe(
         "jar",
         "jar --create --file $OUT *",
@@ -397,7 +390,7 @@ _ZIP: Final = {
         for option in ("deflate", "store", "bzip2")
     },
     "python-stream.zip": Recipe("Python", "python3 $WRITERS/write.py zip-stream . | cat > $OUT"),
-    "python-lzma.zip": Recipe("Python", "python3 $WRITERS/write.py zip-lzma . > $OUT", refused="LZMA"),
+    "python-lzma.zip": Recipe("Python", "python3 $WRITERS/write.py zip-lzma . > $OUT", refused="unsafe"),
     "git.zip": Recipe("git", f"{_GIT} --format=zip --output=$OUT HEAD", comes_out=_without_folders(SITE)),
     "git-store.zip": Recipe(
         "git",
@@ -425,32 +418,17 @@ _CONTRADICTORY: Final = {
     "unicode-name-outdated.zip": Recipe(
         "Python", f"{_CONTRADICT} zip-unicode-outdated > $OUT", comes_out={"%U65E5.html": b"<h1>Docs</h1>\n"}
     ),
-    "unicode-name-flag.zip": Recipe(
-        "Python", f"{_CONTRADICT} zip-unicode-flag > $OUT", refused="another name in its Unicode field"
-    ),
+    "unicode-name-flag.zip": Recipe("Python", f"{_CONTRADICT} zip-unicode-flag > $OUT", refused="contradictory"),
     **{
-        f"local-{field}.zip": Recipe(
-            "Python", f"{_CONTRADICT} zip-{field} > $OUT", refused=f"{words} in the zip archive's directory"
-        )
-        for field, words in {
-            "flags": "other flags",
-            "method": "another method",
-            "checksum": "another checksum",
-            "size": "another size",
-        }.items()
+        f"local-{field}.zip": Recipe("Python", f"{_CONTRADICT} zip-{field} > $OUT", refused="contradictory")
+        for field in ("flags", "method", "checksum", "size")
     },
-    "unlisted-entry.zip": Recipe(
-        "Python", f"{_CONTRADICT} zip-unlisted > $OUT", refused="something that its directory does not list"
-    ),
+    "unlisted-entry.zip": Recipe("Python", f"{_CONTRADICT} zip-unlisted > $OUT", refused="contradictory"),
     **{
-        f"{kind}.tar.gz": Recipe("Python", f"{_CONTRADICT} tar-{kind} | gzip -n > $OUT", refused=words)
-        for kind, words in {
-            "two-headers": "two extended headers",
-            "solaris-header": "two extended headers",
-            "realsize": "a sparse file",
-        }.items()
+        f"{kind}.tar.gz": Recipe("Python", f"{_CONTRADICT} tar-{kind} | gzip -n > $OUT", refused=refused)
+        for kind, refused in {"two-headers": "contradictory", "solaris-header": "contradictory", "realsize": "unsafe"}.items()
     },
-    "many-records.tar.xz": Recipe("Python", f"{_CONTRADICT} tar-many-records | xz > $OUT", refused="more than 1,000 records"),
+    "many-records.tar.xz": Recipe("Python", f"{_CONTRADICT} tar-many-records | xz > $OUT", refused="unsafe"),
 }
 """Archives that say two things about an entry, or describe it at too much length."""
 

@@ -1,10 +1,10 @@
 """The trees that the archives are made from, and the trees that must come out of them."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
+
+from tests.folders import Tree
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,6 @@ Node = bytes | str | HardLink | None
 """A file's content, a symbolic link's target, a hard link, or a folder (`None`). Parents of a path need no entry."""
 
 Source = Mapping[str, Node]
-Tree = dict[str, bytes | str | None]
 
 
 def unpacked(source: Source) -> Tree:
@@ -30,17 +29,6 @@ def unpacked(source: Source) -> Tree:
         found = source[node.path] if isinstance(node, HardLink) else node
         assert not isinstance(found, HardLink)
         tree[path] = found
-    return dict(sorted(tree.items()))
-
-
-def tree_in(folder: Path) -> Tree:
-    """Return the tree that is in a folder."""
-    tree: Tree = {}
-    for inside, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            path = Path(inside, name)
-            found = str(path.readlink()) if path.is_symlink() else None if name in folders else path.read_bytes()
-            tree[str(path.relative_to(folder))] = found
     return dict(sorted(tree.items()))
 
 

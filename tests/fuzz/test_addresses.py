@@ -19,68 +19,21 @@ from tests.unit.fakes import RecordedEvents, Redirecting, context, http_client
 from tests.virtual_time import VirtualClock
 
 SCHEMES: Final = (
-    "https://",
-    "https://",
-    "https://",
-    "http://",
-    "HTTPS://",
-    "//",
-    "",
-    "https:",
-    "https:/",
-    "ftp://",
-    "javascript:",
+    *("https://", "https://", "https://", "http://", "HTTPS://", "//", "", "https:", "https:/", "ftp://", "javascript:"),
 )
 USERS: Final = ("", "", "", "me@", "me:pw@", "a@b@", "evil.example.net\\@", ":@", "%40@", "s.example.com%2f@", "[::1]@")
 HOSTS: Final = (
-    *(
-        "s.example.com",
-        "s.example.com",
-        "S.EXAMPLE.com.",
-        "localhost",
-        "127.0.0.1",
-        "[::1]",
-        "[fe80::1%25eth0]",
-        "[::1",
-        "10.0.0.1",
-    ),
-    *(
-        "bücher.example",
-        "xn--bcher-kva.example",
-        "a\u200b.example",
-        "a\u3002example",
-        "\uff4cocalhost",
-        "127.1",
-        "0x7f.1",
-        "0",
-        "",
-    ),
-    *(
-        "evil.example.net\\.s.example.com",
-        "s.example.com%2eevil.example.net",
-        "a..b",
-        "-a.example",
-        "a_b.example",
-        "*",
-        "a" * 64,
-        "ß.example",
-    ),
+    *("s.example.com", "s.example.com", "S.EXAMPLE.com.", "localhost", "127.0.0.1", "[::1]", "[fe80::1%25eth0]", "[::1"),
+    "10.0.0.1",
+    *("bücher.example", "xn--bcher-kva.example", "a\u200b.example", "a\u3002example", "\uff4cocalhost", "127.1", "0x7f.1", "0"),
+    "",
+    *("evil.example.net\\.s.example.com", "s.example.com%2eevil.example.net", "a..b", "-a.example", "a_b.example", "*"),
+    *("a" * 64, "ß.example"),
     *("localhost\\", "s.example.com;x", "127.0.0.1%00", "[v1.x]", "[::ffff:127.0.0.1]", "2130706433", "a,b", "(a)"),
 )
 PORTS: Final = ("", "", "", ":443", ":8443", ":0", ":", ":65536", ":٣", ":x", ":0443", ":-1")
 REST: Final = (
-    "",
-    "/",
-    "/b.tar.gz?sig=a%2Fb,c&d=%7e",
-    "/%7Euser/a b",
-    "/a/../b",
-    "?x=1",
-    "#frag",
-    "/ü?ß=é",
-    "/\\x",
-    "//x",
-    "/@",
-    "/%zz",
+    *("", "/", "/b.tar.gz?sig=a%2Fb,c&d=%7e", "/%7Euser/a b", "/a/../b", "?x=1", "#frag", "/ü?ß=é", "/\\x", "//x", "/@", "/%zz"),
     "/a?b#c",
 )
 

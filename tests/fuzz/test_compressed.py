@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from docs_platform_action.errors import InvalidBundle
 from tests.archives import KINDS, SMALL_SITE, entry, tar, tar_of, zipped
+from tests.folders import Tree
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import mostly
-from tests.fuzz.tree import LIMITS, Tree, unpacked
+from tests.fuzz.tree import LIMITS, unpacked
 
 
 def with_name(data: bytes) -> bytes:

@@ -38,15 +38,8 @@ DURATIONS: Final = ("500ms", "1s", "30s", "45", "0.5", "15m", "1h30m", "1.5h", "
 DOMAINS: Final = (
     *("docs.example.com", "a.example.com\nb.example.com", "a.example.com\n\n b.example.com:8443 \n", "localhost:3000", "a_b"),
     *("https://docs.example.com/start", "a.example.com, b.example.com", "a.example.com\nA.example.com:080\na.example.com:80"),
-    *(
-        "müller.example",
-        "Straße.example:8443",
-        "\u0646\u0627\u0645\u0647\u200c\u0627\u06cc.example",
-        "docs.example.com.",
-        "*.example.com",
-        "me:pw@docs.example.com",
-        "\n".join(f"d{n}.example.com" for n in range(30)),
-    ),
+    *("müller.example", "Straße.example:8443", "\u0646\u0627\u0645\u0647\u200c\u0627\u06cc.example", "docs.example.com."),
+    *("*.example.com", "me:pw@docs.example.com", "\n".join(f"d{n}.example.com" for n in range(30))),
 )
 BOOLEANS: Final = ("true", "True", "TRUE", "false", "False", "FALSE", "yes", "0")
 IDENTIFIERS: Final = ("se_1", "a b", "a/b", "..", "ü", "0", "v1.2", "2024-06-01")
@@ -55,42 +48,12 @@ OPTIONS: Final = (
     *('{"domain": "x"}', "[]", '{"n": NaN}', '{"n": 1e999}', '{"a": 1, "a": 2}', '{"a":' * 990 + "1" + "}" * 990, "{'a': 1}"),
 )
 PATHS: Final = (
-    *(
-        "out/{domain}",
-        "out/{domain}.tar.gz",
-        "new",
-        "new/deeper/file.txt",
-        "file.txt",
-        "full",
-        "empty",
-        "full/held.html",
-        "a//b/./c",
-    ),
-    *(
-        "in",
-        "in/side",
-        "out-of-here",
-        "out-of-here/etc/x",
-        "circle",
-        "circle/x",
-        "pipe",
-        "../beside",
-        "../../..",
-        "/",
-        "/etc/passwd",
-    ),
-    *(
-        "{workspace}",
-        "{workspace}/new",
-        "{temp}/new",
-        "{temp}",
-        "ca.pem",
-        "a/../b",
-        "file.txt/x",
-        "new/",
-        "x" * 256,
-        "x/" * 3000 + "x",
-    ),
+    *("out/{domain}", "out/{domain}.tar.gz", "new", "new/deeper/file.txt", "file.txt", "full", "empty", "full/held.html"),
+    "a//b/./c",
+    *("in", "in/side", "out-of-here", "out-of-here/etc/x", "circle", "circle/x", "pipe", "../beside", "../../..", "/"),
+    "/etc/passwd",
+    *("{workspace}", "{workspace}/new", "{temp}/new", "{temp}", "ca.pem", "a/../b", "file.txt/x", "new/", "x" * 256),
+    *("x/" * 3000 + "x",),
 )
 VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     "mode": ("export", "agent", "Export", "import"),

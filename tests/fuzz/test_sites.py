@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from docs_platform_action.errors import InvalidBundle
 from tests.archives import HOSTILE, KINDS, SMALL_SITE, Site
+from tests.folders import Tree
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import Edit, byte_pieces, edited, edits, mutated_bytes
-from tests.fuzz.tree import ROOMY, Tree, unpacked
+from tests.fuzz.tree import ROOMY, unpacked
 
 CHECKED_KINDS = ("tar.gz", "tar.bz2", "tar.xz", *(kind for kind in KINDS if kind.startswith("gzip of")))
 """Formats with a checksum over everything, which detects any damage."""

@@ -33,46 +33,18 @@ END_64_NAMES: Final = ("record", "made", "needs", "disk", "first_disk", "here", 
 LOCATOR_NAMES: Final = ("disk", "start", "disks")
 
 HOSTILE: Final = (
-    0,
-    1,
-    2,
-    7,
-    0x7FFF,
-    0xFFFE,
-    0xFFFF,
-    0x10000,
-    0x7FFFFFFF,
-    0x80000000,
-    0xFFFFFFFE,
-    0xFFFFFFFF,
-    1 << 32,
-    1 << 63,
-    (1 << 64) - 1,
+    *(0, 1, 2, 7, 0x7FFF, 0xFFFE, 0xFFFF, 0x10000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFE, 0xFFFFFFFF, 1 << 32, 1 << 63),
+    *((1 << 64) - 1,),
 )
 ODD_NAMES: Final = (
-    *(
-        b"b/",
-        b"",
-        b".",
-        b"/",
-        b"../" + ESCAPED.encode(),
-        b"/" + ESCAPED.encode(),
-        b"/tmp/" + ESCAPED.encode(),
-        b"b/../../x",
-        b"C:/x",
-    ),
+    *(b"b/", b"", b".", b"/", b"../" + ESCAPED.encode(), b"/" + ESCAPED.encode(), b"/tmp/" + ESCAPED.encode(), b"b/../../x"),
+    b"C:/x",
     *(b"B", b"a/x", b"a\0b", b"\xff", b"a\\b", b"x" * 256, "e\u0301.html".encode(), b"a\n", b"p/" * 600, b"a" * 70, b"b", b"h/"),
 )
 MODES: Final = (0o100644, 0o100600, 0, 0o644, 0o120777)
 ODD_MODES: Final = (0o40755, 0o104755, 0o101777, 0o60644, 0o10644, 0o140755, 0o170000, 0o7777)
 CONTENTS: Final = (
-    b"",
-    b"<h1>Docs</h1>",
-    b"index.html",
-    b"../" + ESCAPED.encode(),
-    b"b/c",
-    b"x" * 5000,
-    b"PK\5\6" + bytes(18),
+    *(b"", b"<h1>Docs</h1>", b"index.html", b"../" + ESCAPED.encode(), b"b/c", b"x" * 5000, b"PK\5\6" + bytes(18)),
     bytes(100_000),
 )
 

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Final
 
 from docs_platform_action.archive.tar import is_tar_header
-from tests.fuzz.tree import Tree, plain
+from tests.folders import Tree
+from tests.fuzz.tree import plain
 
 Reader = Callable[[bytes], Tree | None]
 """Reads an archive; returns `None` if the tool refuses it, or unpacks it only with a warning."""

@@ -11,9 +11,7 @@ from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import InvalidBundle
 from tests.archive_limits import Limits
 from tests.archives import open_archive
-
-Tree = dict[str, bytes | str | None]
-"""By the path: a file's content, a link's target, or `None` for a folder."""
+from tests.folders import Tree, read_tree
 
 NAMES: Final = (b"a", b"b/c", b"b/d/e", b"index.html", b"./f", b"b//g", "é.html".encode(), b"h", b"i", b"j/k")
 """Names of regular files, valid in archives of any kind."""
@@ -63,7 +61,9 @@ def unpacked(archive: bytes, *, limits: Limits = LIMITS) -> Tree:
             assert not Path(f"/{ESCAPED}").exists()
             assert not Path(f"/tmp/{ESCAPED}").exists()  # noqa: S108  # nothing is put there
         _, size = _links_and_bytes(folder, limits)
-        tree = _tree_of(folder)
+        tree = read_tree(folder)
+        links = (folder / path for path, what in tree.items() if isinstance(what, str))
+        assert all(Path(os.path.realpath(link, strict=True)).is_relative_to(folder.resolve()) for link in links)
         assert (done.files, done.size) == (sum(isinstance(what, bytes) for what in tree.values()), size)
         return tree
 
@@ -99,19 +99,6 @@ def _links_and_bytes(folder: Path, limits: Limits) -> tuple[int, int]:
     assert size <= limits.unpacked_bytes
     assert count <= limits.entries
     return links, size
-
-
-def _tree_of(folder: Path) -> Tree:
-    tree: Tree = {}
-    for inside, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            path = Path(inside, name)
-            if path.is_symlink():
-                assert Path(os.path.realpath(path, strict=True)).is_relative_to(folder.resolve())
-                tree[str(path.relative_to(folder))] = os.readlink(path)  # noqa: PTH115  # as it is, doubled slashes too
-            else:
-                tree[str(path.relative_to(folder))] = path.read_bytes() if path.is_file() else None
-    return tree
 
 
 def plain(name: bytes) -> str:

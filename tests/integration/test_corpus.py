@@ -7,7 +7,7 @@ import pytest
 from admin_api_simulator import Simulator
 from tests.corpus.make import ARCHIVES
 from tests.corpus.recipes import RECIPES
-from tests.corpus.trees import tree_in
+from tests.folders import read_tree
 from tests.inside import run_inside
 from tests.keys import ADMIN_KEY
 
@@ -22,4 +22,4 @@ def test_a_bundle_of_each_writer_becomes_the_site(platform: Simulator, tmp_path:
     ended = run_inside(inputs, workspace=tmp_path)
 
     assert ended.exit_code == 0, ended.stdout
-    assert tree_in(tmp_path / "site") == RECIPES[name].tree()
+    assert read_tree(tmp_path / "site") == RECIPES[name].tree()

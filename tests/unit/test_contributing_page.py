@@ -42,14 +42,18 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_the_example_gives_an_input_whose_tests_pass(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("contribution") / "clone"  # not in `tmp_path`, which is searched for the key of the tests
-    others = shutil.ignore_patterns(".git", ".venv*", "node_modules", ".*_cache", "archives")
+    others = shutil.ignore_patterns(".git", ".venv*", "node_modules", ".*_cache")
     shutil.copytree(ROOT, folder, symlinks=True, ignore=others)
 
     for diff in re.findall(r"```diff\n(.*?)```", PAGE, flags=re.DOTALL):
         apply(diff, folder)
     assert "$ make reference\n" in PAGE
+    assert "$ make wording\n" in PAGE
     written = run(folder, "tests.reference_page")  # which is what `make reference` runs
+    worded = run(folder, "tests.wording")  # which is what `make wording` runs
     ended = run(folder, "pytest", "-p", "no:cacheprovider", "-k", SELECTED, *TESTS)
 
     assert written.returncode == 0, written.stderr
+    assert worded.returncode == 0, worded.stderr
+    assert "Invalid input `user-agent-suffix`: " in (folder / "tests" / "wording" / "inputs.md").read_text("utf-8")
     assert ended.returncode == 0, ended.stdout + ended.stderr

@@ -11,7 +11,7 @@ Sections = Mapping[str, Mapping[str, str]]
 """The text that people read, by the situation in which they read it, by section."""
 
 FOLDER: Final = Path(__file__).parent
-NAMES: Final = ("inputs",)
+NAMES: Final = ("archives", "inputs")
 """The pages, each made by the function `sections` of the module with this name, whose docstring introduces it."""
 
 
@@ -34,3 +34,11 @@ def _introduction(module: ModuleType) -> str:
 def _section(title: str, texts: Mapping[str, str]) -> str:
     lines = "\n".join(f"{situation}\n{indent(text, '    ')}" for situation, text in texts.items())
     return f"## {title}\n\n~~~text\n{lines}\n~~~\n"
+
+
+def grouped(texts: Mapping[str, str]) -> dict[str, str]:
+    """Put the situations in which people read the same text together, each on its line."""
+    situations: dict[str, list[str]] = {}
+    for situation, text in texts.items():
+        situations.setdefault(text, []).append(situation)
+    return {"\n".join(same): text for text, same in situations.items()}

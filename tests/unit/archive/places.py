@@ -1,6 +1,5 @@
 """A place to unpack archives into."""
 
-import os
 import shutil
 from pathlib import Path
 from typing import Final
@@ -13,23 +12,9 @@ from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import InvalidBundle
 from tests.archive_limits import Limits
 from tests.archives import open_archive
+from tests.folders import Tree, read_tree
 
 REAL_LIMITS: Final = Limits()
-
-
-def tree_of(folder: Path) -> dict[str, bytes | str | None]:
-    """Return the content of a folder by path: contents of files, targets of links, `None` for folders."""
-    tree: dict[str, bytes | str | None] = {}
-    for inside, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            path = Path(inside, name)
-            node = str(path.readlink()) if path.is_symlink() else None if name in folders else path.read_bytes()
-            tree[str(path.relative_to(folder))] = node
-    return dict(sorted(tree.items()))
-
-
-def message_of(error: InvalidBundle) -> str:
-    return f"{error.summary}. {' '.join(error.details)}"
 
 
 class Place:
@@ -45,8 +30,8 @@ class Place:
         self.progress: list[tuple[int, int]] = []
         self.before = self.outside()
 
-    def outside(self) -> dict[str, bytes | str | None]:
-        return {path: node for path, node in tree_of(self.root).items() if not path.startswith("beside/site/")}
+    def outside(self) -> Tree:
+        return {path: node for path, node in read_tree(self.root).items() if not path.startswith("beside/site/")}
 
     def unpack(
         self,
@@ -65,21 +50,29 @@ class Place:
             self.unpack(archive, limits=limits, disk=disk)
         return caught.value
 
+    def empty(self) -> None:
+        """Remove what was unpacked."""
+        shutil.rmtree(self.folder)
+        self.folder.mkdir()
+
     def clear(self) -> None:
         """Remove everything: the files that a test leaves are searched for the key, and these never hold it."""
         shutil.rmtree(self.root)
         self._archive.unlink(missing_ok=True)
 
-    def tree(self) -> dict[str, bytes | str | None]:
-        return tree_of(self.folder)
+    def tree(self) -> Tree:
+        return read_tree(self.folder)
 
 
-SMALL_TREE = {
+INDEX: Final[Tree] = {"index.html": b"<h1>Docs</h1>"}
+"""What comes out of the valid entry in `tests/archives.py`."""
+
+SMALL_TREE: Final[Tree] = {
     "assets": None,
     "guide": None,
     "guide/empty.txt": b"",
     "guide/home.html": "../index.html",
     "guide/start.html": b"<p>Start</p>" * 50,
-    "index.html": b"<h1>Docs</h1>",
+    **INDEX,
     "latest": "guide",
 }

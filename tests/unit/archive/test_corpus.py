@@ -6,14 +6,12 @@ import pytest
 
 from docs_platform_action.archive.unpack import Unpacked, unpack
 from docs_platform_action.clock import Cancellation
-from docs_platform_action.errors import InvalidBundle
 from tests.archives import open_archive
 from tests.corpus.make import ARCHIVES, manifest
 from tests.corpus.recipes import RECIPES, VERSIONS
-from tests.corpus.trees import tree_in
+from tests.folders import read_tree
 
 READ = [name for name, recipe in RECIPES.items() if recipe.refused is None]
-REFUSED = [name for name, recipe in RECIPES.items() if recipe.refused is not None]
 
 
 def unpack_into(folder: Path, name: str) -> Unpacked:
@@ -27,18 +25,8 @@ def test_the_tree_comes_out(name: str, tmp_path: Path) -> None:
 
     tree = RECIPES[name].tree()
     files = [content for content in tree.values() if isinstance(content, bytes)]
-    assert tree_in(tmp_path) == tree
+    assert read_tree(tmp_path) == tree
     assert (unpacked.files, unpacked.size) == (len(files), sum(map(len, files)))
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_unpacked_is_refused_with_the_reason(name: str, tmp_path: Path) -> None:
-    with pytest.raises(InvalidBundle) as refused:
-        unpack_into(tmp_path, name)
-
-    reason = RECIPES[name].refused
-    assert reason is not None
-    assert reason in f"{refused.value.summary}. {' '.join(refused.value.details)}"
 
 
 class TestTheCorpus:

@@ -13,9 +13,9 @@ import pytest
 
 from docs_platform_action.archive.limits import Disk, Quota, Space
 from docs_platform_action.errors import InvalidBundle
-from tests.archive_limits import Limits
-from tests.archives import KINDS, SMALL_SITE, Site, Zipped, entry, header, pax, pax_record, tar, tar_of, zip_of
-from tests.unit.archive.places import SMALL_TREE, Place, message_of
+from tests.archive_limits import EXACT, Exact, Limits
+from tests.archives import KINDS, SMALL_SITE, Site, Zipped, entry, header, pax, tar, tar_of, zip_of
+from tests.unit.archive.places import INDEX, SMALL_TREE, Place
 
 
 class TestBounds:
@@ -23,7 +23,7 @@ class TestBounds:
     def test_on_entries_count_folders_that_names_imply(self, place: Place, kind: str) -> None:
         archive = KINDS[kind](Site(files={"a/b/c": b"1", "a/b/d": b"2"}))
 
-        assert "more than 3 files and folders" in message_of(place.refusal(archive, limits=Limits(entries=3)))
+        place.refusal(archive, limits=Limits(entries=3))
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_allow_what_is_just_within(self, place: Place, kind: str) -> None:
@@ -35,20 +35,21 @@ class TestBounds:
     def test_on_bytes_hold_for_all_files_together(self, place: Place, kind: str) -> None:
         archive = KINDS[kind](Site(files={"a": b"x" * 2500, "b": b"x" * 2500}))
 
-        assert "more than 4.0 KiB" in message_of(place.refusal(archive, limits=Limits(unpacked_bytes=4096)))
+        place.refusal(archive, limits=Limits(unpacked_bytes=4096))
 
-    def test_are_reported_in_the_unit_that_fits(self, place: Place) -> None:
-        refusal = place.refusal(tar_of(pax(size=b"21474836480"), header(b"a")))
+    @pytest.mark.parametrize("exact", EXACT.values(), ids=EXACT)
+    def test_on_anything_else_are_exact(self, place: Place, exact: Exact) -> None:
+        with exact.applied():
+            place.unpack(exact.archive)
+        place.empty()
 
-        assert "more than 20.0 GiB" in message_of(refusal)
-        assert "`bundle-path`" in refusal.remedy
+        with exact.applied(lowered=1):
+            place.refusal(exact.archive)
 
     def test_hold_for_copies_too(self, place: Place) -> None:
         links = [entry(b"%d" % number, type_=b"1", target=b"a") for number in range(20)]
 
-        refusal = place.refusal(tar_of(entry(b"a", bytes(50_000)), *links), limits=Limits(unpacked_bytes=1_000_000))
-
-        assert "more than 976.6 KiB" in message_of(refusal)
+        place.refusal(tar_of(entry(b"a", bytes(50_000)), *links), limits=Limits(unpacked_bytes=1_000_000))
 
     def test_do_not_include_the_ratio_which_real_sites_push_to_thousands(self, place: Place) -> None:
         page = b"<nav>" + b"<a href='/guide'>Guide</a>" * 40_000
@@ -59,24 +60,18 @@ class TestBounds:
 
         assert unpacked.size > max(256 * 2**20, 1000 * len(archive))
 
-    def test_hold_for_data_that_is_not_a_file(self, place: Place) -> None:
-        header_of_nothing = entry(b"pax", pax_record(b"comment", b"x" * 1_000_000), type_=b"x")
-        archive = gzip.compress(header_of_nothing * 30 + tar_of())
-
-        assert "more than 1 MiB" in message_of(place.refusal(archive))
-
     @pytest.mark.parametrize("layers", [1, 2])
     def test_hold_for_zeros_at_the_end(self, place: Place, layers: int) -> None:
         archive = tar_of() + bytes(17 * 2**20)
         for _ in range(layers):
             archive = gzip.compress(archive)
 
-        assert "more than 10.0 KiB" in message_of(place.refusal(archive, limits=Limits(unpacked_bytes=10 * 1024, entries=5)))
+        place.refusal(archive, limits=Limits(unpacked_bytes=10 * 1024, entries=5))
 
     def test_hold_for_each_of_two_layers_of_gzip(self, place: Place) -> None:
         padded = gzip.compress(tar_of()) + bytes(17 * 2**20)
 
-        assert "compressed data of more than 10 times its size" in message_of(place.refusal(gzip.compress(padded)))
+        place.refusal(gzip.compress(padded))
 
 
 def entries_below(folder: str | Path) -> Iterator[os.DirEntry[str]]:
@@ -139,13 +134,9 @@ class TestDisk:
         archive = KINDS[kind](Site(files={f"{number}": bytes(300_000) for number in range(20)}))
         disk = FakeDisk(place, total=10_000_000, free=4_000_000)
 
-        refusal = place.refusal(archive, disk=disk)
+        place.refusal(archive, disk=disk)
 
         assert 2_500_000 < disk.used <= 3_000_000
-        assert refusal.summary == "the bundle is too large for the runner's disk"
-        assert refusal.details[1].endswith("of the disk's 9.5 MiB are free; the action keeps 976.6 KiB free.")
-        assert "`bundle-path`" in refusal.remedy
-        assert "larger disk" in refusal.remedy
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_takes_what_fits_beside_the_reserve(self, place: Place, kind: str) -> None:
@@ -157,33 +148,26 @@ class TestDisk:
     def test_stops_before_a_file_that_only_announces_to_be_too_large(self, place: Place) -> None:
         disk = FakeDisk(place, total=100 * 2**30, free=3 * 2**30)
 
-        refusal = place.refusal(tar_of(pax(size=b"%d" % (5 * 2**30)), header(b"a")), disk=disk)
+        place.refusal(tar_of(pax(size=b"%d" % (5 * 2**30)), header(b"a")), disk=disk)
 
-        assert place.tree().keys() == {"index.html"}
-        assert refusal.details == (
-            "Unpacking stopped after 13 bytes; the next file is 5.0 GiB.",
-            "3.0 GiB of the disk's 100.0 GiB are free; the action keeps 1.0 GiB free.",
-        )
+        assert place.tree() == INDEX
 
     @pytest.mark.parametrize("type_", [b"0", b"5", b"2"], ids=["files", "folders", "links"])
     def test_counts_a_block_for_each_entry_however_little_is_in_it(self, place: Place, type_: bytes) -> None:
         entries = [entry(b"%d" % number, type_=type_, target=b"index.html" * (type_ == b"2")) for number in range(100)]
         disk = FakeDisk(place, total=2_000_000, free=400_000)
 
-        assert "too large for the runner's disk" in message_of(place.refusal(tar_of(*entries), disk=disk))
+        place.refusal(tar_of(*entries), disk=disk)
+
         assert disk.used <= 200_000
 
     def test_keeps_inodes_free_too(self, place: Place) -> None:
         entries = [entry(b"a/%d" % number) for number in range(100)]
         disk = FakeDisk(place, total=10**12, free=10**12, inodes=65_536, free_inodes=6_600)
 
-        refusal = place.refusal(tar_of(*entries), disk=disk)
+        place.refusal(tar_of(*entries), disk=disk)
 
         assert disk.used_inodes == 6_600 - 6_553
-        assert refusal.details == (
-            "Unpacking stopped after 13 bytes.",
-            "6,553 of the disk's 65,536 inodes are free; the action keeps 6,553 free. Each file, folder and link takes one.",
-        )
 
     def test_is_read_again_because_others_fill_it_too(self, place: Place) -> None:
         disk = FakeDisk(place, total=10**12, free=10**12)
@@ -194,9 +178,8 @@ class TestDisk:
 
         disk.before = fill
 
-        refusal = place.refusal(KINDS["tar.gz"](Site(files={"a": bytes(40 * 2**20), "b": b""})), disk=disk)
+        place.refusal(KINDS["tar.gz"](Site(files={"a": bytes(40 * 2**20), "b": b""})), disk=disk)
 
-        assert "too large for the runner's disk" in message_of(refusal)
         assert disk.used <= 33 * 2**20
 
     def test_keeps_its_reserve_when_many_archives_are_unpacked_side_by_side(self) -> None:
@@ -233,10 +216,9 @@ class TestDisk:
         disk = FakeDisk(place, total=10_000_000, free=2_900_000)
         disk.before = lambda: seen.append(disk.unnamed)
 
-        refusal = place.refusal(archive, disk=disk)
+        place.refusal(archive, disk=disk)
 
         assert 1_800_000 < max(seen) <= 1_900_000
-        assert refusal.details[0] == "Unpacking stopped after 0 bytes."
         assert place.tree() == {}
         assert disk.unnamed == 0
 

@@ -7,11 +7,10 @@ import time
 
 import pytest
 
-from docs_platform_action.archive import tree as trees
 from docs_platform_action.archive.unpack import Unpacked
 from tests.archive_limits import Limits
 from tests.archives import KINDS, SMALL_SITE, Site, entry, tar, tar_of
-from tests.unit.archive.places import SMALL_TREE, Place, message_of
+from tests.unit.archive.places import SMALL_TREE, Place
 
 
 class TestWhatComesOut:
@@ -69,10 +68,7 @@ class TestWhatComesOut:
     ) -> None:
         self._refuse(monkeypatch, call, number)
 
-        refusal = message_of(place.refusal(tar(SMALL_SITE)))
-
-        assert "The runner's disk does not accept the name of entry" in refusal
-        assert refusal.endswith("(no).")
+        assert place.refusal(tar(SMALL_SITE)).failure_reason == "invalid-bundle"
 
     @staticmethod
     def _refuse(monkeypatch: pytest.MonkeyPatch, call: str, number: int) -> None:
@@ -88,13 +84,6 @@ class TestWhatComesOut:
 
 
 class TestLinks:
-    def test_with_more_symbolic_links_than_are_kept_is_refused(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(trees, "MAX_LINKS", 1)
-
-        refusal = place.refusal(tar_of(*(entry(name, type_=b"2", target=b"index.html") for name in (b"a", b"b"))))
-
-        assert "more than 1 symbolic links" in message_of(refusal)
-
     def test_may_lead_to_links_to_folders_and_into_each_others_targets(self, place: Place) -> None:
         links = {"latest": "v2", "stable": "./latest", "v1/assets": "../assets", "v2/assets": "../assets", "old": "v2/../v1/a"}
 
@@ -150,4 +139,4 @@ class TestLinks:
     def test_that_are_hard_count_with_the_size_of_their_target(self, place: Place) -> None:
         links = [entry(b"%d" % number, type_=b"1", target=b"index.html") for number in range(9)]
 
-        assert "more than 100 bytes" in message_of(place.refusal(tar_of(*links), limits=Limits(unpacked_bytes=100)))
+        place.refusal(tar_of(*links), limits=Limits(unpacked_bytes=13 * 10 - 1))
