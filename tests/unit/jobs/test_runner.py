@@ -126,9 +126,6 @@ class TestOne:
         assert job.duration_seconds(jobs.clock.monotonic() + 99) == 7
         assert job.phases == [Phase(name=RUN, began_at=5000.0, ended_at=5007.0)]
 
-    def test_its_failure_is_recorded(self) -> None:
-        assert Jobs(fails_with(JobFailed("the export failed"), job_id="se_1")).run() == ["job-failed"]
-
     def test_a_bug_is_recorded_as_an_internal_error(self) -> None:
         jobs = Jobs(fails_with(ZeroDivisionError("by zero")))
 
@@ -259,10 +256,6 @@ class TestFirst:
 
         assert seen == [False, True]
 
-    @pytest.mark.parametrize("error", [NotFound("unknown"), JobFailed("f"), KeyError("x")])
-    def test_its_other_failures_do_not_stop_the_others(self, error: Exception) -> None:
-        assert Jobs(fails_with(error), succeed, succeed).run()[1:] == [None, None]
-
     @pytest.mark.parametrize("kind", [Unauthorized, Forbidden, UnknownHost])
     def test_if_the_key_or_the_host_is_wrong_the_others_fail_without_a_request(self, kind: type[ActionError]) -> None:
         asked: list[str | None] = []
@@ -277,22 +270,23 @@ class TestFirst:
         assert asked == ["a"]
         failure = jobs.jobs[3].failure
         assert failure is not None
-        assert (failure.summary, failure.cause, failure.remedy, failure.request_id) == (
-            "refused (4xx)",
-            "Why.",
-            "What to do.",
-            "r-1",
-        )
+        known = (failure.summary, failure.cause, failure.remedy, failure.request_id)
+        assert known == ("refused (4xx)", "Why.", "What to do.", "r-1")
         assert failure.details[:-1] == ("The API said so.",)
         assert [job.duration_seconds(1e9) for job in jobs.jobs[1:]] == [0, 0, 0]
         assert jobs.events.announced == ["a begins", "a ends", "b ends", "c ends", "d ends"]
 
-    @pytest.mark.parametrize("kind", [Unauthorized, Forbidden, UnknownHost])
-    def test_a_rejection_after_the_start_affects_only_this_job(self, kind: type[ActionError]) -> None:
-        assert Jobs(fails_with(kind("refused"), job_id="se_1"), succeed).run() == [kind.failure_reason, None]
+    @pytest.mark.parametrize(
+        "error", [Unauthorized("refused"), Forbidden("refused"), UnknownHost("refused"), NotFound("unknown"), KeyError("x")]
+    )
+    @pytest.mark.parametrize("first_fails", [True, False])
+    def test_any_other_failure_of_a_job_affects_only_this_job(self, error: Exception, first_fails: bool) -> None:
+        failing = fails_with(error, job_id="se_1" if isinstance(error, Unauthorized | Forbidden | UnknownHost) else None)
+        functions = [failing, succeed, succeed] if first_fails else [succeed, fails_with(error), succeed]
 
-    def test_a_rejection_of_another_job_affects_only_that_job(self) -> None:
-        assert Jobs(succeed, fails_with(Forbidden("refused")), succeed).run() == [None, "forbidden", None]
+        failures = Jobs(*functions).run()
+
+        assert [failure is None for failure in failures] == [function is succeed for function in functions]
 
 
 class FakeApi:
