@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
+from docs_platform_action.api.admin_api import DeadlineExceeded
 from docs_platform_action.errors import NotFound, TimedOut, Unavailable
 from docs_platform_action.inputs.settings import WaitSettings
 from docs_platform_action.job import Job
-from docs_platform_action.jobs.polling import poll, timeout_error
+from docs_platform_action.jobs.polling import poll
 from docs_platform_action.models import ExportJob
-from tests.unit.fakes import HOST, RecordedEvents, context
+from tests.unit.fakes import RecordedEvents, context
 from tests.virtual_time import VirtualClock
 
 
@@ -79,26 +80,21 @@ class TestPoll:
         assert platform.events.names == ["polling", *["status_read"] * 4]
         assert platform.asked_at == [0, 1, 2, 3]
 
-    def test_the_last_reading_is_at_the_deadline(self) -> None:
-        platform = Platform(lambda _: "running")
+    @pytest.mark.parametrize(("timeout", "reading_seconds", "asked_at"), [(2.5, 0, [0, 1, 2, 2.5]), (10, 7, [0, 8, 15])])
+    def test_the_last_reading_is_at_the_deadline_or_right_after_one_that_crosses_it(
+        self, timeout: float, reading_seconds: float, asked_at: list[float]
+    ) -> None:
+        platform = Platform(lambda _: "running", reading_seconds=reading_seconds)
 
         with pytest.raises(TimedOut):
-            platform.wait(10.5)
+            platform.wait(timeout)
 
-        assert platform.asked_at[-1] == 10.5
+        assert platform.asked_at == asked_at
 
-    def test_the_last_poll_decides(self) -> None:
+    def test_the_last_reading_decides(self) -> None:
         platform = Platform(completed_at(10.5))
 
         assert platform.wait(10.5) == "completed"
-
-    def test_a_reading_that_crosses_the_deadline_is_followed_by_the_last_one_at_once(self) -> None:
-        platform = Platform(lambda _: "running", reading_seconds=7)
-
-        with pytest.raises(TimedOut):
-            platform.wait(10)
-
-        assert platform.asked_at == [0, 8, 15]
 
     def test_a_reading_gets_the_deadline(self) -> None:
         platform = Platform(completed_at(2))
@@ -113,12 +109,6 @@ class TestPoll:
 
         assert platform.wait() == "completed"
 
-    def test_without_an_outage_only_the_last_status_is_reported(self) -> None:
-        with pytest.raises(TimedOut) as caught:
-            Platform(lambda _: "running").wait(10)
-
-        assert caught.value.details == ("It was last seen as 'running'.",)
-
     @pytest.mark.parametrize("after", [0, 3, 10])
     @pytest.mark.parametrize("error", [Unavailable("it broke"), NotFound("it is gone")])
     def test_a_failed_reading_ends_the_wait_with_its_error(self, error: Exception, after: float) -> None:
@@ -128,6 +118,14 @@ class TestPoll:
             failing.wait(10)
 
         assert caught.value is error
+
+    def test_an_outage_that_lasts_to_the_deadline_is_a_timeout_with_its_request_id(self) -> None:
+        outage = DeadlineExceeded("it is down", request_id="r-1")
+
+        with pytest.raises(TimedOut) as caught:
+            self._failing(Platform(lambda _: "running"), outage, after=3).wait(10)
+
+        assert (caught.value.request_id, caught.value.__cause__) == ("r-1", outage)
 
     @staticmethod
     def _failing(platform: Platform, error: Exception, *, after: float) -> Platform:
@@ -163,58 +161,3 @@ class TestProgress:
 
         assert platform.asked_at == self.waited("queued", lambda _: None).asked_at
         assert platform.job.estimate.remaining_seconds(platform.clock.monotonic()) is None
-
-
-class TestTimedOut:
-    @pytest.mark.parametrize(
-        ("record", "fact"),
-        [
-            (Job(mode="export", status="running", progress=0.0), "It was last seen at 0 %."),
-            (Job(mode="export", status="polishing"), "It was last seen as 'polishing'."),
-            (Job(mode="export", status="done", progress=100.0), "It was last seen as 'done', at 100 %."),
-            (Job(mode="export", status="running", pages_so_far=7), "It was last seen as 'running', 7 pages."),
-            (Job(mode="export", status="running", pages_so_far=1), "It was last seen as 'running', 1 page."),
-            (Job(mode="export"), "No status request succeeded."),
-        ],
-    )
-    def test_it_tells_how_far_the_job_has_come(self, record: Job, fact: str) -> None:
-        assert timeout_error(record, 60, None).details == (fact,)
-
-    def test_a_job_that_was_never_read_is_not_called_running(self) -> None:
-        assert timeout_error(Job(mode="export"), 60, None).summary == "its status could not be read after 1:00"
-
-    def test_it_reports_an_outage_that_lasted_to_the_end(self) -> None:
-        outage = Unavailable(f"the API at {HOST} remained unavailable", details=("No successful response for 60 s.",))
-
-        error = timeout_error(Job(mode="export", status="running"), 60, outage)
-
-        assert error.details == (
-            "It was last seen as 'running'.",
-            f"At the end the API at {HOST} remained unavailable.",
-            "No successful response for 60 s.",
-        )
-
-    def test_it_has_the_cause_and_the_request_id_of_the_outage(self) -> None:
-        outage = Unavailable("x", cause="The moon.", request_id="r-1")
-
-        error = timeout_error(Job(mode="export"), 60, outage)
-
-        assert (error.cause, error.request_id) == ("The moon.", "r-1")
-
-    @pytest.mark.parametrize(("status", "remedy"), [(None, "Check `base-url`."), ("running", "Allow more time")])
-    def test_the_remedy_depends_on_whether_the_job_was_ever_read(self, status: str | None, remedy: str) -> None:
-        outage = Unavailable("x", remedy="Check `base-url`.")
-
-        error = timeout_error(Job(mode="export", status=status), 60, outage)
-
-        assert error.remedy.startswith(remedy)
-
-    def test_without_an_outage_the_timeout_was_too_short(self) -> None:
-        assert timeout_error(Job(mode="export", status="running"), 60, None).cause == (
-            "The job takes longer than `timeout` allows."
-        )
-
-    def test_a_percentage_is_never_rounded_up(self) -> None:
-        assert timeout_error(Job(mode="export", status="running", progress=99.9), 60, None).details == (
-            "It was last seen at 99 %.",
-        )

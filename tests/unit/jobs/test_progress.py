@@ -1,6 +1,7 @@
 """The estimates of the remaining time: for people, and for the next reading."""
 
 import math
+from collections.abc import Mapping, Sequence
 
 import pytest
 from hypothesis import given
@@ -14,136 +15,63 @@ from docs_platform_action.jobs.progress import (
     PollingEstimate,
 )
 
+Reading = tuple[float, float | None, int | None, str]
+QUEUED: Reading = (0, None, None, "queued")
 
-def seen_queued(at: float = 1000.0) -> DisplayedEstimate:
-    progress = DisplayedEstimate()
-    progress.update(at, None, None, queued=True)
-    return progress
+
+def displayed(*readings: Reading) -> DisplayedEstimate:
+    """Return the estimate after readings: the time, the progress, the page count, and "queued", "running" or "ended"."""
+    estimate = DisplayedEstimate()
+    for at, percent, pages, state in readings:
+        estimate.update(at, percent, pages, queued=state == "queued", ended=state == "ended")
+    return estimate
+
+
+def running(at: float, percent: float | None, pages: int | None = None) -> Reading:
+    return (at, percent, pages, "running")
+
+
+REMAINING: Mapping[str, tuple[Sequence[Reading], float, float | None]] = {
+    "nothing was read": ([], 10, None),
+    "a job seen in the queue begins at 0 %": ([QUEUED, running(31, 12)], 31, 31 * 88 / 12),
+    "it is nearly done": ([QUEUED, running(50, 99)], 50, 50 / 99),
+    "time before the last reading without progress": (
+        [QUEUED, (600, None, None, "queued"), running(610, None, 3), running(630, 20, 9)],
+        630,
+        80,
+    ),
+    "time at 0 % counts": ([QUEUED, running(10, 0), running(20, 0), running(30, 0), running(40, 10)], 40, 360),
+    "queued with progress": ([(0, 0, None, "queued"), (60, 50, None, "queued")], 60, None),
+    "no longer queued with progress": ([(0, 0, None, "queued"), (60, 50, None, "queued"), running(70, 10)], 70, 90),
+    "attached to": ([running(500, 60, 100)], 600, None),
+    "attached to, with a second reading": ([running(500, 60, 100), running(520, 80, 120)], 520, 20),
+    "just enough points and seconds": ([QUEUED, running(MIN_SECONDS, MIN_POINTS)], MIN_SECONDS, 95),
+    "too few points": ([QUEUED, running(MIN_SECONDS, MIN_POINTS - 0.1)], MIN_SECONDS, None),
+    "too few seconds": ([QUEUED, running(MIN_SECONDS - 0.1, MIN_POINTS)], MIN_SECONDS - 0.1, None),
+    "it grows during a stall": ([QUEUED, running(50, 50)], 60, 60),
+    "a fall": ([QUEUED, running(100, 50), running(110, 20)], 110, None),
+    "after a fall it is measured again": ([QUEUED, running(100, 50), running(110, 20), running(120, 30)], 120, 70),
+    "after the queue it is measured again": (
+        [QUEUED, running(100, 50), (200, None, None, "queued"), running(210, 10)],
+        210,
+        90,
+    ),
+    "no progress": ([QUEUED, running(50, 50), running(60, None)], 60, None),
+    "no progress, then the same": ([QUEUED, running(50, 50), running(60, None), running(100, 50)], 100, 100),
+    "no progress, then a fall": ([QUEUED, running(50, 50), running(60, None), running(100, 40)], 100, None),
+    "100 %": ([QUEUED, running(100, 100)], 100, None),
+    "ended": ([QUEUED, (100, 57, None, "ended")], 100, None),
+    "a day": ([QUEUED, running(10, 50)], MAX_REMAINING_SECONDS, MAX_REMAINING_SECONDS),
+    "more than a day": ([QUEUED, running(10, 50)], MAX_REMAINING_SECONDS + 1, None),
+}
 
 
 class TestDisplayedRemaining:
-    @pytest.mark.parametrize(("at", "percent", "remaining"), [(31, 12, 227.3), (144, 57, 108.6), (50, 99, 0.5)])
-    def test_a_job_seen_in_the_queue_began_at_zero(self, at: float, percent: float, remaining: float) -> None:
-        progress = seen_queued()
+    @pytest.mark.parametrize("case", REMAINING)
+    def test_it_is_measured_since_progress_began(self, case: str) -> None:
+        readings, now, remaining = REMAINING[case]
 
-        progress.update(1000 + at, percent, None)
-
-        assert progress.remaining_seconds(1000 + at) == pytest.approx(remaining, abs=0.1)
-
-    def test_the_rate_begins_at_the_last_reading_before_progress(self) -> None:
-        progress = seen_queued(0)
-        progress.update(600, None, None, queued=True)
-        progress.update(610, None, 3)
-
-        progress.update(630, 20, 9)
-
-        assert progress.remaining_seconds(630) == 80
-
-    def test_time_at_zero_percent_counts(self) -> None:
-        progress = seen_queued(0)
-        for at in (10, 20, 30):
-            progress.update(at, 0, None)
-
-        progress.update(40, 10, None)
-
-        assert progress.remaining_seconds(40) == 360
-
-    def test_the_percentage_of_a_queued_job_is_ignored(self) -> None:
-        progress = DisplayedEstimate()
-        progress.update(0, 0, None, queued=True)
-        progress.update(60, 50, None, queued=True)
-        assert progress.remaining_seconds(60) is None
-
-        progress.update(70, 10, None)
-
-        assert progress.remaining_seconds(70) == 90
-
-    def test_a_running_job_is_measured_from_its_first_reading(self) -> None:
-        progress = DisplayedEstimate()
-        progress.update(500, 60, 100)
-        assert progress.remaining_seconds(600) is None
-
-        progress.update(520, 80, 120)
-
-        assert progress.remaining_seconds(520) == 20
-
-    @pytest.mark.parametrize(
-        ("percent", "at", "is_estimated"),
-        [
-            (MIN_POINTS, MIN_SECONDS, True),
-            (MIN_POINTS - 0.1, MIN_SECONDS, False),
-            (MIN_POINTS, MIN_SECONDS - 0.1, False),
-        ],
-    )
-    def test_it_needs_enough_progress(self, percent: float, at: float, is_estimated: bool) -> None:
-        progress = seen_queued(0)
-
-        progress.update(at, percent, None)
-
-        assert (progress.remaining_seconds(at) is not None) == is_estimated
-
-    def test_it_grows_during_a_stall(self) -> None:
-        progress = seen_queued(0)
-        progress.update(50, 50, None)
-
-        assert [progress.remaining_seconds(now) for now in (50, 60, 100)] == [50, 60, 100]
-
-    def test_the_rate_is_measured_again_if_progress_falls(self) -> None:
-        progress = seen_queued(0)
-        progress.update(100, 50, None)
-        progress.update(110, 20, None)
-        assert progress.remaining_seconds(110) is None
-
-        progress.update(120, 30, None)
-
-        assert progress.remaining_seconds(120) == 70
-
-    def test_the_rate_is_measured_again_if_the_job_is_queued_again(self) -> None:
-        progress = seen_queued(0)
-        progress.update(100, 50, None)
-        progress.update(200, None, None, queued=True)
-
-        progress.update(210, 10, None)
-
-        assert progress.remaining_seconds(210) == 90
-
-    def test_a_reading_without_a_percentage_has_none_and_the_next_continues(self) -> None:
-        progress = seen_queued(0)
-        progress.update(50, 50, None)
-        progress.update(60, None, None)
-        assert progress.remaining_seconds(60) is None
-
-        progress.update(100, 50, None)
-
-        assert progress.remaining_seconds(100) == 100
-
-    def test_a_fall_is_seen_across_a_reading_without_a_percentage(self) -> None:
-        progress = seen_queued(0)
-        progress.update(50, 50, None)
-        progress.update(60, None, None)
-
-        progress.update(100, 40, None)
-
-        assert progress.remaining_seconds(100) is None
-
-    @pytest.mark.parametrize(("percent", "ended"), [(100, False), (57, True)])
-    def test_nothing_is_left_at_the_end(self, percent: float, ended: bool) -> None:
-        progress = seen_queued(0)
-
-        progress.update(100, percent, None, ended=ended)
-
-        assert progress.remaining_seconds(100) is None
-
-    @pytest.mark.parametrize(("now", "is_estimated"), [(MAX_REMAINING_SECONDS, True), (MAX_REMAINING_SECONDS + 1, False)])
-    def test_more_than_a_day_is_not_displayed(self, now: float, is_estimated: bool) -> None:
-        progress = seen_queued(0)
-        progress.update(10, 50, None)
-
-        assert (progress.remaining_seconds(now) is not None) == is_estimated
-
-    def test_without_readings_nothing_is_known(self) -> None:
-        assert DisplayedEstimate().remaining_seconds(10) is None
-        assert DisplayedEstimate().stalled_since is None
+        assert displayed(*readings).remaining_seconds(now) == (None if remaining is None else pytest.approx(remaining))
 
     @given(
         st.lists(
@@ -169,65 +97,29 @@ class TestDisplayedRemaining:
             assert progress.stalled_since is None or progress.stalled_since < now or now - pause == now
 
 
-class TestStandstill:
-    @pytest.mark.parametrize(("percent", "pages"), [(57.0, 231), (57.0, None), (None, 231)])
-    def test_it_lasts_since_the_last_change(self, percent: float | None, pages: int | None) -> None:
-        progress = seen_queued(0)
-        progress.update(10, percent, pages)
-        assert progress.stalled_since is None
+STALLED_SINCE: Mapping[str, tuple[Sequence[Reading], float | None]] = {
+    "nothing was read": ([], None),
+    "progress and pages once": ([QUEUED, running(10, 57, 231)], None),
+    "progress and pages": ([QUEUED, *(running(at, 57, 231) for at in (10, 20, 30))], 10),
+    "progress": ([QUEUED, *(running(at, 57) for at in (10, 20, 30))], 10),
+    "pages": ([QUEUED, *(running(at, None, 231) for at in (10, 20, 30))], 10),
+    "more progress": ([running(10, 57, 231), running(20, 57, 231), running(30, 57.1, 231)], None),
+    "less progress": ([running(10, 57, 231), running(20, 57, 231), running(30, 56, 231)], None),
+    "more pages": ([running(10, 57, 231), running(20, 57, 231), running(30, 57, 232)], None),
+    "a reading without them changes nothing": ([running(10, 57, 231), running(20, None), running(30, 57, 231)], 10),
+    "no progress at all": ([QUEUED, running(10, None), running(900, None)], None),
+    "in the queue": ([(0, 0, 0, "queued"), (900, 0, 0, "queued")], None),
+    "just after the queue": ([(0, 0, 0, "queued"), (900, 0, 0, "queued"), running(1000, 0, 0)], None),
+    "after the queue": ([(0, 0, 0, "queued"), running(1000, 0, 0), running(1010, 0, 0)], 1000),
+    "ended": ([running(10, 57, 231), running(20, 57, 231), (30, 57, 231, "ended")], None),
+}
 
-        progress.update(20, percent, pages)
-        progress.update(30, percent, pages)
 
-        assert progress.stalled_since == 10
+@pytest.mark.parametrize("case", STALLED_SINCE)
+def test_a_standstill_lasts_since_the_last_change(case: str) -> None:
+    readings, since = STALLED_SINCE[case]
 
-    @pytest.mark.parametrize(("percent", "pages"), [(57.1, 231), (57.0, 232), (56.0, 231)])
-    def test_any_change_ends_it(self, percent: float, pages: int) -> None:
-        progress = DisplayedEstimate()
-        progress.update(10, 57.0, 231)
-        progress.update(20, 57.0, 231)
-
-        progress.update(30, percent, pages)
-
-        assert progress.stalled_since is None
-
-    def test_what_a_reading_leaves_out_has_not_changed(self) -> None:
-        progress = DisplayedEstimate()
-        progress.update(10, 57.0, 231)
-
-        progress.update(20, None, None)
-        progress.update(30, 57.0, 231)
-
-        assert progress.stalled_since == 10
-
-    def test_a_job_without_progress_never_stalls(self) -> None:
-        progress = seen_queued(0)
-
-        progress.update(10, None, None)
-        progress.update(900, None, None)
-
-        assert progress.stalled_since is None
-
-    def test_in_the_queue_nothing_has_to_move(self) -> None:
-        progress = DisplayedEstimate()
-        for at in (0, 900):
-            progress.update(at, 0.0, 0, queued=True)
-            assert progress.stalled_since is None
-
-        progress.update(1000, 0.0, 0)
-        assert progress.stalled_since is None
-        progress.update(1010, 0.0, 0)
-
-        assert progress.stalled_since == 1000
-
-    def test_an_ended_job_is_not_stalled(self) -> None:
-        progress = DisplayedEstimate()
-        progress.update(10, 57.0, 231)
-        progress.update(20, 57.0, 231)
-
-        progress.update(30, 57.0, 231, ended=True)
-
-        assert progress.stalled_since is None
+    assert displayed(*readings).stalled_since == since
 
 
 def seen(*readings: tuple[float, float | None], began: float | None = None, shortest: float = 1.0) -> PollingEstimate:
@@ -237,49 +129,34 @@ def seen(*readings: tuple[float, float | None], began: float | None = None, shor
     return estimate
 
 
-class TestPollingRemaining:
-    def test_without_progress_there_is_no_estimate(self) -> None:
-        assert seen((0, None), (5, 0), (9, 0)).remaining_seconds(9) is None
+POLLING_REMAINING: Mapping[str, tuple[float | None, Sequence[tuple[float, float | None]], float, float | None]] = {
+    "no progress": (None, [(0, None), (5, 0), (9, 0)], 9, None),
+    "two readings give a rate": (None, [(10, 20), (20, 40)], 20, 30),
+    "a job of known age has one from its first reading": (0.0, [(3, 2)], 3, 147),
+    "the first reading of a job of unknown age": (None, [(3, 50)], 3, None),
+    "progress began after the last reading without it": (0.0, [(0, None), (100, None), (105, 10)], 105, 45),
+    "time without progress is subtracted": (None, [(0, 0), (10, 50)], 14, 6),
+    "overdue": (None, [(0, 0), (10, 50)], 30, -10),
+    "100 %": (None, [(0, 0), (10, 100)], 10, 0),
+    "a rate that rose is the recent one": (None, [(0, 0), (100, 20), (110, 30), (120, 40), (130, 60)], 130, 20),
+    "a rate that fell is the average": (None, [(0, 0), (10, 50), (60, 60), (110, 70)], 110, 30 * 110 / 70),
+    "recent means a quarter of the remaining points": (None, [(0, 0), (60, 20), (70, 39), (71, 40)], 71, 60 * 11 / 20),
+    # a whole percent that is just reached says little by itself
+    "recent means at least three points": (None, [(0, 0), (96, 96), (98, 98), (98.1, 99)], 98.1, 2.1 / 3),
+    "a small fall is ignored": (None, [(0, 0), (10, 50), (12, 45)], 12, 8),
+    "a large fall that does not last is ignored": (None, [(0, 0), (10, 50), (12, 40), (13, 41), (14, 70)], 14, 6),
+    "a reading without progress changes nothing": (None, [(0, 0), (10, 50), (12, None)], 12, 8),
+}
 
-    def test_two_readings_give_a_rate(self) -> None:
-        assert seen((10, 20), (20, 40)).remaining_seconds(20) == 30
 
-    def test_a_job_of_known_age_has_a_rate_from_its_first_reading(self) -> None:
-        assert seen((3, 2), began=0.0).remaining_seconds(3) == pytest.approx(147)
+@pytest.mark.parametrize("case", POLLING_REMAINING)
+def test_the_estimate_for_the_next_reading(case: str) -> None:
+    began, readings, now, remaining = POLLING_REMAINING[case]
 
-    def test_progress_in_the_first_reading_gives_no_rate(self) -> None:
-        assert seen((3, 50)).remaining_seconds(3) is None
-
-    def test_progress_began_after_the_last_reading_without_it(self) -> None:
-        assert seen((0, None), (100, None), (105, 10), began=0.0).remaining_seconds(105) == 45
-
-    def test_time_without_progress_is_subtracted(self) -> None:
-        assert seen((0, 0), (10, 50)).remaining_seconds(14) == 6
-
-    def test_an_overdue_job_has_negative_time_remaining(self) -> None:
-        assert seen((0, 0), (10, 50)).remaining_seconds(30) == -10
-
-    def test_at_100_percent_no_time_remains(self) -> None:
-        assert seen((0, 0), (10, 100)).remaining_seconds(10) == 0
-
-    def test_a_rate_that_rose_is_the_recent_one(self) -> None:
-        assert seen((0, 0), (100, 20), (110, 30), (120, 40), (130, 60)).remaining_seconds(130) == 20
-
-    def test_a_rate_that_fell_is_the_average(self) -> None:
-        assert seen((0, 0), (10, 50), (60, 60), (110, 70)).remaining_seconds(110) == pytest.approx(30 * 110 / 70)
-
-    def test_recent_means_a_quarter_of_the_remaining_points(self) -> None:
-        assert seen((0, 0), (60, 20), (70, 39), (71, 40)).remaining_seconds(71) == pytest.approx(60 * 11 / 20)
-
-    def test_recent_means_at_least_three_points(self) -> None:
-        # a whole percent that is just reached says little by itself
-        assert seen((0, 0), (96, 96), (98, 98), (98.1, 99)).remaining_seconds(98.1) == pytest.approx(2.1 / 3)
+    assert seen(*readings, began=began).remaining_seconds(now) == (None if remaining is None else pytest.approx(remaining))
 
 
 class TestUnevenProgress:
-    def test_a_small_fall_is_ignored(self) -> None:
-        assert seen((0, 0), (10, 50), (12, 45)).remaining_seconds(12) == 8
-
     def test_a_large_fall_that_lasts_is_a_restart(self) -> None:
         estimate = seen((0, 0), (10, 50), (12, 40), (13, 41), (14, 42))
         assert estimate.remaining_seconds(14) is None
@@ -288,9 +165,6 @@ class TestUnevenProgress:
         estimate.update(24, 52)
 
         assert estimate.remaining_seconds(24) == pytest.approx(48)
-
-    def test_a_large_fall_that_does_not_last_is_ignored(self) -> None:
-        assert seen((0, 0), (10, 50), (12, 40), (13, 41), (14, 70)).remaining_seconds(14) == pytest.approx(6)
 
     def test_the_progress_of_a_job_that_restarts_too_often_is_not_reliable(self) -> None:
         estimate, at = PollingEstimate(began=None, shortest_pause_seconds=1.0), 0.0
@@ -301,9 +175,6 @@ class TestUnevenProgress:
                 estimate.update(at, percent)
 
         assert not estimate.is_reliable
-
-    def test_a_reading_without_progress_changes_nothing(self) -> None:
-        assert seen((0, 0), (10, 50), (12, None)).remaining_seconds(12) == 8
 
     def test_the_rate_is_measured_again_after_a_stall(self) -> None:
         estimate = seen((0, 0), (10, 10), (50, 10), (100, 10), (110, 30))
