@@ -3,13 +3,21 @@
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import requests
 
 from docs_platform_action import __version__
-from docs_platform_action.bundle.storage import MAX_REDIRECTS, MIN_BYTES_PER_SECOND, SLOW_SECONDS, StorageResponse, request_bundle
+from docs_platform_action.bundle.storage import (
+    MAX_ERROR_BYTES,
+    MAX_REDIRECTS,
+    MIN_BYTES_PER_SECOND,
+    SLOW_SECONDS,
+    StorageResponse,
+    request_bundle,
+)
 from docs_platform_action.errors import Cancelled, DownloadFailed
 from docs_platform_action.http.client import HttpClient
 from docs_platform_action.http.connection import AbortableRequest, Exchange, InFlight
@@ -117,6 +125,13 @@ def test_no_connection_is_used_twice() -> None:
     assert [(request.exchange.new_connection, request.headers["Connection"]) for request in requested] == [(True, "close")] * 2
 
 
+UNSAFE = (
+    *("http://other.example.com/?secret=1", "ftp://s.example.com/", "javascript:alert(1)", "file:///etc/passwd"),
+    *("https://[broken/", "", "/a\tb", "/a\x01b", "https://s.example.com/a\x7f", "/\xc2\x85"),
+)
+"""Redirects that are not followed."""
+
+
 class TestRedirects:
     def test_relative_and_absolute_ones_are_followed(self) -> None:
         storage = FakeStorage(Redirecting("/b", "//other.example.com/c?d", "https://me:x@third.example.com/\xc3\xbc", "?e=f"))
@@ -158,23 +173,27 @@ class TestRedirects:
 
         assert storage.adapter.requests[1].url == "https://s.example.com/my%20bundles/a%20b.tar.gz?name=a%20b"
 
-    @pytest.mark.parametrize("location", ["/a\tb", "/a\x01b", "https://s.example.com/a\x7f", "/\xc2\x85"])
-    def test_one_with_a_control_character_is_refused(self, location: str) -> None:
-        storage = FakeStorage(Redirecting(location))
-
-        with pytest.raises(DownloadFailed, match="an address that cannot be read"):
-            storage.get("https://s.example.com/a")
-
-        assert (len(storage.adapter.requests), storage.redirects) == (1, [])
-
-    @pytest.mark.parametrize("location", ["http://other.example.com/", "ftp://s.example.com/", "javascript:alert(1)"])
+    @pytest.mark.parametrize("location", UNSAFE)
     def test_one_to_an_unsafe_address_is_refused(self, location: str) -> None:
         storage = FakeStorage(Redirecting(location))
 
-        with pytest.raises(DownloadFailed, match="which is not an https address"):
+        with pytest.raises(DownloadFailed):
             storage.get("https://s.example.com/a")
 
         assert (len(storage.adapter.requests), storage.redirects) == (1, [])
+
+    def test_too_many_are_refused(self) -> None:
+        storage = FakeStorage(Redirecting(*["/a"] * (MAX_REDIRECTS + 1)))
+
+        with pytest.raises(DownloadFailed):
+            storage.get("https://s.example.com/a")
+
+        assert len(storage.adapter.requests) == MAX_REDIRECTS + 1 == 6
+
+    def test_the_most_that_are_allowed_are_followed(self) -> None:
+        _, body = FakeStorage(Redirecting(*["/a"] * MAX_REDIRECTS)).get("https://s.example.com/a")
+
+        assert body == b"bundle"
 
 
 def head(**headers: str) -> StorageResponse:
@@ -204,6 +223,7 @@ class TestHeaders:
             ({"Last_Modified": NOW, "Date": PAST}, False),
             ({"Last_Modified": PAST}, False),
             ({"Last_Modified": PAST, "Date": "Mon, 04 May 2026"}, False),
+            ({"Last_Modified": "Thu, 31 Feb 2022 12:00:00 GMT", "Date": NOW}, False),
             ({"Last_Modified": "Monday, 04-May-26 12:00:00 GMT", "Date": NOW}, False),
             ({"Last_Modified": "Mon May  4 12:00:00 2026", "Date": NOW}, False),
             ({"Last_Modified": PAST.replace("GMT", "+0000"), "Date": NOW}, False),
@@ -234,33 +254,45 @@ def test_an_abort_ends_the_wait_for_a_body() -> None:
             list(response.pieces)
 
 
+def too_late() -> tuple[FakeAdapter, list[float]]:
+    """Return a storage whose responses take 40 s each, and the seconds that remain when they are requested."""
+    adapter, left = Redirecting("https://other.example.com/b"), list[float]()
+    turn = adapter.before
+
+    def pass_time(request: Any) -> None:
+        turn(request)
+        left.append(request.exchange.remaining_seconds)
+        request.exchange.ends_at -= 40
+        if len(left) == 2:
+            request.exchange.abort()
+            raise requests.ConnectionError
+
+    adapter.before = pass_time
+    return adapter, left
+
+
+def too_slow() -> FakeAdapter:
+    """Return a storage whose bundle is cut off."""
+    adapter = FakeAdapter(body=b"half")
+    adapter.before = lambda request: request.exchange.abort()
+    return adapter
+
+
 class TestErrors:
-    def test_redirects_share_one_time_limit_and_the_error_names_it(self) -> None:
-        adapter = Redirecting("https://other.example.com/b")
-        left: list[float] = []
+    def test_redirects_share_one_time_limit(self) -> None:
+        adapter, left = too_late()
 
-        def pass_time(request: Any) -> None:
-            turn(request)
-            left.append(request.exchange.remaining_seconds)
-            request.exchange.ends_at -= 40
-            if len(left) == 2:
-                request.exchange.abort()
-                raise requests.ConnectionError
-
-        turn = adapter.before
-        adapter.before = pass_time
-
-        with pytest.raises(NetworkError, match=r"^other.example.com took longer than 60 s to respond$"):
+        with pytest.raises(NetworkError) as caught:
             FakeStorage(adapter).get("https://s.example.com/a")
 
         assert left == [pytest.approx(60, abs=5), pytest.approx(20, abs=5)]
+        assert not caught.value.maybe_processed
 
     def test_a_bundle_that_is_too_slow_is_cut_off(self) -> None:
-        adapter = FakeAdapter(body=b"half")
-        adapter.before = lambda request: request.exchange.abort()
+        with pytest.raises(NetworkError) as caught:
+            FakeStorage(too_slow()).get("https://s.example.com/a")
 
-        with pytest.raises(NetworkError, match=r"^s.example.com sent almost nothing for 60 s$"):
-            FakeStorage(adapter).get("https://s.example.com/a")
+        assert caught.value.maybe_processed
 
     def test_a_bundle_that_is_fast_enough_gets_more_time(self) -> None:
         exchanges: list[Exchange] = []
@@ -272,41 +304,58 @@ class TestErrors:
             assert len(next(response.pieces)) >= MIN_BYTES_PER_SECOND * SLOW_SECONDS
             assert exchanges[0].remaining_seconds > 50
 
-    def test_an_untrusted_certificate_is_named_as_the_storages(self) -> None:
+    def test_an_untrusted_certificate_is_final(self) -> None:
         cause = ssl.SSLCertVerificationError(1, "certificate verify failed")
         cause.verify_message, cause.verify_code = "self-signed certificate", 18
 
-        with pytest.raises(DownloadFailed, match=r"the certificate of the storage at s.example.com is not trusted"):
+        with pytest.raises(DownloadFailed):
             FakeStorage(FakeAdapter(error=requests.exceptions.SSLError(cause))).get("https://s.example.com/a")
 
     def test_a_socks_proxy_is_refused(self) -> None:
         storage = FakeStorage(FakeAdapter(), {"https": "socks5://proxy.example.com:1080"})
 
-        with pytest.raises(DownloadFailed, match=r"the storage at s.example.com cannot be reached through a SOCKS proxy"):
+        with pytest.raises(DownloadFailed):
             storage.get("https://s.example.com/a")
 
         assert storage.adapter.requests == []
 
-    def test_too_many_redirects_fail(self) -> None:
-        storage = FakeStorage(Redirecting(*["/a"] * (MAX_REDIRECTS + 1)))
+    @pytest.mark.parametrize(
+        ("body", "text"),
+        [
+            (
+                b"<Error><Code>AccessDenied</Code><Message>Request has expired</Message></Error>",
+                "403 (AccessDenied: Request has expired)",
+            ),
+            (b"<Error><Code>NoSuchKey</Code></Error>", "403 (NoSuchKey)"),
+            (b"<Message>no</Message>", "403 (no)"),
+            (b"no", "403"),
+            (b"<Code></Code>", "403"),
+            (b"<Code>" + b"x" * 200 + b"</Code>", f"403 ({'x' * 200})"),
+            (b"<Code>" + b"x" * 201 + b"</Code>", "403"),
+            (b"\xff<Code>No</Code>", "403 (No)"),
+            (b"x" * MAX_ERROR_BYTES + b"<Code>No</Code>", "403 (No)"),
+            (f"<Code>{ADMIN_KEY}</Code><Message>no {ADMIN_KEY}</Message>".encode(), "403 (***: no ***)"),
+        ],
+    )
+    def test_an_error_is_shown_with_the_code_and_the_message_of_the_storage(self, body: bytes, text: str) -> None:
+        with FakeStorage(FakeAdapter(403, body)).open("https://s.example.com/a") as response:
+            assert response.error_text() == text
 
-        with pytest.raises(DownloadFailed, match="redirects more than 5 times"):
-            storage.get("https://s.example.com/a")
+    def test_little_is_read_of_a_long_error(self) -> None:
+        pieces = iter([bytes(MAX_ERROR_BYTES), b"<Code>", b"No</Code>"])
 
-        assert len(storage.adapter.requests) == MAX_REDIRECTS + 1
+        assert replace(head(), pieces=pieces).error_text() == "200"
+        assert next(pieces) == b"No</Code>"
+
+    def test_an_error_that_is_cut_off_is_shown_as_far_as_it_came(self) -> None:
+        def pieces() -> Iterator[bytes]:
+            yield b"<Code>No</Code>"
+            raise NetworkError("cut", maybe_processed=True)
+
+        assert replace(head(), pieces=pieces()).error_text() == "200 (No)"
 
 
-class TestHiding:
-    def test_the_key_is_hidden_in_errors(self) -> None:
-        content = f"<Code>{ADMIN_KEY}</Code><Message>no {ADMIN_KEY}</Message>".encode()
-        storage = FakeStorage(FakeAdapter(403, content))
+def test_the_key_is_hidden_in_headers() -> None:
+    response, _ = FakeStorage(FakeAdapter(headers={"ETag": ADMIN_KEY})).get("https://s.example.com/a")
 
-        with storage.open("https://s.example.com/a") as response:
-            assert response.error_text() == "403 (***: no ***)"
-
-    def test_the_key_is_hidden_in_headers(self) -> None:
-        storage = FakeStorage(FakeAdapter(headers={"ETag": ADMIN_KEY}))
-
-        response, _ = storage.get("https://s.example.com/a")
-
-        assert response.headers["etag"] == "***"
+    assert response.headers["etag"] == "***"
