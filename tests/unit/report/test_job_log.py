@@ -130,8 +130,8 @@ class TestStall:
         assert len(annotated(job)) == 1
 
     def test_the_estimate_is_left_out_until_it_moves_again(self) -> None:
-        job = self.stalled(STALL_SECONDS)
-        job.heartbeat()
+        job = self.stalled(STALL_SECONDS - 30)
+        job.heartbeat(30)
         assert not job.text.endswith("left")
 
         job.read("running", 58, 231)
