@@ -307,7 +307,7 @@ def _annotations() -> dict[str, str]:
     failures: dict[str, list[Job]] = {
         "A job that continues": [_failed(error, **running)],
         "An export that is completed": [_failed(bare, **completed)],
-        "A job that failed, that the platform does not know, or of which there was no response": [
+        "A job that failed, that the platform lost, or of which there was no response": [
             _failed(JobFailed("an example of an error"), job_id="se_1", status="failed"),
             _failed(NotFound("an example of an error", cause="", remedy=""), **completed),
             _failed(bare, job_id="se_1"),

@@ -21,9 +21,9 @@ BARE: dict[str, Any] = {"cause": "", "remedy": ""}
 def sections() -> Sections:
     """Return the summaries."""
     return {
-        "The job summary of one job": _of_one(),
-        "The job summary of several exports": _of_several(),
-        "Parts of the job summary": _parts(),
+        "Job summaries of one job": _of_one(),
+        "Job summaries of several exports": _of_several(),
+        "Parts of job summaries": _parts(),
         "Job summaries that are too long": _shortened(),
     }
 
@@ -57,7 +57,7 @@ def _of_one() -> dict[str, str]:
         "A cancelled export": page(cancelled(phases=[])),
         "Invalid inputs": page(Job(mode=None, failure=inputs), seconds=1),
         "A pull request": page(agent),
-        "No pull request": page(unchanged),
+        "An agent job that changed nothing": page(unchanged),
     }
     return {title: shown.rstrip() for title, shown in pages.items()}
 

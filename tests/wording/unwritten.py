@@ -1,4 +1,4 @@
-"""The sections of `runs.md` about what cannot be written, and about bugs in the action."""
+"""The sections of `runs.md` about files that the action fails to write, and about bugs in the action."""
 
 import errno
 import io
@@ -32,15 +32,15 @@ ERRORS = {
 def sections() -> Sections:
     """Return the errors and warnings."""
     return {
-        "An output file that cannot be written": {
+        "Errors of the output file": {
             title: _error_of(Outputs(Path("output"), Log().console), number) for title, number in ERRORS.items()
         },
-        "A file for a shell that cannot be written": {
+        "Errors of the file for a shell": {
             "A file that cannot be replaced": _error_of(Outputs(None, Log().console, env_file=Path("out.env")), errno.EBUSY),
             "A folder or a pipe": _error_of(Outputs(None, Log().console, env_file=Path("/dev/null"))),
         },
-        "A summary that cannot be written": {title: _summary(number) for title, number in ERRORS.items()},
-        "A log that cannot be written": {"On the standard error": _broken_log()},
+        "Errors of the file for the summary": {title: _summary(number) for title, number in ERRORS.items()},
+        "Errors of the log": {"On the standard error": _broken_log()},
         "More outputs than a job may have": {"The output `results`": "\n".join(_large())},
         "A bug in the action": {
             "Anywhere": re.sub(r"action \S+, Python \S+", "action 1.2.3, Python 3.13.0.", _explained(internal_error(KeyError()))),

@@ -324,7 +324,7 @@ class TestOutputs:
 
 
 class BrokenStream(io.StringIO):
-    """A stream that cannot be written to."""
+    """A stream whose writes fail."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__()
